@@ -1,0 +1,114 @@
+"""What a traced system is, seen from above: memory, threads, symbols, stacks and time.
+
+The D framework reads the world through `Guest` alone, so that a kernel guest, a Linux guest and a
+fake in a test are the same to it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from emu.isa.base import Isa
+
+
+class BadAddressError(Exception):
+    """A load or store met an address that is not mapped (`address`)."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(f"invalid address {address:#x}")
+        self.address = address
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """The thread a CPU is running, as `curthread` and `curproc` describe it."""
+
+    address: int
+    """Address of the kernel's thread structure (D's curthread); 0 where there is none."""
+    tid: int
+    pid: int
+    ppid: int
+    execname: str
+    execargs: str = ""
+    uid: int = 0
+    gid: int = 0
+    errno: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """An address as module, symbol and offset; symbol is "" where the module has none there."""
+
+    module: str
+    symbol: str
+    offset: int
+
+
+class RunState(Enum):
+    """Why `Guest.run` came back."""
+
+    RUNNING = "running"
+    """The deadline was reached, or `Guest.interrupt` was called; the guest can go on."""
+    FINISHED = "finished"
+    """The guest powered off, or its process ended."""
+
+
+class Guest(Protocol):
+    """A traced system.  Addresses are guest virtual; times are virtual nanoseconds."""
+
+    isa: Isa
+    cpu: int
+    """Number of the CPU that is running (D's cpu)."""
+
+    def now(self) -> int:
+        """Nanoseconds since the machine started (D's timestamp)."""
+        ...
+
+    def wall(self) -> int:
+        """Nanoseconds since 1970-01-01 UTC (D's walltimestamp)."""
+        ...
+
+    def thread(self) -> Thread:
+        """Return the current thread."""
+        ...
+
+    def load(self, address: int, size: int) -> bytes:
+        """Read kernel memory.  Raises `BadAddressError`."""
+        ...
+
+    def user_load(self, address: int, size: int) -> bytes:
+        """Read memory of the current process.  Raises `BadAddressError`."""
+        ...
+
+    def user_store(self, address: int, data: bytes) -> None:
+        """Write memory of the current process (copyout).  Raises `BadAddressError`."""
+        ...
+
+    def kernel_stack(self) -> Sequence[int]:
+        """Return the kernel pcs of the interrupted context, innermost first, the interrupted pc included."""
+        ...
+
+    def user_stack(self) -> Sequence[int]:
+        """Return the user pcs of the current thread, innermost first."""
+        ...
+
+    def locate(self, address: int) -> Location | None:
+        """Name a kernel address; None if no module holds it."""
+        ...
+
+    def locate_user(self, address: int) -> Location | None:
+        """Name an address of the current process; None if no object holds it."""
+        ...
+
+    def run(self, deadline: int | None) -> RunState:
+        """Run until virtual time `deadline` (None: for ever), or until the guest ends."""
+        ...
+
+    def interrupt(self) -> None:
+        """Make the `run` under way return soon, from a probe or a signal handler."""
+        ...

@@ -1,0 +1,167 @@
+"""The contract between a provider and the framework: FreeBSD's dtrace_pops_t, in Python.
+
+Source of the contract: FreeBSD sys/cddl/contrib/opensolaris/uts/common/sys/dtrace.h.
+
+To add a provider:
+
+1. subclass `Provider`; give `name`, `attributes` and `privilege`;
+2. create probes in `provide` (all at once) or `provide_module` (a kernel module at a time) through
+   `Framework.probe_create`, keeping what you need to find them again as `arg`;
+3. patch or arm in `enable`, undo it in `disable`; both get the `arg` back;
+4. on a hit call `Framework.probe(id, arg0, ..., arg4)` and nothing else: who listens is not your business;
+5. list it in `providers/__init__.py`'s docstring and in the support matrix of the docs.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from enum import IntEnum, IntFlag
+from typing import Any, ClassVar, Protocol
+
+
+class Stability(IntEnum):
+    """Stability levels, low to high (dtrace.h DTRACE_STABILITY_*)."""
+
+    INTERNAL = 0
+    PRIVATE = 1
+    OBSOLETE = 2
+    EXTERNAL = 3
+    UNSTABLE = 4
+    EVOLVING = 5
+    STABLE = 6
+    STANDARD = 7
+
+
+class DependencyClass(IntEnum):
+    """Dependency classes (dtrace.h DTRACE_CLASS_*)."""
+
+    UNKNOWN = 0
+    CPU = 1
+    PLATFORM = 2
+    GROUP = 3
+    ISA = 4
+    COMMON = 5
+
+
+class Privilege(IntFlag):
+    """Privileges a consumer needs to see a provider's probes (dtrace.h DTRACE_PRIV_*)."""
+
+    NONE = 0
+    KERNEL = 1
+    USER = 2
+    PROC = 4
+    OWNER = 8
+    ZONEOWNER = 0x10
+    ALL = KERNEL | USER | PROC | OWNER | ZONEOWNER
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """Stability of a name, of its data, and the dependency class."""
+
+    name: Stability
+    data: Stability
+    klass: DependencyClass
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderAttributes:
+    """The five attribute triples of a provider (dtrace_pattr_t)."""
+
+    provider: Attribute
+    module: Attribute
+    function: Attribute
+    probe: Attribute
+    args: Attribute
+
+
+_EVOLVING = Attribute(Stability.EVOLVING, Stability.EVOLVING, DependencyClass.COMMON)
+_PRIVATE = Attribute(Stability.PRIVATE, Stability.PRIVATE, DependencyClass.UNKNOWN)
+_PRIVATE_ISA = Attribute(Stability.PRIVATE, Stability.PRIVATE, DependencyClass.ISA)
+
+FREEBSD_KERNEL_ATTRIBUTES = ProviderAttributes(_EVOLVING, _PRIVATE, _PRIVATE_ISA, _EVOLVING, _PRIVATE_ISA)
+"""What FreeBSD's fbt, sdt, syscall ... providers declare (sys/cddl/dev/fbt/fbt.c)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentDescription:
+    """Type of one probe argument (dtrace_argdesc_t); `native` "" means none."""
+
+    index: int
+    native: str
+    translated: str = ""
+    mapping: int = 0
+
+
+class Framework(Protocol):
+    """What a provider may ask of the framework (dtrace.c's provider interface)."""
+
+    def register(self, provider: Provider) -> None:
+        """Add a provider (dtrace_register).  Raises ValueError for an illegal or used name."""
+        ...
+
+    def unregister(self, provider: Provider) -> None:
+        """Remove a provider and its probes (dtrace_unregister).  Raises ValueError while a probe is enabled."""
+        ...
+
+    def probe_create(self, provider: Provider, module: str, function: str, name: str, aframes: int, arg: Any) -> int:
+        """Create a probe and return its id (dtrace_probe_create)."""
+        ...
+
+    def probe_lookup(self, provider: Provider, module: str, function: str, name: str) -> int:
+        """Return the id of an existing probe of this provider, or 0 (dtrace_probe_lookup)."""
+        ...
+
+    def probe_arg(self, provider: Provider, probe_id: int) -> Any:
+        """Return the `arg` the probe was created with (dtrace_probe_arg)."""
+        ...
+
+    def probe(self, probe_id: int, arg0: int = 0, arg1: int = 0, arg2: int = 0, arg3: int = 0, arg4: int = 0) -> None:
+        """Fire a probe (dtrace_probe).  Arguments are unsigned 64-bit."""
+        ...
+
+
+class Provider(ABC):
+    """A provider: creates probes, arms them, and fires them through its framework."""
+
+    name: str
+    attributes: ClassVar[ProviderAttributes] = FREEBSD_KERNEL_ATTRIBUTES
+    privilege: ClassVar[Privilege] = Privilege.USER
+    """FreeBSD registers its kernel providers with DTRACE_PRIV_USER."""
+
+    def provide(self, description: tuple[str, str, str, str] | None) -> None:
+        """Create the probes that can be named now; `description` is what is being looked for, None for all."""
+
+    def provide_module(self, module: Any) -> None:
+        """Create the probes of one kernel module (`emu.guest` Module); called for each loaded module."""
+
+    @abstractmethod
+    def enable(self, probe_id: int, arg: Any) -> None:
+        """Arm a probe: its first enabling was linked."""
+
+    @abstractmethod
+    def disable(self, probe_id: int, arg: Any) -> None:
+        """Disarm a probe: its last enabling was unlinked."""
+
+    def suspend(self, probe_id: int, arg: Any) -> None:
+        """Take the patch out while a debugger looks."""
+
+    def resume(self, probe_id: int, arg: Any) -> None:
+        """Put the patch back after `suspend`."""
+
+    def argument_description(self, probe_id: int, arg: Any, index: int) -> ArgumentDescription | None:
+        """Return the type of argument `index`, or None where there is none (getargdesc)."""
+        return None
+
+    def argument_value(self, probe_id: int, arg: Any, index: int) -> int | None:
+        """Return argument `index` >= 5; None: the framework walks to the arguments itself (getargval)."""
+        return None
+
+    def usermode(self, probe_id: int, arg: Any) -> bool:
+        """Tell whether the probe fired in user mode (usermode)."""
+        return False
+
+    @abstractmethod
+    def destroy(self, probe_id: int, arg: Any) -> None:
+        """Forget a probe whose module went away."""

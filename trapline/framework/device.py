@@ -1,0 +1,184 @@
+"""/dev/dtrace/dtrace as the consumer sees it: the ioctls and the structures they carry.
+
+Source: FreeBSD dtrace.h (dtrace_recdesc_t, dtrace_eprobedesc_t, dtrace_aggdesc_t, dtrace_bufdesc_t,
+dtrace_status_t, dtrace_conf_t) and the DTRACEIOC_* requests, one method each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from providers.base import ArgumentDescription, ProviderAttributes
+    from trapline.framework.program import ActionKind, ProbeDescription, Program
+
+
+class DeviceError(Exception):
+    """A request the framework refuses; `errno_name` is what the ioctl would have returned."""
+
+    def __init__(self, errno_name: str, message: str) -> None:
+        super().__init__(message)
+        self.errno_name = errno_name
+
+
+@dataclass(frozen=True, slots=True)
+class RecordDescription:
+    """One datum of a record (dtrace_recdesc_t); offsets and sizes in bytes from the record's start."""
+
+    action: ActionKind
+    size: int
+    offset: int
+    alignment: int
+    format: int
+    """Number of a format string for `Device.format`, 0: none."""
+    argument: int
+    statement: int
+
+
+@dataclass(frozen=True, slots=True)
+class EnabledProbe:
+    """What an EPID stands for (dtrace_eprobedesc_t)."""
+
+    epid: int
+    probe_id: int
+    size: int
+    records: tuple[RecordDescription, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AggregationDescription:
+    """What an aggregation id in an aggregation buffer stands for (dtrace_aggdesc_t).
+
+    `records` are the tuple elements (the first: the variable id) and, last, the aggregating action.  Offsets are from
+    the aggregation id slot (u32) that starts each entry.
+    """
+
+    id: int
+    variable: int
+    epid: int
+    size: int
+    records: tuple[RecordDescription, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeInfo:
+    """A probe as the PROBES and PROBEMATCH requests describe it."""
+
+    id: int
+    description: ProbeDescription
+    attributes: ProviderAttributes
+
+
+@dataclass(frozen=True, slots=True)
+class BufferSnapshot:
+    """One CPU's principal buffer (dtrace_bufdesc_t).
+
+    `data` is a sequence of records: u32 EPID (0: four bytes of padding), u32 timestamp high, u32 timestamp low, then the data of
+    `EnabledProbe.records`; in the order written.
+    """
+
+    cpu: int
+    data: bytes
+    drops: int
+    errors: int
+    timestamp: int
+
+
+@dataclass(frozen=True, slots=True)
+class AggregationSnapshot:
+    """One CPU's aggregation buffer, as its entries: each starts with the u32 aggregation id slot.
+
+    Snapshots are cumulative per switch: each holds what was aggregated since the last one; the consumer merges.
+    """
+
+    cpu: int
+    entries: tuple[bytes, ...]
+    drops: int
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Counters of a consumer's state (dtrace_status_t)."""
+
+    dyndrops: int = 0
+    dyndrops_rinsing: int = 0
+    dyndrops_dirty: int = 0
+    specdrops: int = 0
+    specdrops_busy: int = 0
+    specdrops_unavail: int = 0
+    errors: int = 0
+    filled: int = 0
+    stkstroverflows: int = 0
+    dblerrors: int = 0
+    killed: bool = False
+    exiting: bool = False
+
+
+class Device(Protocol):
+    """An open /dev/dtrace/dtrace: one consumer's state."""
+
+    def providers(self) -> Sequence[str]:
+        """Return the provider names in registration order (PROVIDER)."""
+        ...
+
+    def probes(self, pattern: ProbeDescription | None = None) -> Sequence[ProbeInfo]:
+        """Return the probes that match, by id; None: all (PROBES, PROBEMATCH)."""
+        ...
+
+    def probe_argument(self, probe_id: int, index: int) -> ArgumentDescription | None:
+        """Return the type of a probe's argument (PROBEARG)."""
+        ...
+
+    def set_option(self, name: str, value: int) -> None:
+        """Set a run-time option by name (OPTDESC).  Raises `DeviceError` EBUSY once tracing has begun."""
+        ...
+
+    def option(self, name: str) -> int | None:
+        """Return a run-time option as it is in force (None: unset); sizes may have been lowered by `go`."""
+        ...
+
+    def enable(self, program: Program) -> Sequence[int]:
+        """Enable a program (ENABLE); returns, per ECB description, how many probes it matched.
+
+        Raises `DeviceError` EINVAL when a DIF object or an action list is refused; nothing is enabled then.
+        """
+        ...
+
+    def enabled_probe(self, epid: int) -> EnabledProbe:
+        """Describe an EPID (EPROBE).  Raises `DeviceError` EINVAL for an unknown one."""
+        ...
+
+    def aggregation(self, aggregation_id: int) -> AggregationDescription:
+        """Describe an aggregation id (AGGDESC)."""
+        ...
+
+    def format(self, number: int) -> str:
+        """Return a format string (FORMAT)."""
+        ...
+
+    def go(self) -> int:
+        """Start tracing; BEGIN fires (GO).  Returns the CPU it ran on."""
+        ...
+
+    def stop(self) -> int:
+        """Stop tracing; END fires (STOP).  Returns the CPU it ran on."""
+        ...
+
+    def buffer_snapshot(self, cpu: int) -> BufferSnapshot:
+        """Switch and return a CPU's principal buffer (BUFSNAP)."""
+        ...
+
+    def aggregation_snapshot(self, cpu: int) -> AggregationSnapshot:
+        """Switch and return a CPU's aggregation buffer (AGGSNAP)."""
+        ...
+
+    def status(self) -> Status:
+        """Return the counters (STATUS)."""
+        ...
+
+    def close(self) -> None:
+        """Disable everything this consumer enabled; its tracepoints are restored."""
+        ...
