@@ -1,0 +1,28 @@
+"""AArch64."""
+
+from __future__ import annotations
+
+import capstone
+
+from emu.isa.base import Isa
+from emu.isa.aarch64.calling import CALLING
+from emu.isa.aarch64.displaced import DISPLACED
+from emu.isa.aarch64.length import instruction_length
+from emu.isa.aarch64.paging import translate
+from emu.isa.aarch64.registers import REGISTERS
+from emu.isa.aarch64.traps import TRAPS
+
+AARCH64 = Isa(
+    name="aarch64",
+    title="AArch64",
+    elf_machine="EM_AARCH64",
+    registers=REGISTERS,
+    calling=CALLING,
+    traps=TRAPS,
+    displaced=DISPLACED,
+    translate=translate,
+    kernel_base=0xFFFFFF8000000000,
+    instruction_alignment=4,
+    instruction_length=instruction_length,
+    capstone=(capstone.CS_ARCH_ARM64, capstone.CS_MODE_ARM),
+)

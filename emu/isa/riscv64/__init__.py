@@ -1,0 +1,28 @@
+"""RISC-V."""
+
+from __future__ import annotations
+
+import capstone
+
+from emu.isa.base import Isa
+from emu.isa.riscv64.calling import CALLING
+from emu.isa.riscv64.displaced import DISPLACED
+from emu.isa.riscv64.length import instruction_length
+from emu.isa.riscv64.paging import translate
+from emu.isa.riscv64.registers import REGISTERS
+from emu.isa.riscv64.traps import TRAPS
+
+RISCV64 = Isa(
+    name="riscv64",
+    title="RISC-V",
+    elf_machine="EM_RISCV",
+    registers=REGISTERS,
+    calling=CALLING,
+    traps=TRAPS,
+    displaced=DISPLACED,
+    translate=translate,
+    kernel_base=0xFFFFFFC000000000,
+    instruction_alignment=2,
+    instruction_length=instruction_length,
+    capstone=(capstone.CS_ARCH_RISCV, capstone.CS_MODE_RISCV64 | capstone.CS_MODE_RISCVC),
+)

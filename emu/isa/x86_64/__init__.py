@@ -1,0 +1,28 @@
+"""x86-64."""
+
+from __future__ import annotations
+
+import capstone
+
+from emu.isa.base import Isa
+from emu.isa.x86_64.calling import CALLING
+from emu.isa.x86_64.displaced import DISPLACED
+from emu.isa.x86_64.length import instruction_length
+from emu.isa.x86_64.paging import translate
+from emu.isa.x86_64.registers import REGISTERS
+from emu.isa.x86_64.traps import TRAPS
+
+X86_64 = Isa(
+    name="x86_64",
+    title="x86-64",
+    elf_machine="EM_X86_64",
+    registers=REGISTERS,
+    calling=CALLING,
+    traps=TRAPS,
+    displaced=DISPLACED,
+    translate=translate,
+    kernel_base=0xFFFFFFFF80000000,
+    instruction_alignment=1,
+    instruction_length=instruction_length,
+    capstone=(capstone.CS_ARCH_X86, capstone.CS_MODE_64),
+)

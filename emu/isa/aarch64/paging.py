@@ -1,0 +1,25 @@
+"""AArch64 page walk: 4 KiB granule, 39-bit addresses, so three levels (Arm ARM D8)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+_VALID = 1
+_TABLE = 2
+_ADDRESS = 0x0000_FFFF_FFFF_F000
+
+
+def translate(read_word: Callable[[int], int], root: int, address: int) -> int | None:
+    """Return the physical address, or None; `root` is the table of the half the address is in."""
+    table = root & _ADDRESS
+    if not table:
+        return address  # the MMU is off until the kernel loads its tables
+    for shift in (30, 21, 12):
+        entry = read_word(table + (address >> shift & 0x1FF) * 8)
+        if not entry & _VALID:
+            return None
+        if shift == 12 or not entry & _TABLE:
+            offset = (1 << shift) - 1
+            return (entry & _ADDRESS & ~offset) | (address & offset)
+        table = entry & _ADDRESS
+    return None

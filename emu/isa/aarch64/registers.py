@@ -1,0 +1,36 @@
+"""AArch64 registers (data only)."""
+
+from __future__ import annotations
+
+from unicorn import arm64_const as uc
+
+from emu.isa.base import Register, RegisterFile
+
+# CPUARMState: regs[16] of AArch32 (64 bytes), then xregs[32] (31 is the current sp), then pc.
+_XREGS = 8
+
+_X = tuple(f"x{n}" for n in range(29))
+
+REGISTERS = RegisterFile(
+    registers=(
+        *(Register(name, uc.UC_ARM64_REG_X0 + n, _XREGS + n) for n, name in enumerate(_X)),
+        Register("fp", uc.UC_ARM64_REG_FP, _XREGS + 29),
+        Register("lr", uc.UC_ARM64_REG_LR, _XREGS + 30),
+        Register("sp", uc.UC_ARM64_REG_SP, _XREGS + 31),
+        Register("pc", uc.UC_ARM64_REG_PC, _XREGS + 32),
+        Register("nzcv", uc.UC_ARM64_REG_NZCV),
+        Register("pstate", uc.UC_ARM64_REG_PSTATE),
+        Register("ttbr0", uc.UC_ARM64_REG_TTBR0_EL1),
+        Register("ttbr1", uc.UC_ARM64_REG_TTBR1_EL1),
+        Register("esr", uc.UC_ARM64_REG_ESR_EL1),
+        Register("far", uc.UC_ARM64_REG_FAR_EL1),
+    ),
+    pc="pc",
+    sp="sp",
+    fp="fp",
+    link="lr",
+    zero=None,
+    root="ttbr0",
+    # FreeBSD sys/cddl/dev/dtrace/aarch64/regset.h
+    dtrace=(*_X, "fp", "lr", "sp", "pc"),
+)

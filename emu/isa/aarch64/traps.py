@@ -1,0 +1,17 @@
+"""AArch64 traps."""
+
+from __future__ import annotations
+
+from emu.isa.base import Traps
+
+BRK_DTRACE = 0xD4200000 | 0x40D << 5
+"""brk #0x40d, FreeBSD's DTRACE_PATCHVAL (sys/cddl/contrib/opensolaris/uts/common/sys/dtrace.h)."""
+
+TRAPS = Traps(
+    breakpoints=(BRK_DTRACE.to_bytes(4, "little"),),
+    pc_after=0,
+    frame=("sp", "lr", "pc", "spsr", "esr", "far", *(f"x{n}" for n in range(29)), "fp", ""),
+    frame_pc="pc",
+    frame_sp="sp",
+    flags="nzcv",
+)

@@ -1,0 +1,129 @@
+"""The contract of an instruction set architecture.
+
+To add an ISA make a folder with these files, each giving one attribute of `Isa`, and list it in `emu/isa/__init__.py`:
+
+| file | gives | level |
+| --- | --- | --- |
+| `registers.py` | `REGISTERS`: names, numbers, Unicorn ids, slots in the CPU state, the order of D's regs[] | code runs |
+| `calling.py` | `CALLING`: argument and result registers, system call convention, kernel frame layout | functions can be called, stacks walked |
+| `paging.py` | `translate`: a page walk without side effects | guests with page tables |
+| `traps.py` | `TRAPS`: breakpoint encodings, where the pc points in a trap, the guest's trap frame | traps are taken |
+| `displaced.py` | `DISPLACED`: instruction classes and what is done with each when it is displaced | tracepoints can be set |
+| `providers/fbt/<isa>.py` | the scanner | FBT |
+| `testbins/kernel/<isa>/` | the machine-dependent kernel | the kernel guest |
+
+Everything here is data; what an ISA does not have is None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from emu.displaced import DisplacedTable
+
+WORD_MASK = 0xFFFF_FFFF_FFFF_FFFF
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """One register.
+
+    `slot` is the index of its 64-bit word in Unicorn's CPU state (`emu.engine.layout` checks the build), None if it is not
+    kept as a plain word there; `unicorn` is the public API's id.
+    """
+
+    name: str
+    unicorn: int
+    slot: int | None = None
+
+
+@dataclass(frozen=True)
+class RegisterFile:
+    """The registers of an ISA, and which of them play a part everywhere."""
+
+    registers: tuple[Register, ...]
+    pc: str
+    sp: str
+    fp: str
+    link: str | None
+    """Register that holds the return address on function entry; None: it is on the stack."""
+    zero: str | None
+    """Register that always reads 0."""
+    root: str
+    """Register whose value is the root of the current address space."""
+    dtrace: tuple[str, ...]
+    """D's regs[]: register name by index; "" where an index stands for nothing we keep."""
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Register]:
+        """Registers by name."""
+        return {register.name: register for register in self.registers}
+
+    @cached_property
+    def slots(self) -> Mapping[str, int]:
+        """Slot in the CPU state, for the registers that have one."""
+        return {register.name: register.slot for register in self.registers if register.slot is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class CallingConvention:
+    """How functions and system calls pass values, and how frames chain."""
+
+    arguments: tuple[str, ...]
+    results: tuple[str, str]
+    stack_arguments: int
+    """Offset in bytes from sp, on function entry, of the first argument passed in memory."""
+    system_call_number: str
+    system_call_arguments: tuple[str, ...]
+    frame_next: int
+    """Offset from the frame pointer of the saved caller's frame pointer."""
+    frame_return: int
+    """Offset from the frame pointer of the return address."""
+
+
+@dataclass(frozen=True, slots=True)
+class Traps:
+    """Breakpoints and how they arrive."""
+
+    breakpoints: tuple[bytes, ...]
+    """Encodings a tracepoint may write, longest first; the bytes as they stand in memory."""
+    pc_after: int
+    """How far past the breakpoint the pc in the trap frame points (x86: 1)."""
+    frame: tuple[str, ...]
+    """The kernel guest's trap frame: a 64-bit word per name (testbins/kernel/<isa>/frame.h)."""
+    frame_pc: str
+    frame_sp: str
+    flags: str
+    """Register (or trap frame field) of the condition flags; "" if the ISA has none."""
+
+
+@dataclass(frozen=True)
+class Isa:
+    """An instruction set architecture."""
+
+    name: str
+    title: str
+    """As people write it."""
+    elf_machine: str
+    """pyelftools' name of e_machine."""
+    registers: RegisterFile
+    calling: CallingConvention
+    traps: Traps
+    displaced: DisplacedTable
+    translate: Callable[[Callable[[int], int], int, int], int | None]
+    """(read_physical_word, root, address) -> physical address, or None if unmapped."""
+    kernel_base: int
+    """The kernel guest maps physical address p at kernel_base + p."""
+    instruction_alignment: int
+    instruction_length: Callable[[bytes], int]
+    """Length in bytes of the instruction that starts these bytes; 0 if they do not decode."""
+    capstone: tuple[int, int]
+    """Capstone architecture and mode."""
+
+    def is_kernel_address(self, address: int) -> bool:
+        """Tell whether an address is in the upper half."""
+        return address >> 63 == 1

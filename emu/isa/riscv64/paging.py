@@ -1,0 +1,26 @@
+"""RISC-V page walk: sv39, three levels (RISC-V privileged specification, 4.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+_VALID = 1
+_LEAF = 0b1110  # readable, writable or executable
+_MODE_SV39 = 8
+
+
+def translate(read_word: Callable[[int], int], root: int, address: int) -> int | None:
+    """Return the physical address, or None if it is not mapped."""
+    if root >> 60 != _MODE_SV39:
+        return address
+    table = (root & 0xFFF_FFFF_FFFF) << 12
+    for shift in (30, 21, 12):
+        entry = read_word(table + (address >> shift & 0x1FF) * 8)
+        if not entry & _VALID:
+            return None
+        frame = (entry >> 10 & 0xFFF_FFFF_FFFF) << 12
+        if entry & _LEAF:
+            offset = (1 << shift) - 1
+            return (frame & ~offset) | (address & offset)
+        table = frame
+    return None

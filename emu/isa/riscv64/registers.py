@@ -1,0 +1,35 @@
+"""RISC-V registers (data only)."""
+
+from __future__ import annotations
+
+from unicorn import riscv_const as uc
+
+from emu.isa.base import Register, RegisterFile
+
+# x0 .. x31 by ABI name: the encoding numbers, and the order of CPURISCVState.gpr.
+GENERAL = (
+    "zero", "ra", "sp", "gp", "tp", "t0", "t1", "t2", "s0", "s1", "a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7",
+    "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11", "t3", "t4", "t5", "t6",
+)  # fmt: skip
+
+# gpr[32] and fpr[32] come first, then pc.
+_PC_SLOT = 64
+
+REGISTERS = RegisterFile(
+    registers=(
+        *(Register(name, uc.UC_RISCV_REG_X0 + n, n) for n, name in enumerate(GENERAL)),
+        Register("pc", uc.UC_RISCV_REG_PC, _PC_SLOT),
+        Register("satp", uc.UC_RISCV_REG_SATP),
+        Register("sstatus", uc.UC_RISCV_REG_SSTATUS),
+        Register("stval", uc.UC_RISCV_REG_STVAL),
+        Register("scause", uc.UC_RISCV_REG_SCAUSE),
+    ),
+    pc="pc",
+    sp="sp",
+    fp="s0",
+    link="ra",
+    zero="zero",
+    root="satp",
+    # FreeBSD sys/cddl/dev/dtrace/riscv/regset.h
+    dtrace=(*GENERAL, "pc"),
+)

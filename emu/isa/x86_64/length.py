@@ -1,0 +1,19 @@
+"""x86-64 instruction length, by capstone."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import capstone
+
+
+@cache
+def _decoder() -> capstone.Cs:
+    return capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
+
+
+def instruction_length(code: bytes) -> int:
+    """Return the length in bytes, 0 if the bytes do not decode."""
+    for _address, size, _mnemonic, _operands in _decoder().disasm_lite(code[:15], 0, 1):
+        return int(size)
+    return 0

@@ -1,0 +1,17 @@
+"""x86-64 traps."""
+
+from __future__ import annotations
+
+from emu.isa.base import Traps
+
+TRAPS = Traps(
+    breakpoints=(b"\xcc",),  # int3
+    pc_after=1,
+    frame=(
+        "rdi", "rsi", "rdx", "rcx", "r8", "r9", "rax", "rbx", "rbp", "r10", "r11", "r12", "r13", "r14", "r15",
+        "trapno", "addr", "err", "rip", "cs", "rflags", "rsp", "ss",
+    ),  # fmt: skip
+    frame_pc="rip",
+    frame_sp="rsp",
+    flags="rflags",
+)
