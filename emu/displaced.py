@@ -1,0 +1,265 @@
+"""What becomes of a displaced instruction: tables that decide, plans that say how, and two ways to run a plan.
+
+A breakpoint takes the place of an instruction, so somebody has to do what that instruction would have done.
+FreeBSD's FBT does it on the way out of the trap handler: `dtrace_invop()` answers with a code or with the saved
+instruction, and a stub emulates that on the interrupted registers.  Here the stub is a table.  Each ISA lists its
+rows in `emu/isa/<isa>/displaced.py`, in the order in which the kernel tests them.  A row that emulates builds a
+`Plan`, and a plan is plain data: a few operations on registers and memory, the same for the executors below, for
+the documentation and for a native engine.
+
+    push %rbp    ->    [rsp-8] = rbp; rsp = rsp-8; rip = rip+1
+
+A plan starts with the pc register on the displaced instruction, as if it had never been patched, and moves the pc
+itself.  So one plan serves every place where the same instruction stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from emu.isa.base import Isa
+
+_MASK = 0xFFFF_FFFF_FFFF_FFFF
+
+TEMPORARY = "%"
+"""Operands that start with it ("%0") live as long as the plan; "" is the constant 0; all others name registers."""
+
+
+def _sum(base: str, offset: int) -> str:
+    if not base:
+        return f"{offset:#x}"
+    return f"{base}{offset:+d}" if offset else base
+
+
+class Set(NamedTuple):
+    """`target` = `source` + `offset`.  On the pc it is a jump."""
+
+    target: str
+    source: str
+    offset: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.target} = {_sum(self.source, self.offset)}"
+
+
+class Load(NamedTuple):
+    """`target` = the `size` bytes at `base` + `offset`, zero extended."""
+
+    target: str
+    base: str
+    offset: int = 0
+    size: int = 8
+
+    def __str__(self) -> str:
+        return f"{self.target} = [{_sum(self.base, self.offset)}]"
+
+
+class Store(NamedTuple):
+    """The `size` bytes at `base` + `offset` = the low bytes of `source`."""
+
+    source: str
+    base: str
+    offset: int = 0
+    size: int = 8
+
+    def __str__(self) -> str:
+        return f"[{_sum(self.base, self.offset)}] = {self.source or '0'}"
+
+
+Operation = Set | Load | Store
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to do instead of one instruction: operations, in order.
+
+    Everything that can fault comes before the first write to a register, so that a fault leaves the registers as
+    they were and the instruction can be tried again, as a CPU would.  A load therefore goes to a temporary first.
+    """
+
+    operations: tuple[Operation, ...]
+
+    def __post_init__(self) -> None:
+        committed = False
+        for operation in self.operations:
+            if isinstance(operation, Set):
+                committed |= not operation.target.startswith(TEMPORARY)
+            elif committed:
+                raise ValueError(f"'{operation}' may fault after a register was written: {self}")
+            elif isinstance(operation, Load) and not operation.target.startswith(TEMPORARY):
+                raise ValueError(f"'{operation}' loads into a register: load into a temporary, then set")
+
+    def __str__(self) -> str:
+        return "; ".join(map(str, self.operations)) or "nothing, not even the pc moves"
+
+
+class Displaced(NamedTuple):
+    """An instruction as a row's builder sees it: its bytes as a little-endian number, and where it stands."""
+
+    word: int
+    address: int
+
+    def bits(self, high: int, low: int) -> int:
+        """Return bits high..low, unsigned."""
+        return self.word >> low & (1 << high - low + 1) - 1
+
+    def signed(self, high: int, low: int) -> int:
+        """Return bits high..low as a two's complement number."""
+        sign = 1 << high - low
+        return (self.bits(high, low) ^ sign) - sign
+
+
+class Treatment(Enum):
+    """What a row says when it does not emulate."""
+
+    OUT_OF_LINE = "out of line"
+    """Run a copy of the instruction somewhere else."""
+    REFUSE = "refuse"
+    """No tracepoint may go here; the row's `why` is the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class DisplacedRow:
+    """One rule: the instructions whose word & `mask` == `value`, and what is done with them."""
+
+    name: str
+    """The instruction as an assembler writes it, operands generic."""
+    mask: int
+    value: int
+    length: int
+    """Bytes of the instruction; 0 where the row holds for any length."""
+    what: Callable[[Displaced], Plan] | Treatment
+    why: str
+    source: str
+    """The system and file that has this rule."""
+    invop: int | None = None
+    """The code `dtrace_invop()` returns or tags records with; None: the stub has none."""
+    code: str = ""
+    """The code's name in FreeBSD's dtrace.h, without DTRACE_INVOP_."""
+    quirk: str = ""
+    """Where the real system's emulation differs from the CPU; "" where it does not."""
+
+    def matches(self, word: int) -> bool:
+        """Tell whether an instruction word falls under this row."""
+        return word & self.mask == self.value
+
+
+class Decision(NamedTuple):
+    """What the table says of one instruction: the row that matched, and its plan if it emulates."""
+
+    row: DisplacedRow
+    plan: Plan | None
+
+
+@dataclass(frozen=True, slots=True)
+class DisplacedTable:
+    """The rows of an ISA in the order in which they are tested; the last one matches everything."""
+
+    rows: tuple[DisplacedRow, ...]
+    by_code: bool
+    """`dtrace_invop()` returns an invop code (x86); otherwise it returns the saved instruction word."""
+
+    def decide(self, code: bytes, address: int) -> Decision:
+        """Say what is done with the instruction at `address` that starts `code`: the first row that matches."""
+        word = int.from_bytes(code[:8], "little")
+        row = next(row for row in self.rows if row.matches(word) and len(code) >= row.length)
+        if isinstance(row.what, Treatment):
+            return Decision(row, None)
+        return Decision(row, row.what(Displaced(word, address)))
+
+    def invop(self, rval: int, saved: int, address: int) -> Plan | None:
+        """Return what the breakpoint stub does when `dtrace_invop()` answered `rval`; None: it does not claim the trap.
+
+        On x86 `rval` is a code, and `saved` holds the displaced instruction; elsewhere `rval` is the saved word itself.
+        """
+        if not rval:
+            return None
+        word = saved if self.by_code else rval
+        for row in self.rows:
+            if not isinstance(row.what, Treatment) and (row.invop == rval if self.by_code else row.matches(word)):
+                return row.what(Displaced(word, address))
+        return None
+
+
+class Cpu(Protocol):
+    """The stopped CPU, as a plan's executor needs it."""
+
+    words: memoryview
+    """The CPU state as 64-bit words (format "Q"), indexed by `Register.slot`."""
+
+    def load(self, address: int, size: int) -> int:
+        """Return `size` bytes of memory, little-endian.  Raises `emu.guest.base.BadAddressError`."""
+        ...
+
+    def store(self, address: int, size: int, value: int) -> None:
+        """Write the low `size` bytes of `value`.  Raises `emu.guest.base.BadAddressError`."""
+        ...
+
+
+def interpret(plan: Plan, isa: Isa, cpu: Cpu) -> None:
+    """Carry a plan out, one operation at a time: the meaning of plans.  Raises `emu.guest.base.BadAddressError`."""
+    slots = isa.registers.slots
+    temporaries: dict[str, int] = {"": 0}
+
+    def read(operand: str) -> int:
+        return temporaries[operand] if operand in temporaries else cpu.words[slots[operand]]
+
+    def write(operand: str, value: int) -> None:
+        if operand.startswith(TEMPORARY):
+            temporaries[operand] = value
+        else:
+            cpu.words[slots[operand]] = value
+
+    for operation in plan.operations:
+        match operation:
+            case Set(target, source, offset):
+                write(target, read(source) + offset & _MASK)
+            case Load(target, base, offset, size):
+                write(target, cpu.load(read(base) + offset & _MASK, size))
+            case Store(source, base, offset, size):
+                cpu.store(read(base) + offset & _MASK, size, read(source))
+
+
+def compile_plan(plan: Plan, isa: Isa) -> Callable[[Cpu], None]:
+    """Return a Python function that does what `interpret` does, without looking anything up."""
+    source = "\n    ".join(("def plan(cpu):", "words = cpu.words", *_statements(plan, isa)))
+    namespace: dict[str, Callable[[Cpu], None]] = {}
+    exec(source, namespace)  # noqa: S102  (the source is made here, from register numbers and constants)
+    return namespace["plan"]
+
+
+def _statements(plan: Plan, isa: Isa) -> Iterator[str]:
+    """Translate operations into statements; a register is kept in a local variable once it was read or written."""
+    slots = isa.registers.slots
+    local: dict[str, str] = {"": "0"}
+
+    def name(operand: str) -> str:
+        return f"t{operand[1:]}" if operand.startswith(TEMPORARY) else f"r{slots[operand]}"
+
+    def value(operand: str, offset: int) -> str:
+        return f"{local[operand]} + {offset} & {_MASK}" if offset else local[operand]
+
+    def fetch(operand: str) -> Iterator[str]:
+        if operand not in local:
+            local[operand] = name(operand)
+            yield f"{local[operand]} = words[{slots[operand]}]"
+
+    for operation in plan.operations:
+        match operation:
+            case Set(target, source, offset):
+                yield from fetch(source)
+                word = "" if target.startswith(TEMPORARY) else f"words[{slots[target]}] = "
+                yield f"{word}{name(target)} = {value(source, offset)}"
+                local[target] = name(target)
+            case Load(target, base, offset, size):
+                yield from fetch(base)
+                yield f"{name(target)} = cpu.load({value(base, offset)}, {size})"
+                local[target] = name(target)
+            case Store(source, base, offset, size):
+                yield from fetch(base)
+                yield from fetch(source)
+                yield f"cpu.store({value(base, offset)}, {size}, {local[source]})"

@@ -1,0 +1,55 @@
+"""Displaced instructions on RISC-V: what FreeBSD's dtrace_invop_start tests on the saved word, in its order.
+
+The saved word is always 32 bits, so above a compressed instruction it holds whatever followed; the compressed rows
+look at the low half only.
+"""
+
+from __future__ import annotations
+
+from emu.displaced import Displaced, DisplacedRow, DisplacedTable, Plan, Set, Store, Treatment
+
+_STUB = "FreeBSD sys/cddl/dev/dtrace/riscv/dtrace_subr.c"
+
+
+def _sd(insn: Displaced) -> Plan:
+    return Plan((Store("ra", "sp", insn.bits(31, 25) << 5 | insn.bits(11, 7)), Set("pc", "pc", 4)))
+
+
+def _c_sdsp(insn: Displaced) -> Plan:
+    return Plan((Store("ra", "sp", insn.bits(12, 10) << 3 | insn.bits(9, 7) << 6), Set("pc", "pc", 2)))
+
+
+_RET = Plan((Set("pc", "ra"),))
+_STAY = Plan(())
+
+DISPLACED = DisplacedTable(
+    by_code=False,
+    rows=(
+        DisplacedRow(
+            "sd ra, imm(sp)", 0x01FFF07F, 0x00113023, 4, _sd, invop=1, code="SD", source=_STUB,
+            why="saves the return address: where FBT puts the entry probe",
+            quirk="the offset is taken as unsigned: from -2048 to -1 it lands 4096 bytes too high",
+        ),
+        DisplacedRow(
+            "ret", 0xFFFFFFFF, 0x00008067, 4, lambda _: _RET, invop=3, code="RET", source=_STUB,
+            why="goes back to the caller: where FBT puts the return probe",
+        ),
+        DisplacedRow(
+            "c.sdsp ra, imm(sp)", 0xE07F, 0xE006, 2, _c_sdsp, invop=2, code="C_SDSP", source=_STUB,
+            why="saves the return address: where FBT puts the entry probe",
+        ),
+        DisplacedRow(
+            "c.jr ra", 0xFFFF, 0x8082, 2, lambda _: _RET, invop=4, code="C_RET", source=_STUB,
+            why="goes back to the caller: where FBT puts the return probe",
+        ),
+        DisplacedRow(
+            "c.nop", 0xFFFF, 0x0001, 2, lambda _: _STAY, invop=5, code="NOP", source=_STUB,
+            why="how kinst says that it has set the pc itself; never a site of FBT",
+            quirk="the pc is not advanced: a c.nop displaced by anybody else would trap for ever",
+        ),
+        DisplacedRow(
+            "anything else", 0, 0, 0, Treatment.REFUSE, source=_STUB,
+            why="the stub answers -1: a breakpoint nobody claims, and a panic",
+        ),
+    ),
+)  # fmt: skip
