@@ -1,0 +1,119 @@
+"""Tracepoints, and the one place that writes them into code.
+
+A tracepoint is a few patch bytes (int3, brk, ebreak) over the first bytes of an instruction.  Providers decide where
+and when; the `Patcher` alone writes.  It has each translated copy of the code dropped as it does so, and it keeps the
+books: whatever was installed over whatever, in any order, taking all of it out leaves the bytes that were there first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+class CodeMemory(Protocol):
+    """Memory that holds code; addresses are virtual."""
+
+    def read(self, address: int, size: int) -> bytes:
+        """Return `size` bytes.  Raises `emu.guest.base.BadAddressError`."""
+        ...
+
+    def write_code(self, address: int, data: bytes) -> None:
+        """Write bytes and drop what was translated from them.  Raises `emu.guest.base.BadAddressError`."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class Tracepoint:
+    """One place where an instruction is, or will be, displaced by a breakpoint."""
+
+    address: int
+    original: bytes
+    """The bytes of the program itself, whoever has patched them since."""
+    patch: bytes
+    owner: str
+    """Who made it: a provider's name."""
+    installed: bool = False
+    """Whether the patch is in; only the `Patcher` changes it."""
+
+
+class Patcher:
+    """Installs and removes tracepoints in one memory.
+
+    Tracepoints may share bytes, of one owner or of several.  Each byte then shows the tracepoint installed last among
+    those that cover it, and the program's own byte once none is left.
+    """
+
+    def __init__(self, memory: CodeMemory) -> None:
+        self._memory = memory
+        self._tracepoints: dict[Tracepoint, None] = {}
+        self._layers: dict[int, list[Tracepoint]] = {}  # per byte: the installed tracepoints over it, the latest last
+
+    def create(self, address: int, patch: bytes, owner: str) -> Tracepoint:
+        """Make a tracepoint, not yet installed.  Raises `emu.guest.base.BadAddressError` if there is no code."""
+        if not patch:
+            raise ValueError(f"{owner}: a tracepoint at {address:#x} needs patch bytes")
+        tracepoint = Tracepoint(address, self.original(address, len(patch)), patch, owner)
+        self._tracepoints[tracepoint] = None
+        return tracepoint
+
+    def install(self, tracepoint: Tracepoint) -> None:
+        """Write the patch; a tracepoint that is in stays in."""
+        if tracepoint not in self._tracepoints:
+            raise ValueError(f"{tracepoint.owner}: the tracepoint at {tracepoint.address:#x} was discarded")
+        if tracepoint.installed:
+            return
+        self._memory.write_code(tracepoint.address, tracepoint.patch)
+        tracepoint.installed = True
+        for address in self._bytes_of(tracepoint):
+            self._layers.setdefault(address, []).append(tracepoint)
+
+    def remove(self, tracepoint: Tracepoint) -> None:
+        """Put back what shows without this tracepoint; one that is out stays out."""
+        if not tracepoint.installed:
+            return
+        shown = bytes(self._without(tracepoint, address) for address in self._bytes_of(tracepoint))
+        self._memory.write_code(tracepoint.address, shown)
+        tracepoint.installed = False
+        for address in self._bytes_of(tracepoint):
+            self._layers[address].remove(tracepoint)
+            if not self._layers[address]:
+                del self._layers[address]
+
+    def discard(self, tracepoint: Tracepoint) -> None:
+        """Remove a tracepoint and forget it."""
+        self.remove(tracepoint)
+        self._tracepoints.pop(tracepoint, None)
+
+    def restore_all(self, owner: str | None = None) -> None:
+        """Remove every tracepoint, or every one of an owner; they stay known and can be installed again."""
+        for tracepoint in self._tracepoints:
+            if owner in (None, tracepoint.owner):
+                self.remove(tracepoint)
+
+    def listing(self) -> tuple[Tracepoint, ...]:
+        """Return every tracepoint, by address; those at one address in the order they were made."""
+        return tuple(sorted(self._tracepoints, key=lambda tracepoint: tracepoint.address))
+
+    def original(self, address: int, size: int) -> bytes:
+        """Read code as the program has it, patches left out.  Raises `emu.guest.base.BadAddressError`."""
+        code = bytearray(self._memory.read(address, size))
+        for place in range(size):
+            if layers := self._layers.get(address + place):
+                code[place] = _byte(layers[0].original, layers[0], address + place)
+        return bytes(code)
+
+    @staticmethod
+    def _bytes_of(tracepoint: Tracepoint) -> range:
+        return range(tracepoint.address, tracepoint.address + len(tracepoint.patch))
+
+    def _without(self, tracepoint: Tracepoint, address: int) -> int:
+        """Return the byte that shows at `address` once `tracepoint` is out."""
+        below = [other for other in self._layers[address] if other is not tracepoint]
+        if below:
+            return _byte(below[-1].patch, below[-1], address)
+        return _byte(tracepoint.original, tracepoint, address)
+
+
+def _byte(data: bytes, tracepoint: Tracepoint, address: int) -> int:
+    return data[address - tracepoint.address]
