@@ -54,7 +54,9 @@ class RegisterFile:
     zero: str | None
     """Register that always reads 0."""
     root: str
-    """Register whose value is the root of the current address space."""
+    """Register whose value is the root of the current process's address space."""
+    kernel_root: str
+    """The same for kernel addresses."""
     dtrace: tuple[str, ...]
     """D's regs[]: register name by index; "" where an index stands for nothing we keep."""
 

@@ -20,8 +20,8 @@ REGISTERS = RegisterFile(
         Register("pc", uc.UC_ARM64_REG_PC, _XREGS + 32),
         Register("nzcv", uc.UC_ARM64_REG_NZCV),
         Register("pstate", uc.UC_ARM64_REG_PSTATE),
-        Register("ttbr0", uc.UC_ARM64_REG_TTBR0_EL1),
-        Register("ttbr1", uc.UC_ARM64_REG_TTBR1_EL1),
+        Register("ttbr0", uc.UC_ARM64_REG_TTBR0_EL1, 97),
+        Register("ttbr1", uc.UC_ARM64_REG_TTBR1_EL1, 101),
         Register("esr", uc.UC_ARM64_REG_ESR_EL1),
         Register("far", uc.UC_ARM64_REG_FAR_EL1),
     ),
@@ -31,6 +31,7 @@ REGISTERS = RegisterFile(
     link="lr",
     zero=None,
     root="ttbr0",
+    kernel_root="ttbr1",
     # FreeBSD sys/cddl/dev/dtrace/aarch64/regset.h
     dtrace=(*_X, "fp", "lr", "sp", "pc"),
 )

@@ -19,7 +19,7 @@ REGISTERS = RegisterFile(
     registers=(
         *(Register(name, uc.UC_RISCV_REG_X0 + n, n) for n, name in enumerate(GENERAL)),
         Register("pc", uc.UC_RISCV_REG_PC, _PC_SLOT),
-        Register("satp", uc.UC_RISCV_REG_SATP),
+        Register("satp", uc.UC_RISCV_REG_SATP, 84),
         Register("sstatus", uc.UC_RISCV_REG_SSTATUS),
         Register("stval", uc.UC_RISCV_REG_STVAL),
         Register("scause", uc.UC_RISCV_REG_SCAUSE),
@@ -30,6 +30,7 @@ REGISTERS = RegisterFile(
     link="ra",
     zero="zero",
     root="satp",
+    kernel_root="satp",
     # FreeBSD sys/cddl/dev/dtrace/riscv/regset.h
     dtrace=(*GENERAL, "pc"),
 )

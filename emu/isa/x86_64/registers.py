@@ -17,8 +17,8 @@ _GENERAL = (
 
 _OTHER = (
     ("rflags", uc.UC_X86_REG_RFLAGS), ("cs", uc.UC_X86_REG_CS), ("ss", uc.UC_X86_REG_SS), ("ds", uc.UC_X86_REG_DS),
-    ("es", uc.UC_X86_REG_ES), ("fs", uc.UC_X86_REG_FS), ("gs", uc.UC_X86_REG_GS), ("cr2", uc.UC_X86_REG_CR2),
-    ("cr3", uc.UC_X86_REG_CR3), ("fs_base", uc.UC_X86_REG_FS_BASE), ("gs_base", uc.UC_X86_REG_GS_BASE),
+    ("es", uc.UC_X86_REG_ES), ("fs", uc.UC_X86_REG_FS), ("gs", uc.UC_X86_REG_GS),
+    ("fs_base", uc.UC_X86_REG_FS_BASE), ("gs_base", uc.UC_X86_REG_GS_BASE),
 )  # fmt: skip
 
 # regs[]: 0-18 are the i386 names, 19 + k the amd64 ones (FreeBSD sys/cddl/dev/dtrace/x86/regset.h).
@@ -31,6 +31,8 @@ REGISTERS = RegisterFile(
     registers=(
         *(Register(name, number, slot) for slot, (name, number) in enumerate(_GENERAL)),
         *(Register(name, number) for name, number in _OTHER),
+        Register("cr2", uc.UC_X86_REG_CR2, 55),
+        Register("cr3", uc.UC_X86_REG_CR3, 56),
     ),
     pc="rip",
     sp="rsp",
@@ -38,5 +40,6 @@ REGISTERS = RegisterFile(
     link=None,
     zero=None,
     root="cr3",
+    kernel_root="cr3",
     dtrace=_I386 + _AMD64,
 )

@@ -1,0 +1,292 @@
+"""Unicorn behind one class: run, stop, registers, memory, traps, exact counting.
+
+What Unicorn can and cannot do shapes this file; the facts it relies on are told where they are used.  Rules for whoever adds to it:
+
+* no per-instruction hook, no memory hook, no `timeout=`, no `until` inside code: each costs all guests their speed or exactness;
+* callbacks never let an exception out: it is kept, the run is stopped, and `run` raises it;
+* code is written by `write_code` alone, which also makes Unicorn forget what it translated.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any, Final
+
+import unicorn
+from unicorn.unicorn_py3.unicorn import uclib
+
+from emu.engine import interpreted, layout, native
+from emu.engine.layout import EngineError
+from emu.engine.memory import Memory
+from emu.engine.state import HANDLED, NEVER, TABLE_ENTRIES, WORDS, TableEntry, Word
+from emu.isa.base import Isa
+
+_MODES: Final = {
+    "x86_64": (unicorn.UC_ARCH_X86, unicorn.UC_MODE_64),
+    "aarch64": (unicorn.UC_ARCH_ARM64, unicorn.UC_MODE_ARM),
+    "riscv64": (unicorn.UC_ARCH_RISCV, unicorn.UC_MODE_RISCV64),
+}
+_NOWHERE: Final = 0xFFFF_FFFF_FFFF_FFF0
+"""emu_start's `until`: no code is there.  0 would make a jump to NULL a clean stop."""
+_CPU_WORDS: Final = 128
+_CLOCK_VECTOR: Final = 32
+_ON_TRAP = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint32)
+_CODE_HOOK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_void_p)
+
+
+class GuestCrashError(EngineError):
+    """The CPU cannot go on: it left RAM, or an exception had no handler.  `pc` is where."""
+
+    def __init__(self, message: str, pc: int) -> None:
+        super().__init__(message)
+        self.pc = pc
+
+
+class Engine:
+    """One emulated CPU and its RAM.
+
+    `on_trap(number)` is called for every synchronous exception but system calls, with Unicorn's number for it; it answers
+    `DELIVER` (the guest's own vector gets it) or `HANDLED`.  `accelerated` says whether the callbacks are machine code.
+    """
+
+    def __init__(self, isa: Isa, ram_size: int, *, accelerated: bool | None = None) -> None:
+        self.isa = isa
+        self.accelerated = native.available() if accelerated is None else accelerated
+        self._uc = unicorn.Uc(*_MODES[isa.name])
+        self._cpu, self._env = layout.check(self._uc, isa.name)
+        self.words = memoryview((ctypes.c_uint64 * _CPU_WORDS).from_address(self._env)).cast("B").cast("Q")
+        """The CPU state as 64-bit words, indexed by `Register.slot`."""
+        self.memory = Memory(isa, ram_size, self.words)
+        self._uc.mem_map_ptr(0, ram_size, unicorn.UC_PROT_ALL, self.memory.pointer)
+        self._pc = isa.registers.slots[isa.registers.pc]
+        self._slots = isa.registers.slots
+        self._breakpoint = layout.BREAKPOINT[isa.name]
+        self._public = {register.name: register.unicorn for register in isa.registers.registers}
+        self.on_trap: Callable[[int], int] = lambda _number: HANDLED
+        self._failure: BaseException | None = None
+        self._stopping = False
+        self._in_code_hook = False
+        self._stale = False
+        self._indices: dict[tuple[int, int], int] = {}
+        self._halted = ctypes.c_uint32.from_address(self._cpu + layout.CPU_HALTED)
+        self._exception = ctypes.c_int32.from_address(self._cpu + layout.CPU_EXCEPTION)
+        self._table = (TableEntry * TABLE_ENTRIES)()
+        self._state_array = (ctypes.c_uint64 * WORDS)()
+        self._state = memoryview(self._state_array).cast("B").cast("Q")
+        self._prepare_state()
+        self._keep: list[Any] = []
+        self._install_callbacks()
+        if isa.name == "aarch64":
+            self._enable_aarch64_el1()
+
+    def _prepare_state(self) -> None:
+        state = self._state
+        state[Word.SOFT] = state[Word.HARD] = NEVER
+        state[Word.GENERATION] = 1
+        state[Word.TABLE] = ctypes.addressof(self._table)
+        state[Word.ROOT_POINTER] = self._env + 8 * self._slots[self.isa.registers.root]
+        state[Word.CPU] = self._cpu
+        state[Word.ENV] = self._env
+        state[Word.UC] = self._uc._uch.value  # noqa: SLF001
+
+    def _install_callbacks(self) -> None:
+        callbacks: native.Callbacks | interpreted.Callbacks
+        if self.accelerated:
+            on_trap = _ON_TRAP(self._trap)
+            self._keep.append(on_trap)
+            callbacks = native.Callbacks(self.isa.name, ctypes.cast(on_trap, ctypes.c_void_p).value or 0)
+        else:
+            callbacks = interpreted.Callbacks(self.isa.name, self._state, self._trap)
+        self._keep.append(callbacks)
+        self._hook(unicorn.UC_HOOK_BLOCK, callbacks.block)
+        self._hook(unicorn.UC_HOOK_INTR, callbacks.trap)
+        if callbacks.invalid:
+            self._hook(unicorn.UC_HOOK_INSN_INVALID, callbacks.invalid)
+        if callbacks.system_call:
+            self._hook(unicorn.UC_HOOK_INSN, callbacks.system_call, instruction=unicorn.x86_const.UC_X86_INS_SYSCALL)
+
+    def _hook(self, kind: int, callback: Any, begin: int = 1, end: int = 0, instruction: int | None = None) -> int:
+        """Add a hook by the C call: the binding wraps callbacks in Python of its own."""
+        hook = ctypes.c_size_t()
+        extra = () if instruction is None else (ctypes.c_int(instruction),)
+        error = uclib.uc_hook_add(
+            self._uc._uch,  # noqa: SLF001
+            ctypes.byref(hook),
+            kind,
+            ctypes.cast(callback, ctypes.c_void_p),
+            ctypes.c_void_p(ctypes.addressof(self._state_array)),
+            ctypes.c_uint64(begin),
+            ctypes.c_uint64(end),
+            *extra,
+        )
+        if error:
+            raise EngineError(f"unicorn refused a hook: {unicorn.UcError(error)}")
+        return int(hook.value)
+
+    def _enable_aarch64_el1(self) -> None:
+        # What firmware leaves: EL2 and EL3 exist in the model but were skipped at reset, and without RW set in both
+        # QEMU takes EL1 for AArch32.  Order of the fields: crn, crm, op0, op1, op2, value.
+        self._uc.reg_write(unicorn.arm64_const.UC_ARM64_REG_CP_REG, (1, 1, 3, 6, 0, 0x401))  # SCR_EL3 = RW | NS
+        self._uc.reg_write(unicorn.arm64_const.UC_ARM64_REG_CP_REG, (1, 1, 3, 4, 0, 1 << 31))  # HCR_EL2 = RW
+
+    # -- registers
+
+    @property
+    def pc(self) -> int:
+        """The program counter.  Inside a callback it may be set; execution then goes on there."""
+        return int(self.words[self._pc])
+
+    @pc.setter
+    def pc(self, value: int) -> None:
+        self.words[self._pc] = value
+
+    def read_register(self, name: str) -> int:
+        """Return a register.  Raises KeyError for an unknown name."""
+        slot = self._slots.get(name)
+        if slot is not None:
+            return int(self.words[slot])
+        return int(self._uc.reg_read(self._public[name])) & 0xFFFF_FFFF_FFFF_FFFF
+
+    def write_register(self, name: str, value: int) -> None:
+        """Set a register.  Raises KeyError for an unknown name."""
+        slot = self._slots.get(name)
+        if slot is not None:
+            self.words[slot] = value
+        else:
+            self._uc.reg_write(self._public[name], value)
+
+    # -- code
+
+    def write_code(self, address: int, data: bytes) -> None:
+        """Write instructions at a mapped virtual address, and make Unicorn forget its translation of what was there.
+
+        Only `emu.patcher.Patcher` and loaders call this.  Raises `BadAddressError` if the address is not mapped (forgetting would
+        then silently do nothing).
+        """
+        self.memory.write(address, data)
+        self._uc.ctl_remove_cache(address, address + len(data))
+        self._stale = True  # block sizes change with the code; the table is cleared before it is used again
+        self._indices.clear()
+        if self._in_code_hook:
+            self._uc.reg_write(self._public[self.isa.registers.pc], self.pc)  # leave the block that is running
+
+    def on_code(self, address: int, callback: Callable[[], None]) -> None:
+        """Call `callback` before the instruction at `address` runs.  Set it before that code is translated."""
+
+        def hook(_uc: int, _address: int, _size: int, _words: int) -> None:
+            self._in_code_hook = True
+            try:
+                callback()
+            except BaseException as error:  # noqa: BLE001  raised again by run
+                self._fail(error)
+            finally:
+                self._in_code_hook = False
+
+        function = _CODE_HOOK(hook)
+        self._keep.append(function)
+        self._hook(unicorn.UC_HOOK_CODE, function, address, address)
+
+    # -- counting
+
+    @property
+    def instructions(self) -> int:
+        """Instructions executed so far, exact where the CPU stands now; the instruction at pc is not included."""
+        state = self._state
+        count = state[Word.BLOCK_COUNT]
+        if not count:
+            return int(state[Word.TOTAL])
+        block, pc = state[Word.BLOCK], self.words[self._pc]
+        if not block <= pc < block + state[Word.BLOCK_SIZE]:
+            return int(state[Word.TOTAL])
+        return int(state[Word.TOTAL] - count + self._index(block, pc))
+
+    def _settle(self) -> None:
+        """Take back the instructions of the current block that were not executed: it was left at pc."""
+        self._state[Word.TOTAL] = self.instructions
+        self._state[Word.BLOCK_COUNT] = 0
+
+    def _index(self, block: int, pc: int) -> int:
+        """Return how many instructions lie between the start of a block and pc."""
+        if self.isa.instruction_alignment == 4:
+            return (pc - block) >> 2
+        key = (block, pc)
+        index = self._indices.get(key)
+        if index is None:
+            code = self.memory.read(block, pc - block)
+            index = offset = 0
+            while offset < len(code):
+                offset += self.isa.instruction_length(code[offset : offset + 15]) or 1
+                index += 1
+            if block >> 63:  # user code at an address changes with the address space
+                self._indices[key] = index
+        return index
+
+    # -- running
+
+    def run(self, soft: int | None = None, hard: int | None = None) -> bool:
+        """Run until `stop`, until the CPU waits for an interrupt, or until a deadline in instructions.
+
+        `soft` is looked at in user mode, `hard` anywhere, both at block starts.  Returns True if the CPU waits.
+        Raises what a callback raised, and `GuestCrashError` when the CPU cannot go on.
+        """
+        if self._stale:
+            ctypes.memset(self._table, 0, ctypes.sizeof(self._table))
+            self._stale = False
+        self._state[Word.SOFT] = NEVER if soft is None else soft
+        self._state[Word.HARD] = NEVER if hard is None else hard
+        self._state[Word.STOPPED] = 0
+        self._stopping = False
+        crash = None
+        try:
+            self._uc.emu_start(self.pc, _NOWHERE)
+        except unicorn.UcError as error:
+            crash = error
+        if self._failure:
+            failure, self._failure = self._failure, None
+            raise failure
+        self._settle()
+        if crash:
+            raise GuestCrashError(f"the CPU cannot go on at {self.pc:#x}: {crash}", self.pc)
+        if self._halted.value:
+            self._halted.value = 0
+            return True
+        if not (self._stopping or self._state[Word.STOPPED]):
+            raise GuestCrashError(f"the CPU shut down at {self.pc:#x} (an exception while delivering one)", self.pc)
+        return False
+
+    def stop(self) -> None:
+        """End the run under way; from a callback, or between two runs, where it does nothing."""
+        self._stopping = True
+        self._uc.emu_stop()
+
+    def interrupt(self) -> None:
+        """Deliver the clock interrupt to the guest's vector; between runs, where the guest accepts interrupts."""
+        if self.isa.name == "x86_64":
+            uclib.do_interrupt_x86_hardirq_x86_64(
+                ctypes.c_void_p(self._env), ctypes.c_int(_CLOCK_VECTOR), ctypes.c_int(1)
+            )
+            return
+        if self.isa.name == "aarch64":
+            ctypes.c_uint32.from_address(self._env + layout.ARM64_TARGET_EL).value = 1
+        known = layout.LAYOUTS[self.isa.name]
+        self._exception.value = ctypes.c_int32(known.asynchronous).value
+        getattr(uclib, known.deliver)(ctypes.c_void_p(self._cpu))
+        self._exception.value = -1
+
+    # -- callbacks
+
+    def _trap(self, number: int) -> int:
+        try:
+            if number == self._breakpoint:
+                self._state[Word.BLOCK_COUNT] = 0  # it ends its block, and counts as the instruction it displaced
+            else:
+                self._settle()
+            return self.on_trap(number)
+        except BaseException as error:  # noqa: BLE001  raised again by run
+            self._fail(error)
+            return HANDLED
+
+    def _fail(self, error: BaseException) -> None:
+        self._failure = self._failure or error
+        self.stop()

@@ -1,0 +1,116 @@
+"""The callbacks in Python: the reference, and what runs where llvmlite is not installed.
+
+The rules are told in `emu.engine.state`; `emu.engine.native` has the same functions in machine code.  A block costs about 300 ns here
+instead of 2, so a program runs some fifty times slower; what it does, and when, is the same.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+
+from unicorn.unicorn_py3.unicorn import uclib
+
+from emu.engine import layout
+from emu.engine.state import TABLE_ENTRIES, TB_REQUEST_CACHE, TableEntry, TranslationBlock, Word
+
+_BLOCK_HOOK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_void_p)
+_TRAP_HOOK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p)
+_INVALID_HOOK = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_void_p)
+_INSTRUCTION_HOOK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+
+_UC_CTL = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p)
+
+_USER_END = 1 << 63
+
+
+def _block(words: memoryview, uc: int) -> Callable[..., None]:
+    table = (TableEntry * TABLE_ENTRIES).from_address(words[Word.TABLE])
+    root = ctypes.c_uint64.from_address(words[Word.ROOT_POINTER])
+    handle = ctypes.c_void_p(uc)
+    asked = TranslationBlock()
+    uc_ctl = _UC_CTL(ctypes.cast(uclib.uc_ctl, ctypes.c_void_p).value)
+
+    def block(_uc: int, address: int, size: int, _words: int) -> None:
+        total = words[Word.TOTAL]
+        words[Word.BLOCK] = address
+        words[Word.BLOCK_SIZE] = size
+        user = address < _USER_END
+        if total >= words[Word.HARD] or (user and total >= words[Word.SOFT]):
+            words[Word.BLOCK_COUNT] = 0
+            words[Word.STOPPED] = 1
+            uclib.uc_emu_stop(handle)
+            return
+        if root.value != words[Word.ROOT]:
+            words[Word.ROOT] = root.value
+            words[Word.GENERATION] += 1
+        tag = words[Word.GENERATION] & 0xFFFF_FFFF if user else 0
+        entry = table[(address >> 1 ^ address >> 17) & TABLE_ENTRIES - 1]
+        if entry.address != address or entry.tag != tag:
+            uc_ctl(handle, TB_REQUEST_CACHE, address, ctypes.byref(asked))
+            entry.address, entry.tag, entry.count = address, tag, asked.icount
+        words[Word.BLOCK_COUNT] = entry.count
+        words[Word.TOTAL] = total + entry.count
+
+    return block
+
+
+def _system_call(words: memoryview, uc: int) -> Callable[..., None]:
+    env = words[Word.ENV]
+    handle = ctypes.c_void_p(uc)
+    regs = (ctypes.c_uint64 * 18).from_address(env)
+    segments = (ctypes.c_uint64 * 9).from_address(env + layout.X86_SEGMENTS)
+    hflags = ctypes.c_uint32.from_address(env + layout.X86_HFLAGS)
+    flags = ctypes.c_uint64()
+
+    def system_call(_uc: int, _words: int) -> None:
+        flags.value = 0
+        uclib.uc_reg_read(handle, layout.X86_EFLAGS_ID, ctypes.byref(flags))
+        regs[1] = regs[16] + 2  # rcx = the instruction after
+        regs[11] = flags.value
+        regs[17] &= ~layout.word(env + layout.X86_SFMASK)
+        cs = layout.word(env + layout.X86_STAR) >> 32 & 0xFFFC
+        segments[3:6] = [cs, 0, 0x00A09B00_FFFFFFFF]
+        segments[6:9] = [cs + 8, 0, 0x00C09300_FFFFFFFF]
+        hflags.value &= ~3
+        regs[16] = layout.word(env + layout.X86_LSTAR) - 2  # the length of syscall is added afterwards
+
+    return system_call
+
+
+class Callbacks:
+    """Python callbacks with the attributes of `emu.engine.native.Callbacks`.
+
+    `on_trap(number)` answers DELIVER or HANDLED.
+    """
+
+    def __init__(self, isa: str, words: memoryview, on_trap: Callable[[int], int]) -> None:
+        deliver = getattr(uclib, layout.LAYOUTS[isa].deliver)
+        cpu = ctypes.c_void_p(words[Word.CPU])
+        uc = words[Word.UC]
+        env = words[Word.ENV]
+        riscv_pc = ctypes.c_uint64.from_address(env + layout.RISCV_PC)
+
+        def trap(_uc: int, number: int, _words: int) -> None:
+            if isa == "riscv64":
+                riscv_pc.value -= 4
+            if (isa, number) in layout.SYSTEM_CALLS or on_trap(number):
+                deliver(cpu)
+
+        def invalid(_uc: int, _words: int) -> bool:
+            if isa == "riscv64":
+                ctypes.c_uint32.from_address(uc + layout.UC_INVALID_ERROR).value = 0
+                number = layout.RISCV_BREAKPOINT
+            else:
+                ctypes.c_uint32.from_address(env + layout.X86_ERROR_CODE).value = 0
+                ctypes.c_uint32.from_address(env + layout.X86_IS_INT).value = 0
+                ctypes.c_uint32.from_address(words[Word.CPU] + layout.CPU_EXCEPTION).value = layout.X86_INVALID_OPCODE
+                number = layout.X86_INVALID_OPCODE
+            if on_trap(number):
+                deliver(cpu)
+            return True
+
+        self.block = _BLOCK_HOOK(_block(words, uc))
+        self.trap = _TRAP_HOOK(trap)
+        self.invalid = _INVALID_HOOK(invalid) if isa != "aarch64" else None
+        self.system_call = _INSTRUCTION_HOOK(_system_call(words, uc)) if isa == "x86_64" else None

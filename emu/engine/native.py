@@ -1,0 +1,70 @@
+"""The callbacks in machine code, compiled by LLVM when the engine is made; no compiler is needed.
+
+Each function of `ir/*.ll` is the twin of the one of the same name in `emu.engine.interpreted`, which is easier to read; the rules are told in
+`emu.engine.state`.  Two reasons for machine code.  Speed: the block callback runs at every block.  Safety: QEMU delivers an exception by
+a function that may long-jump (a kernel stack that is not mapped), which is clean across machine code but not across Python frames.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+from unicorn.unicorn_py3.unicorn import uclib
+
+from emu.engine import layout
+from emu.engine.state import TABLE_ENTRIES, TB_REQUEST_CACHE, Word
+
+
+def available() -> bool:
+    """Tell whether llvmlite is installed."""
+    return importlib.util.find_spec("llvmlite") is not None
+
+
+def _address(function: str) -> int:
+    return ctypes.cast(getattr(uclib, function), ctypes.c_void_p).value or 0
+
+
+def _source(isa: str, on_trap: int) -> str:
+    names: dict[str, int] = {name: value for name, value in vars(layout).items() if isinstance(value, int)}
+    names |= {word.name: word.value for word in Word}
+    names |= {name: _address(name) for name in ("uc_emu_stop", "uc_ctl", "uc_reg_read")}
+    names |= {
+        "TABLE_MASK": TABLE_ENTRIES - 1,
+        "TB_REQUEST_CACHE": TB_REQUEST_CACHE - (1 << 32),  # as a signed int
+        "X86_CS": layout.X86_SEGMENTS + 1 * 24,
+        "X86_SS": layout.X86_SEGMENTS + 2 * 24,
+        "do_interrupt": _address(layout.LAYOUTS[isa].deliver),
+        "on_trap": on_trap,
+    }
+    ir = files("emu.engine").joinpath("ir")
+    text = "\n".join(ir.joinpath(f"{name}.ll").read_text() for name in ("common", isa))
+    return Template(text).substitute(names)
+
+
+class Callbacks:
+    """Compiled callbacks; attributes are the addresses of the functions, None where the ISA has none.
+
+    `on_trap` is the address of a C function `int (uint32_t number)`.  Keep the object alive as long as they are hooked.
+    """
+
+    def __init__(self, isa: str, on_trap: int) -> None:
+        import llvmlite.binding as llvm  # noqa: PLC0415  optional, and 50 ms
+
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        module = llvm.parse_assembly(_source(isa, on_trap))
+        module.verify()
+        machine = llvm.Target.from_default_triple().create_target_machine(opt=2)
+        self._engine: Any = llvm.create_mcjit_compiler(module, machine)
+        self._engine.finalize_object()
+        self.block = self._function("block")
+        self.trap = self._function("trap")
+        self.invalid = self._function("invalid") if isa != "aarch64" else None
+        self.system_call = self._function("system_call") if isa == "x86_64" else None
+
+    def _function(self, name: str) -> ctypes.c_void_p:
+        return ctypes.c_void_p(self._engine.get_function_address(name))
