@@ -1,0 +1,51 @@
+/*
+ * From the loader's world, EL1h at physical addresses with the MMU off, to kmain(ram_size, initrd, initrd_size) at
+ * kernel addresses.
+ */
+#include "machine.h"
+
+/*
+ * x0-x2 are kmain's arguments and stay untouched.
+ */
+ENTRY(_start)
+	msr	daifset, #DAIF_ALL
+	adrp	x8, boot_l1
+	msr	ttbr0_el1, x8		/* this code, until it has jumped */
+	msr	ttbr1_el1, x8		/* the kernel addresses of the same memory */
+	ldr	x8, =MAIR_VALUE
+	msr	mair_el1, x8
+	ldr	x8, =TCR_VALUE
+	msr	tcr_el1, x8
+	tlbi	vmalle1
+	dsb	nsh
+	isb
+	mrs	x8, sctlr_el1
+	ldr	x9, =SCTLR_SET
+	orr	x8, x8, x9
+	msr	sctlr_el1, x8
+	isb
+	ldr	x8, =1f
+	br	x8
+1:
+	adrp	x8, boot_stack_top
+	mov	sp, x8
+	mov	x29, xzr
+	mov	x30, xzr
+	bl	kmain
+	b	cpu_halt
+END(_start)
+
+	.data
+	.balign	4096
+/* One table for both halves: the first GiB of either is the first GiB of memory. */
+	.globl	boot_l1
+boot_l1:
+	.quad	ATTR_VALID | ATTR_AF | ATTR_SH_INNER | ATTR_UXN
+	.fill	511, 8, 0
+
+	.bss
+	.balign	4096
+	.globl	boot_stack
+boot_stack:
+	.skip	BOOT_STACK_SIZE
+boot_stack_top:

@@ -1,0 +1,96 @@
+/* Processes and threads. A process has one thread here; they stay apart because FreeBSD's names do. */
+#ifndef SYS_PROC_H
+#define SYS_PROC_H
+
+#include "frame.h"
+#include "machine.h"
+#include "sys/param.h"
+#include "sys/pcpu.h"
+#include "sys/queue.h"
+#include "sys/signal.h"
+#include "sys/types.h"
+
+struct filedesc;
+struct pmap;
+struct proc;
+struct sigacts;
+struct vmspace;
+struct vnode;
+
+enum td_state { TDS_INACTIVE, TDS_INHIBITED, TDS_CAN_RUN, TDS_RUNQ, TDS_RUNNING };
+
+struct thread {
+	struct pcb td_pcb;		/* what cpu_switch saves (machine.h) */
+	struct proc *td_proc;
+	struct trapframe *td_frame;	/* user trap frame: always at the top of the kernel stack */
+	vaddr_t td_kstack;		/* lowest address; the page below it is not mapped */
+	uint64_t td_kstack_size;
+	lwpid_t td_tid;
+	int td_errno;			/* of the last system call */
+	uint64_t td_retval[2];
+	enum td_state td_state;
+	uint32_t td_flags;		/* TDF_* */
+	int td_slice;			/* ticks left */
+	uint64_t td_runtime;		/* nanoseconds on the CPU */
+	uint64_t td_switched_in;	/* gate_nanouptime() of the last switch to it */
+	const void *td_wchan;		/* what it sleeps on */
+	const char *td_wmesg;		/* why */
+	int td_sleep_error;		/* 0, EWOULDBLOCK or EINTR, set by whoever ends the sleep */
+	struct callout *td_slpcallout;	/* ends a sleep with a time limit */
+	sigset_t td_sigmask;
+	sigset_t td_oldsigmask;		/* to restore after sigsuspend */
+	int td_locks;			/* mutexes held: must be 0 on the way to user mode */
+	uint64_t td_syscalls;		/* system calls made */
+	int td_sysnum;			/* the one under way */
+	char td_name[MAXCOMLEN + 1];
+	TAILQ_ENTRY(thread) td_runq;	/* run queue */
+	TAILQ_ENTRY(thread) td_slpq;	/* sleep queue */
+};
+
+#define TDF_NEEDRESCHED 0x01 /* the slice is used up, or somebody better woke */
+#define TDF_ASTPENDING 0x02  /* a signal may be waiting */
+#define TDF_SINTR 0x04	     /* asleep, and a signal may end it */
+#define TDF_TIMEOUT 0x08     /* asleep, with a time limit */
+#define TDF_SLEEPING 0x10
+#define TDF_OLDMASK 0x20     /* td_oldsigmask is to be restored */
+#define TDF_IDLETD 0x40
+#define TDF_KTHREAD 0x80
+
+enum p_state { PRS_NEW, PRS_NORMAL, PRS_ZOMBIE };
+
+struct proc {
+	pid_t p_pid;
+	uid_t p_uid;
+	gid_t p_gid;
+	enum p_state p_state;
+	struct proc *p_pptr;
+	struct thread *p_threads;	/* the one it has */
+	struct pmap *p_pmap;		/* of p_vmspace; &kernel_pmap for kernel processes; never NULL */
+	struct vmspace *p_vmspace;
+	struct filedesc *p_fd;
+	struct sigacts *p_sigacts;
+	struct vnode *p_textvp;		/* the program */
+	sigset_t p_siglist;		/* signals posted, not yet taken */
+	uint32_t p_flag;		/* P_* */
+	int p_xexit;			/* exit value */
+	int p_xsig;			/* signal it died of */
+	uint64_t p_starttime;
+	uint64_t p_child_runtime;
+	char p_comm[MAXCOMLEN + 1];
+	char p_args[MAXARGS_SAVED];	/* arguments, each ended by a NUL */
+	int p_args_size;
+	TAILQ_HEAD(, proc) p_children;
+	TAILQ_ENTRY(proc) p_sibling;
+	TAILQ_ENTRY(proc) p_list;	/* allproc */
+	TAILQ_ENTRY(proc) p_hash;
+};
+
+#define P_KPROC 0x01
+#define P_PPWAIT 0x02  /* its parent sleeps in vfork until it execs or exits */
+#define P_WEXIT 0x04
+#define P_INEXEC 0x08
+
+extern struct proc proc0, *initproc;
+extern struct thread thread0;
+
+#endif
