@@ -1,12 +1,17 @@
 """The interrupted context of a trap, whichever way the trap was taken.
 
-`LiveFrame` looks at the registers of the stopped CPU (host trap path); `SavedFrame` at a trap frame that the guest kernel's vector saved in
+`LiveFrame` looks at the registers of the stopped CPU (host trap path); `SavedFrame` at the trap frame that the guest kernel's vector saved in
 memory (guest trap path).  A provider cannot tell one from the other.
 """
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import Protocol
+
+from emu.engine.engine import Engine
+
+_WORD = 8
 
 
 class Frame(Protocol):
@@ -20,6 +25,10 @@ class Frame(Protocol):
         """Return the first five integer arguments, as on entry to a function."""
         ...
 
+    def argument(self, index: int) -> int:
+        """Return argument `index` >= 5, on entry to a function, as dtrace_getarg finds it; 0 where FreeBSD does not look."""
+        ...
+
     def results(self) -> tuple[int, int]:
         """Return the two result registers."""
         ...
@@ -27,3 +36,85 @@ class Frame(Protocol):
     def stack_word(self, index: int) -> int:
         """Return the 64-bit word at sp + 8 * index.  Raises `emu.guest.base.BadAddressError`."""
         ...
+
+
+def _late_argument(frame: Frame, engine: Engine, index: int) -> int:
+    """Return argument 5 and up: FreeBSD sys/cddl/dev/dtrace/amd64/dtrace_isa.c dtrace_getarg.
+
+    Its AArch64 and RISC-V twins are not written: they say so on the console and give 0.
+    """
+    isa = engine.isa
+    if isa.registers.link is not None:
+        return 0
+    if index < len(isa.calling.arguments):
+        return frame.register(isa.calling.arguments[index])
+    return frame.stack_word(index - len(isa.calling.arguments) + isa.calling.stack_arguments // _WORD)
+
+
+class LiveFrame:
+    """The context of a CPU stopped in a trap: its registers as they are."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._words = engine.words
+        slots = engine.isa.registers.slots
+        self._arguments = itemgetter(*(slots[name] for name in engine.isa.calling.arguments[:5]))
+        self._results = itemgetter(*(slots[name] for name in engine.isa.calling.results))
+        self._sp = slots[engine.isa.registers.sp]
+        self._load = engine.load
+
+    def register(self, name: str) -> int:
+        """Return a register by name."""
+        return self._engine.read_register(name)
+
+    def arguments(self) -> tuple[int, int, int, int, int]:
+        """Return the first five integer arguments."""
+        return self._arguments(self._words)
+
+    def argument(self, index: int) -> int:
+        """Return argument `index` >= 5."""
+        return _late_argument(self, self._engine, index)
+
+    def results(self) -> tuple[int, int]:
+        """Return the two result registers."""
+        return self._results(self._words)
+
+    def stack_word(self, index: int) -> int:
+        """Return the 64-bit word at sp + 8 * index."""
+        return self._load(self._words[self._sp] + _WORD * index, _WORD)
+
+
+class SavedFrame:
+    """A trap frame in guest memory, laid out as the ISA's `Traps.frame` says."""
+
+    def __init__(self, engine: Engine, address: int) -> None:
+        self.address = address
+        self._engine = engine
+
+    def register(self, name: str) -> int:
+        """Return a register by name.  Raises KeyError for one the frame does not hold."""
+        if name == self._engine.isa.registers.zero:
+            return 0
+        try:
+            index = self._engine.isa.traps.frame.index(name)
+        except ValueError:
+            raise KeyError(name) from None
+        return self._engine.load(self.address + _WORD * index, _WORD)
+
+    def arguments(self) -> tuple[int, int, int, int, int]:
+        """Return the first five integer arguments."""
+        a, b, c, d, e = (self.register(name) for name in self._engine.isa.calling.arguments[:5])
+        return a, b, c, d, e
+
+    def argument(self, index: int) -> int:
+        """Return argument `index` >= 5."""
+        return _late_argument(self, self._engine, index)
+
+    def results(self) -> tuple[int, int]:
+        """Return the two result registers."""
+        first, second = (self.register(name) for name in self._engine.isa.calling.results)
+        return first, second
+
+    def stack_word(self, index: int) -> int:
+        """Return the 64-bit word at the interrupted sp + 8 * index."""
+        return self._engine.load(self.register(self._engine.isa.traps.frame_sp) + _WORD * index, _WORD)

@@ -58,6 +58,8 @@ class Engine:
         self.words = memoryview((ctypes.c_uint64 * _CPU_WORDS).from_address(self._env)).cast("B").cast("Q")
         """The CPU state as 64-bit words, indexed by `Register.slot`."""
         self.memory = Memory(isa, ram_size, self.words)
+        self.load = self.memory.load
+        self.store = self.memory.store
         self._uc.mem_map_ptr(0, ram_size, unicorn.UC_PROT_ALL, self.memory.pointer)
         self._pc = isa.registers.slots[isa.registers.pc]
         self._slots = isa.registers.slots
@@ -157,6 +159,10 @@ class Engine:
             self._uc.reg_write(self._public[name], value)
 
     # -- code
+
+    def read(self, address: int, size: int) -> bytes:
+        """Return bytes at a virtual address of the current address space.  Raises `BadAddressError`."""
+        return self.memory.read(address, size)
 
     def write_code(self, address: int, data: bytes) -> None:
         """Write instructions at a mapped virtual address, and make Unicorn forget its translation of what was there.

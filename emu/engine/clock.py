@@ -1,0 +1,56 @@
+"""Virtual time: instructions turned into nanoseconds.
+
+A clock rate says how many instructions make a second.  Two things are added or taken away:
+
+* time skipped while the CPU waits for an interrupt, which costs no instructions;
+* instructions a guest's trap handler spends on a probe (`pause` to `resume`), so that a probed program sees the same time, and is
+  scheduled the same way, as one that is not probed.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from emu.engine.engine import Engine
+
+NANOSECONDS: Final = 1_000_000_000
+DEFAULT_RATE: Final = 100_000_000
+"""100 MHz: a clock interrupt every 100,000 instructions at 1000 Hz."""
+
+
+class VirtualClock:
+    """The clock of one engine."""
+
+    def __init__(self, engine: Engine, rate: int = DEFAULT_RATE) -> None:
+        self._engine = engine
+        self.rate = rate
+        self._hidden = 0
+        self._skipped = 0
+        self._paused: int | None = None
+
+    def now(self) -> int:
+        """Return nanoseconds since the machine started."""
+        count = self._engine.instructions if self._paused is None else self._paused
+        return (count - self._hidden) * NANOSECONDS // self.rate + self._skipped
+
+    def instructions_at(self, time: int) -> int:
+        """Return the instruction count at which `now()` reaches `time`, if the CPU does not wait before."""
+        hidden = self._hidden
+        if self._paused is not None:
+            hidden += self._engine.instructions - self._paused
+        return -(-(time - self._skipped) * self.rate // NANOSECONDS) + hidden
+
+    def skip_to(self, time: int) -> None:
+        """Let time pass while the CPU waits."""
+        self._skipped += max(0, time - self.now())
+
+    def pause(self) -> None:
+        """Stop the clock: what runs from here serves a probe."""
+        if self._paused is None:
+            self._paused = self._engine.instructions
+
+    def resume(self, extra: int = 0) -> None:
+        """Start it again; `extra` instructions still belong to the probe (the return instruction under way)."""
+        if self._paused is not None:
+            self._hidden += self._engine.instructions + extra - self._paused
+            self._paused = None
