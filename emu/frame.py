@@ -1,7 +1,7 @@
 """The interrupted context of a trap, whichever way the trap was taken.
 
-`LiveFrame` looks at the registers of the stopped CPU (host trap path); `SavedFrame` at the trap frame that the guest kernel's vector saved in
-memory (guest trap path).  A provider cannot tell one from the other.
+`LiveFrame` looks at the registers of the stopped CPU (host trap path); `SavedFrame` at the trap frame that the guest
+kernel's vector saved in memory (guest trap path).  A provider cannot tell one from the other.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Frame(Protocol):
         ...
 
     def argument(self, index: int) -> int:
-        """Return argument `index` >= 5, on entry to a function, as dtrace_getarg finds it; 0 where FreeBSD does not look."""
+        """Return argument `index` >= 5 on function entry, as dtrace_getarg does; 0 where FreeBSD does not look."""
         ...
 
     def results(self) -> tuple[int, int]:

@@ -1,0 +1,1 @@
+"""Unicorn, and everything that knows it is Unicorn."""

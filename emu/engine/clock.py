@@ -3,8 +3,8 @@
 A clock rate says how many instructions make a second.  Two things are added or taken away:
 
 * time skipped while the CPU waits for an interrupt, which costs no instructions;
-* instructions a guest's trap handler spends on a probe (`pause` to `resume`), so that a probed program sees the same time, and is
-  scheduled the same way, as one that is not probed.
+* instructions a guest's trap handler spends on a probe (`pause` to `resume`), so that a probed program sees the same
+  time, and is scheduled the same way, as one that is not probed.
 """
 
 from __future__ import annotations

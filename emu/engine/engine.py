@@ -1,8 +1,10 @@
 """Unicorn behind one class: run, stop, registers, memory, traps, exact counting.
 
-What Unicorn can and cannot do shapes this file; the facts it relies on are told where they are used.  Rules for whoever adds to it:
+What Unicorn can and cannot do shapes this file; the facts it relies on are told where they are used.  Rules for
+whoever adds to it:
 
-* no per-instruction hook, no memory hook, no `timeout=`, no `until` inside code: each costs all guests their speed or exactness;
+* no per-instruction hook, no memory hook, no `timeout=`, no `until` inside code: each costs all guests their speed or
+  exactness;
 * callbacks never let an exception out: it is kept, the run is stopped, and `run` raises it;
 * code is written by `write_code` alone, which also makes Unicorn forget what it translated.
 """
@@ -46,8 +48,9 @@ class GuestCrashError(EngineError):
 class Engine:
     """One emulated CPU and its RAM.
 
-    `on_trap(number)` is called for every synchronous exception but system calls, with Unicorn's number for it; it answers
-    `DELIVER` (the guest's own vector gets it) or `HANDLED`.  `accelerated` says whether the callbacks are machine code.
+    `on_trap(number)` is called for every synchronous exception but system calls, with Unicorn's number for it; it
+    answers `DELIVER` (the guest's own vector gets it) or `HANDLED`.  `accelerated` says whether the callbacks are
+    machine code.
     """
 
     def __init__(self, isa: Isa, ram_size: int, *, accelerated: bool | None = None) -> None:
@@ -167,8 +170,8 @@ class Engine:
     def write_code(self, address: int, data: bytes) -> None:
         """Write instructions at a mapped virtual address, and make Unicorn forget its translation of what was there.
 
-        Only `emu.patcher.Patcher` and loaders call this.  Raises `BadAddressError` if the address is not mapped (forgetting would
-        then silently do nothing).
+        Only `emu.patcher.Patcher` and loaders call this.  Raises `BadAddressError` if the address is not mapped
+        (forgetting would then silently do nothing).
         """
         self.memory.write(address, data)
         self._uc.ctl_remove_cache(address, address + len(data))

@@ -1,7 +1,7 @@
 """The callbacks in Python: the reference, and what runs where llvmlite is not installed.
 
-The rules are told in `emu.engine.state`; `emu.engine.native` has the same functions in machine code.  A block costs about 300 ns here
-instead of 2, so a program runs some fifty times slower; what it does, and when, is the same.
+The rules are told in `emu.engine.state`; `emu.engine.native` has the same functions in machine code.  A block costs
+about 300 ns here instead of 2, so a program runs some fifty times slower; what it does, and when, is the same.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _block(words: memoryview, uc: int) -> Callable[..., None]:
     root = ctypes.c_uint64.from_address(words[Word.ROOT_POINTER])
     handle = ctypes.c_void_p(uc)
     asked = TranslationBlock()
-    uc_ctl = _UC_CTL(ctypes.cast(uclib.uc_ctl, ctypes.c_void_p).value)
+    uc_ctl = _UC_CTL(ctypes.cast(uclib.uc_ctl, ctypes.c_void_p).value or 0)
 
     def block(_uc: int, address: int, size: int, _words: int) -> None:
         total = words[Word.TOTAL]

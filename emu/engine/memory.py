@@ -15,8 +15,8 @@ _WORD = 8
 class Memory:
     """RAM at physical address 0, shared with Unicorn, and loads and stores at virtual addresses.
 
-    Reading never disturbs the guest: page tables are walked here, not by Unicorn, whose own walk leaves marks in the CPU state
-    (cr2, a pending exception).
+    Reading never disturbs the guest: page tables are walked here, not by Unicorn, whose own walk leaves marks in the
+    CPU state (cr2, a pending exception).
     """
 
     def __init__(self, isa: Isa, size: int, cpu_words: memoryview) -> None:
@@ -37,7 +37,7 @@ class Memory:
         return self._words[address >> 3] if address + _WORD <= self.size else 0
 
     def translate(self, address: int, root: int | None = None) -> int | None:
-        """Return the physical address of a virtual one in the current address space (or that of `root`), None if unmapped."""
+        """Return the physical address of a virtual one, None if unmapped; `root` None: in the current address space."""
         if root is None:
             root = self._cpu[self._kernel_root if address >> 63 else self._user_root]
         physical = self._walk(self.physical_word, root, address)

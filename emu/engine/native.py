@@ -1,8 +1,9 @@
 """The callbacks in machine code, compiled by LLVM when the engine is made; no compiler is needed.
 
-Each function of `ir/*.ll` is the twin of the one of the same name in `emu.engine.interpreted`, which is easier to read; the rules are told in
-`emu.engine.state`.  Two reasons for machine code.  Speed: the block callback runs at every block.  Safety: QEMU delivers an exception by
-a function that may long-jump (a kernel stack that is not mapped), which is clean across machine code but not across Python frames.
+Each function of `ir/*.ll` is the twin of the one of the same name in `emu.engine.interpreted`, which is easier to
+read; the rules are told in `emu.engine.state`.  Two reasons for machine code.  Speed: the block callback runs at every
+block.  Safety: QEMU delivers an exception by a function that may long-jump (a kernel stack that is not mapped), which
+is clean across machine code but not across Python frames.
 """
 
 from __future__ import annotations

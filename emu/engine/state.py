@@ -1,18 +1,18 @@
 """The words shared by the engine and its callbacks, and the table of block sizes.
 
-The callbacks run inside Unicorn, at every translated block and every trap: compiled (`emu.engine.native`) or, where there is no
-llvmlite, in Python (`emu.engine.interpreted`).  Both read and write the words below and follow the same rules, so a run is the same with
-either, to the instruction.
+The callbacks run inside Unicorn, at every translated block and every trap: compiled (`emu.engine.native`) or, where
+there is no llvmlite, in Python (`emu.engine.interpreted`).  Both read and write the words below and follow the same
+rules, so a run is the same with either, to the instruction.
 
-Counting.  Unicorn calls a hook at the start of each block.  The number of instructions in it is asked of Unicorn once per
-block and remembered.  `TOTAL` thus runs ahead inside a block; whoever stops or faults in mid-block takes back
+Counting.  Unicorn calls a hook at the start of each block.  The number of instructions in it is asked of Unicorn once
+per block and remembered.  `TOTAL` thus runs ahead inside a block; whoever stops or faults in mid-block takes back
 what was not executed (`Engine.executed`).
 
 Deadlines.  `HARD` stops the run at the first block whose start is at or past that count; `SOFT` at the first such block
 in user mode (lower half of the addresses).  A stop lands before the block runs, and the block is not counted.
 
-Stale sizes.  Kernel addresses mean the same code in every address space; user addresses do not.  So entries carry a tag:
-0 for kernel blocks, the address-space generation for user blocks, which grows whenever the root register changes.
+Stale sizes.  Kernel addresses mean the same code in every address space; user addresses do not.  So entries carry a
+tag: 0 for kernel blocks, the address-space generation for user blocks, which grows whenever the root register changes.
 """
 
 from __future__ import annotations

@@ -4,11 +4,11 @@ To add an ISA make a folder with these files, each giving one attribute of `Isa`
 
 | file | gives | level |
 | --- | --- | --- |
-| `registers.py` | `REGISTERS`: names, numbers, Unicorn ids, slots in the CPU state, the order of D's regs[] | code runs |
-| `calling.py` | `CALLING`: argument and result registers, system call convention, kernel frame layout | functions can be called, stacks walked |
+| `registers.py` | `REGISTERS`: names, Unicorn ids, slots in the CPU state, order of D's regs[] | code runs |
+| `calling.py` | `CALLING`: arguments, results, system calls, frame layout | functions called, stacks walked |
 | `paging.py` | `translate`: a page walk without side effects | guests with page tables |
-| `traps.py` | `TRAPS`: breakpoint encodings, where the pc points in a trap, the guest's trap frame | traps are taken |
-| `displaced.py` | `DISPLACED`: instruction classes and what is done with each when it is displaced | tracepoints can be set |
+| `traps.py` | `TRAPS`: breakpoint encodings, the pc in a trap, the guest's trap frame | traps are taken |
+| `displaced.py` | `DISPLACED`: what is done with each displaced instruction | tracepoints can be set |
 | `providers/fbt/<isa>.py` | the scanner | FBT |
 | `testbins/kernel/<isa>/` | the machine-dependent kernel | the kernel guest |
 
@@ -32,8 +32,8 @@ WORD_MASK = 0xFFFF_FFFF_FFFF_FFFF
 class Register:
     """One register.
 
-    `slot` is the index of its 64-bit word in Unicorn's CPU state (`emu.engine.layout` checks the build), None if it is not
-    kept as a plain word there; `unicorn` is the public API's id.
+    `slot` is the index of its 64-bit word in Unicorn's CPU state (`emu.engine.layout` checks the build), None if it is
+    not kept as a plain word there; `unicorn` is the public API's id.
     """
 
     name: str

@@ -18,7 +18,7 @@ def archive(files: Mapping[str, bytes]) -> bytes:
     Files below bin/ and sbin/ are executable.  Owners and times are 0: the same files give the same bytes.
     """
     directories = {parent.as_posix() for path in files for parent in Path(path).parents if parent.as_posix() != "."}
-    entries: dict[str, tuple[int, bytes]] = {path: (stat.S_IFDIR | 0o755, b"") for path in directories}
+    entries: dict[str, tuple[int, bytes]] = dict.fromkeys(directories, (stat.S_IFDIR | 493, b""))
     for path, content in files.items():
         mode = 0o755 if path.split("/")[0] in {"bin", "sbin"} else 0o644
         entries[path] = (stat.S_IFREG | mode, content)

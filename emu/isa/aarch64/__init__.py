@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import capstone
 
-from emu.isa.base import Isa
 from emu.isa.aarch64.calling import CALLING
 from emu.isa.aarch64.displaced import DISPLACED
 from emu.isa.aarch64.length import instruction_length
 from emu.isa.aarch64.paging import translate
 from emu.isa.aarch64.registers import REGISTERS
 from emu.isa.aarch64.traps import TRAPS
+from emu.isa.base import Isa
 
 AARCH64 = Isa(
     name="aarch64",

@@ -22,9 +22,11 @@ _OTHER = (
 )  # fmt: skip
 
 # regs[]: 0-18 are the i386 names, 19 + k the amd64 ones (FreeBSD sys/cddl/dev/dtrace/x86/regset.h).
-_I386 = ("gs", "fs", "es", "ds", "rdi", "rsi", "rbp", "rsp", "rbx", "rdx", "rcx", "rax", "trapno", "err", "rip", "cs", "rflags",
+_I386 = ("gs", "fs", "es", "ds", "rdi", "rsi", "rbp", "rsp", "rbx", "rdx", "rcx", "rax", "trapno", "err", "rip", "cs",
+"rflags",
          "rsp", "ss")  # fmt: skip
-_AMD64 = ("r15", "r14", "r13", "r12", "r11", "r10", "r9", "r8", "rdi", "rsi", "rbp", "rbx", "rdx", "rcx", "rax", "trapno",
+_AMD64 = ("r15", "r14", "r13", "r12", "r11", "r10", "r9", "r8", "rdi", "rsi", "rbp", "rbx", "rdx", "rcx", "rax",
+"trapno",
           "fs", "gs", "err", "es", "ds", "rip", "cs", "rflags", "rsp", "ss")  # fmt: skip
 
 REGISTERS = RegisterFile(

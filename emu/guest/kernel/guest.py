@@ -1,0 +1,368 @@
+"""The kernel guest: boots the teaching kernel and serves its gates, its clock and its breakpoints.
+
+Two trap paths, chosen per run (`TrapPath`), with equal results: on a breakpoint in kernel text
+
+* HOST: the emulator asks the handlers at once and carries out the displaced instruction's plan;
+* GUEST: the CPU takes the exception into the kernel's own vector, whose code saves a trap frame, calls the gate
+  `dtrace_invop`, and emulates the instruction itself, as FreeBSD's dtrace_asm.S and dtrace_subr.c do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import Enum
+from pathlib import Path
+
+from emu.displaced import compile_plan
+from emu.elf import Image
+from emu.engine import layout
+from emu.engine.clock import DEFAULT_RATE, NANOSECONDS, VirtualClock
+from emu.engine.engine import Engine, GuestCrashError
+from emu.engine.state import DELIVER, HANDLED
+from emu.frame import Frame, LiveFrame, SavedFrame
+from emu.guest.base import BadAddressError, Location, RunState, Thread
+from emu.guest.kernel import images, initrd
+from emu.guest.kernel.introspection import Introspection
+from emu.guest.kernel.panic import KernelPanicError
+from emu.isa.base import Isa
+from emu.patcher import Patcher
+from emu.trap import TrapHandler
+
+RAM = 64 << 20
+EPOCH = 1_700_000_000 * NANOSECONDS
+"""Wall time at power on: a constant, so that a run is the same every day."""
+BOOT_LIMIT = 10 * NANOSECONDS
+"""Virtual time within which the kernel must be up."""
+_WORD_MASK = 0xFFFF_FFFF_FFFF_FFFF
+_TEXT_LIMIT = 1024
+
+
+class TrapPath(Enum):
+    """Who handles a breakpoint in kernel text."""
+
+    HOST = "host"
+    GUEST = "guest"
+
+
+class KernelGuest:
+    """The teaching kernel on one emulated CPU.  Implements `emu.guest.base.Guest`.
+
+    `files` are added to the initial file system, or replace files of it (path without leading slash -> content;
+    /etc/rc is the start-up script).  `console` gets what the guest prints.  Call `boot` before anything else.
+    """
+
+    cpu = 0
+
+    def __init__(
+        self,
+        isa: Isa,
+        *,
+        trap_path: TrapPath = TrapPath.HOST,
+        files: Mapping[str, bytes] | None = None,
+        image: Path | None = None,
+        console: Callable[[bytes], object] = lambda _text: None,
+        console_input: bytes = b"",
+        rate: int = DEFAULT_RATE,
+        ram: int = RAM,
+        accelerated: bool | None = None,
+    ) -> None:
+        self.isa = isa
+        self.trap_path = trap_path
+        self.image = Image(image or images.built(isa) / "kernel", isa=isa)
+        self.engine = Engine(isa, ram, accelerated=accelerated)
+        self.clock = VirtualClock(self.engine, rate)
+        self.patcher = Patcher(self.engine)
+        self.traps = TrapHandler()
+        self.exit_status: int | None = None
+        self._console = console
+        self._input = console_input
+        self._introspection = Introspection(self.engine, self.image)
+        self._live = LiveFrame(self.engine)
+        self._plans: dict[tuple[int, int], Callable[[Engine], None] | None] = {}
+        self._breakpoint = layout.BREAKPOINT[isa.name]
+        self._pc_after = isa.traps.pc_after
+        self._arguments = [isa.registers.slots[name] for name in isa.calling.arguments]
+        self._result = isa.registers.slots[isa.calling.results[0]]
+        self._tick: int | None = None
+        self._next_tick = 0
+        self._idle = False
+        self._ready = False
+        self._interrupted = False
+        self.engine.on_trap = self._on_trap
+        self._load(initrd.archive(images.programs(isa) | dict(files or {})))
+        self._serve_gates()
+
+    # -- start
+
+    def _load(self, archive: bytes) -> None:
+        memory = self.engine.memory
+        end = 0
+        for segment in self.image.segments:
+            end = max(end, segment.paddr + segment.memsz)
+            if end > memory.size:
+                raise GuestCrashError(f"the kernel image ends at {end:#x}, past the {memory.size >> 20} MiB of RAM", 0)
+            memory.ram[segment.paddr : segment.paddr + len(segment.data)] = segment.data
+        start = (memory.size - len(archive)) & ~0xFFF
+        if start < end:
+            raise GuestCrashError(f"the initial file system of {len(archive) >> 20} MiB does not fit into RAM", 0)
+        memory.ram[start : start + len(archive)] = archive
+        for slot, value in zip(self._arguments, (memory.size, start, len(archive)), strict=False):
+            self.engine.words[slot] = value
+        self.engine.pc = self.image.entry
+
+    def boot(self) -> None:
+        """Run until the kernel is up and process 1 is about to enter user mode.  Raises `KernelPanicError`."""
+        if self.run(BOOT_LIMIT) is RunState.FINISHED or not self._ready:
+            raise self._crash(f"the kernel was not up after {BOOT_LIMIT // NANOSECONDS} virtual seconds")
+
+    # -- gates
+
+    def _serve_gates(self) -> None:
+        gates: dict[str, Callable[..., int | None]] = {
+            "gate_ready": self._gate_ready,
+            "gate_console_write": self._gate_console_write,
+            "gate_console_read": self._gate_console_read,
+            "gate_poweroff": self._gate_poweroff,
+            "gate_panic": self._gate_panic,
+            "gate_nanouptime": lambda *_: self.clock.now(),
+            "gate_clock_start": self._gate_clock_start,
+            "dtrace_invop": self._gate_invop,
+        }
+        for name, gate in gates.items():
+            self.engine.on_code(self.image.symbol(name).value, self._caller_of(gate))
+        # The return instruction itself still belongs to the probe.
+        self.engine.on_code(self.image.symbol("dtrace_invop_return").value, lambda: self.clock.resume(1))
+
+    def _caller_of(self, gate: Callable[..., int | None]) -> Callable[[], None]:
+        words, arguments = self.engine.words, self._arguments[:3]
+
+        def call() -> None:
+            result = gate(*(words[slot] for slot in arguments))
+            if result is not None:
+                words[self._result] = result & _WORD_MASK
+
+        return call
+
+    def _gate_ready(self, *_: int) -> None:
+        if not self._ready:  # a stop leaves pc here, so the gate is met again
+            self._ready = True
+            self.interrupt()
+
+    def _gate_console_write(self, address: int, size: int, _: int) -> None:
+        self._console(self.engine.read(address, size))
+
+    def _gate_console_read(self, address: int, size: int, _: int) -> int:
+        text, self._input = self._input[:size], self._input[size:]
+        self.engine.memory.write(address, text)
+        return len(text)
+
+    def _gate_poweroff(self, status: int, *_: int) -> None:
+        self.exit_status = status & 0xFF
+        self.engine.stop()
+
+    def _gate_panic(self, message: int, frame: int, _: int) -> None:
+        text = self._text(message)
+        raise self._crash(text, SavedFrame(self.engine, frame) if frame else self._live)
+
+    def _gate_clock_start(self, interval: int, *_: int) -> None:
+        self._tick = interval
+        self._next_tick = self.clock.now() + interval
+
+    def _gate_invop(self, address: int, frame: int, extra: int) -> int:
+        rval = self.traps.invop(address, SavedFrame(self.engine, frame), extra)
+        if not rval:
+            self.clock.resume()  # not a probe: its handling takes time as any trap's does
+        return rval
+
+    # -- traps
+
+    def _on_trap(self, number: int) -> int:
+        if number != self._breakpoint:
+            return DELIVER
+        address = self.engine.pc - self._pc_after
+        if not address >> 63:
+            return DELIVER
+        if self.trap_path is TrapPath.GUEST:
+            self.clock.pause()
+            return DELIVER
+        rval = self.traps.invop(address, self._live, 0)
+        if not rval:
+            return DELIVER
+        key = (address, rval)
+        try:
+            plan = self._plans[key]
+        except KeyError:
+            plan = self._plans[key] = self._plan(address, rval)
+        if plan is None:
+            return DELIVER
+        try:
+            plan(self.engine)
+        except BadAddressError as error:
+            self.engine.pc = address
+            raise self._crash(f"the displaced instruction cannot reach {error.address:#x}") from None
+        return HANDLED
+
+    def _plan(self, address: int, rval: int) -> Callable[[Engine], None] | None:
+        saved = int.from_bytes(self.patcher.original(address, 4), "little")
+        plan = self.isa.displaced.invop(rval, saved, address)
+        return compile_plan(plan, self.isa) if plan else None
+
+    # -- running
+
+    def run(self, deadline: int | None) -> RunState:
+        """Run until virtual time `deadline` (None: for ever), or until power off.  Raises `KernelPanicError`."""
+        self._interrupted = False
+        while self.exit_status is None:
+            now = self.clock.now()
+            tick_due = self._tick is not None and now >= self._next_tick
+            if self._idle:
+                if not tick_due:
+                    if deadline is not None and (self._tick is None or deadline < self._next_tick):
+                        self.clock.skip_to(deadline)
+                        return RunState.RUNNING
+                    if self._tick is None:
+                        raise self._crash("every process waits and no clock interrupt was asked for")
+                    self.clock.skip_to(self._next_tick)
+                self._idle = False
+                self._deliver_tick()
+            elif tick_due and not self.isa.is_kernel_address(self.engine.pc):
+                self._deliver_tick()
+            elif self._interrupted or (deadline is not None and now >= deadline):
+                return RunState.RUNNING
+            self._advance(deadline)
+        return RunState.FINISHED
+
+    def _deliver_tick(self) -> None:
+        self._next_tick = self.clock.now() + (self._tick or 0)
+        self.engine.interrupt()
+
+    def _advance(self, deadline: int | None) -> None:
+        soft = None if self._tick is None else self.clock.instructions_at(self._next_tick)
+        hard = None if deadline is None else self.clock.instructions_at(deadline)
+        try:
+            self._idle = self.engine.run(soft, hard)
+        except GuestCrashError as error:
+            raise self._crash(str(error)) from None
+
+    def interrupt(self) -> None:
+        """Make the run under way return soon."""
+        self._interrupted = True
+        self.engine.stop()
+
+    def _crash(self, reason: str, frame: Frame | None = None) -> KernelPanicError:
+        frame = frame or self._live
+        registers = {}
+        for register in self.isa.registers.registers:
+            if register.slot is not None and register.name != self.isa.registers.zero:
+                try:
+                    registers[register.name] = frame.register(register.name)
+                except (KeyError, BadAddressError):
+                    continue
+        pc = registers.get(self.isa.registers.pc, 0)
+        try:
+            chain = self._introspection.kernel_chain(registers.get(self.isa.registers.fp, 0))
+        except BadAddressError:
+            chain = []
+        return KernelPanicError(reason, registers, [self._name(address) for address in (pc, *chain)])
+
+    def _name(self, address: int) -> str:
+        place = self.locate(address)
+        if place is None:
+            return f"{address:#x}"
+        if not place.symbol:
+            return f"{place.module}`{address:#x}"
+        return f"{place.module}`{place.symbol}" + (f"+{place.offset:#x}" if place.offset else "")
+
+    # -- what the framework sees
+
+    def now(self) -> int:
+        """Return virtual nanoseconds since power on."""
+        return self.clock.now()
+
+    def wall(self) -> int:
+        """Return virtual nanoseconds since 1970."""
+        return EPOCH + self.clock.now()
+
+    def thread(self) -> Thread:
+        """Return the current thread."""
+        return self._introspection.thread()
+
+    def load(self, address: int, size: int) -> bytes:
+        """Read kernel memory.  Raises `BadAddressError`."""
+        if not self.isa.is_kernel_address(address):
+            raise BadAddressError(address)
+        return self.engine.read(address, size)
+
+    def user_load(self, address: int, size: int) -> bytes:
+        """Read memory of the current process.  Raises `BadAddressError`."""
+        if self.isa.is_kernel_address(address) or self.isa.is_kernel_address(address + size):
+            raise BadAddressError(address)
+        return self.engine.read(address, size)
+
+    def user_store(self, address: int, data: bytes) -> None:
+        """Write memory of the current process.  Raises `BadAddressError`."""
+        if self.isa.is_kernel_address(address) or self.isa.is_kernel_address(address + len(data)):
+            raise BadAddressError(address)
+        self.engine.memory.write(address, data)
+
+    def kernel_stack(self) -> list[int]:
+        """Return the kernel pcs of the interrupted context, innermost first.
+
+        In a breakpoint of FBT the frame of the probed function is not there (yet, or any more): its caller is in the
+        link register or on the stack, and the frame pointer is the caller's.
+        """
+        frame = self.traps.core.trapframe
+        registers = self.isa.registers
+        source = frame or self._live
+        pc = source.register(registers.pc)
+        if not self.isa.is_kernel_address(pc):
+            return []
+        pcs = [pc]
+        if frame is not None:
+            pcs[0] = pc - self._pc_after
+            pcs.append(frame.stack_word(0) if registers.link is None else frame.register(registers.link))
+        return pcs + self._introspection.kernel_chain(source.register(registers.fp))
+
+    def user_stack(self) -> list[int]:
+        """Return the user pcs of the current thread, innermost first."""
+        registers = self.isa.registers
+        if not self.isa.is_kernel_address(self.engine.pc):
+            frame: Frame = self._live
+        else:
+            saved = self._introspection.user_frame()
+            if saved is None:
+                return []
+            frame = SavedFrame(self.engine, saved)
+
+        def load(address: int, size: int) -> int:
+            return int.from_bytes(self.user_load(address, size), "little")
+
+        return self._introspection.user_chain(frame.register(registers.pc), frame.register(registers.fp), load)
+
+    def locate(self, address: int) -> Location | None:
+        """Name a kernel address."""
+        if not self.isa.is_kernel_address(address):
+            return None
+        found = self.image.symbol_at(address)
+        if found is None:
+            return None
+        symbol, offset = found
+        return Location("kernel", symbol.name, offset)
+
+    def locate_user(self, address: int) -> Location | None:
+        """Name an address of the current process; the kernel guest's programs carry no symbols into memory."""
+        if self.isa.is_kernel_address(address):
+            return None
+        return Location(self.thread().execname, "", address)
+
+    def _text(self, address: int) -> str:
+        data = bytearray()
+        while len(data) < _TEXT_LIMIT:
+            try:
+                byte = self.engine.load(address + len(data), 1)
+            except BadAddressError:
+                break
+            if not byte:
+                break
+            data.append(byte)
+        return data.decode("utf-8", "replace")

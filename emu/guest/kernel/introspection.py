@@ -1,0 +1,120 @@
+"""Reading the kernel guest's structures: who runs, on which stack.
+
+The kernel exports the offsets itself (`kernel_assym[]`, as FreeBSD's genassym makes them for assembly), so this needs
+no debugging information.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+
+from emu.elf import Image
+from emu.engine.engine import Engine
+from emu.guest.base import BadAddressError, Thread
+
+_ENTRY = struct.Struct("<28sI")
+_COMM_MAX = 20
+_STACK_LIMIT = 2048
+"""Frames of a user stack walk (FreeBSD's limit in dtrace_getustack_common)."""
+_NO_THREAD = Thread(0, 0, 0, 0, "kernel")
+
+
+def _offsets(image: Image) -> dict[str, int]:
+    address = image.symbol("kernel_assym").value
+    offsets: dict[str, int] = {}
+    while True:
+        name, value = _ENTRY.unpack(image.read(address, _ENTRY.size))
+        if not name.rstrip(b"\0"):
+            return offsets
+        offsets[name.rstrip(b"\0").decode()] = value
+        address += _ENTRY.size
+
+
+class Introspection:
+    """Threads, processes and stacks of the kernel guest."""
+
+    def __init__(self, engine: Engine, image: Image) -> None:
+        self._engine = engine
+        self._offset = _offsets(image)
+        self._current = image.symbol("pcpu0").value + self._offset["PC_CURTHREAD"]
+
+    def thread(self) -> Thread:
+        """Return the current thread; before there is one, thread 0 of process 0 named kernel."""
+        load, offset = self._engine.load, self._offset
+        address = load(self._current, 8)
+        process = load(address + offset["TD_PROC"], 8) if address else 0
+        if not process:
+            return _NO_THREAD
+        parent = load(process + offset["P_PPTR"], 8)
+        pid = self._int(process + offset["P_PID"])
+        return Thread(
+            address=address,
+            tid=self._int(address + offset["TD_TID"]),
+            pid=pid,
+            ppid=self._int(parent + offset["P_PID"]) if parent else pid,
+            execname=self._text(process + offset["P_COMM"], _COMM_MAX),
+            execargs=self._text(process + offset["P_ARGS"], max(0, self._int(process + offset["P_ARGS_SIZE"])), " "),
+            uid=self._int(process + offset["P_UID"]),
+            gid=self._int(process + offset["P_GID"]),
+            errno=self._int(address + offset["TD_ERRNO"]),
+        )
+
+    def _int(self, address: int) -> int:
+        value = self._engine.load(address, 4)
+        return value - (1 << 32) if value >> 31 else value
+
+    def _text(self, address: int, size: int, separator: str | None = None) -> str:
+        data = self._engine.read(address, size)
+        data = data.split(b"\0", 1)[0] if separator is None else data.rstrip(b"\0").replace(b"\0", separator.encode())
+        return data.decode("utf-8", "replace")
+
+    def kernel_chain(self, frame_pointer: int) -> list[int]:
+        """Return the return addresses that a frame pointer leads to, within the current thread's kernel stack.
+
+        As FreeBSD's dtrace_getpcstack: the walk ends where the pointer leaves the stack or does not grow, or the
+        address is none of the kernel's.
+        """
+        load, offset = self._engine.load, self._offset
+        thread = load(self._current, 8)
+        if not thread:
+            return []
+        low = load(thread + offset["TD_KSTACK"], 8)
+        high = low + load(thread + offset["TD_KSTACK_SIZE"], 8)
+        calling = self._engine.isa.calling
+        pcs = []
+        while low <= frame_pointer + min(calling.frame_next, 0) and frame_pointer + 8 <= high:
+            pc = load(frame_pointer + calling.frame_return, 8)
+            if not self._engine.isa.is_kernel_address(pc):
+                break
+            pcs.append(pc)
+            following = load(frame_pointer + calling.frame_next, 8)
+            if following <= frame_pointer:
+                break
+            frame_pointer = following
+        return pcs
+
+    def user_frame(self) -> int | None:
+        """Return the address of the trap frame that brought the current thread into the kernel; None for a kernel
+        thread.
+        """
+        thread = self._engine.load(self._current, 8)
+        return self._engine.load(thread + self._offset["TD_FRAME"], 8) or None if thread else None
+
+    def user_chain(self, pc: int, frame_pointer: int, load: Callable[[int, int], int]) -> list[int]:
+        """Return the user pcs from an interrupted context on."""
+        calling = self._engine.isa.calling
+        pcs = [pc]
+        while frame_pointer and len(pcs) < _STACK_LIMIT:
+            try:
+                pc = load(frame_pointer + calling.frame_return, 8)
+                following = load(frame_pointer + calling.frame_next, 8)
+            except BadAddressError:
+                break
+            if not pc:
+                break
+            pcs.append(pc)
+            if following <= frame_pointer:
+                break
+            frame_pointer = following
+        return pcs
