@@ -60,7 +60,7 @@ class Patcher:
     def install(self, tracepoint: Tracepoint) -> None:
         """Write the patch; a tracepoint that is in stays in."""
         if tracepoint not in self._tracepoints:
-            raise ValueError(f"{tracepoint.owner}: the tracepoint at {tracepoint.address:#x} was discarded")
+            raise ValueError(f"{tracepoint.owner}: the tracepoint at {tracepoint.address:#x} was forgotten")
         if tracepoint.installed:
             return
         self._memory.write_code(tracepoint.address, tracepoint.patch)
@@ -74,16 +74,12 @@ class Patcher:
             return
         shown = bytes(self._without(tracepoint, address) for address in self._bytes_of(tracepoint))
         self._memory.write_code(tracepoint.address, shown)
-        tracepoint.installed = False
-        for address in self._bytes_of(tracepoint):
-            self._layers[address].remove(tracepoint)
-            if not self._layers[address]:
-                del self._layers[address]
+        self._uncover(tracepoint)
 
-    def discard(self, tracepoint: Tracepoint) -> None:
-        """Remove a tracepoint and forget it."""
-        self.remove(tracepoint)
+    def forget(self, tracepoint: Tracepoint) -> None:
+        """Drop a tracepoint that is out, or whose memory is gone; nothing is written."""
         self._tracepoints.pop(tracepoint, None)
+        self._uncover(tracepoint)
 
     def restore_all(self, owner: str | None = None) -> None:
         """Remove every tracepoint, or every one of an owner; they stay known and can be installed again."""
@@ -100,20 +96,25 @@ class Patcher:
         code = bytearray(self._memory.read(address, size))
         for place in range(size):
             if layers := self._layers.get(address + place):
-                code[place] = _byte(layers[0].original, layers[0], address + place)
+                code[place] = layers[0].original[address + place - layers[0].address]
         return bytes(code)
 
     @staticmethod
     def _bytes_of(tracepoint: Tracepoint) -> range:
         return range(tracepoint.address, tracepoint.address + len(tracepoint.patch))
 
+    def _uncover(self, tracepoint: Tracepoint) -> None:
+        """Take a tracepoint out of the books."""
+        if tracepoint.installed:
+            tracepoint.installed = False
+            for address in self._bytes_of(tracepoint):
+                self._layers[address].remove(tracepoint)
+                if not self._layers[address]:
+                    del self._layers[address]
+
     def _without(self, tracepoint: Tracepoint, address: int) -> int:
         """Return the byte that shows at `address` once `tracepoint` is out."""
         below = [other for other in self._layers[address] if other is not tracepoint]
         if below:
-            return _byte(below[-1].patch, below[-1], address)
-        return _byte(tracepoint.original, tracepoint, address)
-
-
-def _byte(data: bytes, tracepoint: Tracepoint, address: int) -> int:
-    return data[address - tracepoint.address]
+            return below[-1].patch[address - below[-1].address]
+        return tracepoint.original[address - tracepoint.address]

@@ -21,6 +21,7 @@ from unicorn.unicorn_py3.unicorn import uclib
 from emu.engine import interpreted, layout, native
 from emu.engine.layout import EngineError
 from emu.engine.memory import Memory
+from emu.engine.pages import Access, PageMap
 from emu.engine.state import HANDLED, NEVER, TABLE_ENTRIES, WORDS, TableEntry, Word
 from emu.isa.base import Isa
 
@@ -49,18 +50,21 @@ class Engine:
     """One emulated CPU and its RAM.
 
     `on_trap(number)` is called for every synchronous exception but system calls, with Unicorn's number for it; it
-    answers `DELIVER` (the guest's own vector gets it) or `HANDLED`.  `accelerated` says whether the callbacks are
+    answers `DELIVER` (the guest's own vector gets it) or `HANDLED`.  With `pages` the address space is the host's,
+    otherwise the guest's page tables'.  `accelerated` says whether the callbacks are
     machine code.
     """
 
-    def __init__(self, isa: Isa, ram_size: int, *, accelerated: bool | None = None) -> None:
+    def __init__(
+        self, isa: Isa, ram_size: int, *, pages: PageMap | None = None, accelerated: bool | None = None
+    ) -> None:
         self.isa = isa
         self.accelerated = native.available() if accelerated is None else accelerated
         self._uc = unicorn.Uc(*_MODES[isa.name])
         self._cpu, self._env = layout.check(self._uc, isa.name)
         self.words = memoryview((ctypes.c_uint64 * _CPU_WORDS).from_address(self._env)).cast("B").cast("Q")
         """The CPU state as 64-bit words, indexed by `Register.slot`."""
-        self.memory = Memory(isa, ram_size, self.words)
+        self.memory = Memory(isa, ram_size, self.words, pages)
         self.load = self.memory.load
         self.store = self.memory.store
         self._uc.mem_map_ptr(0, ram_size, unicorn.UC_PROT_ALL, self.memory.pointer)
@@ -82,6 +86,8 @@ class Engine:
         self._prepare_state()
         self._keep: list[Any] = []
         self._install_callbacks()
+        if pages is not None:
+            self._fill_from(pages)
         if isa.name == "aarch64":
             self._enable_aarch64_el1()
 
@@ -128,6 +134,21 @@ class Engine:
         if error:
             raise EngineError(f"unicorn refused a hook: {unicorn.UcError(error)}")
         return int(hook.value)
+
+    def _fill_from(self, pages: PageMap) -> None:
+        self._uc.ctl_set_tlb_mode(unicorn.UC_TLB_VIRTUAL)
+
+        def fill(_uc: Any, address: int, _access: int, entry: Any, _data: Any) -> bool:
+            found = pages.look_up(address)
+            if found is None:
+                # emu_start ends by looking up `until`, and would call its absence an exception.
+                found = (0, Access.READ | Access.EXECUTE) if address >> 12 == _NOWHERE >> 12 else None
+            if found is None:
+                return False
+            entry.paddr, entry.perms = found
+            return True
+
+        self._uc.hook_add(unicorn.UC_HOOK_TLB_FILL, fill)
 
     def _enable_aarch64_el1(self) -> None:
         # What firmware leaves: EL2 and EL3 exist in the model but were skipped at reset, and without RW set in both

@@ -5,27 +5,31 @@ from __future__ import annotations
 import ctypes
 import mmap
 
+from emu.engine.pages import PAGE, PageMap
 from emu.guest.base import BadAddressError
 from emu.isa.base import Isa
 
-PAGE = 4096
 _WORD = 8
+_NO_LINEAR_MAP = 1 << 65
 
 
 class Memory:
     """RAM at physical address 0, shared with Unicorn, and loads and stores at virtual addresses.
 
+    Virtual addresses are translated by the guest's page tables, or by `pages` where the host keeps the address space.
+
     Reading never disturbs the guest: page tables are walked here, not by Unicorn, whose own walk leaves marks in the
     CPU state (cr2, a pending exception).
     """
 
-    def __init__(self, isa: Isa, size: int, cpu_words: memoryview) -> None:
+    def __init__(self, isa: Isa, size: int, cpu_words: memoryview, pages: PageMap | None = None) -> None:
         self._buffer = mmap.mmap(-1, size)
         self.size = size
         self.pointer = ctypes.addressof(ctypes.c_char.from_buffer(self._buffer))
         self.ram = memoryview(self._buffer)
         self._words = self.ram.cast("Q")
-        self._base = isa.kernel_base
+        self._pages = pages
+        self._base = isa.kernel_base if pages is None else _NO_LINEAR_MAP
         self._walk = isa.translate
         self._cpu = cpu_words
         slots = isa.registers.slots
@@ -38,6 +42,9 @@ class Memory:
 
     def translate(self, address: int, root: int | None = None) -> int | None:
         """Return the physical address of a virtual one, None if unmapped; `root` None: in the current address space."""
+        if self._pages is not None:
+            found = self._pages.look_up(address)
+            return found[0] if found else None
         if root is None:
             root = self._cpu[self._kernel_root if address >> 63 else self._user_root]
         physical = self._walk(self.physical_word, root, address)

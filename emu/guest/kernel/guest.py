@@ -13,17 +13,17 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from pathlib import Path
 
-from emu.displaced import compile_plan
 from emu.elf import Image
 from emu.engine import layout
 from emu.engine.clock import DEFAULT_RATE, NANOSECONDS, VirtualClock
 from emu.engine.engine import Engine, GuestCrashError
 from emu.engine.state import DELIVER, HANDLED
-from emu.frame import Frame, LiveFrame, SavedFrame
+from emu.frame import Frame, SavedFrame
 from emu.guest.base import BadAddressError, Location, RunState, Thread
 from emu.guest.kernel import images, initrd
 from emu.guest.kernel.introspection import Introspection
 from emu.guest.kernel.panic import KernelPanicError
+from emu.host_trap import HostTrap
 from emu.isa.base import Isa
 from emu.patcher import Patcher
 from emu.trap import TrapHandler
@@ -58,6 +58,7 @@ class KernelGuest:
         isa: Isa,
         *,
         trap_path: TrapPath = TrapPath.HOST,
+        traps: TrapHandler | None = None,
         files: Mapping[str, bytes] | None = None,
         image: Path | None = None,
         console: Callable[[bytes], object] = lambda _text: None,
@@ -72,13 +73,13 @@ class KernelGuest:
         self.engine = Engine(isa, ram, accelerated=accelerated)
         self.clock = VirtualClock(self.engine, rate)
         self.patcher = Patcher(self.engine)
-        self.traps = TrapHandler()
+        self.traps = traps or TrapHandler()
         self.exit_status: int | None = None
         self._console = console
         self._input = console_input
         self._introspection = Introspection(self.engine, self.image)
-        self._live = LiveFrame(self.engine)
-        self._plans: dict[tuple[int, int], Callable[[Engine], None] | None] = {}
+        self.host_trap = HostTrap(self.engine, self.traps, self.patcher)
+        self._live = self.host_trap.frame
         self._breakpoint = layout.BREAKPOINT[isa.name]
         self._pc_after = isa.traps.pc_after
         self._arguments = [isa.registers.slots[name] for name in isa.calling.arguments]
@@ -185,27 +186,11 @@ class KernelGuest:
         if self.trap_path is TrapPath.GUEST:
             self.clock.pause()
             return DELIVER
-        rval = self.traps.invop(address, self._live, 0)
-        if not rval:
-            return DELIVER
-        key = (address, rval)
         try:
-            plan = self._plans[key]
-        except KeyError:
-            plan = self._plans[key] = self._plan(address, rval)
-        if plan is None:
-            return DELIVER
-        try:
-            plan(self.engine)
+            return HANDLED if self.host_trap.breakpoint(address) else DELIVER
         except BadAddressError as error:
             self.engine.pc = address
             raise self._crash(f"the displaced instruction cannot reach {error.address:#x}") from None
-        return HANDLED
-
-    def _plan(self, address: int, rval: int) -> Callable[[Engine], None] | None:
-        saved = int.from_bytes(self.patcher.original(address, 4), "little")
-        plan = self.isa.displaced.invop(rval, saved, address)
-        return compile_plan(plan, self.isa) if plan else None
 
     # -- running
 

@@ -95,9 +95,7 @@ class Introspection:
         return pcs
 
     def user_frame(self) -> int | None:
-        """Return the address of the trap frame that brought the current thread into the kernel; None for a kernel
-        thread.
-        """
+        """Return the address of the frame that brought the current thread into the kernel; None for a kernel thread."""
         thread = self._engine.load(self._current, 8)
         return self._engine.load(thread + self._offset["TD_FRAME"], 8) or None if thread else None
 

@@ -1,0 +1,44 @@
+"""An address space kept by the host, for guests without page tables of their own."""
+
+from __future__ import annotations
+
+from enum import IntFlag
+
+from emu.engine.layout import EngineError
+
+PAGE = 4096
+
+
+class Access(IntFlag):
+    """What a page may be used for; Unicorn's UC_PROT_*."""
+
+    READ = 1
+    WRITE = 2
+    EXECUTE = 4
+
+
+class PageMap:
+    """Virtual pages, each on a page of RAM of its own."""
+
+    def __init__(self) -> None:
+        self._pages: dict[int, tuple[int, Access]] = {}
+        self._next = PAGE  # page 0 stays blank: see Engine._fill_from
+
+    def map(self, address: int, size: int, access: Access) -> None:
+        """Map the pages that hold `size` bytes from `address` on; a page mapped before gets the access added."""
+        for page in range(address // PAGE, -(-(address + size) // PAGE)):
+            physical, before = self._pages.get(page, (None, Access(0)))
+            if physical is None:
+                physical = self._next
+                self._next += PAGE
+            self._pages[page] = (physical, before | access)
+
+    def look_up(self, address: int) -> tuple[int, Access] | None:
+        """Return the physical address and the access of a virtual one, None if it is not mapped."""
+        found = self._pages.get(address // PAGE)
+        return (found[0] + address % PAGE, found[1]) if found else None
+
+    def check(self, ram_size: int) -> None:
+        """Raise `EngineError` if more is mapped than there is RAM."""
+        if self._next > ram_size:
+            raise EngineError(f"{self._next >> 20} MiB are mapped, but the machine has {ram_size >> 20} MiB of RAM")

@@ -1,0 +1,152 @@
+"""The function guest: bytes, or one function of an ELF file, called from Python.
+
+The smallest thing that can be probed, and the fastest to test:
+
+    guest = FunctionGuest(X86_64, bytes.fromhex("8d0437c3"))   # lea (%rdi,%rsi),%eax; ret
+    assert guest.call(2, 3) == 5
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from emu.elf import Image, SegmentFlag
+from emu.engine import layout
+from emu.engine.engine import Engine, GuestCrashError
+from emu.engine.layout import EngineError
+from emu.engine.pages import PAGE, Access, PageMap
+from emu.engine.state import HANDLED
+from emu.guest.base import BadAddressError
+from emu.host_trap import HostTrap
+from emu.isa.base import Isa
+from emu.patcher import Patcher
+from emu.trap import TrapHandler
+
+CODE: Final = 0x10000
+"""Where bytes are put that have no address of their own."""
+STACK: Final = 0x7000_0000
+STACK_SIZE: Final = 64 << 10
+_HEAP: Final = 0x6000_0000
+_LANDING: Final = 0x5000_0000
+_WAIT: Final = {
+    "x86_64": b"\xf4",  # hlt
+    "aarch64": (0xD503207F).to_bytes(4, "little"),  # wfi
+    "riscv64": (0x10500073).to_bytes(4, "little"),  # wfi
+}
+DEFAULT_LIMIT: Final = 100_000_000
+
+
+class FunctionFaultError(Exception):
+    """The function did something it may not do, or did not return; `pc` is where."""
+
+    def __init__(self, message: str, pc: int) -> None:
+        super().__init__(message)
+        self.pc = pc
+
+
+class FunctionGuest:
+    """Code on a CPU of its own, with a stack; no kernel, no page tables.
+
+    `code` is machine code for address `address`, or an `Image` whose segments are loaded where they are linked; then
+    `call` takes the name of a function.
+    """
+
+    def __init__(
+        self,
+        isa: Isa,
+        code: bytes | Image,
+        *,
+        address: int = CODE,
+        accelerated: bool | None = None,
+        ram: int = 16 << 20,
+    ) -> None:
+        self.isa = isa
+        self._image = code if isinstance(code, Image) else None
+        self._entry = address
+        self._pages = PageMap()
+        parts = self._parts(code, address)
+        for start, data, size, access in parts:
+            self._pages.map(start, max(size, len(data)), access)
+        self._pages.map(_LANDING, PAGE, Access.READ | Access.EXECUTE)
+        self._pages.map(STACK - STACK_SIZE, STACK_SIZE, Access.READ | Access.WRITE)
+        self._pages.check(ram)
+        self._ram = ram
+        self._heap = _HEAP
+        self.engine = Engine(isa, ram, pages=self._pages, accelerated=accelerated)
+        self.patcher = Patcher(self.engine)
+        self.traps = TrapHandler()
+        self.host_trap = HostTrap(self.engine, self.traps, self.patcher)
+        self._breakpoint = layout.BREAKPOINT[isa.name]
+        self.engine.on_trap = self._on_trap
+        for start, data, _, _ in parts:
+            self.engine.memory.write(start, data)
+        self.engine.memory.write(_LANDING, _WAIT[isa.name])
+
+    @staticmethod
+    def _parts(code: bytes | Image, address: int) -> list[tuple[int, bytes, int, Access]]:
+        if isinstance(code, bytes):
+            return [(address, code, len(code), Access.READ | Access.EXECUTE)]
+        access = {SegmentFlag[right.name]: right for right in Access if right.name}
+        return [
+            (
+                segment.vaddr,
+                segment.data,
+                segment.memsz,
+                Access(sum(granted for flag, granted in access.items() if segment.flags & flag)),
+            )
+            for segment in code.segments
+        ]
+
+    def allocate(self, data: bytes | int) -> int:
+        """Put bytes (or that many zeros) into memory of their own and return the address; a page boundary follows."""
+        content = bytes(data) if isinstance(data, int) else data
+        address = self._heap
+        size = -(-max(1, len(content)) // PAGE) * PAGE
+        self._pages.map(address, size, Access.READ | Access.WRITE)
+        self._pages.check(self._ram)
+        self._heap += size + PAGE  # a gap, so that running past the end is a fault
+        self.engine.memory.write(address + size - len(content), content)
+        return address + size - len(content)
+
+    def call(self, *arguments: int, function: str | None = None, limit: int = DEFAULT_LIMIT) -> int:
+        """Call the function and return its result, unsigned 64-bit.
+
+        Raises `FunctionFaultError` when it faults or has not returned after `limit` instructions, and
+        `emu.elf.ElfError` for an unknown name.
+        """
+        registers = self.isa.calling.arguments
+        if len(arguments) > len(registers):
+            raise EngineError(f"{len(arguments)} arguments: only {len(registers)} are passed in registers")
+        engine = self.engine
+        engine.pc = self._image.symbol(function).value if self._image and function else self._entry
+        sp = STACK - 256
+        if self.isa.registers.link is None:
+            sp -= 8
+            engine.store(sp, 8, _LANDING)
+        else:
+            engine.write_register(self.isa.registers.link, _LANDING)
+        engine.write_register(self.isa.registers.sp, sp)
+        engine.write_register(self.isa.registers.fp, 0)
+        for name, value in zip(registers, arguments, strict=False):
+            engine.write_register(name, value & 0xFFFF_FFFF_FFFF_FFFF)
+        try:
+            returned = engine.run(hard=engine.instructions + limit)
+        except GuestCrashError as error:
+            raise FunctionFaultError(f"the function faulted: {error}", error.pc) from None
+        if not returned or engine.pc - len(_WAIT[self.isa.name]) != _LANDING:
+            raise FunctionFaultError(f"the function had not returned after {limit:,} instructions", engine.pc)
+        return engine.read_register(self.isa.calling.results[0])
+
+    def _on_trap(self, number: int) -> int:
+        pc = self.engine.pc
+        if number == self._breakpoint:
+            address = pc - self.isa.traps.pc_after
+            try:
+                if self.host_trap.breakpoint(address):
+                    return HANDLED
+            except BadAddressError as error:
+                raise FunctionFaultError(
+                    f"the instruction displaced at {address:#x} cannot reach {error.address:#x}", address
+                ) from None
+            raise FunctionFaultError(f"a breakpoint at {address:#x} that nobody claims", address)
+        raise FunctionFaultError(f"exception {number} at {pc:#x}", pc)
