@@ -227,7 +227,8 @@ class Engine:
         if not count:
             return int(state[Word.TOTAL])
         block, pc = state[Word.BLOCK], self.words[self._pc]
-        if not block <= pc < block + state[Word.BLOCK_SIZE]:
+        # Unicorn's own count is wrong by one where RISC-V's wfi is followed by something illegal: so the end is decoded too.
+        if not block <= pc <= block + state[Word.BLOCK_SIZE]:
             return int(state[Word.TOTAL])
         return int(state[Word.TOTAL] - count + self._index(block, pc))
 

@@ -1,0 +1,169 @@
+"""The engine: exact counts, equal in machine code and in Python; deadlines; code that changes."""
+
+import pytest
+
+from emu.engine import native
+from emu.engine.clock import VirtualClock
+from emu.engine.engine import Engine
+from emu.engine.layout import EngineError
+from emu.guest.base import BadAddressError
+from emu.guest.function import CODE, FunctionFaultError, FunctionGuest
+from emu.isa import ISAS
+from tests.emu.code import ADD, ADD_ENTRY, ADD_INSTRUCTIONS, LOAD, LOOP
+
+LANDING = 1  # the wait instruction a call returns to
+
+isas = pytest.mark.parametrize("isa", ISAS.values(), ids=ISAS)
+engines = pytest.mark.parametrize(
+    "accelerated",
+    [pytest.param(True, marks=pytest.mark.skipif(not native.available(), reason="llvmlite is not installed")), False],
+    ids=["native", "python"],
+)
+
+
+@isas
+@engines
+def test_a_call_returns_the_functions_result_and_counts_each_instruction_once(isa, accelerated):
+    guest = FunctionGuest(isa, ADD[isa.name], accelerated=accelerated)
+    assert guest.call(20, 22) == 42
+    assert guest.engine.instructions == ADD_INSTRUCTIONS[isa.name] + LANDING
+
+
+@isas
+@engines
+def test_a_loop_counts_two_instructions_a_turn(isa, accelerated):
+    guest = FunctionGuest(isa, LOOP[isa.name], accelerated=accelerated)
+    guest.call(1000)
+    assert guest.engine.instructions == 2 * 1000 + 1 + LANDING
+
+
+@isas
+@engines
+def test_a_fault_in_mid_block_counts_only_what_came_before_it(isa, accelerated):
+    guest = FunctionGuest(isa, LOAD[isa.name], accelerated=accelerated)
+    with pytest.raises(FunctionFaultError):
+        guest.call(0x1234_5678)
+    assert guest.engine.instructions == 2
+
+
+@isas
+def test_native_and_python_engines_stop_at_the_same_instruction(isa):
+    if not native.available():
+        pytest.skip("llvmlite is not installed")
+    places = []
+    for accelerated in (True, False):
+        guest = FunctionGuest(isa, LOOP[isa.name], accelerated=accelerated)
+        with pytest.raises(FunctionFaultError, match="had not returned"):
+            guest.call(1 << 40, limit=777)
+        places.append((guest.engine.instructions, guest.engine.pc, guest.engine.read_register(isa.calling.arguments[0])))
+    assert places[0] == places[1]
+    assert 777 <= places[0][0] < 777 + 2
+
+
+@isas
+@engines
+def test_a_soft_deadline_stops_user_code_and_not_kernel_code(isa, accelerated):
+    """User mode is told by the address: the lower half."""
+    for address, stops in ((CODE, True), (isa.kernel_base, False)):
+        guest = FunctionGuest(isa, LOOP[isa.name], address=address, accelerated=accelerated)
+        engine = guest.engine
+        engine.pc = address
+        engine.write_register(isa.calling.arguments[0], 1 << 40)
+        engine.run(soft=100, hard=1000)
+        assert (engine.instructions < 1000) is stops
+
+
+@isas
+@engines
+def test_code_written_over_is_executed_as_written(isa, accelerated):
+    guest = FunctionGuest(isa, ADD[isa.name] + LOOP[isa.name], accelerated=accelerated)
+    assert guest.call(1, 2) == 3
+    before = guest.engine.instructions
+    guest.engine.write_code(CODE, LOOP[isa.name])
+    guest.call(10)
+    assert guest.engine.instructions - before == 2 * 10 + 1 + LANDING
+
+
+@isas
+def test_writing_code_where_nothing_is_mapped_is_an_error(isa):
+    guest = FunctionGuest(isa, ADD[isa.name])
+    with pytest.raises(BadAddressError):
+        guest.engine.write_code(0x4000_0000, b"\0\0\0\0")
+
+
+@isas
+@engines
+def test_a_displaced_instruction_counts_as_the_instruction_itself(isa, accelerated):
+    guest = FunctionGuest(isa, ADD[isa.name], accelerated=accelerated)
+    site = CODE + ADD_ENTRY[isa.name]
+    saved = int.from_bytes(guest.patcher.original(site, 4), "little")
+    seen = []
+
+    def handler(address, frame, _extra):
+        seen.append((address, frame.arguments()[:2]))
+        return 1 if isa.displaced.by_code else saved
+
+    guest.traps.add(handler)
+    tracepoint = guest.patcher.create(site, isa.traps.breakpoints[-1], "test")
+    guest.patcher.install(tracepoint)
+    assert guest.call(20, 22) == 42
+    assert guest.engine.instructions == ADD_INSTRUCTIONS[isa.name] + LANDING
+    assert seen == [(site, (20, 22))]
+
+
+@isas
+def test_an_exception_in_a_handler_ends_the_run_and_reaches_the_caller(isa):
+    guest = FunctionGuest(isa, ADD[isa.name])
+    guest.traps.add(lambda *_: 1 // 0)
+    guest.patcher.install(guest.patcher.create(CODE, isa.traps.breakpoints[-1], "test"))
+    with pytest.raises(ZeroDivisionError):
+        guest.call(1, 2)
+
+
+@isas
+def test_a_breakpoint_that_nobody_claims_is_reported_with_its_address(isa):
+    guest = FunctionGuest(isa, ADD[isa.name])
+    guest.patcher.install(guest.patcher.create(CODE, isa.traps.breakpoints[-1], "test"))
+    with pytest.raises(FunctionFaultError, match="breakpoint at 0x10000 that nobody claims"):
+        guest.call(1, 2)
+
+
+@isas
+def test_time_follows_instructions_and_stands_still_while_paused(isa):
+    guest = FunctionGuest(isa, LOOP[isa.name])
+    clock = VirtualClock(guest.engine, rate=1_000_000)
+    guest.call(100)
+    now = clock.now()
+    assert now == guest.engine.instructions * 1000
+    clock.pause()
+    guest.call(100)
+    assert clock.now() == now
+    clock.resume()
+    guest.call(100)
+    assert clock.now() == now + (2 * 100 + 1 + LANDING) * 1000
+    clock.skip_to(now * 10)
+    assert clock.now() == now * 10
+    assert clock.instructions_at(now * 10 + 5000) == guest.engine.instructions + 5
+
+
+@isas
+def test_memory_gives_the_address_that_is_not_mapped(isa):
+    guest = FunctionGuest(isa, ADD[isa.name])
+    address = guest.allocate(b"12345678")
+    assert guest.engine.load(address, 8) == int.from_bytes(b"12345678", "little")
+    with pytest.raises(BadAddressError) as error:
+        guest.engine.read(address, 16)
+    assert error.value.address == address + 8
+
+
+@isas
+def test_more_arguments_than_registers_is_an_error(isa):
+    guest = FunctionGuest(isa, ADD[isa.name])
+    with pytest.raises(EngineError, match="only"):
+        guest.call(*range(9))
+
+
+def test_another_unicorn_is_refused_by_name(monkeypatch):
+    monkeypatch.setattr("unicorn.__version__", "2.0.0")
+    with pytest.raises(EngineError, match="pip install unicorn==2.1.4"):
+        Engine(ISAS["x86_64"], 1 << 20)
