@@ -1,0 +1,7 @@
+"""FBT, function boundary tracing: a probe where each kernel function begins, and one wherever it returns."""
+
+from __future__ import annotations
+
+from providers.fbt.fbt import FBT, PORTS, Signature, SignatureSource, walk
+
+__all__ = ["FBT", "PORTS", "Signature", "SignatureSource", "walk"]

@@ -1,0 +1,176 @@
+"""FBT on AArch64: probes on the instruction that opens the frame, on `ret`, and on tail calls.
+
+Source: FreeBSD sys/cddl/dev/fbt/aarch64/fbt_isa.c; masks and values:
+sys/cddl/contrib/opensolaris/uts/common/sys/dtrace.h.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+from emu.frame import Frame
+from emu.isa.aarch64.traps import BRK_DTRACE
+from emu.trap import CpuCore, Handler
+from providers.fbt.exclusions import UNWINDER
+from providers.fbt.port import ENTRY, RETURN, Exclusion, Fire, Function, Port, Refusal, Rule, ScanResult, Site
+from providers.fbt.records import TABLE_MASK, RecordTable
+
+_ISA = "FreeBSD sys/cddl/dev/fbt/aarch64/fbt_isa.c"
+
+BRK = BRK_DTRACE.to_bytes(4, "little")
+"""FBT_PATCHVAL."""
+_BTI_MASK, _BTI = 0xFFFFFF3F, 0xD503241F  # bti, with or without c and j
+_NOP = 0xD503201F
+_RET = 0xD65F03C0
+_PAIR_MASK, _STP = 0xFFC00000, 0xA9800000  # stp of X registers, pre-indexed
+_SUB_MASK, _SUB = 0xFFC00000, 0xD1000000  # sub of a 64-bit immediate, unshifted
+_B_MASK, _B, _B_DATA = 0xFF000000, 0x14000000, 0x00FFFFFF
+_SP = 31
+_INVOP_STP, _INVOP_RET, _INVOP_B, _INVOP_SUB = 1, 2, 3, 4
+
+NO_FRAME = Rule(
+    "no frame",
+    "no nop comes first, and nowhere is there stp xt1, xt2, [sp, #imm]! or sub sp, sp, #imm",
+    f"{_ISA}, the search for STP_64 and SUB_INSTR",
+)
+FALSE_TAIL_CALL = Rule(
+    "not a tail call",
+    "stays in the function, but the distance is multiplied by four once too often: the return probe fires on it",
+    f"{_ISA}, target = instr + offs",
+)
+BACKWARD_TAIL_CALL = Rule(
+    "backward tail call",
+    "leaves the function by a branch, but B_MASK has two bits of the distance too many and matches forward ones only",
+    f"{_ISA}, B_MASK",
+)
+EARLY_RETURN = Rule(
+    "before the entry", "the search for returns starts at the entry site, and this comes before it", _ISA
+)
+
+_ANY_B_MASK, _ANY_B = 0xFC000000, 0x14000000
+
+# Other ways out of a function, by mask and value; none is looked for.
+_OTHER_RETURNS = (
+    (0xFFFFFC1F, 0xD65F0000, Rule("ret xn", "returns through a register other than x30", _ISA)),
+    (0xFFFFFBFF, 0xD65F0BFF, Rule("retaa", "an authenticating return has another encoding than ret", _ISA)),
+    (0xFFFFFC1F, 0xD61F0000, Rule("br", "a jump through a register: a tail call or a switch, nobody knows", _ISA)),
+    (0xFFFFFFFF, 0xD69F03E0, Rule("eret", "returns from an exception", _ISA)),
+)
+
+EXCLUSIONS = (
+    UNWINDER,
+    Exclusion(
+        Rule(
+            "exception handler",
+            "runs for every breakpoint; the scanner answers 1, and that ends the walk of the module's symbols",
+            f"{_ISA}, fbt_provide_module_function",
+        ),
+        names=frozenset({"handle_el1h_sync", "do_el1h_sync"}),
+        ends_walk=True,
+    ),
+)
+
+
+def _words(function: Function) -> tuple[int, ...]:
+    """Return the 32-bit words that begin in the function."""
+    count = -(-function.size // 4)
+    return struct.unpack_from(f"<{count}I", function.code.ljust(4 * count, b"\0"))
+
+
+def scan(function: Function) -> ScanResult:
+    """Find the instruction that opens the frame, then every `ret` and every branch taken for a tail call."""
+    words = _words(function)
+    entry = _entry(words)
+    if entry is None:
+        return ScanResult((), Refusal(function.address, NO_FRAME))
+    # The tag says SUB or STP, the nop too; nothing reads it, for the stub decodes the saved word.
+    rval = _INVOP_SUB if words[entry] & _SUB_MASK == _SUB else _INVOP_STP
+    sites = [Site(ENTRY, function.address + 4 * entry, BRK, words[entry], rval)]
+    for place in range(entry, len(words)):
+        word = words[place]
+        if word == _RET:
+            rval = _INVOP_RET
+        elif word & _B_MASK == _B and 4 * place + 16 * (word & _B_DATA) >= function.size:
+            # The distance in words is multiplied by 4 and then added to a pointer to words: by 16, all in all.
+            rval = _INVOP_B
+        else:
+            continue
+        sites.append(Site(RETURN, function.address + 4 * place, BRK, word, rval, 4 * place))
+    return ScanResult(tuple(sites))
+
+
+def _entry(words: tuple[int, ...]) -> int | None:
+    """Return the index of the entry site."""
+    first = 0
+    # A bti stays: an indirect call must find it.
+    if words and words[0] & _BTI_MASK == _BTI:
+        first = 1
+    # A nop that comes first marks an assembly function made for FBT.
+    if words[first : first + 1] == (_NOP,):
+        return first
+    # Otherwise the instruction that opens the frame.  One with another register does not end the search.
+    for place in range(first, len(words)):
+        word = words[place]
+        if word & _PAIR_MASK == _STP and word >> 5 & 31 == _SP:
+            return place
+        if word & _SUB_MASK == _SUB and word & 31 == _SP and word >> 5 & 31 == _SP:
+            return place
+    return None
+
+
+def remarks(function: Function, result: ScanResult) -> Iterator[Refusal]:
+    """Name each way out of the function that is no site, and each site that is no way out."""
+    taken = {site.address for site in result.sites}
+    entry = result.sites[0].address
+    for place, word in enumerate(_words(function)):
+        address = function.address + 4 * place
+        rule = _remark(function, place, word, is_site=address in taken)
+        if rule is not None:
+            yield Refusal(address, rule if address > entry else EARLY_RETURN)
+
+
+def _remark(function: Function, place: int, word: int, *, is_site: bool) -> Rule | None:
+    if word & _ANY_B_MASK == _ANY_B:
+        distance = (word & 0x03FFFFFF ^ 0x02000000) - 0x02000000
+        inside = 0 <= 4 * (place + distance) < function.size
+        if inside == is_site:
+            return FALSE_TAIL_CALL if is_site else BACKWARD_TAIL_CALL
+        return None
+    if is_site:
+        return None
+    if word == _RET:
+        return EARLY_RETURN
+    return next((rule for mask, value, rule in _OTHER_RETURNS if word & mask == value), None)
+
+
+def handler(table: RecordTable, core: CpuCore, fire: Fire) -> Handler:
+    """Make FBT's invop handler (fbt_invop)."""
+    buckets = table.buckets
+
+    def invop(address: int, frame: Frame, _x0: int) -> int:
+        record = buckets[address >> 4 & TABLE_MASK]
+        while record is not None and record.address != address:
+            record = record.hash_next
+        if record is None:
+            return 0
+        core.caller = address
+        if record.roffset:
+            fire(record.probe_id, record.roffset, frame.results()[0])
+        else:
+            fire(record.probe_id, *frame.arguments())
+        core.caller = 0
+        return record.saved
+
+    return invop
+
+
+PORT = Port(
+    aframes=4,
+    exclusions=EXCLUSIONS,
+    lookahead=3,
+    shares_tracepoints=False,
+    scan=scan,
+    remarks=remarks,
+    handler=handler,
+)

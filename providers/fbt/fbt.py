@@ -1,0 +1,204 @@
+"""The FBT provider: from the functions of a module to probes, and from an enabling to breakpoints.
+
+The life of a probe, each step a method below:
+
+    provide_module    the ISA's scan finds the sites of each function; each site becomes a `Record` with a tracepoint;
+                      the entry becomes one probe, and all the returns together another
+    enable            the tracepoints of the probe are installed: the byte changes
+    (a hit)           the breakpoint traps, and `emu.trap` asks the ISA's handler, which finds the record and fires the
+                      probe; its answer is the displaced instruction, which `emu.displaced` emulates
+    disable           the tracepoints are removed: the byte is back
+    destroy           the module goes away, and the records with it
+
+Source: FreeBSD sys/cddl/dev/fbt/fbt.c.
+"""
+
+# ruff: noqa: ARG002  (the contract passes more than FBT needs)
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple, Protocol
+
+from emu.elf import Symbol
+from emu.guest.base import BadAddressError
+from emu.guest.modules import Module
+from emu.isa.base import Isa
+from emu.patcher import Patcher
+from emu.trap import TrapHandler
+from providers.base import ArgumentDescription, Framework, Provider
+from providers.fbt import aarch64, riscv64, x86_64
+from providers.fbt.exclusions import EXCLUSIONS, excluded, module_name, module_refusal
+from providers.fbt.port import Function, Port, Refusal, Rule, ScanResult, Site
+from providers.fbt.records import Record, RecordTable
+
+PORTS: dict[str, Port] = {"x86_64": x86_64.PORT, "aarch64": aarch64.PORT, "riscv64": riscv64.PORT}
+"""FBT on each ISA, by the ISA's name."""
+
+WALK_ENDED = Rule(
+    "walk ended",
+    "an excluded function earlier in the symbol table ended the walk; this one was never looked at",
+    "FreeBSD sys/kern/link_elf.c, link_elf_each_function_nameval",
+)
+NO_CODE = Rule("no code", "nothing is loaded where the symbol points", "this simulator; a kernel would not survive it")
+
+
+class Signature(NamedTuple):
+    """The types of a function, as C writes them."""
+
+    result: str
+    parameters: tuple[str, ...]
+
+
+class SignatureSource(Protocol):
+    """Who knows the types of kernel functions (CTF on FreeBSD)."""
+
+    def signature(self, module: str, function: str) -> Signature | None:
+        """Return the types of a function, None if they are not known."""
+        ...
+
+
+def walk(
+    port: Port, functions: Iterable[Symbol], read: Callable[[int, int], bytes]
+) -> Iterator[tuple[Symbol, Function | None, ScanResult]]:
+    """Look at functions in order, as FBT does: each with its bytes, if they were looked at, and what came of it."""
+    exclusions = (*EXCLUSIONS, *port.exclusions)
+    ended = False
+    for symbol in functions:
+        exclusion = excluded(symbol.name, exclusions)
+        if ended or exclusion is not None:
+            rule = WALK_ENDED if ended or exclusion is None else exclusion.rule
+            ended = ended or (exclusion is not None and exclusion.ends_walk)
+            yield symbol, None, ScanResult((), Refusal(symbol.value, rule))
+            continue
+        try:
+            code = read(symbol.value, symbol.size + port.lookahead)
+        except BadAddressError:
+            yield symbol, None, ScanResult((), Refusal(symbol.value, NO_CODE))
+            continue
+        function = Function(symbol.name, symbol.value, symbol.size, code)
+        yield symbol, function, port.scan(function)
+
+
+class FBT(Provider):
+    """fbt:module:function:entry and :return."""
+
+    name = "fbt"
+
+    def __init__(
+        self,
+        framework: Framework,
+        patcher: Patcher,
+        traps: TrapHandler,
+        isa: Isa,
+        signatures: SignatureSource | None = None,
+    ) -> None:
+        """Register with the framework and with the chain of breakpoint handlers."""
+        self.table = RecordTable()
+        self._framework = framework
+        self._patcher = patcher
+        self._traps = traps
+        self._port = PORTS[isa.name]
+        self._signatures = signatures
+        self._handler = self._port.handler(self.table, traps.core, framework.probe)
+        framework.register(self)
+        traps.add(self._handler)
+
+    def unload(self) -> None:
+        """Leave the chain and the framework.  Raises ValueError while a probe is enabled."""
+        self._framework.unregister(self)
+        self._traps.remove(self._handler)
+
+    def provide_module(self, module: Module) -> None:
+        """Create the probes of a module, once (fbt_provide_module)."""
+        if module_refusal(module) is not None or module.fbt_entries:
+            return
+        for index, (symbol, _function, result) in enumerate(walk(self._port, module.functions(), module.read)):
+            if result.sites:
+                self._provide_function(module, index, symbol, result.sites)
+
+    def _provide_function(self, module: Module, index: int, symbol: Symbol, sites: tuple[Site, ...]) -> None:
+        """Create the entry probe, and one return probe for all returns (fbt_provide_module_function)."""
+        last: Record | None = None
+        for site in sites:
+            record = self._record(module, index, symbol, site)
+            if last is not None and last.roffset:
+                record.probe_id = last.probe_id
+                last.probe_next = record
+            else:
+                record.probe_id = self._framework.probe_create(
+                    self, module_name(module.name), symbol.name, site.probe, self._port.aframes, record
+                )
+            self.table.insert(record, share=self._port.shares_tracepoints)
+            module.fbt_entries += 1
+            last = record
+
+    def _record(self, module: Module, index: int, symbol: Symbol, site: Site) -> Record:
+        known = self.table.find(site.address)
+        tracepoint = known.tracepoint if known else self._patcher.create(site.address, site.patch, self.name)
+        return Record(
+            address=site.address,
+            tracepoint=tracepoint,
+            saved=site.saved,
+            rval=site.rval,
+            roffset=site.roffset,
+            function=symbol.name,
+            module=module,
+            load_count=module.load_count,
+            symbol_index=index,
+        )
+
+    def enable(self, probe_id: int, arg: Record) -> None:
+        """Install the probe's tracepoints, unless its module was loaded anew since (fbt_enable)."""
+        arg.module.enabled += 1
+        if arg.module.load_count != arg.load_count:
+            return
+        for record in arg.of_probe():
+            self._patcher.install(record.tracepoint)
+            record.enabled += 1
+
+    def disable(self, probe_id: int, arg: Record) -> None:
+        """Remove the probe's tracepoints, each unless another probe still needs it (fbt_disable)."""
+        arg.module.enabled -= 1
+        if arg.module.load_count != arg.load_count:
+            return
+        for record in arg.of_probe():
+            record.enabled -= 1
+            first = self.table.find(record.address)
+            if first is None or not any(sibling.enabled for sibling in first.of_tracepoint()):
+                self._patcher.remove(record.tracepoint)
+
+    def suspend(self, probe_id: int, arg: Record) -> None:
+        """Take the probe's patches out, whoever needs them (fbt_suspend)."""
+        if arg.module.load_count == arg.load_count:
+            for record in arg.of_probe():
+                self._patcher.remove(record.tracepoint)
+
+    def resume(self, probe_id: int, arg: Record) -> None:
+        """Put the probe's patches in (fbt_resume)."""
+        if arg.module.load_count == arg.load_count:
+            for record in arg.of_probe():
+                self._patcher.install(record.tracepoint)
+
+    def double_trap(self) -> None:
+        """Take every patch out: a fault in a fault handler is under way (fbt_doubletrap)."""
+        for record in self.table:
+            self._patcher.remove(record.tracepoint)
+
+    def argument_description(self, probe_id: int, arg: Record, index: int) -> ArgumentDescription | None:
+        """Return an argument's type (fbt_getargdesc): of a return, args[0] is the offset and args[1] the result."""
+        if arg.roffset and index == 0:
+            return ArgumentDescription(index, "int")
+        signature = self._signatures.signature(module_name(arg.module.name), arg.function) if self._signatures else None
+        if signature is None:
+            return None
+        types = ("int", signature.result) if arg.roffset else signature.parameters
+        return ArgumentDescription(index, types[index]) if index < len(types) else None
+
+    def destroy(self, probe_id: int, arg: Record) -> None:
+        """Forget a probe and its records (fbt_destroy)."""
+        for record in list(arg.of_probe()):
+            record.module.fbt_entries -= 1
+            self.table.remove(record)
+            if self.table.find(record.address) is None:
+                self._patcher.forget(record.tracepoint)

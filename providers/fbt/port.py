@@ -1,0 +1,116 @@
+"""What an ISA brings to FBT, as FreeBSD's fbt_isa.c does: where the probes of a function go, and what a hit fires.
+
+To add an ISA write `providers/fbt/<isa>.py` with a `Port` and list it in `providers/fbt/__init__.py`.  It has
+
+1. `scan`: from a function's bytes to its entry site and return sites, or to the rule that refuses it;
+2. `remarks`: what the scan passed over although it looks like a return, and what it took although it should not have;
+3. `handler`: what happens when a breakpoint is hit, in the fewest possible steps, for everything runs through it;
+4. the names it excludes beyond `exclusions.EXCLUSIONS`, and `aframes`.
+
+Scanning is deciding, never writing: it yields data, which `fbt.py` turns into probes and the `sites` command prints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from emu.trap import CpuCore, Handler
+from providers.fbt.records import RecordTable
+
+ENTRY = "entry"
+RETURN = "return"
+"""FBT's probe names; there are no others."""
+
+Fire = Callable[..., None]
+"""`Framework.probe`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Why something is, or is not, a probe site."""
+
+    name: str
+    why: str
+    source: str
+    """The system and file that has the rule."""
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function to be scanned: [address, address + size)."""
+
+    name: str
+    address: int
+    size: int
+    code: bytes
+    """Its bytes, and up to `Port.lookahead` of those that follow: the scan may see them, not probe them."""
+
+    @property
+    def limit(self) -> int:
+        """The address after its last byte."""
+        return self.address + self.size
+
+
+class Site(NamedTuple):
+    """A place that gets a probe."""
+
+    probe: str
+    """`ENTRY` or `RETURN`."""
+    address: int
+    patch: bytes
+    saved: int
+    """What is kept of the original: the byte on x86, elsewhere the 32-bit word, whatever the instruction's length."""
+    rval: int
+    """Invop code (DTRACE_INVOP_*)."""
+    roffset: int = 0
+    """Offset of a return site in its function; 0 says that this is an entry."""
+
+
+class Refusal(NamedTuple):
+    """A place that a rule has something to say about."""
+
+    address: int
+    rule: Rule
+
+
+class ScanResult(NamedTuple):
+    """The sites of a function, the entry first, or the rule that denies it any."""
+
+    sites: tuple[Site, ...]
+    refusal: Refusal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusion:
+    """Names that never get probes: those that begin with `prefix` but not with `unless`, and those in `names`."""
+
+    rule: Rule
+    prefix: str = ""
+    unless: str = ""
+    names: frozenset[str] = frozenset()
+    ends_walk: bool = False
+    """The rest of the module's functions is not looked at either."""
+
+    def matches(self, name: str) -> bool:
+        """Tell whether a function of this name is excluded."""
+        if self.prefix and name.startswith(self.prefix):
+            return not (self.unless and name.startswith(self.unless))
+        return name in self.names
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """FBT on one ISA."""
+
+    aframes: int
+    """Frames between the probed function and `dtrace_probe`, which stack traces leave out."""
+    exclusions: tuple[Exclusion, ...]
+    lookahead: int
+    """How many bytes beyond a function `scan` may want to see."""
+    shares_tracepoints: bool
+    """Whether the records of one address hang together, and a hit fires all of them; else it fires the newest alone."""
+    scan: Callable[[Function], ScanResult]
+    remarks: Callable[[Function, ScanResult], Iterator[Refusal]]
+    handler: Callable[[RecordTable, CpuCore, Fire], Handler]

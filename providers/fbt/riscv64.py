@@ -1,0 +1,207 @@
+"""FBT on RISC-V: probes on the instruction that saves ra, and on `ret`, compressed or not.
+
+The scan keeps no track of instruction lengths: it walks in steps of four bytes and looks at each word, then at its two
+halves.  Half an instruction can match, and after a match in an upper half the walk goes on out of step.
+
+Source: FreeBSD sys/cddl/dev/fbt/riscv/fbt_isa.c.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from emu.frame import Frame
+from emu.isa.base import WORD_MASK
+from emu.isa.riscv64.traps import C_EBREAK, EBREAK
+from emu.trap import CpuCore, Handler
+from providers.fbt.exclusions import UNWINDER
+from providers.fbt.port import ENTRY, RETURN, Exclusion, Fire, Function, Port, Refusal, Rule, ScanResult, Site
+from providers.fbt.records import TABLE_MASK, RecordTable
+
+_ISA = "FreeBSD sys/cddl/dev/fbt/riscv/fbt_isa.c"
+
+
+_EBREAK = EBREAK.to_bytes(4, "little")  # FBT_PATCHVAL
+_C_EBREAK = C_EBREAK.to_bytes(2, "little")  # FBT_C_PATCHVAL
+
+
+class _Pattern(NamedTuple):
+    """An instruction to look for, in 32 and in 16 bits."""
+
+    mask: int
+    value: int
+    invop: int
+    compressed_mask: int
+    compressed_value: int
+    compressed_invop: int
+
+
+_SAVE_RA = _Pattern(0x01FFF07F, 0x00113023, 1, 0xE07F, 0xE006, 2)  # sd ra, imm(sp) and c.sdsp ra
+_RET = _Pattern(0xFFFFFFFF, 0x00008067, 3, 0xFFFF, 0x8082, 4)  # jalr x0, 0(ra) and c.jr ra
+
+NO_SAVED_RA = Rule(
+    "ra is not saved",
+    "nowhere is there sd ra, imm(sp) or c.sdsp ra: a function that calls nobody, most likely",
+    f"{_ISA}, the search for MATCH_SD and MATCH_C_SDSP",
+)
+HALF_INSTRUCTION = Rule(
+    "half an instruction",
+    "these bits are in the middle of another instruction; patching them changes what that one does",
+    f"{_ISA}, check_c_sdsp and check_c_ret look at halves, whatever they belong to",
+)
+OUT_OF_STEP = Rule(
+    "out of step",
+    "the walk goes in steps of four bytes and passes this return between two of them",
+    f"{_ISA}, instr++ on a pointer to 32 bits",
+)
+EARLY_RETURN = Rule(
+    "before the entry", "the search for returns starts at the entry site, and this comes before it", _ISA
+)
+TAIL_CALL = Rule("tail call", "leaves the function by a jump; only ret is looked for", _ISA)
+
+# Other ways out of a function, by mask and value; none is looked for.
+_OTHER_RETURNS = (
+    (0x00007FFF, 0x00000067, Rule("jr", "a jump through a register: a tail call or a switch, nobody knows", _ISA)),
+    (0xFFFFFFFF, 0x10200073, Rule("sret", "returns from a trap", _ISA)),
+    (0xFFFFFFFF, 0x30200073, Rule("mret", "returns from a trap", _ISA)),
+)
+_COMPRESSED_JR = (0xF07F, 0x8002, _OTHER_RETURNS[0][2])
+
+EXCLUSIONS = (
+    UNWINDER,
+    Exclusion(
+        Rule("exception handler", "runs for every breakpoint", f"{_ISA}, fbt_provide_module_function"),
+        names=frozenset({
+            "cpu_exception_handler",
+            "cpu_exception_handler_user",
+            "cpu_exception_handler_supervisor",
+            "do_trap_supervisor",
+        }),
+    ),
+)  # fmt: skip
+
+
+def _halves(function: Function) -> tuple[int, ...]:
+    """Return the 16-bit halves of the function, and as many beyond it as the scan may read."""
+    count = -(-function.size // 2) + 4
+    return struct.unpack_from(f"<{count}H", function.code.ljust(2 * count, b"\0"))
+
+
+def scan(function: Function) -> ScanResult:
+    """Find the first instruction that saves ra, and every `ret` after it."""
+    halves = _halves(function)
+    entry = _find(_SAVE_RA, halves, 0, function, ENTRY)
+    if entry is None:
+        return ScanResult((), Refusal(function.address, NO_SAVED_RA))
+    sites = [entry]
+    place = (entry.address - function.address) // 2
+    while (site := _find(_RET, halves, place, function, RETURN)) is not None:
+        sites.append(site)
+        place = site.roffset // 2 + 2  # four bytes on, after a compressed one too
+    return ScanResult(tuple(sites))
+
+
+def _find(pattern: _Pattern, halves: tuple[int, ...], start: int, function: Function, probe: str) -> Site | None:
+    """Return the next match of a pattern, walking from half `start` in steps of two."""
+    for place in range(start, -(-function.size // 2), 2):
+        word = halves[place] | halves[place + 1] << 16
+        found, patch, invop = place, _EBREAK, pattern.invop
+        if word & pattern.mask != pattern.value:
+            patch, invop = _C_EBREAK, pattern.compressed_invop
+            if halves[place] & pattern.compressed_mask != pattern.compressed_value:
+                found = place + 1
+                if halves[found] & pattern.compressed_mask != pattern.compressed_value:
+                    continue
+        if 2 * found >= function.size:
+            return None
+        saved = halves[found] | halves[found + 1] << 16
+        roffset = 2 * found if probe == RETURN else 0
+        return Site(probe, function.address + 2 * found, patch, saved, invop, roffset)
+    return None
+
+
+def remarks(function: Function, result: ScanResult) -> Iterator[Refusal]:
+    """Name each way out of the function that is no site, and each site that is no instruction."""
+    sites = {site.address for site in result.sites}
+    entry = result.sites[0].address
+    for address, word, length in _instructions(function):
+        for inside in range(address + 2, address + length, 2):
+            if inside in sites:
+                yield Refusal(inside, HALF_INSTRUCTION)
+        rule = _remark(function, address, word, length) if address not in sites else None
+        if rule is not None:
+            yield Refusal(address, rule if address > entry else EARLY_RETURN)
+
+
+def _instructions(function: Function) -> Iterator[tuple[int, int, int]]:
+    """Yield address, encoding and length of the instructions a CPU sees that enters at the start."""
+    halves = _halves(function)
+    place = 0
+    while 2 * place < function.size:
+        long = halves[place] & 3 == 3
+        word = halves[place] | halves[place + 1] << 16 if long else halves[place]
+        yield function.address + 2 * place, word, 4 if long else 2
+        place += 2 if long else 1
+
+
+def _remark(function: Function, address: int, word: int, length: int) -> Rule | None:
+    if word in (_RET.value, _RET.compressed_value):
+        return OUT_OF_STEP
+    distance = _jump(word, length)
+    if distance is not None:
+        return None if function.address <= address + distance < function.limit else TAIL_CALL
+    others = _OTHER_RETURNS if length == 4 else (_COMPRESSED_JR,)
+    return next((rule for mask, value, rule in others if word & mask == value), None)
+
+
+# Where the bits of a jump's distance are: (lowest bit, how many, place in the distance); the last is the sign.
+_Fields = tuple[tuple[int, int, int], ...]
+_J_FIELDS: _Fields = ((21, 10, 1), (20, 1, 11), (12, 8, 12), (31, 1, 20))
+_CJ_FIELDS: _Fields = ((3, 3, 1), (11, 1, 4), (2, 1, 5), (7, 1, 6), (6, 1, 7), (9, 2, 8), (8, 1, 10), (12, 1, 11))
+
+
+def _jump(word: int, length: int) -> int | None:
+    """Return the distance of a `j` or `c.j`, None for another instruction (RISC-V unprivileged specification)."""
+    if length == 4 and word & 0xFFF == 0x06F:
+        fields = _J_FIELDS
+    elif length == 2 and word & 0xE003 == 0xA001:
+        fields = _CJ_FIELDS
+    else:
+        return None
+    distance = sum((word >> low & (1 << count) - 1) << place for low, count, place in fields)
+    sign = 1 << fields[-1][2]
+    return (distance ^ sign) - sign
+
+
+def handler(table: RecordTable, core: CpuCore, fire: Fire) -> Handler:
+    """Make FBT's invop handler (fbt_invop)."""
+    buckets = table.buckets
+
+    def invop(address: int, frame: Frame, _unused: int) -> int:
+        record = buckets[address >> 4 & TABLE_MASK]
+        while record is not None and record.address != address:
+            record = record.hash_next
+        if record is None:
+            return 0
+        core.caller = frame.register("ra") - 4 & WORD_MASK
+        if record.roffset:
+            fire(record.probe_id, record.roffset, *frame.results())
+        else:
+            fire(record.probe_id, *frame.arguments())
+        core.caller = 0
+        return record.saved
+
+    return invop
+
+
+PORT = Port(
+    aframes=5,
+    exclusions=EXCLUSIONS,
+    lookahead=8,
+    shares_tracepoints=False,
+    scan=scan,
+    remarks=remarks,
+    handler=handler,
+)

@@ -1,0 +1,185 @@
+"""FBT on x86-64: probes on `push %rbp` and on `ret`.
+
+Source: FreeBSD sys/cddl/dev/fbt/x86/fbt_isa.c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+import capstone
+
+from emu.frame import Frame
+from emu.guest.base import BadAddressError
+from emu.trap import CpuCore, Handler
+from providers.fbt.port import ENTRY, RETURN, Exclusion, Fire, Function, Port, Refusal, Rule, ScanResult, Site
+from providers.fbt.records import TABLE_MASK, RecordTable
+
+_ISA = "FreeBSD sys/cddl/dev/fbt/x86/fbt_isa.c"
+
+INT3 = b"\xcc"
+"""FBT_PATCHVAL: only the first byte of an instruction is ever overwritten."""
+_PUSH_RBP = 0x55  # FBT_PUSHL_EBP
+_RET = 0xC3  # FBT_RET
+_INVOP_PUSHL_EBP = 1
+_INVOP_RET = 5
+_POINTER = 8
+_LONGEST_INSTRUCTION = 15
+
+NO_FRAME = Rule(
+    "no frame pointer",
+    "no instruction is push %rbp: nothing marks where the function begins",
+    f"{_ISA}, the search for FBT_PUSHL_EBP",
+)
+UNDECODABLE_FIRST = Rule(
+    "does not disassemble",
+    "bytes that are no instruction come before any push %rbp",
+    f"{_ISA}, dtrace_instr_size() <= 0",
+)
+UNDECODABLE_LATER = Rule(
+    "scan ends",
+    "from here the bytes are no instruction, a jump table perhaps: returns further on are not found",
+    f"{_ISA}, dtrace_instr_size() <= 0",
+)
+JUMP_TABLE = Rule(
+    "jump table",
+    "the byte is part of what reads as a pointer into this function, so it may be data and not a ret",
+    f"{_ISA}, the test of the pointers that overlap the site",
+)
+EARLY_RETURN = Rule(
+    "before the entry", "the search for returns starts at the entry site, and this comes before it", _ISA
+)
+TAIL_CALL = Rule("tail call", "leaves the function by a jump; only the byte c3 is a return on x86", _ISA)
+
+# Other ways out of a function, by their first bytes; none is looked for.
+_OTHER_RETURNS = (
+    (b"\xc2", Rule("ret imm16", "a ret that also pops arguments begins with c2; only c3 is looked for", _ISA)),
+    (b"\xf3\xc3", Rule("rep ret", "a prefix stands before the c3, so the instruction does not begin with it", _ISA)),
+    (b"\xf2\xc3", Rule("bnd ret", "a prefix stands before the c3, so the instruction does not begin with it", _ISA)),
+    (b"\xca", Rule("far return", "returns to another code segment; only c3 is looked for", _ISA)),
+    (b"\xcb", Rule("far return", "returns to another code segment; only c3 is looked for", _ISA)),
+    (b"\x48\xcb", Rule("far return", "returns to another code segment; only c3 is looked for", _ISA)),
+    (b"\x48\xcf", Rule("iretq", "returns from a trap; only c3 is looked for", _ISA)),
+    (b"\x48\x0f\x07", Rule("sysretq", "returns from a system call; only c3 is looked for", _ISA)),
+)
+
+EXCLUSIONS = (
+    Exclusion(
+        Rule("trap_check", "it wraps DTrace's own fault handler", f"{_ISA}, fbt_provide_module_function"),
+        names=frozenset({"trap_check"}),
+    ),
+)
+
+
+@cache
+def _disassembler() -> capstone.Cs:
+    """Return what stands for the kernel's dtrace_instr_size()."""
+    return capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
+
+
+def _instructions(function: Function) -> Iterator[tuple[int, int]]:
+    """Yield (offset, length) from the function's start, until its limit or until the bytes do not decode."""
+    for offset, length, _mnemonic, _operands in _disassembler().disasm_lite(function.code, 0):
+        if offset >= function.size:
+            break
+        yield offset, length
+
+
+def scan(function: Function) -> ScanResult:
+    """Find the first `push %rbp`, and every `ret` after it."""
+    code = function.code
+    sites: list[Site] = []
+    end = 0
+    for offset, length in _instructions(function):
+        end = offset + length
+        # Entry: the first push %rbp, wherever it is.  That mov %rsp, %rbp follows is not asked for.
+        if not sites:
+            if code[offset] == _PUSH_RBP:
+                sites.append(Site(ENTRY, function.address + offset, INT3, _PUSH_RBP, _INVOP_PUSHL_EBP))
+        # Returns: an instruction whose first byte is c3.
+        elif code[offset] == _RET and not _in_jump_table(function, offset):
+            sites.append(Site(RETURN, function.address + offset, INT3, _RET, _INVOP_RET, offset))
+    if sites:
+        return ScanResult(tuple(sites))
+    return ScanResult((), Refusal(function.address + end, NO_FRAME if end >= function.size else UNDECODABLE_FIRST))
+
+
+def _in_jump_table(function: Function, offset: int) -> bool:
+    """Tell whether any eight bytes around the site are a pointer into the function.
+
+    Compilers used to put the tables of switches into the text, and disassembly walks right into them.
+    """
+    for start in range(offset, offset - _POINTER, -1):
+        if start < 0:
+            break
+        if start + _POINTER > function.size:
+            continue
+        pointer = int.from_bytes(function.code[start : start + _POINTER], "little")
+        if function.address <= pointer < function.limit:
+            return True
+    return False
+
+
+def remarks(function: Function, result: ScanResult) -> Iterator[Refusal]:
+    """Name each way out of the function that is no site."""
+    taken = {site.address for site in result.sites}
+    entry = result.sites[0].address
+    end = 0
+    for offset, length in _instructions(function):
+        address, end = function.address + offset, offset + length
+        rule = _remark(function, offset, length) if address not in taken else None
+        if rule is not None:
+            yield Refusal(address, rule if address > entry else EARLY_RETURN)
+    if end < function.size:
+        yield Refusal(function.address + end, UNDECODABLE_LATER)
+
+
+def _remark(function: Function, offset: int, length: int) -> Rule | None:
+    instruction = function.code[offset : offset + length]
+    if instruction[0] == _RET:
+        return JUMP_TABLE
+    if instruction[0] in (0xE9, 0xEB):
+        target = offset + length + int.from_bytes(instruction[1:], "little", signed=True)
+        return None if 0 <= target < function.size else TAIL_CALL
+    return next((rule for first, rule in _OTHER_RETURNS if instruction.startswith(first)), None)
+
+
+def handler(table: RecordTable, core: CpuCore, fire: Fire) -> Handler:
+    """Make FBT's invop handler (fbt_invop)."""
+    buckets = table.buckets
+
+    def invop(address: int, frame: Frame, _scratch: int) -> int:
+        record = buckets[address >> 4 & TABLE_MASK]
+        while record is not None and record.address != address:
+            record = record.hash_next
+        if record is None:
+            return 0
+        # The frame's rip already points at the breakpoint here; FreeBSD moves it back and forth for that.
+        rval = record.rval
+        while record is not None:  # every probe of the tracepoint, enabled or not: those that are not do nothing
+            # The push has not run at the entry, and at the ret the frame is gone: the caller is on top of the stack.
+            try:
+                core.caller = frame.stack_word(0)
+            except BadAddressError:
+                core.caller = 0
+            if record.roffset:
+                fire(record.probe_id, record.roffset, frame.results()[0])
+            else:
+                fire(record.probe_id, *frame.arguments())
+            core.caller = 0
+            record = record.trace_next
+        return rval
+
+    return invop
+
+
+PORT = Port(
+    aframes=3,
+    exclusions=EXCLUSIONS,
+    lookahead=_LONGEST_INSTRUCTION,
+    shares_tracepoints=True,
+    scan=scan,
+    remarks=remarks,
+    handler=handler,
+)
