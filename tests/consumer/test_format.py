@@ -59,9 +59,11 @@ def test_conversions_are_numbered_with_the_doubled_percent_signs():
 
 
 def test_every_conversion_of_the_language_is_known():
-    names = "a A c C d i u o x X p s S I k P T Y lc wc ls ws e E f g G Le LE Lf Lg LG hd hi ho hu hx hX".split()
-    names += "ld li lo lu lx lX lld lli llo llu llx llX".split()
-    assert sorted(CONVERSIONS) == sorted(names)
+    plain = {*"aAcCdiuoxXpsSIkPTYeEfgG"}
+    sized = {size + letter for size in ("h", "l", "ll") for letter in "diouxX"}
+    wide = {size + letter for size in "lw" for letter in "cs"}
+    long_double = {"L" + letter for letter in "eEfgG"}
+    assert set(CONVERSIONS) == plain | sized | wide | long_double
 
 
 def test_the_type_a_conversion_takes_is_data():
