@@ -101,8 +101,11 @@ class Guest(Protocol):
         """Name a kernel address; None if no module holds it."""
         ...
 
-    def locate_user(self, address: int) -> Location | None:
-        """Name an address of the current process; None if no object holds it."""
+    def locate_user(self, address: int, pid: int | None = None) -> Location | None:
+        """Name an address of process `pid` (None: the current one); None if no object holds it.
+
+        The consumer names what a process recorded earlier, so the process may not be running, or be gone: None then.
+        """
         ...
 
     def run(self, deadline: int | None) -> RunState:

@@ -334,11 +334,12 @@ class KernelGuest:
         symbol, offset = found
         return Location("kernel", symbol.name, offset)
 
-    def locate_user(self, address: int) -> Location | None:
+    def locate_user(self, address: int, pid: int | None = None) -> Location | None:
         """Name an address of the current process; the kernel guest's programs carry no symbols into memory."""
-        if self.isa.is_kernel_address(address):
+        thread = self.thread()
+        if self.isa.is_kernel_address(address) or pid not in {None, thread.pid}:
             return None
-        return Location(self.thread().execname, "", address)
+        return Location(thread.execname, "", address)
 
     def _text(self, address: int) -> str:
         data = bytearray()
