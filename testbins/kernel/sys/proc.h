@@ -4,6 +4,7 @@
 
 #include "frame.h"
 #include "machine.h"
+#include "sys/callout.h"
 #include "sys/param.h"
 #include "sys/pcpu.h"
 #include "sys/queue.h"
@@ -14,10 +15,17 @@ struct filedesc;
 struct pmap;
 struct proc;
 struct sigacts;
+struct sysent;
 struct vmspace;
 struct vnode;
 
 enum td_state { TDS_INACTIVE, TDS_INHIBITED, TDS_CAN_RUN, TDS_RUNQ, TDS_RUNNING };
+
+struct syscall_args {
+	unsigned code;
+	const struct sysent *callp;
+	uint64_t args[6];
+};
 
 struct thread {
 	struct pcb td_pcb;		/* what cpu_switch saves (machine.h) */
@@ -36,12 +44,12 @@ struct thread {
 	const void *td_wchan;		/* what it sleeps on */
 	const char *td_wmesg;		/* why */
 	int td_sleep_error;		/* 0, EWOULDBLOCK or EINTR, set by whoever ends the sleep */
-	struct callout *td_slpcallout;	/* ends a sleep with a time limit */
+	struct callout td_slpcallout;	/* ends a sleep with a time limit */
 	sigset_t td_sigmask;
 	sigset_t td_oldsigmask;		/* to restore after sigsuspend */
 	int td_locks;			/* mutexes held: must be 0 on the way to user mode */
 	uint64_t td_syscalls;		/* system calls made */
-	int td_sysnum;			/* the one under way */
+	struct syscall_args td_sa;	/* the one under way */
 	char td_name[MAXCOMLEN + 1];
 	TAILQ_ENTRY(thread) td_runq;	/* run queue */
 	TAILQ_ENTRY(thread) td_slpq;	/* sleep queue */
@@ -74,6 +82,8 @@ struct proc {
 	uint32_t p_flag;		/* P_* */
 	int p_xexit;			/* exit value */
 	int p_xsig;			/* signal it died of */
+	struct callout p_itcallout;	/* setitimer */
+	uint64_t p_itinterval;		/* ticks */
 	uint64_t p_starttime;
 	uint64_t p_child_runtime;
 	char p_comm[MAXCOMLEN + 1];
@@ -89,6 +99,7 @@ struct proc {
 #define P_PPWAIT 0x02  /* its parent sleeps in vfork until it execs or exits */
 #define P_WEXIT 0x04
 #define P_INEXEC 0x08
+#define P_STOPPED 0x10 /* by SIGSTOP */
 
 extern struct proc proc0, *initproc;
 extern struct thread thread0;

@@ -1,0 +1,20 @@
+/* Where the emulator comes in: it takes over at each of these addresses, then lets the return happen. */
+.macro gate name
+	.globl	\name
+	.type	\name, @function
+	.balign	4
+\name:
+	ret
+	.size	\name, . - \name
+.endm
+
+	.text
+	gate	gate_ready
+	gate	gate_console_write
+	gate	gate_console_read
+	gate	gate_poweroff
+	gate	gate_panic
+	gate	gate_nanouptime
+	gate	gate_clock_start
+	gate	dtrace_invop
+	gate	dtrace_probe
