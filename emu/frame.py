@@ -52,10 +52,15 @@ def _late_argument(frame: Frame, engine: Engine, index: int) -> int:
 
 
 class LiveFrame:
-    """The context of a CPU stopped in a trap: its registers as they are."""
+    """The context of a stopped CPU: its registers as they are, but for the pc, which is `pc_after` less.
 
-    def __init__(self, engine: Engine) -> None:
+    With the ISA's `Traps.pc_after` the pc of a breakpoint is that of the breakpoint itself, on x86 too.
+    """
+
+    def __init__(self, engine: Engine, pc_after: int = 0) -> None:
         self._engine = engine
+        self._pc = engine.isa.registers.pc
+        self._pc_after = pc_after
         self._words = engine.words
         slots = engine.isa.registers.slots
         self._arguments = itemgetter(*(slots[name] for name in engine.isa.calling.arguments[:5]))
@@ -65,7 +70,8 @@ class LiveFrame:
 
     def register(self, name: str) -> int:
         """Return a register by name."""
-        return self._engine.read_register(name)
+        value = self._engine.read_register(name)
+        return value - self._pc_after if name == self._pc else value
 
     def arguments(self) -> tuple[int, int, int, int, int]:
         """Return the first five integer arguments."""
@@ -85,11 +91,12 @@ class LiveFrame:
 
 
 class SavedFrame:
-    """A trap frame in guest memory, laid out as the ISA's `Traps.frame` says."""
+    """A trap frame in guest memory, laid out as the ISA's `Traps.frame` says; `pc_after` as in `LiveFrame`."""
 
-    def __init__(self, engine: Engine, address: int) -> None:
+    def __init__(self, engine: Engine, address: int, pc_after: int = 0) -> None:
         self.address = address
         self._engine = engine
+        self._pc_after = pc_after
 
     def register(self, name: str) -> int:
         """Return a register by name.  Raises KeyError for one the frame does not hold."""
@@ -99,7 +106,8 @@ class SavedFrame:
             index = self._engine.isa.traps.frame.index(name)
         except ValueError:
             raise KeyError(name) from None
-        return self._engine.load(self.address + _WORD * index, _WORD)
+        value = self._engine.load(self.address + _WORD * index, _WORD)
+        return value - self._pc_after if name == self._engine.isa.registers.pc else value
 
     def arguments(self) -> tuple[int, int, int, int, int]:
         """Return the first five integer arguments."""

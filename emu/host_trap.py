@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from emu.displaced import Plan, compile_plan
+from emu.displaced import compile_plan
 from emu.engine.engine import Engine
 from emu.frame import LiveFrame
 from emu.patcher import Patcher
@@ -20,14 +20,12 @@ class HostTrap:
     """Takes breakpoints of one engine."""
 
     def __init__(self, engine: Engine, traps: TrapHandler, patcher: Patcher) -> None:
-        self.frame = LiveFrame(engine)
-        self.observer: Callable[[int, Plan], None] | None = None
-        """Called with the address and the plan after a displaced instruction was executed."""
+        self.frame = LiveFrame(engine, engine.isa.traps.pc_after)
         self._engine = engine
         self._traps = traps
         self._patcher = patcher
         self._table = engine.isa.displaced
-        self._plans: dict[tuple[int, int], tuple[Plan, Callable[[Engine], None]] | None] = {}
+        self._plans: dict[tuple[int, int], Callable[[Engine], None] | None] = {}
 
     def breakpoint(self, address: int) -> bool:
         """Ask the handlers, and execute the displaced instruction.  False: nobody claims the breakpoint.
@@ -44,13 +42,10 @@ class HostTrap:
             found = self._plans[address, rval] = self._decide(address, rval)
         if found is None:
             return False
-        plan, execute = found
-        execute(self._engine)
-        if self.observer:
-            self.observer(address, plan)
+        found(self._engine)
         return True
 
-    def _decide(self, address: int, rval: int) -> tuple[Plan, Callable[[Engine], None]] | None:
+    def _decide(self, address: int, rval: int) -> Callable[[Engine], None] | None:
         saved = int.from_bytes(self._patcher.original(address, 4), "little")
         plan = self._table.invop(rval, saved, address)
-        return (plan, compile_plan(plan, self._engine.isa)) if plan else None
+        return compile_plan(plan, self._engine.isa) if plan else None

@@ -227,7 +227,8 @@ class Engine:
         if not count:
             return int(state[Word.TOTAL])
         block, pc = state[Word.BLOCK], self.words[self._pc]
-        # Unicorn's own count is wrong by one where RISC-V's wfi is followed by something illegal: so the end is decoded too.
+        # Unicorn's own count is wrong by one where RISC-V's wfi is followed by something illegal: so the end is
+        # decoded too.
         if not block <= pc <= block + state[Word.BLOCK_SIZE]:
             return int(state[Word.TOTAL])
         return int(state[Word.TOTAL] - count + self._index(block, pc))
@@ -285,6 +286,11 @@ class Engine:
         if not (self._stopping or self._state[Word.STOPPED]):
             raise GuestCrashError(f"the CPU shut down at {self.pc:#x} (an exception while delivering one)", self.pc)
         return False
+
+    def step(self) -> None:
+        """Execute one instruction.  Slow: counting in Unicorn makes it translate everything anew."""
+        self._uc.emu_start(self.pc, _NOWHERE, count=1)
+        self._settle()
 
     def stop(self) -> None:
         """End the run under way; from a callback, or between two runs, where it does nothing."""

@@ -18,7 +18,7 @@ from emu.engine import layout
 from emu.engine.clock import DEFAULT_RATE, NANOSECONDS, VirtualClock
 from emu.engine.engine import Engine, GuestCrashError
 from emu.engine.state import DELIVER, HANDLED
-from emu.frame import Frame, SavedFrame
+from emu.frame import Frame, LiveFrame, SavedFrame
 from emu.guest.base import BadAddressError, Location, RunState, Thread
 from emu.guest.kernel import images, initrd
 from emu.guest.kernel.introspection import Introspection
@@ -79,7 +79,7 @@ class KernelGuest:
         self._input = console_input
         self._introspection = Introspection(self.engine, self.image)
         self.host_trap = HostTrap(self.engine, self.traps, self.patcher)
-        self._live = self.host_trap.frame
+        self._live = LiveFrame(self.engine)
         self._breakpoint = layout.BREAKPOINT[isa.name]
         self._pc_after = isa.traps.pc_after
         self._arguments = [isa.registers.slots[name] for name in isa.calling.arguments]
@@ -170,7 +170,7 @@ class KernelGuest:
         self._next_tick = self.clock.now() + interval
 
     def _gate_invop(self, address: int, frame: int, extra: int) -> int:
-        rval = self.traps.invop(address, SavedFrame(self.engine, frame), extra)
+        rval = self.traps.invop(address, SavedFrame(self.engine, frame, self._pc_after), extra)
         if not rval:
             self.clock.resume()  # not a probe: its handling takes time as any trap's does
         return rval
@@ -304,7 +304,6 @@ class KernelGuest:
             return []
         pcs = [pc]
         if frame is not None:
-            pcs[0] = pc - self._pc_after
             pcs.append(frame.stack_word(0) if registers.link is None else frame.register(registers.link))
         return pcs + self._introspection.kernel_chain(source.register(registers.fp))
 

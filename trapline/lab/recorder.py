@@ -1,0 +1,240 @@
+"""Watching one probe fire: snapshots of the machine at each stage of a trap, as data.
+
+The recorder is put into a machine before it boots.  It stands at four places, none of which a probe's users can tell:
+in front of the engine's trap callback, around the chain of handlers, between the providers and the framework, and at
+the last instruction of the guest's breakpoint path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from emu.displaced import Plan, interpret
+from emu.engine import layout
+from emu.engine.state import HANDLED
+from emu.frame import Frame, SavedFrame
+from emu.guest.base import BadAddressError
+from emu.guest.kernel.guest import KernelGuest
+from emu.trap import Handler, TrapHandler
+from providers.base import Framework, Provider
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The CPU at one moment: instructions executed, and registers by name."""
+
+    instructions: int
+    registers: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One handler of the chain and what it answered."""
+
+    handler: str
+    answer: int
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """One call of dtrace_probe()."""
+
+    probe_id: int
+    arguments: tuple[int, ...]
+    caller: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryChange:
+    """A word the displaced instruction wrote."""
+
+    address: int
+    size: int
+    before: int
+    after: int
+
+
+@dataclass(slots=True)
+class Hit:
+    """Everything seen of one breakpoint; complete when `resumed` is there."""
+
+    address: int
+    trapped: Snapshot
+    frame_address: int | None = None
+    """Where the guest's vector saved the trap frame; None on the host trap path."""
+    frame: Mapping[str, int] = field(default_factory=dict)
+    asked_at: Snapshot | None = None
+    asked: list[Asked] = field(default_factory=list)
+    firings: list[Firing] = field(default_factory=list)
+    returning: Snapshot | None = None
+    resumed: Snapshot | None = None
+    memory: Sequence[MemoryChange] = ()
+    plan: Plan | None = None
+
+
+class RecordingTraps(TrapHandler):
+    """The chain of handlers, which also tells a recorder who was asked and what he said."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.recorder: Recorder | None = None
+        self._recorded: dict[Handler, Handler] = {}
+
+    def add(self, handler: Handler) -> None:
+        """As `TrapHandler.add`."""
+
+        def recorded(address: int, frame: Frame, extra: int) -> int:
+            answer = handler(address, frame, extra)
+            if self.recorder is not None:
+                self.recorder.answered(handler, answer)
+            return answer
+
+        self._recorded[handler] = recorded
+        super().add(recorded)
+
+    def remove(self, handler: Handler) -> None:
+        """As `TrapHandler.remove`."""
+        super().remove(self._recorded.pop(handler, handler))
+
+    def invop(self, address: int, frame: Frame, extra: int = 0) -> int:
+        """As `TrapHandler.invop`."""
+        if self.recorder is not None:
+            self.recorder.asking(frame)
+        return super().invop(address, frame, extra)
+
+
+class RecordingFramework:
+    """The framework as a provider sees it, which also tells a recorder what fires."""
+
+    def __init__(self, framework: Framework, recorder: Recorder) -> None:
+        self._framework = framework
+        self._recorder = recorder
+
+    def register(self, provider: Provider) -> None:
+        """As `Framework.register`."""
+        self._framework.register(provider)
+
+    def unregister(self, provider: Provider) -> None:
+        """As `Framework.unregister`."""
+        self._framework.unregister(provider)
+
+    def probe_create(self, provider: Provider, module: str, function: str, name: str, aframes: int, arg: Any) -> int:
+        """As `Framework.probe_create`."""
+        return self._framework.probe_create(provider, module, function, name, aframes, arg)
+
+    def probe_lookup(self, provider: Provider, module: str, function: str, name: str) -> int:
+        """As `Framework.probe_lookup`."""
+        return self._framework.probe_lookup(provider, module, function, name)
+
+    def probe_arg(self, provider: Provider, probe_id: int) -> Any:
+        """As `Framework.probe_arg`."""
+        return self._framework.probe_arg(provider, probe_id)
+
+    def probe(self, probe_id: int, arg0: int = 0, arg1: int = 0, arg2: int = 0, arg3: int = 0, arg4: int = 0) -> None:
+        """Note the firing, and fire."""
+        self._recorder.fired(probe_id, (arg0, arg1, arg2, arg3, arg4))
+        self._framework.probe(probe_id, arg0, arg1, arg2, arg3, arg4)
+
+
+class _Rehearsal:
+    """A CPU on which a plan can be tried: it reads the real memory and only notes what would be written."""
+
+    def __init__(self, guest: KernelGuest) -> None:
+        self.words = memoryview(bytearray(guest.engine.words)).cast("Q")
+        self.load = guest.engine.load
+        self.stores: list[tuple[int, int, int]] = []
+
+    def store(self, address: int, size: int, value: int) -> None:
+        self.stores.append((address, size, value & (1 << 8 * size) - 1))
+
+
+class Recorder:
+    """Records the latest hit of a kernel guest whose chain is a `RecordingTraps`."""
+
+    def __init__(self, guest: KernelGuest, traps: RecordingTraps) -> None:
+        self.hit: Hit | None = None
+        self._guest = guest
+        self._names = [
+            register.name
+            for register in guest.isa.registers.registers
+            if register.slot is not None and register.name != guest.isa.registers.zero
+        ]
+        self._on_trap = guest.engine.on_trap
+        self._breakpoint = layout.BREAKPOINT[guest.isa.name]
+        guest.engine.on_trap = self._trapped
+        guest.engine.on_code(guest.image.symbol("dtrace_invop_return").value, self._returning)
+        traps.recorder = self
+
+    def snapshot(self) -> Snapshot:
+        """Look at the CPU as it is now."""
+        engine = self._guest.engine
+        return Snapshot(engine.instructions, {name: engine.read_register(name) for name in self._names})
+
+    def complete(self) -> None:
+        """On the guest trap path: let the guest's handler come to its end, and the CPU resume."""
+        hit, guest = self.hit, self._guest
+        if hit is None or hit.resumed is not None:
+            return
+        while hit.returning is None:
+            guest.run(None)
+        guest.engine.step()
+        guest.clock.resume(1)
+        hit.resumed = self.snapshot()
+
+    def asking(self, frame: Frame) -> None:
+        """Note where the handlers find the interrupted context."""
+        if self.hit is None:
+            return
+        self.hit.asked_at = self.snapshot()
+        if isinstance(frame, SavedFrame):
+            self.hit.frame_address = frame.address
+            names = [name for name in self._guest.isa.traps.frame if name]
+            self.hit.frame = {name: frame.register(name) for name in names}
+
+    def answered(self, handler: Handler, rval: int) -> None:
+        """Note a handler's answer; of the one that claims, what the displaced instruction will write."""
+        hit = self.hit
+        if hit is None:
+            return
+        # A handler is a closure in its provider's module, which is how people know it.
+        hit.asked.append(Asked(handler.__module__.removeprefix("providers."), rval))
+        saved = int.from_bytes(self._guest.patcher.original(hit.address, 4), "little")
+        hit.plan = self._guest.isa.displaced.invop(rval, saved, hit.address)
+        hit.memory = self._rehearse(hit.plan, hit) if hit.plan else ()
+
+    def fired(self, probe_id: int, arguments: tuple[int, ...]) -> None:
+        """Note a call of dtrace_probe()."""
+        if self.hit is not None:
+            self.hit.firings.append(Firing(probe_id, arguments, self._guest.traps.core.caller))
+
+    def _trapped(self, number: int) -> int:
+        guest = self._guest
+        address = guest.engine.pc - guest.isa.traps.pc_after
+        if number != self._breakpoint or not guest.isa.is_kernel_address(address):
+            return self._on_trap(number)
+        self.hit = Hit(address, self.snapshot())
+        answer = self._on_trap(number)
+        if answer == HANDLED:
+            self.hit.resumed = self.snapshot()
+        return answer
+
+    def _returning(self) -> None:
+        if self.hit is not None and self.hit.returning is None:
+            self.hit.returning = self.snapshot()
+            self._guest.engine.stop()
+
+    def _rehearse(self, plan: Plan, hit: Hit) -> Sequence[MemoryChange]:
+        guest = self._guest
+        rehearsal = _Rehearsal(guest)
+        for name, value in hit.trapped.registers.items():
+            rehearsal.words[guest.isa.registers.slots[name]] = value
+        try:
+            interpret(plan, guest.isa, rehearsal)
+        except BadAddressError:
+            return ()
+        return [
+            MemoryChange(address, size, guest.engine.load(address, size), value)
+            for address, size, value in rehearsal.stores
+        ]
