@@ -25,6 +25,8 @@ class HostTrap:
         self._traps = traps
         self._patcher = patcher
         self._table = engine.isa.displaced
+        self._words = engine.words
+        self._pc = engine.isa.registers.slots[engine.isa.registers.pc]
         self._plans: dict[tuple[int, int], Callable[[Engine], None] | None] = {}
 
     def breakpoint(self, address: int) -> bool:
@@ -33,14 +35,19 @@ class HostTrap:
         Raises `emu.guest.base.BadAddressError` if the displaced instruction faults; the registers are then as they
         were.
         """
+        words, pc = self._words, self._pc
+        trapped = words[pc]
+        words[pc] = address  # where handlers look for it in regs[], and where a plan starts
         rval = self._traps.invop(address, self.frame)
         if not rval:
+            words[pc] = trapped
             return False
         try:
             found = self._plans[address, rval]
         except KeyError:
             found = self._plans[address, rval] = self._decide(address, rval)
         if found is None:
+            words[pc] = trapped
             return False
         found(self._engine)
         return True

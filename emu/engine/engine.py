@@ -22,7 +22,7 @@ from emu.engine import interpreted, layout, native
 from emu.engine.layout import EngineError
 from emu.engine.memory import Memory
 from emu.engine.pages import Access, PageMap
-from emu.engine.state import HANDLED, NEVER, TABLE_ENTRIES, WORDS, TableEntry, Word
+from emu.engine.state import DELIVER, HANDLED, NEVER, TABLE_ENTRIES, WORDS, TableEntry, Word
 from emu.isa.base import Isa
 
 _MODES: Final = {
@@ -34,6 +34,7 @@ _NOWHERE: Final = 0xFFFF_FFFF_FFFF_FFF0
 """emu_start's `until`: no code is there.  0 would make a jump to NULL a clean stop."""
 _CPU_WORDS: Final = 128
 _CLOCK_VECTOR: Final = 32
+_ON_BREAKPOINT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64)
 _ON_TRAP = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint32)
 _CODE_HOOK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_void_p)
 
@@ -49,7 +50,8 @@ class GuestCrashError(EngineError):
 class Engine:
     """One emulated CPU and its RAM.
 
-    `on_trap(number)` is called for every synchronous exception but system calls, with Unicorn's number for it; it
+    `on_breakpoint(pc)` is called for every breakpoint, `on_trap(number)` for every other synchronous exception but
+    system calls, with Unicorn's number for it; each
     answers `DELIVER` (the guest's own vector gets it) or `HANDLED`.  With `pages` the address space is the host's,
     otherwise the guest's page tables'.  `accelerated` says whether the callbacks are
     machine code.
@@ -70,9 +72,9 @@ class Engine:
         self._uc.mem_map_ptr(0, ram_size, unicorn.UC_PROT_ALL, self.memory.pointer)
         self._pc = isa.registers.slots[isa.registers.pc]
         self._slots = isa.registers.slots
-        self._breakpoint = layout.BREAKPOINT[isa.name]
         self._public = {register.name: register.unicorn for register in isa.registers.registers}
-        self.on_trap: Callable[[int], int] = lambda _number: HANDLED
+        self.on_breakpoint: Callable[[int], int] = lambda _pc: DELIVER
+        self.on_trap: Callable[[int], int] = lambda _number: DELIVER
         self._failure: BaseException | None = None
         self._stopping = False
         self._in_code_hook = False
@@ -104,11 +106,12 @@ class Engine:
     def _install_callbacks(self) -> None:
         callbacks: native.Callbacks | interpreted.Callbacks
         if self.accelerated:
-            on_trap = _ON_TRAP(self._trap)
-            self._keep.append(on_trap)
-            callbacks = native.Callbacks(self.isa.name, ctypes.cast(on_trap, ctypes.c_void_p).value or 0)
+            functions = (_ON_TRAP(self._trap), _ON_BREAKPOINT(self._breakpoint))
+            self._keep.append(functions)
+            on_trap, on_breakpoint = (ctypes.cast(function, ctypes.c_void_p).value or 0 for function in functions)
+            callbacks = native.Callbacks(self.isa.name, self._pc, on_trap, on_breakpoint)
         else:
-            callbacks = interpreted.Callbacks(self.isa.name, self._state, self._trap)
+            callbacks = interpreted.Callbacks(self.isa.name, self._state, self._pc, self._trap, self._breakpoint)
         self._keep.append(callbacks)
         self._hook(unicorn.UC_HOOK_BLOCK, callbacks.block)
         self._hook(unicorn.UC_HOOK_INTR, callbacks.trap)
@@ -315,11 +318,15 @@ class Engine:
 
     def _trap(self, number: int) -> int:
         try:
-            if number == self._breakpoint:
-                self._state[Word.BLOCK_COUNT] = 0  # it ends its block, and counts as the instruction it displaced
-            else:
-                self._settle()
+            self._settle()  # a fault in mid-block
             return self.on_trap(number)
+        except BaseException as error:  # noqa: BLE001  raised again by run
+            self._fail(error)
+            return HANDLED
+
+    def _breakpoint(self, pc: int) -> int:
+        try:
+            return self.on_breakpoint(pc)
         except BaseException as error:  # noqa: BLE001  raised again by run
             self._fail(error)
             return HANDLED

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from unicorn.unicorn_py3.unicorn import uclib
 
 from emu.engine import layout
-from emu.engine.state import TABLE_ENTRIES, TB_REQUEST_CACHE, TableEntry, TranslationBlock, Word
+from emu.engine.state import DELIVER, TABLE_ENTRIES, TB_REQUEST_CACHE, TableEntry, TranslationBlock, Word
 
 _BLOCK_HOOK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_void_p)
 _TRAP_HOOK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p)
@@ -81,32 +81,48 @@ def _system_call(words: memoryview, uc: int) -> Callable[..., None]:
 class Callbacks:
     """Python callbacks with the attributes of `emu.engine.native.Callbacks`.
 
-    `on_trap(number)` answers DELIVER or HANDLED.
+    `on_trap(number)` and `on_breakpoint(pc)` answer DELIVER or HANDLED; `pc_slot` is the pc's.
     """
 
-    def __init__(self, isa: str, words: memoryview, on_trap: Callable[[int], int]) -> None:
+    def __init__(
+        self,
+        isa: str,
+        words: memoryview,
+        pc_slot: int,
+        on_trap: Callable[[int], int],
+        on_breakpoint: Callable[[int], int],
+    ) -> None:
         deliver = getattr(uclib, layout.LAYOUTS[isa].deliver)
         cpu = ctypes.c_void_p(words[Word.CPU])
         uc = words[Word.UC]
         env = words[Word.ENV]
-        riscv_pc = ctypes.c_uint64.from_address(env + layout.RISCV_PC)
+        pc = ctypes.c_uint64.from_address(env + 8 * pc_slot)
+        breakpoint_number = layout.BREAKPOINT[isa]
+
+        def breakpoint_() -> int:
+            words[Word.BLOCK_COUNT] = 0  # it ends its block, and counts as the instruction it displaced
+            return on_breakpoint(pc.value)
 
         def trap(_uc: int, number: int, _words: int) -> None:
             if isa == "riscv64":
-                riscv_pc.value -= 4
-            if (isa, number) in layout.SYSTEM_CALLS or on_trap(number):
+                pc.value -= 4
+            if number == breakpoint_number and isa != "riscv64":  # there it arrives as an invalid instruction
+                wanted = breakpoint_()
+            else:
+                wanted = DELIVER if (isa, number) in layout.SYSTEM_CALLS else on_trap(number)
+            if wanted:
                 deliver(cpu)
 
         def invalid(_uc: int, _words: int) -> bool:
             if isa == "riscv64":
                 ctypes.c_uint32.from_address(uc + layout.UC_INVALID_ERROR).value = 0
-                number = layout.RISCV_BREAKPOINT
+                wanted = breakpoint_()
             else:
                 ctypes.c_uint32.from_address(env + layout.X86_ERROR_CODE).value = 0
                 ctypes.c_uint32.from_address(env + layout.X86_IS_INT).value = 0
                 ctypes.c_uint32.from_address(words[Word.CPU] + layout.CPU_EXCEPTION).value = layout.X86_INVALID_OPCODE
-                number = layout.X86_INVALID_OPCODE
-            if on_trap(number):
+                wanted = on_trap(layout.X86_INVALID_OPCODE)
+            if wanted:
                 deliver(cpu)
             return True
 

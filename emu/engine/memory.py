@@ -57,6 +57,8 @@ class Memory:
             if size == _WORD and not physical & 7:
                 return self._words[physical >> 3]
             return int.from_bytes(self.ram[physical : physical + size], "little")
+        if size == _WORD and not address & 7:
+            return self._words[self._mapped(address) >> 3]
         return int.from_bytes(self.read(address, size), "little")
 
     def store(self, address: int, size: int, value: int) -> None:
@@ -67,6 +69,9 @@ class Memory:
                 self._words[physical >> 3] = value
             else:
                 self.ram[physical : physical + size] = (value & (1 << 8 * size) - 1).to_bytes(size, "little")
+            return
+        if size == _WORD and not address & 7:
+            self._words[self._mapped(address) >> 3] = value
             return
         self.write(address, (value & (1 << 8 * size) - 1).to_bytes(size, "little"))
 
@@ -80,6 +85,12 @@ class Memory:
         for start, end in self._pieces(address, len(data), root):
             self.ram[start:end] = data[done : done + end - start]
             done += end - start
+
+    def _mapped(self, address: int) -> int:
+        physical = self.translate(address)
+        if physical is None:
+            raise BadAddressError(address)
+        return physical
 
     def _pieces(self, address: int, size: int, root: int | None) -> list[tuple[int, int]]:
         pieces = []

@@ -29,7 +29,7 @@ def _address(function: str) -> int:
     return ctypes.cast(getattr(uclib, function), ctypes.c_void_p).value or 0
 
 
-def _source(isa: str, on_trap: int) -> str:
+def _source(isa: str, pc_slot: int, on_trap: int, on_breakpoint: int) -> str:
     names: dict[str, int] = {name: value for name, value in vars(layout).items() if isinstance(value, int)}
     names |= {word.name: word.value for word in Word}
     names |= {name: _address(name) for name in ("uc_emu_stop", "uc_ctl", "uc_reg_read")}
@@ -39,7 +39,10 @@ def _source(isa: str, on_trap: int) -> str:
         "X86_CS": layout.X86_SEGMENTS + 1 * 24,
         "X86_SS": layout.X86_SEGMENTS + 2 * 24,
         "do_interrupt": _address(layout.LAYOUTS[isa].deliver),
+        "PC_OFFSET": 8 * pc_slot,
+        "BREAKPOINT_NUMBER": layout.BREAKPOINT[isa],
         "on_trap": on_trap,
+        "on_breakpoint": on_breakpoint,
     }
     ir = files("emu.engine").joinpath("ir")
     text = "\n".join(ir.joinpath(f"{name}.ll").read_text() for name in ("common", isa))
@@ -49,15 +52,16 @@ def _source(isa: str, on_trap: int) -> str:
 class Callbacks:
     """Compiled callbacks; attributes are the addresses of the functions, None where the ISA has none.
 
-    `on_trap` is the address of a C function `int (uint32_t number)`.  Keep the object alive as long as they are hooked.
+    `on_trap` is the address of a C function `int (uint32_t number)`, `on_breakpoint` of one `int (uint64_t pc)`;
+    `pc_slot` is the pc's. Keep the object alive as long as they are hooked.
     """
 
-    def __init__(self, isa: str, on_trap: int) -> None:
+    def __init__(self, isa: str, pc_slot: int, on_trap: int, on_breakpoint: int) -> None:
         import llvmlite.binding as llvm  # noqa: PLC0415  optional, and 50 ms
 
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
-        module = llvm.parse_assembly(_source(isa, on_trap))
+        module = llvm.parse_assembly(_source(isa, pc_slot, on_trap, on_breakpoint))
         module.verify()
         machine = llvm.Target.from_default_triple().create_target_machine(opt=2)
         self._engine: Any = llvm.create_mcjit_compiler(module, machine)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import Final
 
 from emu.elf import Image, SegmentFlag
-from emu.engine import layout
 from emu.engine.engine import Engine, GuestCrashError
 from emu.engine.layout import EngineError
 from emu.engine.pages import PAGE, Access, PageMap
@@ -76,7 +75,7 @@ class FunctionGuest:
         self.patcher = Patcher(self.engine)
         self.traps = TrapHandler()
         self.host_trap = HostTrap(self.engine, self.traps, self.patcher)
-        self._breakpoint = layout.BREAKPOINT[isa.name]
+        self.engine.on_breakpoint = self._on_breakpoint
         self.engine.on_trap = self._on_trap
         for start, data, _, _ in parts:
             self.engine.memory.write(start, data)
@@ -137,16 +136,16 @@ class FunctionGuest:
             raise FunctionFaultError(f"the function had not returned after {limit:,} instructions", engine.pc)
         return engine.read_register(self.isa.calling.results[0])
 
+    def _on_breakpoint(self, pc: int) -> int:
+        address = pc - self.isa.traps.pc_after
+        try:
+            if self.host_trap.breakpoint(address):
+                return HANDLED
+        except BadAddressError as error:
+            raise FunctionFaultError(
+                f"the instruction displaced at {address:#x} cannot reach {error.address:#x}", address
+            ) from None
+        raise FunctionFaultError(f"a breakpoint at {address:#x} that nobody claims", address)
+
     def _on_trap(self, number: int) -> int:
-        pc = self.engine.pc
-        if number == self._breakpoint:
-            address = pc - self.isa.traps.pc_after
-            try:
-                if self.host_trap.breakpoint(address):
-                    return HANDLED
-            except BadAddressError as error:
-                raise FunctionFaultError(
-                    f"the instruction displaced at {address:#x} cannot reach {error.address:#x}", address
-                ) from None
-            raise FunctionFaultError(f"a breakpoint at {address:#x} that nobody claims", address)
-        raise FunctionFaultError(f"exception {number} at {pc:#x}", pc)
+        raise FunctionFaultError(f"exception {number} at {self.engine.pc:#x}", self.engine.pc)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from emu.displaced import Plan, interpret
-from emu.engine import layout
 from emu.engine.state import HANDLED
 from emu.frame import Frame, SavedFrame
 from emu.guest.base import BadAddressError
@@ -161,9 +160,8 @@ class Recorder:
             for register in guest.isa.registers.registers
             if register.slot is not None and register.name != guest.isa.registers.zero
         ]
-        self._on_trap = guest.engine.on_trap
-        self._breakpoint = layout.BREAKPOINT[guest.isa.name]
-        guest.engine.on_trap = self._trapped
+        self._on_breakpoint = guest.engine.on_breakpoint
+        guest.engine.on_breakpoint = self._trapped
         guest.engine.on_code(guest.image.symbol("dtrace_invop_return").value, self._returning)
         traps.recorder = self
 
@@ -209,13 +207,13 @@ class Recorder:
         if self.hit is not None:
             self.hit.firings.append(Firing(probe_id, arguments, self._guest.traps.core.caller))
 
-    def _trapped(self, number: int) -> int:
+    def _trapped(self, pc: int) -> int:
         guest = self._guest
-        address = guest.engine.pc - guest.isa.traps.pc_after
-        if number != self._breakpoint or not guest.isa.is_kernel_address(address):
-            return self._on_trap(number)
+        address = pc - guest.isa.traps.pc_after
+        if not guest.isa.is_kernel_address(address):
+            return self._on_breakpoint(pc)
         self.hit = Hit(address, self.snapshot())
-        answer = self._on_trap(number)
+        answer = self._on_breakpoint(pc)
         if answer == HANDLED:
             self.hit.resumed = self.snapshot()
         return answer

@@ -1,9 +1,11 @@
 ; A trap asks Python first; only when Python has returned is the exception handed to QEMU.
 ; A system call, and there are many, goes straight to the guest.
 define void @trap(ptr %uc, i32 %number, ptr %words) {
-  %direct = icmp eq i32 %number, $ARM64_SVC
-  br i1 %direct, label %guest, label %ask
-ask:
+  switch i32 %number, label %other [ i32 $BREAKPOINT_NUMBER, label %breakpoint  i32 $ARM64_SVC, label %guest ]
+breakpoint:
+  %unclaimed = call i1 @breakpoint(ptr %words)
+  br i1 %unclaimed, label %guest, label %done
+other:
   %answer = call i32 inttoptr (i64 $on_trap to ptr)(i32 %number)
   %wanted = icmp ne i32 %answer, 0
   br i1 %wanted, label %guest, label %done

@@ -14,6 +14,17 @@ define ptr @env(ptr %words, i64 %offset) {
   ret ptr %field
 }
 
+; A breakpoint ends its block, and counts as the instruction it displaced: nothing of the block is to be taken back.
+define i1 @breakpoint(ptr %words) {
+  %count.p = getelementptr i64, ptr %words, i64 $BLOCK_COUNT
+  store i64 0, ptr %count.p
+  %pc.p = call ptr @env(ptr %words, i64 $PC_OFFSET)
+  %pc = load i64, ptr %pc.p
+  %answer = call i32 inttoptr (i64 $on_breakpoint to ptr)(i64 %pc)
+  %wanted = icmp ne i32 %answer, 0
+  ret i1 %wanted
+}
+
 ; At every translated block; told in emu/engine/state.py.
 define void @block(ptr %uc, i64 %address, i32 %size, ptr %words) {
   %total.p = getelementptr i64, ptr %words, i64 $TOTAL

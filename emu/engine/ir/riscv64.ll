@@ -24,9 +24,8 @@ define i1 @invalid(ptr %uc, ptr %words) {
   ; ebreak leaves an error behind that would end the run although it was handled.
   %error = getelementptr i8, ptr %uc, i64 $UC_INVALID_ERROR
   store i32 0, ptr %error
-  %answer = call i32 inttoptr (i64 $on_trap to ptr)(i32 $RISCV_BREAKPOINT)
-  %wanted = icmp ne i32 %answer, 0
-  br i1 %wanted, label %guest, label %done
+  %unclaimed = call i1 @breakpoint(ptr %words)
+  br i1 %unclaimed, label %guest, label %done
 guest:
   call void @deliver(ptr %words)
   ret i1 true

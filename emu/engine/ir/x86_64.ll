@@ -1,5 +1,10 @@
 ; A trap asks Python first; only when Python has returned is the exception handed to QEMU.
 define void @trap(ptr %uc, i32 %number, ptr %words) {
+  switch i32 %number, label %other [ i32 $BREAKPOINT_NUMBER, label %breakpoint ]
+breakpoint:
+  %unclaimed = call i1 @breakpoint(ptr %words)
+  br i1 %unclaimed, label %guest, label %done
+other:
   %answer = call i32 inttoptr (i64 $on_trap to ptr)(i32 %number)
   %wanted = icmp ne i32 %answer, 0
   br i1 %wanted, label %guest, label %done

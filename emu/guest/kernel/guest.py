@@ -14,7 +14,6 @@ from enum import Enum
 from pathlib import Path
 
 from emu.elf import Image
-from emu.engine import layout
 from emu.engine.clock import DEFAULT_RATE, NANOSECONDS, VirtualClock
 from emu.engine.engine import Engine, GuestCrashError
 from emu.engine.state import DELIVER, HANDLED
@@ -80,7 +79,6 @@ class KernelGuest:
         self._introspection = Introspection(self.engine, self.image)
         self.host_trap = HostTrap(self.engine, self.traps, self.patcher)
         self._live = LiveFrame(self.engine)
-        self._breakpoint = layout.BREAKPOINT[isa.name]
         self._pc_after = isa.traps.pc_after
         self._arguments = [isa.registers.slots[name] for name in isa.calling.arguments]
         self._result = isa.registers.slots[isa.calling.results[0]]
@@ -89,7 +87,7 @@ class KernelGuest:
         self._idle = False
         self._ready = False
         self._interrupted = False
-        self.engine.on_trap = self._on_trap
+        self.engine.on_breakpoint = self._on_breakpoint
         self._load(initrd.archive(images.programs(isa) | dict(files or {})))
         self._serve_gates()
 
@@ -177,10 +175,8 @@ class KernelGuest:
 
     # -- traps
 
-    def _on_trap(self, number: int) -> int:
-        if number != self._breakpoint:
-            return DELIVER
-        address = self.engine.pc - self._pc_after
+    def _on_breakpoint(self, pc: int) -> int:
+        address = pc - self._pc_after
         if not address >> 63:
             return DELIVER
         if self.trap_path is TrapPath.GUEST:
