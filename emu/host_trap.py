@@ -35,20 +35,16 @@ class HostTrap:
         Raises `emu.guest.base.BadAddressError` if the displaced instruction faults; the registers are then as they
         were.
         """
-        words, pc = self._words, self._pc
-        trapped = words[pc]
-        words[pc] = address  # where handlers look for it in regs[], and where a plan starts
         rval = self._traps.invop(address, self.frame)
         if not rval:
-            words[pc] = trapped
             return False
         try:
             found = self._plans[address, rval]
         except KeyError:
             found = self._plans[address, rval] = self._decide(address, rval)
         if found is None:
-            words[pc] = trapped
             return False
+        self._words[self._pc] = address  # where a plan starts: as if nothing had been displaced
         found(self._engine)
         return True
 
