@@ -178,14 +178,16 @@ class Image:
         return None
 
     def read(self, address: int, size: int) -> bytes:
-        """Return up to `size` bytes at an address, fewer where its segment ends.  Raises `BadAddressError`."""
+        """Return up to `size` bytes of what the file has at an address, fewer where that ends.
+
+        The zeros a loader puts after a segment's data are not there.  Raises `BadAddressError`.
+        """
         place = bisect_right(self._starts, address) - 1
         segment = self.segments[place] if place >= 0 else None
-        if segment is None or address >= segment.vaddr + segment.memsz:
+        if segment is None or address >= segment.vaddr + len(segment.data):
             raise BadAddressError(address)
         offset = address - segment.vaddr
-        size = min(size, segment.memsz - offset)
-        return segment.data[offset : offset + size].ljust(size, b"\0")
+        return segment.data[offset : offset + size]
 
     def code(self, symbol: Symbol, beyond: int = 0) -> bytes:
         """Return the bytes of a function, and up to `beyond` of those that follow.  Raises `BadAddressError`."""

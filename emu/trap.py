@@ -58,18 +58,19 @@ class TrapHandler:
 
     def __init__(self, core: CpuCore | None = None) -> None:
         self.core = core or CpuCore()
-        self._handlers: tuple[Handler, ...] = ()
+        self.handlers: tuple[Handler, ...] = ()
+        """The chain, in the order in which it is asked."""
 
     def add(self, handler: Handler) -> None:
         """Put a handler in front of the chain (dtrace_invop_add)."""
-        self._handlers = (handler, *self._handlers)
+        self.handlers = (handler, *self.handlers)
 
     def remove(self, handler: Handler) -> None:
         """Take a handler out (dtrace_invop_remove).  Raises RuntimeError, where the kernel panics, if it is not in."""
-        if handler not in self._handlers:
+        if handler not in self.handlers:
             raise RuntimeError(f"{handler!r} is not in the invop chain")
-        place = self._handlers.index(handler)
-        self._handlers = self._handlers[:place] + self._handlers[place + 1 :]
+        place = self.handlers.index(handler)
+        self.handlers = self.handlers[:place] + self.handlers[place + 1 :]
 
     def invop(self, address: int, frame: Frame, extra: int = 0) -> int:
         """Ask the handlers in order until one claims the breakpoint (dtrace_invop); 0: nobody did.
@@ -79,7 +80,7 @@ class TrapHandler:
         core = self.core
         core.trapframe = frame
         try:
-            for handler in self._handlers:
+            for handler in self.handlers:
                 rval = handler(address, frame, extra)
                 if rval:
                     return rval

@@ -148,7 +148,7 @@ def handler(table: RecordTable, core: CpuCore, fire: Fire) -> Handler:
     """Make FBT's invop handler (fbt_invop)."""
     buckets = table.buckets
 
-    def invop(address: int, frame: Frame, _x0: int) -> int:
+    def fbt_invop(address: int, frame: Frame, _x0: int) -> int:
         record = buckets[address >> 4 & TABLE_MASK]
         while record is not None and record.address != address:
             record = record.hash_next
@@ -162,7 +162,7 @@ def handler(table: RecordTable, core: CpuCore, fire: Fire) -> Handler:
         core.caller = 0
         return record.saved
 
-    return invop
+    return fbt_invop
 
 
 PORT = Port(

@@ -59,9 +59,15 @@ class SignatureSource(Protocol):
 
 
 def walk(
-    port: Port, functions: Iterable[Symbol], read: Callable[[int, int], bytes]
+    port: Port,
+    functions: Iterable[Symbol],
+    read: Callable[[int, int], bytes],
+    wanted: Callable[[str], bool] = lambda _name: True,
 ) -> Iterator[tuple[Symbol, Function | None, ScanResult]]:
-    """Look at functions in order, as FBT does: each with its bytes, if they were looked at, and what came of it."""
+    """Look at functions in order, as FBT does: each with its bytes, if they were looked at, and what came of it.
+
+    Those whose names are not `wanted` are left out, and have the effect on the walk that they have.
+    """
     exclusions = (*EXCLUSIONS, *port.exclusions)
     ended = False
     for symbol in functions:
@@ -69,7 +75,10 @@ def walk(
         if ended or exclusion is not None:
             rule = WALK_ENDED if ended or exclusion is None else exclusion.rule
             ended = ended or (exclusion is not None and exclusion.ends_walk)
-            yield symbol, None, ScanResult((), Refusal(symbol.value, rule))
+            if wanted(symbol.name):
+                yield symbol, None, ScanResult((), Refusal(symbol.value, rule))
+            continue
+        if not wanted(symbol.name):
             continue
         try:
             code = read(symbol.value, symbol.size + port.lookahead)

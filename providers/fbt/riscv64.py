@@ -179,7 +179,7 @@ def handler(table: RecordTable, core: CpuCore, fire: Fire) -> Handler:
     """Make FBT's invop handler (fbt_invop)."""
     buckets = table.buckets
 
-    def invop(address: int, frame: Frame, _unused: int) -> int:
+    def fbt_invop(address: int, frame: Frame, _unused: int) -> int:
         record = buckets[address >> 4 & TABLE_MASK]
         while record is not None and record.address != address:
             record = record.hash_next
@@ -193,7 +193,7 @@ def handler(table: RecordTable, core: CpuCore, fire: Fire) -> Handler:
         core.caller = 0
         return record.saved
 
-    return invop
+    return fbt_invop
 
 
 PORT = Port(

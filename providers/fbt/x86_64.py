@@ -149,7 +149,7 @@ def handler(table: RecordTable, core: CpuCore, fire: Fire) -> Handler:
     """Make FBT's invop handler (fbt_invop)."""
     buckets = table.buckets
 
-    def invop(address: int, frame: Frame, _scratch: int) -> int:
+    def fbt_invop(address: int, frame: Frame, _scratch: int) -> int:
         record = buckets[address >> 4 & TABLE_MASK]
         while record is not None and record.address != address:
             record = record.hash_next
@@ -171,7 +171,7 @@ def handler(table: RecordTable, core: CpuCore, fire: Fire) -> Handler:
             record = record.trace_next
         return rval
 
-    return invop
+    return fbt_invop
 
 
 PORT = Port(

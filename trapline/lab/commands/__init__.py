@@ -1,0 +1,1 @@
+"""The lab's commands, one module each; each is a thin layer over a Python call."""
