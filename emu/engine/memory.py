@@ -28,7 +28,7 @@ class Memory:
         self.pointer = ctypes.addressof(ctypes.c_char.from_buffer(self._buffer))
         self.ram = memoryview(self._buffer)
         self._words = self.ram.cast("Q")
-        self._pages = pages
+        self._frames = None if pages is None else pages.frames
         self._base = isa.kernel_base if pages is None else _NO_LINEAR_MAP
         self._walk = isa.translate
         self._cpu = cpu_words
@@ -42,9 +42,9 @@ class Memory:
 
     def translate(self, address: int, root: int | None = None) -> int | None:
         """Return the physical address of a virtual one, None if unmapped; `root` None: in the current address space."""
-        if self._pages is not None:
-            found = self._pages.look_up(address)
-            return found[0] if found else None
+        if self._frames is not None:
+            frame = self._frames.get(address >> 12)
+            return None if frame is None else frame + (address & 0xFFF)
         if root is None:
             root = self._cpu[self._kernel_root if address >> 63 else self._user_root]
         physical = self._walk(self.physical_word, root, address)

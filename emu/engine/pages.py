@@ -21,22 +21,23 @@ class PageMap:
     """Virtual pages, each on a page of RAM of its own."""
 
     def __init__(self) -> None:
-        self._pages: dict[int, tuple[int, Access]] = {}
+        self.frames: dict[int, int] = {}
+        """Virtual page number -> physical address."""
+        self._access: dict[int, Access] = {}
         self._next = PAGE  # page 0 stays blank: see Engine._fill_from
 
     def map(self, address: int, size: int, access: Access) -> None:
         """Map the pages that hold `size` bytes from `address` on; a page mapped before gets the access added."""
         for page in range(address // PAGE, -(-(address + size) // PAGE)):
-            physical, before = self._pages.get(page, (None, Access(0)))
-            if physical is None:
-                physical = self._next
+            if page not in self.frames:
+                self.frames[page] = self._next
                 self._next += PAGE
-            self._pages[page] = (physical, before | access)
+            self._access[page] = self._access.get(page, Access(0)) | access
 
     def look_up(self, address: int) -> tuple[int, Access] | None:
         """Return the physical address and the access of a virtual one, None if it is not mapped."""
-        found = self._pages.get(address // PAGE)
-        return (found[0] + address % PAGE, found[1]) if found else None
+        frame = self.frames.get(address // PAGE)
+        return None if frame is None else (frame + address % PAGE, self._access[address // PAGE])
 
     def check(self, ram_size: int) -> None:
         """Raise `EngineError` if more is mapped than there is RAM."""
