@@ -1,6 +1,7 @@
 """The function guest: bytes, or one function of an ELF file, called from Python.
 
-The smallest thing that can be probed, and the fastest to test:
+The smallest thing that can be probed, and the fastest to test.  It is a `Guest` too: D programs see one thread named
+"function".
 
     guest = FunctionGuest(X86_64, bytes.fromhex("8d0437c3"))   # lea (%rdi,%rsi),%eax; ret
     assert guest.call(2, 3) == 5
@@ -11,11 +12,12 @@ from __future__ import annotations
 from typing import Final
 
 from emu.elf import Image, SegmentFlag
+from emu.engine.clock import VirtualClock
 from emu.engine.engine import Engine, GuestCrashError
 from emu.engine.layout import EngineError
 from emu.engine.pages import PAGE, Access, PageMap
 from emu.engine.state import HANDLED
-from emu.guest.base import BadAddressError
+from emu.guest.base import BadAddressError, Location, RunState, Thread
 from emu.host_trap import HostTrap
 from emu.isa.base import Isa
 from emu.patcher import Patcher
@@ -33,6 +35,8 @@ _WAIT: Final = {
     "riscv64": (0x10500073).to_bytes(4, "little"),  # wfi
 }
 DEFAULT_LIMIT: Final = 100_000_000
+_MODULE: Final = "function"
+_THREAD: Final = Thread(address=0, tid=1, pid=1, ppid=0, execname="function")
 
 
 class FunctionFaultError(Exception):
@@ -49,6 +53,8 @@ class FunctionGuest:
     `code` is machine code for address `address`, or an `Image` whose segments are loaded where they are linked; then
     `call` takes the name of a function.
     """
+
+    cpu = 0
 
     def __init__(
         self,
@@ -72,6 +78,7 @@ class FunctionGuest:
         self._ram = ram
         self._heap = _HEAP
         self.engine = Engine(isa, ram, pages=self._pages, accelerated=accelerated)
+        self._clock = VirtualClock(self.engine)
         self.patcher = Patcher(self.engine)
         self.traps = TrapHandler()
         self.host_trap = HostTrap(self.engine, self.traps, self.patcher)
@@ -135,6 +142,60 @@ class FunctionGuest:
         if not returned or engine.pc - len(_WAIT[self.isa.name]) != _LANDING:
             raise FunctionFaultError(f"the function had not returned after {limit:,} instructions", engine.pc)
         return engine.read_register(self.isa.calling.results[0])
+
+    # -- what the framework sees
+
+    def now(self) -> int:
+        """Return virtual nanoseconds since the guest was made."""
+        return self._clock.now()
+
+    def wall(self) -> int:
+        """Return virtual nanoseconds since 1970: the epoch is when the guest was made."""
+        return self._clock.now()
+
+    def thread(self) -> Thread:
+        """Return the one thread there is."""
+        return _THREAD
+
+    def load(self, address: int, size: int) -> bytes:
+        """Read memory.  Raises `BadAddressError`."""
+        return self.engine.read(address, size)
+
+    user_load = load
+
+    def user_store(self, address: int, data: bytes) -> None:
+        """Write memory.  Raises `BadAddressError`."""
+        self.engine.memory.write(address, data)
+
+    def kernel_stack(self) -> list[int]:
+        """Return the pc and its caller: functions may keep no frame pointers to go further."""
+        frame = self.traps.core.trapframe
+        if frame is None:
+            return [self.engine.pc]
+        link = self.isa.registers.link
+        return [frame.register(self.isa.registers.pc), frame.register(link) if link else frame.stack_word(0)]
+
+    def user_stack(self) -> list[int]:
+        """Return nothing: there is no user mode."""
+        return []
+
+    def locate(self, address: int) -> Location | None:
+        """Name an address by the symbols of the image."""
+        found = self._image.symbol_at(address) if self._image else None
+        return Location(_MODULE, found[0].name, found[1]) if found else None
+
+    def locate_user(self, address: int) -> Location | None:
+        """Name nothing: there is no user mode."""
+        _ = address
+        return None
+
+    def run(self, deadline: int | None) -> RunState:
+        """Return at once: the guest runs in `call`."""
+        _ = deadline
+        return RunState.FINISHED
+
+    def interrupt(self) -> None:
+        """Do nothing: `call` returns by itself."""
 
     def _on_breakpoint(self, pc: int) -> int:
         address = pc - self.isa.traps.pc_after
