@@ -1,0 +1,153 @@
+"""Addresses as names: stack frames, sym(), mod(), usym(), uaddr(), umod(), and printf's %a and %A.
+
+Source of the forms: FreeBSD libdtrace dt_consume.c (dt_print_stack, dt_print_ustack, dt_print_sym, dt_print_mod,
+dt_print_usym, dt_print_umod) and dt_subr.c (dtrace_addr2str, dtrace_uaddr2str).
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from posixpath import basename
+from typing import TYPE_CHECKING, Final
+
+from trapline.consumer.text import c_string, decode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from emu.guest.base import Guest, Location
+    from trapline.framework.device import RecordDescription
+
+DEFAULT_INDENT: Final = 14
+"""Blanks before a frame, where option stackindent does not say."""
+
+_WORD: Final = 8
+_PAIR: Final = struct.Struct("<QQ")
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One frame of a recorded stack."""
+
+    pc: int
+    name: str
+    note: str = ""
+    """What a helper said about it (shown in brackets below it)."""
+
+
+class Symbols:
+    """Names addresses of one guest."""
+
+    def __init__(self, guest: Guest) -> None:
+        self._guest = guest
+        self.x87 = guest.isa.name == "x86_64"
+        """Whether a long double is the x87's."""
+
+    def kernel(self, pc: int) -> str:
+        """Name a kernel address with its offset: module`symbol+0x12, module`0xaddress or 0xaddress."""
+        return _name(pc, self._guest.locate(pc))
+
+    def kernel_symbol(self, pc: int) -> str:
+        """Name the symbol that holds a kernel address."""
+        return _name(pc, self._guest.locate(pc), offset=False)
+
+    def kernel_module(self, pc: int) -> str:
+        """Name the module that holds a kernel address."""
+        location = self._guest.locate(pc)
+        return f"{pc:#x}" if location is None else location.module
+
+    def kernel_start(self, pc: int) -> int:
+        """Return the address of the symbol that holds `pc`, `pc` itself where there is none."""
+        location = self._guest.locate(pc)
+        return pc - location.offset if location is not None and location.symbol else pc
+
+    def user(self, pid: int, pc: int) -> str:
+        """Name an address of a process with its offset."""
+        return _name(pc, self._guest.locate_user(pc, pid))
+
+    def user_symbol(self, pid: int, pc: int) -> str:
+        """Name the symbol that holds an address of a process."""
+        return _name(pc, self._guest.locate_user(pc, pid), offset=False)
+
+    def user_module(self, pid: int, pc: int) -> str:
+        """Name the object that holds an address of a process."""
+        location = self._guest.locate_user(pc, pid)
+        return f"{pc:#x}" if location is None else basename(location.module)
+
+    def user_start(self, pid: int, pc: int) -> int:
+        """Return the address of the symbol of a process that holds `pc`, `pc` itself where there is none."""
+        location = self._guest.locate_user(pc, pid)
+        return pc - location.offset if location is not None and location.symbol else pc
+
+    def kernel_frames(self, data: bytes, offset: int, size: int) -> tuple[Frame, ...]:
+        """Read the frames of a stack() record; a zero address ends them."""
+        return tuple(Frame(pc, self.kernel(pc)) for pc in _words(data, offset, size // _WORD))
+
+    def user_frames(self, data: bytes, offset: int, argument: int) -> tuple[Frame, ...]:
+        """Read the frames of a ustack() or jstack() record: the pid, the pcs, and the strings of a helper.
+
+        `argument` is the record's: string size << 32 | frames.
+        """
+        depth, strings = argument & 0xFFFFFFFF, argument >> 32
+        if not depth:
+            return ()
+        pid = int.from_bytes(data[offset : offset + _WORD], "little") & 0xFFFFFFFF
+        base = offset + (depth + 1) * _WORD
+        helper = _strings(data[base : base + strings])
+        frames = []
+        for pc in _words(data, offset + _WORD, depth):
+            text = next(helper, "")
+            location = self._guest.locate_user(pc, pid)
+            # A helper names what no object holds: code a virtual machine wrote.
+            named = location is None and text and not text.startswith("@")
+            note = text[1:] if text.startswith("@") else ""
+            frames.append(Frame(pc, text if named else _name(pc, location), note))
+        return tuple(frames)
+
+    def frames(self, record: RecordDescription, data: bytes, offset: int, *, user: bool) -> tuple[Frame, ...]:
+        """Read the frames of a stack record that starts at `offset`."""
+        if user:
+            return self.user_frames(data, offset, record.argument)
+        return self.kernel_frames(data, offset, record.size)
+
+
+def show_frames(frames: tuple[Frame, ...], indent: int, width: int = 0) -> str:
+    """Show a stack: a newline, then a line for each frame; `width` is that of `%*k`."""
+    lines = ["\n"]
+    margin = " " * indent
+    for frame in frames:
+        lines.append(f"{margin}{frame.name:>{width}}\n")
+        if frame.note:
+            lines.append(f"{margin}{f'  [ {frame.note} ]':>{width}}\n")
+    return "".join(lines)
+
+
+def address_pair(data: bytes, offset: int) -> tuple[int, int]:
+    """Read the pid and the address of a usym(), umod() or uaddr() record."""
+    pid, pc = _PAIR.unpack_from(data, offset)
+    return pid & 0xFFFFFFFF, pc
+
+
+def _name(pc: int, location: Location | None, *, offset: bool = True) -> str:
+    if location is None:
+        return f"{pc:#x}"
+    module = basename(location.module)
+    if not location.symbol:
+        return f"{module}`{pc:#x}"
+    return f"{module}`{location.symbol}" + (f"+{location.offset:#x}" if offset and location.offset else "")
+
+
+def _words(data: bytes, offset: int, count: int) -> Iterator[int]:
+    for (word,) in struct.iter_unpack("<Q", data[offset : offset + count * _WORD]):
+        if not word:
+            return
+        yield word
+
+
+def _strings(data: bytes) -> Iterator[str]:
+    """Give the strings of a helper's table, one for each frame."""
+    while data:
+        text = c_string(data)
+        yield decode(text)
+        data = data[len(text) + 1 :]
