@@ -184,9 +184,9 @@ class FunctionGuest:
         found = self._image.symbol_at(address) if self._image else None
         return Location(_MODULE, found[0].name, found[1]) if found else None
 
-    def locate_user(self, address: int) -> Location | None:
+    def locate_user(self, address: int, pid: int | None = None) -> Location | None:
         """Name nothing: there is no user mode."""
-        _ = address
+        _ = address, pid
         return None
 
     def run(self, deadline: int | None) -> RunState:
