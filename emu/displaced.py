@@ -46,6 +46,17 @@ class Set(NamedTuple):
         return f"{self.target} = {_sum(self.source, self.offset)}"
 
 
+class Clear(NamedTuple):
+    """`target` = `source` without the bits set in `bits`."""
+
+    target: str
+    source: str
+    bits: int
+
+    def __str__(self) -> str:
+        return f"{self.target} = {self.source} & ~{self.bits:#x}"
+
+
 class Load(NamedTuple):
     """`target` = the `size` bytes at `base` + `offset`, zero extended."""
 
@@ -70,7 +81,7 @@ class Store(NamedTuple):
         return f"[{_sum(self.base, self.offset)}] = {self.source or '0'}"
 
 
-Operation = Set | Load | Store
+Operation = Set | Clear | Load | Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +97,7 @@ class Plan:
     def __post_init__(self) -> None:
         committed = False
         for operation in self.operations:
-            if isinstance(operation, Set):
+            if isinstance(operation, (Set, Clear)):
                 committed |= not operation.target.startswith(TEMPORARY)
             elif committed:
                 raise ValueError(f"'{operation}' may fault after a register was written: {self}")
@@ -218,6 +229,8 @@ def interpret(plan: Plan, isa: Isa, cpu: Cpu) -> None:
         match operation:
             case Set(target, source, offset):
                 write(target, read(source) + offset & _MASK)
+            case Clear(target, source, bits):
+                write(target, read(source) & ~bits)
             case Load(target, base, offset, size):
                 write(target, cpu.load(read(base) + offset & _MASK, size))
             case Store(source, base, offset, size):
@@ -243,6 +256,11 @@ def _statements(plan: Plan, isa: Isa) -> Iterator[str]:
     def value(operand: str, offset: int) -> str:
         return f"{local[operand]} + {offset} & {_MASK}" if offset else local[operand]
 
+    def assign(target: str, expression: str) -> str:
+        local[target] = name(target)
+        word = "" if target.startswith(TEMPORARY) else f"words[{slots[target]}] = "
+        return f"{word}{local[target]} = {expression}"
+
     def fetch(operand: str) -> Iterator[str]:
         if operand not in local:
             local[operand] = name(operand)
@@ -252,13 +270,13 @@ def _statements(plan: Plan, isa: Isa) -> Iterator[str]:
         match operation:
             case Set(target, source, offset):
                 yield from fetch(source)
-                word = "" if target.startswith(TEMPORARY) else f"words[{slots[target]}] = "
-                yield f"{word}{name(target)} = {value(source, offset)}"
-                local[target] = name(target)
+                yield assign(target, value(source, offset))
+            case Clear(target, source, bits):
+                yield from fetch(source)
+                yield assign(target, f"{local[source]} & ~{bits}")
             case Load(target, base, offset, size):
                 yield from fetch(base)
-                yield f"{name(target)} = cpu.load({value(base, offset)}, {size})"
-                local[target] = name(target)
+                yield assign(target, f"cpu.load({value(base, offset)}, {size})")
             case Store(source, base, offset, size):
                 yield from fetch(base)
                 yield from fetch(source)

@@ -58,19 +58,18 @@ class TrapHandler:
 
     def __init__(self, core: CpuCore | None = None) -> None:
         self.core = core or CpuCore()
-        self.handlers: tuple[Handler, ...] = ()
-        """The chain, in the order in which it is asked."""
+        self._handlers: tuple[Handler, ...] = ()
 
     def add(self, handler: Handler) -> None:
         """Put a handler in front of the chain (dtrace_invop_add)."""
-        self.handlers = (handler, *self.handlers)
+        self._handlers = (handler, *self._handlers)
 
     def remove(self, handler: Handler) -> None:
         """Take a handler out (dtrace_invop_remove).  Raises RuntimeError, where the kernel panics, if it is not in."""
-        if handler not in self.handlers:
+        if handler not in self._handlers:
             raise RuntimeError(f"{handler!r} is not in the invop chain")
-        place = self.handlers.index(handler)
-        self.handlers = self.handlers[:place] + self.handlers[place + 1 :]
+        place = self._handlers.index(handler)
+        self._handlers = self._handlers[:place] + self._handlers[place + 1 :]
 
     def invop(self, address: int, frame: Frame, extra: int = 0) -> int:
         """Ask the handlers in order until one claims the breakpoint (dtrace_invop); 0: nobody did.
@@ -80,7 +79,7 @@ class TrapHandler:
         core = self.core
         core.trapframe = frame
         try:
-            for handler in self.handlers:
+            for handler in self._handlers:
                 rval = handler(address, frame, extra)
                 if rval:
                     return rval

@@ -6,7 +6,7 @@ look at the low half only.
 
 from __future__ import annotations
 
-from emu.displaced import Displaced, DisplacedRow, DisplacedTable, Plan, Set, Store, Treatment
+from emu.displaced import Clear, Displaced, DisplacedRow, DisplacedTable, Plan, Set, Store, Treatment
 
 _STUB = "FreeBSD sys/cddl/dev/dtrace/riscv/dtrace_subr.c"
 
@@ -19,7 +19,8 @@ def _c_sdsp(insn: Displaced) -> Plan:
     return Plan((Store("ra", "sp", insn.bits(12, 10) << 3 | insn.bits(9, 7) << 6), Set("pc", "pc", 2)))
 
 
-_RET = Plan((Set("pc", "ra"),))
+# FreeBSD sets sepc, and sepc has no lowest bit (RISC-V privileged specification, 4.1.7).
+_RET = Plan((Clear("pc", "ra", 1),))
 _STAY = Plan(())
 
 DISPLACED = DisplacedTable(
