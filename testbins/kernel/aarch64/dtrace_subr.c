@@ -7,36 +7,37 @@
  * these (0, unclaimed, among them) changes nothing, so that the breakpoint is met again unless the handler itself has
  * moved elr.
  */
-#include "machine.h"
+#include "machdep.h"
+#include "sys/machine_interface.h"
 
-#define	INSN_SIZE	4
+#define INSN_SIZE 4
 
-#define	LDP_STP_MASK	0xffc00000u
-#define	STP_64		0xa9800000u	/* stp xt1, xt2, [xn, #imm]! */
-#define	LDP_64		0xa8c00000u	/* ldp xt1, xt2, [xn], #imm */
-#define	PAIR_RT1(w)	((w) & 31)
-#define	PAIR_RT2(w)	((w) >> 10 & 31)
-#define	PAIR_OFFSET(w)	((int64_t)((int32_t)((w) << 10) >> 25) * 8)
+#define LDP_STP_MASK 0xffc00000u
+#define STP_64 0xa9800000u	/* stp xt1, xt2, [xn, #imm]! */
+#define LDP_64 0xa8c00000u	/* ldp xt1, xt2, [xn], #imm */
+#define PAIR_RT1(w) ((w) & 31)
+#define PAIR_RT2(w) ((w) >> 10 & 31)
+#define PAIR_OFFSET(w) ((int64_t)((int32_t)((w) << 10) >> 25) * 8)
 
-#define	SUB_MASK	0xffc00000u
-#define	SUB_INSTR	0xd1000000u	/* sub xd, xn, #imm */
-#define	SUB_IMM(w)	((w) >> 10 & 0xfff)
+#define SUB_MASK 0xffc00000u
+#define SUB_INSTR 0xd1000000u	/* sub xd, xn, #imm */
+#define SUB_IMM(w) ((w) >> 10 & 0xfff)
 
-#define	B_MASK		0xff000000u
-#define	B_INSTR		0x14000000u	/* b, to a higher address */
-#define	B_OFFSET(w)	(((w) & 0x00ffffffu) * INSN_SIZE)
+#define B_MASK 0xff000000u
+#define B_INSTR 0x14000000u	/* b, to a higher address */
+#define B_OFFSET(w) (((w) & 0x00ffffffu) * INSN_SIZE)
 
-#define	NOP_INSTR	0xd503201fu
-#define	RET_INSTR	0xd65f03c0u
+#define NOP_INSTR 0xd503201fu
+#define RET_INSTR 0xd65f03c0u
 
-#define	REG_LR		30		/* 31 is xzr */
+#define REG_LR 30		/* 31 is xzr */
 
 static inline uint64_t
 dtrace_load_register(const struct trapframe *frame, unsigned int reg)
 {
 	if (reg < REG_LR)
-		return (frame->tf_x[reg]);
-	return (reg == REG_LR ? frame->tf_lr : 0);
+		return frame->tf_x[reg];
+	return reg == REG_LR ? frame->tf_lr : 0;
 }
 
 static inline void
@@ -72,13 +73,13 @@ dtrace_invop_start(struct trapframe *frame)
 		/* Only elr moves. */
 	} else if ((word & B_MASK) == B_INSTR) {
 		frame->tf_elr += B_OFFSET(word);
-		return (0);
+		return 0;
 	} else if (word == RET_INSTR) {
 		frame->tf_elr = frame->tf_lr;
-		return (0);
+		return 0;
 	} else {
-		return (-1);
+		return -1;
 	}
 	frame->tf_elr += INSN_SIZE;
-	return (0);
+	return 0;
 }

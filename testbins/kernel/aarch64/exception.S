@@ -4,19 +4,7 @@
  * With one CPU and interrupts off in the kernel, TPIDR_EL1 has no other use than to hold x0 for a moment, and sp_el0
  * none but to hold a bad sp: the user's is in its frame.
  */
-#include "machine.h"
-
-/*
- * Bytes left free between the interrupted sp and the frame of an exception taken from EL1.  dtrace_invop_start does a
- * displaced `stp x29, x30, [sp, #-N]!' while the frame is still in use, and N reaches 512: in a frame put directly
- * below sp the store would replace saved registers.
- *
- * FreeBSD leaves 128 bytes (sys/arm64/arm64/exception.S, save_registers).  A store further down reaches its frame from
- * the top, x29 first, and it gets away with it: x29 is set by the next instruction of the prologue, its EL1 return
- * does not reload x19 to x28, and x9 to x17 are dead at the start of a function.  N from 304 up would damage x8 and
- * the arguments.
- */
-#define	TF_GAP		512
+#include "asmacros.h"
 
 	.macro	SAVE_REGISTERS el
 	.if	\el == 1
@@ -102,8 +90,8 @@
  */
 	.macro	CHECK_STACK
 	msr	tpidr_el1, x0
-	adrp	x0, kstack_limit
-	ldr	x0, [x0, #:lo12:kstack_limit]
+	ldr	x0, =pcpu0
+	ldr	x0, [x0, #PC_KSTACK_LIMIT]
 	cmp	sp, x0
 	b.lo	handle_stack_overflow
 	mrs	x0, tpidr_el1
@@ -112,8 +100,7 @@
 ENTRY(handle_stack_overflow)
 	mov	x0, sp
 	msr	sp_el0, x0
-	adrp	x0, emergency_stack_top
-	add	x0, x0, #:lo12:emergency_stack_top
+	ldr	x0, =emergency_stack + EMERGENCY_STACK_SIZE
 	mov	sp, x0
 	mrs	x0, tpidr_el1
 	SAVE_REGISTERS 0

@@ -1,10 +1,10 @@
 /*
- * The gates: calls the emulator answers.  It watches these addresses, does the work when one is reached, and the
- * return instruction goes back to the caller.
+ * The gates: calls the emulator answers. It watches these addresses, does the work when one is reached, and the return
+ * instruction goes back to the caller.
  */
-#include "machine.h"
+#include "asmacros.h"
 
-#define	GATE(name)	ENTRY(name) ret; END(name)
+#define GATE(name) ENTRY(name) ret; END(name)
 
 GATE(gate_ready)
 GATE(gate_console_write)

@@ -2,7 +2,7 @@
  * From the loader's world, EL1h at physical addresses with the MMU off, to kmain(ram_size, initrd, initrd_size) at
  * kernel addresses.
  */
-#include "machine.h"
+#include "asmacros.h"
 
 /*
  * x0-x2 are kmain's arguments and stay untouched.
@@ -12,7 +12,7 @@ ENTRY(_start)
 	adrp	x8, boot_l1
 	msr	ttbr0_el1, x8		/* this code, until it has jumped */
 	msr	ttbr1_el1, x8		/* the kernel addresses of the same memory */
-	ldr	x8, =MAIR_VALUE
+	ldr	x8, =MAIR_NORMAL
 	msr	mair_el1, x8
 	ldr	x8, =TCR_VALUE
 	msr	tcr_el1, x8
@@ -27,25 +27,19 @@ ENTRY(_start)
 	ldr	x8, =1f
 	br	x8
 1:
-	adrp	x8, boot_stack_top
+	ldr	x8, =kstack0 + KSTACK0_SIZE
 	mov	sp, x8
 	mov	x29, xzr
 	mov	x30, xzr
 	bl	kmain
-	b	cpu_halt
+	udf	#0			/* it does not return, and a return address must lie in its function */
 END(_start)
 
+/*
+ * The boot map. One table does for both halves: the first GiB of either is the first GiB of memory.
+ */
 	.data
-	.balign	4096
-/* One table for both halves: the first GiB of either is the first GiB of memory. */
-	.globl	boot_l1
+	.balign	PAGE_SIZE
 boot_l1:
-	.quad	ATTR_VALID | ATTR_AF | ATTR_SH_INNER | ATTR_UXN
+	.quad	ATTR_BLOCK | ATTR_AF | ATTR_SH_INNER | ATTR_UXN
 	.fill	511, 8, 0
-
-	.bss
-	.balign	4096
-	.globl	boot_stack
-boot_stack:
-	.skip	BOOT_STACK_SIZE
-boot_stack_top:

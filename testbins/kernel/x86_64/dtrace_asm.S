@@ -2,7 +2,14 @@
  * A breakpoint in kernel text (FreeBSD: sys/cddl/dev/dtrace/amd64/dtrace_asm.S).  DTrace says what the instruction it
  * displaced was, and that instruction is done here on the interrupted context.
  */
-#include "machine.h"
+#include "asmacros.h"
+
+/* What dtrace_invop answers (FreeBSD: sys/cddl/contrib/opensolaris/uts/common/sys/dtrace.h). */
+#define DTRACE_INVOP_PUSHQ_RBP 1
+#define DTRACE_INVOP_LEAVE 3
+#define DTRACE_INVOP_NOP 4
+#define DTRACE_INVOP_RET 5
+#define DTRACE_INVOP_CALL 6
 
 /*
  * Comes from alltraps with the frame at rsp, all registers saved, interrupts off.

@@ -4,7 +4,9 @@
  * gs belongs to the kernel while it runs, to the user otherwise: swapgs is due exactly when the frame's cs is a user
  * selector.  Only this file uses gs, so a breakpoint in C code never sees the wrong one.
  */
-#include "machine.h"
+#include "asmacros.h"
+#include "segments.h"
+#include "trap.h"
 
 	.macro	SAVE_REGISTERS
 	movq	%rdi, TF_RDI(%rsp)
@@ -60,7 +62,6 @@ END(X\name)
 	IDTVEC	align, T_ALIGNFLT, 1
 	IDTVEC	mchk, T_MCHK
 	IDTVEC	xmm, T_XMMFLT
-	IDTVEC	timer, T_CLOCK
 	IDTVEC	rsvd, T_RESERVED
 
 ENTRY(alltraps)
@@ -96,13 +97,33 @@ ENTRY(doreti)
 END(doreti)
 
 /*
+ * The clock. It comes from user mode or from cpu_idle.
+ */
+ENTRY(Xtimerint)
+	subq	$TF_RIP, %rsp
+	movq	$0, TF_TRAPNO(%rsp)
+	movq	$0, TF_ADDR(%rsp)
+	movq	$0, TF_ERR(%rsp)
+	SAVE_REGISTERS
+	testb	$SEL_RPL_MASK, TF_CS(%rsp)
+	jz	1f
+	swapgs
+	xorl	%ebp, %ebp
+1:	movq	%rsp, %rdi
+	subq	$8, %rsp
+	call	hardclock
+	addq	$8, %rsp
+	jmp	doreti
+END(Xtimerint)
+
+/*
  * LSTAR.  The processor has put rip in rcx and rflags in r11, and has loaded the kernel's cs and ss; rsp is still the
  * user's.  Interrupts are off (SFMASK).
  */
 ENTRY(fast_syscall)
 	swapgs
-	movq	%rsp, %gs:GS_SCRATCH_RSP
-	movq	%gs:GS_RSP0, %rsp
+	movq	%rsp, %gs:PC_SCRATCH_RSP
+	movq	%gs:PC_RSP0, %rsp
 	subq	$TF_SIZE, %rsp
 	movq	$SEL_UDATA, TF_SS(%rsp)
 	movq	$SEL_UCODE, TF_CS(%rsp)
@@ -110,9 +131,9 @@ ENTRY(fast_syscall)
 	movq	%r11, TF_RFLAGS(%rsp)
 	movq	$2, TF_ERR(%rsp)	/* length of the instruction, as FreeBSD has it (sys/amd64/amd64/exception.S) */
 	movq	$0, TF_ADDR(%rsp)
-	movq	$T_SYSCALL, TF_TRAPNO(%rsp)
+	movq	$0, TF_TRAPNO(%rsp)
 	SAVE_REGISTERS
-	movq	%gs:GS_SCRATCH_RSP, %rax
+	movq	%gs:PC_SCRATCH_RSP, %rax
 	movq	%rax, TF_RSP(%rsp)
 	xorl	%ebp, %ebp
 	movq	%rsp, %rdi

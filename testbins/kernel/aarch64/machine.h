@@ -1,0 +1,14 @@
+/* Where the kernel lives, and what a switched-out thread leaves behind. */
+#ifndef MACHINE_H
+#define MACHINE_H
+
+#include <stdint.h>
+
+#define KERNBASE 0xffffff8000000000ul /* the upper half with 39-bit addresses */
+
+struct pcb {
+	uint64_t pcb_x[12]; /* x19-x30 */
+	uint64_t pcb_sp;
+};
+
+#endif

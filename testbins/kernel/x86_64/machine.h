@@ -1,0 +1,14 @@
+/* Where the kernel lives, and what a switched-out thread leaves behind. */
+#ifndef MACHINE_H
+#define MACHINE_H
+
+#include <stdint.h>
+
+#define KERNBASE 0xffffffff80000000ul /* the last 2 GiB, where -mcmodel=kernel code has to be */
+
+struct pcb {
+	uint64_t pcb_rbx, pcb_rbp, pcb_r12, pcb_r13, pcb_r14, pcb_r15;
+	uint64_t pcb_rsp, pcb_rip;
+};
+
+#endif
