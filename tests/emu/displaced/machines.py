@@ -1,0 +1,92 @@
+"""Two machines with one face: the first carries out plans, the other, Unicorn, the instructions themselves."""
+
+from __future__ import annotations
+
+import unicorn
+
+from emu.displaced import Plan, compile_plan, interpret
+from emu.guest.base import BadAddressError
+from emu.isa.base import Isa
+
+from .ins import CODE
+
+MEMORY_SIZE = 0x0500_0000
+_MODES = {
+    "x86_64": (unicorn.UC_ARCH_X86, unicorn.UC_MODE_64),
+    "aarch64": (unicorn.UC_ARCH_ARM64, unicorn.UC_MODE_ARM),
+    "riscv64": (unicorn.UC_ARCH_RISCV, unicorn.UC_MODE_RISCV64),
+}
+_SLOTS = 256
+
+
+def register_names(isa: Isa) -> list[str]:
+    """The registers a program uses, by name."""
+    names = set(isa.registers.dtrace) & set(isa.registers.slots)
+    return sorted(names - {isa.registers.zero})
+
+
+class PlanMachine:
+    """A CPU with a sparse memory, as the executors of plans see it; every word is mapped, unless told otherwise."""
+
+    def __init__(self, isa: Isa) -> None:
+        self.isa = isa
+        self.words = memoryview(bytearray(8 * _SLOTS)).cast("Q")
+        self.memory: dict[int, int] = {}
+        self.unmapped = range(0)
+
+    def load(self, address: int, size: int) -> int:
+        return int.from_bytes((self._byte(address + place) for place in range(size)), "little")
+
+    def store(self, address: int, size: int, value: int) -> None:
+        for place in range(size):
+            self._byte(address + place)
+        for place in range(size):
+            self.memory[address + place & (1 << 64) - 1] = value >> 8 * place & 0xFF
+
+    def _byte(self, address: int) -> int:
+        address &= (1 << 64) - 1
+        if address in self.unmapped:
+            raise BadAddressError(address)
+        return self.memory.get(address, 0)
+
+    def read_register(self, name: str) -> int:
+        return self.words[self.isa.registers.slots[name]]
+
+    def write_register(self, name: str, value: int) -> None:
+        self.words[self.isa.registers.slots[name]] = value
+
+
+class InterpretingMachine(PlanMachine):
+    def run(self, plan: Plan) -> None:
+        interpret(plan, self.isa, self)
+
+
+class CompilingMachine(PlanMachine):
+    def run(self, plan: Plan) -> None:
+        compile_plan(plan, self.isa)(self)
+
+
+class RealMachine:
+    """Unicorn, one instruction at a time."""
+
+    def __init__(self, isa: Isa) -> None:
+        self.isa = isa
+        self._uc = unicorn.Uc(*_MODES[isa.name])
+        self._uc.mem_map(0, MEMORY_SIZE)
+
+    def load(self, address: int, size: int) -> int:
+        return int.from_bytes(self._uc.mem_read(address, size), "little")
+
+    def store(self, address: int, size: int, value: int) -> None:
+        self._uc.mem_write(address, value.to_bytes(size, "little"))
+
+    def read_register(self, name: str) -> int:
+        return self._uc.reg_read(self.isa.registers.by_name[name].unicorn)
+
+    def write_register(self, name: str, value: int) -> None:
+        self._uc.reg_write(self.isa.registers.by_name[name].unicorn, value)
+
+    def run(self, code: bytes) -> None:
+        self._uc.mem_write(CODE, code)
+        self._uc.ctl_remove_cache(CODE, CODE + len(code))
+        self._uc.emu_start(CODE, MEMORY_SIZE - 4, count=1)
