@@ -7,7 +7,7 @@
 
 #include "sys/machine_interface.h"
 
-#define ASSYM(name, value) __asm__ volatile("\n@assym " #name " %c0 @" ::"i"((long)(value)))
+#define ASSYM(name, value) __asm__ volatile("\n@assym " #name " %0 @" ::"i"((long)(value)))
 
 /* The constants every ISA uses: to be called from the function in genassym.c. */
 static inline void

@@ -17,6 +17,7 @@ enum sysinit_sub_id {
 	SI_SUB_KTHREAD_IDLE,
 	SI_SUB_KTHREADS,
 	SI_SUB_CLOCKS,
+	SI_SUB_LAST = SI_SUB_CLOCKS,
 };
 
 enum sysinit_elem_order { SI_ORDER_FIRST, SI_ORDER_SECOND, SI_ORDER_THIRD, SI_ORDER_ANY };

@@ -8,13 +8,13 @@
 #define KSTACK_PAGES 4
 #define KSTACK_SIZE (KSTACK_PAGES * PAGE_SIZE)
 
-#define KERNEL_PHYSICAL 0x200000 /* where the image is loaded */
+#define KERNEL_PHYSICAL 0x200000UL /* where the image is loaded */
 
-#define USER_BASE 0x400000	/* lowest address a program may use */
-#define USRSTACK 0x7ffff000	/* the stack ends here and grows down */
-#define SHAREDPAGE 0x7ffff000	/* one page of user text: the signal trampoline */
-#define USER_END 0x80000000
-#define MAXSSIZ 0x100000	/* largest stack */
+#define USER_BASE 0x400000UL	/* lowest address a program may use */
+#define USRSTACK 0x7ffff000UL	/* the stack ends here and grows down */
+#define SHAREDPAGE 0x7ffff000UL	/* one page of user text: the signal trampoline */
+#define USER_END 0x80000000UL
+#define MAXSSIZ 0x100000UL	/* largest stack */
 
 #define HZ 1000
 #define SCHED_SLICE 10 /* ticks a thread runs before another of its turn */

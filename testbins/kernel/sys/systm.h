@@ -112,6 +112,7 @@ int kern_psignal(struct proc *p, int sig);
 void trapsignal(struct thread *td, struct siginfo *info);
 int cursig(struct thread *td);
 int issignal(struct thread *td);
+int sig_intr(struct proc *p, int sig);
 int postsig(int sig);
 void sigexit(struct thread *td, int sig) __dead2;
 void execsigs(struct proc *p);

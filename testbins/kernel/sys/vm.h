@@ -43,6 +43,7 @@ uma_zone_t uma_zcreate(const char *name, size_t size);
 void *uma_zalloc(uma_zone_t zone, int flags); /* NULL without memory */
 void uma_zfree(uma_zone_t zone, void *item);
 size_t uma_zone_size(uma_zone_t zone);
+uma_zone_t uma_item_zone(void *item);
 
 /* ---- address spaces (vm_map.c, vm_fault.c) ---- */
 

@@ -54,13 +54,12 @@ struct vattr {
 
 enum nameiop { LOOKUP, CREATE, DELETE, RENAME };
 #define FOLLOW 0x0040
-#define LOCKLEAF 0x0004
-#define LOCKPARENT 0x0008
 #define WANTPARENT 0x0010
 #define ISLASTCN 0x8000
 #define ISDOTDOT 0x2000
 #define MAKEENTRY 0x4000
 #define TRAILINGSLASH 0x10000
+#define WILLBEDIR 0x80000
 
 struct componentname {
 	enum nameiop cn_nameiop;
@@ -135,6 +134,7 @@ VNODE_OPERATIONS(X)
 
 /* vfs_subr.c */
 struct vnode *getnewvnode(enum vtype type, const struct vop_vector *vop, void *data);
+void freevnode(struct vnode *vp);
 void vref(struct vnode *vp);
 void vrele(struct vnode *vp);
 void vput(struct vnode *vp);
@@ -157,11 +157,12 @@ void cache_purge(struct vnode *vp);
 void cache_purge_negative(struct vnode *dvp);
 
 /* memfs, devfs */
+int vn_getcwd(struct vnode *vp, char *buffer, size_t *length); /* PATH_MAX bytes; length counts the NUL */
 extern struct vnode *rootvnode;
 extern const struct vop_vector devfs_specops;
 int memfs_unpack(const char *archive, size_t size);
-struct vnode *make_dev(const struct cdevsw *devsw, uint32_t unit, const char *name);
-int memfs_mknod(struct vnode *dvp, const char *name, struct cdev *dev);
+void memfs_set_initrd(paddr_t start, size_t size);
+struct cdev *make_dev(const struct cdevsw *devsw, uint32_t unit, const char *name);
 int memfs_mkpath(const char *path, enum vtype type, mode_t mode, struct vnode **vpp);
 
 #endif

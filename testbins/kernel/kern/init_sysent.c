@@ -1,0 +1,24 @@
+/* The system call table (FreeBSD sys/kern/init_sysent.c, syscalls.c). */
+#include "sys/syscall.h"
+#include "sys/sysproto.h"
+
+#define NARG(name) (sizeof(struct name##_args) / 8)
+
+const struct sysent sysent[SYS_MAXSYSCALL] = {
+	[0] = { sys_nosys, 0 },
+#define SYSCALL(number, name) [number] = { (sy_call_t *)(void *)sys_##name, NARG(name) },
+#include "sys/syscalls.def"
+#undef SYSCALL
+};
+
+const char *const syscallnames[SYS_MAXSYSCALL] = {
+	[0] = "nosys",
+#define SYSCALL(number, name) [number] = #name,
+#include "sys/syscalls.def"
+#undef SYSCALL
+};
+
+/* syscall.h, which assembly can read, says the same. */
+#define SYSCALL(number, name) _Static_assert(number == SYS_##name, #name);
+#include "sys/syscalls.def"
+#undef SYSCALL

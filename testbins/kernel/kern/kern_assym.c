@@ -1,0 +1,30 @@
+/* Offsets for whoever reads the kernel's structures from outside (FreeBSD's genassym, as data). */
+#include "sys/assym.h"
+
+struct assym {
+	char name[28];
+	uint32_t value;
+};
+
+#define OFFSET(name, type, field) { name, offsetof(struct type, field) }
+
+const struct assym kernel_assym[] = {
+	OFFSET("PC_CURTHREAD", pcpu, pc_curthread),
+	OFFSET("TD_TID", thread, td_tid),
+	OFFSET("TD_PROC", thread, td_proc),
+	OFFSET("TD_KSTACK", thread, td_kstack),
+	OFFSET("TD_KSTACK_SIZE", thread, td_kstack_size),
+	OFFSET("TD_FRAME", thread, td_frame),
+	OFFSET("TD_ERRNO", thread, td_errno),
+	OFFSET("P_PID", proc, p_pid),
+	OFFSET("P_PPTR", proc, p_pptr),
+	OFFSET("P_COMM", proc, p_comm),
+	OFFSET("P_UID", proc, p_uid),
+	OFFSET("P_GID", proc, p_gid),
+	OFFSET("P_ARGS", proc, p_args),
+	OFFSET("P_ARGS_SIZE", proc, p_args_size),
+	OFFSET("P_PMAP", proc, p_pmap),
+	OFFSET("PMAP_ROOT", pmap, pm_root),
+	{ "TF_SIZE", sizeof(struct trapframe) },
+	{ "", 0 },
+};

@@ -1,0 +1,61 @@
+/* Who a process is (FreeBSD sys/kern/kern_prot.c). */
+#include "sys/sysproto.h"
+#include "sys/systm.h"
+
+static pid_t
+kern_getppid(struct thread *td)
+{
+	struct proc *parent = td->td_proc->p_pptr;
+
+	return (parent != NULL ? parent->p_pid : 0);
+}
+
+/* The second value is 4.3BSD's: getppid was getpid's other register. */
+int
+sys_getpid(struct thread *td, struct getpid_args *uap __unused)
+{
+	td->td_retval[0] = td->td_proc->p_pid;
+	td->td_retval[1] = kern_getppid(td);
+	return (0);
+}
+
+int
+sys_getppid(struct thread *td, struct getppid_args *uap __unused)
+{
+	td->td_retval[0] = kern_getppid(td);
+	return (0);
+}
+
+int
+sys_getuid(struct thread *td, struct getuid_args *uap __unused)
+{
+	td->td_retval[0] = td->td_proc->p_uid;
+	return (0);
+}
+
+int
+sys_geteuid(struct thread *td, struct geteuid_args *uap __unused)
+{
+	td->td_retval[0] = td->td_proc->p_uid;
+	return (0);
+}
+
+int
+sys_getgid(struct thread *td, struct getgid_args *uap __unused)
+{
+	td->td_retval[0] = td->td_proc->p_gid;
+	return (0);
+}
+
+int
+sys_getegid(struct thread *td, struct getegid_args *uap __unused)
+{
+	td->td_retval[0] = td->td_proc->p_gid;
+	return (0);
+}
+
+int
+sys_thr_self(struct thread *td, struct thr_self_args *uap)
+{
+	return (suword64(uap->id, td->td_tid));
+}

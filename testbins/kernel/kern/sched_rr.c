@@ -1,0 +1,104 @@
+/* The scheduler: one queue, round robin, a slice of SCHED_SLICE ticks (the functions of FreeBSD's sched_4bsd.c). */
+#include "sys/systm.h"
+
+static TAILQ_HEAD(, thread) runq = TAILQ_HEAD_INITIALIZER(runq);
+static struct mtx sched_lock = { .lock_object = { .lo_name = "sched lock", .lo_flags = MTX_SPIN } };
+
+void
+sched_add(struct thread *td)
+{
+	mtx_lock_spin(&sched_lock);
+	td->td_state = TDS_RUNQ;
+	TAILQ_INSERT_TAIL(&runq, td, td_runq);
+	mtx_unlock_spin(&sched_lock);
+}
+
+void
+sched_rem(struct thread *td)
+{
+	mtx_lock_spin(&sched_lock);
+	td->td_state = TDS_CAN_RUN;
+	TAILQ_REMOVE(&runq, td, td_runq);
+	mtx_unlock_spin(&sched_lock);
+}
+
+bool
+sched_runnable(void)
+{
+	return (!TAILQ_EMPTY(&runq));
+}
+
+/* The next thread to run, off the queue; the idle thread when there is none. */
+struct thread *
+sched_choose(void)
+{
+	struct thread *td = TAILQ_FIRST(&runq);
+
+	if (td == NULL)
+		return (pcpu0.pc_idlethread);
+	sched_rem(td);
+	return (td);
+}
+
+void
+sched_switch(struct thread *td, int flags __unused)
+{
+	struct thread *newtd;
+
+	td->td_flags &= ~TDF_NEEDRESCHED;
+	if (td->td_state == TDS_RUNNING && !(td->td_flags & TDF_IDLETD))
+		sched_add(td);
+	newtd = sched_choose();
+	newtd->td_state = TDS_RUNNING;
+	newtd->td_slice = SCHED_SLICE;
+	if (newtd == td)
+		return;
+	pmap_activate(newtd->td_proc->p_pmap);
+	cpu_switch(td, newtd);
+}
+
+/* One tick has gone by while td ran. */
+void
+sched_clock(struct thread *td)
+{
+	if (!(td->td_flags & TDF_IDLETD) && --td->td_slice <= 0)
+		td->td_flags |= TDF_NEEDRESCHED;
+}
+
+void
+sched_wakeup(struct thread *td)
+{
+	sched_add(td);
+}
+
+void
+sched_relinquish(struct thread *td __unused)
+{
+	mi_switch(SW_VOL);
+}
+
+void
+sched_idletd(void *unused __unused)
+{
+	curthread->td_flags |= TDF_IDLETD;
+	pcpu0.pc_idlethread = curthread;
+	for (;;) {
+		while (!sched_runnable())
+			cpu_idle();
+		mi_switch(SW_VOL);
+	}
+}
+
+static void
+idle_setup(const void *unused __unused)
+{
+	struct proc *p;
+
+	if (kproc_create(sched_idletd, NULL, &p, "idle") != 0)
+		panic("cannot create the idle process");
+	/* Never queued: sched_choose() falls back on it. */
+	sched_rem(p->p_threads);
+	p->p_threads->td_flags |= TDF_IDLETD;
+	pcpu0.pc_idlethread = p->p_threads;
+}
+SYSINIT(idle_setup, SI_SUB_KTHREAD_IDLE, SI_ORDER_FIRST, idle_setup, NULL);

@@ -1,0 +1,138 @@
+/* The name cache: (directory, name) to vnode, or to nothing (FreeBSD sys/kern/vfs_cache.c). */
+#include "sys/malloc.h"
+#include "sys/systm.h"
+#include "sys/vnode.h"
+
+MALLOC_DEFINE(M_VFSCACHE, "vfscache", "VFS name cache entries");
+
+struct namecache {
+	TAILQ_ENTRY(namecache) nc_hash;
+	TAILQ_ENTRY(namecache) nc_src;
+	TAILQ_ENTRY(namecache) nc_dst;
+	TAILQ_ENTRY(namecache) nc_lru;
+	struct vnode *nc_dvp;
+	struct vnode *nc_vp; /* NULL: known not to be there */
+	uint8_t nc_nlen;
+	char nc_name[];
+};
+
+#define NCHASH 128
+#define NCMAX 256 /* then the oldest goes */
+
+static TAILQ_HEAD(nchashhead, namecache) nchashtbl[NCHASH];
+static TAILQ_HEAD(, namecache) nclru = TAILQ_HEAD_INITIALIZER(nclru);
+static int numcache;
+static struct mtx ncache_lock = { .lock_object = { .lo_name = "name cache" } };
+struct nchstats { uint64_t ncs_goodhits, ncs_neghits, ncs_miss; } nchstats;
+
+static void
+nchinit(const void *unused __unused)
+{
+	for (int i = 0; i < NCHASH; i++)
+		TAILQ_INIT(&nchashtbl[i]);
+}
+SYSINIT(nchinit, SI_SUB_VFS, SI_ORDER_FIRST, nchinit, NULL);
+
+static struct nchashhead *
+cache_get_hash(struct vnode *dvp, const char *name, size_t length)
+{
+	return (&nchashtbl[hash32_str(name, length, (uint32_t)(uintptr_t)dvp >> 4) % NCHASH]);
+}
+
+static struct namecache *
+cache_find(struct vnode *dvp, struct componentname *cnp)
+{
+	struct namecache *ncp;
+
+	TAILQ_FOREACH(ncp, cache_get_hash(dvp, cnp->cn_nameptr, cnp->cn_namelen), nc_hash)
+		if (ncp->nc_dvp == dvp && ncp->nc_nlen == cnp->cn_namelen && memcmp(ncp->nc_name, cnp->cn_nameptr, cnp->cn_namelen) == 0)
+			return (ncp);
+	return (NULL);
+}
+
+static void
+cache_zap(struct namecache *ncp)
+{
+	TAILQ_REMOVE(cache_get_hash(ncp->nc_dvp, ncp->nc_name, ncp->nc_nlen), ncp, nc_hash);
+	TAILQ_REMOVE(&ncp->nc_dvp->v_cache_src, ncp, nc_src);
+	if (ncp->nc_vp != NULL)
+		TAILQ_REMOVE(&ncp->nc_vp->v_cache_dst, ncp, nc_dst);
+	TAILQ_REMOVE(&nclru, ncp, nc_lru);
+	numcache--;
+	free(ncp, M_VFSCACHE);
+}
+
+int
+cache_lookup(struct vnode *dvp, struct vnode **vpp, struct componentname *cnp)
+{
+	struct namecache *ncp;
+	int error;
+
+	mtx_lock(&ncache_lock);
+	ncp = cache_find(dvp, cnp);
+	if (ncp == NULL) {
+		nchstats.ncs_miss++;
+		error = 0;
+	} else if (ncp->nc_vp != NULL) {
+		nchstats.ncs_goodhits++;
+		*vpp = ncp->nc_vp;
+		vref(*vpp);
+		error = -1;
+	} else {
+		nchstats.ncs_neghits++;
+		error = ENOENT;
+	}
+	mtx_unlock(&ncache_lock);
+	return (error);
+}
+
+/* vp NULL: a negative entry. */
+void
+cache_enter(struct vnode *dvp, struct vnode *vp, struct componentname *cnp)
+{
+	struct namecache *ncp;
+
+	mtx_lock(&ncache_lock);
+	if ((ncp = cache_find(dvp, cnp)) != NULL)
+		cache_zap(ncp);
+	if (numcache >= NCMAX)
+		cache_zap(TAILQ_FIRST(&nclru));
+	ncp = malloc(sizeof(*ncp) + cnp->cn_namelen + 1, M_VFSCACHE, M_WAITOK);
+	ncp->nc_dvp = dvp;
+	ncp->nc_vp = vp;
+	ncp->nc_nlen = cnp->cn_namelen;
+	memcpy(ncp->nc_name, cnp->cn_nameptr, cnp->cn_namelen);
+	ncp->nc_name[cnp->cn_namelen] = '\0';
+	TAILQ_INSERT_HEAD(cache_get_hash(dvp, cnp->cn_nameptr, cnp->cn_namelen), ncp, nc_hash);
+	TAILQ_INSERT_HEAD(&dvp->v_cache_src, ncp, nc_src);
+	if (vp != NULL)
+		TAILQ_INSERT_HEAD(&vp->v_cache_dst, ncp, nc_dst);
+	TAILQ_INSERT_TAIL(&nclru, ncp, nc_lru);
+	numcache++;
+	mtx_unlock(&ncache_lock);
+}
+
+/* The vnode is gone, or goes by another name: every entry that has it in it. */
+void
+cache_purge(struct vnode *vp)
+{
+	mtx_lock(&ncache_lock);
+	while (!TAILQ_EMPTY(&vp->v_cache_src))
+		cache_zap(TAILQ_FIRST(&vp->v_cache_src));
+	while (!TAILQ_EMPTY(&vp->v_cache_dst))
+		cache_zap(TAILQ_FIRST(&vp->v_cache_dst));
+	mtx_unlock(&ncache_lock);
+}
+
+/* A name was added to the directory: what was known not to be there may be. */
+void
+cache_purge_negative(struct vnode *dvp)
+{
+	struct namecache *ncp, *next;
+
+	mtx_lock(&ncache_lock);
+	TAILQ_FOREACH_SAFE(ncp, &dvp->v_cache_src, nc_src, next)
+		if (ncp->nc_vp == NULL)
+			cache_zap(ncp);
+	mtx_unlock(&ncache_lock);
+}

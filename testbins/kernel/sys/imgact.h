@@ -1,0 +1,39 @@
+/* A program about to be run (FreeBSD sys/sys/imgact.h). */
+#ifndef SYS_IMGACT_H
+#define SYS_IMGACT_H
+
+#include "sys/types.h"
+#include "sys/vnode.h"
+
+struct vmspace;
+
+/* Argument and environment strings, each with its NUL, arguments first. */
+struct image_args {
+	char *buf;	/* ARG_MAX bytes, then room for a path and an interpreter line */
+	char *endp;	/* first free */
+	char *begin_envv;
+	char *fname;
+	enum uio_seg fname_seg;
+	int argc, envc;
+};
+
+#define IMAGE_HEADER 4096
+
+struct image_params {
+	struct proc *proc;
+	struct vnode *vp;
+	struct vattr attr;
+	const char *image_header;	 /* first page of the file */
+	struct vmspace *newvm;
+	vaddr_t entry_addr;
+	vaddr_t top;			 /* end of the highest segment */
+	char interpreter_name[PATH_MAX]; /* of a script; "" for a program */
+};
+
+int exec_elf64_imgact(struct image_params *imgp);   /* -1: not for us */
+int exec_shell_imgact(struct image_params *imgp, struct image_args *args, const char *fname);
+void exec_args_shift(struct image_args *args);
+int exec_args_prepend(struct image_args *args, const char *s);
+int exec_args_add_str(struct image_args *args, const char *s, enum uio_seg segflg, int *countp);
+
+#endif
