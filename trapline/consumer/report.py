@@ -37,7 +37,7 @@ _COMPACT: Final = 16
 """Column of a string key with agghist or aggpack."""
 _TOTALLED: Final = frozenset({ActionKind.COUNT, ActionKind.SUM, ActionKind.AVG, ActionKind.STDDEV})
 _PACKABLE: Final = frozenset({ActionKind.QUANTIZE, ActionKind.LQUANTIZE})
-_SYMBOLIC: Final = frozenset({ActionKind.SYM, ActionKind.MOD, ActionKind.USYM, ActionKind.UMOD, ActionKind.UADDR})
+SYMBOLIC: Final = frozenset({ActionKind.SYM, ActionKind.MOD, ActionKind.USYM, ActionKind.UMOD, ActionKind.UADDR})
 
 
 def show_symbol(record: RecordDescription, data: bytes, offset: int, symbols: Symbols) -> str:
@@ -84,6 +84,7 @@ class Report:
     def formatted(self, pieces: Sequence[Piece], variables: Sequence[int]) -> str:
         """Show aggregations by a format, once per row."""
         order = Order.of(self._options)
+        rows: list[tuple[Entry, tuple[Entry, ...]]]
         if len(variables) == 1:
             rows = [(entry, (entry,)) for entry in order.sorted(self._aggregate.variable(variables[0]))]
         else:
@@ -121,10 +122,8 @@ class Report:
         """Show numbers as bars (agghist), measured by their sum over the whole aggregation."""
         variable = entries[0].description.variable
         numbers = [scalar(entry.action, entry.words) for entry in self._aggregate.variable(variable)]
-        if self._options.is_set("aggzoom"):
-            total = int(max(map(abs, numbers)) * ZOOM)
-        else:
-            total = sum(map(abs, numbers))
+        sizes = [abs(number) for number in numbers]
+        total = int(max(sizes) * ZOOM) if self._options.is_set("aggzoom") else sum(sizes)
         scale = Scale(
             total,
             any(n > 0 for n in numbers),
@@ -154,7 +153,7 @@ class Report:
 
     def _key(self, record: RecordDescription, data: bytes, width: int) -> str:
         offset, size = record.offset, record.size
-        if record.action in _SYMBOLIC:
+        if record.action in SYMBOLIC:
             return "  " + pad(show_symbol(record, data, offset, self._symbols), KEY_WIDTH)
         if record.action is ActionKind.STACK or record.action in USER_STACKS:
             frames = self._symbols.frames(record, data, offset, user=record.action in USER_STACKS)

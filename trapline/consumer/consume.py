@@ -1,0 +1,154 @@
+"""The consumption of records: the heading, a line for each record, faults, and what the program asked to do.
+
+Source: FreeBSD libdtrace dt_consume.c, and cmd/dtrace/dtrace.c for what dtrace(1) puts around the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from trapline.consumer.actions import Actions
+from trapline.consumer.faults import Fault
+from trapline.consumer.flow import Flow
+from trapline.consumer.layout import SIGNED
+from trapline.consumer.plan import Firing, Plan, Planner
+from trapline.consumer.records import Record, Turn
+from trapline.consumer.text import pad
+
+if TYPE_CHECKING:
+    from trapline.consumer.aggregate import Aggregate
+    from trapline.consumer.faults import Drop
+    from trapline.consumer.output import Output
+    from trapline.consumer.report import Report
+    from trapline.consumer.symbols import Symbols
+    from trapline.framework.device import Device, ProbeInfo
+    from trapline.framework.program import ProbeDescription
+    from trapline.options import Options
+
+HEADING: Final = f"{'CPU':>3} {'ID':>6} {'FUNCTION:NAME':>32}\n"
+FLOW_HEADING: Final = f"{'CPU':>3} {'FUNCTION':<41}\n"
+_FLOW_WIDTH: Final = -41
+
+
+@dataclass(slots=True)
+class Handlers:
+    """Who is told what happens; the text of the trace goes to the output all the same."""
+
+    fault: Callable[[Fault], None]
+    drop: Callable[[Drop], None]
+    firing: Callable[[Firing], bool] | None = None
+    """Called before a record is shown; False: it is not shown."""
+    system: Callable[[str], None] = lambda _command: None
+    """Runs a command of system()."""
+    show_type: Callable[[str, bytes], str | None] = lambda _name, _data: None
+    """Shows data as a type, for print(); None: it does not know the type."""
+
+
+class Consumer:
+    """Consumes the records of one device."""
+
+    def __init__(
+        self,
+        device: Device,
+        symbols: Symbols,
+        options: Options,
+        aggregate: Aggregate,
+        report: Report,
+        output: Output,
+        handlers: Handlers,
+    ) -> None:
+        self._device = device
+        self._options = options
+        self._output = output
+        self._handlers = handlers
+        self.actions = Actions(aggregate, options, output, handlers.system, handlers.fault, self._option_changed)
+        self._planner = Planner(symbols, options, report, self.actions, device.format, handlers.show_type)
+        self._plans: dict[int, Plan] = {}
+        self._probes: dict[int, ProbeInfo] = {}
+        self._flow = Flow(lambda epid: self.plan(epid).probe.id)
+        self._headed = False
+        self.abandoned = False
+        """Set to show nothing more: the user interrupted twice."""
+
+    def plan(self, epid: int) -> Plan:
+        """Give the plan of an EPID."""
+        plan = self._plans.get(epid)
+        if plan is None:
+            enabled = self._device.enabled_probe(epid)
+            plan = self._plans[epid] = self._planner.plan(enabled, self._probe(enabled.probe_id))
+        return plan
+
+    def turn(self, record: Record) -> Turn:
+        """Tell which records come first and last whatever their time: those of BEGIN and END."""
+        return _TURNS.get(_full_name(self.plan(record.epid).probe.description), Turn.OTHER)
+
+    def consume(self, records: Iterable[Record]) -> None:
+        """Show records and do what they say.
+
+        Without option temporal the CPUs come one after the other, each with an indentation of its own.
+        """
+        temporal, cpu = self._options.is_set("temporal"), None
+        for record in records:
+            if self.abandoned:
+                return
+            if not temporal and record.cpu != cpu:
+                self._flow.indent, cpu = 0, record.cpu
+            plan = self.plan(record.epid)
+            if plan.is_error:
+                self._fault(plan, record)
+            else:
+                self._show(plan, record)
+            self._flow.last = record.epid
+
+    def _show(self, plan: Plan, record: Record) -> None:
+        options, flow = self._options, self._options.is_set("flowindent")
+        name = self._flow.line(record, plan.probe.id, plan.probe.description) if flow else ""
+        handler = self._handlers.firing
+        if handler and not handler(Firing(plan, record.cpu, record.timestamp, record.data, record.offset)):
+            return
+        quiet = options.is_set("quiet")
+        if not self._headed:
+            self._headed = True
+            self._output.write(FLOW_HEADING if flow else "" if quiet else HEADING)
+        lead = f"{record.cpu:3d} {pad(name, _FLOW_WIDTH)} " if flow else "" if quiet else f"{record.cpu:3d} {plan.lead}"
+        texts = plan.texts
+        if texts is not None:
+            data, offset = record.data, record.offset
+            self._output.write(lead + "".join([text(data, offset) for text in texts]) + ("" if quiet else "\n"))
+            return
+        firing = Firing(plan, record.cpu, record.timestamp, record.data, record.offset)
+        self._output.write(lead)
+        for step in plan.steps:
+            if step.text is not None:
+                self._output.write(step.text(record.data, record.offset))
+            elif step.effect is not None:
+                step.effect(firing)
+        if not options.is_set("quiet"):
+            self._output.write("\n")
+
+    def _fault(self, plan: Plan, record: Record) -> None:
+        """Report a fault: the five arguments of the ERROR probe."""
+        records = self._device.enabled_probe(plan.epid).records
+        epid, action, offset, code, address = (SIGNED[r.size](record.data, record.offset + r.offset) for r in records)
+        probe = self.plan(epid).probe
+        self._handlers.fault(Fault(epid, probe, record.cpu, code, action, offset, address & (1 << 64) - 1))
+
+    def _option_changed(self, name: str) -> None:
+        """Plan anew: how data is shown depends on the options."""
+        del name
+        self._plans.clear()
+
+    def _probe(self, probe_id: int) -> ProbeInfo:
+        """Describe a probe, also one that has appeared since the last look."""
+        if probe_id not in self._probes:
+            self._probes.update((probe.id, probe) for probe in self._device.probes())
+        return self._probes[probe_id]
+
+
+def _full_name(description: ProbeDescription) -> tuple[str, str]:
+    return description.provider, description.name
+
+
+_TURNS: Final = {("dtrace", "BEGIN"): Turn.BEGIN, ("dtrace", "END"): Turn.END}

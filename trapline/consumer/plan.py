@@ -1,0 +1,259 @@
+"""What to do with the records of an enabling: one plan for each EPID, made when it is first seen.
+
+A statement of the program is one step: it shows text, gives a Python value, or acts on the consumer (exit, clear,
+setopt ...).  Source: FreeBSD libdtrace dt_consume.c (dt_consume_cpu).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from trapline.consumer.faults import ERROR_STATEMENT
+from trapline.consumer.layout import COLUMNS, SIGNED, TRACE_WIDTH, UNSIGNED, dump, show_bytes
+from trapline.consumer.printf import PRINTF_LIKE, USER_STACKS, bind_format
+from trapline.consumer.report import SYMBOLIC, show_symbol
+from trapline.consumer.symbols import DEFAULT_INDENT, show_frames
+from trapline.consumer.text import c_string, decode, pad
+from trapline.framework.format import parse_format
+from trapline.framework.program import ActionKind, LibraryAction
+
+if TYPE_CHECKING:
+    from trapline.consumer.actions import Actions
+    from trapline.consumer.printf import Render
+    from trapline.consumer.report import Report
+    from trapline.consumer.symbols import Symbols
+    from trapline.framework.device import EnabledProbe, ProbeInfo, RecordDescription
+    from trapline.options import Options
+
+Read: TypeAlias = Callable[[bytes, int], Any]
+Records: TypeAlias = Sequence["RecordDescription"]
+Effect: TypeAlias = Callable[["Firing"], None]
+
+_SYMBOL_WIDTH: Final = -50
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One statement; exactly one of `text` and `effect` is there."""
+
+    text: Render | None = None
+    """Shows its data; given the buffer and where the record starts in it."""
+    effect: Effect | None = None
+    """Acts on the consumer."""
+    value: Read | None = None
+    """Gives its data as a Python value; None: it has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What an EPID's records are."""
+
+    epid: int
+    probe: ProbeInfo
+    size: int
+    lead: str
+    """Probe number and name as they begin a line."""
+    steps: tuple[Step, ...]
+    texts: tuple[Render, ...] | None
+    """What each step shows; None if a step does something else."""
+    is_error: bool
+    """Whether it is the consumer's own ERROR enabling."""
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """A record as the user's program sees it."""
+
+    plan: Plan
+    cpu: int
+    timestamp: int
+    """Virtual nanoseconds."""
+    data: bytes
+    offset: int
+
+    @property
+    def probe(self) -> ProbeInfo:
+        """The probe that fired."""
+        return self.plan.probe
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """What each statement recorded: int, str, bytes, a tuple of frames, the text of a printf()."""
+        return tuple(step.value(self.data, self.offset) for step in self.plan.steps if step.value is not None)
+
+    def integer(self, record: RecordDescription) -> int:
+        """Read an integer of the record, signed."""
+        return SIGNED[record.size](self.data, self.offset + record.offset)
+
+    def text(self, record: RecordDescription) -> str:
+        """Read a string of the record."""
+        start = self.offset + record.offset
+        return decode(c_string(self.data[start : start + record.size]))
+
+
+class Planner:
+    """Makes plans; they hold for the options as they are."""
+
+    def __init__(
+        self,
+        symbols: Symbols,
+        options: Options,
+        report: Report,
+        actions: Actions,
+        format_of: Callable[[int], str],
+        show_type: Callable[[str, bytes], str | None],
+    ) -> None:
+        self._symbols = symbols
+        self._options = options
+        self._report = report
+        self._format_of = format_of
+        self._show_type = show_type
+        self._actions = actions
+        self._library: dict[int, Callable[[Firing, Records], None]] = {
+            LibraryAction.CLEAR: actions.clear,
+            LibraryAction.TRUNC: actions.truncate_aggregation,
+            LibraryAction.NORMALIZE: actions.normalize,
+            LibraryAction.DENORMALIZE: actions.denormalize,
+            LibraryAction.SETOPT: actions.set_option,
+            LibraryAction.FTRUNCATE: actions.truncate_output,
+        }
+
+    def plan(self, enabled: EnabledProbe, probe: ProbeInfo) -> Plan:
+        """Plan the records of an EPID."""
+        description = probe.description
+        lead = f"{probe.id:6d} {pad(f'{description.function}:{description.name}', 32)} "
+        records = enabled.records
+        is_error = bool(records) and records[0].statement == ERROR_STATEMENT
+        steps = () if is_error else tuple(self._steps(records))
+        texts = tuple(step.text for step in steps if step.text is not None)
+        whole = texts if len(texts) == len(steps) else None
+        return Plan(enabled.epid, probe, enabled.size, lead, steps, whole, is_error)
+
+    def _steps(self, records: Records) -> Iterator[Step]:
+        """Make the steps of the statements; what records nothing has none."""
+        for _, group in groupby((record for record in records if record.size), key=lambda record: record.statement):
+            statement = list(group)
+            while statement:
+                step, used = self._step(statement)
+                if step is not None:
+                    yield step
+                statement = statement[used:]
+
+    def _step(self, records: Records) -> tuple[Step | None, int]:
+        """Make the step that begins with the first of these records; return it and how many records it takes."""
+        first = records[0]
+        action = first.action
+        if action in PRINTF_LIKE and first.format:
+            return self._formatted(action, records), len(records)
+        if action is ActionKind.PRINTA:
+            variables = list(records)
+            return Step(text=lambda data, base: self._report.default(_variables(variables, data, base))), len(records)
+        if action is ActionKind.FREOPEN:
+            return Step(effect=lambda firing: self._actions.reopen(firing, "")), len(records)
+        if action is ActionKind.LIBACT:
+            act = self._library.get(first.argument)
+            statement = list(records)
+            return (Step(effect=lambda firing: act(firing, statement)) if act else None), len(records)
+        if action is ActionKind.EXIT:
+            return Step(effect=lambda firing: self._actions.exit(firing, records)), 1
+        if action is ActionKind.TRACEMEM_DYNSIZE and first.size == 8 and len(records) > 1:
+            return self._memory(records[1], first), 2
+        return self._datum(first), 1
+
+    def _formatted(self, action: ActionKind, records: Records) -> Step:
+        """Make the step of printf(), printa(), system() or freopen() with a format."""
+        pieces = parse_format(self._format_of(records[0].format))
+        if action is ActionKind.PRINTA:
+            return Step(text=lambda data, base: self._report.formatted(pieces, _variables(records, data, base)))
+        text = bind_format(pieces, records, self._symbols)
+        if action is ActionKind.PRINTF:
+            return Step(text=text, value=text)
+        act = self._actions.system if action is ActionKind.SYSTEM else self._actions.reopen
+        return Step(effect=lambda firing: act(firing, text(firing.data, firing.offset)))
+
+    def _datum(self, record: RecordDescription) -> Step:
+        """Make the step of a single datum."""
+        action, offset, size = record.action, record.offset, record.size
+        if action is ActionKind.STACK or action in USER_STACKS:
+            return self._stack(record)
+        if action in SYMBOLIC:
+
+            def name(data: bytes, base: int) -> str:
+                return show_symbol(record, data, base + offset, self._symbols)
+
+            return Step(lambda data, base: "  " + pad(name(data, base), _SYMBOL_WIDTH), value=name)
+        if action is ActionKind.TRACEMEM:
+            return self._memory(record, None)
+        if action is ActionKind.PRINTM:
+
+            def memory(data: bytes, base: int) -> bytes:
+                start = base + offset + 8
+                return data[start : start + UNSIGNED[8](data, start - 8)]
+
+            return Step(lambda data, base: dump(memory(data, base)), value=memory)
+        if action is ActionKind.DIFEXPR and record.format:
+            return self._typed(record)
+        if size in COLUMNS:
+            return self._integer(record)
+        return self._bytes(record)
+
+    def _integer(self, record: RecordDescription) -> Step:
+        column, offset = COLUMNS[record.size], record.offset
+        show = column.quiet if self._options.is_set("quiet") else column.text
+        read = column.read
+        return Step(lambda data, base: show(data, base + offset), value=lambda data, base: read(data, base + offset))
+
+    def _bytes(self, record: RecordDescription) -> Step:
+        offset, size = record.offset, record.size
+        quiet, raw = self._options.is_set("quiet"), self._options.is_set("rawbytes")
+
+        def text(data: bytes, base: int) -> str:
+            start = base + offset
+            return show_bytes(data[start : start + size], TRACE_WIDTH, quiet=quiet, raw=raw)
+
+        def value(data: bytes, base: int) -> str | bytes:
+            start = base + offset
+            found = data[start : start + size]
+            string = c_string(found)
+            return found if any(found[len(string) :]) else decode(string)
+
+        return Step(text, value=value)
+
+    def _memory(self, record: RecordDescription, shown: RecordDescription | None) -> Step:
+        """Make the step of tracemem(); `shown` is the record of its third argument."""
+
+        def value(data: bytes, base: int) -> bytes:
+            size = UNSIGNED[8](data, base + shown.offset) if shown else 0
+            start = base + record.offset
+            return data[start : start + (size if 0 < size < record.size else record.size)]
+
+        return Step(lambda data, base: dump(value(data, base)), value=value)
+
+    def _stack(self, record: RecordDescription) -> Step:
+        user, offset = record.action in USER_STACKS, record.offset
+        indent = self._options.number("stackindent", DEFAULT_INDENT)
+        frames = self._symbols.frames
+        return Step(
+            lambda data, base: show_frames(frames(record, data, base + offset, user=user), indent),
+            value=lambda data, base: frames(record, data, base + offset, user=user),
+        )
+
+    def _typed(self, record: RecordDescription) -> Step:
+        """Make the step of print(), whose record's format is the name of a type."""
+        name = self._format_of(record.format)
+        plain = self._integer(record) if record.size in COLUMNS else self._bytes(record)
+
+        def text(data: bytes, base: int) -> str:
+            start = base + record.offset
+            shown = self._show_type(name, data[start : start + record.size])
+            return shown if shown is not None else plain.text(data, base) if plain.text else ""
+
+        return Step(text, value=plain.value)
+
+
+def _variables(records: Records, data: bytes, base: int) -> list[int]:
+    """Read the aggregation variables of a printa()."""
+    return [UNSIGNED[record.size](data, base + record.offset) for record in records]

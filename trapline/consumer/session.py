@@ -1,0 +1,275 @@
+"""A trace from beginning to end, in the manner of libdtrace: open, enable, go, then sleep and work, stop, close.
+
+Time is the guest's.  To sleep is to let the guest run up to the next event: a buffer switch (switchrate), an
+aggregation snapshot (aggrate) or a look at the status (statusrate).
+
+Source: FreeBSD libdtrace dt_work.c (dtrace_sleep, dtrace_status, dtrace_go, dtrace_stop, dtrace_work).
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from itertools import count
+from typing import TYPE_CHECKING, Final
+
+from emu.guest.base import RunState
+from trapline.consumer.aggregate import Aggregate
+from trapline.consumer.consume import Consumer, Handlers
+from trapline.consumer.errors import ConsumerError, enabling_error, starting_error
+from trapline.consumer.faults import ERROR_PROGRAM, Drop, DropKind, status_drops
+from trapline.consumer.records import decode, merge
+from trapline.consumer.report import Report
+from trapline.consumer.symbols import Symbols
+from trapline.framework.device import AggregationDescription, DeviceError, Status
+from trapline.options import NANOSECONDS, BufferPolicy, Options
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from emu.guest.base import Guest
+    from trapline.consumer.output import Output
+    from trapline.framework.device import Device
+    from trapline.framework.program import Program
+
+_RATE: Final = NANOSECONDS
+"""Default of aggrate, statusrate and switchrate."""
+_SHORTEST_SLEEP: Final = 100_000
+"""Nanoseconds the guest runs at least, so that a rate of 0 does not stop time."""
+_SIZES: Final = {
+    "bufsize": "buffer size",
+    "aggsize": "aggregation size",
+    "specsize": "speculation size",
+    "dynvarsize": "dynamic variable size",
+}
+_RATES: Final = {"cleanrate": "cleaning rate", "statusrate": "status rate"}
+_CONSUMERS_OWN: Final = frozenset({"timeout"})
+"""Options the framework does not know."""
+
+
+class Work(Enum):
+    """What `Session.work` found (DTRACE_WORKSTATUS_*)."""
+
+    OKAY = "tracing goes on"
+    DONE = "tracing has stopped and everything is consumed"
+
+
+class Session:
+    """One trace of one guest through one device."""
+
+    def __init__(
+        self,
+        device: Device,
+        guest: Guest,
+        output: Output,
+        handlers: Handlers,
+        options: Options | None = None,
+    ) -> None:
+        self.device = device
+        self.guest = guest
+        self.output = output
+        self.options = Options() if options is None else options
+        self.symbols = Symbols(guest)
+        self.aggregate = Aggregate(self._aggregation, self.symbols, per_cpu=self.options.is_set("aggpercpu"))
+        self.report = Report(self.aggregate, self.symbols, self.options)
+        self.consumer = Consumer(device, self.symbols, self.options, self.aggregate, self.report, output, handlers)
+        self.aggregation_names: dict[int, str] = {}
+        """Names of the aggregation variables by id."""
+        self._handlers = handlers
+        self._descriptions: dict[int, AggregationDescription] = {}
+        self._active = self._stopped = False
+        self._status = Status()
+        self._last: dict[str, int] = {}
+        self._deadline: int | None = None
+
+    @property
+    def status(self) -> int | None:
+        """Argument of the exit() that was consumed; None: there was none."""
+        return self.consumer.actions.status
+
+    @property
+    def stopped(self) -> bool:
+        """Whether tracing has stopped."""
+        return self._stopped
+
+    def enable(self, program: Program) -> int:
+        """Enable a program and return how many probes it matched.  Raises `ConsumerError`; nothing is enabled then."""
+        self._push_options()
+        try:
+            matched = self.device.enable(program)
+        except DeviceError as error:
+            raise enabling_error(error) from error
+        self.aggregation_names.update(enumerate(program.aggregations, 1))
+        return sum(matched)
+
+    def go(self) -> list[str]:
+        """Start tracing; BEGIN fires.  Returns what to tell the user about options the framework adjusted.
+
+        Raises `ConsumerError`.
+        """
+        self._push_options()
+        asked = {name: self.options.number(name, -1) for name in (*_SIZES, *_RATES)}
+        try:
+            # After the user's programs, as libdtrace does, so that their EPIDs count from 1.
+            self.device.enable(ERROR_PROGRAM)
+            self.device.go()
+        except DeviceError as error:
+            raise starting_error(error) from error
+        self._active = True
+        if self.options.is_set("timeout"):
+            self._deadline = self.guest.now() + self.options.number("timeout")
+        return list(self._adjustments(asked))
+
+    def sleep(self) -> RunState:
+        """Let the guest run up to the next event; it comes back earlier when the guest is interrupted or ends."""
+        if not self._last:
+            # Nothing was looked at yet: BEGIN may have printed, or ended the trace.
+            return RunState.RUNNING
+        now = self.guest.now()
+        deadline = max(self._next_event(), now + _SHORTEST_SLEEP)
+        if self._deadline is not None:
+            deadline = min(deadline, self._deadline)
+        return self.guest.run(deadline)
+
+    def timed_out(self) -> bool:
+        """Tell whether the time of option timeout has passed."""
+        return self._deadline is not None and self.guest.now() >= self._deadline
+
+    def stop(self) -> None:
+        """Stop tracing; END fires.  What was recorded remains to be consumed by `work`.
+
+        Raises `ConsumerError`.
+        """
+        if self._stopped or not self._active:
+            return
+        try:
+            self.device.stop()
+        except DeviceError as error:
+            raise ConsumerError(f"couldn't stop tracing: {error}") from error
+        self._stopped = True
+        self._look()
+
+    def work(self) -> Work:
+        """Look at the status, and consume what there is.
+
+        Ring and fill buffers are consumed once tracing has stopped.  Raises `ConsumerError`.
+        """
+        if not self._stopped:
+            self._look()
+            if self._status.exiting or self._status.filled:
+                self.stop()
+        self._note("statusrate")
+        if not self._stopped and self._policy() is not BufferPolicy.SWITCH:
+            return Work.OKAY
+        if self._due("aggrate"):
+            self._snapshot_aggregations()
+        if self._due("switchrate"):
+            self._consume()
+        return Work.DONE if self._stopped else Work.OKAY
+
+    def run(self) -> None:
+        """Sleep and work until the program exits, the guest ends or the time is over; END is consumed then."""
+        finished = False
+        while not self._stopped:
+            finished = self.sleep() is RunState.FINISHED
+            if finished or self.timed_out():
+                self.stop()
+            self.work()
+
+    def close(self) -> None:
+        """Disable everything; tracepoints are restored.  Output of freopen() is closed."""
+        self.output.restore()
+        self.device.close()
+
+    def _policy(self) -> BufferPolicy:
+        return BufferPolicy(self.options.number("bufpolicy", BufferPolicy.SWITCH.value))
+
+    def _next_event(self) -> int:
+        switching = self._policy() is BufferPolicy.SWITCH
+        rates = ["statusrate", *(("aggrate", "switchrate") if switching else ())]
+        return min(self._last.get(rate, 0) + self.options.number(rate, _RATE) for rate in rates)
+
+    def _due(self, rate: str) -> bool:
+        """Tell whether an event is due, and note that it happens; after the end everything is."""
+        last = self._last.get(rate)
+        if not self._stopped and last is not None and self.guest.now() < last + self.options.number(rate, _RATE):
+            return False
+        self._note(rate)
+        return True
+
+    def _note(self, event: str) -> None:
+        self._last[event] = self.guest.now()
+
+    def _look(self) -> None:
+        """Read the counters and report what was lost since the last look."""
+        old, self._status = self._status, self.device.status()
+        if self._status.killed and not old.killed:
+            raise ConsumerError("Abort due to systemic unresponsiveness")
+        for drop in status_drops(old, self._status):
+            self._handlers.drop(drop)
+
+    def _snapshot_aggregations(self) -> None:
+        for cpu in count():
+            try:
+                snapshot = self.device.aggregation_snapshot(cpu)
+            except DeviceError:
+                break
+            if snapshot.drops:
+                self._handlers.drop(Drop(DropKind.AGGREGATION, snapshot.drops, cpu))
+            self.aggregate.add(snapshot)
+
+    def _consume(self) -> None:
+        snapshots = []
+        for cpu in count():
+            try:
+                snapshots.append(self.device.buffer_snapshot(cpu))
+            except DeviceError:
+                break
+        buffers = [decode(snapshot, lambda epid: self.consumer.plan(epid).size) for snapshot in snapshots]
+        temporal = self.options.is_set("temporal")
+        self.consumer.consume(merge(buffers, self.consumer.turn, temporal=temporal))
+        for snapshot in snapshots:
+            if snapshot.drops:
+                self._handlers.drop(Drop(DropKind.PRINCIPAL, snapshot.drops, snapshot.cpu))
+        self.output.flush()
+
+    def _aggregation(self, number: int) -> AggregationDescription:
+        found = self._descriptions.get(number)
+        if found is None:
+            found = self._descriptions[number] = self.device.aggregation(number)
+        return found
+
+    def _push_options(self) -> None:
+        """Hand the run-time options to the framework."""
+        for name, value in self.options.run_time().items():
+            if name not in _CONSUMERS_OWN:
+                try:
+                    self.device.set_option(name, value)
+                except DeviceError as error:
+                    raise ConsumerError(f"failed to set -x {name}: {error}") from error
+
+    def _adjustments(self, asked: dict[str, int]) -> Iterator[str]:
+        """Say which sizes were lowered and which rates changed (dtrace.c go())."""
+        for name, title in _SIZES.items():
+            now = self.device.option(name)
+            if asked[name] >= 0 and now and now < asked[name] - 8:
+                yield f"{title} lowered to {_size_text(now)}"
+        for name, title in _RATES.items():
+            now = self.device.option(name)
+            if asked[name] >= 0 and now and now != asked[name]:
+                yield f"{title} {'reduced' if now > asked[name] else 'increased'} to {_rate_text(now)}"
+
+
+def _size_text(size: int) -> str:
+    """Give a size in the largest unit that is not above it, if it is whole in it, else in bytes."""
+    power = (size.bit_length() - 1) // 10
+    if size & (1 << 10 * power) - 1:
+        return f"{size} bytes"
+    return f"{size >> 10 * power}{' kmgtpe'[power]}"
+
+
+def _rate_text(rate: int) -> str:
+    if rate <= NANOSECONDS and NANOSECONDS % rate == 0:
+        return f"{NANOSECONDS // rate} hz"
+    if rate % NANOSECONDS == 0:
+        return f"once every {rate // NANOSECONDS} seconds"
+    return f"once every {rate} nanoseconds"
