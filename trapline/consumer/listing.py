@@ -1,0 +1,86 @@
+"""Probes listed (-l) and their stability and arguments (-v).
+
+Source: FreeBSD cmd/dtrace/dtrace.c (list_probe, print_probe_info) and libdtrace dt_provider.c (dt_probe_info).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from providers.base import Attribute, DependencyClass, Stability
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from providers.base import ArgumentDescription
+    from trapline.framework.device import ProbeInfo
+    from trapline.framework.program import ProbeDescription
+
+HEADING: Final = f"{'ID':>5} {'PROVIDER':>10} {'MODULE':>17} {'FUNCTION':>33} NAME\n"
+_CLASSES: Final = {DependencyClass.CPU: "CPU", DependencyClass.ISA: "ISA"}
+_GLOB: Final = frozenset("*?[\\")
+_ANY_PROVIDER: Final = Attribute(Stability.UNSTABLE, Stability.UNSTABLE, DependencyClass.COMMON)
+"""Attributes of a description whose provider is not named (_dtrace_prvdesc)."""
+
+
+def list_line(probe: ProbeInfo) -> str:
+    """Give the line of one probe."""
+    it = probe.description
+    return f"{probe.id:5d} {it.provider:>10} {it.module:>17} {it.function:>33} {it.name}\n"
+
+
+def show_attribute(title: str, attribute: Attribute) -> str:
+    """Give an attribute as a block under its title."""
+    return (
+        f"\n\t{title}\n"
+        f"\t\tIdentifier Names: {attribute.name.name.capitalize()}\n"
+        f"\t\tData Semantics:   {attribute.data.name.capitalize()}\n"
+        f"\t\tDependency Class: {_CLASSES.get(attribute.klass, attribute.klass.name.capitalize())}\n"
+    )
+
+
+def show_probe(
+    probe: ProbeInfo, pattern: ProbeDescription, argument: Callable[[int], ArgumentDescription | None]
+) -> str:
+    """Give the attributes and the argument types of a probe as described by `pattern`."""
+    return (
+        show_attribute("Probe Description Attributes", description_attribute(probe, pattern))
+        + show_attribute("Argument Attributes", probe.attributes.args)
+        + "\n\tArgument Types\n"
+        + "".join(f"\t\targs[{index}]: {text}\n" for index, text in enumerate(_types(argument)))
+        + ("" if argument(0) else "\t\tNone\n")
+        + "\n"
+    )
+
+
+def description_attribute(probe: ProbeInfo, pattern: ProbeDescription) -> Attribute:
+    """Give the stability of a description: the least of the fields that are named without a glob."""
+    attributes = probe.attributes
+    if not _exact(pattern.provider):
+        return _ANY_PROVIDER
+    fields: Sequence[tuple[str, Attribute]] = (
+        (pattern.module, attributes.module),
+        (pattern.function, attributes.function),
+        (pattern.name, attributes.probe),
+    )
+    least = attributes.provider
+    for text, attribute in fields:
+        if _exact(text):
+            least = minimum(least, attribute)
+    return least
+
+
+def minimum(left: Attribute, right: Attribute) -> Attribute:
+    """Give the lesser of two attributes, field by field (dt_attr_min)."""
+    return Attribute(min(left.name, right.name), min(left.data, right.data), min(left.klass, right.klass))
+
+
+def _exact(field: str) -> bool:
+    return bool(field) and not _GLOB & set(field)
+
+
+def _types(argument: Callable[[int], ArgumentDescription | None]) -> list[str]:
+    types: list[str] = []
+    while (found := argument(len(types))) is not None:
+        types.append(found.translated or found.native)
+    return types

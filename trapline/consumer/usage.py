@@ -1,0 +1,329 @@
+"""The command line of dtrace(1): flags with getopt's meaning, usage, and what was asked for as data.
+
+Source: FreeBSD cmd/dtrace/dtrace.c.  Words that are no flags may stand anywhere; they are the macro arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
+
+from trapline.options import parse_assignment
+
+SHORT: Final = "3:6:aAb:c:CD:eFf:GhHi:I:lL:m:n:o:p:P:qs:SU:vVwx:X:Z"
+LONG: Final = {"isa": True, "guest": True, "root": True, "trap": True, "console": False, "help": False}
+"""Trapline's own flags, and whether they take a value."""
+ISAS: Final = ("x86_64", "aarch64", "riscv64")
+_CHOICES: Final = {"isa": ISAS, "guest": ("kernel", "linux"), "trap": ("host", "guest")}
+
+_PREDICATE: Final = "[[ predicate ] action ]"
+USAGE: Final = f"""\
+Usage: dtrace [-32|-64] [-aACeFGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]]
+\t[-I path] [-L path] [-o output] [-p pid] [-s script] [-U name]
+\t[-x opt[=val]] [-X a|c|s|t]
+
+\t[-P provider {_PREDICATE}]
+\t[-m [ provider: ] module {_PREDICATE}]
+\t[-f [[ provider: ] module: ] func {_PREDICATE}]
+\t[-n [[[ provider: ] module: ] func: ] name {_PREDICATE}]
+\t[-i probe-id {_PREDICATE}] [ args ... ]
+
+\tpredicate -> '/' D-expression '/'
+\t   action -> '{{' D-statements '}}'
+
+\t-32 generate 32-bit D programs and ELF files
+\t-64 generate 64-bit D programs and ELF files
+
+\t-a  claim anonymous tracing state
+\t-A  generate directives for anonymous tracing
+\t-b  set trace buffer size
+\t-c  run specified command and exit upon its completion
+\t-C  run preprocessor on script files
+\t-D  define symbol when invoking preprocessor
+\t-e  exit after compiling request but prior to enabling probes
+\t-f  enable or list probes matching the specified function name
+\t-F  coalesce trace output by function
+\t-G  generate an ELF file containing embedded dtrace program
+\t-h  generate a header file with definitions for static probes
+\t-H  print included files when invoking preprocessor
+\t-i  enable or list probes matching the specified probe id
+\t-I  add include directory to preprocessor search path
+\t-l  list probes matching specified criteria
+\t-L  add library directory to library search path
+\t-m  enable or list probes matching the specified module name
+\t-n  enable or list probes matching the specified probe name
+\t-o  set output file
+\t-p  grab specified process-ID and cache its symbol tables
+\t-P  enable or list probes matching the specified provider name
+\t-q  set quiet mode (only output explicitly traced data)
+\t-s  enable or list probes according to the specified D script
+\t-S  print D compiler intermediate code
+\t-U  undefine symbol when invoking preprocessor
+\t-v  set verbose mode (report stability attributes, arguments)
+\t-V  report DTrace API version
+\t-w  permit destructive actions
+\t-x  enable or modify compiler and tracing options
+\t-X  specify ISO C conformance settings for preprocessor
+\t-Z  permit probe descriptions that match zero probes
+
+\tTrapline's own:
+
+\t--isa x86_64|aarch64|riscv64  CPU of the machine to trace (x86_64)
+\t--guest kernel|linux          what runs on it (by the command of -c)
+\t--root DIR                    what a Linux program sees as /
+\t--trap host|guest             who handles breakpoints: the emulator, or the guest's kernel (host)
+\t--console                     show the guest's console output
+\t-x timeout=TIME               stop tracing after TIME, such as 10s or 500ms, of the guest's time
+"""
+
+
+class UsageError(Exception):
+    """A command line that cannot be followed; the message has one line."""
+
+
+class FlagError(UsageError):
+    """A flag getopt() refuses; the usage text is shown after the message."""
+
+
+class Mode(Enum):
+    """What dtrace is asked to do."""
+
+    TRACE = ""
+    ANONYMOUS = "-A"
+    HEADER = "-h"
+    LINK = "-G"
+    LIST = "-l"
+    VERSION = "-V"
+
+
+class Specifier(Enum):
+    """What a description on the command line begins with; a script has none."""
+
+    SCRIPT = "s"
+    NAME = "n"
+    FUNCTION = "f"
+    MODULE = "m"
+    PROVIDER = "P"
+    ID = "i"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One program: a description with its text, or a script with its path."""
+
+    specifier: Specifier
+    text: str
+
+    @property
+    def kind(self) -> str:
+        """What messages call it."""
+        return "script" if self.specifier is Specifier.SCRIPT else "description"
+
+    @property
+    def name(self) -> str:
+        """Its name in messages: the path of a script, a description up to its predicate or body."""
+        if self.specifier is Specifier.SCRIPT:
+            return self.text
+        return self.text[: next((i for i, mark in enumerate(self.text) if mark in "{/;"), len(self.text))]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """An option given by a flag."""
+
+    flag: str
+    """As messages name it: `-x bufsize`, `-b 4q`."""
+    name: str
+    value: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class MachineOptions:
+    """What machine to trace: Trapline's own flags, and -c."""
+
+    isa: str = "x86_64"
+    guest: str | None = None
+    """`kernel` or `linux`; None: as the command of -c demands, else the kernel."""
+    root: str | None = None
+    trap: str = "host"
+    console: bool = False
+    commands: tuple[tuple[str, ...], ...] = ()
+    """The commands of -c, each split at blanks."""
+    environment: tuple[tuple[str, str | None], ...] = ()
+    """Changes to the environment of the commands, in order (-x setenv, unsetenv); None: not set."""
+
+
+@dataclass(slots=True)
+class Request:
+    """A command line as data."""
+
+    mode: Mode = Mode.TRACE
+    sources: list[Source] = field(default_factory=list)
+    settings: list[Setting] = field(default_factory=list)
+    arguments: list[str] = field(default_factory=list)
+    """The words that are no flags: $1, $2 ..."""
+    machine: MachineOptions = field(default_factory=MachineOptions)
+    output: str | None = None
+    execute: bool = True
+    """Whether probes are enabled: not with -e."""
+    preprocess: bool = False
+    disassemble: bool = False
+    verbose: bool = False
+    allow_zero: bool = False
+    help: bool = False
+
+
+_SPECIFIERS: Final = {specifier.value: specifier for specifier in Specifier}
+_MODES: Final = {mode.value[1:]: mode for mode in Mode if mode.value}
+_SWITCHES: Final = {
+    "C": "preprocess",
+    "S": "disassemble",
+    "v": "verbose",
+    "Z": "allow_zero",
+}
+_OPTION_FLAGS: Final = {
+    "b": "bufsize",
+    "D": "define",
+    "I": "incdir",
+    "L": "libdir",
+    "U": "undef",
+    "X": "stdc",
+    "F": "flowindent",
+    "H": "cpphdrs",
+    "q": "quiet",
+    "w": "destructive",
+    "a": "grabanon",
+}
+
+
+def scan(argv: Sequence[str]) -> Iterator[tuple[str, str | None]]:
+    """Give the flags of a command line with their values, and every other word as the value of flag "".
+
+    Raises `UsageError`.
+    """
+    words = iter(argv)
+    for word in words:
+        if word == "--":
+            # getopt() skips it; dtrace then takes the next word as an argument and looks for flags again.
+            following = next(words, None)
+            if following is not None:
+                yield "", following
+        elif word.startswith("--"):
+            yield _long(word[2:], words)
+        elif word.startswith("-") and len(word) > 1:
+            yield from _short(word[1:], words)
+        else:
+            yield "", word
+
+
+def _long(text: str, words: Iterator[str]) -> tuple[str, str | None]:
+    name, value = parse_assignment(text)
+    if name not in LONG:
+        raise FlagError(f"illegal option -- -{name}")
+    if not LONG[name] and value is not None:
+        raise FlagError(f"option doesn't take an argument -- -{name}")
+    if LONG[name] and value is None and (value := next(words, None)) is None:
+        raise FlagError(f"option requires an argument -- -{name}")
+    return name, value
+
+
+def _short(letters: str, words: Iterator[str]) -> Iterator[tuple[str, str | None]]:
+    while letters:
+        letter, letters = letters[0], letters[1:]
+        position = SHORT.find(letter) if letter != ":" else -1
+        if position < 0:
+            raise FlagError(f"illegal option -- {letter}")
+        if not SHORT.startswith(":", position + 1):
+            yield letter, None
+            continue
+        value = letters or next(words, None)
+        if value is None:
+            raise FlagError(f"option requires an argument -- {letter}")
+        yield letter, value
+        return
+
+
+def parse_arguments(argv: Sequence[str]) -> Request:
+    """Read a command line.  Raises `UsageError`."""
+    request = Request()
+    machine: dict[str, str] = {}
+    commands: list[tuple[str, ...]] = []
+    modes: list[Mode] = []
+    for flag, value in scan(argv):
+        text = value or ""
+        if not flag:
+            request.arguments.append(text)
+        elif flag in _SPECIFIERS:
+            request.sources.append(Source(_SPECIFIERS[flag], text))
+        elif flag in _MODES:
+            modes.append(_MODES[flag])
+        elif flag in _SWITCHES:
+            setattr(request, _SWITCHES[flag], True)
+        elif flag in _OPTION_FLAGS:
+            label = f"-{flag}" if value is None else f"-{flag} {text}"
+            request.settings.append(Setting(label, _OPTION_FLAGS[flag], value))
+        elif flag == "x":
+            name, setting = parse_assignment(text)
+            request.settings.append(Setting(f"-x {name}", name, setting))
+        elif flag == "c":
+            commands.append(_command(text))
+        elif flag == "e":
+            request.execute = False
+        elif flag == "o":
+            request.output = text
+        elif flag == "help":
+            request.help = True
+        elif flag in LONG:
+            machine[flag] = _chosen(flag, text)
+        else:
+            _refuse(flag, text)
+    if len(modes) > 1:
+        raise UsageError("only one of the [-AGhlV] options can be specified at a time")
+    if modes:
+        request.mode = modes[0]
+    request.machine = MachineOptions(
+        isa=machine.get("isa", ISAS[0]),
+        guest=machine.get("guest"),
+        root=machine.get("root"),
+        trap=machine.get("trap", "host"),
+        console="console" in machine,
+        commands=tuple(commands),
+        environment=tuple(_environment(request.settings)),
+    )
+    return request
+
+
+def _command(text: str) -> tuple[str, ...]:
+    words = tuple(text.split())
+    if not words:
+        raise UsageError("-c needs a command")
+    return words
+
+
+def _chosen(flag: str, value: str) -> str:
+    choices = _CHOICES.get(flag)
+    if choices is not None and value not in choices:
+        raise UsageError(f"--{flag} {value}: choose from {', '.join(choices)}")
+    return value
+
+
+def _refuse(flag: str, value: str) -> None:
+    """Refuse the flags that name a data model or a process of the host; -64 is what there is."""
+    if (flag, value) == ("6", "4"):
+        return
+    if (flag, value) == ("3", "2"):
+        raise UsageError("-32 is not supported yet")
+    if flag == "p":
+        raise UsageError("-p: a process of this host is not in the guest; trace a program of the guest with -c")
+    raise FlagError(f"illegal option -- {flag}{value}")
+
+
+def _environment(settings: Sequence[Setting]) -> Iterator[tuple[str, str | None]]:
+    for setting in settings:
+        if setting.name == "setenv" and setting.value:
+            name, value = parse_assignment(setting.value)
+            yield name, value or ""
+        elif setting.name == "unsetenv" and setting.value:
+            yield setting.value, None
