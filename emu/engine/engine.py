@@ -22,7 +22,7 @@ from emu.engine import interpreted, layout, native
 from emu.engine.layout import EngineError
 from emu.engine.memory import Memory
 from emu.engine.pages import Access, PageMap
-from emu.engine.state import DELIVER, HANDLED, NEVER, TABLE_ENTRIES, WORDS, TableEntry, Word
+from emu.engine.state import DELIVER, HALF, HANDLED, NEVER, WORDS, TableEntry, Word
 from emu.isa.base import Isa
 
 _MODES: Final = {
@@ -82,7 +82,7 @@ class Engine:
         self._indices: dict[tuple[int, int], int] = {}
         self._halted = ctypes.c_uint32.from_address(self._cpu + layout.CPU_HALTED)
         self._exception = ctypes.c_int32.from_address(self._cpu + layout.CPU_EXCEPTION)
-        self._table = (TableEntry * TABLE_ENTRIES)()
+        self._table = (TableEntry * (2 * HALF))()
         self._state_array = (ctypes.c_uint64 * WORDS)()
         self._state = memoryview(self._state_array).cast("B").cast("Q")
         self._prepare_state()
@@ -95,10 +95,7 @@ class Engine:
 
     def _prepare_state(self) -> None:
         state = self._state
-        state[Word.SOFT] = state[Word.HARD] = NEVER
-        state[Word.GENERATION] = 1
-        state[Word.TABLE] = ctypes.addressof(self._table)
-        state[Word.ROOT_POINTER] = self._env + 8 * self._slots[self.isa.registers.root]
+        state[Word.SOFT] = state[Word.HARD] = state[Word.NEXT] = NEVER
         state[Word.CPU] = self._cpu
         state[Word.ENV] = self._env
         state[Word.UC] = self._uc._uch.value  # noqa: SLF001
@@ -109,9 +106,18 @@ class Engine:
             functions = (_ON_TRAP(self._trap), _ON_BREAKPOINT(self._breakpoint))
             self._keep.append(functions)
             on_trap, on_breakpoint = (ctypes.cast(function, ctypes.c_void_p).value or 0 for function in functions)
-            callbacks = native.Callbacks(self.isa.name, self._pc, on_trap, on_breakpoint)
+            addresses = {
+                "words": ctypes.addressof(self._state_array),
+                "table": ctypes.addressof(self._table),
+                "PC_OFFSET": 8 * self._pc,
+                "on_trap": on_trap,
+                "on_breakpoint": on_breakpoint,
+            }
+            callbacks = native.Callbacks(self.isa.name, addresses)
         else:
-            callbacks = interpreted.Callbacks(self.isa.name, self._state, self._pc, self._trap, self._breakpoint)
+            callbacks = interpreted.Callbacks(
+                self.isa.name, self._state, self._table, self._pc, self._trap, self._breakpoint
+            )
         self._keep.append(callbacks)
         self._hook(unicorn.UC_HOOK_BLOCK, callbacks.block)
         self._hook(unicorn.UC_HOOK_INTR, callbacks.trap)
@@ -225,21 +231,24 @@ class Engine:
     @property
     def instructions(self) -> int:
         """Instructions executed so far, exact where the CPU stands now; the instruction at pc is not included."""
-        state = self._state
-        count = state[Word.BLOCK_COUNT]
-        if not count:
-            return int(state[Word.TOTAL])
-        block, pc = state[Word.BLOCK], self.words[self._pc]
+        total, entry = self._state[Word.TOTAL], self._state[Word.BLOCK]
+        if not entry:
+            return int(total)
+        block, pc = TableEntry.from_address(entry), self.words[self._pc]
         # Unicorn's own count is wrong by one where RISC-V's wfi is followed by something illegal: so the end is
         # decoded too.
-        if not block <= pc <= block + state[Word.BLOCK_SIZE]:
-            return int(state[Word.TOTAL])
-        return int(state[Word.TOTAL] - count + self._index(block, pc))
+        if not block.address <= pc <= block.address + block.size:
+            return int(total)
+        return int(total - block.count + self._index(block.address, pc))
+
+    def forget_user_blocks(self) -> None:
+        """Forget the sizes of user blocks: the address space is about to change."""
+        ctypes.memset(self._table, 0, HALF * ctypes.sizeof(TableEntry))
 
     def _settle(self) -> None:
         """Take back the instructions of the current block that were not executed: it was left at pc."""
         self._state[Word.TOTAL] = self.instructions
-        self._state[Word.BLOCK_COUNT] = 0
+        self._state[Word.BLOCK] = 0
 
     def _index(self, block: int, pc: int) -> int:
         """Return how many instructions lie between the start of a block and pc."""
@@ -268,8 +277,8 @@ class Engine:
         if self._stale:
             ctypes.memset(self._table, 0, ctypes.sizeof(self._table))
             self._stale = False
-        self._state[Word.SOFT] = NEVER if soft is None else soft
-        self._state[Word.HARD] = NEVER if hard is None else hard
+        soft, hard = NEVER if soft is None else soft, NEVER if hard is None else hard
+        self._state[Word.SOFT], self._state[Word.HARD], self._state[Word.NEXT] = soft, hard, min(soft, hard)
         self._state[Word.STOPPED] = 0
         self._stopping = False
         crash = None

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from unicorn.unicorn_py3.unicorn import uclib
 
 from emu.engine import layout
-from emu.engine.state import DELIVER, TABLE_ENTRIES, TB_REQUEST_CACHE, TableEntry, TranslationBlock, Word
+from emu.engine.state import DELIVER, HALF, TABLE_BITS, TB_REQUEST_CACHE, TableEntry, TranslationBlock, Word
 
 _BLOCK_HOOK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_void_p)
 _TRAP_HOOK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p)
@@ -24,33 +24,26 @@ _UC_CTL = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_uint32, ctype
 _USER_END = 1 << 63
 
 
-def _block(words: memoryview, uc: int) -> Callable[..., None]:
-    table = (TableEntry * TABLE_ENTRIES).from_address(words[Word.TABLE])
-    root = ctypes.c_uint64.from_address(words[Word.ROOT_POINTER])
+def _block(words: memoryview, table: ctypes.Array[TableEntry], uc: int) -> Callable[..., None]:
     handle = ctypes.c_void_p(uc)
+    start = ctypes.addressof(table)
     asked = TranslationBlock()
     uc_ctl = _UC_CTL(ctypes.cast(uclib.uc_ctl, ctypes.c_void_p).value or 0)
 
     def block(_uc: int, address: int, size: int, _words: int) -> None:
         total = words[Word.TOTAL]
-        words[Word.BLOCK] = address
-        words[Word.BLOCK_SIZE] = size
-        user = address < _USER_END
-        if total >= words[Word.HARD] or (user and total >= words[Word.SOFT]):
-            words[Word.BLOCK_COUNT] = 0
+        if total >= words[Word.HARD] or (address < _USER_END and total >= words[Word.SOFT]):
+            words[Word.BLOCK] = 0
             words[Word.STOPPED] = 1
             uclib.uc_emu_stop(handle)
             return
-        if root.value != words[Word.ROOT]:
-            words[Word.ROOT] = root.value
-            words[Word.GENERATION] += 1
-        tag = words[Word.GENERATION] & 0xFFFF_FFFF if user else 0
-        entry = table[(address >> 1 ^ address >> 17) & TABLE_ENTRIES - 1]
-        if entry.address != address or entry.tag != tag:
+        index = (address >> 1 ^ address >> 17) & HALF - 1 | address >> 63 << TABLE_BITS
+        entry = table[index]
+        if entry.address != address:
             uc_ctl(handle, TB_REQUEST_CACHE, address, ctypes.byref(asked))
-            entry.address, entry.tag, entry.count = address, tag, asked.icount
-        words[Word.BLOCK_COUNT] = entry.count
+            entry.address, entry.count, entry.size = address, asked.icount, size
         words[Word.TOTAL] = total + entry.count
+        words[Word.BLOCK] = start + index * ctypes.sizeof(TableEntry)
 
     return block
 
@@ -88,6 +81,7 @@ class Callbacks:
         self,
         isa: str,
         words: memoryview,
+        table: ctypes.Array[TableEntry],
         pc_slot: int,
         on_trap: Callable[[int], int],
         on_breakpoint: Callable[[int], int],
@@ -100,7 +94,7 @@ class Callbacks:
         breakpoint_number = layout.BREAKPOINT[isa]
 
         def breakpoint_() -> int:
-            words[Word.BLOCK_COUNT] = 0  # it ends its block, and counts as the instruction it displaced
+            words[Word.BLOCK] = 0  # it ends its block, and counts as the instruction it displaced
             return on_breakpoint(pc.value)
 
         def trap(_uc: int, number: int, _words: int) -> None:
@@ -126,7 +120,7 @@ class Callbacks:
                 deliver(cpu)
             return True
 
-        self.block = _BLOCK_HOOK(_block(words, uc))
+        self.block = _BLOCK_HOOK(_block(words, table, uc))
         self.trap = _TRAP_HOOK(trap)
         self.invalid = _INVALID_HOOK(invalid) if isa != "aarch64" else None
         self.system_call = _INSTRUCTION_HOOK(_system_call(words, uc)) if isa == "x86_64" else None

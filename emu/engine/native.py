@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+from collections.abc import Mapping
 from importlib.resources import files
 from string import Template
 from typing import Any
@@ -17,7 +18,7 @@ from typing import Any
 from unicorn.unicorn_py3.unicorn import uclib
 
 from emu.engine import layout
-from emu.engine.state import TABLE_ENTRIES, TB_REQUEST_CACHE, Word
+from emu.engine.state import HALF, TABLE_BITS, TB_REQUEST_CACHE, Word
 
 
 def available() -> bool:
@@ -29,20 +30,19 @@ def _address(function: str) -> int:
     return ctypes.cast(getattr(uclib, function), ctypes.c_void_p).value or 0
 
 
-def _source(isa: str, pc_slot: int, on_trap: int, on_breakpoint: int) -> str:
+def _source(isa: str, addresses: Mapping[str, int]) -> str:
     names: dict[str, int] = {name: value for name, value in vars(layout).items() if isinstance(value, int)}
     names |= {word.name: word.value for word in Word}
     names |= {name: _address(name) for name in ("uc_emu_stop", "uc_ctl", "uc_reg_read")}
     names |= {
-        "TABLE_MASK": TABLE_ENTRIES - 1,
+        "TABLE_MASK": HALF - 1,
+        "TABLE_BITS": TABLE_BITS,
         "TB_REQUEST_CACHE": TB_REQUEST_CACHE - (1 << 32),  # as a signed int
         "X86_CS": layout.X86_SEGMENTS + 1 * 24,
         "X86_SS": layout.X86_SEGMENTS + 2 * 24,
         "do_interrupt": _address(layout.LAYOUTS[isa].deliver),
-        "PC_OFFSET": 8 * pc_slot,
         "BREAKPOINT_NUMBER": layout.BREAKPOINT[isa],
-        "on_trap": on_trap,
-        "on_breakpoint": on_breakpoint,
+        **addresses,
     }
     ir = files("emu.engine").joinpath("ir")
     text = "\n".join(ir.joinpath(f"{name}.ll").read_text() for name in ("common", isa))
@@ -52,18 +52,21 @@ def _source(isa: str, pc_slot: int, on_trap: int, on_breakpoint: int) -> str:
 class Callbacks:
     """Compiled callbacks; attributes are the addresses of the functions, None where the ISA has none.
 
-    `on_trap` is the address of a C function `int (uint32_t number)`, `on_breakpoint` of one `int (uint64_t pc)`;
-    `pc_slot` is the pc's. Keep the object alive as long as they are hooked.
+    `addresses`: of the engine's `words` and `table`, of the C functions `on_trap`, `int (uint32_t number)`, and
+    `on_breakpoint`, `int (uint64_t pc)`; and `PC_OFFSET`, where the CPU state has the pc.  Keep the object alive as
+    long as they are hooked.
     """
 
-    def __init__(self, isa: str, pc_slot: int, on_trap: int, on_breakpoint: int) -> None:
+    def __init__(self, isa: str, addresses: Mapping[str, int]) -> None:
         import llvmlite.binding as llvm  # noqa: PLC0415  optional, and 50 ms
 
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
-        module = llvm.parse_assembly(_source(isa, pc_slot, on_trap, on_breakpoint))
+        module = llvm.parse_assembly(_source(isa, addresses))
         module.verify()
         machine = llvm.Target.from_default_triple().create_target_machine(opt=2)
+        passes = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
+        passes.getModulePassManager().run(module, passes)
         self._engine: Any = llvm.create_mcjit_compiler(module, machine)
         self._engine.finalize_object()
         self.block = self._function("block")

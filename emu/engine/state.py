@@ -9,10 +9,11 @@ per block and remembered.  `TOTAL` thus runs ahead inside a block; whoever stops
 what was not executed (`Engine.executed`).
 
 Deadlines.  `HARD` stops the run at the first block whose start is at or past that count; `SOFT` at the first such block
-in user mode (lower half of the addresses).  A stop lands before the block runs, and the block is not counted.
+in user mode (lower half of the addresses).  A stop lands before the block runs, and the block is not counted.  `NEXT`
+is the earlier of the two: before it neither needs a look.
 
-Stale sizes.  Kernel addresses mean the same code in every address space; user addresses do not.  So entries carry a
-tag: 0 for kernel blocks, the address-space generation for user blocks, which grows whenever the root register changes.
+Stale sizes.  Kernel addresses mean the same code in every address space; user addresses do not.  So the table has a
+half for each, and the user half is emptied when the address space changes (`Engine.forget_user_blocks`).
 """
 
 from __future__ import annotations
@@ -26,34 +27,29 @@ class Word(IntEnum):
     """Index of each word."""
 
     TOTAL = 0
-    SOFT = 1
-    HARD = 2
-    BLOCK = 3
-    """Address of the block under way."""
-    BLOCK_COUNT = 4
-    """Its instructions; 0 when it was stopped before it ran."""
-    BLOCK_SIZE = 5
-    """Its bytes."""
-    ROOT = 6
-    GENERATION = 7
-    TABLE = 8
-    ROOT_POINTER = 9
-    CPU = 10
-    ENV = 11
-    UC = 12
-    STOPPED = 13
+    NEXT = 1
+    SOFT = 2
+    HARD = 3
+    BLOCK = 4
+    """Address of the table entry of the block under way; 0 when there is nothing of a block to take back."""
+    CPU = 5
+    ENV = 6
+    UC = 7
+    STOPPED = 8
     """1 when a deadline stopped the run."""
 
 
 WORDS: Final = 16
 NEVER: Final = (1 << 63) - 1
-TABLE_ENTRIES: Final = 1 << 16
+TABLE_BITS: Final = 15
+HALF: Final = 1 << TABLE_BITS
+"""Entries for user blocks; then as many for kernel blocks."""
 
 
 class TableEntry(ctypes.Structure):
-    """A block's instruction count."""
+    """A block: its address, its instructions, its bytes."""
 
-    _fields_ = (("address", ctypes.c_uint64), ("tag", ctypes.c_uint32), ("count", ctypes.c_uint32))
+    _fields_ = (("address", ctypes.c_uint64), ("count", ctypes.c_uint32), ("size", ctypes.c_uint32))
 
 
 class TranslationBlock(ctypes.Structure):

@@ -129,6 +129,8 @@ class KernelGuest:
         }
         for name, gate in gates.items():
             self.engine.on_code(self.image.symbol(name).value, self._caller_of(gate))
+        # What user addresses mean changes with the page tables, and they change here only.
+        self.engine.on_code(self.image.symbol("pmap_activate").value, self.engine.forget_user_blocks)
         # The return instruction itself still belongs to the probe.
         self.engine.on_code(self.image.symbol("dtrace_invop_return").value, lambda: self.clock.resume(1))
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from emu.guest.kernel import initrd
 from emu.isa.base import Isa
 
+FUNCTIONS = "functions"
+
 
 def built(isa: Isa) -> Path:
     """Return the folder of an ISA's build.  Raises FileNotFoundError if it is not there."""
@@ -21,4 +23,13 @@ def built(isa: Isa) -> Path:
 @cache
 def programs(isa: Isa) -> dict[str, bytes]:
     """Return the files of the initial file system: path without leading slash -> content."""
-    return {path: data for path, data in initrd.tree(built(isa)).items() if path != "kernel"}
+    return {
+        path: data
+        for path, data in initrd.tree(built(isa)).items()
+        if path != "kernel" and not path.startswith(f"{FUNCTIONS}/")
+    }
+
+
+def function(isa: Isa, name: str) -> Path:
+    """Return the file of a function built for the function guest (testbins/functions)."""
+    return built(isa) / FUNCTIONS / name

@@ -1,1 +1,1 @@
-"""The lab's commands, one module each; each is a thin layer over a Python call."""
+"""The commands of the lab, one module each: thin, over a Python call."""

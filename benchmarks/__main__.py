@@ -1,0 +1,68 @@
+"""Run the benchmarks: python -m benchmarks [NAME...] [--save].
+
+Each prints a table; with --save the figures go to benchmarks/results/NAME.json too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks import firing, speed, startup
+from benchmarks.figures import Figures
+
+RESULTS = Path(__file__).parent / "results"
+BENCHMARKS: dict[str, Callable[[], Figures]] = {
+    "firing": firing.measure,
+    "speed": speed.measure,
+    "startup": startup.measure,
+}
+
+
+def show(figures: Figures) -> None:
+    """Print a table."""
+    table = Table(title=figures.title, title_justify="left")
+    for column in figures.columns:
+        table.add_column(column, justify="left" if column in figures.text_columns else "right")
+    for row in figures.rows:
+        table.add_row(*(f"{cell:,.2f}" if isinstance(cell, float) else str(cell) for cell in row))
+    console = Console()
+    console.print(table)
+    console.print(figures.note)
+
+
+def main() -> int:
+    """Run what was asked for."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Run the benchmarks.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHMARKS)}; all by default")
+    parser.add_argument("--save", action="store_true", help="write benchmarks/results/NAME.json")
+    arguments = parser.parse_args()
+    unknown = sorted(set(arguments.names) - set(BENCHMARKS))
+    if unknown:
+        parser.error(f"no benchmark {unknown[0]!r}: there are {', '.join(BENCHMARKS)}")
+    for name in arguments.names or BENCHMARKS:
+        figures = BENCHMARKS[name]()
+        show(figures)
+        if arguments.save:
+            record = {
+                "title": figures.title,
+                "python": platform.python_version(),
+                "machine": platform.machine(),
+                "columns": figures.columns,
+                "rows": figures.rows,
+                "note": figures.note,
+            }
+            RESULTS.mkdir(exist_ok=True)
+            (RESULTS / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

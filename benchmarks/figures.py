@@ -1,0 +1,36 @@
+"""A table of figures, and the way times are taken."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+Cell = str | int | float
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Rows of a benchmark."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    note: str
+    text_columns: frozenset[str] = frozenset({"ISA", "what"})
+
+
+def seconds(action: Callable[[], object]) -> float:
+    """Return how long a call took."""
+    start = time.perf_counter()
+    action()
+    return time.perf_counter() - start
+
+
+def interleaved(actions: Mapping[str, Callable[[], object]], rounds: int = 5) -> dict[str, float]:
+    """Return the least time of each action; they take turns, so that a noisy moment meets them all."""
+    best = dict.fromkeys(actions, float("inf"))
+    for _ in range(rounds):
+        for name, action in actions.items():
+            best[name] = min(best[name], seconds(action))
+    return best

@@ -1,0 +1,104 @@
+"""Guest instructions per second with no probe enabled and the virtual clock counting, against a bare Unicorn."""
+
+from __future__ import annotations
+
+import unicorn
+
+from benchmarks.figures import Cell, Figures, interleaved
+from emu.elf import Image
+from emu.engine.pages import PAGE
+from emu.guest.function import FunctionGuest
+from emu.guest.kernel import images
+from emu.isa import ISAS, Isa
+
+ROUNDS = 20_000
+_STACK = 0x7000_0000
+_LANDING = 0x5000_0100  # not at a page start: emu_start looks up the byte before it
+_MODES = {
+    "x86_64": (unicorn.UC_ARCH_X86, unicorn.UC_MODE_64),
+    "aarch64": (unicorn.UC_ARCH_ARM64, unicorn.UC_MODE_ARM),
+    "riscv64": (unicorn.UC_ARCH_RISCV, unicorn.UC_MODE_RISCV64),
+}
+
+
+class BareUnicorn:
+    """The same code on Unicorn with nothing of ours: no counting, no traps, the same virtual TLB."""
+
+    def __init__(self, isa: Isa, image: Image) -> None:
+        self._isa = isa
+        self._entry = image.symbol("work").value
+        self._uc = unicorn.Uc(*_MODES[isa.name])
+        self._uc.ctl_set_tlb_mode(unicorn.UC_TLB_VIRTUAL)
+        pages: dict[int, tuple[int, int]] = {}
+        for segment in image.segments:
+            for page in range(segment.vaddr // PAGE, -(-(segment.vaddr + segment.memsz) // PAGE)):
+                access = segment.flags & 2 | (4 if segment.flags & 1 else 0) | 1
+                pages[page] = (0, pages.get(page, (0, 0))[1] | access)
+        pages |= {page: (0, 3) for page in range(_STACK // PAGE - 16, _STACK // PAGE)}
+        pages[_LANDING // PAGE] = (0, 5)
+        pages = {page: (number * PAGE, access) for number, (page, (_, access)) in enumerate(pages.items())}
+        self._uc.mem_map(0, len(pages) * PAGE)
+
+        def fill(_uc: object, address: int, _access: int, entry: object, _data: object) -> bool:
+            physical, entry.perms = pages[address // PAGE]  # type: ignore[attr-defined]
+            entry.paddr = physical + address % PAGE  # type: ignore[attr-defined]
+            return True
+
+        self._uc.hook_add(unicorn.UC_HOOK_TLB_FILL, fill)
+        for segment in image.segments:
+            for offset in range(0, len(segment.data), 1):
+                address = segment.vaddr + offset
+                if offset and address % PAGE:
+                    continue
+                size = min(PAGE - address % PAGE, len(segment.data) - offset)
+                physical = pages[address // PAGE][0] + address % PAGE
+                self._uc.mem_write(physical, bytes(segment.data[offset : offset + size]))
+        self._return_on_stack = pages[_STACK // PAGE - 1][0] + PAGE - 264
+
+    def run(self) -> int:
+        """Call work(); returns its result."""
+        registers, calling = self._isa.registers, self._isa.calling
+        ids = {register.name: register.unicorn for register in registers.registers}
+        self._uc.reg_write(ids[registers.sp], _STACK - (256 if registers.link else 264))
+        if registers.link:
+            self._uc.reg_write(ids[registers.link], _LANDING)
+        else:
+            self._uc.mem_write(self._return_on_stack, _LANDING.to_bytes(8, "little"))
+        self._uc.reg_write(ids[calling.arguments[0]], ROUNDS)
+        self._uc.emu_start(self._entry, _LANDING)
+        return int(self._uc.reg_read(ids[calling.results[0]]))
+
+
+def measure() -> Figures:
+    """Measure on every ISA."""
+    rows: list[list[Cell]] = []
+    for isa in ISAS.values():
+        image = Image(images.function(isa, "work"))
+        bare = BareUnicorn(isa, image)
+        counted = FunctionGuest(isa, image, accelerated=True)
+        python = FunctionGuest(isa, image, accelerated=False)
+        limit = 1 << 40
+        result = counted.call(ROUNDS, function="work", limit=limit)
+        if bare.run() != result:
+            raise SystemExit(f"{isa.name}: the two engines disagree")
+        count = counted.engine.instructions
+        times = interleaved(
+            {"bare": bare.run, "counted": lambda guest=counted: guest.call(ROUNDS, function="work", limit=limit)}, 7
+        )
+        short = ROUNDS // 50
+        python_time = min(interleaved({"python": lambda: python.call(short, function="work", limit=limit)}, 2).values())
+        rows.append(
+            [
+                isa.title,
+                count / times["bare"] / 1e6,
+                count / times["counted"] / 1e6,
+                100 * times["bare"] / times["counted"],
+                count / 50 / python_time / 1e6,
+            ]
+        )
+    return Figures(
+        "Guest instructions per second, no probe enabled",
+        ("ISA", "bare Unicorn, MIPS", "Trapline, clock counting, MIPS", "% of bare", "without llvmlite, MIPS"),
+        rows,
+        "testbins/functions/work.c: a sieve, a hash, a sort, calls through a table; least of 7 interleaved runs.",
+    )

@@ -1,0 +1,71 @@
+"""Every code block of the documentation runs, and shows what it says.
+
+A python block is run by itself.  A console block holds commands after "$ "; the lines after one are its output, where
+a line of three dots stands for any lines, and three dots within a line for any text.
+"""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.support.command import run_trapline
+
+DOCUMENTS = sorted((Path(__file__).parent.parent / "docs").glob("*.md"))
+BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+BLOCKS = [
+    pytest.param(kind, text, id=f"{document.stem}-{number}")
+    for document in DOCUMENTS
+    for number, (kind, text) in enumerate(BLOCK.findall(document.read_text()), start=1)
+]
+
+
+def matches(expected, output):
+    """Tell whether output is as expected; trailing blanks do not count."""
+
+    def strip(lines):
+        return [line.rstrip() for line in lines]
+
+    return _match(strip(expected), strip(output.splitlines()))
+
+
+def _match(expected, lines):
+    if not expected:
+        return not any(lines)
+    first, rest = expected[0], expected[1:]
+    if first == "...":
+        return any(_match(rest, lines[start:]) for start in range(len(lines) + 1))
+    if not lines:
+        return not any(expected)
+    line = ".*".join(re.escape(part) for part in first.split("..."))
+    return re.fullmatch(line, lines[0]) is not None and _match(rest, lines[1:])
+
+
+@pytest.mark.parametrize(("kind", "text"), BLOCKS)
+def test_block_does_what_it_says(kind, text):
+    if kind == "python":
+        exec(compile(text, "<documentation>", "exec"), {})  # noqa: S102
+        return
+    for session in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        command, *expected = session.splitlines()
+        program, *arguments = shlex.split(command)
+        assert program == "trapline"
+        result = run_trapline(arguments)
+        assert matches(expected, result.stdout), f"$ {command}\n{result.stdout}{result.stderr}"
+
+
+def test_a_block_that_shows_something_else_is_noticed():
+    assert matches(["a", "...", "d ... f"], "a\nb\nc\nd e f\n")
+    assert not matches(["a", "...", "d ... g"], "a\nb\nc\nd e f\n")
+    assert not matches(["a"], "a\nb\n")
+
+
+def test_every_isa_has_its_column_in_the_support_matrix():
+    from emu.isa import ISAS
+
+    heading = next(
+        line for line in (DOCUMENTS[0].parent / "isas.md").read_text().splitlines() if line.startswith("| |")
+    )
+    assert [cell.strip() for cell in heading.split("|")[2:-1]] == list(ISAS)

@@ -1,0 +1,7 @@
+"""`python -m trapline` is `trapline`."""
+
+from __future__ import annotations
+
+from trapline.cli import main
+
+main()

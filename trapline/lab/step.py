@@ -1,0 +1,225 @@
+"""One firing, step by step: what `trapline step` shows, as data.
+
+The stages are made from what `trapline.lab.recorder` saw; nothing here is made up, and nothing is printed (see
+`step_report`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from capstone import Cs
+
+from emu.guest.kernel.guest import KernelGuest, TrapPath
+from trapline.consumer.session import Session
+from trapline.framework.program import ProbeDescription
+from trapline.lab.recorder import Hit, MemoryChange, Recorder, RecordingFramework, RecordingTraps, Snapshot
+from trapline.machine import KernelOptions, boot, kernel_guest
+
+
+class StepError(Exception):
+    """Nothing can be shown; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One stage of a firing.
+
+    `facts` are what is known then (ints are addresses or values, shown in hex), `registers` what changed since the
+    stage before as (before, after), `instructions` what the guest executed since then.
+    """
+
+    title: str
+    text: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    registers: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    memory: tuple[MemoryChange, ...] = ()
+    instructions: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Stepped:
+    """A firing taken apart."""
+
+    isa: str
+    trap_path: str
+    probe: str
+    stages: tuple[Stage, ...]
+
+
+class _Names:
+    """Addresses and bytes in words."""
+
+    def __init__(self, guest: KernelGuest) -> None:
+        self._guest = guest
+        self._decoder = Cs(*guest.isa.capstone)
+
+    def place(self, address: int) -> str:
+        """Return module`function+0xoffset."""
+        found = self._guest.locate(address)
+        if found is None or not found.symbol:
+            return f"{address:#x}"
+        return f"{found.module}`{found.symbol}" + (f"+{found.offset:#x}" if found.offset else "")
+
+    def instruction(self, code: bytes, address: int) -> str:
+        """Disassemble the first instruction of some bytes."""
+        for _address, _size, mnemonic, operands in self._decoder.disasm_lite(code, address, 1):
+            return f"{mnemonic} {operands}".strip()
+        return "?"
+
+    def hexadecimal(self, code: bytes) -> str:
+        """Return bytes as they stand in memory."""
+        return code.hex(" ")
+
+
+def step(clause: str, options: KernelOptions) -> Stepped:
+    """Run a kernel guest to the first firing of a D clause's probe for which its predicate holds, and take it apart.
+
+    `clause` is a probe description with, perhaps, a predicate and a body.  Raises `StepError` if nothing fires, and
+    what compiling and running raise.
+    """
+    traps = RecordingTraps()
+    guest = kernel_guest(options, traps)
+    recorder = Recorder(guest, traps)
+    machine = boot(guest, lambda framework: RecordingFramework(framework, recorder))
+    session = Session(machine.guest, machine.dtrace)
+    try:
+        session.compile_description(_ending(clause))
+        session.run()
+        hit = recorder.hit
+        if hit is None or not hit.firings or not session.exited:
+            raise StepError(f"{clause.strip()!r} did not fire before the guest ended")
+        recorder.complete()
+        description = session.probe(hit.firings[-1].probe_id)
+        return Stepped(options.isa.name, options.trap_path.value, str(description), _stages(guest, hit, description))
+    finally:
+        session.close()
+
+
+def _ending(clause: str) -> str:
+    """Make the clause end the run when it fires."""
+    text = clause.rstrip()
+    if text.endswith("}"):
+        return text[:-1] + "; exit(0); }"
+    return text + " { exit(0); }"
+
+
+def _changes(before: Snapshot, after: Snapshot) -> dict[str, tuple[int, int]]:
+    return {
+        name: (value, after.registers[name])
+        for name, value in before.registers.items()
+        if after.registers[name] != value
+    }
+
+
+def _stages(guest: KernelGuest, hit: Hit, description: ProbeDescription) -> tuple[Stage, ...]:
+    names = _Names(guest)
+    stages = [_patch(guest, hit, names), _exception(guest, hit, names), _frame(hit)]
+    stages += [_chain(guest, hit), _probe(guest, hit, description, names), _displaced(guest, hit, names)]
+    stages.append(_resume(guest, hit, names))
+    return tuple(stages)
+
+
+def _patch(guest: KernelGuest, hit: Hit, names: _Names) -> Stage:
+    tracepoint = next(point for point in guest.patcher.listing() if point.address == hit.address)
+    size = max(len(tracepoint.patch), guest.isa.instruction_length(guest.patcher.original(hit.address, 8)))
+    before = guest.patcher.original(hit.address, size)
+    after = tracepoint.patch + before[len(tracepoint.patch) :]
+    return Stage(
+        "patched bytes",
+        f"{tracepoint.owner} wrote a breakpoint over the first {len(tracepoint.patch)} of "
+        f"{size} bytes of the instruction.",
+        {
+            "at": names.place(hit.address),
+            "address": hit.address,
+            "before": f"{names.hexadecimal(before)}  {names.instruction(before, hit.address)}",
+            "after": f"{names.hexadecimal(after)}  {names.instruction(tracepoint.patch, hit.address)}",
+        },
+    )
+
+
+_EXCEPTIONS = {
+    "x86_64": "#BP, vector 3: a trap, so the saved rip points after the int3.",
+    "aarch64": "BRK, exception class 0x3c, immediate 0x40d: ELR points at the brk.",
+    "riscv64": "breakpoint, scause 3: sepc points at the ebreak.",
+}
+
+
+def _exception(guest: KernelGuest, hit: Hit, names: _Names) -> Stage:
+    pc = hit.trapped.registers[guest.isa.registers.pc]
+    return Stage(
+        "exception",
+        _EXCEPTIONS[guest.isa.name],
+        {"pc": pc, "in": names.place(pc), "sp": hit.trapped.registers[guest.isa.registers.sp]},
+    )
+
+
+def _frame(hit: Hit) -> Stage:
+    if hit.frame_address is None or hit.asked_at is None:
+        return Stage(
+            "trap frame",
+            "The emulator handles the trap itself: no frame is built, the handlers read the CPU's registers.",
+            dict(hit.trapped.registers),
+        )
+    return Stage(
+        "trap frame",
+        "The CPU entered the kernel's vector, whose code saved the registers on the kernel stack "
+        "and called dtrace_invop().",
+        {"frame": hit.frame_address, **hit.frame},
+        _changes(hit.trapped, hit.asked_at),
+        instructions=hit.asked_at.instructions - hit.trapped.instructions,
+    )
+
+
+def _chain(guest: KernelGuest, hit: Hit) -> Stage:
+    answers = {asked.handler: asked.answer for asked in hit.asked}
+    kind = "an invop code" if guest.isa.displaced.by_code else "the saved instruction word"
+    return Stage(
+        "handler chain",
+        f"dtrace_invop() asks each handler whether the address is its own; 0 is no, anything else is {kind}.",
+        answers,
+    )
+
+
+def _probe(guest: KernelGuest, hit: Hit, description: ProbeDescription, names: _Names) -> Stage:
+    firing = hit.firings[-1]
+    thread = guest.thread()
+    return Stage(
+        "probe",
+        f"dtrace_probe({firing.probe_id}, ...) fires {description} in {thread.execname}, pid {thread.pid}.",
+        {f"arg{index}": value for index, value in enumerate(firing.arguments)}
+        | ({"caller": names.place(firing.caller)} if firing.caller else {}),
+    )
+
+
+def _displaced(guest: KernelGuest, hit: Hit, names: _Names) -> Stage:
+    original = guest.patcher.original(hit.address, 8)
+    end = hit.resumed or hit.trapped
+    executed = 0
+    text = "The emulator carries out the displaced instruction's plan on the CPU's registers."
+    if guest.trap_path is TrapPath.GUEST and hit.returning and hit.asked_at:
+        executed = hit.returning.instructions - hit.asked_at.instructions
+        text = "The kernel's stub emulates the displaced instruction on the saved frame, and restores the registers."
+    return Stage(
+        "displaced instruction",
+        text,
+        {"instruction": names.instruction(original, hit.address), "plan": str(hit.plan)},
+        _changes(hit.trapped, end),
+        tuple(hit.memory),
+        executed,
+    )
+
+
+def _resume(guest: KernelGuest, hit: Hit, names: _Names) -> Stage:
+    if hit.resumed is None:
+        raise StepError("the guest never resumed after the breakpoint")
+    pc = hit.resumed.registers[guest.isa.registers.pc]
+    executed = hit.resumed.instructions - hit.returning.instructions if hit.returning else 0
+    return Stage(
+        "resume",
+        "Execution goes on as if the displaced instruction had run where it stood.",
+        {"pc": pc, "in": names.place(pc), "next": names.instruction(guest.patcher.original(pc, 16), pc)},
+        instructions=executed,
+    )
