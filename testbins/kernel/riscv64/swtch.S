@@ -26,4 +26,5 @@ cpu_switch:
 fork_trampoline:
 	mv	a0, s2
 	jalr	s1
+	ebreak				/* it does not return; and a return address belongs to this function */
 	.size fork_trampoline, . - fork_trampoline

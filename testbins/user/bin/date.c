@@ -1,0 +1,13 @@
+/* date: seconds since the machine started */
+#include "libc.h"
+
+int
+main(void)
+{
+	struct timespec now;
+
+	if (clock_gettime(CLOCK_REALTIME, &now) != 0)
+		err(1, "clock_gettime");
+	printf("%ld.%09ld\n", now.tv_sec, now.tv_nsec);
+	return (0);
+}

@@ -1,0 +1,6 @@
+/* false */
+int
+main(void)
+{
+	return (1);
+}

@@ -1,0 +1,6 @@
+/* true */
+int
+main(void)
+{
+	return (0);
+}

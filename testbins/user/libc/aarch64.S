@@ -1,0 +1,40 @@
+/* AArch64: the number in x8, the carry flag for an error (FreeBSD). */
+#include "sys/syscall.h"
+
+	.text
+	.globl	_start
+	.type	_start, @function
+/* x0 = argc, x1 = argv, x2 = envp. */
+_start:
+	mov	x29, #0			/* stack traces end here */
+	mov	x30, #0
+	bl	__libc_start
+	brk	#1
+	.size	_start, . - _start
+
+.macro stub number, name
+	.globl	\name
+	.type	\name, @function
+\name:
+	mov	x8, #\number
+	svc	#0
+	b.cs	cerror
+	ret
+	.size	\name, . - \name
+.endm
+
+	.type	cerror, @function
+cerror:
+	adrp	x8, errno
+	str	w0, [x8, #:lo12:errno]
+	mov	x0, #-1
+	ret
+	.size	cerror, . - cerror
+
+#define exit _exit
+#define fork __fork
+#define break __break
+#define SYSCALL(number, name) stub number, name
+#include "sys/syscalls.def"
+
+	.section .note.GNU-stack, "", @progbits

@@ -1,0 +1,39 @@
+/* RISC-V: the number in t0, the error in t0 (FreeBSD). */
+#include "sys/syscall.h"
+
+	.text
+	.globl	_start
+	.type	_start, @function
+/* a0 = argc, a1 = argv, a2 = envp. */
+_start:
+	li	s0, 0			/* stack traces end here */
+	call	__libc_start
+	ebreak
+	.size	_start, . - _start
+
+.macro stub number, name
+	.globl	\name
+	.type	\name, @function
+\name:
+	li	t0, \number
+	ecall
+	bnez	t0, cerror
+	ret
+	.size	\name, . - \name
+.endm
+
+	.type	cerror, @function
+cerror:
+	la	t0, errno
+	sw	a0, 0(t0)
+	li	a0, -1
+	ret
+	.size	cerror, . - cerror
+
+#define exit _exit
+#define fork __fork
+#define break __break
+#define SYSCALL(number, name) stub number, name
+#include "sys/syscalls.def"
+
+	.section .note.GNU-stack, "", @progbits
