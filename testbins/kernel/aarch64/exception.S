@@ -6,6 +6,8 @@
  */
 #include "asmacros.h"
 
+	.text
+
 	.macro	SAVE_REGISTERS el
 	.if	\el == 1
 	sub	sp, sp, #(TF_SIZE + TF_GAP)
@@ -85,8 +87,18 @@
 	.endm
 
 /*
- * An exception from EL1 uses the stack it finds.  If that stack is full the first store of the frame would be the
- * next exception, and so on for ever: look before storing.  The flags are free, SPSR_EL1 has them.
+ * Where the vectors lead. These are no functions and are not typed as such: FBT, which takes the sub that opens a frame
+ * for an entry, must not put a breakpoint where elr_el1 and spsr_el1 have not been saved yet. (FreeBSD has FBT know the
+ * name handle_el1h_sync instead: sys/cddl/dev/fbt/aarch64/fbt_isa.c.)
+ */
+	.macro	HANDLER name
+	.balign	16
+\name:
+	.endm
+
+/*
+ * An exception from EL1 uses the stack it finds. If that stack is full the first store of the frame would be the
+ * next exception, and so on for ever: look before storing. The flags are free, SPSR_EL1 has them.
  */
 	.macro	CHECK_STACK
 	msr	tpidr_el1, x0
@@ -97,7 +109,7 @@
 	mrs	x0, tpidr_el1
 	.endm
 
-ENTRY(handle_stack_overflow)
+	HANDLER	handle_stack_overflow
 	mov	x0, sp
 	msr	sp_el0, x0
 	ldr	x0, =emergency_stack + EMERGENCY_STACK_SIZE
@@ -105,15 +117,14 @@ ENTRY(handle_stack_overflow)
 	mrs	x0, tpidr_el1
 	SAVE_REGISTERS 0
 	bl	trap_stack_overflow
-END(handle_stack_overflow)
 
-ENTRY(handle_el1h_sync)
+	HANDLER	handle_el1h_sync
 	SAVE_REGISTERS 1
 	ldr	w1, [sp, #TF_ESR]
 	ldr	w2, =ESR_BRK_DTRACE
 	cmp	w1, w2
 	b.eq	1f
-	bl	do_el1h_sync
+	bl	trap_el1h
 	RESTORE_REGISTERS 1
 	eret
 	/* A breakpoint of DTrace's, which returns by a road of its own. */
@@ -122,36 +133,30 @@ ENTRY(handle_el1h_sync)
 	.globl	dtrace_invop_return
 dtrace_invop_return:
 	eret
-END(handle_el1h_sync)
 
-ENTRY(handle_el1h_irq)
+	HANDLER	handle_el1h_irq
 	SAVE_REGISTERS 1
 	bl	hardclock
 	RESTORE_REGISTERS 1
 	eret
-END(handle_el1h_irq)
 
-ENTRY(handle_el0_sync)
+	HANDLER	handle_el0_sync
 	SAVE_REGISTERS 0
-	bl	do_el0_sync
+	bl	trap_el0
 	b	exception_return_el0
-END(handle_el0_sync)
 
-ENTRY(handle_el0_irq)
+	HANDLER	handle_el0_irq
 	SAVE_REGISTERS 0
 	bl	hardclock
 	/* FALLTHROUGH */
-END(handle_el0_irq)
 
-ENTRY(exception_return_el0)
+	HANDLER	exception_return_el0
 	RESTORE_REGISTERS 0
 	eret
-END(exception_return_el0)
 
-ENTRY(handle_unexpected)
+	HANDLER	handle_unexpected
 	SAVE_REGISTERS 1
 	bl	trap_unexpected
-END(handle_unexpected)
 
 /*
  * cpu_user_enter(frame): the kernel stack above the frame is given up.

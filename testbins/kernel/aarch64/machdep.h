@@ -26,8 +26,8 @@ enum {
 };
 
 void fork_trampoline(void);
-void do_el0_sync(struct trapframe *frame);
-void do_el1h_sync(struct trapframe *frame);
+void trap_el0(struct trapframe *frame);
+void trap_el1h(struct trapframe *frame);
 int dtrace_invop_start(struct trapframe *frame);
 void trap_stack_overflow(struct trapframe *frame) __dead2;
 void trap_unexpected(struct trapframe *frame) __dead2;

@@ -62,7 +62,7 @@ page_fault(struct trapframe *frame)
 }
 
 void
-do_el0_sync(struct trapframe *frame)
+trap_el0(struct trapframe *frame)
 {
 	uint64_t class = ESR_EC(frame->tf_esr);
 
@@ -74,7 +74,7 @@ do_el0_sync(struct trapframe *frame)
 }
 
 void
-do_el1h_sync(struct trapframe *frame)
+trap_el1h(struct trapframe *frame)
 {
 	if (!page_fault(frame))
 		trap_fatal(frame, exception_name(ESR_EC(frame->tf_esr)));

@@ -1,5 +1,5 @@
 /*
- * A breakpoint in kernel text (FreeBSD: sys/cddl/dev/dtrace/amd64/dtrace_asm.S).  DTrace says what the instruction it
+ * A breakpoint in kernel text (FreeBSD: sys/cddl/dev/dtrace/amd64/dtrace_asm.S). DTrace says what the instruction it
  * displaced was, and that instruction is done here on the interrupted context.
  */
 #include "asmacros.h"
@@ -18,8 +18,8 @@
  * elsewhere.
  *
  * In long mode the processor aligns rsp down to 16 bytes and then pushes ss, rsp, rflags, cs and rip, on the same
- * stack.  So the word below the interrupted rsp is either the gap left by the alignment or the pushed ss itself, and
- * an instruction that pushes has to write exactly there.  The answer: move the five pushed words down by one, over
+ * stack. So the word below the interrupted rsp is either the gap left by the alignment or the pushed ss itself, and
+ * an instruction that pushes has to write exactly there. The answer: move the five pushed words down by one, over
  * the error code, which nobody needs any more, and return from there.
  */
 ENTRY(dtrace_invop_start)

@@ -2,7 +2,7 @@
  * Traps, interrupts and system calls: build the trap frame, call C, restore.
  *
  * gs belongs to the kernel while it runs, to the user otherwise: swapgs is due exactly when the frame's cs is a user
- * selector.  Only this file uses gs, so a breakpoint in C code never sees the wrong one.
+ * selector. Only this file uses gs, so a breakpoint in C code never sees the wrong one.
  */
 #include "asmacros.h"
 #include "segments.h"
@@ -28,7 +28,7 @@
 	.endm
 
 /*
- * A vector.  The processor has pushed ss, rsp, rflags, cs, rip and, for some exceptions, an error code; push one for
+ * A vector. The processor has pushed ss, rsp, rflags, cs, rip and, for some exceptions, an error code; push one for
  * the others so that all frames look alike.
  */
 	.macro	IDTVEC name, trapno, error=0
@@ -117,8 +117,8 @@ ENTRY(Xtimerint)
 END(Xtimerint)
 
 /*
- * LSTAR.  The processor has put rip in rcx and rflags in r11, and has loaded the kernel's cs and ss; rsp is still the
- * user's.  Interrupts are off (SFMASK).
+ * LSTAR. The processor has put rip in rcx and rflags in r11, and has loaded the kernel's cs and ss; rsp is still the
+ * user's. Interrupts are off (SFMASK).
  */
 ENTRY(fast_syscall)
 	swapgs
@@ -141,7 +141,7 @@ ENTRY(fast_syscall)
 	call	syscall
 	addq	$8, %rsp
 	/*
-	 * sysretq can only return where it came from: it takes rip from rcx and rflags from r11.  A new image or a
+	 * sysretq can only return where it came from: it takes rip from rcx and rflags from r11. A new image or a
 	 * signal handler begins with other registers and needs iretq.
 	 */
 	movq	TF_RCX(%rsp), %rcx
