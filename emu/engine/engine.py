@@ -63,6 +63,10 @@ class Engine:
         self.isa = isa
         self.accelerated = native.available() if accelerated is None else accelerated
         self._uc = unicorn.Uc(*_MODES[isa.name])
+        # emu_start ends by translating `until` in the address space of the moment, to drop the code there.  In user mode
+        # that is a page fault nobody takes: cr2 is lost, and old_exception makes the next true fault a double fault.
+        # With a set of exits, left empty, it does not look.
+        self._uc.ctl_exits_enabled(True)
         self._cpu, self._env = layout.check(self._uc, isa.name)
         self.words = memoryview((ctypes.c_uint64 * _CPU_WORDS).from_address(self._env)).cast("B").cast("Q")
         """The CPU state as 64-bit words, indexed by `Register.slot`."""

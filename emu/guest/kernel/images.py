@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
+from importlib import import_module
 from pathlib import Path
 
 from emu.guest.kernel import initrd
@@ -14,10 +14,12 @@ FUNCTIONS = "functions"
 
 def built(isa: Isa) -> Path:
     """Return the folder of an ISA's build.  Raises FileNotFoundError if it is not there."""
-    folder = Path(str(files("testbins"))) / "built" / isa.name
-    if not (folder / "kernel").is_file():
-        raise FileNotFoundError(f"{folder / 'kernel'}: no such file; `make testbins` builds it")
-    return folder
+    # testbins has no __init__.py: it is data, found where the packages are (a checkout, or an installed wheel).
+    places = [Path(place) / "built" / isa.name for place in import_module("testbins").__path__]
+    for folder in places:
+        if (folder / "kernel").is_file():
+            return folder
+    raise FileNotFoundError(f"{places[0] / 'kernel'}: no such file; `make testbins` builds it")
 
 
 @cache
