@@ -149,7 +149,12 @@ memfs_write(struct vop_write_args *ap)
 		size_t at = uio->uio_offset & PAGE_MASK;
 		paddr_t page = memfs_reg_page(node, uio->uio_offset, true);
 
-		error = page != 0 ? uiomove((char *)PHYS_TO_DMAP(page) + at, PAGE_SIZE - at, uio) : ENOSPC;
+		if (page == 0)
+			error = ENOSPC;
+		else {
+			error = uiomove((char *)PHYS_TO_DMAP(page) + at, PAGE_SIZE - at, uio);
+			vm_page_dirtied(page);
+		}
 	}
 	node->mn_mtime = nanouptime();
 	if (error != 0 && uio->uio_offset < end) /* what did not come is no part of the file */
@@ -197,7 +202,7 @@ memfs_dir_emit(struct uio *uio, struct memfs_node *node, const char *name, size_
 	return (error);
 }
 
-/* The offset in a directory: 0 ".", 1 "..", then the cookie of the last entry read, plus 1. */
+/* The offset in a directory: 0 ".", 1 "..", then that of an entry is its cookie + 1. */
 static int
 memfs_readdir(struct vop_readdir_args *ap)
 {
@@ -215,7 +220,7 @@ memfs_readdir(struct vop_readdir_args *ap)
 	TAILQ_FOREACH(de, &dir->mn_dirhead, md_entries) {
 		if (error != 0)
 			break;
-		if ((off_t)de->md_cookie + 1 > uio->uio_offset)
+		if ((off_t)de->md_cookie + 2 > uio->uio_offset)
 			error = memfs_dir_emit(uio, de->md_node, de->md_name, de->md_namelen, de->md_cookie + 2);
 	}
 	*ap->a_eofflag = error == 0;
