@@ -20,6 +20,8 @@ from trapline.options import NANOSECONDS
 
 DIFEXPR, PRINTF, LIBACT = ActionKind.DIFEXPR, ActionKind.PRINTF, ActionKind.LIBACT
 
+FAULT = "error on enabled probe ID 1 (ID 10: fbt:kernel:sys_read:entry): "
+
 
 class Trace:
     """A session over a fake device, and what it said."""
@@ -36,11 +38,14 @@ class Trace:
         self.guest = guest or guest_with_symbols()
         self.text = io.StringIO()
         self.faults, self.drops, self.commands = [], [], []
-        self.handlers = Handlers(self.faults.append, self.drops.append, system=self.commands.append)
+        self.handlers = Handlers(self.faults.append, self.drops.append, system=self._run)
         self.session = Session(self.device, self.guest, Output(self.text), self.handlers)
         for name, value in options:
             self.session.options.set(name, value)
         self.session.go()
+
+    def _run(self, command):
+        self.commands.append((command, self.text.getvalue()))
 
     def work(self):
         self.session.work()
@@ -265,10 +270,7 @@ def test_an_error_record_is_a_fault_and_no_line():
     trace.device.enabling(1, 10)
     trace.device.fire(2, trace.device.enabling(2, 3, *fields))
     assert trace.work() == ""
-    assert [fault.message for fault in trace.faults] == [
-        "error on enabled probe ID 1 (ID 10: fbt:kernel:sys_read:entry): "
-        "invalid address (0x8) in action #2 at DIF offset 16"
-    ]
+    assert [fault.message for fault in trace.faults] == [f"{FAULT}invalid address (0x8) in action #2 at DIF offset 16"]
 
 
 @pytest.mark.parametrize(
@@ -320,7 +322,7 @@ def test_drops_are_told_once():
 def test_a_killed_consumer_aborts():
     trace = Trace()
     trace.device.state = replace(trace.device.state, killed=True)
-    with pytest.raises(ConsumerError, match="^Abort due to systemic unresponsiveness$"):
+    with pytest.raises(ConsumerError, match=r"^Abort due to systemic unresponsiveness$"):
         trace.session.work()
 
 
@@ -343,8 +345,7 @@ def test_a_setopt_that_fails_is_a_fault_of_the_library():
     trace.device.fire(1, trace.device.enabling(1, 10, *act(LibraryAction.SETOPT, string("bufsize"), string("4m"))))
     trace.work()
     assert trace.faults[0].message == (
-        "error on enabled probe ID 1 (ID 10: fbt:kernel:sys_read:entry): "
-        'couldn\'t set option "bufsize" to "4m": Operation illegal when tracing is active'
+        f'{FAULT}couldn\'t set option "bufsize" to "4m": Operation illegal when tracing is active'
     )
 
 
@@ -383,7 +384,6 @@ def test_ftruncate_empties_the_output_file(tmp_path):
 
 def test_system_runs_its_command_after_what_was_printed():
     trace = Trace(("quiet", None))
-    seen = []
     data = trace.device.enabling(
         1,
         10,
@@ -391,9 +391,8 @@ def test_system_runs_its_command_after_what_was_printed():
         (ActionKind.SYSTEM, u32(7), {"format": "echo %d", "statement": 2}),
     )
     trace.device.fire(1, data)
-    trace.session.consumer.actions._system = lambda command: seen.append((command, trace.text.getvalue()))
     trace.work()
-    assert seen == [("echo 7", "5\n")]
+    assert trace.commands == [("echo 7", "5\n")]
 
 
 def test_sleep_lets_the_guest_run_to_the_next_event():
@@ -459,7 +458,7 @@ def test_a_program_the_framework_refuses_is_told_in_libdtraces_words():
 
     device.enable = refuse
     session = Session(device, guest_with_symbols(), Output(io.StringIO()), Handlers(print, print))
-    with pytest.raises(ConsumerError, match="^DIF program content is invalid$"):
+    with pytest.raises(ConsumerError, match=r"^DIF program content is invalid$"):
         session.enable(Program(()))
 
 
