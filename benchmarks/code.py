@@ -9,27 +9,23 @@ from __future__ import annotations
 LOOP = {
     # push %rbx; mov %rdi,%rbx; 1: call f; dec %rbx; jnz 1b; pop %rbx; ret; nop...
     # f: push %rbp; mov %rsp,%rbp; lea (%rdi,%rsi),%rax; pop %rbp; ret
-    "x86_64": bytes.fromhex("53" "4889fb" "e807000000" "48ffcb" "75f6" "5b" "c3" "55" "4889e5" "488d0437" "5d" "c3"),
+    "x86_64": bytes.fromhex("534889fbe80700000048ffcb75f65bc3554889e5488d04375dc3"),
     # stp x19,x30,[sp,#-16]!; mov x19,x0; 1: bl f; subs x19,x19,#1; b.ne 1b; ldp x19,x30,[sp],#16; ret
     # f: stp x29,x30,[sp,#-16]!; mov x29,sp; add x0,x0,x1; ldp x29,x30,[sp],#16; ret
     "aarch64": bytes.fromhex(
-        "f37bbfa9" "f30300aa" "05000094" "730600f1" "c1ffff54" "f37bc1a8" "c0035fd6"
-        "fd7bbfa9" "fd030091" "0000018b" "fd7bc1a8" "c0035fd6"
+        "f37bbfa9f30300aa05000094730600f1c1ffff54f37bc1a8c0035fd6fd7bbfa9fd0300910000018bfd7bc1a8c0035fd6"
     ),
     # addi sp,sp,-16; sd ra,8(sp); sd s1,0(sp); mv s1,a0; 1: jal f; addi s1,s1,-1; bnez s1,1b
     # ld ra,8(sp); ld s1,0(sp); addi sp,sp,16; ret
     # f: addi sp,sp,-16; sd ra,8(sp); add a0,a0,a1; ld ra,8(sp); addi sp,sp,16; ret
-    "riscv64": bytes.fromhex(
-        "4111" "06e4" "26e0" "aa84" "ef000001" "fd14" "edfc" "a260" "8264" "4101" "8280"
-        "4111" "06e4" "2e95" "a260" "4101" "8280"
-    ),
+    "riscv64": bytes.fromhex("411106e426e0aa84ef000001fd14edfca260826441018280411106e42e95a26041018280"),
 }
 ENTRY = {"x86_64": 16, "aarch64": 28, "riscv64": 24}
 SITE = {"x86_64": 16, "aarch64": 28, "riscv64": 26}
 
 # 1: trap; count down; loop; ret: the trap is one an empty callback can return from.
 TRAPS = {
-    "x86_64": bytes.fromhex("cc" "48ffcf" "75fa" "c3"),  # 1: int3; dec %rdi; jnz 1b; ret
-    "aarch64": bytes.fromhex("010000d4" "000400f1" "c1ffff54" "c0035fd6"),  # 1: svc #0; subs x0,x0,#1; b.ne 1b; ret
-    "riscv64": bytes.fromhex("73000000" "7d15" "65fd" "8280"),  # 1: ecall; addi a0,a0,-1; bnez a0,1b; ret
+    "x86_64": bytes.fromhex("cc48ffcf75fac3"),  # 1: int3; dec %rdi; jnz 1b; ret
+    "aarch64": bytes.fromhex("010000d4000400f1c1ffff54c0035fd6"),  # 1: svc #0; subs x0,x0,#1; b.ne 1b; ret
+    "riscv64": bytes.fromhex("730000007d1565fd8280"),  # 1: ecall; addi a0,a0,-1; bnez a0,1b; ret
 }

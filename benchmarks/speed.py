@@ -34,7 +34,7 @@ class BareUnicorn:
             for page in range(segment.vaddr // PAGE, -(-(segment.vaddr + segment.memsz) // PAGE)):
                 access = segment.flags & 2 | (4 if segment.flags & 1 else 0) | 1
                 pages[page] = (0, pages.get(page, (0, 0))[1] | access)
-        pages |= {page: (0, 3) for page in range(_STACK // PAGE - 16, _STACK // PAGE)}
+        pages |= dict.fromkeys(range(_STACK // PAGE - 16, _STACK // PAGE), (0, 3))
         pages[_LANDING // PAGE] = (0, 5)
         pages = {page: (number * PAGE, access) for number, (page, (_, access)) in enumerate(pages.items())}
         self._uc.mem_map(0, len(pages) * PAGE)

@@ -28,8 +28,11 @@ def test_the_start_up_script_runs_to_power_off(isa):
 
 
 def test_every_isa_prints_the_same():
-    screens = {name: run(isa)[1] for name, isa in ISAS.items()}
-    assert len(set(screens.values())) == 1, screens
+    screens = [run(isa)[1].splitlines() for isa in ISAS.values()]
+    # How much memory is left depends on the size of the kernel.
+    texts = [[line for line in screen if not line.startswith("avail memory")] for screen in screens]
+    assert len(texts[0]) > 20
+    assert texts[0] == texts[1] == texts[2]
 
 
 @isas
@@ -53,7 +56,9 @@ def test_the_python_engine_runs_the_same_instructions_as_the_native_one(isa):
 
 @isas
 def test_the_shell_pipes_redirects_and_chains(isa):
-    _guest, screen = run(isa, "seq 1 100 | sort -r | head -3 > /tmp1\ncat /tmp1\ntrue && echo yes\nfalse || echo no\n")
+    _guest, screen = run(
+        isa, "seq 1 100 | sort -r | head -n 3 > /tmp1\ncat /tmp1\ntrue && echo yes\nfalse || echo no\n"
+    )
     assert "99\n98\n97\n" in screen
     assert "yes\nno\n" in screen
 
@@ -66,8 +71,8 @@ def test_a_program_that_faults_is_killed_and_the_system_goes_on(isa):
 
 @isas
 def test_a_spinning_program_is_preempted_by_the_clock(isa):
-    _guest, screen = run(isa, "spin 2000000 &\necho not starved\nwait\n")
-    assert "not starved\n" in screen
+    _guest, screen = run(isa, "spin 3000 &\necho not starved\nwait\n")
+    assert screen.index("not starved") < screen.index("spin: 3000 rounds")
 
 
 @isas

@@ -1,0 +1,37 @@
+"""From the shell's prompt and back: whole commands, as processes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from benchmarks.figures import Cell, Figures, interleaved
+from emu.isa import ISAS
+
+
+def _run(*arguments: str) -> None:
+    subprocess.run([sys.executable, "-m", "trapline", *arguments], check=True, capture_output=True)
+
+
+def measure() -> Figures:
+    """Measure on every ISA."""
+    rows: list[list[Cell]] = []
+    for name, isa in ISAS.items():
+        times = interleaved(
+            {
+                "python -c pass": lambda: subprocess.run([sys.executable, "-c", "pass"], check=True),
+                "dtrace -n 'BEGIN{exit(0)}'": lambda name=name: _run("dtrace", "--isa", name, "-n", "BEGIN{exit(0)}"),
+                "dtrace -l": lambda name=name: _run("dtrace", "--isa", name, "-l"),
+                "a whole run, fbt:::entry counted": lambda name=name: _run(
+                    "dtrace", "--isa", name, "-qn", "fbt:::entry { @[probefunc] = count(); }"
+                ),
+            },
+            3,
+        )
+        rows += [[isa.title, what, time] for what, time in times.items()]
+    return Figures(
+        "Start-up",
+        ("ISA", "what", "seconds"),
+        rows,
+        "Least of 3 interleaved runs of whole processes; the goal for BEGIN{exit(0)} is 1 s.",
+    )
