@@ -46,6 +46,11 @@ NO_SAVED_RA = Rule(
     "nowhere is there sd ra, imm(sp) or c.sdsp ra: a function that calls nobody, most likely",
     f"{_ISA}, the search for MATCH_SD and MATCH_C_SDSP",
 )
+SAVE_OUT_OF_STEP = Rule(
+    "ra saved out of step",
+    "sd ra, imm(sp) is there, but the walk goes in steps of four bytes and passes it between two of them",
+    f"{_ISA}, instr++ on a pointer to 32 bits",
+)
 HALF_INSTRUCTION = Rule(
     "half an instruction",
     "these bits are in the middle of another instruction; patching them changes what that one does",
@@ -94,7 +99,8 @@ def scan(function: Function) -> ScanResult:
     halves = _halves(function)
     entry = _find(_SAVE_RA, halves, 0, function, ENTRY)
     if entry is None:
-        return ScanResult((), Refusal(function.address, NO_SAVED_RA))
+        missed = any(_saves_ra(word, length) for _address, word, length in _instructions(function))
+        return ScanResult((), Refusal(function.address, SAVE_OUT_OF_STEP if missed else NO_SAVED_RA))
     sites = [entry]
     place = (entry.address - function.address) // 2
     while (site := _find(_RET, halves, place, function, RETURN)) is not None:
@@ -130,7 +136,11 @@ def remarks(function: Function, result: ScanResult) -> Iterator[Refusal]:
         for inside in range(address + 2, address + length, 2):
             if inside in sites:
                 yield Refusal(inside, HALF_INSTRUCTION)
-        rule = _remark(function, address, word, length) if address not in sites else None
+        if address in sites:
+            continue
+        if address < entry and _saves_ra(word, length):
+            yield Refusal(address, SAVE_OUT_OF_STEP)
+        rule = _remark(function, address, word, length)
         if rule is not None:
             yield Refusal(address, rule if address > entry else EARLY_RETURN)
 
@@ -144,6 +154,12 @@ def _instructions(function: Function) -> Iterator[tuple[int, int, int]]:
         word = halves[place] | halves[place + 1] << 16 if long else halves[place]
         yield function.address + 2 * place, word, 4 if long else 2
         place += 2 if long else 1
+
+
+def _saves_ra(word: int, length: int) -> bool:
+    if length == 4:
+        return word & _SAVE_RA.mask == _SAVE_RA.value
+    return word & _SAVE_RA.compressed_mask == _SAVE_RA.compressed_value
 
 
 def _remark(function: Function, address: int, word: int, length: int) -> Rule | None:

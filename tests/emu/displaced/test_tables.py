@@ -5,7 +5,7 @@ from __future__ import annotations
 import capstone
 import pytest
 
-from emu.displaced import Treatment
+from emu.displaced import DisplacedRow, DisplacedTable, Treatment
 from emu.isa import ISAS
 
 from .ins import CODE, ISA_NAMES, cases
@@ -103,3 +103,16 @@ def test_every_quirk_but_one_has_a_case_that_shows_it():
     shown = {(case.isa, decide(case).row.name) for case in QUIRKS}
     # The mask of b is too narrow: what it matches is right, and what it should match too is among the refused.
     assert quirks - shown == {("aarch64", "b label")}
+
+
+@pytest.mark.parametrize("isa", ISA_NAMES)
+def test_bytes_that_are_no_instruction_and_ends_of_instructions_are_refused(isa):
+    for code in (b"", b"\x06", bytes(8), b"\xff" * 8, b"\xe8\x00", b"\x23\x34\x11"):
+        assert ISAS[isa].displaced.decide(code, CODE).row is ISAS[isa].displaced.rows[-1]
+
+
+def test_an_instruction_to_be_run_out_of_line_has_a_row_and_no_plan():
+    row = DisplacedRow("anything", 0, 0, 0, Treatment.OUT_OF_LINE, why="no reason to emulate it", source="this test")
+    table = DisplacedTable((row,), by_code=False)
+    assert table.decide(b"\x90", CODE) == (row, None)
+    assert table.invop(0x90, 0x90, CODE) is None

@@ -151,6 +151,29 @@ def test_half_of_a_long_instruction_that_looks_like_a_save_is_taken_for_the_entr
     assert RISCV.remarks(listing) == [(2, "half an instruction")]
 
 
+def test_a_save_of_ra_that_the_walk_passes_by_refuses_the_function_with_a_rule_of_its_own():
+    listing = """
+        0100      c.nop
+        233c1100  sd ra, 0x18(sp)
+        8280      c.jr ra
+    """
+    assert RISCV.refusal(listing) == "ra saved out of step"
+
+
+def test_a_save_of_ra_that_the_walk_passes_by_is_named_where_half_an_instruction_was_taken_for_it():
+    # What gcc 12 makes of a function with a frame of 4 KiB: the real save at +6 is out of step, the addi at +12 is not.
+    listing = """
+        130101d2  addi sp, sp, -0x2e0
+        7d76      c.lui a2, 0xfffff
+        233c112c  sd ra, 0x2d8(sp)
+        fd72      c.lui t0, 0xfffff
+        130706fe  addi a4, a2, -0x20
+        8280      c.jr ra
+    """
+    assert RISCV.sites(listing) == [("entry", 14), ("return", 16)]
+    assert RISCV.remarks(listing) == [(6, "ra saved out of step"), (14, "half an instruction")]
+
+
 def test_jumps_out_of_the_function_are_tail_calls_and_no_sites():
     listing = """
         06ec      c.sdsp ra, 0x18(sp)
