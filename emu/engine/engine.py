@@ -63,10 +63,10 @@ class Engine:
         self.isa = isa
         self.accelerated = native.available() if accelerated is None else accelerated
         self._uc = unicorn.Uc(*_MODES[isa.name])
-        # emu_start ends by translating `until` in the address space of the moment, to drop the code there.  In user mode
-        # that is a page fault nobody takes: cr2 is lost, and old_exception makes the next true fault a double fault.
-        # With a set of exits, left empty, it does not look.
-        self._uc.ctl_exits_enabled(True)
+        # emu_start ends by translating `until` in the address space of the moment, to drop the code there.  In user
+        # mode that is a page fault nobody takes: cr2 is lost, and old_exception makes the next true fault a double
+        # fault.  With a set of exits, left empty, it does not look.
+        self._uc.ctl_exits_enabled(enable=True)
         self._cpu, self._env = layout.check(self._uc, isa.name)
         self.words = memoryview((ctypes.c_uint64 * _CPU_WORDS).from_address(self._env)).cast("B").cast("Q")
         """The CPU state as 64-bit words, indexed by `Register.slot`."""
@@ -213,6 +213,16 @@ class Engine:
         self._indices.clear()
         if self._in_code_hook:
             self._uc.reg_write(self._public[self.isa.registers.pc], self.pc)  # leave the block that is running
+
+    def forget_code(self, physical: int, size: int) -> None:
+        """Make Unicorn forget its translation of physical memory, whose content the guest has replaced.
+
+        Stores through a mapping that may execute are seen; a kernel fills a page of text through its linear map, which
+        may not, and the text of the page's last owner would run on.
+        """
+        forget = getattr(uclib, f"tb_invalidate_phys_range_{self.isa.name}")
+        forget(self._uc._uch, ctypes.c_uint64(physical), ctypes.c_uint64(physical + size))  # noqa: SLF001
+        self.forget_user_blocks()
 
     def on_code(self, address: int, callback: Callable[[], None]) -> None:
         """Call `callback` before the instruction at `address` runs.  Set it before that code is translated."""

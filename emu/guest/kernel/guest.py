@@ -125,6 +125,7 @@ class KernelGuest:
             "gate_panic": self._gate_panic,
             "gate_nanouptime": lambda *_: self.clock.now(),
             "gate_clock_start": self._gate_clock_start,
+            "gate_icache_sync": self._gate_icache_sync,
             "dtrace_invop": self._gate_invop,
         }
         for name, gate in gates.items():
@@ -168,6 +169,9 @@ class KernelGuest:
     def _gate_clock_start(self, interval: int, *_: int) -> None:
         self._tick = interval
         self._next_tick = self.clock.now() + interval
+
+    def _gate_icache_sync(self, address: int, size: int, _: int) -> None:
+        self.engine.forget_code(address - self.isa.kernel_base, size)
 
     def _gate_invop(self, address: int, frame: int, extra: int) -> int:
         rval = self.traps.invop(address, SavedFrame(self.engine, frame, self._pc_after), extra)
