@@ -149,7 +149,12 @@ memfs_write(struct vop_write_args *ap)
 		size_t at = uio->uio_offset & PAGE_MASK;
 		paddr_t page = memfs_reg_page(node, uio->uio_offset, true);
 
-		error = page != 0 ? uiomove((char *)PHYS_TO_DMAP(page) + at, PAGE_SIZE - at, uio) : ENOSPC;
+		if (page == 0)
+			error = ENOSPC;
+		else {
+			error = uiomove((char *)PHYS_TO_DMAP(page) + at, PAGE_SIZE - at, uio);
+			vm_page_dirtied(page);
+		}
 	}
 	node->mn_mtime = nanouptime();
 	if (error != 0 && uio->uio_offset < end) /* what did not come is no part of the file */

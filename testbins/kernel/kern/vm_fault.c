@@ -41,11 +41,11 @@ vm_fault_cow(struct vmspace *vm, vaddr_t va, paddr_t pa, int prot)
 
 	vm->vm_cow_faults++;
 	if (PHYS_TO_VM_PAGE(pa)->ref_count == 1) /* the others are gone */
-		return (pmap_enter(&vm->vm_pmap, va, pa, prot));
+		return (vm_page_enter(&vm->vm_pmap, va, pa, prot));
 	if ((copy = vm_page_alloc_nozero()) == 0)
 		return (ENOMEM);
 	pmap_copy_page(pa, copy);
-	pmap_enter(&vm->vm_pmap, va, copy, prot);
+	vm_page_enter(&vm->vm_pmap, va, copy, prot);
 	vm_page_unref(pa);
 	return (0);
 }
@@ -62,7 +62,7 @@ vm_fault_enter(struct vmspace *vm, struct vm_map_entry *entry, vaddr_t va, int a
 		prot &= ~PROT_WRITE;
 	if (pa == 0)
 		return (ENOMEM);
-	if ((error = pmap_enter(&vm->vm_pmap, va, pa, prot)) != 0) {
+	if ((error = vm_page_enter(&vm->vm_pmap, va, pa, prot)) != 0) {
 		vm_page_unref(pa);
 		return (error);
 	}
@@ -93,5 +93,5 @@ vm_fault(struct vmspace *vm, vaddr_t va, int access)
 		return (vm_fault_enter(vm, entry, va, access));
 	if (access & PROT_WRITE & ~prot)
 		return (vm_fault_cow(vm, va, pa, entry->protection));
-	return (pmap_enter(&vm->vm_pmap, va, pa, (entry->protection & ~PROT_WRITE) | (prot & PROT_WRITE)));
+	return (vm_page_enter(&vm->vm_pmap, va, pa, (entry->protection & ~PROT_WRITE) | (prot & PROT_WRITE)));
 }

@@ -39,7 +39,7 @@ vm_map_sharedpage(struct vmspace *vm)
 {
 	if (vm_map_insert(vm, SHAREDPAGE, SHAREDPAGE + PAGE_SIZE, PROT_READ | PROT_EXEC, 0, NULL, 0, 0) != 0)
 		return;
-	if (pmap_enter(&vm->vm_pmap, SHAREDPAGE, sharedpage, PROT_READ | PROT_EXEC) == 0)
+	if (vm_page_enter(&vm->vm_pmap, SHAREDPAGE, sharedpage, PROT_READ | PROT_EXEC) == 0)
 		vm_page_ref(sharedpage);
 }
 
@@ -206,7 +206,7 @@ vm_map_protect(struct vmspace *vm, vaddr_t start, vaddr_t end, int prot)
 			if ((pa = pmap_extract(&vm->vm_pmap, va, &was)) == 0)
 				continue;
 			if (prot & PROT_READ)
-				pmap_enter(&vm->vm_pmap, va, pa, (prot & ~PROT_WRITE) | (was & prot & PROT_WRITE));
+				vm_page_enter(&vm->vm_pmap, va, pa, (prot & ~PROT_WRITE) | (was & prot & PROT_WRITE));
 			else {
 				pmap_remove(&vm->vm_pmap, va);
 				vm_page_unref(pa);
@@ -246,9 +246,9 @@ vm_map_copy_entry(struct vmspace *from, struct vmspace *to, struct vm_map_entry 
 			continue;
 		if (prot & PROT_WRITE && !(entry->eflags & MAP_ENTRY_SHARED)) {
 			prot &= ~PROT_WRITE;
-			pmap_enter(&from->vm_pmap, va, pa, prot);
+			vm_page_enter(&from->vm_pmap, va, pa, prot);
 		}
-		if (pmap_enter(&to->vm_pmap, va, pa, prot) != 0)
+		if (vm_page_enter(&to->vm_pmap, va, pa, prot) != 0)
 			return (ENOMEM);
 		vm_page_ref(pa);
 	}

@@ -80,6 +80,7 @@ vm_page_alloc_nozero(void)
 		TAILQ_REMOVE(&vm_page_queue_free, m, plinks);
 		vm_page_free_count--;
 		m->ref_count = 1;
+		m->icache_clean = false;
 	}
 	mtx_unlock(&vm_page_queue_free_mtx);
 	return (m != NULL ? VM_PAGE_TO_PHYS(m) : 0);
@@ -152,6 +153,28 @@ vm_page_unref(paddr_t pa)
 		vm_page_free(m);
 	else
 		m->ref_count--;
+}
+
+/* The page was written to through the kernel's map. */
+void
+vm_page_dirtied(paddr_t pa)
+{
+	PHYS_TO_VM_PAGE(pa)->icache_clean = false;
+}
+
+/* Before a page is executed for the first time since it was written to, old instructions at its address must be forgotten. */
+int
+vm_page_enter(struct pmap *pmap, vaddr_t va, paddr_t pa, int prot)
+{
+	struct vm_page *m = PHYS_TO_VM_PAGE(pa);
+
+	if (prot & PROT_EXEC && !m->icache_clean) {
+		gate_icache_sync(PHYS_TO_DMAP(pa), PAGE_SIZE);
+		m->icache_clean = true;
+	}
+	if (prot & PROT_WRITE)
+		m->icache_clean = false;
+	return (pmap_enter(pmap, va, pa, prot));
 }
 
 void

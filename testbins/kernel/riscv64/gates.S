@@ -16,5 +16,6 @@
 	gate	gate_panic
 	gate	gate_nanouptime
 	gate	gate_clock_start
+	gate	gate_icache_sync
 	gate	dtrace_invop
 	gate	dtrace_probe

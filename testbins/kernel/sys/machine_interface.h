@@ -9,6 +9,7 @@
  *  - cpu_sigreturn(frame, saved): sigreturn's check of a user-supplied frame.
  *  - sigcode, esigcode (sigcode.S): the signal trampoline, user text copied to SHAREDPAGE.
  *  - kstack0 (here, kern/init_main.c): PAGE_SIZE of guard, then KSTACK_SIZE of stack. _start uses it.
+ *  - gate_icache_sync(address, size), one more gate: memory there (a kernel address) was written and will be executed.
  *  - fork_return: cpu_fork is "copy the frame, result 0, cpu_thread_start(child, fork_return, child)".
  *
  * Files an ISA folder has (the Makefile takes every .c and .S):
@@ -93,6 +94,7 @@ void gate_poweroff(int status);
 void gate_panic(const char *message, struct trapframe *frame);
 uint64_t gate_nanouptime(void);
 void gate_clock_start(uint64_t interval);
+void gate_icache_sync(void *address, size_t size);
 int64_t dtrace_invop(uintptr_t address, struct trapframe *frame, uintptr_t extra);
 void dtrace_probe(uint32_t id, uintptr_t arg0, uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4);
 

@@ -16,6 +16,7 @@ struct uma_slab;
 struct vm_page {
 	TAILQ_ENTRY(vm_page) plinks; /* free list */
 	uint32_t ref_count;	     /* 0: free */
+	bool icache_clean;	     /* not written to since gate_icache_sync() */
 	struct uma_slab *slab;	     /* page of a zone: its slab; */
 	size_t size;		     /* else the size of a large malloc */
 };
@@ -27,6 +28,8 @@ void vm_page_startup(uint64_t ram_size, paddr_t initrd, uint64_t initrd_size);
 struct vm_page *PHYS_TO_VM_PAGE(paddr_t pa);
 paddr_t vm_page_alloc_contig(unsigned n);
 void vm_page_ref(paddr_t pa);
+void vm_page_dirtied(paddr_t pa);
+int vm_page_enter(struct pmap *pmap, vaddr_t va, paddr_t pa, int prot); /* pmap_enter, and the instruction cache */
 void vm_page_free_contig(paddr_t pa, unsigned n);
 void vm_page_release_range(paddr_t start, uint64_t size);
 void pmap_copy_page(paddr_t from, paddr_t to);
