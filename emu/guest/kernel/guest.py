@@ -16,6 +16,7 @@ from pathlib import Path
 from emu.elf import Image
 from emu.engine.clock import DEFAULT_RATE, NANOSECONDS, VirtualClock
 from emu.engine.engine import Engine, GuestCrashError
+from emu.engine.pages import PAGE
 from emu.engine.state import DELIVER, HANDLED
 from emu.frame import Frame, LiveFrame, SavedFrame
 from emu.guest.base import BadAddressError, Location, RunState, Thread
@@ -34,6 +35,7 @@ BOOT_LIMIT = 10 * NANOSECONDS
 """Virtual time within which the kernel must be up."""
 _WORD_MASK = 0xFFFF_FFFF_FFFF_FFFF
 _TEXT_LIMIT = 1024
+_PROT_EXEC = 4
 
 
 class TrapPath(Enum):
@@ -125,15 +127,22 @@ class KernelGuest:
             "gate_panic": self._gate_panic,
             "gate_nanouptime": lambda *_: self.clock.now(),
             "gate_clock_start": self._gate_clock_start,
-            "gate_icache_sync": self._gate_icache_sync,
             "dtrace_invop": self._gate_invop,
         }
         for name, gate in gates.items():
             self.engine.on_code(self.image.symbol(name).value, self._caller_of(gate))
         # What user addresses mean changes with the page tables, and they change here only.
         self.engine.on_code(self.image.symbol("pmap_activate").value, self.engine.forget_user_blocks)
+        self.engine.on_code(self.image.symbol("pmap_enter").value, self._map_page)
         # The return instruction itself still belongs to the probe.
         self.engine.on_code(self.image.symbol("dtrace_invop_return").value, lambda: self.clock.resume(1))
+
+    def _map_page(self) -> None:
+        # pmap_enter(pmap, va, pa, prot): a page that will be executed may have held another program's text, and Unicorn
+        # does not see the kernel fill it through the linear map, which is not executable.
+        physical, protection = (self.engine.words[slot] for slot in self._arguments[2:4])
+        if protection & _PROT_EXEC:
+            self.engine.forget_code(physical, PAGE)
 
     def _caller_of(self, gate: Callable[..., int | None]) -> Callable[[], None]:
         words, arguments = self.engine.words, self._arguments[:3]
@@ -169,9 +178,6 @@ class KernelGuest:
     def _gate_clock_start(self, interval: int, *_: int) -> None:
         self._tick = interval
         self._next_tick = self.clock.now() + interval
-
-    def _gate_icache_sync(self, address: int, size: int, _: int) -> None:
-        self.engine.forget_code(address - self.isa.kernel_base, size)
 
     def _gate_invop(self, address: int, frame: int, extra: int) -> int:
         rval = self.traps.invop(address, SavedFrame(self.engine, frame, self._pc_after), extra)
