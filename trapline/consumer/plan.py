@@ -17,6 +17,7 @@ from trapline.consumer.printf import PRINTF_LIKE, USER_STACKS, bind_format
 from trapline.consumer.report import SYMBOLIC, show_symbol
 from trapline.consumer.symbols import DEFAULT_INDENT, show_frames
 from trapline.consumer.text import c_string, decode, pad
+from trapline.consumer.values import Read, value_reader
 from trapline.framework.format import parse_format
 from trapline.framework.program import ActionKind, LibraryAction
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from trapline.framework.device import EnabledProbe, ProbeInfo, RecordDescription
     from trapline.options import Options
 
-Read: TypeAlias = Callable[[bytes, int], Any]
 Records: TypeAlias = Sequence["RecordDescription"]
 Effect: TypeAlias = Callable[["Firing"], None]
 
@@ -176,15 +176,7 @@ class Planner:
 
     def _datum(self, record: RecordDescription) -> Step:
         """Make the step of a single datum."""
-        action, offset, size = record.action, record.offset, record.size
-        if action is ActionKind.STACK or action in USER_STACKS:
-            return self._stack(record)
-        if action in SYMBOLIC:
-
-            def name(data: bytes, base: int) -> str:
-                return show_symbol(record, data, base + offset, self._symbols)
-
-            return Step(lambda data, base: "  " + pad(name(data, base), _SYMBOL_WIDTH), value=name)
+        action, offset = record.action, record.offset
         if action is ActionKind.TRACEMEM:
             return self._memory(record, None)
         if action is ActionKind.PRINTM:
@@ -194,33 +186,42 @@ class Planner:
                 return data[start : start + UNSIGNED[8](data, start - 8)]
 
             return Step(lambda data, base: dump(memory(data, base)), value=memory)
+        text = self._plain(record)
         if action is ActionKind.DIFEXPR and record.format:
-            return self._typed(record)
-        if size in COLUMNS:
-            return self._integer(record)
-        return self._bytes(record)
+            text = self._typed(record, text)
+        return Step(text, value=value_reader(record, self._symbols))
 
-    def _integer(self, record: RecordDescription) -> Step:
-        column, offset = COLUMNS[record.size], record.offset
-        show = column.quiet if self._options.is_set("quiet") else column.text
-        read = column.read
-        return Step(lambda data, base: show(data, base + offset), value=lambda data, base: read(data, base + offset))
-
-    def _bytes(self, record: RecordDescription) -> Step:
-        offset, size = record.offset, record.size
+    def _plain(self, record: RecordDescription) -> Render:
+        """Show a datum by its action and its size."""
+        action, offset, size = record.action, record.offset, record.size
+        if action is ActionKind.STACK or action in USER_STACKS:
+            user, indent = action in USER_STACKS, self._options.number("stackindent", DEFAULT_INDENT)
+            frames = self._symbols.frames
+            return lambda data, base: show_frames(frames(record, data, base + offset, user=user), indent)
+        if action in SYMBOLIC:
+            symbols = self._symbols
+            return lambda data, base: "  " + pad(show_symbol(record, data, base + offset, symbols), _SYMBOL_WIDTH)
         quiet, raw = self._options.is_set("quiet"), self._options.is_set("rawbytes")
+        if size in COLUMNS:
+            show = COLUMNS[size].quiet if quiet else COLUMNS[size].text
+            return lambda data, base: show(data, base + offset)
 
-        def text(data: bytes, base: int) -> str:
+        def show_text(data: bytes, base: int) -> str:
             start = base + offset
             return show_bytes(data[start : start + size], TRACE_WIDTH, quiet=quiet, raw=raw)
 
-        def value(data: bytes, base: int) -> str | bytes:
-            start = base + offset
-            found = data[start : start + size]
-            string = c_string(found)
-            return found if any(found[len(string) :]) else decode(string)
+        return show_text
 
-        return Step(text, value=value)
+    def _typed(self, record: RecordDescription, plain: Render) -> Render:
+        """Show the datum of print() by its type, whose name is the record's format."""
+        name = self._format_of(record.format)
+
+        def text(data: bytes, base: int) -> str:
+            start = base + record.offset
+            shown = self._show_type(name, data[start : start + record.size])
+            return plain(data, base) if shown is None else shown
+
+        return text
 
     def _memory(self, record: RecordDescription, shown: RecordDescription | None) -> Step:
         """Make the step of tracemem(); `shown` is the record of its third argument."""
@@ -231,27 +232,6 @@ class Planner:
             return data[start : start + (size if 0 < size < record.size else record.size)]
 
         return Step(lambda data, base: dump(value(data, base)), value=value)
-
-    def _stack(self, record: RecordDescription) -> Step:
-        user, offset = record.action in USER_STACKS, record.offset
-        indent = self._options.number("stackindent", DEFAULT_INDENT)
-        frames = self._symbols.frames
-        return Step(
-            lambda data, base: show_frames(frames(record, data, base + offset, user=user), indent),
-            value=lambda data, base: frames(record, data, base + offset, user=user),
-        )
-
-    def _typed(self, record: RecordDescription) -> Step:
-        """Make the step of print(), whose record's format is the name of a type."""
-        name = self._format_of(record.format)
-        plain = self._integer(record) if record.size in COLUMNS else self._bytes(record)
-
-        def text(data: bytes, base: int) -> str:
-            start = base + record.offset
-            shown = self._show_type(name, data[start : start + record.size])
-            return shown if shown is not None else plain.text(data, base) if plain.text else ""
-
-        return Step(text, value=plain.value)
 
 
 def _variables(records: Records, data: bytes, base: int) -> list[int]:

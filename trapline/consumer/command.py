@@ -1,0 +1,311 @@
+"""dtrace(1): the command.
+
+Source: FreeBSD cmd/dtrace/dtrace.c.  The machine is opened by what calls `main`: see `CommandEnvironment`.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NoReturn, Protocol
+
+from emu.guest.base import Guest, RunState
+from trapline.consumer.compiling import Compiler
+from trapline.consumer.consume import Handlers
+from trapline.consumer.errors import ConsumerError
+from trapline.consumer.interrupts import Interrupts
+from trapline.consumer.listing import HEADING, list_line, show_attribute, show_probe
+from trapline.consumer.output import Output, Writer, open_for_append
+from trapline.consumer.session import Session, Work
+from trapline.consumer.usage import USAGE, FlagError, MachineOptions, Mode, Request, Source, UsageError, parse_arguments
+from trapline.d.errors import CompileError
+from trapline.framework.device import DeviceError
+from trapline.options import OptionError
+
+if TYPE_CHECKING:
+    from trapline.consumer.faults import Drop, Fault
+    from trapline.framework.device import Device, ProbeInfo
+    from trapline.framework.program import ProbeDescription, Program
+
+SUCCESS: Final = 0
+FAILURE: Final = 1
+USAGE_FAILURE: Final = 2
+VERSION: Final = "Sun D 1.14"
+_NAME: Final = "dtrace"
+_BUFFER: Final = "4m"
+"""Size of the principal and the aggregation buffer, where the command line does not say (dtrace.c)."""
+
+
+class Framework(Protocol):
+    """What opens devices: `trapline.framework.dtrace.DTrace`."""
+
+    def open(self) -> Device:
+        """Open a device for one consumer."""
+        ...
+
+
+@dataclass(slots=True)
+class Machine:
+    """A machine to trace."""
+
+    guest: Guest
+    dtrace: Framework
+    target: int = 0
+    """Pid of the first command of -c ($target); 0: there is none."""
+    ended: Callable[[], Sequence[str]] = tuple
+    """Gives, for each command of -c that ended since the last call, what happened: `pid 5 has exited`."""
+
+
+class MachineError(Exception):
+    """A machine that cannot be opened; the message names what is wrong and what to do."""
+
+
+@dataclass(slots=True)
+class CommandEnvironment:
+    """What the command needs from outside."""
+
+    open_machine: Callable[[MachineOptions], Machine]
+    """Builds and boots the machine.  Raises `MachineError` or OSError."""
+    stdout: Writer
+    stderr: Writer
+    system: Callable[[str], None] = lambda command: _shell(command)
+    """Runs a command of system()."""
+
+
+def _shell(command: str) -> None:
+    """Run a command of the traced program with the shell of this host; -w allowed it."""
+    subprocess.run(command, shell=True, check=False)  # noqa: S602
+
+
+class _Exit(Exception):  # noqa: N818 - it is no error
+    """The command ends with a status."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
+
+
+def main(argv: Sequence[str], environment: CommandEnvironment) -> int:
+    """Run dtrace with arguments (without the name of the command) and return its exit status."""
+    try:
+        return _Command(argv, environment).run()
+    except _Exit as end:
+        return end.status
+    except BrokenPipeError:
+        # Whoever read the output is gone; nobody is left to tell.
+        return FAILURE
+
+
+@dataclass(slots=True)
+class _Compiled:
+    source: Source
+    program: Program
+
+
+class _Command:
+    """One run of the command."""
+
+    def __init__(self, argv: Sequence[str], environment: CommandEnvironment) -> None:
+        self._argv = argv
+        self._environment = environment
+        self._request = Request()
+        self._output = Output(environment.stdout)
+        self._interrupts = Interrupts(self._interrupted)
+
+    def run(self) -> int:
+        if not self._argv:
+            return self._usage()
+        try:
+            self._request = parse_arguments(self._argv)
+        except FlagError as error:
+            self._say(str(error))
+            return self._usage()
+        except UsageError as error:
+            self._say(str(error))
+            return USAGE_FAILURE
+        if self._request.help:
+            self._output.write(USAGE)
+            return SUCCESS
+        return self._dispatch(self._request.mode)
+
+    def _dispatch(self, mode: Mode) -> int:
+        if mode is Mode.VERSION:
+            self._output.write(f"{_NAME}: {VERSION}\n")
+            return SUCCESS
+        if mode in {Mode.ANONYMOUS, Mode.HEADER, Mode.LINK}:
+            self._say(f"{mode.value} is not supported yet")
+            return USAGE_FAILURE
+        self._open()
+        try:
+            compiled = [self._compile(source) for source in self._request.sources]
+            self._open_output()
+            if mode is Mode.LIST:
+                return self._list(compiled)
+            return self._trace(compiled)
+        finally:
+            self._session.close()
+
+    # What is said on standard error
+
+    def _say(self, text: str) -> None:
+        self._environment.stderr.write(f"{_NAME}: {text}\n")
+
+    def _notice(self, text: str) -> None:
+        """Say what quiet hides."""
+        if not self._session.options.is_set("quiet"):
+            self._say(text)
+
+    def _fail(self, text: str) -> NoReturn:
+        self._say(text)
+        raise _Exit(FAILURE)
+
+    def _usage(self) -> int:
+        self._environment.stderr.write(USAGE)
+        return USAGE_FAILURE
+
+    def _fault(self, fault: Fault) -> None:
+        self._say(fault.message)
+
+    def _drop(self, drop: Drop) -> None:
+        self._say(drop.message(tags=self._session.options.is_set("droptags")))
+
+    # Getting ready
+
+    def _open(self) -> None:
+        """Open the machine and a session on it, and set the options of the command line."""
+        try:
+            self._machine = self._environment.open_machine(self._request.machine)
+            device = self._machine.dtrace.open()
+        except (MachineError, OSError) as error:
+            self._fail(str(error))
+        handlers = Handlers(self._fault, self._drop, system=self._environment.system)
+        self._session = Session(device, self._machine.guest, self._output, handlers)
+        options = self._session.options
+        options.set("bufsize", _BUFFER)
+        options.set("aggsize", _BUFFER)
+        options.set("temporal", "1")
+        for setting in self._request.settings:
+            try:
+                options.set(setting.name, setting.value)
+            except OptionError as error:
+                self._fail(f"failed to set {setting.flag}: {error}")
+        self._compiler = Compiler(self._session, self._request, self._machine.target, self._environment.stderr)
+        handlers.show_type = self._compiler.show_type
+
+    def _compile(self, source: Source) -> _Compiled:
+        try:
+            program = self._compiler.compile(source)
+        except OSError as error:
+            self._fail(f"failed to open {source.text}: {error.strerror}")
+        except CompileError as error:
+            text = error.text(errtags=self._session.options.is_set("errtags"))
+            what = "failed to compile script" if source.kind == "script" else "invalid probe specifier"
+            self._fail(f"{what} {source.text}: {text}")
+        return _Compiled(source, program)
+
+    def _open_output(self) -> None:
+        path = self._request.output
+        if path is None:
+            return
+        try:
+            self._file = open_for_append(path)
+        except OSError as error:
+            self._fail(f"failed to open output file '{path}': {error.strerror}")
+        self._output.replace(self._file)
+
+    # Listing
+
+    def _list(self, compiled: Sequence[_Compiled]) -> int:
+        self._output.write(HEADING)
+        device = self._session.device
+        if not compiled:
+            self._list_probes(device.probes(), None)
+        for one in compiled:
+            for ecb in one.program.ecbs:
+                probes = device.probes(ecb.probe)
+                if not probes:
+                    self._say(f"failed to match {ecb.probe}: No probe matches description")
+                self._list_probes(probes, ecb.probe)
+        self._output.flush()
+        return SUCCESS
+
+    def _list_probes(self, probes: Sequence[ProbeInfo], pattern: ProbeDescription | None) -> None:
+        del pattern
+        for probe in probes:
+            self._output.write(list_line(probe))
+            if self._request.verbose:
+                self._show_probe(probe, probe.description)
+
+    def _show_probe(self, probe: ProbeInfo, pattern: ProbeDescription) -> None:
+        device = self._session.device
+        self._output.write(show_probe(probe, pattern, lambda index: device.probe_argument(probe.id, index)))
+
+    # Tracing
+
+    def _trace(self, compiled: Sequence[_Compiled]) -> int:
+        matched = sum(self._enable(one) for one in compiled)
+        if not self._request.execute:
+            return SUCCESS
+        if not matched and not self._request.allow_zero:
+            self._fail(f"no probes {'matched' if compiled else 'specified'}")
+        try:
+            adjustments = self._session.go()
+        except ConsumerError as error:
+            self._fail(f"could not enable tracing: {error}")
+        for text in adjustments:
+            self._say(text)
+        if self._session.options.is_set("destructive"):
+            self._notice("allowing destructive actions")
+        with self._interrupts:
+            self._loop()
+        self._output.write("\n")
+        if not self._session.consumer.abandoned:
+            self._output.write(self._session.report.unprinted())
+        self._output.flush()
+        return (self._session.status or SUCCESS) & 0xFF
+
+    def _enable(self, one: _Compiled) -> int:
+        """Enable a program and return how many probes it matched; with -e only look at it."""
+        matched = 0
+        if self._request.execute:
+            try:
+                matched = self._session.enable(one.program)
+            except ConsumerError as error:
+                self._fail(f"failed to enable '{one.source.name}': {error}")
+            count = f"{matched} probe{'' if matched == 1 else 's'}"
+            self._notice(f"{one.source.kind} '{one.source.name}' matched {count}")
+        if self._request.verbose:
+            self._show_stability(one)
+        return matched
+
+    def _loop(self) -> None:
+        """Sleep and work until the trace is over, by exit(), an interrupt, or the end of the guest."""
+        session, interrupts = self._session, self._interrupts
+        commands = len(self._request.machine.commands)
+        interrupted = done = False
+        while not done:
+            state = RunState.RUNNING if interrupts.count else session.sleep()
+            if interrupts.count and not interrupted:
+                interrupted = True
+                self._output.write("\n")
+            for text in self._machine.ended():
+                self._notice(text)
+                commands -= 1
+            finished = state is RunState.FINISHED or (commands == 0 and bool(self._request.machine.commands))
+            try:
+                if interrupts.count or finished or session.timed_out():
+                    session.stop()
+                done = session.work() is Work.DONE
+            except ConsumerError as error:
+                if not session.consumer.abandoned:
+                    self._fail(f"processing aborted: {error}")
+                done = True
+            self._output.flush()
+
+    def _interrupted(self, count: int) -> None:
+        """React to an interrupt, in the signal handler: the first stops, the second gives up."""
+        self._machine.guest.interrupt()
+        if count > 1:
+            self._session.consumer.abandoned = True

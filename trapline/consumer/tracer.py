@@ -1,0 +1,144 @@
+"""Tracing from Python: programs in, records and aggregations out as plain data.
+
+tracer = Tracer(machine.guest, machine.dtrace)
+tracer.enable("fbt::read_random:entry { @[execname] = count(); trace(arg1); }")
+for event in tracer.events():
+    print(event.timestamp, event.probe, event.values)
+for name, keys, value in tracer.aggregations():
+    print(name, keys, value)
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+from emu.guest.base import Guest, RunState
+from trapline.consumer.aggregate import plain_value
+from trapline.consumer.compiling import Compiler
+from trapline.consumer.consume import Handlers
+from trapline.consumer.order import Order
+from trapline.consumer.output import Output
+from trapline.consumer.session import Session
+from trapline.consumer.usage import Request, Source, Specifier
+from trapline.consumer.values import value_reader
+
+if TYPE_CHECKING:
+    from trapline.consumer.command import Framework
+    from trapline.consumer.faults import Drop, Fault
+    from trapline.consumer.plan import Firing
+    from trapline.framework.program import ProbeDescription
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One firing of an enabling that recorded data."""
+
+    timestamp: int
+    """Virtual nanoseconds since the machine started."""
+    cpu: int
+    probe: ProbeDescription
+    epid: int
+    """Number of the enabling: the clause and probe, in order of enabling."""
+    values: tuple[Any, ...]
+    """What each statement recorded: int, str, bytes, a tuple of `Frame`, the text of a printf()."""
+
+
+class Element(NamedTuple):
+    """One element of an aggregation."""
+
+    name: str
+    """Name of the aggregation, without `@`."""
+    keys: tuple[Any, ...]
+    value: int | dict[float, int]
+    """A number; a distribution is a dict from the lowest value of a bucket to its count."""
+
+
+class Tracer:
+    """One trace of one guest.  Use it as a context manager, or call `close`."""
+
+    def __init__(
+        self, guest: Guest, dtrace: Framework, options: Mapping[str, str | None] | None = None, *, target: int = 0
+    ) -> None:
+        """Open a device of `dtrace`; `options` are those of -x by name (None: no value).
+
+        Raises `trapline.options.OptionError`.
+        """
+        self.faults: list[Fault] = []
+        self.drops: list[Drop] = []
+        self._text = io.StringIO()
+        self._events: list[Event] = []
+        handlers = Handlers(self.faults.append, self.drops.append, self._record)
+        self.session = Session(dtrace.open(), guest, Output(self._text), handlers)
+        for name, value in (options or {}).items():
+            self.session.options.set(name, value)
+        self._compiler = Compiler(self.session, Request(), target, self._text)
+        handlers.show_type = self._compiler.show_type
+
+    @property
+    def text(self) -> str:
+        """What dtrace(1) would have printed so far, the final aggregations left out."""
+        return self._text.getvalue()
+
+    @property
+    def status(self) -> int | None:
+        """Argument of exit(), None while there was none."""
+        return self.session.status
+
+    def enable(self, program: str, arguments: Sequence[str] = ()) -> int:
+        """Compile and enable a program, with $1, $2 ... given; return how many probes it matched.
+
+        Raises `trapline.d.errors.CompileError` and `trapline.consumer.errors.ConsumerError`.
+        """
+        return self.session.enable(self._compiler.compile_text(program, Source(Specifier.NAME, program), arguments))
+
+    def events(self) -> Iterator[Event]:
+        """Run the guest until the trace is over, and give each event when it is consumed.
+
+        The trace is over after exit(), at the end of the guest, or after option timeout.
+        Raises `trapline.consumer.errors.ConsumerError`.
+        """
+        session = self.session
+        session.go()
+        while not session.stopped:
+            if session.sleep() is RunState.FINISHED or session.timed_out():
+                session.stop()
+            session.work()
+            taken, self._events[:] = self._events[:], []
+            yield from taken
+
+    def run(self) -> list[Event]:
+        """Run the guest until the trace is over and return all events."""
+        return list(self.events())
+
+    def aggregations(self) -> list[Element]:
+        """Give the aggregations as they stand, in the order dtrace(1) prints them."""
+        session = self.session
+        return [
+            Element(
+                session.aggregation_names.get(entry.description.variable, ""),
+                tuple(value_reader(key, session.symbols)(entry.data, 0) for key in entry.keys),
+                plain_value(entry.action, entry.words, entry.normal),
+            )
+            for entry in Order.of(session.options).sorted(session.aggregate)
+        ]
+
+    def close(self) -> None:
+        """Disable everything; tracepoints are restored."""
+        self.session.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _record(self, firing: Firing) -> bool:
+        probe = firing.probe.description
+        self._events.append(Event(firing.timestamp, firing.cpu, probe, firing.plan.epid, firing.values))
+        return True

@@ -1,0 +1,64 @@
+"""Compile errors: one tag, one message, one place.
+
+The tags are libdtrace's (FreeBSD cddl/contrib/opensolaris/lib/libdtrace/common/dt_errtags.h).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Region(Enum):
+    """Part of a clause the compiler was in; told for programs without line numbers."""
+
+    ACTIONS = "action list"
+    PREDICATE = "predicate"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something stands: a line from 1, and a file where that is not the program itself."""
+
+    line: int
+    file: str | None = None
+
+    def __str__(self) -> str:
+        return f'"{self.file}", line {self.line}' if self.file else f"line {self.line}"
+
+
+class CompileError(Exception):
+    """A program the compiler refuses.
+
+    `place` is None, and `region` may be set, for programs given on the command line, which have no lines.
+    """
+
+    def __init__(self, tag: str, message: str, line: int = 0) -> None:
+        super().__init__(message)
+        self.tag = tag
+        self.message = message
+        self.line = line
+        """Line of the text handed to the compiler, 0: not known yet."""
+        self.place: Place | None = None
+        self.region: Region | None = None
+
+    def text(self, *, errtags: bool) -> str:
+        """Give what follows `failed to compile script FILE: ` or `invalid probe specifier TEXT: `."""
+        tag = f"[{self.tag}] " if errtags else ""
+        if self.place is not None:
+            return f"{tag}{self.place}: {self.message}"
+        if self.region is not None:
+            return f"{tag}in {self.region.value}: {self.message}"
+        return tag + self.message
+
+    def __str__(self) -> str:
+        return self.text(errtags=True)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Give ` (did you mean X?)` for the known name nearest to `name`, or nothing."""
+    from difflib import get_close_matches  # noqa: PLC0415  only needed once something has gone wrong
+
+    nearest = get_close_matches(name, known, n=1, cutoff=0.6)
+    return f" (did you mean {nearest[0]}?)" if nearest else ""

@@ -1,0 +1,313 @@
+"""Characters to tokens, one top-level item at a time.
+
+D's lexer has two modes (libdtrace dt_lex.l): descriptions of probes are read with a character set of their own,
+everything else as C.  Which words are names of types decides the parse, so the text is cut into items and each is
+read when all before it have been understood.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from trapline.d.errors import CompileError, Region
+from trapline.d.literals import parse_character, parse_integer, parse_string
+from trapline.d.macros import Macros, is_identifier, parse_number
+from trapline.d.types import INT, LONG, LONG_LONG, UNSIGNED_LONG_LONG, Integer
+
+TYPE_WORDS: Final = frozenset("void char short int long float double signed unsigned string _Bool".split())
+STORAGE_WORDS: Final = frozenset("auto register static extern typedef".split())
+QUALIFIERS: Final = frozenset("const volatile restrict userland".split())
+SPECIFIERS: Final = TYPE_WORDS | STORAGE_WORDS | QUALIFIERS
+UNUSED_WORDS: Final = frozenset("break case continue counter default do for goto import return switch while".split())
+"""Keywords that have no use in D and cannot be names either."""
+
+_OPENS_DECLARATION: Final = SPECIFIERS | frozenset("struct union enum inline translator provider self this".split())
+_OPERATORS: Final = frozenset("<< >> <= >= == != && || ^^ | ^ %".split())
+_ASSIGNMENTS: Final = frozenset("+= -= *= /= %= &= ^= |= <<= >>=".split())
+_CLOSING: Final = {")": "(", "]": "[", "}": "{"}
+
+_TRIVIA: Final = re.compile(r"(?:[ \t\r\f\v]|\\\r?\n)+|(?P<newline>\n)|(?P<comment>/\*)")
+_DESCRIPTION: Final = re.compile(r"[0-9]+(?![-$:a-zA-Z_.?*\[\]!\\`])|[-$:a-zA-Z_.?*\[\]!\\][-$:a-zA-Z_.?*\[\]!\\0-9`]*")
+_TOKEN: Final = re.compile(
+    r"""(?P<floating>[0-9]+\.[0-9]*(?:[eE][-+]?[0-9]+)?|\.[0-9]+|[0-9]+[eE][-+]?[0-9]+(?![0-9A-Za-z_]))
+    |(?P<integer>[0-9][0-9A-Za-z_]*)
+    |(?P<word>[A-Za-z_`][A-Za-z0-9_`]*)
+    |@(?P<aggregation>[A-Za-z_][A-Za-z0-9_]*|)
+    |(?P<macro>\$\$?[A-Za-z0-9_]+)
+    |"(?P<string>(?:\\.|[^"\\\n])*)(?P<string_end>"?)
+    |'(?P<character>(?:\\.|[^'\\\n])*)(?P<character_end>'?)
+    |(?P<punctuation><<=|>>=|\.\.\.|[-+*/%&^|<>=!]=|<<|>>|&&|\|\||\^\^|\+\+|--|->|[-+*/%&^|<>=!~?:;,.(){}\[\]])""",
+    re.VERBOSE,
+)
+_LITERAL: Final = re.compile(r"(0[xX][0-9a-fA-F]+|[0-9]+)[uU]?[lL]{0,2}")
+_CLOSES_PREDICATE: Final = re.compile(r"\s*(?:[{;/]|\Z)")
+_ASSIGNED_NEXT: Final = re.compile(r"\s*(?:\+\+|--|\[|=(?!=))")
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token; `type` is a terminal of the grammar."""
+
+    type: str
+    text: str
+    line: int
+    number: tuple[int, Integer] | None = None
+    """Value and type of an INTEGER."""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Names(Protocol):
+    """What the lexer must know about names."""
+
+    def is_type(self, name: str) -> bool:
+        """Tell whether a name is that of a type."""
+        ...
+
+    def is_defined(self, name: str) -> bool:
+        """Tell whether a name is that of a variable, inline, function or enumerator."""
+        ...
+
+    def control(self, text: str, line: int) -> None:
+        """Obey a control line (`#...`)."""
+        ...
+
+
+class Lexer:
+    """Reads a program's text.  `literals` are the grammar's own words and punctuation, by their text."""
+
+    def __init__(self, text: str, names: Names, macros: Macros, literals: Mapping[str, str], *, pspec: bool) -> None:
+        self._text = text
+        self._names = names
+        self._macros = macros
+        self._literals = literals
+        self._pspec = pspec
+        self._position = 0
+        self._fresh_line = True
+        self._open: list[tuple[str, int]] = []
+        self._previous = ""
+        self._type_seen = False
+        self.line = 1
+        """Line the lexer stands on."""
+        self.region: Region | None = None
+        """Part of a clause the lexer is in."""
+
+    # -- items -------------------------------------------------------------------------------------------------------
+
+    def item(self) -> str | None:
+        """Go to the next item and return the grammar's start symbol for it; None at the end of the text."""
+        self._open.clear()
+        self._previous, self._type_seen, self.region = "", False, None
+        if not self._skip():
+            return None
+        match = _DESCRIPTION.match(self._text, self._position)
+        word = match[0] if match else ""
+        if ":" in word:
+            return "clause"
+        lead = word.partition("*")[0]
+        if lead in _OPENS_DECLARATION or self._names.is_type(word) or (not self._pspec and self._names.is_type(lead)):
+            return "external"
+        return "clause"
+
+    def tokens(self, start: str) -> Iterator[Token]:
+        """Read the tokens of the item `item` has found."""
+        if start == "clause":
+            yield from self._clause()
+        else:
+            yield from self._until(";")
+
+    def all_tokens(self) -> Iterator[Token]:
+        """Read the whole text in C mode (a type's name)."""
+        while self._skip():
+            yield self._token()
+
+    def _clause(self) -> Iterator[Token]:
+        while self._skip():
+            match = _DESCRIPTION.match(self._text, self._position)
+            if match is None:
+                break
+            self._position = match.end()
+            self._fresh_line = False
+            yield Token("DESCRIPTION", self._macros.expand_description(match[0]), self.line)
+            if not self._skip() or self._text[self._position] != ",":
+                break
+            yield self._token()
+        if not self._skip():
+            return
+        if self._text[self._position] == "/":
+            self.region, self._previous = Region.PREDICATE, ""
+            yield self._token()
+            yield from self._until("PREDICATE_END")
+            if not self._skip():
+                return
+        if self._text[self._position] == "{":
+            self.region = Region.ACTIONS
+            yield from self._until("}")
+        else:
+            # Whatever this is, the grammar says what is wrong with it.
+            yield self._token()
+
+    def _until(self, end: str) -> Iterator[Token]:
+        """Read tokens up to one with the text (or of the type) `end` outside all brackets."""
+        while self._skip():
+            token = self._token()
+            yield token
+            if not self._open and end in {token.text, token.type}:
+                return
+        if self._open:
+            bracket, line = self._open[-1]
+            raise CompileError(
+                "D_SYNTAX", f"end of input before the '{bracket}' opened in line {line} is closed", self.line
+            )
+
+    # -- blanks, comments, control lines -----------------------------------------------------------------------------
+
+    def _skip(self) -> bool:
+        """Skip what is no token; tell whether anything is left."""
+        text = self._text
+        while self._position < len(text):
+            match = _TRIVIA.match(text, self._position)
+            if match is None:
+                if self._fresh_line and text[self._position] == "#":
+                    self._control()
+                    continue
+                return True
+            self._position = match.end()
+            if match["newline"]:
+                self.line += 1
+                self._fresh_line = True
+            elif match["comment"]:
+                self._comment()
+            else:
+                self.line += match[0].count("\n")
+        return False
+
+    def _comment(self) -> None:
+        start = self.line
+        end = self._text.find("*/", self._position)
+        body = self._text[self._position : end if end >= 0 else None]
+        self.line += body.count("\n")
+        if "/*" in body:
+            raise CompileError("D_SYNTAX", "/* within a comment (comments do not nest)", self.line)
+        if end < 0:
+            raise CompileError("D_SYNTAX", f"end of input within the comment opened in line {start}", self.line)
+        self._position = end + 2
+
+    def _control(self) -> None:
+        end = self._text.find("\n", self._position)
+        line = self._text[self._position : end if end >= 0 else None]
+        self._position += len(line)
+        if not line.startswith("#!"):
+            self._names.control(line[1:].strip(), self.line)
+
+    # -- tokens ------------------------------------------------------------------------------------------------------
+
+    def _token(self) -> Token:
+        """Read the token at the position; blanks have been skipped."""
+        self._fresh_line = False
+        match = _TOKEN.match(self._text, self._position)
+        if match is None:
+            character = self._text[self._position]
+            raise CompileError("D_SYNTAX", f'stray character near "{character}"', self.line)
+        self._position = match.end()
+        kind = match.lastgroup or ""
+        try:
+            token = self._read(kind, match)
+        except CompileError as error:
+            error.line = error.line or self.line
+            raise
+        self._previous = token.text if kind != "string_end" else ""
+        return token
+
+    def _read(self, kind: str, match: re.Match[str]) -> Token:
+        text, line = match[0], self.line
+        match kind:
+            case "word":
+                return self._word(text)
+            case "integer":
+                if not _LITERAL.fullmatch(text):
+                    raise CompileError("D_SYNTAX", f'syntax error near "{text}": no integer literal')
+                return Token("INTEGER", text, line, parse_integer(text))
+            case "floating":
+                raise CompileError("D_SYNTAX", f'D has no floating-point literals: syntax error near "{text}"')
+            case "aggregation":
+                return Token("AGGREGATION", match["aggregation"] or "_", line)
+            case "string_end":
+                if not match["string_end"]:
+                    raise CompileError("D_STR_NL", "string literal is not closed on its line")
+                return Token("STRING", parse_string(match["string"]), line)
+            case "character_end":
+                if not match["character_end"]:
+                    raise CompileError("D_CHR_NL", "character constant is not closed on its line")
+                return Token("INTEGER", text, line, (parse_character(match["character"]), INT))
+            case "macro":
+                return self._macro(text)
+        return self._punctuation(text)
+
+    def _punctuation(self, text: str) -> Token:
+        if text in "([{":
+            self._open.append((text, self.line))
+            self._type_seen = False
+        elif text in _CLOSING:
+            if not self._open or self._open[-1][0] != _CLOSING[text]:
+                raise CompileError("D_SYNTAX", f"nothing is open that '{text}' could close: syntax error near \"{text}\"")
+            self._open.pop()
+            self._type_seen = text == "}"
+        elif text in {";", ",", "<", ">"}:
+            self._type_seen = False
+        if text in _ASSIGNMENTS:
+            return Token("ASSIGN", text, self.line)
+        if text in _OPERATORS:
+            return Token("OPERATOR", text, self.line)
+        if (
+            text == "/"
+            and self.region is Region.PREDICATE
+            and not self._open
+            and self._previous
+            and _CLOSES_PREDICATE.match(self._text, self._position)
+        ):
+            return Token("PREDICATE_END", text, self.line)
+        return Token(self._literals[text], text, self.line)
+
+    def _word(self, word: str) -> Token:
+        line = self.line
+        if self._previous in {".", "->"}:
+            return Token("IDENT", word, line)
+        if self._previous in {"struct", "union", "enum"}:
+            self._type_seen = True
+            return Token("IDENT", word, line)
+        if word in SPECIFIERS:
+            self._type_seen = self._type_seen or word in TYPE_WORDS
+            return Token("SPECIFIER", word, line)
+        if word in self._literals:
+            return Token(self._literals[word], word, line)
+        if word in UNUSED_WORDS:
+            return Token("UNUSED", word, line)
+        if not self._type_seen and not self._names.is_defined(word) and self._names.is_type(word):
+            # In a clause, a type's name that is stepped, indexed or assigned is a variable in the making.
+            if self.region is None or not _ASSIGNED_NEXT.match(self._text, self._position):
+                self._type_seen = True
+                return Token("TYPE", word, line)
+        return Token("IDENT", word, line)
+
+    def _macro(self, text: str) -> Token:
+        name = text.lstrip("$")
+        value = self._macros.argument(name)
+        if text.startswith("$$"):
+            return Token("STRING", parse_string(value or ""), self.line)
+        if value is None:
+            return Token("INTEGER", "0", self.line, (0, INT))
+        number = parse_number(value)
+        if number is not None:
+            candidates = (INT, LONG, LONG_LONG, UNSIGNED_LONG_LONG)
+            type_ = next(c for c in candidates if abs(number) < 1 << (8 * c.size - c.signed) or c is candidates[-1])
+            return Token("INTEGER", value, self.line, (number & (1 << 64) - 1, type_))
+        if is_identifier(value):
+            return self._word(value)
+        if len(value) >= 2 and value[0] == value[-1] == '"':  # noqa: PLR2004  a pair of quotes
+            value = value[1:-1]
+        return Token("STRING", parse_string(value), self.line)

@@ -1,0 +1,90 @@
+"""Integer, character and string literals, and what their text means."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from trapline.d.errors import CompileError
+from trapline.d.types import (
+    INT,
+    LONG,
+    LONG_LONG,
+    UNSIGNED,
+    UNSIGNED_LONG,
+    UNSIGNED_LONG_LONG,
+    Integer,
+)
+
+_SIGNED: Final = {"": (INT, LONG, LONG_LONG), "l": (LONG, LONG_LONG), "ll": (LONG_LONG,)}
+_UNSIGNED: Final = {
+    "": (UNSIGNED, UNSIGNED_LONG, UNSIGNED_LONG_LONG),
+    "l": (UNSIGNED_LONG, UNSIGNED_LONG_LONG),
+    "ll": (UNSIGNED_LONG_LONG,),
+}
+_EITHER: Final = {
+    suffix: tuple(type_ for pair in zip(signed[-len(unsigned) :], unsigned, strict=True) for type_ in pair)
+    for (suffix, signed), unsigned in zip(_SIGNED.items(), _UNSIGNED.values(), strict=True)
+}
+"""Types a literal may have, by its l's: the first that holds the value is taken (C, and libdtrace dt_parser.c)."""
+
+_INTEGER: Final = re.compile(r"(0[xX][0-9a-fA-F]+|[0-9]+)([uU]?)([lL]{0,2})")
+_SIMPLE: Final = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, '"': 34, "\\": 92}
+_ESCAPE: Final = re.compile(rb"\\(x[0-9a-fA-F]+|[0-7]{1,3}|[abfnrtv\"\\])")
+
+CHARACTERS_MAX: Final = 8
+
+
+def parse_integer(text: str) -> tuple[int, Integer]:
+    """Read an integer literal: its value and type.  Raises `CompileError` D_INT_DIGIT or D_INT_OFLOW."""
+    match = _INTEGER.fullmatch(text)
+    assert match is not None
+    digits, unsigned, longs = match[1], match[2], match[3].lower()
+    decimal = digits[0] != "0"
+    if digits[:2] in {"0x", "0X"}:
+        value = int(digits, 16)
+    elif decimal or digits == "0":
+        value = int(digits)
+    else:
+        if bad := set(digits) & {"8", "9"}:
+            raise CompileError("D_INT_DIGIT", f"{min(bad)} is no octal digit: {text} starts with 0, so it is octal")
+        value = int(digits, 8)
+    candidates = (_UNSIGNED if unsigned else _SIGNED if decimal else _EITHER)[longs]
+    for type_ in candidates:
+        if value < 1 << (8 * type_.size - type_.signed):
+            return value, type_
+    if value < 1 << 64:
+        raise CompileError("D_INT_OFLOW", f"{text} does not fit in {candidates[-1]} (the suffix u makes it unsigned)")
+    raise CompileError("D_INT_OFLOW", f"{text} does not fit in 64 bits")
+
+
+def unescape(text: str) -> bytes:
+    """Replace C's escapes; an unknown one keeps its backslash.  An escape above a byte keeps its low byte."""
+
+    def replace(match: re.Match[bytes]) -> bytes:
+        escape = match[1].decode()
+        if escape[0] == "x":
+            return bytes([int(escape[1:], 16) & 0xFF])
+        if escape[0].isdigit():
+            return bytes([int(escape, 8) & 0xFF])
+        return bytes([_SIMPLE[escape]])
+
+    return _ESCAPE.sub(replace, text.encode("utf-8", "surrogateescape"))
+
+
+def parse_string(text: str) -> str:
+    """Read the inside of a string literal; an embedded NUL ends it."""
+    return unescape(text).split(b"\0")[0].decode("utf-8", "surrogateescape")
+
+
+def parse_character(text: str) -> int:
+    """Read the inside of a character constant: the first character in the highest byte used.
+
+    Raises `CompileError` D_CHR_NULL or D_CHR_OFLOW.
+    """
+    data = unescape(text.replace("\\'", "'"))
+    if not data:
+        raise CompileError("D_CHR_NULL", "a character constant needs a character between its quotes")
+    if len(data) > CHARACTERS_MAX:
+        raise CompileError("D_CHR_OFLOW", f"a character constant holds up to {CHARACTERS_MAX} bytes, not {len(data)}")
+    return int.from_bytes(data, "big")

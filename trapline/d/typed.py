@@ -1,0 +1,301 @@
+"""Expressions once they are understood: names resolved, types known, pointer arithmetic and conversions explicit.
+
+`expressions.py` makes these nodes, `codegen.py` turns each into a few DIF instructions.  Values are 64-bit patterns; strings,
+structs, unions and arrays are handed around by address.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, TypeAlias
+
+from trapline.d.types import INT, STRING, Member, Type, is_reference
+from trapline.framework.dif import USER_VARIABLE_BASE, Op, Subr
+from trapline.framework.program import Scope
+
+MASK: Final = (1 << 64) - 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Variable:
+    """A variable: built-in (`id` below 0x500) or the program's own.  `keys` is None unless it is an associative array."""
+
+    name: str
+    id: int
+    scope: Scope
+    type: Type
+    keys: tuple[Type, ...] | None = None
+
+    @property
+    def builtin(self) -> bool:
+        """Tell whether the framework provides it."""
+        return self.id < USER_VARIABLE_BASE
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """An integer; `value` is its 64-bit pattern."""
+
+    value: int
+    type: Type = INT
+
+    @property
+    def signed(self) -> int:
+        """The pattern read as a signed number."""
+        return self.value - (1 << 64) if self.value >> 63 else self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A string literal."""
+
+    value: str
+    type: Type = STRING
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A variable that is no associative array."""
+
+    variable: Variable
+
+    @property
+    def type(self) -> Type:
+        """The variable's type."""
+        return self.variable.type
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """An element of an associative array."""
+
+    variable: Variable
+    keys: tuple[Node, ...]
+
+    @property
+    def type(self) -> Type:
+        """The elements' type."""
+        return self.variable.type
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltinElement:
+    """An element of args[], regs[] or uregs[]."""
+
+    variable: Variable
+    index: Node
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What lies at an address; `member` is the bit-field it is, if it is one."""
+
+    address: Node
+    type: Type
+    writable: bool = False
+    userland: bool = False
+    member: Member | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    """NOT, or SUB: the operand taken from zero."""
+
+    op: Op
+    operand: Node
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """Logical negation."""
+
+    operand: Node
+    type: Type = INT
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """An arithmetic or bit operation."""
+
+    op: Op
+    left: Node
+    right: Node
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """A comparison: `op` is CMP or SCMP, `branch` the branch taken if it holds."""
+
+    op: Op
+    branch: Op
+    left: Node
+    right: Node
+    type: Type = INT
+
+
+class Connective(Enum):
+    """The logical operators with two operands."""
+
+    AND = "&&"
+    OR = "||"
+    XOR = "^^"
+
+
+@dataclass(frozen=True, slots=True)
+class Logical:
+    """A logical operation."""
+
+    connective: Connective
+    left: Node
+    right: Node
+    type: Type = INT
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """`test ? then : otherwise`."""
+
+    test: Node
+    then: Node
+    otherwise: Node
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """`left, right`."""
+
+    left: Node
+    right: Node
+
+    @property
+    def type(self) -> Type:
+        """The type of the right operand."""
+        return self.right.type
+
+
+@dataclass(frozen=True, slots=True)
+class Convert:
+    """A cast: the value is cut or extended as the two types ask for."""
+
+    operand: Node
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Relabel:
+    """The same value under another type (stringof, an array as a pointer)."""
+
+    operand: Node
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """An assignment; its value is what was stored."""
+
+    target: Target
+    value: Node
+
+    @property
+    def type(self) -> Type:
+        """The type of the target."""
+        return self.target.type
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """`++` and `--`: `amount` is 1, or what a pointer points at; `after` gives the old value."""
+
+    op: Op
+    target: Target
+    amount: int
+    after: bool
+
+    @property
+    def type(self) -> Type:
+        """The type of the target."""
+        return self.target.type
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A subroutine."""
+
+    subroutine: Subr
+    arguments: tuple[Node, ...]
+    parameters: tuple[Type, ...]
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter within the body of an inline."""
+
+    name: str
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Let:
+    """An inline with parameters, used: each argument is computed once."""
+
+    parameters: tuple[Parameter, ...]
+    arguments: tuple[Node, ...]
+    body: Node
+
+    @property
+    def type(self) -> Type:
+        """The type of the inline."""
+        return self.body.type
+
+
+Target: TypeAlias = Scalar | Element | Memory
+
+Node: TypeAlias = (
+    Constant
+    | Text
+    | Scalar
+    | Element
+    | BuiltinElement
+    | Memory
+    | Unary
+    | Not
+    | Binary
+    | Compare
+    | Logical
+    | Choice
+    | Sequence
+    | Convert
+    | Relabel
+    | Store
+    | Step
+    | Call
+    | Parameter
+    | Let
+)
+
+
+def address_of(node: Node, type_: Type) -> Node | None:
+    """Return the address of a node as a node of type `type_`; None if it has none."""
+    if isinstance(node, Memory):
+        return Relabel(node.address, type_)
+    return Relabel(node, type_) if is_reference(node.type) else None
+
+
+def is_writable(node: Node) -> bool:
+    """Tell whether memory reached through a node may be the program's own, so that a store through it compiles."""
+    match node:
+        case Scalar(variable=variable) | Element(variable=variable):
+            return not variable.builtin
+        case Memory(writable=writable):
+            return writable
+        case Relabel(operand=operand) | Convert(operand=operand) | Unary(operand=operand):
+            return is_writable(operand)
+        case Binary(left=left, right=right):
+            return is_writable(left) or is_writable(right)
+    return False

@@ -1,0 +1,443 @@
+"""D's types: C's, and string.  Data model LP64.
+
+A type is immutable, except that a struct, union or enum tag may be completed once after it was named
+(C types may refer to themselves).  `const` and its like are not kept: D accepts and ignores them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final, TypeAlias
+
+from trapline.framework import program
+from trapline.framework.program import BY_REFERENCE, BY_USER_REFERENCE, DifType, TypeKind
+
+POINTER_SIZE: Final = 8
+
+
+class Kind(Enum):
+    """CTF kinds (CTF_K_*), as `DifType.ckind` counts them."""
+
+    UNKNOWN = 0
+    INTEGER = 1
+    FLOAT = 2
+    POINTER = 3
+    ARRAY = 4
+    FUNCTION = 5
+    STRUCT = 6
+    UNION = 7
+    ENUM = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Integer:
+    """An integer type; `character` marks those that hold text."""
+
+    name: str
+    size: int
+    signed: bool
+    character: bool = False
+
+    @property
+    def rank(self) -> int:
+        """Order for mixed operands: by width, unsigned above signed."""
+        return 8 * self.size + (not self.signed)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Float:
+    """A floating-point type: it can be recorded and printed, not computed with."""
+
+    name: str
+    size: int
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Special(Enum):
+    """Types with a single value each."""
+
+    VOID = "void"
+    STRING = "string"
+    STACK = "stack"
+    """What stack() and its like give: aggregation keys only."""
+    SYMBOL = "_symaddr"
+    """A kernel address shown as a name: sym(), func(), mod()."""
+    USER_SYMBOL = "_usymaddr"
+    DYNAMIC = "<DYN>"
+    """No value at all: a whole associative array, an aggregation, a translation."""
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """A pointer; `userland` marks addresses of the traced process."""
+
+    target: Type
+    userland: bool = False
+
+    def __str__(self) -> str:
+        return type_name(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """An array of `count` elements; 0 where the size was left open (`extern char end[]`)."""
+
+    element: Type
+    count: int
+
+    def __str__(self) -> str:
+        return type_name(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function type."""
+
+    returns: Type
+    parameters: tuple[Type, ...] = ()
+    varargs: bool = False
+
+    def __str__(self) -> str:
+        return type_name(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Typedef:
+    """Another name for a type."""
+
+    name: str
+    target: Type
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member of a struct or union.  `bits` is 0 for all but bit-fields."""
+
+    name: str
+    type: Type
+    offset: int
+    """Bit offset from the start."""
+    bits: int = 0
+
+
+@dataclass(eq=False, slots=True)
+class Composite:
+    """A struct or union; `members` is None until it is defined."""
+
+    kind: Kind
+    tag: str
+    members: tuple[Member, ...] | None = None
+    size: int = 0
+    alignment: int = 1
+
+    def member(self, name: str) -> Member | None:
+        """Find a member, also within unnamed members; None if there is none."""
+        for member in self.members or ():
+            if member.name == name:
+                return member
+            inner = resolve(member.type)
+            if not member.name and isinstance(inner, Composite) and (found := inner.member(name)):
+                return Member(found.name, found.type, member.offset + found.offset, found.bits)
+        return None
+
+    def names(self) -> list[str]:
+        """List the names of the members."""
+        return [member.name for member in self.members or ()]
+
+    def __str__(self) -> str:
+        return f"{self.kind.name.lower()} {self.tag or '(anon)'}"
+
+
+@dataclass(eq=False, slots=True)
+class Enumeration:
+    """An enum; `enumerators` is None until it is defined."""
+
+    tag: str
+    enumerators: dict[str, int] | None = field(default=None)
+    size: int = 4
+
+    def __str__(self) -> str:
+        return f"enum {self.tag or '(anon)'}"
+
+
+Type: TypeAlias = Integer | Float | Special | Pointer | Array | Function | Typedef | Composite | Enumeration
+
+VOID: Final = Special.VOID
+STRING: Final = Special.STRING
+STACK: Final = Special.STACK
+SYMBOL: Final = Special.SYMBOL
+USER_SYMBOL: Final = Special.USER_SYMBOL
+DYNAMIC: Final = Special.DYNAMIC
+
+CHAR: Final = Integer("char", 1, signed=True, character=True)
+SIGNED_CHAR: Final = Integer("signed char", 1, signed=True, character=True)
+UNSIGNED_CHAR: Final = Integer("unsigned char", 1, signed=False, character=True)
+BOOL: Final = Integer("_Bool", 1, signed=False)
+SHORT: Final = Integer("short", 2, signed=True)
+UNSIGNED_SHORT: Final = Integer("unsigned short", 2, signed=False)
+INT: Final = Integer("int", 4, signed=True)
+UNSIGNED: Final = Integer("unsigned int", 4, signed=False)
+LONG: Final = Integer("long", 8, signed=True)
+UNSIGNED_LONG: Final = Integer("unsigned long", 8, signed=False)
+LONG_LONG: Final = Integer("long long", 8, signed=True)
+UNSIGNED_LONG_LONG: Final = Integer("unsigned long long", 8, signed=False)
+FLOAT: Final = Float("float", 4)
+DOUBLE: Final = Float("double", 8)
+LONG_DOUBLE: Final = Float("long double", 16)
+
+TYPEDEFS: Final[dict[str, Typedef]] = {
+    name: Typedef(name, target)
+    for name, target in {
+        "int8_t": CHAR,
+        "int16_t": SHORT,
+        "int32_t": INT,
+        "int64_t": LONG,
+        "uint8_t": UNSIGNED_CHAR,
+        "uint16_t": UNSIGNED_SHORT,
+        "uint32_t": UNSIGNED,
+        "uint64_t": UNSIGNED_LONG,
+        "intptr_t": LONG,
+        "uintptr_t": UNSIGNED_LONG,
+        "size_t": UNSIGNED_LONG,
+        "ssize_t": LONG,
+        "ptrdiff_t": LONG,
+        "uchar_t": UNSIGNED_CHAR,
+        "ushort_t": UNSIGNED_SHORT,
+        "uint_t": UNSIGNED,
+        "ulong_t": UNSIGNED_LONG,
+        "u_longlong_t": UNSIGNED_LONG_LONG,
+        "id_t": INT,
+        "pid_t": INT,
+    }.items()
+}
+"""The typedefs every program sees."""
+
+INT64: Final = TYPEDEFS["int64_t"]
+UINT64: Final = TYPEDEFS["uint64_t"]
+SIZE: Final = TYPEDEFS["size_t"]
+PTRDIFF: Final = TYPEDEFS["ptrdiff_t"]
+UINTPTR: Final = TYPEDEFS["uintptr_t"]
+CHAR_POINTER: Final = Pointer(CHAR)
+VOID_POINTER: Final = Pointer(VOID)
+
+
+def resolve(type_: Type) -> Type:
+    """Follow typedefs to the type itself."""
+    while isinstance(type_, Typedef):
+        type_ = type_.target
+    return type_
+
+
+def kind(type_: Type) -> Kind:
+    """Return the CTF kind of a type; void is an integer there, string none."""
+    match resolve(type_):
+        case Integer() | Special.VOID | Special.SYMBOL | Special.USER_SYMBOL:
+            return Kind.INTEGER
+        case Float():
+            return Kind.FLOAT
+        case Pointer():
+            return Kind.POINTER
+        case Array():
+            return Kind.ARRAY
+        case Function():
+            return Kind.FUNCTION
+        case Composite(kind=composite):
+            return composite
+        case Enumeration():
+            return Kind.ENUM
+    return Kind.UNKNOWN
+
+
+def size_of(type_: Type) -> int:
+    """Return the size in bytes; 0 for string (its size is the option strsize) and for what has none."""
+    match resolve(type_):
+        case Integer(size=size) | Float(size=size) | Composite(size=size) | Enumeration(size=size):
+            return size
+        case Pointer():
+            return POINTER_SIZE
+        case Array(element=element, count=count):
+            return size_of(element) * count
+        case Special.SYMBOL | Special.USER_SYMBOL:
+            return POINTER_SIZE
+    return 0
+
+
+def align_of(type_: Type) -> int:
+    """Return the alignment in bytes."""
+    match resolve(type_):
+        case Array(element=element):
+            return align_of(element)
+        case Composite(alignment=alignment):
+            return alignment
+    return size_of(type_) or 1
+
+
+def is_integer(type_: Type) -> bool:
+    """Integers and enums."""
+    return isinstance(resolve(type_), Integer | Enumeration)
+
+
+def is_pointer(type_: Type) -> bool:
+    """Pointers proper."""
+    return isinstance(resolve(type_), Pointer)
+
+
+def is_scalar(type_: Type) -> bool:
+    """Integers, enums and pointers."""
+    return isinstance(resolve(type_), Integer | Enumeration | Pointer)
+
+
+def is_arithmetic(type_: Type) -> bool:
+    """Integers and enums; floating-point numbers cannot be computed with."""
+    return is_integer(type_)
+
+
+def is_void(type_: Type) -> bool:
+    """Void itself."""
+    return resolve(type_) is VOID
+
+
+def is_string(type_: Type) -> bool:
+    """The string type itself."""
+    return resolve(type_) is STRING
+
+
+def is_character(type_: Type) -> bool:
+    """Char, signed or not."""
+    resolved = resolve(type_)
+    return isinstance(resolved, Integer) and resolved.character
+
+
+def is_text(type_: Type) -> bool:
+    """What converts to string: string, char arrays and char pointers."""
+    match resolve(type_):
+        case Special.STRING:
+            return True
+        case Pointer(target=inner) | Array(element=inner):
+            return is_character(inner)
+    return False
+
+
+def is_composite(type_: Type) -> bool:
+    """Structs and unions."""
+    return isinstance(resolve(type_), Composite)
+
+
+def is_symbolic(type_: Type) -> bool:
+    """What sym(), usym() and their like give."""
+    return resolve(type_) in {SYMBOL, USER_SYMBOL}
+
+
+def is_reference(type_: Type) -> bool:
+    """Types whose values are handed around by address: strings, structs, unions, arrays."""
+    return isinstance(resolve(type_), Composite | Array) or is_string(type_)
+
+
+def is_dynamic(type_: Type) -> bool:
+    """Things that are no value."""
+    return type_ is DYNAMIC
+
+
+def is_signed(type_: Type) -> bool:
+    """Tell whether an integer type (or enum) is signed; pointers are not."""
+    match resolve(type_):
+        case Integer(signed=signed):
+            return signed
+        case Enumeration():
+            return True
+    return False
+
+
+def integer_of(type_: Type) -> Type:
+    """Return an integer type as arithmetic sees it: an enum counts as int."""
+    return INT if isinstance(resolve(type_), Enumeration) else type_
+
+
+def promote(left: Type, right: Type) -> Type:
+    """Return the type of a binary operation on two integers: the operand type of higher rank, the left in a tie."""
+    left, right = integer_of(left), integer_of(right)
+    low, high = resolve(left), resolve(right)
+    return right if isinstance(low, Integer) and isinstance(high, Integer) and low.rank < high.rank else left
+
+
+def element_of(type_: Type) -> Type | None:
+    """Return what a pointer points at or an array is made of; None for other types."""
+    match resolve(type_):
+        case Pointer(target=inner) | Array(element=inner):
+            return inner
+    return None
+
+
+def is_userland(type_: Type) -> bool:
+    """Tell whether a pointer type points into the traced process."""
+    resolved = resolve(type_)
+    return isinstance(resolved, Pointer) and resolved.userland
+
+
+def same(left: Type, right: Type) -> bool:
+    """Tell whether two types are one, typedefs aside."""
+    left, right = resolve(left), resolve(right)
+    match left, right:
+        case (Pointer(target=a), Pointer(target=b)):
+            return same(a, b)
+        case (Array(element=a, count=m), Array(element=b, count=n)):
+            return m == n and same(a, b)
+        case (Function(), Function()):
+            return (
+                same(left.returns, right.returns)
+                and left.varargs == right.varargs
+                and len(left.parameters) == len(right.parameters)
+                and all(map(same, left.parameters, right.parameters))
+            )
+        case (Composite(), Composite()):
+            return left is right or (left.kind is right.kind and bool(left.tag) and left.tag == right.tag)
+        case (Enumeration(), Enumeration()):
+            return left is right or (bool(left.tag) and left.tag == right.tag)
+    return left == right
+
+
+def pointers_compatible(left: Type, right: Type) -> bool:
+    """Tell whether two pointers (or arrays) may meet: equal targets, text, or a void pointer on one side."""
+    a, b = element_of(left), element_of(right)
+    if a is None or b is None:
+        return False
+    return is_void(a) or is_void(b) or same(a, b) or (is_character(a) and is_character(b))
+
+
+def diftype(type_: Type, *, userland: bool = False) -> DifType:
+    """Describe a type for DIF; a string has size 0, which means strsize."""
+    if is_string(type_):
+        return program.STRING
+    flags = (BY_USER_REFERENCE if userland else BY_REFERENCE) if is_reference(type_) else 0
+    return DifType(TypeKind.CTF, kind(type_).value, flags, size_of(type_))
+
+
+def type_name(type_: Type) -> str:
+    """Write a type as C does: `struct vnode *`, `int [10]`, `void (*)(int)`."""
+    return _declare(type_, "")
+
+
+def _declare(type_: Type, inner: str) -> str:
+    """Write a declaration of `inner` with a type."""
+    match type_:
+        case Pointer(target=target):
+            star = f"*{inner}"
+            return _declare(target, f"({star})" if isinstance(target, Array | Function) else star)
+        case Array(element=element, count=count):
+            return _declare(element, f"{inner}[{count or ''}]")
+        case Function(returns=returns, parameters=parameters, varargs=varargs):
+            listed = [type_name(parameter) for parameter in parameters] + ["..."] * varargs
+            return _declare(returns, f"{inner}({', '.join(listed) or 'void'})")
+    return f"{type_} {inner}" if inner else str(type_)

@@ -1,0 +1,181 @@
+"""The nine aggregating functions: how much room a value takes, where it starts, and what one more number does to it.
+
+Source: FreeBSD dtrace.c dtrace_aggregate_count() and the like, dtrace_ecb_aggregation_create(); dtrace.h for the encoding
+of lquantize's and llquantize's parameters and for quantize's buckets.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from trapline.framework.program import ActionKind
+from trapline.framework.world import MASK, signed
+
+Apply = Callable[[bytearray, int, int, int], None]
+"""(data, offset of the value, number, increment)"""
+
+QUANTIZE_BUCKETS: Final = 127
+QUANTIZE_ZERO: Final = 63
+"""Index of the bucket for 0."""
+_WORD: Final = 8
+_U64: Final = struct.Struct("<Q")
+_S64: Final = struct.Struct("<q")
+_TWO: Final = struct.Struct("<QQ")
+_FOUR: Final = struct.Struct("<QQQQ")
+_MASK128: Final = (1 << 128) - 1
+INT64_MAX: Final = (1 << 63) - 1
+INT64_MIN: Final = -(1 << 63)
+
+
+class ParameterError(ValueError):
+    """lquantize or llquantize with parameters that make no buckets."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinearParameters:
+    """lquantize's: `step` << 48 | `levels` << 32 | base as 32 bits."""
+
+    step: int
+    levels: int
+    base: int
+
+    @classmethod
+    def decode(cls, argument: int) -> LinearParameters:
+        """Take the encoded word apart.  Raises ParameterError."""
+        base = argument & 0xFFFF_FFFF
+        parameters = cls(argument >> 48 & 0xFFFF, argument >> 32 & 0xFFFF, base - (base >> 31 << 32))
+        if not parameters.step or not parameters.levels:
+            raise ParameterError("lquantize() needs a step and at least one level")
+        return parameters
+
+    def bucket(self, value: int) -> int:
+        """Return the bucket of a number, which counts as 32 bits."""
+        number = (value & 0xFFFF_FFFF) - ((value >> 31 & 1) << 32)
+        if number < self.base:
+            return 0
+        return min((number - self.base) // self.step, self.levels) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class LogLinearParameters:
+    """llquantize's: `factor` << 48 | `low` << 32 | `high` << 16 | `steps`."""
+
+    factor: int
+    low: int
+    high: int
+    steps: int
+
+    @classmethod
+    def decode(cls, argument: int) -> LogLinearParameters:
+        """Take the encoded word apart.  Raises ParameterError."""
+        p = cls(argument >> 48 & 0xFFFF, argument >> 32 & 0xFFFF, argument >> 16 & 0xFFFF, argument & 0xFFFF)
+        if p.factor < 2 or p.low >= p.high or p.steps < p.factor:
+            raise ParameterError("llquantize() needs factor >= 2, low < high magnitude and steps >= factor")
+        power = p.factor
+        while power < p.steps:
+            power *= p.factor
+        if power % p.steps or p.steps % p.factor:
+            raise ParameterError("llquantize() needs steps that divide a power of the factor, and are a multiple of it")
+        return p
+
+    def bucket(self, value: int) -> int:
+        """Return the bucket of a number: 0 below factor**low, then `steps` per magnitude at most, then overflow."""
+        number = signed(value & MASK)
+        this = self.factor**self.low
+        if number < this:
+            return 0
+        last, this, base = this, this * self.factor, 1
+        for _order in range(self.low, self.high + 1):
+            buckets = min(this, self.steps)
+            beyond = this * self.factor
+            if beyond > INT64_MAX:
+                # No number is out of the next magnitude: let this one be the last that has any.
+                number = min(number, this - 1)
+            if number < this:
+                return base + (number - last) // (this // buckets)
+            base += buckets - buckets // self.factor
+            last, this = this, beyond
+        return base
+
+
+def quantize_bucket(value: int) -> int:
+    """Return the bucket of a number: the power of two at or below its size, by sign."""
+    number = signed(value & MASK)
+    if number < 0:
+        return max(QUANTIZE_ZERO - (-number).bit_length(), 0)
+    return min(QUANTIZE_ZERO + number.bit_length(), QUANTIZE_BUCKETS - 1)
+
+
+def _count(data: bytearray, at: int, _value: int, _increment: int) -> None:
+    _U64.pack_into(data, at, _U64.unpack_from(data, at)[0] + 1 & MASK)
+
+
+def _sum(data: bytearray, at: int, value: int, _increment: int) -> None:
+    _U64.pack_into(data, at, _U64.unpack_from(data, at)[0] + value & MASK)
+
+
+def _min(data: bytearray, at: int, value: int, _increment: int) -> None:
+    _S64.pack_into(data, at, min(_S64.unpack_from(data, at)[0], signed(value)))
+
+
+def _max(data: bytearray, at: int, value: int, _increment: int) -> None:
+    _S64.pack_into(data, at, max(_S64.unpack_from(data, at)[0], signed(value)))
+
+
+def _avg(data: bytearray, at: int, value: int, _increment: int) -> None:
+    count, total = _TWO.unpack_from(data, at)
+    _TWO.pack_into(data, at, count + 1 & MASK, total + value & MASK)
+
+
+def _stddev(data: bytearray, at: int, value: int, _increment: int) -> None:
+    count, total, low, high = _FOUR.unpack_from(data, at)
+    squares = (high << 64 | low) + signed(value) ** 2 & _MASK128
+    _FOUR.pack_into(data, at, count + 1 & MASK, total + value & MASK, squares & MASK, squares >> 64)
+
+
+def _bucketed(bucket: Callable[[int], int], first: int) -> Apply:
+    """Make the function that adds to a bucket; `first` is the offset of the first one."""
+
+    def apply(data: bytearray, at: int, value: int, increment: int) -> None:
+        place = at + first + _WORD * bucket(value)
+        _U64.pack_into(data, place, _U64.unpack_from(data, place)[0] + increment & MASK)
+
+    return apply
+
+
+@dataclass(frozen=True, slots=True)
+class AggregatingFunction:
+    """A function with its parameters."""
+
+    size: int
+    """Bytes of a value."""
+    initial: int
+    """First word of a new value; the rest is zero."""
+    apply: Apply
+
+
+_SIMPLE: Final = {
+    ActionKind.COUNT: AggregatingFunction(8, 0, _count),
+    ActionKind.SUM: AggregatingFunction(8, 0, _sum),
+    ActionKind.MIN: AggregatingFunction(8, INT64_MAX, _min),
+    ActionKind.MAX: AggregatingFunction(8, INT64_MIN & MASK, _max),
+    ActionKind.AVG: AggregatingFunction(16, 0, _avg),
+    ActionKind.STDDEV: AggregatingFunction(32, 0, _stddev),
+    ActionKind.QUANTIZE: AggregatingFunction(QUANTIZE_BUCKETS * _WORD, 0, _bucketed(quantize_bucket, 0)),
+}
+
+
+def aggregating_function(kind: ActionKind, argument: int) -> AggregatingFunction:
+    """Return a function; `argument` has the parameters of lquantize and llquantize.  Raises ParameterError."""
+    simple = _SIMPLE.get(kind)
+    if simple is not None:
+        return simple
+    if kind == ActionKind.LQUANTIZE:
+        linear = LinearParameters.decode(argument)
+        return AggregatingFunction((linear.levels + 3) * _WORD, argument, _bucketed(linear.bucket, _WORD))
+    loglinear = LogLinearParameters.decode(argument)
+    buckets = loglinear.bucket(INT64_MAX) + 2
+    return AggregatingFunction(buckets * _WORD, argument, _bucketed(loglinear.bucket, _WORD))

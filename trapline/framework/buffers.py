@@ -1,0 +1,224 @@
+"""Principal buffers: where the records of one CPU go, one class per policy.
+
+A probe reserves room for an enabling's record (`reserve`), fills it in, and only then moves `offset` past it: what is
+dropped or faulted leaves no trace.  The room for DIF's scratch space comes with it.
+
+    switch   two halves; the consumer swaps them and reads the one, while the other fills
+    fill     one pass; full means stop.  END's records have room kept for them
+    ring     the oldest records make way; read when all is over
+
+Source: FreeBSD dtrace.c dtrace_buffer_reserve(), dtrace_buffer_polish(), dtrace_buffer_switch().
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Final
+
+from trapline.framework.memory import Memory, Region
+
+NO_ROOM: Final = -1
+_EPID: Final = 4
+_PADDING: Final = bytes(_EPID)
+
+
+class LinearBuffer:
+    """One piece of memory, filled from the start; alone it is a speculation's buffer."""
+
+    def __init__(self, memory: Memory, size: int) -> None:
+        self._memory = memory
+        self._active = memory.allocate(bytearray(size))
+        self.size = size
+        self.data = self._active.data
+        """Where the record is written; `reserve` says at which offset."""
+        self.offset = 0
+        """End of the records that count."""
+        self.drops = 0
+        self.errors = 0
+
+    def reserve(self, needed: int, alignment: int) -> int:
+        """Find room for a record of `needed` bytes behind the last one; return its offset, or `NO_ROOM`."""
+        offset = self.offset
+        if offset & (alignment - 1):
+            offset = pad(self.data, offset, alignment)
+        if offset + needed > self.size:
+            self.drops += 1
+            return NO_ROOM
+        return offset
+
+    def release(self) -> None:
+        """Give the memory back."""
+        self._memory.release(self._active)
+
+
+class PrincipalBuffer(LinearBuffer, ABC):
+    """A CPU's buffer for records, with the scratch space of the probes that write them."""
+
+    scratch: Region
+    """Where scratch space is."""
+
+    def __init__(self, memory: Memory, size: int) -> None:
+        super().__init__(memory, size)
+        self._other = memory.allocate(bytearray(size))
+        self.inactive = True
+        """Whether tracing has not begun on this CPU: nothing is recorded, nothing counted."""
+        self.full = False
+
+    @abstractmethod
+    def scratch_start(self, end: int) -> int:
+        """Return where scratch space starts in `scratch`, for a reservation that ends at `end`."""
+
+    @abstractmethod
+    def take(self) -> bytes:
+        """Return the records in the order written, once."""
+
+    def release(self) -> None:
+        """Give both halves back."""
+        super().release()
+        self._memory.release(self._other)
+
+
+class SwitchBuffer(PrincipalBuffer):
+    """Policy switch: two halves, of which one is written and the other read."""
+
+    def __init__(self, memory: Memory, size: int) -> None:
+        super().__init__(memory, size)
+        self.scratch = self._active
+
+    def reserve(self, needed: int, alignment: int) -> int:
+        """Find room behind the last record; what is left of the half is scratch space."""
+        if self.inactive:
+            return NO_ROOM
+        offset = self.offset
+        if offset & (alignment - 1):
+            offset = pad(self.data, offset, alignment)
+        if offset + needed > self.size:
+            self.drops += 1
+            return NO_ROOM
+        return offset
+
+    def scratch_start(self, end: int) -> int:
+        """Return the end of the reservation."""
+        return end
+
+    def take(self) -> bytes:
+        """Swap the halves and return what was in the full one (dtrace_buffer_switch)."""
+        records = bytes(self.data[: self.offset])
+        self._active, self._other = self._other, self._active
+        self.data = self._active.data
+        self.scratch = self._active
+        self.offset = 0
+        return records
+
+
+class _ReadOnceBuffer(PrincipalBuffer):
+    """What fill and ring buffers share: they are read once, after the end, and scratch space is a second half."""
+
+    def __init__(self, memory: Memory, size: int) -> None:
+        super().__init__(memory, size)
+        self.scratch = self._other
+        self.consumed = False
+
+    def scratch_start(self, end: int) -> int:  # noqa: ARG002  the whole half, wherever the record ends
+        """Return 0."""
+        return 0
+
+    def take(self) -> bytes:
+        """Return the records, once; then nothing."""
+        if self.consumed:
+            return b""
+        self.consumed = True
+        return self._records()
+
+    def _records(self) -> bytes:
+        return bytes(self.data[: self.offset])
+
+
+class FillBuffer(_ReadOnceBuffer):
+    """Policy fill: the first record that does not fit ends tracing; `reserve_end` bytes are kept for END."""
+
+    def __init__(self, memory: Memory, size: int, on_full: Callable[[], None]) -> None:
+        super().__init__(memory, size)
+        self.reserve_end = 0
+        self.cooling_down = False
+        """Whether END is firing, which may write into a full buffer."""
+        self._on_full = on_full
+
+    def reserve(self, needed: int, alignment: int) -> int:
+        """Find room behind the last record; when there is none the buffer is full for good."""
+        if self.inactive or (self.full and not self.cooling_down):
+            return NO_ROOM
+        offset = pad(self.data, self.offset, alignment)
+        if offset + needed > self.size - self.reserve_end:
+            self.full = True
+            self._on_full()
+            return NO_ROOM
+        return offset
+
+
+class RingBuffer(_ReadOnceBuffer):
+    """Policy ring: a new record takes the place of the oldest ones."""
+
+    def __init__(self, memory: Memory, size: int, record_size: Callable[[int], int]) -> None:
+        super().__init__(memory, size)
+        self.wrapped = False
+        self.oldest = 0
+        """Offset of the oldest record, once wrapped."""
+        self._record_size = record_size
+        """EPID -> size of its records."""
+
+    def reserve(self, needed: int, alignment: int) -> int:
+        """Find room behind the last record or at the start, pushing `oldest` past what is overwritten."""
+        if self.inactive:
+            return NO_ROOM
+        offset = self.offset
+        total = needed + (offset & (alignment - 1))
+        fits = offset + total <= self.size
+        if fits and (not self.wrapped or self.oldest < offset):
+            # Wrapped, but with the oldest record below us: an earlier reservation wrapped and was given up.
+            return pad(self.data, offset, alignment)
+        if not fits:
+            if total > self.size:
+                self.drops += 1
+                return NO_ROOM
+            if not self.wrapped or self.oldest >= offset:
+                self.oldest = 0
+            self.data[offset:] = bytes(self.size - offset)
+            offset = 0
+            total = needed
+            self.wrapped = True
+        self._make_way(offset, offset + total)
+        return pad(self.data, offset, alignment)
+
+    def _make_way(self, offset: int, end: int) -> None:
+        """Move `oldest` past every record that a record from `offset` to `end` overwrites."""
+        while end > self.oldest:
+            epid = int.from_bytes(self.data[self.oldest : self.oldest + _EPID], "little")
+            size = self._record_size(epid) if epid else _EPID
+            if self.oldest + size == self.size:
+                if offset == 0:
+                    # All of the old data goes; should this reservation be given up, nothing may seem to be at 0.
+                    self.wrapped = False
+                    self.offset = 0
+                    self.data[end:] = bytes(self.size - end)
+                self.oldest = 0
+                return
+            self.oldest += size
+
+    def _records(self) -> bytes:
+        """Return everything from the oldest record to the newest (dtrace_buffer_polish)."""
+        if not self.wrapped:
+            return super()._records()
+        if self.offset <= self.oldest:
+            return bytes(self.data[self.oldest :]) + bytes(self.data[: self.offset])
+        # The last reservation wrapped and was given up: what is behind the newest record or before the oldest is stale.
+        return bytes(self.data[self.oldest : self.offset])
+
+
+def pad(data: bytearray, offset: int, alignment: int) -> int:
+    """Fill up with zero EPIDs to an aligned offset, and return it."""
+    while offset & (alignment - 1):
+        data[offset : offset + _EPID] = _PADDING
+        offset += _EPID
+    return offset

@@ -1,0 +1,255 @@
+"""Where an enabling's data go: sizes and offsets of the records of an ECB.
+
+    0    EPID, time stamp (three words)           written when anything is recorded
+    12   the records of the actions, each aligned
+    -    size: the end of what is kept
+         a tuple and its value, for the time it takes to aggregate them
+    -    needed: what is reserved
+
+Source: FreeBSD dtrace.c dtrace_ecb_action_add(), dtrace_ecb_aggregation_create(), dtrace_ecb_resize().
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from trapline.framework.aggfuncs import AggregatingFunction, ParameterError, aggregating_function
+from trapline.framework.dif import Op, index, opcode
+from trapline.framework.program import BY_REFERENCE, ActionDescription, ActionKind, Difo, EcbDescription, TypeKind
+
+HEADER_SIZE: Final = 12
+ID_SIZE: Final = 4
+"""Size of an EPID or aggregation id, and the least alignment."""
+_WORD: Final = 8
+
+
+class LayoutError(ValueError):
+    """An action list that cannot be enabled (EINVAL)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregating:
+    """What an aggregating action has beyond a place for its value."""
+
+    function: AggregatingFunction
+    first: int
+    """Index of the action that is the tuple's first element."""
+    base: int
+    """Offset of the id slot, before the tuple."""
+    has_increment: bool
+    """Whether the last element of the tuple is really the increment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """An action with its place in the record."""
+
+    action: ActionDescription
+    size: int
+    alignment: int
+    argument: int
+    offset: int = 0
+    in_tuple: bool = False
+    aggregating: Aggregating | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The record of an ECB."""
+
+    size: int
+    """Bytes kept; 0: nothing is recorded."""
+    needed: int
+    alignment: int
+    actions: tuple[Placed, ...]
+
+
+Options = Mapping[str, int]
+_Sizer = Callable[[ActionDescription, Options], tuple[int, int]]
+"""(action, options) -> size of its record, and its argument made complete.  Raises LayoutError."""
+
+
+def _difo(action: ActionDescription) -> Difo:
+    if action.difo is None:
+        raise LayoutError(f"{action.kind.name} needs an expression")
+    return action.difo
+
+
+def _nothing(action: ActionDescription, _options: Options) -> tuple[int, int]:
+    return 0, action.argument
+
+
+def _expression_only(action: ActionDescription, _options: Options) -> tuple[int, int]:
+    _difo(action)
+    return 0, action.argument
+
+
+def _value(action: ActionDescription, options: Options) -> tuple[int, int]:
+    returns = _difo(action).returns
+    if returns.size == 0 and returns.kind == TypeKind.STRING:
+        if not returns.flags & BY_REFERENCE:
+            raise LayoutError("a string is recorded by reference")
+        return options["strsize"], action.argument
+    return returns.size, action.argument
+
+
+def _by_value(size: int, recorded: int) -> _Sizer:
+    """Make the rule for an action that takes a value of one size only."""
+
+    def sizer(action: ActionDescription, _options: Options) -> tuple[int, int]:
+        returns = _difo(action).returns
+        if returns.size != size or returns.flags & BY_REFERENCE:
+            raise LayoutError(f"{action.kind.name} takes a value of {size} bytes")
+        return recorded, action.argument
+
+    return sizer
+
+
+def _stack(action: ActionDescription, options: Options) -> tuple[int, int]:
+    frames = action.argument or options["stackframes"]
+    return frames * _WORD, frames
+
+
+def _ustack(action: ActionDescription, options: Options) -> tuple[int, int]:
+    strings, frames = action.argument >> 32, action.argument & 0xFFFF_FFFF
+    if action.kind == ActionKind.JSTACK:
+        strings = strings or options["jstackstrsize"]
+        frames = frames or options["jstackframes"]
+    frames = frames or options["ustackframes"]
+    return round_up((frames + 1) * _WORD + strings, _WORD), strings << 32 | frames
+
+
+_SIZERS: Final[Mapping[ActionKind, _Sizer]] = {
+    ActionKind.DIFEXPR: _value,
+    ActionKind.EXIT: _by_value(4, 4),
+    ActionKind.PRINTF: _value,
+    ActionKind.PRINTA: _value,
+    ActionKind.LIBACT: _value,
+    ActionKind.TRACEMEM: _value,
+    ActionKind.TRACEMEM_DYNSIZE: _value,
+    ActionKind.PRINTM: _value,
+    ActionKind.USTACK: _ustack,
+    ActionKind.JSTACK: _ustack,
+    ActionKind.USYM: _by_value(_WORD, 2 * _WORD),
+    ActionKind.UMOD: _by_value(_WORD, 2 * _WORD),
+    ActionKind.UADDR: _by_value(_WORD, 2 * _WORD),
+    ActionKind.STOP: _nothing,
+    ActionKind.RAISE: _expression_only,
+    ActionKind.SYSTEM: _value,
+    ActionKind.FREOPEN: _value,
+    ActionKind.STACK: _stack,
+    ActionKind.SYM: _by_value(_WORD, _WORD),
+    ActionKind.MOD: _by_value(_WORD, _WORD),
+    ActionKind.BREAKPOINT: _nothing,
+    ActionKind.PANIC: _nothing,
+    ActionKind.CHILL: _expression_only,
+    ActionKind.SPECULATE: _expression_only,
+    ActionKind.COMMIT: _expression_only,
+    ActionKind.DISCARD: _expression_only,
+}
+
+
+def round_up(size: int, alignment: int) -> int:
+    """Round up to a multiple of a power of two."""
+    return (size + alignment - 1) & -alignment
+
+
+def _alignment(size: int) -> int:
+    """Return the largest power of two up to 8 that divides a size; 1 for size 0."""
+    return min(size & -size, _WORD) if size else 1
+
+
+def lay_out(description: EcbDescription, options: Options) -> Layout:
+    """Place the actions of an enabling.  Raises LayoutError for a list that FreeBSD refuses."""
+    placed: list[Placed] = []
+    for action in description.actions:
+        placed.append(_add_aggregation(placed, action) if action.kind.is_aggregation else _add(placed, action, options))
+    return _resize(placed)
+
+
+def _kinds(placed: Sequence[Placed]) -> set[ActionKind]:
+    return {other.action.kind for other in placed}
+
+
+def _add(placed: list[Placed], action: ActionDescription, options: Options) -> Placed:
+    """Check an action against those before it, and size it."""
+    sizer = _SIZERS.get(action.kind)
+    if sizer is None:
+        raise LayoutError(f"{action.kind.name} is not an action")
+    size, argument = sizer(action, options)
+    before = _kinds(placed)
+    if ActionKind.COMMIT in before and (size or action.kind in (ActionKind.SPECULATE, ActionKind.COMMIT)):
+        raise LayoutError("after commit() nothing may be recorded, committed or speculated")
+    if action.kind == ActionKind.SPECULATE and any(other.size and not other.in_tuple for other in placed):
+        raise LayoutError("speculate() may not follow what records data")
+    return Placed(action, size, _alignment(size), argument)
+
+
+def _add_aggregation(placed: list[Placed], action: ActionDescription) -> Placed:
+    """Claim the tuple before an aggregating action."""
+    if not _kinds(placed).isdisjoint((ActionKind.COMMIT, ActionKind.SPECULATE)):
+        raise LayoutError("a speculating or committing clause cannot aggregate")
+    try:
+        function = aggregating_function(action.kind, action.argument)
+    except ParameterError as error:
+        raise LayoutError(str(error)) from None
+    first = len(placed) - action.tuple_size
+    if action.tuple_size == 0 or first < 0 or any(other.aggregating or other.in_tuple for other in placed[first:]):
+        raise LayoutError(f"{action.kind.name} has {action.tuple_size} key elements, but fewer actions before it")
+    for place in range(first, len(placed)):
+        alignment = placed[place].alignment
+        placed[place] = replace(
+            placed[place], in_tuple=True, alignment=max(alignment, ID_SIZE) if place == first else alignment
+        )
+    last = placed[-1].action
+    has_increment = last.kind == ActionKind.DIFEXPR and last.difo is not None and last.difo.returns.size == 0
+    return Placed(
+        action,
+        function.size,
+        _alignment(function.size),
+        action.argument,
+        aggregating=Aggregating(function, first, 0, has_increment),
+    )
+
+
+def _resize(placed: Sequence[Placed]) -> Layout:
+    """Give every action its offset."""
+    size = needed = HEADER_SIZE
+    alignment = ID_SIZE
+    temporary: int | None = None
+    base = 0
+    done: list[Placed] = []
+    for item in placed:
+        alignment = max(alignment, item.alignment)
+        if item.in_tuple and temporary is None:
+            # The first element goes 4 bytes into an 8-byte block: the id slot before it is aligned.
+            temporary = round_up(size - ID_SIZE, _WORD) + ID_SIZE
+            base = temporary - ID_SIZE
+        if item.in_tuple or item.aggregating:
+            assert temporary is not None
+            offset = round_up(temporary, item.alignment)
+            temporary = offset + item.size
+        else:
+            offset = round_up(size, item.alignment)
+            size = offset + item.size
+            needed = max(needed, size)
+        if item.aggregating:
+            assert temporary is not None
+            needed = max(needed, temporary)
+            temporary = None
+            item = replace(item, aggregating=replace(item.aggregating, base=base))  # noqa: PLW2901  the finished item
+        done.append(replace(item, offset=offset))
+    only_speculates = len(placed) == 1 and placed[0].action.kind == ActionKind.SPECULATE
+    if placed and not only_speculates and size == HEADER_SIZE:
+        size = 0
+    return Layout(round_up(size, ID_SIZE), round_up(needed, ID_SIZE), alignment, tuple(done))
+
+
+def variable_of(first: Placed) -> int:
+    """Return the variable id that a tuple's first element loads; 0 if it is not a constant."""
+    difo = first.action.difo
+    if difo is None or opcode(difo.code[0]) != Op.SETX:
+        return 0
+    return difo.integers[index(difo.code[0])]

@@ -1,0 +1,202 @@
+"""The one 64-bit address space that DIF sees: DTrace's own memory and the guest's.
+
+Strings, variables, buffers and scratch space live in `Region`s, each with an address, so that a value passed by
+reference is a plain number wherever it points.  Their addresses are canonical on none of the ISAs (the sign extension of
+x86-64 and of sv39 fails, and AArch64 has no 60-bit addresses): no guest can have memory there.
+
+A load that cannot be done sets flags and gives 0, as `dtrace_load*()` under NOFAULT does (FreeBSD dtrace.c, "Safe
+memory access"); nothing here raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from emu.guest.base import BadAddressError, Guest
+from emu.trap import CpuCore
+from trapline.framework.faults import BADADDR, BADALIGN
+
+DTRACE_BASE: Final = 0x0D7A_CE00_0000_0000
+_REGION_SHIFT: Final = 32
+_OFFSET: Final = (1 << _REGION_SHIFT) - 1
+_ADDRESS_MAX: Final = (1 << 64) - 1
+_CHUNK: Final = 64
+"""Strings are read so many bytes at a time; a power of two, so that no read crosses a page."""
+
+Writable = Callable[[int, int], bool]
+"""(offset, size) -> whether DIF may store there."""
+
+
+class Region:
+    """A piece of DTrace's own memory."""
+
+    __slots__ = ("base", "data", "writable")
+
+    def __init__(self, base: int, data: bytearray, writable: Writable | None) -> None:
+        self.base = base
+        self.data = data
+        self.writable = writable
+
+
+class Memory:
+    """Loads and stores as DIF does them."""
+
+    def __init__(self, guest: Guest, core: CpuCore) -> None:
+        self.core = core
+        self._guest = guest
+        self._regions: list[Region | None] = []
+        self._strings = self.allocate(bytearray())
+        self._interned: dict[bytes, int] = {}
+        self._strict = guest.isa.name != "x86_64"
+        self._is_kernel = guest.isa.is_kernel_address
+
+    def allocate(self, data: bytearray, writable: Writable | None = None) -> Region:
+        """Give `data` an address."""
+        try:
+            index = self._regions.index(None)
+        except ValueError:
+            index = len(self._regions)
+            self._regions.append(None)
+        region = Region(DTRACE_BASE + (index << _REGION_SHIFT), data, writable)
+        self._regions[index] = region
+        return region
+
+    def release(self, region: Region) -> None:
+        """Take a region's address away; another may get it."""
+        self._regions[(region.base - DTRACE_BASE) >> _REGION_SHIFT] = None
+
+    def intern(self, text: str) -> int:
+        """Return the address of a string that stays for good, such as a probe's name."""
+        data = text.encode("utf-8", "surrogateescape") + b"\0"
+        address = self._interned.get(data)
+        if address is None:
+            address = self._interned[data] = self._strings.base + len(self._strings.data)
+            self._strings.data += data
+        return address
+
+    def _region(self, address: int) -> Region | None:
+        index = (address - DTRACE_BASE) >> _REGION_SHIFT
+        return self._regions[index] if 0 <= index < len(self._regions) else None
+
+    def fault(self, flag: int, value: int) -> None:
+        """Set a fault flag, and the value to blame."""
+        self.core.flags |= flag
+        self.core.illval = value
+
+    def load(self, address: int, size: int) -> int:
+        """Load an unsigned number of 1, 2, 4 or 8 bytes (dtrace_load8 ... dtrace_load64)."""
+        if self._strict and address & (size - 1):
+            self.fault(BADALIGN, address)
+            return 0
+        return int.from_bytes(self.read(address, size), "little")
+
+    def load_user(self, address: int, size: int) -> int:
+        """Load an unsigned number from the current process (dtrace_fuword8 ... dtrace_fuword64)."""
+        return int.from_bytes(self.read_user(address, size), "little")
+
+    def read(self, address: int, size: int) -> bytes:
+        """Read bytes; none after a fault."""
+        try:
+            return self._fetch(address, size)
+        except BadAddressError as error:
+            self.fault(BADADDR, error.address)
+            return b""
+
+    def read_user(self, address: int, size: int) -> bytes:
+        """Read bytes of the current process (dtrace_copyin); none after a fault."""
+        try:
+            return self._fetch_user(address, size)
+        except BadAddressError as error:
+            self.fault(BADADDR, error.address)
+            return b""
+
+    def string(self, address: int, limit: int) -> bytes:
+        """Read up to the NUL, which is left out, but at most `limit` bytes."""
+        region = self._region(address)
+        if region is None:
+            return self._string(self._fetch, address, limit)
+        offset = address & _OFFSET
+        end = region.data.find(0, offset, offset + limit)
+        if end < 0:
+            end = offset + limit
+            if end > len(region.data):
+                self.fault(BADADDR, region.base + max(offset, len(region.data)))
+        return bytes(region.data[offset:end])
+
+    def user_string(self, address: int, limit: int) -> bytes:
+        """Read a string of the current process, as `string` does."""
+        return self._string(self._fetch_user, address, limit)
+
+    def _fetch(self, address: int, size: int) -> bytes:
+        region = self._region(address)
+        if region is not None:
+            offset = address & _OFFSET
+            if offset + size > len(region.data):
+                raise BadAddressError(region.base + max(offset, len(region.data)))
+            return bytes(region.data[offset : offset + size])
+        if not self._is_kernel(address):  # FreeBSD's toxic range: below the kernel's lowest address
+            raise BadAddressError(address)
+        return self._guest.load(address, size)
+
+    def _fetch_user(self, address: int, size: int) -> bytes:
+        self._check_user(address, size)
+        return self._guest.user_load(address, size)
+
+    def _check_user(self, address: int, size: int) -> None:
+        if address + size > _ADDRESS_MAX or self._is_kernel(address + size):
+            raise BadAddressError(address)
+
+    def _string(self, fetch: Callable[[int, int], bytes], address: int, limit: int) -> bytes:
+        """Read a string piece by piece: what lies behind its end need not be there."""
+        found = b""
+        while len(found) < limit:
+            size = min(_CHUNK - address % _CHUNK, limit - len(found))
+            try:
+                piece = fetch(address, size)
+            except BadAddressError:
+                return found + self._bytewise(fetch, address, size)
+            end = piece.find(0)
+            if end >= 0:
+                return found + piece[:end]
+            found += piece
+            address += size
+        return found
+
+    def _bytewise(self, fetch: Callable[[int, int], bytes], address: int, size: int) -> bytes:
+        """Read a piece that is not all there, as the kernel does: up to its NUL, or to the fault."""
+        piece = b""
+        try:
+            for place in range(address, address + size):
+                byte = fetch(place, 1)
+                if byte == b"\0":
+                    return piece
+                piece += byte
+        except BadAddressError as error:
+            self.fault(BADADDR, error.address)
+        return piece
+
+    def write(self, address: int, data: bytes) -> None:
+        """Write into a region; the caller has checked that it may."""
+        region = self._region(address)
+        assert region is not None
+        offset = address & _OFFSET
+        region.data[offset : offset + len(data)] = data
+
+    def can_store(self, address: int, size: int) -> bool:
+        """Tell whether DIF may store there, scratch space aside: into variables, but not their headers (dtrace_canstore)."""
+        region = self._region(address)
+        return region is not None and region.writable is not None and region.writable(address & _OFFSET, size)
+
+    def is_own(self, address: int, size: int) -> bool:
+        """Tell whether a range is DTrace's own, which every consumer may read."""
+        region = self._region(address)
+        return region is not None and (address & _OFFSET) + size <= len(region.data)
+
+    def write_user(self, address: int, data: bytes) -> None:
+        """Write to the current process (dtrace_copyout)."""
+        try:
+            self._check_user(address, len(data))
+            self._guest.user_store(address, data)
+        except BadAddressError as error:
+            self.fault(BADADDR, error.address)

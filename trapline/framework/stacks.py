@@ -1,0 +1,44 @@
+"""Kernel and user stacks as actions and variables see them.
+
+On a machine the walk starts inside DTrace, and a probe's `aframes` artificial frames are skipped.  The emulator has no
+such frames: the guest tells the stack of the interrupted context itself.  So what stack() shows is the same on every ISA:
+
+* in an anchored probe, first the function that was hit (the pc of the probe's site), then its callers;
+* in any other, such as profile's, first arg0, which is the pc there, then the callers of the interrupted context.
+
+`caller` is the second frame, `stackdepth` the number of frames.
+
+Source: FreeBSD sys/cddl/dev/dtrace/<machine>/dtrace_isa.c; dtrace.c (DTRACE_ANCHORED).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from trapline.framework.context import Context
+from trapline.framework.world import World
+
+USER_DEPTH_UNKNOWN: Final = frozenset({"aarch64", "riscv64"})
+"""FreeBSD's dtrace_getustackdepth() gives 0 there: unwritten on AArch64, and so by accident on RISC-V."""
+
+
+def kernel_frames(world: World, ctx: Context) -> Sequence[int]:
+    """Return the kernel pcs that stack() records."""
+    frames = world.guest.kernel_stack()
+    if ctx.probe.function:
+        return frames
+    pc = ctx.args[0]
+    if not pc:
+        return frames
+    return [pc, *(frames[1:] if frames and frames[0] == pc else frames)]
+
+
+def user_frames(world: World) -> Sequence[int]:
+    """Return the user pcs that ustack() records."""
+    return world.guest.user_stack()
+
+
+def user_depth(world: World) -> int:
+    """Return ustackdepth."""
+    return 0 if world.guest.isa.name in USER_DEPTH_UNKNOWN else len(world.guest.user_stack())

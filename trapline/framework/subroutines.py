@@ -1,0 +1,341 @@
+"""The subroutines of D: a table from number to function (dtrace_dif_subr).
+
+A subroutine gets the tuple stack; a result of None leaves the destination register as it is.  What needs kernel
+structures that no guest describes (locks, open files) is an illegal operation; the STREAMS and device subroutines of
+illumos are accepted on FreeBSD and do nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from trapline.framework import inet, jsonpath, strings
+from trapline.framework.context import Context
+from trapline.framework.dif import Subr
+from trapline.framework.faults import BADADDR, ILLOP, NOSCRATCH
+from trapline.framework.operations import Operations, Stack
+from trapline.framework.random import Xoroshiro
+from trapline.framework.speculation import Speculations
+from trapline.framework.world import MASK, signed
+
+Subroutine = Callable[[Context, Stack], int | None]
+
+MEMSTR_MAX: Final = 4096
+_NUMBER_SPACE: Final = 65
+_IPV4_SPACE: Final = 16
+_IPV6_SPACE: Final = 46
+_COPY_PIECE: Final = 4096
+
+NOTHING: Final = frozenset({Subr.MSGDSIZE, Subr.MSGSIZE, Subr.GETMAJOR, Subr.GETMINOR, Subr.DDI_PATHNAME})
+"""Accepted, and without any effect (FreeBSD)."""
+_NO_STRUCTURES: Final = (
+    Subr.MUTEX_OWNED, Subr.MUTEX_OWNER, Subr.MUTEX_TYPE_ADAPTIVE, Subr.MUTEX_TYPE_SPIN, Subr.RW_READ_HELD,
+    Subr.RW_WRITE_HELD, Subr.RW_ISWRITER, Subr.SX_SHARED_HELD, Subr.SX_EXCLUSIVE_HELD, Subr.SX_ISEXCLUSIVE, Subr.GETF,
+)  # fmt: skip
+
+
+def arg(stack: Stack, index: int) -> int:
+    """Return the value of an entry, 0 if it was not pushed."""
+    return stack[index][0] if index < len(stack) else 0
+
+
+class Subroutines:
+    """The subroutines, bound to one consumer's operations."""
+
+    def __init__(self, operations: Operations, speculations: Speculations) -> None:
+        self._operations = operations
+        self._memory = operations.memory
+        self._random = [Xoroshiro(cpu) for cpu in range(operations.world.cpus)]
+        self.table: dict[int, Subroutine] = {
+            Subr.RAND: lambda ctx, _stack: self._random[ctx.cpu].next(),
+            Subr.COPYIN: self._copyin,
+            Subr.COPYINSTR: self._copyinstr,
+            Subr.SPECULATION: lambda _ctx, _stack: speculations.create(),
+            Subr.PROGENYOF: self._progenyof,
+            Subr.STRLEN: lambda _ctx, stack: len(operations.string(arg(stack, 0))),
+            Subr.COPYOUT: self._copyout,
+            Subr.COPYOUTSTR: self._copyoutstr,
+            Subr.ALLOCA: lambda ctx, stack: operations.reserve(ctx, arg(stack, 0), 8) or 0,
+            Subr.BCOPY: self._bcopy,
+            Subr.COPYINTO: self._copyinto,
+            Subr.STRJOIN: self._strjoin,
+            Subr.LLTOSTR: self._lltostr,
+            Subr.BASENAME: self._on_string(strings.basename),
+            Subr.DIRNAME: self._on_string(strings.dirname),
+            Subr.CLEANPATH: self._on_string(lambda text: strings.cleanpath(text, operations.string_size)),
+            Subr.STRCHR: lambda _ctx, stack: self._place(stack, bytes.find),
+            Subr.STRRCHR: lambda _ctx, stack: self._place(stack, bytes.rfind),
+            Subr.STRSTR: self._strstr,
+            Subr.STRTOK: self._strtok,
+            Subr.SUBSTR: self._substr,
+            Subr.INDEX: lambda _ctx, stack: self._index(stack, strings.index),
+            Subr.RINDEX: lambda _ctx, stack: self._index(stack, strings.rindex),
+            Subr.INET_NTOP: self._inet_ntop,
+            Subr.INET_NTOA: lambda ctx, stack: self._ipv4(ctx, arg(stack, 0)),
+            Subr.INET_NTOA6: lambda ctx, stack: self._ipv6(ctx, arg(stack, 0), mixed=False),
+            Subr.TOUPPER: self._on_string(strings.upper),
+            Subr.TOLOWER: self._on_string(strings.lower),
+            Subr.MEMREF: self._memref,
+            Subr.MEMSTR: self._memstr,
+            Subr.JSON: self._json,
+            Subr.STRTOLL: self._strtoll,
+        }
+        for size, numbers in ((2, (Subr.HTONS, Subr.NTOHS)), (4, (Subr.HTONL, Subr.NTOHL)), (8, (Subr.HTONLL, Subr.NTOHLL))):
+            for number in numbers:
+                self.table[number] = swapper(size)
+        for number in _NO_STRUCTURES:
+            self.table[number] = self._illegal
+        for number in NOTHING:
+            self.table[number] = lambda _ctx, _stack: None
+
+    def _illegal(self, _ctx: Context, _stack: Stack) -> int:
+        self._operations.core.flags |= ILLOP
+        return 0
+
+    # Scratch space
+
+    def _put(self, ctx: Context, data: bytes, space: int) -> int:
+        """Put a string and its NUL into `space` bytes of scratch space; return its address."""
+        address = self._operations.reserve(ctx, space)
+        if address is None:
+            return 0
+        self._memory.write(address, (data + b"\0")[:space])
+        return address
+
+    def _put_at_end(self, ctx: Context, data: bytes, space: int) -> int:
+        """Put a string at the end of `space` bytes, as numbers and addresses are written from their last digit."""
+        address = self._operations.reserve(ctx, space)
+        if address is None:
+            return 0
+        address += space - len(data) - 1
+        self._memory.write(address, data + b"\0")
+        return address
+
+    def _on_string(self, function: Callable[[bytes], bytes]) -> Subroutine:
+        """Make a subroutine of a function from string to string."""
+
+        def subroutine(ctx: Context, stack: Stack) -> int:
+            text = self._operations.string(arg(stack, 0))
+            size = self._operations.string_size
+            return self._put(ctx, function(text)[: size - 1], size)
+
+        return subroutine
+
+    # User memory
+
+    def _copyin(self, ctx: Context, stack: Stack) -> int:
+        size = arg(stack, 1)
+        address = self._operations.reserve(ctx, size, 8)
+        if address is None:
+            return 0
+        self._memory.write(address, self._memory.read_user(arg(stack, 0), size))
+        return address
+
+    def _copyinto(self, ctx: Context, stack: Stack) -> None:
+        source, size, destination = arg(stack, 0), arg(stack, 1), arg(stack, 2)
+        if not self._operations.in_scratch(ctx, destination, size):
+            self._memory.fault(BADADDR, destination)
+            return
+        self._memory.write(destination, self._memory.read_user(source, size))
+
+    def _copyinstr(self, ctx: Context, stack: Stack) -> int:
+        size = self._operations.string_size
+        if len(stack) > 1 and arg(stack, 1) < size:
+            size = arg(stack, 1) + 1
+        address = self._operations.reserve(ctx, size)
+        if address is None:
+            return 0
+        text = self._memory.user_string(arg(stack, 0), size)
+        self._memory.write(address, text[: size - 1] + b"\0")
+        return address
+
+    def _copyout(self, _ctx: Context, stack: Stack) -> None:
+        source, destination, size = arg(stack, 0), arg(stack, 1), arg(stack, 2)
+        flags = self._operations.core.flags
+        while size and self._operations.can_load(source, size):
+            piece = min(size, _COPY_PIECE)
+            data = self._memory.read(source, piece)
+            self._memory.write_user(destination, data)
+            if self._operations.core.flags != flags:
+                return
+            source, destination, size = source + piece, destination + piece, size - piece
+
+    def _copyoutstr(self, _ctx: Context, stack: Stack) -> None:
+        source, destination, size = arg(stack, 0), arg(stack, 1), arg(stack, 2)
+        text = self._memory.string(source, size)
+        if self._operations.can_load(source, min(len(text) + 1, size)):
+            self._memory.write_user(destination, (text + b"\0")[:size])
+
+    # Kernel memory
+
+    def _bcopy(self, ctx: Context, stack: Stack) -> None:
+        source, destination, size = arg(stack, 0), arg(stack, 1), arg(stack, 2)
+        if not self._operations.in_scratch(ctx, destination, size):
+            self._memory.fault(BADADDR, destination)
+        elif self._operations.can_load(source, size):
+            self._memory.write(destination, self._memory.read(source, size))
+
+    def _memref(self, ctx: Context, stack: Stack) -> int:
+        address = self._operations.reserve(ctx, 16, 8)
+        if address is None:
+            return 0
+        self._memory.write(address, arg(stack, 0).to_bytes(8, "little") + arg(stack, 1).to_bytes(8, "little"))
+        return address
+
+    def _memstr(self, ctx: Context, stack: Stack) -> int:
+        """Make a string of memory, its NULs replaced."""
+        source, replacement, size = arg(stack, 0), arg(stack, 1) & 0xFF, arg(stack, 2)
+        if size == 0 or not self._operations.can_load(source, size - 1):
+            return 0
+        if size > MEMSTR_MAX:
+            self._operations.core.flags |= ILLOP
+            return 0
+        address = self._operations.reserve(ctx, size)
+        if address is None:
+            return 0
+        data = self._memory.read(source, size - 1).replace(b"\0", bytes([replacement]))
+        self._memory.write(address, data + b"\0")
+        return address
+
+    # Strings
+
+    def _strjoin(self, ctx: Context, stack: Stack) -> int:
+        size = self._operations.string_size
+        joined = self._operations.string(arg(stack, 0)) + self._operations.string(arg(stack, 1))
+        if len(joined) >= size or ctx.scratch_ptr + size > ctx.scratch_end:
+            self._operations.core.flags |= NOSCRATCH
+            return 0
+        return self._put(ctx, joined, len(joined) + 1)
+
+    def _lltostr(self, ctx: Context, stack: Stack) -> int | None:
+        base = self._base(stack)
+        if base is None:
+            return None
+        return self._put_at_end(ctx, strings.lltostr(arg(stack, 0), base), _NUMBER_SPACE)
+
+    def _strtoll(self, _ctx: Context, stack: Stack) -> int | None:
+        base = self._base(stack)
+        if base is None:
+            return None
+        return strings.strtoll(self._operations.string(arg(stack, 0)), base) & MASK
+
+    def _base(self, stack: Stack) -> int | None:
+        """Return the base, the second argument; None, a fault, for one that cannot be."""
+        if len(stack) < 2:
+            return 10
+        base = arg(stack, 1)
+        if 2 <= base <= strings.BASE_MAX:
+            return base
+        self._operations.core.flags |= ILLOP
+        return None
+
+    def _place(self, stack: Stack, find: Callable[[bytes, int], int]) -> int:
+        """Return the address of a character, 0 if it is not there; the final NUL can be found too."""
+        address = arg(stack, 0)
+        text = self._operations.string(address)
+        place = find((text + b"\0")[: self._operations.string_size], arg(stack, 1) & 0xFF)
+        return 0 if place < 0 else address + place
+
+    def _strstr(self, _ctx: Context, stack: Stack) -> int:
+        address = arg(stack, 0)
+        place = self._operations.string(address).find(self._operations.string(arg(stack, 1)))
+        return 0 if place < 0 else address + place
+
+    def _index(self, stack: Stack, find: Callable[[bytes, bytes, int | None], int]) -> int:
+        start = signed(arg(stack, 2)) if len(stack) > 2 else None
+        return find(self._operations.string(arg(stack, 0)), self._operations.string(arg(stack, 1)), start) & MASK
+
+    def _substr(self, ctx: Context, stack: Stack) -> int:
+        size = self._operations.string_size
+        length = signed(arg(stack, 2)) if len(stack) > 2 else None
+        part = strings.substr(self._operations.string(arg(stack, 0)), signed(arg(stack, 1)), length, size)
+        return self._put(ctx, part, size)
+
+    def _strtok(self, ctx: Context, stack: Stack) -> int:
+        """Return the next token; where it ended is known until the firing is over."""
+        size = self._operations.string_size
+        delimiters = self._operations.string(arg(stack, 1))
+        if ctx.scratch_ptr + size > ctx.scratch_end:
+            self._operations.core.flags |= NOSCRATCH
+            return 0
+        address = arg(stack, 0)
+        if address:
+            ctx.strtok_limit = address + size
+        else:
+            address = ctx.strtok
+        text = self._memory.string(address, ctx.strtok_limit - address) if address else b""
+        if not self._operations.can_load(address, min(len(text) + 1, size)):
+            return 0
+        start = len(text) - len(text.lstrip(delimiters))
+        if start == len(text):
+            ctx.strtok = ctx.strtok_limit = 0
+            return 0
+        end = start
+        while end < len(text) and text[end] not in delimiters and end - start < size - 1:
+            end += 1
+        ctx.strtok = address + end
+        return self._put(ctx, text[start:end], size)
+
+    def _json(self, ctx: Context, stack: Stack) -> int:
+        text = self._operations.string(arg(stack, 0))
+        path = self._operations.string(arg(stack, 1))
+        space = len(text) + 1
+        if ctx.scratch_ptr + space + len(path) + 1 > ctx.scratch_end:
+            self._operations.core.flags |= NOSCRATCH
+            return 0
+        value = jsonpath.find(text, path)
+        return 0 if value is None else self._put(ctx, value, space)
+
+    # Addresses
+
+    def _inet_ntop(self, ctx: Context, stack: Stack) -> int:
+        family = arg(stack, 0) & 0xFFFF_FFFF
+        if family == inet.AF_INET:
+            return self._ipv4(ctx, arg(stack, 1))
+        if family == inet.AF_INET6:
+            return self._ipv6(ctx, arg(stack, 1), mixed=True)
+        return self._illegal(ctx, stack)
+
+    def _ipv4(self, ctx: Context, address: int) -> int:
+        if not self._operations.can_load(address, 4):
+            return 0
+        number = self._memory.load(address, 4)
+        return self._put_at_end(ctx, inet.ipv4(number.to_bytes(4, "little")).encode(), _IPV4_SPACE)
+
+    def _ipv6(self, ctx: Context, address: int, *, mixed: bool) -> int:
+        """Write an IPv6 address; of one that embeds an IPv4 address only that, unless `mixed`."""
+        if not self._operations.can_load(address, 16):
+            return 0
+        data = self._memory.read(address, 16)
+        if len(data) < 16:
+            return 0
+        embedded = not mixed and inet.embeds_ipv4(data)
+        text = inet.ipv4(data[12:]) if embedded else inet.ipv6(data)
+        return self._put_at_end(ctx, text.encode(), _IPV6_SPACE)
+
+    # Processes
+
+    def _progenyof(self, ctx: Context, stack: Stack) -> int:
+        """Tell whether the current process is the one named, or comes from it."""
+        wanted = arg(stack, 0) & 0xFFFF_FFFF
+        thread = self._operations.thread(ctx)
+        parent = self._operations.world.abilities.parent
+        process: int | None = thread.pid
+        seen: set[int] = set()
+        while process is not None and process not in seen:
+            if process == wanted:
+                return 1
+            seen.add(process)
+            process = thread.ppid if process == thread.pid else parent(process) if parent is not None else None
+        return 0
+
+
+def swapper(size: int) -> Subroutine:
+    """Make a subroutine that swaps the bytes of a number: all our ISAs are little-endian."""
+    mask = (1 << 8 * size) - 1
+
+    def subroutine(_ctx: Context, stack: Stack) -> int:
+        return int.from_bytes((arg(stack, 0) & mask).to_bytes(size, "little"), "big")
+
+    return subroutine

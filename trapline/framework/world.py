@@ -1,0 +1,66 @@
+"""What all consumers share while probes fire: the guest, its CPU state, memory, and what threads are known to be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from emu.frame import Frame
+from emu.guest.base import Guest, Thread
+from emu.trap import CpuCore
+from trapline.framework.memory import Memory
+
+MASK: Final = 0xFFFF_FFFF_FFFF_FFFF
+SIGN: Final = 0x8000_0000_0000_0000
+
+
+def signed(value: int) -> int:
+    """Return a 64-bit word as int64_t."""
+    return value - (MASK + 1) if value & SIGN else value
+
+
+@dataclass(frozen=True)
+class Abilities:
+    """What a guest may offer beyond `Guest`, as methods of these names; None: it cannot, and what needs it says so.
+
+    A destructive action that the guest cannot do faults (illegal operation); chill() without a clock to move only counts.
+    """
+
+    thread_time: Callable[[], int] | None
+    """Nanoseconds the current thread has been on a CPU: vtimestamp."""
+    user_frame: Callable[[], Frame | None] | None
+    """The registers with which the current thread left user mode: uregs[]."""
+    parent: Callable[[int], int | None] | None
+    """Parent of a process, None at the root: progenyof()."""
+    signal: Callable[[int], None] | None
+    """Send a signal to the current process: raise()."""
+    stop: Callable[[], None] | None
+    """Stop the current process: stop()."""
+    panic: Callable[[str], None] | None
+    """Bring the guest down: panic()."""
+    breakpoint: Callable[[], None] | None
+    """Enter the debugger: breakpoint()."""
+    chill: Callable[[int], None] | None
+    """Let nanoseconds go by: chill()."""
+
+    @classmethod
+    def of(cls, guest: Any) -> Abilities:
+        """Look which of the methods a guest has."""
+        return cls(**{name: getattr(guest, name, None) for name in cls.__annotations__})
+
+
+@dataclass(slots=True)
+class World:
+    """See the module; one per `DTrace`."""
+
+    guest: Guest
+    core: CpuCore
+    cpus: int
+    memory: Memory
+    abilities: Abilities
+    predicate_cache: dict[int, tuple[Thread, int]] = field(default_factory=dict)
+    """Thread id -> (the thread as it was, the cacheable predicate last found false for it): t_predcache.
+
+    The predicate's answer depends on nothing but what `Thread` holds, so it counts as long as that is unchanged.
+    """
