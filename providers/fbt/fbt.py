@@ -18,6 +18,7 @@ Source: FreeBSD sys/cddl/dev/fbt/fbt.c.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from enum import Enum
 from typing import NamedTuple, Protocol
 
 from emu.elf import Symbol
@@ -43,6 +44,15 @@ WALK_ENDED = Rule(
 NO_CODE = Rule("no code", "nothing is loaded where the symbol points", "this simulator; a kernel would not survive it")
 
 
+class Fidelity(Enum):
+    """Which of the sites of FreeBSD's scan get probes."""
+
+    SOUND = "sound"
+    """All but those where its breakpoint would change what the kernel does (`Rule.breaks`)."""
+    FREEBSD = "freebsd"
+    """All, as on FreeBSD: on RISC-V a breakpoint in the middle of an instruction may go with it."""
+
+
 class Signature(NamedTuple):
     """The types of a function, as C writes them."""
 
@@ -56,6 +66,12 @@ class SignatureSource(Protocol):
     def signature(self, module: str, function: str) -> Signature | None:
         """Return the types of a function, None if they are not known."""
         ...
+
+
+def sound_sites(port: Port, function: Function, result: ScanResult) -> tuple[Site, ...]:
+    """Return the sites of a scanned function where a breakpoint only watches."""
+    broken = {remark.address for remark in port.remarks(function, result) if remark.rule.breaks}
+    return tuple(site for site in result.sites if site.address not in broken)
 
 
 def walk(
@@ -101,6 +117,7 @@ class FBT(Provider):
         traps: TrapHandler,
         isa: Isa,
         signatures: SignatureSource | None = None,
+        fidelity: Fidelity = Fidelity.SOUND,
     ) -> None:
         """Register with the framework and with the chain of breakpoint handlers."""
         self.table = RecordTable()
@@ -109,6 +126,7 @@ class FBT(Provider):
         self._traps = traps
         self._port = PORTS[isa.name]
         self._signatures = signatures
+        self._fidelity = fidelity
         self._handler = self._port.handler(self.table, traps.core, framework.probe)
         framework.register(self)
         traps.add(self._handler)
@@ -122,9 +140,11 @@ class FBT(Provider):
         """Create the probes of a module, once (fbt_provide_module)."""
         if module_refusal(module) is not None or module.fbt_entries:
             return
-        for index, (symbol, _function, result) in enumerate(walk(self._port, module.functions(), module.read)):
-            if result.sites:
-                self._provide_function(module, index, symbol, result.sites)
+        for index, (symbol, function, result) in enumerate(walk(self._port, module.functions(), module.read)):
+            if function is None or not result.sites:
+                continue
+            sites = result.sites if self._fidelity is Fidelity.FREEBSD else sound_sites(self._port, function, result)
+            self._provide_function(module, index, symbol, sites)
 
     def _provide_function(self, module: Module, index: int, symbol: Symbol, sites: tuple[Site, ...]) -> None:
         """Create the entry probe, and one return probe for all returns (fbt_provide_module_function)."""

@@ -35,6 +35,8 @@ class Rule:
     why: str
     source: str
     """The system and file that has the rule."""
+    breaks: bool = False
+    """Whether a breakpoint there changes what the program does, rather than only watching it."""
 
 
 @dataclass(frozen=True, slots=True)

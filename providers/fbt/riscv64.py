@@ -55,6 +55,7 @@ HALF_INSTRUCTION = Rule(
     "half an instruction",
     "these bits are in the middle of another instruction; patching them changes what that one does",
     f"{_ISA}, check_c_sdsp and check_c_ret look at halves, whatever they belong to",
+    breaks=True,
 )
 OUT_OF_STEP = Rule(
     "out of step",

@@ -109,6 +109,6 @@ def test_a_kernel_stack_overflow_ends_in_a_panic_and_not_in_a_loop(isa):
     guest = KernelGuest(isa)
     guest.boot()
     guest.engine.write_register(isa.registers.sp, isa.kernel_base + 0x3000_0000)
+    guest.engine.write_register(isa.registers.pc, guest.image.symbol("malloc").value)
     with pytest.raises(KernelPanicError):
-        guest.engine.write_register(isa.registers.pc, guest.image.symbol("malloc").value)
         guest.run(1_000_000_000)
