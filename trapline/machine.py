@@ -11,7 +11,7 @@ from emu.guest.modules import Module
 from emu.isa import DEFAULT_ISA, Isa
 from emu.trap import TrapHandler
 from providers.base import Framework
-from providers.fbt import FBT
+from providers.fbt import FBT, Fidelity
 from trapline.framework.dtrace import DTrace
 
 START_UP_SCRIPT = "etc/rc"
@@ -23,6 +23,7 @@ class KernelOptions:
 
     isa: Isa = DEFAULT_ISA
     trap_path: TrapPath = TrapPath.HOST
+    fidelity: Fidelity = Fidelity.SOUND
     command: str | None = None
     """A command line for the guest's shell, run instead of the start-up script."""
     console: Callable[[bytes], object] = lambda _text: None
@@ -57,13 +58,17 @@ def kernel_guest(options: KernelOptions, traps: TrapHandler | None = None) -> Ke
     )
 
 
-def boot(guest: KernelGuest, watch: Callable[[Framework], Framework] = lambda framework: framework) -> Machine:
+def boot(
+    guest: KernelGuest,
+    fidelity: Fidelity = Fidelity.SOUND,
+    watch: Callable[[Framework], Framework] = lambda framework: framework,
+) -> Machine:
     """Boot a guest and put the framework and the providers over it.
 
-    `watch` may wrap the framework as providers see it.  Raises `emu.guest.kernel.panic.KernelPanicError`.
+    `watch` may wrap the framework as providers see it.  Raises `emu.guest.base.GuestError`.
     """
     guest.boot()
     dtrace = DTrace(guest, guest.traps.core)
-    FBT(watch(dtrace), guest.patcher, guest.traps, guest.isa)
+    FBT(watch(dtrace), guest.patcher, guest.traps, guest.isa, fidelity=fidelity)
     dtrace.load_module(Module("kernel", guest.image.symbols, guest.patcher.original))
     return Machine(guest, dtrace)

@@ -24,6 +24,14 @@ class BadAddressError(Exception):
         self.address = address
 
 
+class GuestError(Exception):
+    """A guest that cannot go on.  `str()` is one line; `report` may say more."""
+
+    def report(self) -> str:
+        """Return everything known about it, in several lines."""
+        return str(self)
+
+
 @dataclass(frozen=True, slots=True)
 class Thread:
     """The thread a CPU is running, as `curthread` and `curproc` describe it."""
@@ -109,7 +117,7 @@ class Guest(Protocol):
         ...
 
     def run(self, deadline: int | None) -> RunState:
-        """Run until virtual time `deadline` (None: for ever), or until the guest ends."""
+        """Run until virtual time `deadline` (None: for ever), or until the guest ends.  Raises `GuestError`."""
         ...
 
     def interrupt(self) -> None:

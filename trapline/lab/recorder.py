@@ -7,7 +7,7 @@ the last instruction of the guest's breakpoint path.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -133,8 +133,9 @@ class RecordingFramework:
 
     def probe(self, probe_id: int, arg0: int = 0, arg1: int = 0, arg2: int = 0, arg3: int = 0, arg4: int = 0) -> None:
         """Note the firing, and fire."""
-        self._recorder.fired(probe_id, (arg0, arg1, arg2, arg3, arg4))
+        self._recorder.firing(probe_id, (arg0, arg1, arg2, arg3, arg4))
         self._framework.probe(probe_id, arg0, arg1, arg2, arg3, arg4)
+        self._recorder.fired()
 
 
 class _Rehearsal:
@@ -150,10 +151,15 @@ class _Rehearsal:
 
 
 class Recorder:
-    """Records the latest hit of a kernel guest whose chain is a `RecordingTraps`."""
+    """Records hits of a kernel guest whose chain is a `RecordingTraps`, each in place of the one before.
+
+    After each firing it asks `wanted`; the first hit that is, is kept, and the guest's run ends.
+    """
 
     def __init__(self, guest: KernelGuest, traps: RecordingTraps) -> None:
         self.hit: Hit | None = None
+        self.wanted: Callable[[], bool] = lambda: False
+        self._found = False
         self._guest = guest
         self._names = [
             register.name
@@ -176,14 +182,14 @@ class Recorder:
         if hit is None or hit.resumed is not None:
             return
         while hit.returning is None:
-            guest.run(None)
+            guest.run(None)  # as far as the recorder's own stop
         guest.engine.step()
         guest.clock.resume(1)
         hit.resumed = self.snapshot()
 
     def asking(self, frame: Frame) -> None:
         """Note where the handlers find the interrupted context."""
-        if self.hit is None:
+        if self.hit is None or self._found:
             return
         self.hit.asked_at = self.snapshot()
         if isinstance(frame, SavedFrame):
@@ -194,7 +200,7 @@ class Recorder:
     def answered(self, handler: Handler, rval: int) -> None:
         """Note a handler's answer; of the one that claims, what the displaced instruction will write."""
         hit = self.hit
-        if hit is None:
+        if hit is None or hit.plan is not None:
             return
         # A handler is a closure in its provider's module, which is how people know it.
         hit.asked.append(Asked(handler.__module__.removeprefix("providers."), rval))
@@ -202,15 +208,21 @@ class Recorder:
         hit.plan = self._guest.isa.displaced.invop(rval, saved, hit.address)
         hit.memory = self._rehearse(hit.plan, hit) if hit.plan else ()
 
-    def fired(self, probe_id: int, arguments: tuple[int, ...]) -> None:
+    def firing(self, probe_id: int, arguments: tuple[int, ...]) -> None:
         """Note a call of dtrace_probe()."""
-        if self.hit is not None:
+        if self.hit is not None and not self._found:
             self.hit.firings.append(Firing(probe_id, arguments, self._guest.traps.core.caller))
+
+    def fired(self) -> None:
+        """Note that the call is back."""
+        if self.hit is not None and not self._found and self.wanted():
+            self._found = True
+            self._guest.interrupt()
 
     def _trapped(self, pc: int) -> int:
         guest = self._guest
         address = pc - guest.isa.traps.pc_after
-        if not guest.isa.is_kernel_address(address):
+        if self._found or not guest.isa.is_kernel_address(address):
             return self._on_breakpoint(pc)
         self.hit = Hit(address, self.snapshot())
         answer = self._on_breakpoint(pc)

@@ -13,10 +13,11 @@ from typing import Any
 from capstone import Cs
 
 from emu.guest.kernel.guest import KernelGuest, TrapPath
-from trapline.consumer.session import Session
+from trapline.d.compiler import CompileContext, Form, compile_program
 from trapline.framework.program import ProbeDescription
 from trapline.lab.recorder import Hit, MemoryChange, Recorder, RecordingFramework, RecordingTraps, Snapshot
 from trapline.machine import KernelOptions, boot, kernel_guest
+from trapline.options import Options
 
 
 class StepError(Exception):
@@ -77,25 +78,29 @@ class _Names:
 def step(clause: str, options: KernelOptions) -> Stepped:
     """Run a kernel guest to the first firing of a D clause's probe for which its predicate holds, and take it apart.
 
-    `clause` is a probe description with, perhaps, a predicate and a body.  Raises `StepError` if nothing fires, and
-    what compiling and running raise.
+    `clause` is a probe description with, perhaps, a predicate and a body.  Raises `StepError` if nothing fires,
+    `trapline.d.errors.CompileError` and `emu.guest.base.GuestError`.
     """
     traps = RecordingTraps()
     guest = kernel_guest(options, traps)
     recorder = Recorder(guest, traps)
-    machine = boot(guest, lambda framework: RecordingFramework(framework, recorder))
-    session = Session(machine.guest, machine.dtrace)
+    machine = boot(guest, options.fidelity, lambda framework: RecordingFramework(framework, recorder))
+    device = machine.dtrace.open()
     try:
-        session.compile_description(_ending(clause))
-        session.run()
+        program = compile_program(_ending(clause), CompileContext(Options(), device.probes, form=Form.NAME))
+        if not sum(device.enable(program)):
+            raise StepError(f"{clause.strip()}: no probe matches (`trapline dtrace -l` lists them)")
+        recorder.wanted = lambda: device.status().exiting
+        device.go()
+        guest.run(None)
         hit = recorder.hit
-        if hit is None or not hit.firings or not session.exited:
-            raise StepError(f"{clause.strip()!r} did not fire before the guest ended")
+        if hit is None or not device.status().exiting:
+            raise StepError(f"{clause.strip()}: did not fire before the guest ended")
         recorder.complete()
-        description = session.probe(hit.firings[-1].probe_id)
+        description = device.probes(ProbeDescription(id=hit.firings[-1].probe_id))[0].description
         return Stepped(options.isa.name, options.trap_path.value, str(description), _stages(guest, hit, description))
     finally:
-        session.close()
+        device.close()
 
 
 def _ending(clause: str) -> str:

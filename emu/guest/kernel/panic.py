@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from emu.guest.base import GuestError
 
-class KernelPanicError(Exception):
+
+class KernelPanicError(GuestError):
     """The guest kernel panicked, or its CPU could not go on.
 
     `str()` is one line; `report()` adds the registers and the symbolised stack.

@@ -13,7 +13,7 @@ from providers.fbt import PORTS
 from tests.emu.elf_file import LOCAL, ElfFile
 from tests.providers.fbt.assembly import assemble
 from trapline.lab import sites_report
-from trapline.lab.commands.sites import sites_command
+from trapline.commands.sites import sites_command
 from trapline.lab.sites import SitesError, sites
 
 ADDRESS = 0x40_0000

@@ -5,23 +5,23 @@ from __future__ import annotations
 import click
 from rich.console import Console
 
+from emu.guest.base import GuestError
 from emu.guest.kernel.guest import TrapPath
-from emu.guest.kernel.panic import KernelPanicError
 from emu.isa import DEFAULT_ISA, ISAS
-from trapline.consumer.session import SessionError
+from trapline.d.errors import CompileError
 from trapline.lab import step_report
 from trapline.lab.step import StepError, step
 from trapline.machine import KernelOptions
 
 
 @click.command("step")
-@click.option("-n", "clause", required=True, metavar="CLAUSE", help="The probe, such as 'fbt::malloc:entry /arg0 > 64/'.")
+@click.option("-n", "clause", required=True, metavar="CLAUSE", help="A probe: 'fbt::malloc:entry /arg0 > 64/'.")
 @click.option("-c", "command", metavar="CMD", help="Run CMD in the guest's shell instead of its start-up script.")
 @click.option("--isa", type=click.Choice(list(ISAS)), default=DEFAULT_ISA.name, show_default=True)
 @click.option("--trap", type=click.Choice([path.value for path in TrapPath]), default="host", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def step_command(clause: str, command: str | None, isa: str, trap: str, *, as_json: bool) -> None:
-    """Run the kernel guest to the first firing of a probe, and show it stage by stage.
+    r"""Run the kernel guest to the first firing of a probe, and show it stage by stage.
 
     \b
     trapline step -n 'fbt::malloc:entry'
@@ -30,7 +30,7 @@ def step_command(clause: str, command: str | None, isa: str, trap: str, *, as_js
     options = KernelOptions(isa=ISAS[isa], trap_path=TrapPath(trap), command=command)
     try:
         stepped = step(clause, options)
-    except (StepError, SessionError, KernelPanicError) as error:
+    except (StepError, CompileError, GuestError) as error:
         raise click.ClickException(str(error)) from None
     if as_json:
         click.echo(step_report.as_json(stepped))

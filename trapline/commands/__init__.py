@@ -1,0 +1,1 @@
+"""The commands of `trapline`, one module each: thin, over a Python call."""

@@ -1,0 +1,47 @@
+"""The command `trapline demo`."""
+
+from __future__ import annotations
+
+import shutil
+
+import click
+from rich.columns import Columns
+from rich.console import Console
+from rich.panel import Panel
+from rich.text import Text
+
+from emu.guest.base import GuestError
+from emu.isa import DEFAULT_ISA, ISAS
+from trapline.lab import demo, step_report
+from trapline.lab.demo import Traced
+
+_WIDTH = 132
+"""Columns assumed where there is no terminal: three results fit side by side."""
+
+
+@click.command("demo")
+@click.option("--isa", type=click.Choice(list(ISAS)), default=DEFAULT_ISA.name, help="ISA of the one firing shown.")
+def demo_command(isa: str) -> None:
+    """Trace the kernel guest on every ISA with one D program, then take one firing apart."""
+    width = shutil.get_terminal_size((_WIDTH, 24)).columns
+    console = Console(highlight=False, width=width)
+    console.print(Text.assemble(("trapline dtrace -x aggpack -qn ", "dim"), (f"'{demo.PROGRAM}'", "bold")))
+    try:
+        with console.status("booting three kernels"):
+            panels = [_panel(traced) for traced in demo.traces()]
+        console.print(Columns(panels))
+        console.print()
+        for line in step_report.text(demo.firing(ISAS[isa])):
+            console.print(line, soft_wrap=True)
+    except GuestError as error:
+        raise click.ClickException(error.report()) from None
+    console.print("\nNext: trapline dtrace --help, trapline step --help, trapline sites --help, and docs/.")
+
+
+def _panel(traced: Traced) -> Panel:
+    cost = (
+        f"{traced.tracepoints} tracepoints, {traced.instructions:,} instructions,\n"
+        f"{traced.virtual_seconds:.3f} virtual s in {traced.seconds:.2f} s"
+    )
+    body = Text.assemble(traced.output.strip("\n"), "\n\n", (cost, "dim"))
+    return Panel(body, title=traced.isa.title, title_align="left", expand=False)

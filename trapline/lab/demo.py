@@ -1,0 +1,57 @@
+"""The same D program on every ISA, side by side, and then one firing: what `trapline demo` shows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from emu.guest.kernel.guest import TrapPath
+from emu.isa import ISAS, Isa
+from trapline.consumer.tracer import Tracer
+from trapline.lab.step import Stepped, step
+from trapline.machine import KernelOptions, boot, kernel_guest
+
+PROGRAM = "fbt::malloc:entry { @[execname] = quantize(arg0); }"
+CLAUSE = 'fbt::sys_read:entry /execname == "cat"/'
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """A whole run of the kernel guest on one ISA."""
+
+    isa: Isa
+    output: str
+    """What dtrace prints."""
+    tracepoints: int
+    instructions: int
+    virtual_seconds: float
+    seconds: float
+
+
+def trace(isa: Isa, program: str = PROGRAM) -> Traced:
+    """Boot the guest, run a D program over its start-up script, and power off.
+
+    Raises `trapline.d.errors.CompileError` and `emu.guest.base.GuestError`.
+    """
+    start = time.perf_counter()
+    options = KernelOptions(isa=isa)
+    machine = boot(kernel_guest(options))
+    with Tracer(machine.guest, machine.dtrace, {"quiet": None, "aggpack": None}) as tracer:
+        tracer.enable(program)
+        tracepoints = sum(point.installed for point in machine.guest.patcher.listing())
+        tracer.run()
+        output = tracer.text + tracer.session.report.unprinted()
+    engine = machine.guest.engine
+    seconds = time.perf_counter() - start
+    return Traced(isa, output, tracepoints, engine.instructions, machine.guest.now() / 1e9, seconds)
+
+
+def traces() -> Iterator[Traced]:
+    """Run the program on each ISA in turn."""
+    return map(trace, ISAS.values())
+
+
+def firing(isa: Isa) -> Stepped:
+    """Take one firing apart, the guest's own kernel handling the breakpoint."""
+    return step(CLAUSE, KernelOptions(isa=isa, trap_path=TrapPath.GUEST))
