@@ -237,10 +237,13 @@ def interpret(plan: Plan, isa: Isa, cpu: Cpu) -> None:
                 cpu.store(read(base) + offset & _MASK, size, read(source))
 
 
-def compile_plan(plan: Plan, isa: Isa) -> Callable[[Cpu], None]:
-    """Return a Python function that does what `interpret` does, without looking anything up."""
-    source = "\n    ".join(("def plan(cpu):", "words = cpu.words", *_statements(plan, isa)))
-    namespace: dict[str, Callable[[Cpu], None]] = {}
+def compile_plan(plan: Plan, isa: Isa) -> Callable[[Cpu, int], None]:
+    """Return a Python function that does what `interpret` does, without looking anything up.
+
+    It is called with the CPU and the address of the displaced instruction, wherever the pc register is by then.
+    """
+    source = "\n    ".join(("def plan(cpu, pc):", "words = cpu.words", *_statements(plan, isa)))
+    namespace: dict[str, Callable[[Cpu, int], None]] = {}
     exec(source, namespace)  # noqa: S102  (the source is made here, from register numbers and constants)
     return namespace["plan"]
 
@@ -248,7 +251,7 @@ def compile_plan(plan: Plan, isa: Isa) -> Callable[[Cpu], None]:
 def _statements(plan: Plan, isa: Isa) -> Iterator[str]:
     """Translate operations into statements; a register is kept in a local variable once it was read or written."""
     slots = isa.registers.slots
-    local: dict[str, str] = {"": "0"}
+    local: dict[str, str] = {"": "0", isa.registers.pc: "pc"}
 
     def name(operand: str) -> str:
         return f"t{operand[1:]}" if operand.startswith(TEMPORARY) else f"r{slots[operand]}"
@@ -281,3 +284,5 @@ def _statements(plan: Plan, isa: Isa) -> Iterator[str]:
                 yield from fetch(base)
                 yield from fetch(source)
                 yield f"cpu.store({value(base, offset)}, {size}, {local[source]})"
+    if local[isa.registers.pc] == "pc":  # nobody moved it
+        yield f"words[{slots[isa.registers.pc]}] = pc"

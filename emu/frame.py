@@ -6,6 +6,8 @@ kernel's vector saved in memory (guest trap path).  A provider cannot tell one f
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from operator import itemgetter
 from typing import Protocol
 
@@ -63,8 +65,13 @@ class LiveFrame:
         self._pc_after = pc_after
         self._words = engine.words
         slots = engine.isa.registers.slots
-        self._arguments = itemgetter(*(slots[name] for name in engine.isa.calling.arguments[:5]))
-        self._results = itemgetter(*(slots[name] for name in engine.isa.calling.results))
+        # Every firing asks for one of these: no function of Python's in between.
+        get_arguments = itemgetter(*(slots[name] for name in engine.isa.calling.arguments[:5]))
+        get_results = itemgetter(*(slots[name] for name in engine.isa.calling.results))
+        self.arguments: Callable[[], tuple[int, int, int, int, int]] = partial(get_arguments, engine.words)
+        """Returns the first five integer arguments."""
+        self.results: Callable[[], tuple[int, int]] = partial(get_results, engine.words)
+        """Returns the two result registers."""
         self._sp = slots[engine.isa.registers.sp]
         self._load = engine.load
 
@@ -73,17 +80,9 @@ class LiveFrame:
         value = self._engine.read_register(name)
         return value - self._pc_after if name == self._pc else value
 
-    def arguments(self) -> tuple[int, int, int, int, int]:
-        """Return the first five integer arguments."""
-        return self._arguments(self._words)
-
     def argument(self, index: int) -> int:
         """Return argument `index` >= 5."""
         return _late_argument(self, self._engine, index)
-
-    def results(self) -> tuple[int, int]:
-        """Return the two result registers."""
-        return self._results(self._words)
 
     def stack_word(self, index: int) -> int:
         """Return the 64-bit word at sp + 8 * index."""

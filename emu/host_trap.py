@@ -11,44 +11,64 @@ from collections.abc import Callable
 
 from emu.displaced import compile_plan
 from emu.engine.engine import Engine
+from emu.engine.state import DELIVER, HANDLED
 from emu.frame import LiveFrame
+from emu.guest.base import BadAddressError
 from emu.patcher import Patcher
 from emu.trap import TrapHandler
 
 
 class HostTrap:
-    """Takes breakpoints of one engine."""
+    """Takes the breakpoints of one engine at addresses from `lowest` on; others are delivered.
 
-    def __init__(self, engine: Engine, traps: TrapHandler, patcher: Patcher) -> None:
+    `unclaimed(address)` is told of a breakpoint that no handler claims, and answers `DELIVER` or `HANDLED`, or raises.
+    `faulted(address, error)` is told that a displaced instruction met an invalid address, and raises; the registers
+    are as they were before that instruction.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        traps: TrapHandler,
+        patcher: Patcher,
+        *,
+        unclaimed: Callable[[int], int],
+        faulted: Callable[[int, BadAddressError], int],
+        lowest: int = 0,
+    ) -> None:
         self.frame = LiveFrame(engine, engine.isa.traps.pc_after)
         self._engine = engine
-        self._traps = traps
+        self._invop = traps.invop
         self._patcher = patcher
-        self._table = engine.isa.displaced
-        self._words = engine.words
-        self._pc = engine.isa.registers.slots[engine.isa.registers.pc]
-        self._plans: dict[tuple[int, int], Callable[[Engine], None] | None] = {}
+        self._unclaimed = unclaimed
+        self._faulted = faulted
+        self._lowest = lowest
+        self._pc_after = engine.isa.traps.pc_after
+        self._plans: dict[tuple[int, int], Callable[[Engine, int], None] | None] = {}
 
-    def breakpoint(self, address: int) -> bool:
-        """Ask the handlers, and execute the displaced instruction.  False: nobody claims the breakpoint.
-
-        Raises `emu.guest.base.BadAddressError` if the displaced instruction faults; the registers are then as they
-        were.
-        """
-        rval = self._traps.invop(address, self.frame)
+    def breakpoint(self, pc: int) -> int:
+        """Take a breakpoint that left the CPU at `pc`: the engine's `on_breakpoint`."""
+        address = pc - self._pc_after
+        if address < self._lowest:
+            return DELIVER
+        rval = self._invop(address, self.frame)
         if not rval:
-            return False
+            return self._unclaimed(address)
         try:
-            found = self._plans[address, rval]
+            plan = self._plans[address, rval]
         except KeyError:
-            found = self._plans[address, rval] = self._decide(address, rval)
-        if found is None:
-            return False
-        self._words[self._pc] = address  # where a plan starts: as if nothing had been displaced
-        found(self._engine)
-        return True
+            plan = self._plans[address, rval] = self._decide(address, rval)
+        if plan is None:
+            return self._unclaimed(address)
+        try:
+            plan(self._engine, address)
+        except BadAddressError as error:
+            self._engine.pc = address
+            return self._faulted(address, error)
+        return HANDLED
 
-    def _decide(self, address: int, rval: int) -> Callable[[Engine], None] | None:
+    def _decide(self, address: int, rval: int) -> Callable[[Engine, int], None] | None:
+        isa = self._engine.isa
         saved = int.from_bytes(self._patcher.original(address, 4), "little")
-        plan = self._table.invop(rval, saved, address)
-        return compile_plan(plan, self._engine.isa) if plan else None
+        plan = isa.displaced.invop(rval, saved, address)
+        return compile_plan(plan, isa) if plan else None

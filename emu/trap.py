@@ -40,17 +40,25 @@ class CpuFlag(IntFlag):
 class CpuCore:
     """What DTrace keeps per CPU while a probe runs (cpu_core_t; the trap frame FreeBSD keeps in the thread)."""
 
-    __slots__ = ("caller", "flags", "illval", "trapframe")
+    __slots__ = ("find_caller", "flags", "illval", "trapframe")
 
     def __init__(self) -> None:
         self.trapframe: Frame | None = None
         """The interrupted context behind regs[]; None outside a trap."""
-        self.caller = 0
-        """The pc a stack trace shows next after the probed function (cpu_dtrace_caller); 0: none."""
+        self.find_caller: Callable[[Frame], int] | None = None
+        """How the provider that fires finds `caller` in the context; None: it does not say."""
         self.flags = 0
         """`CpuFlag` bits."""
         self.illval = 0
         """The address or value that made a fault."""
+
+    @property
+    def caller(self) -> int:
+        """The pc a stack trace shows next after the probed function (cpu_dtrace_caller); 0: none.
+
+        FreeBSD's handlers find it before they fire.  Here it is found when somebody asks: few programs do.
+        """
+        return self.find_caller(self.trapframe) if self.find_caller and self.trapframe else 0
 
 
 class TrapHandler:

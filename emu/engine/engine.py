@@ -20,7 +20,7 @@ from unicorn.unicorn_py3.unicorn import uclib
 
 from emu.engine import interpreted, layout, native
 from emu.engine.layout import EngineError
-from emu.engine.memory import Memory
+from emu.engine.memory import GuestMemory, HostMemory, Memory
 from emu.engine.pages import Access, PageMap
 from emu.engine.state import DELIVER, HALF, HANDLED, NEVER, WORDS, TableEntry, Word
 from emu.isa.base import Isa
@@ -70,7 +70,9 @@ class Engine:
         self._cpu, self._env = layout.check(self._uc, isa.name)
         self.words = memoryview((ctypes.c_uint64 * _CPU_WORDS).from_address(self._env)).cast("B").cast("Q")
         """The CPU state as 64-bit words, indexed by `Register.slot`."""
-        self.memory = Memory(isa, ram_size, self.words, pages)
+        self.memory: Memory = (
+            GuestMemory(ram_size, isa, self.words) if pages is None else HostMemory(ram_size, pages)
+        )
         self.load = self.memory.load
         self.store = self.memory.store
         self._uc.mem_map_ptr(0, ram_size, unicorn.UC_PROT_ALL, self.memory.pointer)

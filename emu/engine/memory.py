@@ -1,79 +1,46 @@
-"""Guest memory as the host sees it: one buffer of RAM, and the way from a virtual address to it."""
+"""Guest memory as the host sees it: one buffer of RAM, and the way from a virtual address to it.
+
+Loads and stores of aligned words are on the path of every breakpoint; they go the shortest way there is.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import mmap
+from abc import ABC, abstractmethod
 
 from emu.engine.pages import PAGE, PageMap
 from emu.guest.base import BadAddressError
 from emu.isa.base import Isa
 
 _WORD = 8
-_NO_LINEAR_MAP = 1 << 65
 
 
-class Memory:
+class Memory(ABC):
     """RAM at physical address 0, shared with Unicorn, and loads and stores at virtual addresses.
-
-    Virtual addresses are translated by the guest's page tables, or by `pages` where the host keeps the address space.
 
     Reading never disturbs the guest: page tables are walked here, not by Unicorn, whose own walk leaves marks in the
     CPU state (cr2, a pending exception).
     """
 
-    def __init__(self, isa: Isa, size: int, cpu_words: memoryview, pages: PageMap | None = None) -> None:
+    def __init__(self, size: int) -> None:
         self._buffer = mmap.mmap(-1, size)
         self.size = size
         self.pointer = ctypes.addressof(ctypes.c_char.from_buffer(self._buffer))
         self.ram = memoryview(self._buffer)
         self._words = self.ram.cast("Q")
-        self._frames = None if pages is None else pages.frames
-        self._base = isa.kernel_base if pages is None else _NO_LINEAR_MAP
-        self._walk = isa.translate
-        self._cpu = cpu_words
-        slots = isa.registers.slots
-        self._user_root = slots[isa.registers.root]
-        self._kernel_root = slots[isa.registers.kernel_root]
 
-    def physical_word(self, address: int) -> int:
-        """Return the 64-bit word at an aligned physical address; 0 outside RAM, which no table entry is."""
-        return self._words[address >> 3] if address + _WORD <= self.size else 0
-
+    @abstractmethod
     def translate(self, address: int, root: int | None = None) -> int | None:
         """Return the physical address of a virtual one, None if unmapped; `root` None: in the current address space."""
-        if self._frames is not None:
-            frame = self._frames.get(address >> 12)
-            return None if frame is None else frame + (address & 0xFFF)
-        if root is None:
-            root = self._cpu[self._kernel_root if address >> 63 else self._user_root]
-        physical = self._walk(self.physical_word, root, address)
-        return physical if physical is not None and physical < self.size else None
 
+    @abstractmethod
     def load(self, address: int, size: int) -> int:
         """Return an unsigned integer of `size` bytes.  Raises `BadAddressError`."""
-        physical = address - self._base
-        if 0 <= physical <= self.size - size:  # the kernel's linear map: one comparison, the common case
-            if size == _WORD and not physical & 7:
-                return self._words[physical >> 3]
-            return int.from_bytes(self.ram[physical : physical + size], "little")
-        if size == _WORD and not address & 7:
-            return self._words[self._mapped(address) >> 3]
-        return int.from_bytes(self.read(address, size), "little")
 
+    @abstractmethod
     def store(self, address: int, size: int, value: int) -> None:
         """Store the low `size` bytes of `value`.  Raises `BadAddressError`; then nothing is written."""
-        physical = address - self._base
-        if 0 <= physical <= self.size - size:
-            if size == _WORD and not physical & 7:
-                self._words[physical >> 3] = value
-            else:
-                self.ram[physical : physical + size] = (value & (1 << 8 * size) - 1).to_bytes(size, "little")
-            return
-        if size == _WORD and not address & 7:
-            self._words[self._mapped(address) >> 3] = value
-            return
-        self.write(address, (value & (1 << 8 * size) - 1).to_bytes(size, "little"))
 
     def read(self, address: int, size: int, root: int | None = None) -> bytes:
         """Return `size` bytes.  Raises `BadAddressError` with the first address that is not mapped."""
@@ -86,11 +53,11 @@ class Memory:
             self.ram[start:end] = data[done : done + end - start]
             done += end - start
 
-    def _mapped(self, address: int) -> int:
-        physical = self.translate(address)
-        if physical is None:
-            raise BadAddressError(address)
-        return physical
+    def _load_bytes(self, address: int, size: int) -> int:
+        return int.from_bytes(self.read(address, size), "little")
+
+    def _store_bytes(self, address: int, size: int, value: int) -> None:
+        self.write(address, (value & (1 << 8 * size) - 1).to_bytes(size, "little"))
 
     def _pieces(self, address: int, size: int, root: int | None) -> list[tuple[int, int]]:
         pieces = []
@@ -105,3 +72,72 @@ class Memory:
             pieces.append((physical, physical + step))
             address += step
         return pieces
+
+
+class GuestMemory(Memory):
+    """Memory of a guest with page tables of its own, and a kernel that has all of RAM at one virtual address."""
+
+    def __init__(self, size: int, isa: Isa, cpu_words: memoryview) -> None:
+        super().__init__(size)
+        self._base = isa.kernel_base
+        self._walk = isa.translate
+        self._cpu = cpu_words
+        slots = isa.registers.slots
+        self._user_root = slots[isa.registers.root]
+        self._kernel_root = slots[isa.registers.kernel_root]
+
+    def physical_word(self, address: int) -> int:
+        """Return the 64-bit word at an aligned physical address; 0 outside RAM, which no table entry is."""
+        return self._words[address >> 3] if address + _WORD <= self.size else 0
+
+    def translate(self, address: int, root: int | None = None) -> int | None:
+        """Walk the page tables."""
+        if root is None:
+            root = self._cpu[self._kernel_root if address >> 63 else self._user_root]
+        physical = self._walk(self.physical_word, root, address)
+        return physical if physical is not None and physical < self.size else None
+
+    def load(self, address: int, size: int) -> int:
+        """Return an unsigned integer; from the linear map with one comparison."""
+        physical = address - self._base
+        if 0 <= physical <= self.size - size:
+            if size == _WORD and not physical & 7:
+                return self._words[physical >> 3]
+            return int.from_bytes(self.ram[physical : physical + size], "little")
+        return self._load_bytes(address, size)
+
+    def store(self, address: int, size: int, value: int) -> None:
+        """Store an integer; to the linear map with one comparison."""
+        physical = address - self._base
+        if not 0 <= physical <= self.size - size:
+            self._store_bytes(address, size, value)
+        elif size == _WORD and not physical & 7:
+            self._words[physical >> 3] = value
+        else:
+            self.ram[physical : physical + size] = (value & (1 << 8 * size) - 1).to_bytes(size, "little")
+
+
+class HostMemory(Memory):
+    """Memory whose address space the host keeps."""
+
+    def __init__(self, size: int, pages: PageMap) -> None:
+        super().__init__(size)
+        self._frames = pages.frames
+
+    def translate(self, address: int, root: int | None = None) -> int | None:  # noqa: ARG002  there is one space only
+        """Look the page up."""
+        frame = self._frames.get(address >> 12)
+        return None if frame is None else frame + (address & 0xFFF)
+
+    def load(self, address: int, size: int) -> int:
+        """Return an unsigned integer."""
+        if size == _WORD and not address & 7 and (frame := self._frames.get(address >> 12)) is not None:
+            return self._words[frame + (address & 0xFFF) >> 3]
+        return self._load_bytes(address, size)
+
+    def store(self, address: int, size: int, value: int) -> None:
+        """Store an integer."""
+        if size == _WORD and not address & 7 and (frame := self._frames.get(address >> 12)) is not None:
+            self._words[frame + (address & 0xFFF) >> 3] = value
+        else:
+            self._store_bytes(address, size, value)

@@ -16,7 +16,6 @@ from emu.engine.clock import VirtualClock
 from emu.engine.engine import Engine, GuestCrashError
 from emu.engine.layout import EngineError
 from emu.engine.pages import PAGE, Access, PageMap
-from emu.engine.state import HANDLED
 from emu.guest.base import BadAddressError, Location, RunState, Thread
 from emu.host_trap import HostTrap
 from emu.isa.base import Isa
@@ -81,8 +80,10 @@ class FunctionGuest:
         self._clock = VirtualClock(self.engine)
         self.patcher = Patcher(self.engine)
         self.traps = TrapHandler()
-        self.host_trap = HostTrap(self.engine, self.traps, self.patcher)
-        self.engine.on_breakpoint = self._on_breakpoint
+        self.host_trap = HostTrap(
+            self.engine, self.traps, self.patcher, unclaimed=self._unclaimed, faulted=self._faulted
+        )
+        self.engine.on_breakpoint = self.host_trap.breakpoint
         self.engine.on_trap = self._on_trap
         for start, data, _, _ in parts:
             self.engine.memory.write(start, data)
@@ -197,16 +198,13 @@ class FunctionGuest:
     def interrupt(self) -> None:
         """Do nothing: `call` returns by itself."""
 
-    def _on_breakpoint(self, pc: int) -> int:
-        address = pc - self.isa.traps.pc_after
-        try:
-            if self.host_trap.breakpoint(address):
-                return HANDLED
-        except BadAddressError as error:
-            raise FunctionFaultError(
-                f"the instruction displaced at {address:#x} cannot reach {error.address:#x}", address
-            ) from None
+    def _unclaimed(self, address: int) -> int:
         raise FunctionFaultError(f"a breakpoint at {address:#x} that nobody claims", address)
+
+    def _faulted(self, address: int, error: BadAddressError) -> int:
+        raise FunctionFaultError(
+            f"the instruction displaced at {address:#x} cannot reach {error.address:#x}", address
+        ) from error
 
     def _on_trap(self, number: int) -> int:
         raise FunctionFaultError(f"exception {number} at {self.engine.pc:#x}", self.engine.pc)

@@ -144,6 +144,11 @@ def _remark(function: Function, place: int, word: int, *, is_site: bool) -> Rule
     return next((rule for mask, value, rule in _OTHER_RETURNS if word & mask == value), None)
 
 
+def _caller(frame: Frame) -> int:
+    """Return the probed instruction itself: FreeBSD's port passes the address of the breakpoint."""
+    return frame.register("pc")
+
+
 def handler(table: RecordTable, core: CpuCore, fire: Fire) -> Handler:
     """Make FBT's invop handler (fbt_invop)."""
     buckets = table.buckets
@@ -154,12 +159,13 @@ def handler(table: RecordTable, core: CpuCore, fire: Fire) -> Handler:
             record = record.hash_next
         if record is None:
             return 0
-        core.caller = address
+        core.find_caller = _caller
         if record.roffset:
             fire(record.probe_id, record.roffset, frame.results()[0])
         else:
-            fire(record.probe_id, *frame.arguments())
-        core.caller = 0
+            arg0, arg1, arg2, arg3, arg4 = frame.arguments()
+            fire(record.probe_id, arg0, arg1, arg2, arg3, arg4)
+        core.find_caller = None
         return record.saved
 
     return fbt_invop

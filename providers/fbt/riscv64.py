@@ -192,6 +192,11 @@ def _jump(word: int, length: int) -> int | None:
     return (distance ^ sign) - sign
 
 
+def _caller(frame: Frame) -> int:
+    """Return the call, taken to be four bytes long: a compressed one is missed by two."""
+    return frame.register("ra") - 4 & WORD_MASK
+
+
 def handler(table: RecordTable, core: CpuCore, fire: Fire) -> Handler:
     """Make FBT's invop handler (fbt_invop)."""
     buckets = table.buckets
@@ -202,12 +207,14 @@ def handler(table: RecordTable, core: CpuCore, fire: Fire) -> Handler:
             record = record.hash_next
         if record is None:
             return 0
-        core.caller = frame.register("ra") - 4 & WORD_MASK
+        core.find_caller = _caller
         if record.roffset:
-            fire(record.probe_id, record.roffset, *frame.results())
+            first, second = frame.results()
+            fire(record.probe_id, record.roffset, first, second)
         else:
-            fire(record.probe_id, *frame.arguments())
-        core.caller = 0
+            arg0, arg1, arg2, arg3, arg4 = frame.arguments()
+            fire(record.probe_id, arg0, arg1, arg2, arg3, arg4)
+        core.find_caller = None
         return record.saved
 
     return fbt_invop

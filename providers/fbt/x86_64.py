@@ -145,6 +145,14 @@ def _remark(function: Function, offset: int, length: int) -> Rule | None:
     return next((rule for first, rule in _OTHER_RETURNS if instruction.startswith(first)), None)
 
 
+def _caller(frame: Frame) -> int:
+    """Return the top of the stack: the push has not run at the entry, and at the ret the frame is gone."""
+    try:
+        return frame.stack_word(0)
+    except BadAddressError:
+        return 0
+
+
 def handler(table: RecordTable, core: CpuCore, fire: Fire) -> Handler:
     """Make FBT's invop handler (fbt_invop)."""
     buckets = table.buckets
@@ -158,16 +166,13 @@ def handler(table: RecordTable, core: CpuCore, fire: Fire) -> Handler:
         # The frame's rip already points at the breakpoint here; FreeBSD moves it back and forth for that.
         rval = record.rval
         while record is not None:  # every probe of the tracepoint, enabled or not: those that are not do nothing
-            # The push has not run at the entry, and at the ret the frame is gone: the caller is on top of the stack.
-            try:
-                core.caller = frame.stack_word(0)
-            except BadAddressError:
-                core.caller = 0
+            core.find_caller = _caller
             if record.roffset:
                 fire(record.probe_id, record.roffset, frame.results()[0])
             else:
-                fire(record.probe_id, *frame.arguments())
-            core.caller = 0
+                arg0, arg1, arg2, arg3, arg4 = frame.arguments()
+                fire(record.probe_id, arg0, arg1, arg2, arg3, arg4)
+            core.find_caller = None
             record = record.trace_next
         return rval
 

@@ -17,7 +17,7 @@ from emu.elf import Image
 from emu.engine.clock import DEFAULT_RATE, NANOSECONDS, VirtualClock
 from emu.engine.engine import Engine, GuestCrashError
 from emu.engine.pages import PAGE
-from emu.engine.state import DELIVER, HANDLED
+from emu.engine.state import DELIVER
 from emu.frame import Frame, LiveFrame, SavedFrame
 from emu.guest.base import BadAddressError, Location, RunState, Thread
 from emu.guest.kernel import images, initrd
@@ -34,6 +34,7 @@ EPOCH = 1_700_000_000 * NANOSECONDS
 BOOT_LIMIT = 10 * NANOSECONDS
 """Virtual time within which the kernel must be up."""
 _WORD_MASK = 0xFFFF_FFFF_FFFF_FFFF
+_KERNEL_HALF = 1 << 63
 _TEXT_LIMIT = 1024
 _PROT_EXEC = 4
 
@@ -79,7 +80,6 @@ class KernelGuest:
         self._console = console
         self._input = console_input
         self._introspection = Introspection(self.engine, self.image)
-        self.host_trap = HostTrap(self.engine, self.traps, self.patcher)
         self._live = LiveFrame(self.engine)
         self._pc_after = isa.traps.pc_after
         self._arguments = [isa.registers.slots[name] for name in isa.calling.arguments]
@@ -89,7 +89,15 @@ class KernelGuest:
         self._idle = False
         self._ready = False
         self._interrupted = False
-        self.engine.on_breakpoint = self._on_breakpoint
+        host_trap = HostTrap(
+            self.engine,
+            self.traps,
+            self.patcher,
+            unclaimed=lambda _address: DELIVER,
+            faulted=self._displaced_fault,
+            lowest=_KERNEL_HALF,
+        )
+        self.engine.on_breakpoint = {TrapPath.HOST: host_trap.breakpoint, TrapPath.GUEST: self._enter_vector}[trap_path]
         self._load(initrd.archive(images.programs(isa) | dict(files or {})))
         self._serve_gates()
 
@@ -187,18 +195,13 @@ class KernelGuest:
 
     # -- traps
 
-    def _on_breakpoint(self, pc: int) -> int:
-        address = pc - self._pc_after
-        if not address >> 63:
-            return DELIVER
-        if self.trap_path is TrapPath.GUEST:
-            self.clock.pause()
-            return DELIVER
-        try:
-            return HANDLED if self.host_trap.breakpoint(address) else DELIVER
-        except BadAddressError as error:
-            self.engine.pc = address
-            raise self._crash(f"the displaced instruction cannot reach {error.address:#x}") from None
+    def _enter_vector(self, pc: int) -> int:
+        if pc - self._pc_after >= _KERNEL_HALF:
+            self.clock.pause()  # until the handler is done
+        return DELIVER
+
+    def _displaced_fault(self, _address: int, error: BadAddressError) -> int:
+        raise self._crash(f"the displaced instruction cannot reach {error.address:#x}") from None
 
     # -- running
 

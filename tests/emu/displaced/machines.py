@@ -63,7 +63,8 @@ class InterpretingMachine(PlanMachine):
 
 class CompilingMachine(PlanMachine):
     def run(self, plan: Plan) -> None:
-        compile_plan(plan, self.isa)(self)
+        address = self.words[self.isa.registers.slots[self.isa.registers.pc]]
+        compile_plan(plan, self.isa)(self, address)
 
 
 class RealMachine:

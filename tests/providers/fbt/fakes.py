@@ -137,7 +137,9 @@ class Kernel:
         self.fbt.disable(*self.probe(function, name))
 
     def hit(self, address, frame=None):
-        return self.traps.invop(address, frame or FakeFrame())
+        frame = frame or FakeFrame()
+        frame.registers[self.isa.registers.pc] = address
+        return self.traps.invop(address, frame)
 
     def changed(self):
         """Return {address: byte} of what differs from the program."""
