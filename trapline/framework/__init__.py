@@ -1,0 +1,1 @@
+"""What dtrace.c is: probes, enablings, the DIF machine, buffers, aggregations, speculations."""

@@ -1,8 +1,8 @@
 """Aggregation buffers: one per CPU, keys and values as bytes.
 
-The layout is the kernel's in what can be noticed, which is how much fits: entries grow upward from the start, 8-aligned,
-and each takes a key header from the end, where the hash table is.  The hash itself is a dictionary: its order cannot
-be seen, since the consumer reads the entries in the order they were made.
+The layout is the kernel's in what can be noticed, which is how much fits: entries grow upward from the start,
+8-aligned, and each takes a key header from the end, where the hash table is.  The hash itself is a dictionary: its
+order cannot be seen, since the consumer reads the entries in the order they were made.
 
 Source: FreeBSD dtrace.c dtrace_aggregate().
 """
@@ -46,7 +46,7 @@ class AggregationBuffer:
         self._entries: list[tuple[int, int]] = []
 
     def find(self, key: bytes, kind: ActionKind) -> int | None:
-        """Return the offset of an entry by its tuple, without the id; None if there is none; -1 if it is of another kind."""
+        """Return the offset of an entry by its tuple, without the id; None: there is none; -1: of another kind."""
         found = self._index.get(key)
         if found is None:
             return None

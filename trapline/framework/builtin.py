@@ -1,11 +1,12 @@
 """The built-in variables of D, one method each.
 
-Source: FreeBSD dtrace.c dtrace_dif_variable(), sys/cddl/dev/dtrace/<machine>/dtrace_isa.c dtrace_getarg(), dtrace_getreg().
+Source: FreeBSD dtrace.c dtrace_dif_variable(), sys/cddl/dev/dtrace/<machine>/dtrace_isa.c dtrace_getarg(),
+dtrace_getreg().
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final
 
 from emu.frame import Frame
@@ -14,7 +15,7 @@ from trapline.framework.context import UNREAD, Context
 from trapline.framework.dif import Var
 from trapline.framework.faults import BADADDR, ILLOP
 from trapline.framework.operations import Operations
-from trapline.framework.stacks import kernel_frames, user_depth, user_frames
+from trapline.framework.stacks import caller, kernel_frames, user_caller, user_depth
 from trapline.framework.world import MASK
 
 HOST_JAIL: Final = "0"
@@ -40,7 +41,7 @@ class Builtins:
             Var.EPID: lambda ctx: ctx.epid,
             Var.ID: lambda ctx: ctx.probe.id,
             Var.STACKDEPTH: lambda ctx: len(kernel_frames(world, ctx)),
-            Var.CALLER: lambda ctx: second(kernel_frames(world, ctx)),
+            Var.CALLER: lambda ctx: caller(world, ctx),
             Var.PROBEPROV: lambda ctx: memory.intern(ctx.probe.provider.name),
             Var.PROBEMOD: lambda ctx: memory.intern(ctx.probe.module),
             Var.PROBEFUNC: lambda ctx: memory.intern(ctx.probe.function),
@@ -51,7 +52,7 @@ class Builtins:
             Var.ZONENAME: lambda _ctx: memory.intern(HOST_JAIL),
             Var.WALLTIMESTAMP: self._walltimestamp,
             Var.USTACKDEPTH: lambda _ctx: user_depth(world),
-            Var.UCALLER: lambda _ctx: second(user_frames(world)),
+            Var.UCALLER: lambda _ctx: user_caller(world),
             Var.PPID: self._ppid,
             Var.UID: lambda ctx: thread(ctx).uid & MASK,
             Var.GID: lambda ctx: thread(ctx).gid & MASK,
@@ -156,8 +157,3 @@ class Builtins:
             return frame.register(names[index])
         except KeyError:
             return 0
-
-
-def second(frames: Sequence[int]) -> int:
-    """Return the second of some frames, 0 if there is none."""
-    return frames[1] if len(frames) > 1 else 0

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from emu.guest.base import Thread
-    from trapline.framework.buffers import LinearBuffer
     from trapline.framework.probes import Probe
 
 UNREAD = -1
@@ -14,15 +13,11 @@ UNREAD = -1
 
 
 class Context:
-    """What the actions of one enabling see and change; used again for every firing, so that nothing is allocated."""
+    """What the DIF of one enabling sees and changes; used again for every firing, so that nothing is allocated."""
 
     __slots__ = (
         "args",
-        "base",
-        "committed",
         "cpu",
-        "data",
-        "dynsize",
         "epid",
         "fault_offset",
         "probe",
@@ -31,14 +26,11 @@ class Context:
         "scratch_ptr",
         "strtok",
         "strtok_limit",
-        "target",
         "thread",
         "timestamp",
-        "value",
         "walltimestamp",
     )
 
-    args: tuple[int, ...]
     probe: Probe
     epid: int
     cpu: int
@@ -51,22 +43,7 @@ class Context:
     scratch_base: int
     scratch_ptr: int
     scratch_end: int
-    strtok: int
-    strtok_limit: int
-    target: LinearBuffer
-    """The buffer that gets the record: the principal one, or a speculation's."""
-    data: bytearray
-    """Its bytes, and"""
-    base: int
-    """where the record starts in them."""
-    value: int
-    """Value of the last tuple element, when that is the increment of an aggregation."""
-    dynsize: int
-    """How many bytes the next by-reference value may have (tracemem's third argument); 0: all."""
-    committed: bool
-    """Whether commit() has already moved the buffer's offset."""
 
     def __init__(self) -> None:
-        self.args = ()
+        self.args: tuple[int, ...] = ()
         self.strtok = self.strtok_limit = 0
-

@@ -76,8 +76,8 @@ class ProbeInfo:
 class BufferSnapshot:
     """One CPU's principal buffer (dtrace_bufdesc_t).
 
-    `data` is a sequence of records: u32 EPID (0: four bytes of padding), u32 timestamp high, u32 timestamp low, then the data of
-    `EnabledProbe.records`; in the order written.
+    `data` is a sequence of records: u32 EPID (0: four bytes of padding), u32 timestamp high, u32 timestamp low, then
+    the data of `EnabledProbe.records`; in the order written.
     """
 
     cpu: int

@@ -93,7 +93,8 @@ LOADS: Final[dict[Op, tuple[str, int, bool]]] = {
     op: (prefix, size, is_signed)
     for prefix in ("LD", "ULD", "RLD")
     for suffix, size, is_signed in (
-        ("SB", 1, True), ("SH", 2, True), ("SW", 4, True), ("UB", 1, False), ("UH", 2, False), ("UW", 4, False), ("X", 8, False),
+        ("SB", 1, True), ("SH", 2, True), ("SW", 4, True), ("UB", 1, False), ("UH", 2, False), ("UW", 4, False), ("X",
+        8, False),
     )
     for op in (Op[prefix + suffix],)
 }  # fmt: skip

@@ -1,8 +1,8 @@
 """The one 64-bit address space that DIF sees: DTrace's own memory and the guest's.
 
 Strings, variables, buffers and scratch space live in `Region`s, each with an address, so that a value passed by
-reference is a plain number wherever it points.  Their addresses are canonical on none of the ISAs (the sign extension of
-x86-64 and of sv39 fails, and AArch64 has no 60-bit addresses): no guest can have memory there.
+reference is a plain number wherever it points.  Their addresses are canonical on none of the ISAs (the sign extension
+of x86-64 and of sv39 fails, and AArch64 has no 60-bit addresses): no guest can have memory there.
 
 A load that cannot be done sets flags and gives 0, as `dtrace_load*()` under NOFAULT does (FreeBSD dtrace.c, "Safe
 memory access"); nothing here raises.
@@ -184,7 +184,7 @@ class Memory:
         region.data[offset : offset + len(data)] = data
 
     def can_store(self, address: int, size: int) -> bool:
-        """Tell whether DIF may store there, scratch space aside: into variables, but not their headers (dtrace_canstore)."""
+        """Tell whether DIF may store there, besides scratch space: into variables, not their headers."""
         region = self._region(address)
         return region is not None and region.writable is not None and region.writable(address & _OFFSET, size)
 

@@ -190,9 +190,6 @@ class Operations:
     def store_dynamic(self, ctx: Context, stack: Stack, number: int, scope: Scope, value: int) -> bool:
         """Store a thread-local or an element; 0 frees it (STTS, STGAA, STTAA).  Tell whether something was freed."""
         key = self.key(ctx, stack, number, scope)
-        if scope == Scope.THREAD:
-            # A predicate may have looked at it: what was found out about this thread no longer counts.
-            self.world.predicate_cache.pop(self.thread(ctx).tid, None)
         if key is None:
             return False
         if value == 0:

@@ -1,8 +1,8 @@
 """Speculations: buffers that are kept or thrown away later, and their life.
 
-speculation() makes one active, speculate() sends a clause's record to it, commit() copies its records into the principal
-buffer, discard() forgets them.  What another CPU has speculated is left to the cleaner, which comes by at the option
-cleanrate; until then the speculation is busy.
+speculation() makes one active, speculate() sends a clause's record to it, commit() copies its records into the
+principal buffer, discard() forgets them.  What another CPU has speculated is left to the cleaner, which comes by at
+the option cleanrate; until then the speculation is busy.
 
 Source: FreeBSD dtrace.c dtrace_speculation(), _buffer(), _commit(), _discard(), _clean(); states: dtrace_impl.h.
 """
@@ -62,8 +62,6 @@ class Speculations:
         """How many times speculation() failed because buffers were still busy."""
         self.unavailable = 0
         """How many times it failed because all were in use."""
-        self.want_cleaning: Callable[[], None] = lambda: None
-        """Called when there is something for the cleaner to do."""
 
     def start(self, count: int, size: int, principal: Sequence[PrincipalBuffer]) -> None:
         """Make the buffers; commits go to `principal`, a buffer per CPU."""
@@ -127,7 +125,6 @@ class Speculations:
             speculation.state = _S.INACTIVE
         else:
             speculation.state = _S.COMMITTINGMANY
-            self.want_cleaning()
 
     def _copy(self, speculation: Speculation, cpu: int) -> None:
         """Move the records of a CPU, with the time of now.
@@ -169,7 +166,6 @@ class Speculations:
             speculation.state = _S.INACTIVE
         else:
             speculation.state = _S.DISCARDING
-            self.want_cleaning()
         buffer.offset = 0
         buffer.drops = 0
 

@@ -1,12 +1,13 @@
 """Kernel and user stacks as actions and variables see them.
 
 On a machine the walk starts inside DTrace, and a probe's `aframes` artificial frames are skipped.  The emulator has no
-such frames: the guest tells the stack of the interrupted context itself.  So what stack() shows is the same on every ISA:
+such frames: the guest tells the stack of the interrupted context itself.  What stack() shows is the same on every ISA:
 
-* in an anchored probe, first the function that was hit (the pc of the probe's site), then its callers;
+* in an anchored probe, the caller of the function that was hit, then its callers: the pc of the probe's site is what
+  `probefunc` says already;
 * in any other, such as profile's, first arg0, which is the pc there, then the callers of the interrupted context.
 
-`caller` is the second frame, `stackdepth` the number of frames.
+`stackdepth` is the number of these frames.
 
 Source: FreeBSD sys/cddl/dev/dtrace/<machine>/dtrace_isa.c; dtrace.c (DTRACE_ANCHORED).
 """
@@ -27,11 +28,24 @@ def kernel_frames(world: World, ctx: Context) -> Sequence[int]:
     """Return the kernel pcs that stack() records."""
     frames = world.guest.kernel_stack()
     if ctx.probe.function:
-        return frames
+        return frames[1:]
     pc = ctx.args[0]
     if not pc:
         return frames
     return [pc, *(frames[1:] if frames and frames[0] == pc else frames)]
+
+
+def caller(world: World, ctx: Context) -> int:
+    """Return `caller`: who called the function that was hit, or that the pc of an unanchored probe is in; 0: unknown."""
+    frames = kernel_frames(world, ctx)
+    place = 0 if ctx.probe.function else 1
+    return frames[place] if len(frames) > place else 0
+
+
+def user_caller(world: World) -> int:
+    """Return `ucaller`."""
+    frames = user_frames(world)
+    return frames[1] if len(frames) > 1 else 0
 
 
 def user_frames(world: World) -> Sequence[int]:

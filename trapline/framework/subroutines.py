@@ -81,7 +81,11 @@ class Subroutines:
             Subr.JSON: self._json,
             Subr.STRTOLL: self._strtoll,
         }
-        for size, numbers in ((2, (Subr.HTONS, Subr.NTOHS)), (4, (Subr.HTONL, Subr.NTOHL)), (8, (Subr.HTONLL, Subr.NTOHLL))):
+        for size, numbers in (
+            (2, (Subr.HTONS, Subr.NTOHS)),
+            (4, (Subr.HTONL, Subr.NTOHL)),
+            (8, (Subr.HTONLL, Subr.NTOHLL)),
+        ):
             for number in numbers:
                 self.table[number] = swapper(size)
         for number in _NO_STRUCTURES:

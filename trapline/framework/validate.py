@@ -1,7 +1,7 @@
 """Is a DIF object safe to run?  The one gate between a compiler and the DIF machine.
 
-Source: FreeBSD dtrace.c dtrace_difo_validate(), dtrace_difo_validate_helper() is not needed here; the messages are its own.
-One rule is ours: a user variable has to be declared, where the kernel has an assertion.
+Source: FreeBSD dtrace.c dtrace_difo_validate(), dtrace_difo_validate_helper() is not needed here; the messages are its
+own. One rule is ours: a user variable has to be declared, where the kernel has an assertion.
 """
 
 from __future__ import annotations
@@ -10,7 +10,16 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from trapline.framework import dif
-from trapline.framework.dif import FORMATS, INTEGER_REGISTERS, USER_VARIABLE_BASE, USER_VARIABLE_MAX, Format, Op, Subr, Var
+from trapline.framework.dif import (
+    FORMATS,
+    INTEGER_REGISTERS,
+    USER_VARIABLE_BASE,
+    USER_VARIABLE_MAX,
+    Format,
+    Op,
+    Subr,
+    Var,
+)
 from trapline.framework.dynvars import variable_size
 from trapline.framework.program import BY_REFERENCE, Difo, DifVariable, Scope, TypeKind, VariableKind
 
@@ -232,21 +241,6 @@ def _check_use(pc: int, code: int, known: Declared) -> None:
         raise InvalidDifError(pc, f"invalid variable {number}")
 
 
-_CACHEABLE: Final = frozenset({Var.CURTHREAD, Var.PID, Var.TID, Var.EXECARGS, Var.EXECNAME, Var.ZONENAME})
-_UNCACHEABLE: Final = frozenset(
-    {*(op for op in Op if op.name.startswith(("LDS", "LDU", "LDX", "ULD", "RLD"))), Op.LDGA, Op.STTS}
-)
-
-
-def is_cacheable(difo: Difo) -> bool:
-    """Tell whether a predicate's answer depends on the thread alone (dtrace_difo_cacheable)."""
-    return all(
-        variable.scope != Scope.GLOBAL or variable.id in _CACHEABLE for variable in difo.variables
-    ) and _UNCACHEABLE.isdisjoint(Op(dif.opcode(code)) for code in difo.code)
-
-
 def is_destructive(difo: Difo) -> bool:
     """Tell whether a DIF object changes the process it looks at."""
-    return any(
-        dif.opcode(code) == Op.CALL and dif.index(code) in (Subr.COPYOUT, Subr.COPYOUTSTR) for code in difo.code
-    )
+    return any(dif.opcode(code) == Op.CALL and dif.index(code) in (Subr.COPYOUT, Subr.COPYOUTSTR) for code in difo.code)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from emu.frame import Frame
-from emu.guest.base import Guest, Thread
+from emu.guest.base import Guest
 from emu.trap import CpuCore
 from trapline.framework.memory import Memory
 
@@ -24,7 +24,8 @@ def signed(value: int) -> int:
 class Abilities:
     """What a guest may offer beyond `Guest`, as methods of these names; None: it cannot, and what needs it says so.
 
-    A destructive action that the guest cannot do faults (illegal operation); chill() without a clock to move only counts.
+    A destructive action that the guest cannot do faults (illegal operation); chill() without a clock to move only
+    counts.
     """
 
     thread_time: Callable[[], int] | None
@@ -59,8 +60,3 @@ class World:
     cpus: int
     memory: Memory
     abilities: Abilities
-    predicate_cache: dict[int, tuple[Thread, int]] = field(default_factory=dict)
-    """Thread id -> (the thread as it was, the cacheable predicate last found false for it): t_predcache.
-
-    The predicate's answer depends on nothing but what `Thread` holds, so it counts as long as that is unchanged.
-    """

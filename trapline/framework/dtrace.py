@@ -1,0 +1,152 @@
+"""The framework: providers register here, probes fire here, consumers open devices here.
+
+Source: FreeBSD dtrace.c, the provider interface (dtrace_register(), dtrace_probe_create(), dtrace_probe() ...).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from emu.guest.base import Guest
+from emu.guest.modules import Module
+from emu.trap import CpuCore
+from providers.base import Attribute, DependencyClass, Framework, Provider, ProviderAttributes, Stability
+from trapline.framework.ecb import Ecb, Run
+from trapline.framework.memory import Memory
+from trapline.framework.probes import Probe, ProbeTable
+from trapline.framework.program import PROVIDER_NAME_MAX, ProbeDescription
+from trapline.framework.state import ConsumerState
+from trapline.framework.world import Abilities, World
+
+_STABLE: Final = Attribute(Stability.STABLE, Stability.STABLE, DependencyClass.COMMON)
+_PRIVATE: Final = Attribute(Stability.PRIVATE, Stability.PRIVATE, DependencyClass.UNKNOWN)
+
+
+class MetaProvider(Provider):
+    """The provider `dtrace`: BEGIN, END and ERROR, which fire for one consumer at a time."""
+
+    name = "dtrace"
+    attributes = ProviderAttributes(_STABLE, _PRIVATE, _PRIVATE, _STABLE, _STABLE)
+
+    def __init__(self, framework: Framework) -> None:
+        framework.register(self)
+        for name in ("BEGIN", "END", "ERROR"):
+            framework.probe_create(self, "", "", name, 0, None)
+
+    def enable(self, probe_id: int, arg: Any) -> None:
+        """Do nothing: the framework fires them itself."""
+
+    def disable(self, probe_id: int, arg: Any) -> None:
+        """Do nothing."""
+
+    def destroy(self, probe_id: int, arg: Any) -> None:
+        """Do nothing: they stay."""
+
+
+class DTrace:
+    """The framework over one guest.  Implements `providers.base.Framework`."""
+
+    def __init__(self, guest: Guest, core: CpuCore, cpus: int = 1) -> None:
+        self.world = World(guest, core, cpus, Memory(guest, core), Abilities.of(guest))
+        self.table = ProbeTable()
+        self._providers: dict[str, Provider] = {}
+        self._modules: list[Module] = []
+        self._runs: list[tuple[Run, ...]] = [()]
+        self.meta = MetaProvider(self)
+        self.error = self.table.match(ProbeDescription("dtrace", name="ERROR"))[0]
+
+    # What providers call
+
+    def register(self, provider: Provider) -> None:
+        """Add a provider, and let it provide.  Raises ValueError for an illegal or used name."""
+        name = provider.name
+        if not name.isidentifier() or len(name) >= PROVIDER_NAME_MAX or name[-1].isdigit():
+            raise ValueError(f"'{name}' cannot be the name of a provider")
+        if name in self._providers:
+            raise ValueError(f"there is a provider '{name}' already")
+        self._providers[name] = provider
+        for module in self._modules:
+            provider.provide_module(module)
+
+    def unregister(self, provider: Provider) -> None:
+        """Remove a provider and its probes.  Raises ValueError while a probe is enabled."""
+        probes = [probe for probe in self.table if probe.provider is provider]
+        enabled = next((probe for probe in probes if probe.ecbs), None)
+        if enabled is not None:
+            raise ValueError(f"provider '{provider.name}' is in use: {enabled.description} is enabled")
+        for probe in probes:
+            self.table.remove(probe)
+            provider.destroy(probe.id, probe.arg)
+        del self._providers[provider.name]
+
+    def probe_create(self, provider: Provider, module: str, function: str, name: str, aframes: int, arg: Any) -> int:
+        """Create a probe and return its id."""
+        probe = self.table.create(provider, module, function, name, aframes, arg)
+        self._runs.append(())
+        return probe.id
+
+    def probe_lookup(self, provider: Provider, module: str, function: str, name: str) -> int:
+        """Return the id of an existing probe of this provider, or 0."""
+        probe = self.table.lookup(provider, module, function, name)
+        return 0 if probe is None else probe.id
+
+    def probe_arg(self, provider: Provider, probe_id: int) -> Any:
+        """Return the `arg` a probe was created with, None if it is not the provider's."""
+        probe = self.table.get(probe_id)
+        return probe.arg if probe is not None and probe.provider is provider else None
+
+    def probe(self, probe_id: int, arg0: int = 0, arg1: int = 0, arg2: int = 0, arg3: int = 0, arg4: int = 0) -> None:
+        """Fire a probe: run its enablings in the order of enabling (dtrace_probe)."""
+        runs = self._runs[probe_id]
+        if runs:
+            args = (arg0, arg1, arg2, arg3, arg4)
+            for run in runs:
+                run(args)
+
+    # What consumers and the machine call
+
+    def open(self) -> ConsumerState:
+        """Open a device for one consumer."""
+        return ConsumerState(self)
+
+    def load_module(self, module: Module) -> None:
+        """Offer a kernel module to every provider, also to those that register later."""
+        self._modules.append(module)
+        for provider in self._providers.values():
+            provider.provide_module(module)
+
+    def provider_names(self) -> Sequence[str]:
+        """Return the names of the providers, in the order they registered."""
+        return list(self._providers)
+
+    def match(self, wanted: ProbeDescription) -> Sequence[Probe]:
+        """Return the probes a description matches, having let the providers create what it may mean."""
+        names = (wanted.provider, wanted.module, wanted.function, wanted.name)
+        for provider in self._providers.values():
+            provider.provide(names)
+        return self.table.match(wanted)
+
+    def link(self, probe: Probe, ecb: Ecb) -> None:
+        """Add an enabling; the first arms the probe."""
+        self._set(probe, (*probe.ecbs, ecb))
+        if len(probe.ecbs) == 1:
+            probe.provider.enable(probe.id, probe.arg)
+
+    def unlink(self, probe: Probe, ecb: Ecb) -> None:
+        """Take an enabling out; the last disarms the probe."""
+        self._set(probe, tuple(other for other in probe.ecbs if other is not ecb))
+        if not probe.ecbs:
+            probe.provider.disable(probe.id, probe.arg)
+
+    def _set(self, probe: Probe, ecbs: tuple[Ecb, ...]) -> None:
+        probe.ecbs = ecbs
+        self._runs[probe.id] = tuple(ecb.run for ecb in ecbs)
+
+    def fire_meta(self, name: str, state: ConsumerState, *rest: int) -> None:
+        """Fire BEGIN, END or ERROR for one consumer."""
+        probe = self.table.lookup(self.meta, "", "", name)
+        assert probe is not None
+        args = (state.address, *rest, *(0,) * (4 - len(rest)))
+        for run in self._runs[probe.id]:
+            run(args)

@@ -1,0 +1,251 @@
+"""Enabling control blocks: a clause at one probe, as one Python function that runs when the probe fires.
+
+The function is made of source text, so that a firing is the steps that its clause needs and no others:
+
+    skip unless tracing is on        reserve room in the buffer         the predicate
+    each action: its value, then "did it fault?"                        one pack of header and values
+
+What is recorded becomes part of the buffer at the very end: a fault, a drop or a commit on the way leaves no trace.
+
+Source: FreeBSD dtrace.c dtrace_probe(), dtrace_ecb_add(), dtrace_ecb_action_add().
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import repeat
+from typing import TYPE_CHECKING, Any, Final
+
+from trapline.framework import dif
+from trapline.framework.actions import aggregator, recorder
+from trapline.framework.context import UNREAD
+from trapline.framework.dif import Op, Subr, Var
+from trapline.framework.faults import DROP, ERROR, NO_ERROR
+from trapline.framework.layout import HEADER_SIZE, ID_SIZE, Layout, Placed
+from trapline.framework.program import ActionKind, Difo, EcbDescription
+
+if TYPE_CHECKING:
+    from trapline.framework.probes import Probe
+    from trapline.framework.state import ConsumerState
+
+Run = Callable[[tuple[int, ...]], None]
+"""(arguments of the probe, the same object for all enablings of one firing)"""
+
+_SCRATCH_OPS: Final = frozenset({Op.CALL, Op.ALLOCS, Op.COPYS, Op.STB, Op.STH, Op.STW, Op.STX})
+_DYNAMIC: Final = frozenset({Op.LDTS, Op.STTS, Op.LDGAA, Op.STGAA, Op.LDTAA, Op.STTAA})
+_NUMBERS: Final = {1: "B", 2: "H", 4: "I", 8: "Q"}
+_SPECULATING: Final = (ActionKind.COMMIT, ActionKind.DISCARD)
+_UNTIMED: Final = (1 << 64) - 1
+"""Time stamp of a speculated record, until it is committed."""
+
+
+@dataclass(slots=True, eq=False)
+class Ecb:
+    """One enabling of one probe (dtrace_ecb_t)."""
+
+    epid: int
+    probe: Probe
+    clause: Clause
+    aggregation_ids: tuple[int, ...]
+    """Ids of its aggregating actions, in order."""
+    run: Run = field(init=False)
+
+
+class Clause:
+    """A clause ready to be put at probes: all of them share what it compiles to."""
+
+    def __init__(self, description: EcbDescription, layout: Layout, state: ConsumerState) -> None:
+        self.layout = layout
+        self.predicate = description.predicate
+        self._state = state
+        self._make = _Compiler(description, layout, state).make()
+
+    @property
+    def aggregating(self) -> Iterator[Placed]:
+        """The aggregating actions, in order."""
+        return (placed for placed in self.layout.actions if placed.aggregating is not None)
+
+    def at(self, epid: int, probe: Probe, aggregation_ids: tuple[int, ...]) -> Ecb:
+        """Make the enabling of one probe."""
+        ecb = Ecb(epid, probe, self, aggregation_ids)
+        operations = self._state.operations
+        aggregates = map(aggregator, self.aggregating, aggregation_ids, repeat(operations))
+        ecb.run = self._make(ecb, probe, epid, *aggregates)
+        return ecb
+
+
+def _uses(objects: Sequence[Difo], found: Callable[[int], bool]) -> bool:
+    return any(found(code) for difo in objects for code in difo.code)
+
+
+def _needs_scratch(code: int) -> bool:
+    op = dif.opcode(code)
+    return op in _SCRATCH_OPS or (op == Op.LDGS and dif.index(code) == Var.EXECARGS)
+
+
+def _goes_stale(code: int) -> bool:
+    """Tell whether an instruction makes work for the cleaner, or waits for it."""
+    op = dif.opcode(code)
+    return op in _DYNAMIC or (op == Op.CALL and dif.index(code) == Subr.SPECULATION)
+
+
+class _Compiler:
+    def __init__(self, description: EcbDescription, layout: Layout, state: ConsumerState) -> None:
+        self._description = description
+        self._layout = layout
+        self._state = state
+        self._aggregates: list[str] = []
+        self._format = "<III"
+        self._end = HEADER_SIZE
+        self._values: list[str] = []
+        self._speculates = any(placed.action.kind is ActionKind.SPECULATE for placed in layout.actions)
+        self._commits = any(placed.action.kind is ActionKind.COMMIT for placed in layout.actions)
+        self._names: dict[str, Any] = {
+            "state": state,
+            "core": state.world.core,
+            "guest": state.world.guest,
+            "now": state.world.guest.now,
+            "buffers": state.buffers,
+            "aggregations": state.aggregation_buffers,
+            "speculations": state.speculations,
+            "ctx": state.context,
+            "failed": state.failed,
+        }
+
+    def make(self) -> Callable[..., Run]:
+        """Return the function that makes the `Run` of an `Ecb`, from what differs between those of a clause."""
+        body = [f"        {line}" for line in self._lines()]
+        parameters = ", ".join(("ecb", "probe", "epid", *self._aggregates))
+        source = "\n".join((f"def make({parameters}):", "    def run(args):", *body, "    return run"))
+        exec(source, self._names)  # noqa: S102  made here, from a laid out enabling
+        made: Callable[..., Run] = self._names["make"]
+        return made
+
+    def _lines(self) -> Iterator[str]:
+        layout, predicate = self._layout, self._description.predicate
+        objects = [difo for difo in (predicate, *(placed.action.difo for placed in layout.actions)) if difo is not None]
+        yield "if not state.active and not state.meta(probe, args): return"
+        if _uses(objects, _goes_stale):
+            yield "state.clean_if_due()"
+        yield "cpu = guest.cpu"
+        yield "buffer = target = buffers[cpu]"
+        yield f"offset = buffer.reserve({layout.needed}, {layout.alignment})"
+        yield "if offset < 0: return"
+        yield f"core.flags &= {NO_ERROR}"
+        if objects or any(placed.size for placed in layout.actions):
+            yield from self._context(objects)
+        if predicate is not None:
+            self._names["predicate"] = self._state.translate(predicate)
+            yield "wanted = predicate(ctx)"
+            yield f"if core.flags & {ERROR}: failed(ecb, target, 0); return"
+            yield "if not wanted: return"
+        for index, placed in enumerate(layout.actions):
+            yield from self._action(index, placed)
+        yield from self._finish()
+
+    def _context(self, objects: Sequence[Difo]) -> Iterator[str]:
+        if _uses(objects, lambda code: dif.opcode(code) == Op.CALL and dif.index(code) == Subr.STRTOK):
+            # strtok() goes on where it was in the other enablings of the same firing.
+            yield "if ctx.args is not args: ctx.strtok = ctx.strtok_limit = 0"
+        yield "ctx.args = args; ctx.cpu = cpu; ctx.probe = probe; ctx.thread = None; ctx.fault_offset = -1"
+        yield f"ctx.timestamp = ctx.walltimestamp = {UNREAD}; ctx.epid = epid"
+        if _uses(objects, _needs_scratch):
+            yield "scratch = buffer.scratch"
+            start = f"scratch.base + buffer.scratch_start(offset + {self._layout.needed})"
+            yield f"ctx.scratch_base = ctx.scratch_ptr = {start}"
+            yield "ctx.scratch_end = scratch.base + buffer.size"
+        else:
+            yield "ctx.scratch_base = ctx.scratch_ptr = ctx.scratch_end = 0"
+
+    def _action(self, index: int, placed: Placed) -> Iterator[str]:
+        kind = placed.action.kind
+        difo = placed.action.difo
+        value = f"v{index}"
+        number = index + 1
+        if difo is not None:
+            self._names[f"e{index}"] = self._state.translate(difo)
+            yield f"{value} = e{index}(ctx)"
+            yield self._check(number)
+        else:
+            yield f"{value} = 0"
+        if placed.aggregating is not None:
+            yield from self._aggregate(index, placed)
+        elif kind is ActionKind.EXIT:
+            yield "state.exit()"
+        elif kind is ActionKind.SPECULATE:
+            yield f"buffer = speculations.buffer({value}, cpu)"
+            yield "if buffer is not None:"
+            yield f"    offset = buffer.reserve({self._layout.needed}, {self._layout.alignment})"
+            yield f"if buffer is None or offset < 0: core.flags |= {DROP}"
+        elif kind in _SPECULATING:
+            yield f"speculations.{kind.name.lower()}({value}, cpu)"
+        elif kind in self._state.effects.table:
+            self._names[f"effect{index}"] = self._state.effects.table[kind]
+            yield f"effect{index}(ctx, {value})"
+        elif kind is ActionKind.TRACEMEM_DYNSIZE:
+            pass  # its value bounds the bytes of the next action
+        else:
+            yield from self._record(index, placed)
+            return
+        yield self._check(number)
+
+    def _record(self, index: int, placed: Placed) -> Iterator[str]:
+        """Turn a value into what is packed: a number cut to its size, or bytes."""
+        value = f"v{index}"
+        record = recorder(placed, self._state.operations)
+        if record is not None:
+            self._names[f"bytes{index}"] = record
+            yield f"{value} = bytes{index}(ctx, {value})"
+            if index and self._layout.actions[index - 1].action.kind is ActionKind.TRACEMEM_DYNSIZE:
+                yield f"if v{index - 1}: {value} = {value}[:v{index - 1}]"
+            yield self._check(index + 1)
+        elif placed.size:
+            yield f"{value} &= {(1 << 8 * placed.size) - 1}"
+        if placed.size and not placed.in_tuple:
+            self._put(placed, value, is_number=record is None)
+
+    def _put(self, placed: Placed, value: str, *, is_number: bool) -> None:
+        """Add a value to the record's format."""
+        self._format += "x" * (placed.offset - self._end)
+        self._format += _NUMBERS[placed.size] if is_number else f"{placed.size}s"
+        self._end = placed.offset + placed.size
+        self._values.append(value)
+
+    def _aggregate(self, index: int, placed: Placed) -> Iterator[str]:
+        """Pack the tuple as it stands between the id slot and the value, and aggregate."""
+        assert placed.aggregating is not None
+        aggregating, actions = placed.aggregating, self._layout.actions
+        form, end = "<", aggregating.base + ID_SIZE
+        values = []
+        for place in range(aggregating.first, index):
+            element = actions[place]
+            if not element.size:
+                continue
+            form += "x" * (element.offset - end)
+            is_bytes = f"bytes{place}" in self._names
+            form += f"{element.size}s" if is_bytes else _NUMBERS[element.size]
+            end = element.offset + element.size
+            values.append(f"v{place}")
+        form += "x" * (placed.offset - end)
+        self._names[f"key{index}"] = struct.Struct(form).pack
+        self._aggregates.append(f"aggregate{index}")
+        increment = f"v{index - 1}" if aggregating.has_increment else "1"
+        key = f"key{index}({', '.join(values)})"
+        yield f"aggregate{index}(aggregations[cpu], {key}, v{index}, {increment})"
+
+    def _check(self, number: int) -> str:
+        return f"if core.flags & {ERROR}: failed(ecb, target, {number}); return"
+
+    def _finish(self) -> Iterator[str]:
+        """Write the record, and make it count."""
+        size = self._layout.size
+        if not size or self._commits:
+            return
+        self._names["pack_into"] = struct.Struct(self._format).pack_into
+        time = str(_UNTIMED) if self._speculates else "now()"
+        yield f"time = {time}"
+        values = "".join(f", {value}" for value in self._values)
+        yield f"pack_into(buffer.data, offset, epid, time >> 32, time & 0xFFFFFFFF{values})"
+        yield f"buffer.offset = offset + {size}"
