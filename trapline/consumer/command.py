@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn, Protocol
 
-from emu.guest.base import Guest, RunState
+from emu.guest.base import Guest, GuestError, RunState
 from trapline.consumer.compiling import Compiler
 from trapline.consumer.consume import Handlers
 from trapline.consumer.errors import ConsumerError
@@ -111,6 +111,7 @@ class _Command:
         self._argv = argv
         self._environment = environment
         self._request = Request()
+        self._crash: GuestError | None = None
         self._output = Output(environment.stdout)
         self._interrupts = Interrupts(self._interrupted)
 
@@ -136,6 +137,9 @@ class _Command:
             return SUCCESS
         if mode in {Mode.ANONYMOUS, Mode.HEADER, Mode.LINK}:
             self._say(f"{mode.value} is not supported yet")
+            return USAGE_FAILURE
+        if self._request.verbose and mode is not Mode.LIST:
+            self._say("-v is not supported yet but with -l")
             return USAGE_FAILURE
         self._open()
         try:
@@ -178,6 +182,8 @@ class _Command:
         try:
             self._machine = self._environment.open_machine(self._request.machine)
             device = self._machine.dtrace.open()
+        except GuestError as error:
+            self._fail(error.report())
         except (MachineError, OSError) as error:
             self._fail(str(error))
         handlers = Handlers(self._fault, self._drop, system=self._environment.system)
@@ -191,8 +197,7 @@ class _Command:
                 options.set(setting.name, setting.value)
             except OptionError as error:
                 self._fail(f"failed to set {setting.flag}: {error}")
-        self._compiler = Compiler(self._session, self._request, self._machine.target, self._environment.stderr)
-        handlers.show_type = self._compiler.show_type
+        self._compiler = Compiler(self._session, self._request, self._machine.target)
 
     def _compile(self, source: Source) -> _Compiled:
         try:
@@ -264,6 +269,8 @@ class _Command:
         if not self._session.consumer.abandoned:
             self._output.write(self._session.report.unprinted())
         self._output.flush()
+        if self._crash is not None:
+            self._fail(self._crash.report())
         return (self._session.status or SUCCESS) & 0xFF
 
     def _enable(self, one: _Compiled) -> int:
@@ -276,8 +283,6 @@ class _Command:
                 self._fail(f"failed to enable '{one.source.name}': {error}")
             count = f"{matched} probe{'' if matched == 1 else 's'}"
             self._notice(f"{one.source.kind} '{one.source.name}' matched {count}")
-        if self._request.verbose:
-            self._show_stability(one)
         return matched
 
     def _loop(self) -> None:
@@ -286,7 +291,11 @@ class _Command:
         commands = len(self._request.machine.commands)
         interrupted = done = False
         while not done:
-            state = RunState.RUNNING if interrupts.count else session.sleep()
+            try:
+                state = RunState.RUNNING if interrupts.count else session.sleep()
+            except GuestError as error:
+                # What was traced up to here is shown all the same.
+                state, self._crash = RunState.FINISHED, error
             if interrupts.count and not interrupted:
                 interrupted = True
                 self._output.write("\n")

@@ -40,6 +40,12 @@ class Output:
         """Pass on what is held back."""
         self._writer.flush()
 
+    def replace(self, writer: Writer) -> None:
+        """Write to another stream from now on, for good (-o)."""
+        self.flush()
+        self._original = writer
+        self._use(writer)
+
     def redirect(self, path: str) -> None:
         """Write to a file from now on, after what it holds (freopen()).  Raises OSError; the output stays then."""
         file = open_for_append(path)

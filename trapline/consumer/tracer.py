@@ -75,8 +75,7 @@ class Tracer:
         self.session = Session(dtrace.open(), guest, Output(self._text), handlers)
         for name, value in (options or {}).items():
             self.session.options.set(name, value)
-        self._compiler = Compiler(self.session, Request(), target, self._text)
-        handlers.show_type = self._compiler.show_type
+        self._compiler = Compiler(self.session, Request(), target)
 
     @property
     def text(self) -> str:

@@ -13,10 +13,10 @@ from typing import Final
 from trapline.options import parse_assignment
 
 SHORT: Final = "3:6:aAb:c:CD:eFf:GhHi:I:lL:m:n:o:p:P:qs:SU:vVwx:X:Z"
-LONG: Final = {"isa": True, "guest": True, "root": True, "trap": True, "console": False, "help": False}
+LONG: Final = {"isa": True, "guest": True, "root": True, "trap": True, "fbt": True, "console": False, "help": False}
 """Trapline's own flags, and whether they take a value."""
 ISAS: Final = ("x86_64", "aarch64", "riscv64")
-_CHOICES: Final = {"isa": ISAS, "guest": ("kernel", "linux"), "trap": ("host", "guest")}
+_CHOICES: Final = {"isa": ISAS, "guest": ("kernel", "linux"), "trap": ("host", "guest"), "fbt": ("sound", "freebsd")}
 
 _PREDICATE: Final = "[[ predicate ] action ]"
 USAGE: Final = f"""\
@@ -74,6 +74,8 @@ Usage: dtrace [-32|-64] [-aACeFGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]]
 \t--guest kernel|linux          what runs on it (by the command of -c)
 \t--root DIR                    what a Linux program sees as /
 \t--trap host|guest             who handles breakpoints: the emulator, or the guest's kernel (host)
+\t--fbt sound|freebsd           which sites get FBT probes: freebsd includes, on RISC-V, those
+\t                              whose breakpoint breaks the kernel (sound)
 \t--console                     show the guest's console output
 \t-x timeout=TIME               stop tracing after TIME, such as 10s or 500ms, of the guest's time
 """
@@ -148,6 +150,7 @@ class MachineOptions:
     """`kernel` or `linux`; None: as the command of -c demands, else the kernel."""
     root: str | None = None
     trap: str = "host"
+    fbt: str = "sound"
     console: bool = False
     commands: tuple[tuple[str, ...], ...] = ()
     """The commands of -c, each split at blanks."""
@@ -168,8 +171,6 @@ class Request:
     output: str | None = None
     execute: bool = True
     """Whether probes are enabled: not with -e."""
-    preprocess: bool = False
-    disassemble: bool = False
     verbose: bool = False
     allow_zero: bool = False
     help: bool = False
@@ -178,11 +179,11 @@ class Request:
 _SPECIFIERS: Final = {specifier.value: specifier for specifier in Specifier}
 _MODES: Final = {mode.value[1:]: mode for mode in Mode if mode.value}
 _SWITCHES: Final = {
-    "C": "preprocess",
-    "S": "disassemble",
     "v": "verbose",
     "Z": "allow_zero",
 }
+_LATER: Final = frozenset("CS")
+"""Flags of dtrace(1) that are not there yet."""
 _OPTION_FLAGS: Final = {
     "b": "bufsize",
     "D": "define",
@@ -288,6 +289,7 @@ def parse_arguments(argv: Sequence[str]) -> Request:
         guest=machine.get("guest"),
         root=machine.get("root"),
         trap=machine.get("trap", "host"),
+        fbt=machine.get("fbt", "sound"),
         console="console" in machine,
         commands=tuple(commands),
         environment=tuple(_environment(request.settings)),
@@ -315,6 +317,8 @@ def _refuse(flag: str, value: str) -> None:
         return
     if (flag, value) == ("3", "2"):
         raise UsageError("-32 is not supported yet")
+    if flag in _LATER:
+        raise UsageError(f"-{flag} is not supported yet")
     if flag == "p":
         raise UsageError("-p: a process of this host is not in the guest; trace a program of the guest with -c")
     raise FlagError(f"illegal option -- {flag}{value}")

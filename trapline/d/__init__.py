@@ -1,0 +1,1 @@
+"""The D compiler: grammar, syntax tree, types, checks, DIF."""

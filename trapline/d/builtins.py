@@ -96,7 +96,8 @@ CONSTANTS: Final[dict[str, tuple[int, Type]]] = {
 class Signature:
     """Parameters of a subroutine, aggregating function or action.
 
-    `parameters` may hold None for one that takes anything; the last `optional` may be left out; with `varargs` any more may follow.
+    `parameters` may hold None for one that takes anything; the last `optional` may be left out; with `varargs` any
+    more may follow.
     """
 
     parameters: tuple[Type | None, ...] = ()

@@ -1,7 +1,8 @@
 """Typed expressions to DIF: registers, instructions, tables.
 
 The sequences are those of libdtrace (FreeBSD dt_cg.c, dt_as.c, dt_regset.c), so that the DIF offsets of faults agree
-with those of published sessions.  One difference: a value narrower than its register is cut when it is stored in a variable.
+with those of published sessions.  One difference: a value narrower than its register is cut when it is stored in a
+variable.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from trapline.d.errors import CompileError
 from trapline.d.typed import MASK, Connective, Variable
 from trapline.d.types import (
     DYNAMIC,
-    INT64,
     Integer,
+    Member,
     Type,
     diftype,
     is_integer,
@@ -100,6 +101,28 @@ class _Generator:
         self._string_bytes = bytearray(b"\0")
         self._variables: dict[Variable, int] = {}
         self._parameters: dict[typed.Parameter, int] = {}
+        self._table: dict[type, Callable[..., int]] = {
+            typed.Constant: self._constant,
+            typed.Text: self._text,
+            typed.Scalar: self._scalar,
+            typed.Element: self._element,
+            typed.BuiltinElement: self._builtin_element,
+            typed.Memory: self._memory,
+            typed.Unary: self._unary,
+            typed.Binary: self._binary,
+            typed.Compare: self._compare,
+            typed.Not: self._not,
+            typed.Logical: self._logical,
+            typed.Choice: self._choice,
+            typed.Sequence: self._sequence,
+            typed.Convert: self._convert,
+            typed.Relabel: self._relabel,
+            typed.Store: self._store,
+            typed.Step: self._step,
+            typed.Call: self._call,
+            typed.Parameter: self._parameter,
+            typed.Let: self._let,
+        }
 
     def object(self, node: typed.Node, returns: DifType | None) -> Difo:
         register = self._node(node)
@@ -121,11 +144,11 @@ class _Generator:
 
     def _allocate(self) -> int:
         try:
-            register = self._free.index(True)  # noqa: FBT003  a list of booleans
+            register = self._free.index(True)
         except ValueError:
             raise CompileError(
                 "D_NOREG",
-                f"the expression needs more than {len(self._free) - 1} registers at once: split it with a this-> variable",
+                f"the expression needs more than {len(self._free) - 1} registers at once: use a this-> variable",
             ) from None
         self._free[register] = False
         return register
@@ -135,7 +158,7 @@ class _Generator:
 
     @contextmanager
     def _scratch(self, value: int) -> Iterator[int]:
-        """A register that holds a constant for a while."""
+        """Hold a constant in a register for a while."""
         register = self._allocate()
         self._set(register, value)
         yield register
@@ -176,7 +199,7 @@ class _Generator:
 
     def _node(self, node: typed.Node) -> int:
         """Generate a node's value; return the register it is in, which the caller must release."""
-        return _GENERATE[type(node)](self, node)
+        return self._table[type(node)](node)
 
     def _constant(self, node: typed.Constant) -> int:
         register = self._allocate()
@@ -227,13 +250,13 @@ class _Generator:
             return register
         size = node.member.bits and _field_size(node.member.bits) if node.member else 0
         signed = is_signed(node.type) and not size
-        op = Op.LDX if (size or size_of(node.type)) == 8 else _LOADS[size or size_of(node.type), signed]  # noqa: PLR2004
+        op = Op.LDX if (size or size_of(node.type)) == 8 else _LOADS[size or size_of(node.type), signed]
         self._emit(Op(op + _USER) if node.userland else op, register, rd=register)
         if node.member and node.member.bits:
             self._extract(register, node.member, signed=is_signed(node.type))
         return register
 
-    def _extract(self, register: int, member: typed.Member, *, signed: bool) -> None:
+    def _extract(self, register: int, member: Member, *, signed: bool) -> None:
         """Move the bits of a bit-field down to bit 0 and extend them."""
         low = member.offset % 8
         with self._scratch(64 - member.bits - low) as shift:
@@ -443,7 +466,7 @@ class _Generator:
         else:
             self._emit(_STORES[size_of(target.type)], register, rd=where)
 
-    def _insert(self, member: typed.Member, where: int, register: int) -> None:
+    def _insert(self, member: Member, where: int, register: int) -> None:
         """Put the low bits of a register into a bit-field, leaving the bits around it."""
         low, mask, size = member.offset % 8, (1 << member.bits) - 1, _field_size(member.bits)
         size = _field_size(member.bits + low)
@@ -454,7 +477,7 @@ class _Generator:
             if low:
                 self._set(scratch, low)
                 self._emit(Op.SLL, value, scratch, value)
-            self._emit(Op.LDX if size == 8 else _LOADS[size, False], where, rd=kept)  # noqa: PLR2004
+            self._emit(Op.LDX if size == 8 else _LOADS[size, False], where, rd=kept)
             self._set(scratch, ~(mask << low))
             self._emit(Op.AND, kept, scratch, kept)
         self._emit(Op.OR, kept, value, value)
@@ -465,7 +488,7 @@ class _Generator:
     def _cut(self, register: int, type_: Type) -> None:
         """Cut a register to the width of a type and extend it again."""
         size = size_of(type_)
-        if size < 8:  # noqa: PLR2004
+        if size < 8:
             with self._scratch(64 - 8 * size) as shift:
                 self._emit(Op.SLL, register, shift, register)
                 self._emit(Op.SRA if is_signed(type_) else Op.SRL, register, shift, register)
@@ -483,7 +506,7 @@ class _Generator:
                 self._zero_extend(register, wide)
 
     def _zero_extend(self, register: int, size: int) -> None:
-        if size < 8:  # noqa: PLR2004
+        if size < 8:
             with self._scratch(64 - 8 * size) as shift:
                 self._emit(Op.SLL, register, shift, register)
                 self._emit(Op.SRL, register, shift, register)
@@ -497,7 +520,7 @@ def _field_size(bits: int) -> int:
 def _fits(node: typed.Node, type_: Type) -> bool:
     """Tell whether a value needs no cut to be kept as an integer of type `type_`: it is whole, and within its range."""
     size = size_of(type_)
-    if size == 8:  # noqa: PLR2004
+    if size == 8:
         return True
     match node:
         case typed.Constant(signed=value):
@@ -505,7 +528,9 @@ def _fits(node: typed.Node, type_: Type) -> bool:
             return low <= value < 1 << (8 * size - is_signed(type_))
         case typed.Compare() | typed.Logical() | typed.Not():
             return True
-        case typed.Scalar() | typed.Memory() | typed.Element() | typed.Convert() | typed.Store() | typed.BuiltinElement():
+        case (
+            typed.Scalar() | typed.Memory() | typed.Element() | typed.Convert() | typed.Store() | typed.BuiltinElement()
+        ):
             source = resolve(node.type)
             return (
                 isinstance(source, Integer)
@@ -519,30 +544,3 @@ def _describe(variable: Variable, flags: int) -> DifVariable:
     kind = VariableKind.SCALAR if variable.keys is None else VariableKind.ARRAY
     described = DifType(TypeKind.CTF, 0, 0, 0) if variable.type is DYNAMIC else diftype(variable.type)
     return DifVariable(variable.name, variable.id, kind, variable.scope, flags, described)
-
-
-_GENERATE: Final[dict[type, Callable[[_Generator, typed.Node], int]]] = {
-    node: method  # type: ignore[misc]  # each method takes the node it stands beside
-    for node, method in {
-        typed.Constant: _Generator._constant,
-        typed.Text: _Generator._text,
-        typed.Scalar: _Generator._scalar,
-        typed.Element: _Generator._element,
-        typed.BuiltinElement: _Generator._builtin_element,
-        typed.Memory: _Generator._memory,
-        typed.Unary: _Generator._unary,
-        typed.Binary: _Generator._binary,
-        typed.Compare: _Generator._compare,
-        typed.Not: _Generator._not,
-        typed.Logical: _Generator._logical,
-        typed.Choice: _Generator._choice,
-        typed.Sequence: _Generator._sequence,
-        typed.Convert: _Generator._convert,
-        typed.Relabel: _Generator._relabel,
-        typed.Store: _Generator._store,
-        typed.Step: _Generator._step,
-        typed.Call: _Generator._call,
-        typed.Parameter: _Generator._parameter,
-        typed.Let: _Generator._let,
-    }.items()
-}

@@ -254,7 +254,9 @@ class Lexer:
             self._type_seen = False
         elif text in _CLOSING:
             if not self._open or self._open[-1][0] != _CLOSING[text]:
-                raise CompileError("D_SYNTAX", f"nothing is open that '{text}' could close: syntax error near \"{text}\"")
+                raise CompileError(
+                    "D_SYNTAX", f"nothing is open that '{text}' could close: syntax error near \"{text}\""
+                )
             self._open.pop()
             self._type_seen = text == "}"
         elif text in {";", ",", "<", ">"}:
@@ -287,11 +289,11 @@ class Lexer:
             return Token(self._literals[word], word, line)
         if word in UNUSED_WORDS:
             return Token("UNUSED", word, line)
-        if not self._type_seen and not self._names.is_defined(word) and self._names.is_type(word):
-            # In a clause, a type's name that is stepped, indexed or assigned is a variable in the making.
-            if self.region is None or not _ASSIGNED_NEXT.match(self._text, self._position):
-                self._type_seen = True
-                return Token("TYPE", word, line)
+        names_type = not self._type_seen and not self._names.is_defined(word) and self._names.is_type(word)
+        # In a clause, a type's name that is stepped, indexed or assigned is a variable in the making.
+        if names_type and (self.region is None or not _ASSIGNED_NEXT.match(self._text, self._position)):
+            self._type_seen = True
+            return Token("TYPE", word, line)
         return Token("IDENT", word, line)
 
     def _macro(self, text: str) -> Token:
@@ -308,6 +310,6 @@ class Lexer:
             return Token("INTEGER", value, self.line, (number & (1 << 64) - 1, type_))
         if is_identifier(value):
             return self._word(value)
-        if len(value) >= 2 and value[0] == value[-1] == '"':  # noqa: PLR2004  a pair of quotes
+        if len(value) >= 2 and value[0] == value[-1] == '"':
             value = value[1:-1]
         return Token("STRING", parse_string(value), self.line)

@@ -91,10 +91,7 @@ def _parse(tokens: Iterable[Token], start: str, lexer: Lexer) -> Any:
 
 def _syntax_error(token: Token, expected: set[str]) -> CompileError:
     """Say what the parser stopped at, with a hint for the mistakes C's habits lead to."""
-    if token.type == "$END":
-        where = "near end of input"
-    else:
-        where = f'near "{token.text}"'
+    where = "near end of input" if token.type == "$END" else f'near "{token.text}"'
     hint = ""
     if token.type == "UNUSED":
         hint = f" ('{token.text}' has no use in D: there are no loops)"

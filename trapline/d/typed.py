@@ -1,7 +1,7 @@
 """Expressions once they are understood: names resolved, types known, pointer arithmetic and conversions explicit.
 
-`expressions.py` makes these nodes, `codegen.py` turns each into a few DIF instructions.  Values are 64-bit patterns; strings,
-structs, unions and arrays are handed around by address.
+`expressions.py` makes these nodes, `codegen.py` turns each into a few DIF instructions.  Values are 64-bit patterns;
+strings, structs, unions and arrays are handed around by address.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MASK: Final = (1 << 64) - 1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Variable:
-    """A variable: built-in (`id` below 0x500) or the program's own.  `keys` is None unless it is an associative array."""
+    """A variable, built-in or the program's own; `keys` is None unless it is an associative array."""
 
     name: str
     id: int

@@ -310,7 +310,7 @@ def is_void(type_: Type) -> bool:
 
 
 def is_string(type_: Type) -> bool:
-    """The string type itself."""
+    """Tell whether a type is string itself."""
     return resolve(type_) is STRING
 
 
@@ -321,7 +321,7 @@ def is_character(type_: Type) -> bool:
 
 
 def is_text(type_: Type) -> bool:
-    """What converts to string: string, char arrays and char pointers."""
+    """Tell whether a type converts to string: string, char arrays and char pointers."""
     match resolve(type_):
         case Special.STRING:
             return True
@@ -336,7 +336,7 @@ def is_composite(type_: Type) -> bool:
 
 
 def is_symbolic(type_: Type) -> bool:
-    """What sym(), usym() and their like give."""
+    """Tell whether a type is what sym(), usym() and their like give."""
     return resolve(type_) in {SYMBOL, USER_SYMBOL}
 
 

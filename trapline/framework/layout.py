@@ -203,8 +203,7 @@ def _add_aggregation(placed: list[Placed], action: ActionDescription) -> Placed:
         placed[place] = replace(
             placed[place], in_tuple=True, alignment=max(alignment, ID_SIZE) if place == first else alignment
         )
-    last = placed[-1].action
-    has_increment = last.kind == ActionKind.DIFEXPR and last.difo is not None and last.difo.returns.size == 0
+    has_increment = placed[-1].action.kind == ActionKind.DIFEXPR and placed[-1].size == 0
     return Placed(
         action,
         function.size,

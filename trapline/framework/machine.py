@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from trapline.framework import dif
+from trapline.framework.arithmetic import divide, remainder
 from trapline.framework.builtin import Builtins
 from trapline.framework.context import Context
 from trapline.framework.dif import TUPLE_REGISTERS, USER_VARIABLE_BASE, Op
@@ -46,17 +47,6 @@ class Flags:
     n: bool = False
     z: bool = False
     c: bool = False
-
-
-def divide(a: int, b: int) -> int:
-    """Divide as C does, toward zero; b is not 0."""
-    quotient = abs(a) // abs(b)
-    return -quotient if (a < 0) != (b < 0) else quotient
-
-
-def remainder(a: int, b: int) -> int:
-    """Return what `divide` leaves; it has the sign of a."""
-    return a - b * divide(a, b)
 
 
 ARITHMETIC: Final[dict[Op, Callable[[int, int], int]]] = {

@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from trapline.framework import dif
+from trapline.framework.arithmetic import divide, remainder
 from trapline.framework.context import Context
 from trapline.framework.dif import TUPLE_REGISTERS, USER_VARIABLE_BASE, Op, Var
 from trapline.framework.dynvars import slot
 from trapline.framework.faults import DIVZERO, FAULT, ILLOP, TUPOFLOW
-from trapline.framework.machine import BRANCHES, INSTRUCTION_SIZE, LOADS, STORES, Loaded, Machine, divide, remainder
+from trapline.framework.machine import BRANCHES, INSTRUCTION_SIZE, LOADS, STORES, Loaded, Machine
 from trapline.framework.program import Scope
 from trapline.framework.world import MASK, signed
 

@@ -1,0 +1,64 @@
+"""From the sources of a command line to programs.
+
+Source: FreeBSD cmd/dtrace/dtrace.c (compile_str, compile_file).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from trapline.consumer.usage import Request, Source, Specifier
+from trapline.d.compiler import CompileContext, Form, Globals, compile_program
+
+if TYPE_CHECKING:
+    from trapline.consumer.session import Session
+    from trapline.framework.program import Program
+
+_FORMS: Final = {
+    Specifier.SCRIPT: Form.SCRIPT,
+    Specifier.NAME: Form.NAME,
+    Specifier.FUNCTION: Form.FUNCTION,
+    Specifier.MODULE: Form.MODULE,
+    Specifier.PROVIDER: Form.PROVIDER,
+    Specifier.ID: Form.ID,
+}
+PID: Final = 99_999
+"""$pid: dtrace runs outside the guest, so this is a pid that no process of it ever has."""
+_COMMAND: Final = "dtrace"
+
+
+class Compiler:
+    """Compiles the programs of one session; they share their variables and aggregations."""
+
+    def __init__(self, session: Session, request: Request, target: int) -> None:
+        self._session = session
+        self._arguments = tuple(request.arguments)
+        self._names = Globals()
+        self._numbers = {"pid": PID, "ppid": 1, "pgid": PID, "sid": PID, "target": target}
+        if request.allow_zero:
+            session.options.set("zdefs")
+
+    def compile(self, source: Source) -> Program:
+        """Compile a source of the command line.
+
+        Raises OSError for a script that cannot be read, and `trapline.d.errors.CompileError`.
+        """
+        if source.specifier is not Specifier.SCRIPT:
+            return self.compile_text(source.text, source, self._arguments)
+        text = Path(source.text).read_text("utf-8", "surrogateescape")
+        return self.compile_text(text, source, self._arguments)
+
+    def compile_text(self, text: str, source: Source, arguments: Sequence[str]) -> Program:
+        """Compile a text, with the arguments $1, $2 ...  Raises `trapline.d.errors.CompileError`."""
+        script = source.specifier is Specifier.SCRIPT
+        context = CompileContext(
+            self._session.options,
+            self._session.device.probes,
+            (source.text if script else _COMMAND, *arguments),
+            self._numbers,
+            _FORMS[source.specifier],
+            self._names,
+        )
+        return compile_program(text, context)

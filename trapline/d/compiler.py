@@ -1,0 +1,194 @@
+"""D programs to enablings: the entry of the compiler.
+
+Text is read item by item (lexer, parser); declarations take effect as they are read, clauses are compiled when all has
+been read, each once for every probe description it has.
+
+Source: FreeBSD libdtrace dt_cc.c (dtrace_program_compile()).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from trapline.d import ast
+from trapline.d.descriptions import Form, parse_description
+from trapline.d.errors import CompileError, Place, Region
+from trapline.d.expressions import Expressions
+from trapline.d.lexer import Lexer
+from trapline.d.macros import Macros
+from trapline.d.parser import literals, parse_items
+from trapline.d.pragmas import Pragmas
+from trapline.d.scopes import Globals
+from trapline.d.statements import Statements
+from trapline.d.types import is_scalar, type_name
+from trapline.framework.dif import INTEGER_REGISTERS
+from trapline.framework.program import ActionDescription, Difo, EcbDescription, ProbeDescription, Program
+
+if TYPE_CHECKING:
+    from trapline.framework.device import ProbeInfo
+    from trapline.options import Options
+
+__all__ = ["CompileContext", "CompileError", "Form", "Globals", "compile_program"]
+
+_RETRIED: Final = frozenset({"D_IDENT_UNDEF", "D_VAR_UNDEF"})
+"""What may be wrong with an action list only because the predicate, which defines the name, was not read before."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompileContext:
+    """What a program is compiled for."""
+
+    options: Options
+    """Compile-time options in force; pragmas of the program are added."""
+    probes: Callable[[ProbeDescription], Sequence[ProbeInfo]] = lambda _description: ()
+    """`Device.probes`."""
+    arguments: tuple[str, ...] = ("dtrace",)
+    """$0, $1, $2 ..."""
+    numbers: Mapping[str, int] = field(default_factory=dict)
+    """Macro variables that are numbers: pid, target ..."""
+    form: Form = Form.SCRIPT
+    names: Globals = field(default_factory=Globals)
+    """What the programs of one consumer share: variables, aggregations, types."""
+
+
+def compile_program(text: str, context: CompileContext) -> Program:
+    """Compile a program.  Raises `CompileError`."""
+    compiler = _Compiler(text, context)
+    try:
+        return compiler.compile()
+    except CompileError as error:
+        if context.form is Form.SCRIPT:
+            error.place = error.place or Place(error.line or compiler.line)
+        else:
+            error.region = error.region or compiler.region
+        raise
+
+
+class _Compiler:
+    def __init__(self, text: str, context: CompileContext) -> None:
+        self._context = context
+        self._names = context.names
+        self._options = context.options
+        self._macros = Macros(context.arguments, context.numbers, missing_allowed=self._options.is_set("defaultargs"))
+        self._pragmas = Pragmas(self._options, self._option_set)
+        self._lexer = Lexer(text, self, self._macros, literals(), pspec=context.form is not Form.SCRIPT)
+        self._strsize = self._options.number("strsize", 256)
+        self._expressions = Expressions(self._names, self._strsize)
+        self._clauses: list[ast.Clause] = []
+        self._statement = 0
+        self.region: Region | None = None
+
+    # What the lexer asks
+
+    def is_type(self, name: str) -> bool:
+        """Tell whether a name is that of a type."""
+        return self._names.is_type(name)
+
+    def is_defined(self, name: str) -> bool:
+        """Tell whether a name means anything else."""
+        return self._names.is_defined(name)
+
+    def control(self, text: str, line: int) -> None:
+        """Obey a control line."""
+        self._pragmas.control(text, line)
+
+    def _option_set(self, name: str) -> None:
+        if name == "defaultargs":
+            self._macros.allow_missing()
+
+    @property
+    def line(self) -> int:
+        """Line of the text that was read last."""
+        return self._lexer.line
+
+    def compile(self) -> Program:
+        """Read everything, then compile the clauses."""
+        items = 0
+        for item in parse_items(self._lexer):
+            items += 1
+            self._item(item)
+        if not items and not self._options.is_set("empty"):
+            raise CompileError("D_EMPTY", "the program is empty: it has no clause and no declaration")
+        ecbs = [ecb for clause in self._clauses for ecb in self._clause(clause)]
+        if not self._options.is_set("argref"):
+            self._macros.check_used()
+        return Program(tuple(ecbs), tuple(self._pragmas.options), tuple(self._names.aggregations))
+
+    def _item(self, item: ast.Item) -> None:
+        match item:
+            case ast.Clause():
+                self._check_form(item)
+                self._clauses.append(item)
+            case ast.Declaration():
+                self._expressions.declarations.declare(item)
+            case ast.Inline():
+                self._expressions.define_inline(item)
+            case ast.Translator():
+                raise CompileError("D_SYNTAX", "translators are not supported yet", item.line)
+            case ast.Provider():
+                raise CompileError("D_SYNTAX", "provider declarations are not supported yet", item.line)
+
+    def _check_form(self, clause: ast.Clause) -> None:
+        if self._context.form is not Form.SCRIPT or clause.body is not None:
+            return
+        if clause.predicate is not None:
+            raise CompileError("D_SYNTAX", "a predicate needs an action in braces after it: { }", clause.line)
+        raise CompileError("D_SYNTAX", "expected predicate and/or actions following probe description", clause.line)
+
+    # Clauses
+
+    def _clause(self, clause: ast.Clause) -> list[EcbDescription]:
+        ecbs = []
+        for probe in clause.probes:
+            description = self._described(probe)
+            actions, predicate = self._parts(clause)
+            ecbs.append(EcbDescription(description, predicate, actions))
+        return ecbs
+
+    def _described(self, probe: ast.ProbeText) -> ProbeDescription:
+        description = parse_description(probe.text, self._context.form, probe.line)
+        if not self._options.is_set("zdefs") and not self._context.probes(description):
+            if description.id:
+                raise CompileError("D_PDESC_INVAL", f"there is no probe with id {description.id}", probe.line)
+            raise CompileError("D_PDESC_ZERO", f"probe description {description} does not match any probes", probe.line)
+        return description
+
+    def _parts(self, clause: ast.Clause) -> tuple[tuple[ActionDescription, ...], Difo | None]:
+        """Compile the actions and the predicate; in this order, unless a name in the actions is unknown without it."""
+        predicate: Difo | None = None
+        start = self._statement
+        try:
+            actions = self._actions(clause)
+        except CompileError as error:
+            if clause.predicate is None or error.tag not in _RETRIED:
+                raise
+            predicate = self._predicate(clause.predicate)
+            self._statement = start
+            actions = self._actions(clause)
+        if clause.predicate is not None and predicate is None:
+            predicate = self._predicate(clause.predicate)
+        return actions, predicate
+
+    def _statements(self) -> Statements:
+        registers = self._options.number("iregs", INTEGER_REGISTERS)
+        return Statements(self._expressions, self._names, registers=registers, strsize=self._strsize)
+
+    def _actions(self, clause: ast.Clause) -> tuple[ActionDescription, ...]:
+        self.region = Region.ACTIONS
+        found: list[ActionDescription] = []
+        for actions in self._statements().compile(clause.body or ()):
+            self._statement += 1
+            found += [replace(action, statement=self._statement) for action in actions]
+        self.region = None
+        return tuple(found)
+
+    def _predicate(self, node: ast.Expression) -> Difo:
+        self.region = Region.PREDICATE
+        checked = self._expressions.check(node)
+        if not is_scalar(checked.type):
+            raise CompileError("D_PRED_SCALAR", f"the predicate is {type_name(checked.type)}, not a scalar", node.line)
+        difo = self._statements().difo(checked)
+        self.region = None
+        return difo

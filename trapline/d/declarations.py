@@ -1,0 +1,390 @@
+"""Declarations: words and declarators to types, and what is declared to names.
+
+Source: FreeBSD libdtrace dt_decl.c.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from trapline.d import ast, builtins
+from trapline.d.errors import CompileError, did_you_mean
+from trapline.d.lexer import QUALIFIERS, STORAGE_WORDS
+from trapline.d.scopes import SCOPES, Globals
+from trapline.d.types import (
+    BOOL,
+    CHAR,
+    DOUBLE,
+    FLOAT,
+    INT,
+    LONG,
+    LONG_DOUBLE,
+    LONG_LONG,
+    SHORT,
+    SIGNED_CHAR,
+    STRING,
+    UNSIGNED,
+    UNSIGNED_CHAR,
+    UNSIGNED_LONG,
+    UNSIGNED_LONG_LONG,
+    UNSIGNED_SHORT,
+    VOID,
+    Array,
+    Composite,
+    Enumeration,
+    Function,
+    Kind,
+    Member,
+    Pointer,
+    Type,
+    Typedef,
+    align_of,
+    is_dynamic,
+    is_integer,
+    is_string,
+    is_void,
+    resolve,
+    same,
+    size_of,
+    type_name,
+)
+from trapline.framework.program import Scope
+
+_BASES: Final[dict[str, Type]] = {
+    "": INT,
+    "signed": INT,
+    "unsigned": UNSIGNED,
+    "char": CHAR,
+    "char signed": SIGNED_CHAR,
+    "char unsigned": UNSIGNED_CHAR,
+    "short": SHORT,
+    "short signed": SHORT,
+    "short unsigned": UNSIGNED_SHORT,
+    "int": INT,
+    "int signed": INT,
+    "int unsigned": UNSIGNED,
+    "int short": SHORT,
+    "int short signed": SHORT,
+    "int short unsigned": UNSIGNED_SHORT,
+    "long": LONG,
+    "long signed": LONG,
+    "long unsigned": UNSIGNED_LONG,
+    "int long": LONG,
+    "int long signed": LONG,
+    "int long unsigned": UNSIGNED_LONG,
+    "long long": LONG_LONG,
+    "long long signed": LONG_LONG,
+    "long long unsigned": UNSIGNED_LONG_LONG,
+    "int long long": LONG_LONG,
+    "int long long signed": LONG_LONG,
+    "int long long unsigned": UNSIGNED_LONG_LONG,
+    "float": FLOAT,
+    "double": DOUBLE,
+    "double long": LONG_DOUBLE,
+    "void": VOID,
+    "string": STRING,
+    "_Bool": BOOL,
+}
+"""Words of a type, sorted -> the type."""
+_NUMBERS: Final = frozenset({"int", "char", "short", "long"})
+_ARRAY_MAX: Final = (1 << 32) - 1
+_INT_MIN, _INT_MAX = -(1 << 31), (1 << 31) - 1
+_RESERVED: Final = frozenset({"auto", "register", "static"})
+
+Fold = Callable[[ast.Expression], int | None]
+"""Gives the value of a constant integer expression, None if it is not one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Specified:
+    """What the words before the declarators say."""
+
+    type: Type
+    storage: str
+    """`typedef`, `extern`, ...; empty if there is none."""
+    scope: Scope
+    userland: bool
+
+
+class Declarations:
+    """Turns declarations into types and names."""
+
+    def __init__(self, names: Globals, fold: Fold) -> None:
+        self._names = names
+        self._fold = fold
+
+    # -- types
+
+    def type_name(self, node: ast.TypeName | ast.Parameter) -> Type:
+        """Return the type that a cast, sizeof or parameter names."""
+        specified = self.specified(node.specifiers)
+        if specified.storage and specified.storage != "register":
+            raise CompileError("D_DECL_PARMCLASS", f"{specified.storage} cannot stand before a type here", node.line)
+        return self.declared(specified, node.declarator)[0] if node.declarator else specified.type
+
+    def specified(self, node: ast.Specifiers) -> Specified:
+        """Read the words of a declaration."""
+        storage, scope, userland = "", Scope.GLOBAL, False
+        words: list[str] = []
+        named: Type | None = None
+        for word in node.words:
+            if isinstance(word, ast.Word) and word.word in SCOPES:
+                scope = SCOPES[word.word]
+            elif isinstance(word, ast.Word) and word.word in STORAGE_WORDS:
+                if storage:
+                    raise CompileError("D_DECL_CLASS", f"{storage} and {word.word} cannot stand together", word.line)
+                storage = word.word
+            elif isinstance(word, ast.Word) and word.word in QUALIFIERS:
+                userland = userland or word.word == "userland"
+            elif isinstance(word, ast.Word):
+                words.append(word.word)
+            elif named is not None:
+                raise CompileError("D_DECL_COMBO", "a declaration has one type", word.line)
+            else:
+                named = self._named(word)
+        return Specified(self._base(named, words, node.line), storage, scope, userland)
+
+    def _base(self, named: Type | None, words: list[str], line: int) -> Type:
+        if named is not None:
+            if words:
+                raise CompileError("D_DECL_COMBO", f"{words[0]} cannot stand with {type_name(named)}", line)
+            return named
+        key = " ".join(sorted(words))
+        if key in _BASES:
+            return _BASES[key]
+        raise CompileError(_combination_tag(Counter(words)), f"'{' '.join(words)}' is no type", line)
+
+    def _named(self, word: ast.NamedType | ast.CompositeSpecifier | ast.EnumSpecifier) -> Type:
+        match word:
+            case ast.NamedType(name=name):
+                return self._names.typedefs[name]
+            case ast.EnumSpecifier():
+                return self._enumeration(word)
+        return self._composite(word)
+
+    def _tagged(self, keyword: str, tag: str, line: int) -> Composite | Enumeration:
+        """Return the type of a tag, which may be completed later."""
+        known = self._names.tags.get(tag) if tag else None
+        if known is None:
+            known = Enumeration(tag) if keyword == "enum" else Composite(Kind[keyword.upper()], tag)
+            if tag:
+                self._names.tags[tag] = known
+        is_kind = isinstance(known, Enumeration) if keyword == "enum" else _keyword(known) == keyword
+        if not is_kind:
+            raise CompileError("D_DECL_TYPERED", f"{tag} is {type_name(known)}, not {keyword}", line)
+        return known
+
+    def _composite(self, node: ast.CompositeSpecifier) -> Composite:
+        found = self._tagged(node.keyword, node.tag, node.line)
+        assert isinstance(found, Composite)
+        if node.members is not None:
+            if found.members is not None:
+                raise CompileError("D_DECL_TYPERED", f"{type_name(found)} is defined already", node.line)
+            self._lay_out(found, node.members)
+        return found
+
+    def _lay_out(self, composite: Composite, nodes: Iterable[ast.MemberDeclaration]) -> None:
+        """Place the members as C does."""
+        members: list[Member] = []
+        position, alignment = 0, 1
+        for node in nodes:
+            specified = self.specified(node.specifiers)
+            fields = node.fields or (ast.Field(node.line, None, None),)
+            for one in fields:
+                type_, name, bits = self._field(specified, one, node.line)
+                if name and any(member.name == name for member in members):
+                    raise CompileError("D_UNKNOWN", f"{name} is a member of {type_name(composite)} already", one.line)
+                unit = 8 * size_of(type_)
+                step = 8 * align_of(type_)
+                start = 0 if composite.kind is Kind.UNION else position
+                if bits is None or start // unit != (start + bits - 1) // unit:
+                    start = -(-start // step) * step
+                position = max(position, start + (unit if bits is None else bits))
+                alignment = max(alignment, align_of(type_))
+                members.append(Member(name, type_, start, bits or 0))
+        composite.members = tuple(members)
+        composite.alignment = alignment
+        composite.size = -(-position // (8 * alignment)) * alignment
+
+    def _field(self, specified: Specified, node: ast.Field, line: int) -> tuple[Type, str, int | None]:
+        if node.declarator is None:
+            if node.bits is None and not isinstance(resolve(specified.type), Composite):
+                raise CompileError("D_DECL_MNAME", "a member needs a name", line)
+            type_, name = specified.type, ""
+        else:
+            type_, name, _keys = self.declared(specified, node.declarator)
+        if is_void(type_):
+            raise CompileError("D_DECL_VOIDOBJ", f"member {name} cannot be void", line)
+        if is_dynamic(type_):
+            raise CompileError("D_DECL_DYNOBJ", f"member {name} cannot be an associative array", line)
+        if not _is_complete(type_):
+            raise CompileError("D_DECL_INCOMPLETE", f"member {name}: {type_name(type_)} is not defined", line)
+        if node.bits is None:
+            return type_, name, None
+        bits = self._fold(node.bits)
+        if bits is None or bits <= 0:
+            raise CompileError("D_DECL_BFCONST", f"the width of {name} is not a positive constant", line)
+        if not is_integer(type_):
+            raise CompileError("D_DECL_BFTYPE", f"bit-field {name} is {type_name(type_)}, no integer", line)
+        if bits > 8 * size_of(type_):
+            raise CompileError("D_DECL_BFSIZE", f"{bits} bits of {name} do not fit in {type_name(type_)}", line)
+        return type_, name, bits
+
+    def _enumeration(self, node: ast.EnumSpecifier) -> Enumeration:
+        found = self._tagged("enum", node.tag, node.line)
+        assert isinstance(found, Enumeration)
+        if node.enumerators is None:
+            return found
+        if found.enumerators is not None:
+            raise CompileError("D_DECL_TYPERED", f"{type_name(found)} is defined already", node.line)
+        value = 0
+        found.enumerators = {}
+        for enumerator in node.enumerators:
+            if enumerator.value is not None:
+                folded = self._fold(enumerator.value)
+                if folded is None:
+                    raise CompileError(
+                        "D_DECL_ENCONST", f"the value of {enumerator.name} is no integer constant", enumerator.line
+                    )
+                value = folded
+            if not _INT_MIN <= value <= _INT_MAX:
+                raise CompileError("D_DECL_ENOFLOW", f"the value of {enumerator.name} is no int", enumerator.line)
+            if self._names.is_defined(enumerator.name):
+                raise CompileError("D_UNKNOWN", f"{enumerator.name} is defined already", enumerator.line)
+            found.enumerators[enumerator.name] = value
+            self._names.enumerators[enumerator.name] = (value, found)
+            value += 1
+        return found
+
+    def declared(self, specified: Specified, node: ast.Declarator) -> tuple[Type, str, tuple[Type, ...] | None]:
+        """Apply a declarator: the type, the name, and the keys if it is an associative array."""
+        type_ = specified.type
+        keys: tuple[Type, ...] | None = None
+        for place, part in reversed(list(enumerate(node.parts))):
+            match part:
+                case ast.PointerPart():
+                    type_ = Pointer(type_, specified.userland)
+                case ast.FunctionPart():
+                    type_ = Function(type_, self._parameters(part), part.varargs)
+                case ast.ArrayPart(keys=parameters) if parameters is not None:
+                    if part.varargs:
+                        raise CompileError("D_DECL_PROTO_VARARGS", "a list of keys has no ...", part.line)
+                    if place or keys is not None:
+                        raise CompileError("D_DECL_DYNOBJ", f"{node.name}: an array of associative arrays", part.line)
+                    keys = self._keys(parameters)
+                case ast.ArrayPart():
+                    type_ = Array(self._element(type_, part.line), self._count(part, node))
+        return type_, node.name, keys
+
+    def _element(self, type_: Type, line: int) -> Type:
+        if is_void(type_):
+            raise CompileError("D_DECL_VOIDOBJ", "an array of void", line)
+        return type_
+
+    def _count(self, part: ast.ArrayPart, node: ast.Declarator) -> int:
+        if part.size is None:
+            return 0
+        count = self._fold(part.size)
+        if count is None or count <= 0:
+            raise CompileError("D_DECL_ARRSUB", f"the size of {node.name} is not a positive constant", part.line)
+        if count > _ARRAY_MAX:
+            raise CompileError("D_DECL_ARRBIG", f"{node.name} cannot have {count} elements", part.line)
+        return count
+
+    def _parameters(self, part: ast.FunctionPart) -> tuple[Type, ...]:
+        types = tuple(self.type_name(parameter) for parameter in part.parameters)
+        if len(types) == 1 and is_void(types[0]):
+            return ()
+        if any(map(is_void, types)):
+            raise CompileError("D_DECL_PROTO_VOID", "void cannot stand with other parameters", part.line)
+        return types
+
+    def _keys(self, parameters: Iterable[ast.Parameter]) -> tuple[Type, ...]:
+        keys = []
+        for parameter in parameters:
+            type_ = self.type_name(parameter)
+            if is_void(type_) or is_dynamic(type_):
+                raise CompileError("D_DECL_PROTO_TYPE", f"a key cannot be {type_name(type_)}", parameter.line)
+            keys.append(type_)
+        return tuple(keys)
+
+    # -- names
+
+    def declare(self, node: ast.Declaration) -> None:
+        """Declare what a top-level declaration says."""
+        specified = self.specified(node.specifiers)
+        if specified.storage in _RESERVED:
+            raise CompileError("D_DECL_BADCLASS", f"{specified.storage} has no meaning for D variables", node.line)
+        defines = any(isinstance(word, ast.CompositeSpecifier | ast.EnumSpecifier) for word in node.specifiers.words)
+        if not node.declarators and not defines:
+            raise CompileError("D_DECL_USELESS", "this declares nothing", node.line)
+        for declarator in node.declarators:
+            type_, name, keys = self.declared(specified, declarator)
+            if "`" in name:
+                raise CompileError("D_DECL_SCOPE", f"{name}: kernel symbols cannot be declared", declarator.line)
+            if specified.storage == "typedef":
+                self._typedef(name, type_, declarator.line)
+            else:
+                self._variable(specified.scope, name, type_, keys, declarator.line)
+
+    def _typedef(self, name: str, type_: Type, line: int) -> None:
+        if self._names.is_defined(name):
+            raise CompileError("D_DECL_IDRED", f"{name} is defined already, and not as a type", line)
+        self._names.typedefs[name] = Typedef(name, type_)
+
+    def _variable(self, scope: Scope, name: str, type_: Type, keys: tuple[Type, ...] | None, line: int) -> None:
+        if is_void(type_):
+            raise CompileError("D_DECL_VOIDOBJ", f"{name} cannot be void", line)
+        if isinstance(resolve(type_), Function):
+            return  # a prototype: D programs have nothing to link with
+        if not _is_complete(type_):
+            raise CompileError("D_DECL_INCOMPLETE", f"{name}: {type_name(type_)} is not defined", line)
+        if keys is not None and scope is Scope.LOCAL:
+            raise CompileError("D_DECL_LOCASSC", f"this->{name} cannot be an associative array", line)
+        if isinstance(type_, Array) and not type_.count:
+            raise CompileError("D_DECL_ARRNULL", f"{name} needs a size or keys in its brackets", line)
+        known = self._names.variables.get((scope, name))
+        if known is not None:
+            if known.keys is not None or keys is not None or not same(known.type, type_):
+                if known.keys == keys and same(known.type, type_):
+                    return
+                raise CompileError("D_DECL_IDRED", f"{name} is {type_name(known.type)} already", line)
+            return
+        if scope is Scope.GLOBAL and (self._names.is_defined(name) or self._names.is_type(name)):
+            what = "built in" if name in builtins.VARIABLES else "defined"
+            raise CompileError("D_DECL_IDRED", f"{name} is {what} already", line)
+        self._names.declare(scope, name, type_, keys)
+
+    def unknown_type(self, name: str, line: int) -> CompileError:
+        """Say that a type is unknown."""
+        return CompileError("D_UNKNOWN", f"unknown type {name}{did_you_mean(name, self._names.typedefs)}", line)
+
+
+def _keyword(type_: Composite | Enumeration) -> str:
+    return type_.kind.name.lower() if isinstance(type_, Composite) else "enum"
+
+
+def _is_complete(type_: Type) -> bool:
+    resolved = resolve(type_)
+    if isinstance(resolved, Composite):
+        return resolved.members is not None
+    if isinstance(resolved, Array):
+        return _is_complete(resolved.element)
+    return bool(size_of(resolved)) or is_string(resolved) or isinstance(resolved, Array)
+
+
+def _combination_tag(words: Counter[str]) -> str:
+    """Say what is wrong with words that make no type."""
+    if words["void"]:
+        return "D_DECL_VOIDATTR"
+    bases = [word for word in words if word not in {"signed", "unsigned", "short", "long"}]
+    if len(bases) > 1 or words["short"] > 1 or words["long"] > 2 or words["signed"] + words["unsigned"] > 1:
+        return "D_DECL_COMBO"
+    if words["char"]:
+        return "D_DECL_CHARATTR"
+    if (words["signed"] or words["unsigned"]) and not set(bases) <= _NUMBERS:
+        return "D_DECL_SIGNINT"
+    return "D_DECL_LONGINT" if words["long"] else "D_DECL_COMBO"

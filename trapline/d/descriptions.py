@@ -1,0 +1,63 @@
+"""Probe descriptions as text: which field a part belongs to.
+
+Source: FreeBSD libdtrace dt_subr.c (dtrace_xstr2desc).
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final
+
+from trapline.d.errors import CompileError
+from trapline.framework.program import (
+    FUNCTION_NAME_MAX,
+    MODULE_NAME_MAX,
+    PROBE_NAME_MAX,
+    PROVIDER_NAME_MAX,
+    ProbeDescription,
+)
+
+
+class Form(Enum):
+    """What a program begins with; the value is the number of fields its descriptions can have."""
+
+    SCRIPT = "-s", 4
+    NAME = "-n", 4
+    FUNCTION = "-f", 3
+    MODULE = "-m", 2
+    PROVIDER = "-P", 1
+    ID = "-i", 0
+
+    @property
+    def flag(self) -> str:
+        """The flag of the command."""
+        return self.value[0]
+
+    @property
+    def fields(self) -> int:
+        """How many fields there can be."""
+        return self.value[1]
+
+
+_NAMES: Final = ("provider", "module", "function", "name")
+_LIMITS: Final = (PROVIDER_NAME_MAX, MODULE_NAME_MAX, FUNCTION_NAME_MAX, PROBE_NAME_MAX)
+
+
+def parse_description(text: str, form: Form, line: int) -> ProbeDescription:
+    """Read a description: its fields count from the right.  Raises `CompileError` D_PDESC_INVAL."""
+    if text.isdecimal():
+        if form not in {Form.SCRIPT, Form.NAME, Form.ID}:
+            raise CompileError("D_PDESC_INVAL", f"{form.flag} {text}: probe ids are given with -i", line)
+        return ProbeDescription(id=int(text))
+    if form is Form.ID:
+        raise CompileError("D_PDESC_INVAL", f"-i {text}: a probe id is a number", line)
+    parts = text.split(":")
+    if len(parts) > form.fields:
+        wanted = ":".join(_NAMES[: form.fields])
+        raise CompileError("D_PDESC_INVAL", f"probe description {text} has too many fields ({wanted})", line)
+    fields = [""] * (form.fields - len(parts)) + parts
+    for name, field, limit in zip(_NAMES, fields, _LIMITS, strict=False):
+        if len(field) >= limit:
+            raise CompileError("D_PDESC_INVAL", f"the {name} of a probe has at most {limit - 1} characters", line)
+    provider, module, function, name = fields + [""] * (len(_NAMES) - len(fields))
+    return ProbeDescription(provider, module, function, name)

@@ -1,0 +1,752 @@
+"""Expressions understood: names resolved, types checked, constants folded.
+
+Source: FreeBSD libdtrace dt_parser.c (dt_node_op2(), the "cook" functions) and dt_ident.c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from trapline.d import ast, builtins, typed
+from trapline.d.declarations import Declarations
+from trapline.d.errors import CompileError, did_you_mean
+from trapline.d.scopes import SCOPES, Globals, Inline
+from trapline.d.typed import MASK, Connective, Variable, address_of, is_writable
+from trapline.d.types import (
+    INT64,
+    PTRDIFF,
+    SIZE,
+    STRING,
+    VOID_POINTER,
+    Array,
+    Composite,
+    Enumeration,
+    Function,
+    Pointer,
+    Type,
+    element_of,
+    integer_of,
+    is_arithmetic,
+    is_dynamic,
+    is_integer,
+    is_pointer,
+    is_reference,
+    is_scalar,
+    is_signed,
+    is_string,
+    is_text,
+    is_userland,
+    is_void,
+    pointers_compatible,
+    promote,
+    resolve,
+    same,
+    size_of,
+    type_name,
+)
+from trapline.framework.arithmetic import divide, remainder
+from trapline.framework.dif import Op, Var
+from trapline.framework.program import Scope
+
+_ARITHMETIC: Final = {"+": Op.ADD, "-": Op.SUB, "*": Op.MUL}
+_DIVISION: Final = {"/": (Op.SDIV, Op.UDIV), "%": (Op.SREM, Op.UREM)}
+"""Operator -> the operation for signed and for unsigned operands."""
+_BITS: Final = {"&": Op.AND, "|": Op.OR, "^": Op.XOR}
+_COMPARISONS: Final = {
+    "==": (Op.BE, Op.BE),
+    "!=": (Op.BNE, Op.BNE),
+    "<": (Op.BL, Op.BLU),
+    "<=": (Op.BLE, Op.BLEU),
+    ">": (Op.BG, Op.BGU),
+    ">=": (Op.BGE, Op.BGEU),
+}
+"""Operator -> the branch for signed and for unsigned operands."""
+_CONNECTIVES: Final = {connective.value: connective for connective in Connective}
+_INTEGERS_ONLY: Final = frozenset({"&", "|", "^", "<<", ">>", "%"})
+_FOLDED: Final[dict[Op, Callable[[int, int], int]]] = {
+    Op.ADD: lambda a, b: a + b,
+    Op.SUB: lambda a, b: a - b,
+    Op.MUL: lambda a, b: a * b,
+    Op.SDIV: divide,
+    Op.UDIV: lambda a, b: (a & MASK) // (b & MASK),
+    Op.SREM: remainder,
+    Op.UREM: lambda a, b: (a & MASK) % (b & MASK),
+    Op.AND: lambda a, b: a & b,
+    Op.OR: lambda a, b: a | b,
+    Op.XOR: lambda a, b: a ^ b,
+    Op.SLL: lambda a, b: a << (b & 63),
+    Op.SRL: lambda a, b: (a & MASK) >> (b & 63),
+    Op.SRA: lambda a, b: a >> (b & 63),
+}
+
+
+class Expressions:
+    """Checks expressions; assignments to unknown names define variables."""
+
+    def __init__(self, names: Globals, strsize: int = 256) -> None:
+        self._names = names
+        self._strsize = strsize
+        self._parameters: dict[str, typed.Parameter] = {}
+        self.declarations = Declarations(names, self.constant)
+        self._table: dict[type, Callable[..., typed.Node]] = {
+            ast.Number: lambda node: typed.Constant(node.value & MASK, node.type),
+            ast.Text: lambda node: typed.Text(node.value),
+            ast.Name: self._name,
+            ast.Scoped: self._scoped,
+            ast.Aggregation: self._aggregation,
+            ast.Call: self._call,
+            ast.Index: self._index,
+            ast.MemberAccess: self._member,
+            ast.Prefix: self._prefix,
+            ast.Step: lambda node: self._step(node.operator, node.operand, node.line, after=True),
+            ast.Binary: self._binary,
+            ast.Assign: self._assign,
+            ast.Conditional: self._conditional,
+            ast.Comma: self._comma,
+            ast.Cast: self._cast,
+            ast.SizeOfType: lambda node: self._size_of(self.declarations.type_name(node.type), node.line),
+            ast.OffsetOf: self._offset_of,
+            ast.Translate: self._translate,
+        }
+
+    def check(self, node: ast.Expression) -> typed.Node:
+        """Understand an expression.  Raises `CompileError`."""
+        return self._table[type(node)](node)
+
+    def constant(self, node: ast.Expression) -> int | None:
+        """Return the signed value of a constant integer expression, None if it is none.  Raises `CompileError`."""
+        found = self.check(node)
+        if not isinstance(found, typed.Constant):
+            return None
+        return found.signed if is_signed(found.type) else found.value
+
+    def define_inline(self, node: ast.Inline) -> None:
+        """Define `inline type name[parameters] = value`."""
+        if node.declarator is None:
+            raise CompileError("D_DECL_USELESS", "an inline needs a name", node.line)
+        specified = self.declarations.specified(node.specifiers)
+        if specified.storage:
+            raise CompileError("D_DECL_BADCLASS", f"{specified.storage} has no meaning for an inline", node.line)
+        type_, name, keys = self.declarations.declared(specified, node.declarator)
+        if self._names.is_defined(name) or self._names.is_type(name):
+            raise CompileError("D_DECL_IDRED", f"{name} is defined already", node.line)
+        if isinstance(type_, Array):
+            raise CompileError("D_DECL_ARRNULL", f"{name}: an inline is no array", node.line)
+        if is_void(type_):
+            raise CompileError("D_DECL_VOIDOBJ", f"{name} cannot be void", node.line)
+        parameters = self._inline_parameters(node.declarator, keys)
+        self._parameters = {parameter.name: parameter for parameter in parameters or ()}
+        try:
+            body = self.check(node.value)
+        finally:
+            self._parameters = {}
+        self._names.inlines[name] = Inline(name, type_, parameters, self.converted(body, type_, name, node.line))
+
+    @staticmethod
+    def _inline_parameters(
+        declarator: ast.Declarator, keys: Sequence[Type] | None
+    ) -> tuple[typed.Parameter, ...] | None:
+        if keys is None:
+            return None
+        listed = next(part.keys for part in declarator.parts if isinstance(part, ast.ArrayPart) and part.keys)
+        names = [parameter.declarator.name if parameter.declarator else "" for parameter in listed]
+        if "" in names:
+            raise CompileError("D_DECL_PROTO_NAME", f"{declarator.name}: its parameters need names", declarator.line)
+        if len(set(names)) < len(names):
+            raise CompileError("D_DECL_PROTO_FORM", f"{declarator.name}: two parameters of one name", declarator.line)
+        return tuple(typed.Parameter(name, type_) for name, type_ in zip(names, keys, strict=True))
+
+    # -- names
+
+    def _name(self, node: ast.Name) -> typed.Node:
+        name, names = node.name, self._names
+        if name in self._parameters:
+            return self._parameters[name]
+        if name in names.inlines:
+            inline = names.inlines[name]
+            if inline.parameters is not None:
+                raise CompileError("D_IDENT_BADREF", f"{name} needs arguments in brackets", node.line)
+            return inline.body
+        variable = names.variables.get((Scope.GLOBAL, name)) or builtins.VARIABLES.get(name)
+        if variable is not None:
+            return self._scalar(variable, node.line)
+        if name in names.enumerators:
+            value, enumeration = names.enumerators[name]
+            return typed.Constant(value & MASK, enumeration)
+        if name in builtins.CONSTANTS:
+            return typed.Constant(*builtins.CONSTANTS[name])
+        if "`" in name:
+            raise CompileError("D_IDENT_UNDEF", f"failed to resolve {name}: no type information for symbols", node.line)
+        if name in builtins.SUBROUTINES or name in builtins.ACTIONS or name in builtins.AGGREGATING:
+            raise CompileError("D_IDENT_BADREF", f"{name} is a function: call it as {name}(...)", node.line)
+        hint = did_you_mean(name, names.variable_names(Scope.GLOBAL))
+        raise CompileError("D_IDENT_UNDEF", f"failed to resolve {name}: unknown variable name{hint}", node.line)
+
+    def _scalar(self, variable: Variable, line: int) -> typed.Node:
+        if variable.keys is not None:
+            raise CompileError(
+                "D_IDENT_BADREF", f"{variable.name} is an array: name an element, {variable.name}[...]", line
+            )
+        return typed.Scalar(variable)
+
+    def _scoped(self, node: ast.Scoped) -> typed.Node:
+        scope = SCOPES[node.scope]
+        variable = self._names.variables.get((scope, node.name))
+        if variable is None:
+            hint = did_you_mean(node.name, self._names.variable_names(scope))
+            raise CompileError(
+                "D_VAR_UNDEF", f"{node.scope}->{node.name} has not been declared or assigned{hint}", node.line
+            )
+        return self._scalar(variable, node.line)
+
+    def _aggregation(self, node: ast.Aggregation) -> typed.Node:
+        raise CompileError(
+            "D_IDENT_BADREF", f"@{node.name} is an aggregation: printa() shows it, nothing reads it", node.line
+        )
+
+    def _call(self, node: ast.Call) -> typed.Node:
+        if not isinstance(node.function, ast.Name):
+            raise CompileError("D_FUNC_IDENT", "only a name can be called", node.line)
+        name = node.function.name
+        subroutine = builtins.SUBROUTINES.get(name)
+        if subroutine is None:
+            raise self._not_a_subroutine(name, node.line)
+        signature = subroutine.signature
+        arguments = tuple(map(self.check, node.arguments))
+        check_count(name, len(arguments), signature, node.line)
+        checked = []
+        for place, (argument, parameter) in enumerate(zip(arguments, signature.parameters, strict=False), start=1):
+            assert parameter is not None
+            if not argument_fits(argument, parameter):
+                raise CompileError(
+                    "D_PROTO_ARG",
+                    f"{name}( ) argument #{place} is incompatible with its prototype:"
+                    f" {type_name(parameter)} wanted, {type_name(argument.type)} given",
+                    node.line,
+                )
+            checked.append(argument)
+        parameters = tuple(parameter for parameter in signature.parameters if parameter is not None)
+        return typed.Call(subroutine.number, tuple(checked), parameters[: len(checked)], signature.returns)
+
+    def _not_a_subroutine(self, name: str, line: int) -> CompileError:
+        if name in builtins.ACTIONS or name in builtins.AGGREGATING:
+            return CompileError("D_CG_EXPR", f"{name}( ) gives no value: it can only be a statement of its own", line)
+        if self._names.is_defined(name):
+            return CompileError("D_FUNC_IDKIND", f"{name} is no function", line)
+        known = [*builtins.SUBROUTINES, *builtins.ACTIONS, *builtins.AGGREGATING]
+        return CompileError("D_FUNC_UNDEF", f"undefined function name: {name}{did_you_mean(name, known)}", line)
+
+    # -- elements and members
+
+    def _array(self, base: ast.Expression) -> Variable | None:
+        """Return the associative or built-in array that an expression names."""
+        if isinstance(base, ast.Name):
+            variable = self._names.variables.get((Scope.GLOBAL, base.name)) or builtins.VARIABLES.get(base.name)
+        elif isinstance(base, ast.Scoped):
+            variable = self._names.variables.get((SCOPES[base.scope], base.name))
+        else:
+            return None
+        return variable if variable is not None and variable.keys is not None else None
+
+    def _index(self, node: ast.Index) -> typed.Node:
+        if isinstance(node.base, ast.Name) and node.base.name in self._names.inlines:
+            return self._let(self._names.inlines[node.base.name], node)
+        variable = self._array(node.base)
+        if variable is not None:
+            return self._builtin_element(variable, node) if variable.builtin else self._element(variable, node)
+        if isinstance(node.base, ast.Aggregation):
+            return self._aggregation(node.base)
+        if isinstance(node.base, ast.Scoped | ast.Name) and not self._is_known(node.base):
+            name = _shown(node.base)
+            raise CompileError("D_VAR_UNDEF", f"{name}[ ] has not been declared or assigned", node.line)
+        base = self.check(node.base)
+        if len(node.keys) != 1:
+            raise CompileError("D_ARR_BADREF", "several keys, but this is no associative array", node.line)
+        return self._dereference(self._add("+", base, self.check(node.keys[0]), node.line), node.line)
+
+    def _is_known(self, node: ast.Scoped | ast.Name) -> bool:
+        if isinstance(node, ast.Scoped):
+            return (SCOPES[node.scope], node.name) in self._names.variables
+        return node.name in self._parameters or self._names.is_defined(node.name)
+
+    def _keys(
+        self, name: str, nodes: Sequence[ast.Expression], wanted: Sequence[Type], line: int
+    ) -> tuple[typed.Node, ...]:
+        """Check the keys of an element against the types of the array's."""
+        if len(nodes) != len(wanted):
+            raise CompileError(
+                "D_PROTO_LEN", f"{name}[ ] has {len(wanted)} key{'s' * (len(wanted) != 1)}, not {len(nodes)}", line
+            )
+        keys = []
+        for place, (node, type_) in enumerate(zip(nodes, wanted, strict=True), start=1):
+            key = self.check(node)
+            if not argument_fits(key, type_):
+                raise CompileError(
+                    "D_PROTO_ARG",
+                    f"{name}[ ] key #{place} is incompatible with its prototype:"
+                    f" {type_name(type_)} wanted, {type_name(key.type)} given",
+                    line,
+                )
+            keys.append(typed.Relabel(key, STRING) if is_string(type_) and not is_string(key.type) else key)
+        return tuple(keys)
+
+    def _element(self, variable: Variable, node: ast.Index) -> typed.Element:
+        return typed.Element(variable, self._keys(variable.name, node.keys, variable.keys or (), node.line))
+
+    def _builtin_element(self, variable: Variable, node: ast.Index) -> typed.Node:
+        (index,) = self._keys(variable.name, node.keys, (INT64,), node.line)
+        if variable.id == Var.ARGS:
+            raise CompileError("D_ARGS_TYPE", "args[ ] has no types here: use arg0 to arg9", node.line)
+        if variable.id == Var.UREGS and isinstance(index, typed.Constant) and index.signed < 0:
+            raise CompileError("D_REGS_IDX", f"uregs[{index.signed}]: the index is negative", node.line)
+        return typed.BuiltinElement(variable, index, variable.type)
+
+    def _let(self, inline: Inline, node: ast.Index) -> typed.Node:
+        if inline.parameters is None:
+            return self._dereference(self._add("+", inline.body, self.check(node.keys[0]), node.line), node.line)
+        arguments = self._keys(inline.name, node.keys, [parameter.type for parameter in inline.parameters], node.line)
+        return typed.Let(inline.parameters, arguments, inline.body)
+
+    def _member(self, node: ast.MemberAccess) -> typed.Node:
+        base = self.check(node.base)
+        operator = "->" if node.arrow else "."
+        type_: Type | None = base.type
+        if node.arrow:
+            if element_of(base.type) is None:
+                raise CompileError("D_OP_PTR", f"operator -> needs a pointer, not {type_name(base.type)}", node.line)
+            type_ = element_of(base.type)
+            address: typed.Node = base
+        else:
+            found = address_of(base, VOID_POINTER)
+            address = base if found is None else found
+        assert type_ is not None
+        composite = resolve(type_)
+        if not isinstance(composite, Composite):
+            raise CompileError(
+                "D_OP_SOU", f"operator {operator} needs a struct or union, not {type_name(type_)}", node.line
+            )
+        if composite.members is None:
+            raise CompileError("D_OP_INCOMPLETE", f"{type_name(composite)} is not defined", node.line)
+        member = composite.member(node.name)
+        if member is None:
+            hint = did_you_mean(node.name, composite.names())
+            raise CompileError(
+                "D_TYPE_MEMBER", f"{node.name} is not a member of {type_name(composite)}{hint}", node.line
+            )
+        offset = typed.Constant(member.offset // 8, INT64)
+        place = typed.Relabel(address, INT64)
+        return typed.Memory(
+            place if not offset.value else typed.Binary(Op.ADD, place, offset, INT64),
+            member.type,
+            is_writable(base),
+            is_userland(base.type),
+            member if member.bits else None,
+        )
+
+    # -- operators with one operand
+
+    def _prefix(self, node: ast.Prefix) -> typed.Node:
+        operator, line = node.operator, node.line
+        if operator in {"++", "--"}:
+            return self._step(operator, node.operand, line, after=False)
+        if operator == "sizeof":
+            return self._size_of_operand(node)
+        if operator == "&":
+            return self._address(node)
+        operand = self.check(node.operand)
+        match operator:
+            case "*":
+                return self._dereference(operand, line)
+            case "!":
+                if not is_scalar(operand.type):
+                    raise CompileError("D_OP_SCALAR", f"operator ! needs a scalar, not {type_name(operand.type)}", line)
+                if isinstance(operand, typed.Constant):
+                    return typed.Constant(int(not operand.value))
+                return typed.Not(operand)
+            case "stringof":
+                if not (is_scalar(operand.type) or is_text(operand.type)):
+                    raise CompileError("D_STRINGOF_TYPE", f"{type_name(operand.type)} cannot be made a string", line)
+                return typed.Relabel(operand, STRING)
+            case "~":
+                if not is_integer(operand.type):
+                    raise CompileError("D_OP_INT", f"operator ~ needs an integer, not {type_name(operand.type)}", line)
+                if isinstance(operand, typed.Constant):
+                    return typed.Constant(~operand.value & MASK, integer_of(operand.type))
+                return typed.Unary(Op.NOT, operand, integer_of(operand.type))
+        if not is_arithmetic(operand.type):
+            raise CompileError(
+                "D_OP_ARITH", f"operator {operator} needs an arithmetic operand, not {type_name(operand.type)}", line
+            )
+        if operator == "+":
+            return typed.Convert(operand, operand.type) if not isinstance(operand, typed.Constant) else operand
+        if isinstance(operand, typed.Constant):
+            return typed.Constant(-operand.value & MASK, integer_of(operand.type))
+        return typed.Unary(Op.SUB, operand, integer_of(operand.type))
+
+    def _size_of_operand(self, node: ast.Prefix) -> typed.Node:
+        operand = self.check(node.operand)
+        if isinstance(operand, typed.Text):
+            return typed.Constant(len(operand.value.encode("utf-8", "surrogateescape")) + 1, SIZE)
+        if isinstance(operand, typed.Memory) and operand.member is not None:
+            raise CompileError("D_SIZEOF_BITFIELD", "a bit-field has no size in bytes", node.line)
+        return self._size_of(operand.type, node.line)
+
+    def _size_of(self, type_: Type, line: int) -> typed.Node:
+        size = self._strsize if is_string(type_) else size_of(type_)
+        if not size or is_dynamic(type_):
+            raise CompileError("D_SIZEOF_TYPE", f"{type_name(type_)} has no size", line)
+        return typed.Constant(size, SIZE)
+
+    def _offset_of(self, node: ast.OffsetOf) -> typed.Node:
+        type_ = resolve(self.declarations.type_name(node.type))
+        if not isinstance(type_, Composite) or type_.members is None:
+            raise CompileError("D_OFFSETOF_TYPE", f"{type_name(type_)} has no members", node.line)
+        member = type_.member(node.member)
+        if member is None:
+            hint = did_you_mean(node.member, type_.names())
+            raise CompileError("D_UNKNOWN", f"{node.member} is not a member of {type_name(type_)}{hint}", node.line)
+        if member.bits:
+            raise CompileError("D_OFFSETOF_BITFIELD", f"{node.member} is a bit-field", node.line)
+        return typed.Constant(member.offset // 8, SIZE)
+
+    def _dereference(self, operand: typed.Node, line: int) -> typed.Node:
+        target = element_of(operand.type)
+        if target is None:
+            raise CompileError("D_DEREF_NONPTR", f"operator * needs a pointer, not {type_name(operand.type)}", line)
+        if is_void(target):
+            raise CompileError("D_DEREF_VOID", "a void pointer points at nothing that can be read: cast it", line)
+        if isinstance(resolve(target), Function):
+            raise CompileError("D_DEREF_FUNC", "a function cannot be read", line)
+        return typed.Memory(operand, target, is_writable(operand), is_userland(operand.type))
+
+    def _address(self, node: ast.Prefix) -> typed.Node:
+        if isinstance(node.operand, ast.Aggregation):
+            raise CompileError("D_ADDROF_VAR", f"@{node.operand.name} has no address", node.line)
+        operand = self.check(node.operand)
+        if isinstance(operand, typed.Memory):
+            if operand.member is not None:
+                raise CompileError("D_ADDROF_BITFIELD", "a bit-field has no address", node.line)
+            return typed.Relabel(operand.address, Pointer(operand.type, operand.userland))
+        if isinstance(operand, typed.Scalar | typed.Element):
+            raise CompileError("D_ADDROF_VAR", f"{operand.variable.name} is a D variable: it has no address", node.line)
+        raise CompileError("D_ADDROF_LVAL", "operator & needs something that has an address", node.line)
+
+    def _step(self, operator: str, target: ast.Expression, line: int, *, after: bool) -> typed.Node:
+        self._define_target(target, INT64)
+        node = self._target(target, operator, line)
+        if not is_scalar(node.type):
+            raise CompileError("D_OP_SCALAR", f"operator {operator} needs a scalar, not {type_name(node.type)}", line)
+        inner = element_of(node.type)
+        amount = 1 if inner is None else self._scale(inner, line)
+        return typed.Step(Op.ADD if operator == "++" else Op.SUB, node, amount, after)
+
+    # -- operators with two operands
+
+    def _binary(self, node: ast.Binary) -> typed.Node:
+        operator, line = node.operator, node.line
+        left = self.check(node.left)
+        if operator in _COMPARISONS:
+            return self._compare(operator, left, self._enumerated(left, node.right), line)
+        right = self.check(node.right)
+        return self._operate(operator, left, right, line)
+
+    def _enumerated(self, left: typed.Node, node: ast.Expression) -> typed.Node:
+        """Check the right side of a comparison; beside an enum its own names count first."""
+        enumeration = resolve(left.type)
+        if isinstance(enumeration, Enumeration) and isinstance(node, ast.Name):
+            value = (enumeration.enumerators or {}).get(node.name)
+            if value is not None:
+                return typed.Constant(value & MASK, enumeration)
+        return self.check(node)
+
+    def _operate(self, operator: str, left: typed.Node, right: typed.Node, line: int) -> typed.Node:
+        if operator in _CONNECTIVES:
+            for operand in (left, right):
+                if not is_scalar(operand.type):
+                    raise CompileError(
+                        "D_OP_SCALAR", f"operator {operator} needs scalars, not {type_name(operand.type)}", line
+                    )
+            return self._logical(_CONNECTIVES[operator], left, right)
+        if operator in {"+", "-"}:
+            return self._add(operator, left, right, line)
+        integers = operator in _INTEGERS_ONLY
+        for operand in (left, right):
+            if not (is_integer(operand.type) if integers else is_arithmetic(operand.type)):
+                tag, what = ("D_OP_INT", "integers") if integers else ("D_OP_ARITH", "arithmetic operands")
+                raise CompileError(tag, f"operator {operator} needs {what}, not {type_name(operand.type)}", line)
+        type_ = promote(left.type, right.type)
+        if operator in _DIVISION:
+            if isinstance(right, typed.Constant) and right.value == 0:
+                raise CompileError("D_DIV_ZERO", f"operator {operator} with a constant zero on its right", line)
+            return _fold(_DIVISION[operator][not is_signed(type_)], left, right, type_)
+        if operator == "<<":
+            return _fold(Op.SLL, left, right, integer_of(left.type))
+        if operator == ">>":
+            return _fold(Op.SRA if is_signed(left.type) else Op.SRL, left, right, integer_of(left.type))
+        return _fold((_ARITHMETIC | _BITS)[operator], left, right, type_)
+
+    @staticmethod
+    def _logical(connective: Connective, left: typed.Node, right: typed.Node) -> typed.Node:
+        if isinstance(left, typed.Constant) and isinstance(right, typed.Constant):
+            a, b = bool(left.value), bool(right.value)
+            value = {Connective.AND: a and b, Connective.OR: a or b, Connective.XOR: a != b}[connective]
+            return typed.Constant(int(value))
+        return typed.Logical(connective, left, right)
+
+    def _scale(self, target: Type, line: int) -> int:
+        if is_void(target) or isinstance(resolve(target), Function):
+            raise CompileError("D_OP_VFPTR", f"arithmetic on a pointer to {type_name(target)}: cast it first", line)
+        return size_of(target) or 1
+
+    def _add(self, operator: str, left: typed.Node, right: typed.Node, line: int) -> typed.Node:
+        op = _ARITHMETIC[operator]
+        if is_arithmetic(left.type) and is_arithmetic(right.type):
+            return _fold(op, left, right, promote(left.type, right.type))
+        if operator == "+" and is_integer(left.type) and element_of(right.type) is not None:
+            left, right = right, left
+        inner = element_of(left.type)
+        if inner is not None and is_integer(right.type):
+            size = typed.Constant(self._scale(inner, line), INT64)
+            offset = right if size.value == 1 else _fold(Op.MUL, right, size, INT64)
+            return typed.Binary(op, left, offset, Pointer(inner, is_userland(left.type)))
+        if inner is not None and operator == "-" and pointers_compatible(left.type, right.type):
+            size = typed.Constant(self._scale(inner, line), INT64)
+            difference = typed.Binary(Op.SUB, left, right, PTRDIFF)
+            return difference if size.value == 1 else typed.Binary(Op.SDIV, difference, size, PTRDIFF)
+        raise CompileError(
+            "D_OP_INCOMPAT",
+            f"operator {operator} cannot take {type_name(left.type)} and {type_name(right.type)}",
+            line,
+        )
+
+    def _compare(self, operator: str, left: typed.Node, right: typed.Node, line: int) -> typed.Node:
+        branches = _COMPARISONS[operator]
+        if is_string(left.type) or is_string(right.type):
+            if is_text(left.type) and is_text(right.type):
+                return typed.Compare(Op.SCMP, branches[0], left, right)
+        elif is_integer(left.type) and is_integer(right.type):
+            type_ = promote(left.type, right.type)
+            compared = typed.Compare(Op.CMP, branches[not is_signed(type_)], left, right)
+            if isinstance(left, typed.Constant) and isinstance(right, typed.Constant):
+                return typed.Constant(int(_holds(operator, left, right, signed=is_signed(type_))))
+            return compared
+        elif pointers_compatible(left.type, right.type) or _is_null(left, right) or _is_null(right, left):
+            return typed.Compare(Op.CMP, branches[1], left, right)
+        raise CompileError(
+            "D_OP_INCOMPAT",
+            f"operator {operator} cannot compare {type_name(left.type)} with {type_name(right.type)}",
+            line,
+        )
+
+    # -- assignment
+
+    def _define_target(self, target: ast.Expression, type_: Type) -> None:
+        """Define the variable that an assignment names, unless it is known."""
+        keys: tuple[Type, ...] | None = None
+        base = target
+        if isinstance(target, ast.Index) and isinstance(target.base, ast.Name | ast.Scoped):
+            base = target.base
+            if self._is_known(base):
+                return
+            keys = tuple(self._key_type(self.check(key), target.line) for key in target.keys)
+        if not isinstance(base, ast.Name | ast.Scoped) or self._is_known(base):
+            return
+        scope = SCOPES[base.scope] if isinstance(base, ast.Scoped) else Scope.GLOBAL
+        if keys is not None and scope is Scope.LOCAL:
+            raise CompileError("D_ARR_LOCAL", f"this->{base.name} cannot be an associative array", target.line)
+        if "`" in base.name:
+            raise CompileError("D_OP_WRITE", f"{base.name} is kernel memory: D cannot write it", target.line)
+        self._names.declare(scope, base.name, type_, keys)
+
+    @staticmethod
+    def _key_type(key: typed.Node, line: int) -> Type:
+        if is_void(key.type) or is_dynamic(key.type):
+            raise CompileError("D_KEY_TYPE", f"a key cannot be {type_name(key.type)}", line)
+        return STRING if is_text(key.type) and not is_pointer(key.type) else key.type
+
+    def _target(self, node: ast.Expression, operator: str, line: int) -> typed.Target:
+        """Check the left side of an assignment."""
+        found = self.check(node)
+        if not isinstance(found, typed.Scalar | typed.Element | typed.Memory):
+            raise CompileError("D_OP_LVAL", f"operator {operator} needs a variable on its left", line)
+        if not is_writable(found):
+            name = found.variable.name if isinstance(found, typed.Scalar | typed.Element) else "kernel memory"
+            raise CompileError("D_OP_WRITE", f"operator {operator}: {name} cannot be written", line)
+        if isinstance(resolve(found.type), Array | Function):
+            raise CompileError("D_OP_ARRFUN", f"operator {operator}: a whole array cannot be assigned", line)
+        return found
+
+    def _assign(self, node: ast.Assign) -> typed.Node:
+        operator, line = node.operator, node.line
+        if isinstance(node.target, ast.Aggregation) or (
+            isinstance(node.target, ast.Index) and isinstance(node.target.base, ast.Aggregation)
+        ):
+            raise CompileError("D_CG_EXPR", "an aggregation is a statement of its own", line)
+        value = self.check(node.value)
+        if operator == "=":
+            if is_void(value.type) or is_dynamic(value.type):
+                raise CompileError("D_OP_INCOMPAT", f"a value of type {type_name(value.type)} cannot be assigned", line)
+            self._define_target(node.target, _variable_type(value))
+            target = self._target(node.target, operator, line)
+            return typed.Store(target, self.converted(value, target.type, _shown(node.target), line))
+        self._define_target(node.target, INT64)
+        target = self._target(node.target, operator, line)
+        result = self._operate(operator[:-1], target, value, line)
+        return typed.Store(target, self.converted(result, target.type, _shown(node.target), line))
+
+    def converted(self, value: typed.Node, type_: Type, name: str, line: int) -> typed.Node:
+        """Make a value one of type `type_`, to be stored under a name.  Raises `CompileError` D_OP_INCOMPAT."""
+        if is_string(type_) and is_text(value.type):
+            return value if is_string(value.type) else typed.Relabel(value, STRING)
+        if is_string(type_) and isinstance(value, typed.Constant) and value.value == 0:
+            return typed.Relabel(value, STRING)
+        if (is_integer(type_) and is_integer(value.type)) or same(type_, value.type):
+            return value
+        if is_pointer(type_) and (
+            pointers_compatible(type_, value.type) or (isinstance(value, typed.Constant) and value.value == 0)
+        ):
+            return typed.Relabel(value, type_)
+        raise CompileError(
+            "D_OP_INCOMPAT", f"{name} is {type_name(type_)}: {type_name(value.type)} cannot be assigned to it", line
+        )
+
+    # -- the rest
+
+    def _conditional(self, node: ast.Conditional) -> typed.Node:
+        for part in (node.then, node.otherwise):
+            _refuse_action(part, "?:")
+        test, then, otherwise = map(self.check, (node.test, node.then, node.otherwise))
+        line = node.line
+        if not is_scalar(test.type):
+            raise CompileError("D_OP_SCALAR", f"operator ?: needs a scalar before ?, not {type_name(test.type)}", line)
+        a, b = then.type, otherwise.type
+        if is_dynamic(a) or is_dynamic(b):
+            raise CompileError("D_OP_DYN", "operator ?: cannot choose between things that are no values", line)
+        if is_integer(a) and is_integer(b):
+            type_: Type = promote(a, b)
+        elif is_text(a) and is_text(b):
+            type_ = a if same(a, b) and not isinstance(resolve(a), Array) else STRING
+        elif same(a, b) or _is_null(then, otherwise) or _is_null(otherwise, then):
+            type_ = b if isinstance(then, typed.Constant) and not is_integer(b) else a
+        elif pointers_compatible(a, b):
+            type_ = a
+        else:
+            raise CompileError("D_OP_INCOMPAT", f"operator ?: between {type_name(a)} and {type_name(b)}", line)
+        if isinstance(test, typed.Constant):
+            return typed.Relabel(then if test.value else otherwise, type_)
+        return typed.Choice(test, then, otherwise, type_)
+
+    def _comma(self, node: ast.Comma) -> typed.Node:
+        for part in (node.left, node.right):
+            _refuse_action(part, ",")
+        return typed.Sequence(self.check(node.left), self.check(node.right))
+
+    def _cast(self, node: ast.Cast) -> typed.Node:
+        type_ = self.declarations.type_name(node.type)
+        operand = self.check(node.operand)
+        if is_void(type_):
+            return typed.Relabel(operand, type_)
+        if is_string(type_) and (is_scalar(operand.type) or is_text(operand.type)):
+            return typed.Relabel(operand, STRING)
+        if is_scalar(type_) and is_scalar(operand.type):
+            if isinstance(operand, typed.Constant):
+                return typed.Constant(_cut(operand.value, type_), type_)
+            return typed.Convert(operand, type_)
+        if is_scalar(type_) and is_reference(operand.type) and not isinstance(resolve(operand.type), Composite):
+            return typed.Relabel(operand, type_)
+        if same(type_, operand.type):
+            return operand
+        raise CompileError("D_CAST_INVAL", f"{type_name(operand.type)} cannot be cast to {type_name(type_)}", node.line)
+
+    def _translate(self, node: ast.Translate) -> typed.Node:
+        type_ = self.declarations.type_name(node.type)
+        raise CompileError("D_XLATE_NONE", f"there is no translator to {type_name(type_)}", node.line)
+
+
+def check_count(name: str, given: int, signature: builtins.Signature, line: int) -> None:
+    """Raise `CompileError` D_PROTO_LEN if a function has too few or too many arguments."""
+    most = len(signature.parameters)
+    least = most - signature.optional
+    if given < least or (given > most and not signature.varargs):
+        wanted = str(least) if least == most else f"{least} to {most}"
+        if signature.varargs:
+            wanted = f"at least {least}"
+        raise CompileError(
+            "D_PROTO_LEN", f"{name}( ) takes {wanted} argument{'s' * (wanted != '1')}, not {given}", line
+        )
+
+
+def argument_fits(argument: typed.Node, parameter: Type) -> bool:
+    """Tell whether a value can be passed for a parameter or key."""
+    given = argument.type
+    if is_void(given) or is_dynamic(given):
+        return False
+    if is_string(parameter) or (is_pointer(parameter) and is_text(parameter)):
+        return is_text(given) or (is_pointer(given) and is_void(element_of(given) or given)) or _is_zero(argument)
+    if is_integer(parameter):
+        return is_integer(given) or (is_scalar(given) and size_of(parameter) == size_of(given))
+    if is_pointer(parameter):
+        return (
+            pointers_compatible(parameter, given)
+            or is_integer(given)
+            or (is_reference(given) and is_void(element_of(parameter) or parameter))
+        )
+    return same(parameter, given)
+
+
+def _is_zero(node: typed.Node) -> bool:
+    return isinstance(node, typed.Constant) and node.value == 0
+
+
+def _is_null(pointer: typed.Node, constant: typed.Node) -> bool:
+    """Tell whether these are a pointer (or string) and the constant 0."""
+    return _is_zero(constant) and (is_pointer(pointer.type) or is_string(pointer.type))
+
+
+def _holds(operator: str, left: typed.Constant, right: typed.Constant, *, signed: bool) -> bool:
+    a, b = (left.signed, right.signed) if signed else (left.value, right.value)
+    return {"==": a == b, "!=": a != b, "<": a < b, "<=": a <= b, ">": a > b, ">=": a >= b}[operator]
+
+
+def _fold(op: Op, left: typed.Node, right: typed.Node, type_: Type) -> typed.Node:
+    """Make an operation, or its result if both operands are constants."""
+    if isinstance(left, typed.Constant) and isinstance(right, typed.Constant):
+        return typed.Constant(_FOLDED[op](left.signed, right.signed) & MASK, type_)
+    return typed.Binary(op, left, right, type_)
+
+
+def _cut(value: int, type_: Type) -> int:
+    """Cut a constant to the width of a type, as a pattern of 64 bits."""
+    size = size_of(type_)
+    value &= (1 << 8 * size) - 1
+    if is_signed(type_) and value >> 8 * size - 1:
+        value -= 1 << 8 * size
+    return value & MASK
+
+
+def _variable_type(value: typed.Node) -> Type:
+    """Return the type a variable gets from its first value."""
+    type_ = value.type
+    resolved = resolve(type_)
+    if isinstance(resolved, Array):
+        return STRING if is_text(type_) else Pointer(resolved.element)
+    return type_
+
+
+def _shown(node: ast.Expression) -> str:
+    match node:
+        case ast.Name(name=name):
+            return name
+        case ast.Scoped(scope=scope, name=name):
+            return f"{scope}->{name}"
+        case ast.Index(base=base):
+            return f"{_shown(base)}[ ]"
+    return "the left side"
+
+
+def _refuse_action(node: ast.Expression, operator: str) -> None:
+    if isinstance(node, ast.Call) and isinstance(node.function, ast.Name) and node.function.name in builtins.ACTIONS:
+        raise CompileError(
+            "D_OP_ACT", f"{node.function.name}( ) is an action: operator {operator} needs values", node.line
+        )

@@ -1,0 +1,157 @@
+"""Formats held against their arguments, and written with the arguments' types.
+
+Source: FreeBSD libdtrace dt_printf.c (dt_printf_validate).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from trapline.d.errors import CompileError
+from trapline.d.types import (
+    Float,
+    Integer,
+    Special,
+    Type,
+    is_integer,
+    is_pointer,
+    is_scalar,
+    is_signed,
+    is_text,
+    resolve,
+    size_of,
+    type_name,
+)
+from trapline.framework.format import Accepts, Conversion, FormatError, Piece, parse_format, write_format
+
+
+def _sized(size: int, *, signed: bool | None = None) -> Callable[[Type], bool]:
+    def accepts(type_: Type) -> bool:
+        return is_integer(type_) and size_of(type_) == size and signed in {None, is_signed(type_)}
+
+    return accepts
+
+
+def _is_text(type_: Type) -> bool:
+    return is_text(type_) and not is_pointer(type_)
+
+
+def _is_float(type_: Type) -> bool:
+    return isinstance(resolve(type_), Float)
+
+
+_ACCEPTS: Final[dict[Accepts, Callable[[Type], bool]]] = {
+    Accepts.NOTHING: lambda _type: False,
+    Accepts.INTEGER: is_integer,
+    Accepts.CHARACTER: lambda type_: is_integer(type_) and size_of(type_) <= 4,
+    Accepts.FLOAT: _is_float,
+    Accepts.POINTER: is_scalar,
+    Accepts.KERNEL_ADDRESS: lambda type_: is_scalar(type_) or resolve(type_) is Special.SYMBOL,
+    Accepts.USER_ADDRESS: lambda type_: is_scalar(type_) or resolve(type_) is Special.USER_SYMBOL,
+    Accepts.STRING: _is_text,
+    Accepts.WIDE_STRING: lambda _type: False,
+    Accepts.STACK: lambda type_: resolve(type_) is Special.STACK,
+    Accepts.TIME: _sized(8),
+    Accepts.PORT: _sized(2, signed=False),
+    Accepts.WIDE_CHARACTER: _sized(4),
+    Accepts.SHORT: _sized(2, signed=True),
+    Accepts.UNSIGNED_SHORT: _sized(2, signed=False),
+    Accepts.ANY_SHORT: _sized(2),
+    Accepts.LONG: _sized(8, signed=True),
+    Accepts.UNSIGNED_LONG: _sized(8, signed=False),
+    Accepts.ANY_LONG: _sized(8),
+    Accepts.LONG_LONG: _sized(8, signed=True),
+    Accepts.UNSIGNED_LONG_LONG: _sized(8, signed=False),
+    Accepts.ANY_LONG_LONG: _sized(8),
+    Accepts.LONG_DOUBLE: _is_float,
+}
+
+
+def parse(text: str, line: int) -> tuple[Piece, ...]:
+    """Take a format apart.  Raises `CompileError` D_SYNTAX."""
+    try:
+        return parse_format(text)
+    except FormatError as error:
+        raise CompileError("D_SYNTAX", str(error), line) from None
+
+
+def check(name: str, pieces: Sequence[Piece], types: Sequence[Type], line: int) -> str:
+    """Hold a format against the types of the arguments; return it with their types written in.
+
+    Raises `CompileError` D_PRINTF_*.
+    """
+    written: list[Piece] = []
+    remaining = list(enumerate(types, start=2))
+    for piece in pieces:
+        if isinstance(piece, str):
+            written.append(piece)
+            continue
+        if piece.aggregation:
+            raise CompileError("D_PRINTF_AGG_CONV", f"{name}( ): {piece} is for printa( ) only", line)
+        for what in ("width",) * piece.dynamic_width + ("precision",) * piece.dynamic_precision:
+            _take_dynamic(name, piece, what, remaining, line)
+        if not remaining:
+            raise CompileError(
+                "D_PRINTF_ARG_PROTO", f"{name}( ): conversion #{piece.number} ({piece}) has no argument", line
+            )
+        place, type_ = remaining.pop(0)
+        if not _ACCEPTS[piece.accepts](type_):
+            raise CompileError(
+                "D_PRINTF_ARG_TYPE",
+                f"{name}( ) argument #{place} is incompatible with conversion #{piece.number} prototype:\n"
+                f"\tconversion: %{piece.name}\n\t prototype: {piece.accepts.value}\n\t  argument: {type_name(type_)}",
+                line,
+            )
+        written.append(_with_type(piece, type_))
+    if remaining:
+        extra = len(remaining)
+        raise CompileError(
+            "D_PRINTF_ARG_EXTRA",
+            f"{name}( ): {extra} argument{'s' * (extra > 1)} more than the format has conversions",
+            line,
+        )
+    return write_format(written)
+
+
+def _take_dynamic(name: str, piece: Conversion, what: str, remaining: list[tuple[int, Type]], line: int) -> None:
+    if not remaining:
+        raise CompileError(
+            "D_PRINTF_DYN_PROTO", f"{name}( ): conversion #{piece.number} has no argument for its {what} *", line
+        )
+    place, type_ = remaining.pop(0)
+    if not is_integer(type_):
+        raise CompileError(
+            "D_PRINTF_DYN_TYPE", f"{name}( ) argument #{place}: a {what} is an int, not {type_name(type_)}", line
+        )
+
+
+def _with_type(piece: Conversion, type_: Type) -> Conversion:
+    """Write an argument's signedness into %d, which shows either."""
+    resolved = resolve(type_)
+    unsigned = isinstance(resolved, Integer) and not resolved.signed
+    return replace(piece, name="u") if piece.name == "d" and unsigned else piece
+
+
+def check_keys(pieces: Sequence[Piece], keys: Sequence[Type], line: int) -> str:
+    """Hold a format of printa() against the keys of its aggregations.  Raises `CompileError` D_PRINTF_*."""
+    written: list[Piece] = []
+    remaining = list(enumerate(keys, start=1))
+    for piece in pieces:
+        if isinstance(piece, str) or piece.aggregation:
+            written.append(piece)
+            continue
+        if not remaining:
+            raise CompileError(
+                "D_PRINTF_ARG_PROTO", f"printa( ): conversion #{piece.number} ({piece}) has no key", line
+            )
+        place, type_ = remaining.pop(0)
+        if not _ACCEPTS[piece.accepts](type_):
+            raise CompileError(
+                "D_PRINTF_ARG_TYPE",
+                f"printa( ): key #{place} is {type_name(type_)}; {piece} wants {piece.accepts.value}",
+                line,
+            )
+        written.append(_with_type(piece, type_))
+    return write_format(written)

@@ -1,0 +1,104 @@
+"""The parameters of lquantize() and llquantize(): checked, and encoded in one word.
+
+Source: FreeBSD libdtrace dt_cc.c (dt_compile_agg) and dtrace.h (DTRACE_LQUANTIZE_*, DTRACE_LLQUANTIZE_*).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from trapline.d.errors import CompileError
+from trapline.framework.program import ActionKind
+
+if TYPE_CHECKING:
+    from trapline.d.scopes import Aggregation
+
+PARAMETERS: Final = {ActionKind.LQUANTIZE: 3, ActionKind.LLQUANTIZE: 4}
+"""How many constant parameters may follow the value."""
+_U16: Final = 0xFFFF
+_U32: Final = 0xFFFF_FFFF
+_INT_MIN, _INT_MAX = -(1 << 31), (1 << 31) - 1
+
+Constant = Callable[[], "int | None"]
+"""Gives a parameter's value, None if it is not an integer constant."""
+
+
+def encode(kind: ActionKind, parameters: Sequence[Constant], known: Aggregation, line: int) -> int:
+    """Check the parameters, and against those of the aggregation's first use; return the encoded word."""
+    if kind is ActionKind.LQUANTIZE:
+        return _linear(parameters, known, line)
+    if kind is ActionKind.LLQUANTIZE:
+        return _log_linear(parameters, known, line)
+    return 0
+
+
+def _linear(parameters: Sequence[Constant], known: Aggregation, line: int) -> int:
+    base = _bound(parameters[0], "BASE", "lower", line)
+    limit = _bound(parameters[1], "LIM", "upper", line)
+    if limit < base:
+        raise CompileError(
+            "D_LQUANT_MISMATCH", f"lquantize( ): the bounds {base} and {limit} are in the wrong order", line
+        )
+    step = parameters[2]() if len(parameters) > 2 else 1
+    if step is None or step <= 0:
+        raise CompileError("D_LQUANT_STEPTYPE", "lquantize( ): the step is not a positive integer constant", line)
+    if step > _U16:
+        raise CompileError("D_LQUANT_STEPVAL", f"lquantize( ): a step is at most {_U16}, not {step}", line)
+    levels = (limit - base) // step
+    if levels == 0:
+        raise CompileError("D_LQUANT_STEPLARGE", f"lquantize( ): no step of {step} fits between the bounds", line)
+    if levels > _U16:
+        raise CompileError("D_LQUANT_STEPSMALL", f"lquantize( ): {levels} steps, and at most {_U16} are possible", line)
+    encoded = step << 48 | levels << 32 | base & _U32
+    if known.argument and known.argument != encoded:
+        was = known.argument
+        tag = "BASE" if was & _U32 != base & _U32 else "STEP" if was >> 48 != step else "LIM"
+        raise CompileError(f"D_LQUANT_MATCH{tag}", f"@{known.name} has had other parameters of lquantize( )", line)
+    return encoded
+
+
+def _bound(parameter: Constant, tag: str, which: str, line: int) -> int:
+    value = parameter()
+    if value is None:
+        raise CompileError(f"D_LQUANT_{tag}TYPE", f"lquantize( ): the {which} bound is no integer constant", line)
+    if not _INT_MIN <= value <= _INT_MAX:
+        raise CompileError(
+            f"D_LQUANT_{tag}VAL", f"lquantize( ): the {which} bound {value} does not fit in 32 bits", line
+        )
+    return value
+
+
+_NAMES: Final = ("FACTOR", "LOW", "HIGH", "NSTEP")
+_WORDS: Final = ("factor", "low magnitude", "high magnitude", "number of steps")
+
+
+def _log_linear(parameters: Sequence[Constant], known: Aggregation, line: int) -> int:
+    values = []
+    for name, word, parameter in zip(_NAMES, _WORDS, parameters, strict=True):
+        value = parameter()
+        if value is None:
+            raise CompileError(f"D_LLQUANT_{name}TYPE", f"llquantize( ): the {word} is no integer constant", line)
+        if not 0 <= value <= _U16:
+            raise CompileError(f"D_LLQUANT_{name}VAL", f"llquantize( ): the {word} {value} is not in 0..{_U16}", line)
+        values.append(value)
+    factor, low, high, steps = values
+    if factor < 2:
+        raise CompileError("D_LLQUANT_FACTORSMALL", "llquantize( ): the factor is at least 2", line)
+    if low >= high:
+        raise CompileError("D_LLQUANT_MAGRANGE", "llquantize( ): the low magnitude is not below the high one", line)
+    if steps < factor:
+        raise CompileError("D_LLQUANT_FACTORNSTEPS", "llquantize( ): there are fewer steps than the factor", line)
+    power = factor
+    while power < steps:
+        power *= factor
+    if power % steps or steps % factor:
+        raise CompileError("D_LLQUANT_FACTOREVEN", "llquantize( ): the steps do not divide a power of the factor", line)
+    if factor**high >= 1 << 64:
+        raise CompileError("D_LLQUANT_MAGTOOBIG", f"llquantize( ): {factor} to the power {high} overflows", line)
+    encoded = factor << 48 | low << 32 | high << 16 | steps
+    if known.argument and known.argument != encoded:
+        shifts = (48, 32, 16, 0)
+        name = next(n for n, s, v in zip(_NAMES, shifts, values, strict=True) if known.argument >> s & _U16 != v)
+        raise CompileError(f"D_LLQUANT_{name}MATCH", f"@{known.name} has had other parameters of llquantize( )", line)
+    return encoded

@@ -1,0 +1,89 @@
+"""What a program may name, and what names mean: shared by all programs of one consumer.
+
+Source: FreeBSD libdtrace, the identifier tables of dtrace_hdl_t (dt_globals, dt_tls, dt_aggs) and of a clause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from dataclasses import dataclass, field
+
+from trapline.d import builtins
+from trapline.d.errors import CompileError
+from trapline.d.typed import Node, Parameter, Variable
+from trapline.d.types import TYPEDEFS, Composite, Enumeration, Type
+from trapline.framework.dif import USER_VARIABLE_BASE, USER_VARIABLE_MAX
+from trapline.framework.program import ActionKind, Scope
+
+SCOPES = {"self": Scope.THREAD, "this": Scope.LOCAL}
+"""Keyword before `->` -> the scope it means."""
+
+
+@dataclass(slots=True, eq=False)
+class Aggregation:
+    """An aggregation; what it holds is fixed by its first assignment."""
+
+    name: str
+    id: int
+    function: ActionKind | None = None
+    argument: int = 0
+    """Encoded parameters of lquantize() and llquantize()."""
+    keys: tuple[Type, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Inline:
+    """`inline type name[parameters] = body`."""
+
+    name: str
+    type: Type
+    parameters: tuple[Parameter, ...] | None
+    body: Node
+
+
+@dataclass(slots=True)
+class Globals:
+    """All names that outlive a program."""
+
+    variables: dict[tuple[Scope, str], Variable] = field(default_factory=dict)
+    aggregations: dict[str, Aggregation] = field(default_factory=dict)
+    inlines: dict[str, Inline] = field(default_factory=dict)
+    typedefs: dict[str, Type] = field(default_factory=lambda: dict(TYPEDEFS))
+    tags: dict[str, Composite | Enumeration] = field(default_factory=dict)
+    """Structs, unions and enums by their tag."""
+    enumerators: dict[str, tuple[int, Enumeration]] = field(default_factory=dict)
+    _next: dict[Scope, int] = field(default_factory=lambda: dict.fromkeys(Scope, USER_VARIABLE_BASE))
+
+    def is_type(self, name: str) -> bool:
+        """Tell whether a name is that of a type."""
+        return name in self.typedefs
+
+    def is_defined(self, name: str) -> bool:
+        """Tell whether a name means anything but a type."""
+        return any(name in table for table in self._values())
+
+    def _values(self) -> Iterator[Container[str]]:
+        yield {known for scope, known in self.variables if scope is Scope.GLOBAL}
+        yield from (self.inlines, self.enumerators, builtins.VARIABLES, builtins.CONSTANTS, builtins.SUBROUTINES)
+        yield from (builtins.ACTIONS, builtins.AGGREGATING)
+
+    def variable_names(self, scope: Scope) -> list[str]:
+        """List the names that can be read in a scope."""
+        own = [name for known, name in self.variables if known is scope]
+        return [*own, *builtins.VARIABLES, *self.inlines] if scope is Scope.GLOBAL else own
+
+    def declare(self, scope: Scope, name: str, type_: Type, keys: tuple[Type, ...] | None = None) -> Variable:
+        """Add a variable.  Raises `CompileError` D_ID_OFLOW."""
+        number = self._next[scope]
+        if number > USER_VARIABLE_MAX:
+            raise CompileError("D_ID_OFLOW", f"cannot define {name}: there are too many variables of its class")
+        self._next[scope] = number + 1
+        variable = self.variables[scope, name] = Variable(name, number, scope, type_, keys)
+        return variable
+
+    def aggregation(self, name: str) -> Aggregation:
+        """Return an aggregation, a new one if it was not named before."""
+        known = self.aggregations.get(name)
+        if known is None:
+            known = self.aggregations[name] = Aggregation(name, len(self.aggregations) + 1)
+        return known
