@@ -82,7 +82,6 @@ class Engine:
         self.on_breakpoint: Callable[[int], int] = lambda _pc: DELIVER
         self.on_trap: Callable[[int], int] = lambda _number: DELIVER
         self._failure: BaseException | None = None
-        self._stopping = False
         self._in_code_hook = False
         self._stale = False
         self._indices: dict[tuple[int, int], int] = {}
@@ -296,7 +295,6 @@ class Engine:
         soft, hard = NEVER if soft is None else soft, NEVER if hard is None else hard
         self._state[Word.SOFT], self._state[Word.HARD], self._state[Word.NEXT] = soft, hard, min(soft, hard)
         self._state[Word.STOPPED] = 0
-        self._stopping = False
         crash = None
         try:
             self._uc.emu_start(self.pc, _NOWHERE)
@@ -311,7 +309,7 @@ class Engine:
         if self._halted.value:
             self._halted.value = 0
             return True
-        if not (self._stopping or self._state[Word.STOPPED]):
+        if not self._state[Word.STOPPED]:
             raise GuestCrashError(f"the CPU shut down at {self.pc:#x} (an exception while delivering one)", self.pc)
         return False
 
@@ -321,9 +319,12 @@ class Engine:
         self._settle()
 
     def stop(self) -> None:
-        """End the run under way; from a callback, or between two runs, where it does nothing."""
-        self._stopping = True
-        self._uc.emu_stop()
+        """End the run under way before its next block; between two runs this does nothing.
+
+        A deadline that has passed stops cleanly: emu_stop in a code hook would leave the hooked instruction to be met
+        again.
+        """
+        self._state[Word.HARD] = self._state[Word.NEXT] = 0
 
     def interrupt(self) -> None:
         """Deliver the clock interrupt to the guest's vector; between runs, where the guest accepts interrupts."""
@@ -358,4 +359,4 @@ class Engine:
 
     def _fail(self, error: BaseException) -> None:
         self._failure = self._failure or error
-        self.stop()
+        self._uc.emu_stop()

@@ -15,8 +15,8 @@ from emu.isa import DEFAULT_ISA, ISAS
 from trapline.lab import demo, step_report
 from trapline.lab.demo import Traced
 
-_WIDTH = 132
-"""Columns assumed where there is no terminal: three results fit side by side."""
+_WIDTH = 100
+"""Columns assumed where there is no terminal."""
 
 
 @click.command("demo")
@@ -25,7 +25,7 @@ def demo_command(isa: str) -> None:
     """Trace the kernel guest on every ISA with one D program, then take one firing apart."""
     width = shutil.get_terminal_size((_WIDTH, 24)).columns
     console = Console(highlight=False, width=width)
-    console.print(Text.assemble(("trapline dtrace -x aggpack -qn ", "dim"), (f"'{demo.PROGRAM}'", "bold")))
+    console.print(Text.assemble(("trapline dtrace -qn '", "dim"), (demo.PROGRAM, "bold"), ("'", "dim")))
     try:
         with console.status("booting three kernels"):
             panels = [_panel(traced) for traced in demo.traces()]
@@ -40,8 +40,7 @@ def demo_command(isa: str) -> None:
 
 def _panel(traced: Traced) -> Panel:
     cost = (
-        f"{traced.tracepoints} tracepoints, {traced.instructions:,} instructions,\n"
-        f"{traced.virtual_seconds:.3f} virtual s in {traced.seconds:.2f} s"
+        f"{traced.instructions:,} instructions\n{traced.virtual_seconds:.3f} virtual seconds\nin {traced.seconds:.2f} s"
     )
     body = Text.assemble(traced.output.strip("\n"), "\n\n", (cost, "dim"))
     return Panel(body, title=traced.isa.title, title_align="left", expand=False)

@@ -220,7 +220,7 @@ class Lexer:
         except CompileError as error:
             error.line = error.line or self.line
             raise
-        self._previous = token.text if kind != "string_end" else ""
+        self._previous = token.text if kind != "string_end" else '"'  # whatever the string says, it is no keyword
         return token
 
     def _read(self, kind: str, match: re.Match[str]) -> Token:

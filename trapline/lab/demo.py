@@ -12,7 +12,10 @@ from trapline.consumer.tracer import Tracer
 from trapline.lab.step import Stepped, step
 from trapline.machine import KernelOptions, boot, kernel_guest
 
-PROGRAM = "fbt::malloc:entry { @[execname] = quantize(arg0); }"
+PROGRAM = r"""
+fbt::malloc:entry { @calls[execname] = count(); @bytes[execname] = sum(arg0); }
+END { printa("%-9s%@5u%@8u\n", @calls, @bytes); }
+""".strip()
 CLAUSE = 'fbt::sys_read:entry /execname == "cat"/'
 
 
@@ -23,7 +26,6 @@ class Traced:
     isa: Isa
     output: str
     """What dtrace prints."""
-    tracepoints: int
     instructions: int
     virtual_seconds: float
     seconds: float
@@ -37,14 +39,13 @@ def trace(isa: Isa, program: str = PROGRAM) -> Traced:
     start = time.perf_counter()
     options = KernelOptions(isa=isa)
     machine = boot(kernel_guest(options))
-    with Tracer(machine.guest, machine.dtrace, {"quiet": None, "aggpack": None}) as tracer:
+    with Tracer(machine.guest, machine.dtrace, {"quiet": None}) as tracer:
         tracer.enable(program)
-        tracepoints = sum(point.installed for point in machine.guest.patcher.listing())
         tracer.run()
         output = tracer.text + tracer.session.report.unprinted()
     engine = machine.guest.engine
     seconds = time.perf_counter() - start
-    return Traced(isa, output, tracepoints, engine.instructions, machine.guest.now() / 1e9, seconds)
+    return Traced(isa, output, engine.instructions, machine.guest.now() / 1e9, seconds)
 
 
 def traces() -> Iterator[Traced]:

@@ -181,11 +181,9 @@ class Recorder:
         hit, guest = self.hit, self._guest
         if hit is None or hit.resumed is not None:
             return
-        while hit.returning is None:
-            guest.run(None)  # as far as the recorder's own stop
-        guest.engine.step()
-        guest.clock.resume(1)
-        hit.resumed = self.snapshot()
+        guest.run(None)  # as far as `_returning` lets it
+        if hit.returning is not None:
+            hit.resumed = self.snapshot()
 
     def asking(self, frame: Frame) -> None:
         """Note where the handlers find the interrupted context."""
@@ -231,9 +229,9 @@ class Recorder:
         return answer
 
     def _returning(self) -> None:
-        if self.hit is not None and self.hit.returning is None:
+        if self._found and self.hit is not None and self.hit.returning is None:
             self.hit.returning = self.snapshot()
-            self._guest.engine.stop()
+            self._guest.interrupt()  # which lets the return run, and stops where it goes
 
     def _rehearse(self, plan: Plan, hit: Hit) -> Sequence[MemoryChange]:
         guest = self._guest

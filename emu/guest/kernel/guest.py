@@ -163,9 +163,8 @@ class KernelGuest:
         return call
 
     def _gate_ready(self, *_: int) -> None:
-        if not self._ready:  # a stop leaves pc here, so the gate is met again
-            self._ready = True
-            self.interrupt()
+        self._ready = True
+        self.interrupt()
 
     def _gate_console_write(self, address: int, size: int, _: int) -> None:
         self._console(self.engine.read(address, size))
