@@ -71,34 +71,31 @@ class BareUnicorn:
 
 def measure() -> Figures:
     """Measure on every ISA."""
-    rows: list[list[Cell]] = []
-    for isa in ISAS.values():
-        image = Image(images.function(isa, "work"))
-        bare = BareUnicorn(isa, image)
-        counted = FunctionGuest(isa, image, accelerated=True)
-        python = FunctionGuest(isa, image, accelerated=False)
-        limit = 1 << 40
-        result = counted.call(ROUNDS, function="work", limit=limit)
-        if bare.run() != result:
-            raise SystemExit(f"{isa.name}: the two engines disagree")
-        count = counted.engine.instructions
-        times = interleaved(
-            {"bare": bare.run, "counted": lambda guest=counted: guest.call(ROUNDS, function="work", limit=limit)}, 7
-        )
-        short = ROUNDS // 50
-        python_time = min(interleaved({"python": lambda: python.call(short, function="work", limit=limit)}, 2).values())
-        rows.append(
-            [
-                isa.title,
-                count / times["bare"] / 1e6,
-                count / times["counted"] / 1e6,
-                100 * times["bare"] / times["counted"],
-                count / 50 / python_time / 1e6,
-            ]
-        )
     return Figures(
         "Guest instructions per second, no probe enabled",
         ("ISA", "bare Unicorn, MIPS", "Trapline, clock counting, MIPS", "% of bare", "without llvmlite, MIPS"),
-        rows,
+        [_row(isa) for isa in ISAS.values()],
         "testbins/functions/work.c: a sieve, a hash, a sort, calls through a table; least of 7 interleaved runs.",
     )
+
+
+def _row(isa: Isa) -> list[Cell]:
+    image = Image(images.function(isa, "work"))
+    bare = BareUnicorn(isa, image)
+    counted = FunctionGuest(isa, image, accelerated=True)
+    python = FunctionGuest(isa, image, accelerated=False)
+    limit = 1 << 40
+    result = counted.call(ROUNDS, function="work", limit=limit)
+    if bare.run() != result:
+        raise SystemExit(f"{isa.name}: the two engines disagree")
+    count = counted.engine.instructions
+    times = interleaved({"bare": bare.run, "counted": lambda: counted.call(ROUNDS, function="work", limit=limit)}, 7)
+    short = ROUNDS // 50
+    python_time = min(interleaved({"python": lambda: python.call(short, function="work", limit=limit)}, 2).values())
+    return [
+        isa.title,
+        count / times["bare"] / 1e6,
+        count / times["counted"] / 1e6,
+        100 * times["bare"] / times["counted"],
+        count / 50 / python_time / 1e6,
+    ]

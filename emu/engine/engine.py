@@ -70,9 +70,7 @@ class Engine:
         self._cpu, self._env = layout.check(self._uc, isa.name)
         self.words = memoryview((ctypes.c_uint64 * _CPU_WORDS).from_address(self._env)).cast("B").cast("Q")
         """The CPU state as 64-bit words, indexed by `Register.slot`."""
-        self.memory: Memory = (
-            GuestMemory(ram_size, isa, self.words) if pages is None else HostMemory(ram_size, pages)
-        )
+        self.memory: Memory = GuestMemory(ram_size, isa, self.words) if pages is None else HostMemory(ram_size, pages)
         self.load = self.memory.load
         self.store = self.memory.store
         self._uc.mem_map_ptr(0, ram_size, unicorn.UC_PROT_ALL, self.memory.pointer)

@@ -13,6 +13,9 @@ KERNEL = 0xFFFF_FFFF_8000_0000
 USER = 0x40_0000
 
 
+SHELL = Thread(address=KERNEL + 0xABC0, tid=100_001, pid=42, ppid=1, execname="sh", execargs="sh\0-c\0ls")
+
+
 @dataclass
 class FakeGuest:
     """A guest without a machine: `run` only lets time pass, `script` says what happens on the way."""
@@ -21,7 +24,7 @@ class FakeGuest:
     cpu: int = 0
     time: int = 1_000
     wall_offset: int = 1_700_000_000_000_000_000
-    current: Thread = Thread(address=KERNEL + 0xABC0, tid=100_001, pid=42, ppid=1, execname="sh", execargs="sh\0-c\0ls")
+    current: Thread = field(default_factory=lambda: SHELL)
     memory: dict[int, int] = field(default_factory=dict)
     """Kernel memory: a byte by address; anything else is unmapped."""
     user_memory: dict[int, int] = field(default_factory=dict)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn, Protocol
 
 from emu.guest.base import Guest, GuestError, RunState
@@ -16,12 +15,11 @@ from trapline.consumer.compiling import Compiler
 from trapline.consumer.consume import Handlers
 from trapline.consumer.errors import ConsumerError
 from trapline.consumer.interrupts import Interrupts
-from trapline.consumer.listing import HEADING, list_line, show_attribute, show_probe
+from trapline.consumer.listing import HEADING, list_line, show_probe
 from trapline.consumer.output import Output, Writer, open_for_append
 from trapline.consumer.session import Session, Work
 from trapline.consumer.usage import USAGE, FlagError, MachineOptions, Mode, Request, Source, UsageError, parse_arguments
 from trapline.d.errors import CompileError
-from trapline.framework.device import DeviceError
 from trapline.options import OptionError
 
 if TYPE_CHECKING:
@@ -62,6 +60,11 @@ class MachineError(Exception):
     """A machine that cannot be opened; the message names what is wrong and what to do."""
 
 
+def _shell(command: str) -> None:
+    """Run a command of the traced program with the shell of this host; -w allowed it."""
+    subprocess.run(command, shell=True, check=False)  # noqa: S602
+
+
 @dataclass(slots=True)
 class CommandEnvironment:
     """What the command needs from outside."""
@@ -70,13 +73,8 @@ class CommandEnvironment:
     """Builds and boots the machine.  Raises `MachineError` or OSError."""
     stdout: Writer
     stderr: Writer
-    system: Callable[[str], None] = lambda command: _shell(command)
+    system: Callable[[str], None] = _shell
     """Runs a command of system()."""
-
-
-def _shell(command: str) -> None:
-    """Run a command of the traced program with the shell of this host; -w allowed it."""
-    subprocess.run(command, shell=True, check=False)  # noqa: S602
 
 
 class _Exit(Exception):  # noqa: N818 - it is no error

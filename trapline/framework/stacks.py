@@ -36,7 +36,7 @@ def kernel_frames(world: World, ctx: Context) -> Sequence[int]:
 
 
 def caller(world: World, ctx: Context) -> int:
-    """Return `caller`: who called the function that was hit, or that the pc of an unanchored probe is in; 0: unknown."""
+    """Return `caller`: of the function that was hit, or of the one an unanchored probe is in; 0: unknown."""
     frames = kernel_frames(world, ctx)
     place = 0 if ctx.probe.function else 1
     return frames[place] if len(frames) > place else 0

@@ -12,8 +12,8 @@ from emu.elf import ElfError
 from providers.fbt import PORTS
 from tests.emu.elf_file import LOCAL, ElfFile
 from tests.providers.fbt.assembly import assemble
-from trapline.lab import sites_report
 from trapline.commands.sites import sites_command
+from trapline.lab import sites_report
 from trapline.lab.sites import SitesError, sites
 
 ADDRESS = 0x40_0000
