@@ -253,11 +253,10 @@ class Lexer:
             self._open.append((text, self.line))
             self._type_seen = False
         elif text in _CLOSING:
-            if not self._open or self._open[-1][0] != _CLOSING[text]:
-                raise CompileError(
-                    "D_SYNTAX", f"nothing is open that '{text}' could close: syntax error near \"{text}\""
-                )
-            self._open.pop()
+            bracket, line = self._open.pop() if self._open else ("", 0)
+            if bracket != _CLOSING[text]:
+                what = f"the '{bracket}' of line {line} is not closed" if bracket else f"'{text}' closes nothing"
+                raise CompileError("D_SYNTAX", f'{what}: syntax error near "{text}"')
             self._type_seen = text == "}"
         elif text in {";", ",", "<", ">"}:
             self._type_seen = False

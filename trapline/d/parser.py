@@ -145,8 +145,8 @@ class _Builder:
     single = block
 
     def if_statement(self, children: list[Any]) -> ast.If:
-        test, then, otherwise = children
-        return ast.If(test.line, test, then, otherwise or ())
+        test, then, *otherwise = children
+        return ast.If(test.line, test, then, otherwise[0] if otherwise and otherwise[0] else ())
 
     # -- declarations
 

@@ -174,6 +174,7 @@ class _Compiler:
             yield from self._aggregate(index, placed)
         elif kind is ActionKind.EXIT:
             yield "state.exit()"
+            yield from self._record(index, placed)
         elif kind is ActionKind.SPECULATE:
             yield f"buffer = speculations.buffer({value}, cpu)"
             yield "if buffer is not None:"

@@ -18,7 +18,8 @@ main(void)
 	while ((pid = wait(&status)) > 0)
 		if (pid == rc)
 			result = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-	printf("init: /etc/rc exited with %d\n", result);
+	if (result != 0)
+		printf("init: /etc/rc exited with %d\n", result);
 	fflush();
 	reboot(RB_POWEROFF | result);
 	return (1);
