@@ -13,7 +13,7 @@ from lark.lexer import Lexer as LarkLexer
 from lark.lexer import PatternStr
 
 from trapline.d import ast
-from trapline.d.errors import CompileError
+from trapline.d.errors import CompileError, Region
 from trapline.d.lexer import QUALIFIERS, Lexer, Token
 
 LEVELS: Final[dict[str, int]] = {
@@ -86,15 +86,18 @@ def _parse(tokens: Iterable[Token], start: str, lexer: Lexer) -> Any:
             parser.feed_token(cast("Any", token))
         return parser.feed_token(cast("Any", Token("$END", "", lexer.line)))
     except UnexpectedToken as error:
-        raise _syntax_error(cast("Token", error.token), set(error.accepts or error.expected)) from None
+        expected = set(error.accepts or error.expected)
+        raise _syntax_error(cast("Token", error.token), expected, lexer.region) from None
 
 
-def _syntax_error(token: Token, expected: set[str]) -> CompileError:
+def _syntax_error(token: Token, expected: set[str], region: Region | None) -> CompileError:
     """Say what the parser stopped at, with a hint for the mistakes C's habits lead to."""
     where = "near end of input" if token.type == "$END" else f'near "{token.text}"'
     hint = ""
     if token.type == "UNUSED":
         hint = f" ('{token.text}' has no use in D: there are no loops)"
+    elif region is Region.PREDICATE and token.text == "{":
+        hint = " (is the / after the predicate missing before it?)"
     elif "SEMICOLON" in expected and token.type not in {"$END", "RBRACE"}:
         hint = " (is a ';' missing before it?)"
     elif token.text == "/":
