@@ -27,5 +27,5 @@ SITE = {"x86_64": 16, "aarch64": 28, "riscv64": 26}
 TRAPS = {
     "x86_64": bytes.fromhex("cc48ffcf75fac3"),  # 1: int3; dec %rdi; jnz 1b; ret
     "aarch64": bytes.fromhex("010000d4000400f1c1ffff54c0035fd6"),  # 1: svc #0; subs x0,x0,#1; b.ne 1b; ret
-    "riscv64": bytes.fromhex("730000007d1565fd8280"),  # 1: ecall; addi a0,a0,-1; bnez a0,1b; ret
+    "riscv64": bytes.fromhex("730000007d156dfd8280"),  # 1: ecall; addi a0,a0,-1; bnez a0,1b; ret
 }

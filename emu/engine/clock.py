@@ -24,14 +24,16 @@ class VirtualClock:
     def __init__(self, engine: Engine, rate: int = DEFAULT_RATE) -> None:
         self._engine = engine
         self.rate = rate
+        # Most rates make whole nanoseconds: no division then.
+        self._period = NANOSECONDS // rate if NANOSECONDS % rate == 0 else 0
         self._hidden = 0
         self._skipped = 0
         self._paused: int | None = None
 
     def now(self) -> int:
         """Return nanoseconds since the machine started."""
-        count = self._engine.instructions if self._paused is None else self._paused
-        return (count - self._hidden) * NANOSECONDS // self.rate + self._skipped
+        count = (self._engine.instructions if self._paused is None else self._paused) - self._hidden
+        return (count * self._period if self._period else count * NANOSECONDS // self.rate) + self._skipped
 
     def instructions_at(self, time: int) -> int:
         """Return the instruction count at which `now()` reaches `time`, if the CPU does not wait before."""

@@ -33,6 +33,10 @@ _MODES: Final = {
 _NOWHERE: Final = 0xFFFF_FFFF_FFFF_FFF0
 """emu_start's `until`: no code is there.  0 would make a jump to NULL a clean stop."""
 _CPU_WORDS: Final = 128
+_TOTAL: Final = int(Word.TOTAL)
+_BLOCK: Final = int(Word.BLOCK)
+"""As plain numbers: time is read at every firing."""
+_COUNT: Final = 0xFFFF_FFFF
 _CLOCK_VECTOR: Final = 32
 _ON_BREAKPOINT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64)
 _ON_TRAP = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint32)
@@ -83,11 +87,15 @@ class Engine:
         self._in_code_hook = False
         self._stale = False
         self._indices: dict[tuple[int, int], int] = {}
+        self._user_indices: dict[tuple[int, int], int] = {}
         self._halted = ctypes.c_uint32.from_address(self._cpu + layout.CPU_HALTED)
         self._exception = ctypes.c_int32.from_address(self._cpu + layout.CPU_EXCEPTION)
         self._table = (TableEntry * (2 * HALF))()
+        self._entries = memoryview(self._table).cast("B").cast("Q")
+        """The table as words: of each entry the address, then the count and the size in one."""
+        self._entries_at = ctypes.addressof(self._table)
         self._state_array = (ctypes.c_uint64 * WORDS)()
-        self._state = memoryview(self._state_array).cast("B").cast("Q")
+        self._state: memoryview[int] = memoryview(self._state_array).cast("B").cast("Q")
         self._prepare_state()
         self._keep: list[Any] = []
         self._install_callbacks()
@@ -210,6 +218,7 @@ class Engine:
         self._uc.ctl_remove_cache(address, address + len(data))
         self._stale = True  # block sizes change with the code; the table is cleared before it is used again
         self._indices.clear()
+        self._user_indices.clear()
         if self._in_code_hook:
             self._uc.reg_write(self._public[self.isa.registers.pc], self.pc)  # leave the block that is running
 
@@ -244,19 +253,22 @@ class Engine:
     @property
     def instructions(self) -> int:
         """Instructions executed so far, exact where the CPU stands now; the instruction at pc is not included."""
-        total, entry = self._state[Word.TOTAL], self._state[Word.BLOCK]
+        entry = self._state[_BLOCK]
         if not entry:
-            return int(total)
-        block, pc = TableEntry.from_address(entry), self.words[self._pc]
+            return self._state[_TOTAL]
+        place = entry - self._entries_at >> 3
+        address, numbers, pc = self._entries[place], self._entries[place + 1], self.words[self._pc]
         # Unicorn's own count is wrong by one where RISC-V's wfi is followed by something illegal: so the end is
         # decoded too.
-        if not block.address <= pc <= block.address + block.size:
-            return int(total)
-        return int(total - block.count + self._index(block.address, pc))
+        if not 0 <= pc - address <= numbers >> 32:
+            return int(self._state[_TOTAL])
+        return int(self._state[_TOTAL] - (numbers & _COUNT) + self._index(address, pc))
 
     def forget_user_blocks(self) -> None:
         """Forget the sizes of user blocks: the address space is about to change."""
         ctypes.memset(self._table, 0, HALF * ctypes.sizeof(TableEntry))
+        if self._user_indices:
+            self._user_indices.clear()
 
     def _settle(self) -> None:
         """Take back the instructions of the current block that were not executed: it was left at pc."""
@@ -268,15 +280,15 @@ class Engine:
         if self.isa.instruction_alignment == 4:
             return (pc - block) >> 2
         key = (block, pc)
-        index = self._indices.get(key)
+        indices = self._indices if block >> 63 else self._user_indices
+        index = indices.get(key)
         if index is None:
             code = self.memory.read(block, pc - block)
             index = offset = 0
             while offset < len(code):
                 offset += self.isa.instruction_length(code[offset : offset + 15]) or 1
                 index += 1
-            if block >> 63:  # user code at an address changes with the address space
-                self._indices[key] = index
+            indices[key] = index
         return index
 
     # -- running

@@ -34,6 +34,8 @@ class LinearBuffer:
         """Where the record is written; `reserve` says at which offset."""
         self.offset = 0
         """End of the records that count."""
+        self.limit = 0
+        """A record that ends below it needs no `reserve`, if `offset` is aligned for it."""
         self.drops = 0
         self.errors = 0
 
@@ -65,6 +67,10 @@ class PrincipalBuffer(LinearBuffer, ABC):
         """Whether tracing has not begun on this CPU: nothing is recorded, nothing counted."""
         self.full = False
 
+    def activate(self) -> None:
+        """Begin tracing on this CPU."""
+        self.inactive = False
+
     @abstractmethod
     def scratch_start(self, end: int) -> int:
         """Return where scratch space starts in `scratch`, for a reservation that ends at `end`."""
@@ -85,6 +91,11 @@ class SwitchBuffer(PrincipalBuffer):
     def __init__(self, memory: Memory, size: int) -> None:
         super().__init__(memory, size)
         self.scratch = self._active
+
+    def activate(self) -> None:
+        """Begin tracing; a half has no rules but its size."""
+        super().activate()
+        self.limit = self.size
 
     def reserve(self, needed: int, alignment: int) -> int:
         """Find room behind the last record; what is left of the half is scratch space."""

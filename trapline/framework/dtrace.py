@@ -52,7 +52,8 @@ class DTrace:
         self.table = ProbeTable()
         self._providers: dict[str, Provider] = {}
         self._modules: list[Module] = []
-        self._runs: list[tuple[Run, ...]] = [()]
+        self._runs: list[Run | None] = [None]
+        """By probe id: what runs its enablings."""
         self.meta = MetaProvider(self)
         self.error = self.table.match(ProbeDescription("dtrace", name="ERROR"))[0]
 
@@ -83,7 +84,7 @@ class DTrace:
     def probe_create(self, provider: Provider, module: str, function: str, name: str, aframes: int, arg: Any) -> int:
         """Create a probe and return its id."""
         probe = self.table.create(provider, module, function, name, aframes, arg)
-        self._runs.append(())
+        self._runs.append(None)
         return probe.id
 
     def probe_lookup(self, provider: Provider, module: str, function: str, name: str) -> int:
@@ -98,11 +99,9 @@ class DTrace:
 
     def probe(self, probe_id: int, arg0: int = 0, arg1: int = 0, arg2: int = 0, arg3: int = 0, arg4: int = 0) -> None:
         """Fire a probe: run its enablings in the order of enabling (dtrace_probe)."""
-        runs = self._runs[probe_id]
-        if runs:
-            args = (arg0, arg1, arg2, arg3, arg4)
-            for run in runs:
-                run(args)
+        run = self._runs[probe_id]
+        if run is not None:
+            run((arg0, arg1, arg2, arg3, arg4))
 
     # What consumers and the machine call
 
@@ -141,12 +140,24 @@ class DTrace:
 
     def _set(self, probe: Probe, ecbs: tuple[Ecb, ...]) -> None:
         probe.ecbs = ecbs
-        self._runs[probe.id] = tuple(ecb.run for ecb in ecbs)
+        self._runs[probe.id] = _in_order([ecb.run for ecb in ecbs])
 
     def fire_meta(self, name: str, state: ConsumerState, *rest: int) -> None:
         """Fire BEGIN, END or ERROR for one consumer."""
         probe = self.table.lookup(self.meta, "", "", name)
         assert probe is not None
-        args = (state.address, *rest, *(0,) * (4 - len(rest)))
-        for run in self._runs[probe.id]:
+        run = self._runs[probe.id]
+        if run is not None:
+            run((state.address, *rest, *(0,) * (4 - len(rest))))
+
+
+def _in_order(runs: Sequence[Run]) -> Run | None:
+    """Make one of several; one alone is itself, and none is None: that is what a firing meets most."""
+    if len(runs) < 2:
+        return runs[0] if runs else None
+
+    def run_all(args: tuple[int, ...]) -> None:
+        for run in runs:
             run(args)
+
+    return run_all

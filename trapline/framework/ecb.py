@@ -131,8 +131,7 @@ class _Compiler:
             yield "state.clean_if_due()"
         yield "cpu = guest.cpu"
         yield "buffer = target = buffers[cpu]"
-        yield f"offset = buffer.reserve({layout.needed}, {layout.alignment})"
-        yield "if offset < 0: return"
+        yield from self._reserve()
         yield f"core.flags &= {NO_ERROR}"
         if objects or any(placed.size for placed in layout.actions):
             yield from self._context(objects)
@@ -144,6 +143,14 @@ class _Compiler:
         for index, placed in enumerate(layout.actions):
             yield from self._action(index, placed)
         yield from self._finish()
+
+    def _reserve(self) -> Iterator[str]:
+        """Find room: where the last record ended, if that is all there is to it."""
+        needed, alignment = self._layout.needed, self._layout.alignment
+        yield "offset = buffer.offset"
+        yield f"if offset & {alignment - 1} or offset + {needed} > buffer.limit:"
+        yield f"    offset = buffer.reserve({needed}, {alignment})"
+        yield "    if offset < 0: return"
 
     def _context(self, objects: Sequence[Difo]) -> Iterator[str]:
         if _uses(objects, lambda code: dif.opcode(code) == Op.CALL and dif.index(code) == Subr.STRTOK):

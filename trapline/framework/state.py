@@ -256,7 +256,7 @@ class ConsumerState:
         self._next_clean = self.world.guest.now() + self._options["cleanrate"]
         self._set(Activity.WARMUP)
         for buffer in self.buffers:
-            buffer.inactive = False
+            buffer.activate()
         self._dtrace.fire_meta("BEGIN", self)
         if not self._exited():
             self._set(Activity.ACTIVE)

@@ -74,6 +74,8 @@ class KernelGuest:
         self.image = Image(image or images.built(isa) / "kernel", isa=isa)
         self.engine = Engine(isa, ram, accelerated=accelerated)
         self.clock = VirtualClock(self.engine, rate)
+        self.now = self.clock.now
+        """Returns virtual nanoseconds since power on."""
         self.patcher = Patcher(self.engine)
         self.traps = traps or TrapHandler()
         self.exit_status: int | None = None
@@ -269,10 +271,6 @@ class KernelGuest:
         return f"{place.module}`{place.symbol}" + (f"+{place.offset:#x}" if place.offset else "")
 
     # -- what the framework sees
-
-    def now(self) -> int:
-        """Return virtual nanoseconds since power on."""
-        return self.clock.now()
 
     def wall(self) -> int:
         """Return virtual nanoseconds since 1970."""
