@@ -72,7 +72,7 @@ class Clause:
         ecb = Ecb(epid, probe, self, aggregation_ids)
         operations = self._state.operations
         aggregates = map(aggregator, self.aggregating, aggregation_ids, repeat(operations))
-        ecb.run = self._make(ecb, probe, epid, *aggregates)
+        ecb.run = self._make(ecb, probe, not self._state.is_meta(probe), epid, *aggregates)
         return ecb
 
 
@@ -117,7 +117,7 @@ class _Compiler:
     def make(self) -> Callable[..., Run]:
         """Return the function that makes the `Run` of an `Ecb`, from what differs between those of a clause."""
         body = [f"        {line}" for line in self._lines()]
-        parameters = ", ".join(("ecb", "probe", "epid", *self._aggregates))
+        parameters = ", ".join(("ecb", "probe", "ordinary", "epid", *self._aggregates))
         source = "\n".join((f"def make({parameters}):", "    def run(args):", *body, "    return run"))
         exec(source, self._names)  # noqa: S102  made here, from a laid out enabling
         made: Callable[..., Run] = self._names["make"]
@@ -126,7 +126,7 @@ class _Compiler:
     def _lines(self) -> Iterator[str]:
         layout, predicate = self._layout, self._description.predicate
         objects = [difo for difo in (predicate, *(placed.action.difo for placed in layout.actions)) if difo is not None]
-        yield "if not state.active and not state.meta(probe, args): return"
+        yield "if not (state.active if ordinary else state.meta(probe, args)): return"
         if _uses(objects, _goes_stale):
             yield "state.clean_if_due()"
         yield "cpu = guest.cpu"

@@ -119,7 +119,7 @@ class ConsumerState:
 
     def probes(self, pattern: ProbeDescription | None = None) -> Sequence[ProbeInfo]:
         """Return the probes that match, by id; None: all."""
-        found = self._dtrace.match(pattern or ProbeDescription())
+        found = self._dtrace.table if pattern is None else self._dtrace.match(pattern)
         return [ProbeInfo(probe.id, probe.description, probe.provider.attributes) for probe in found]
 
     def probe_argument(self, probe_id: int, index: int) -> ArgumentDescription | None:
@@ -281,11 +281,13 @@ class ConsumerState:
         self.activity = activity
         self.active = activity is Activity.ACTIVE
 
+    def is_meta(self, probe: Probe) -> bool:
+        """Tell whether a probe is one of the `dtrace` provider, which the framework fires itself."""
+        return probe.provider is self._dtrace.meta
+
     def meta(self, probe: Probe, args: tuple[int, ...]) -> bool:
-        """Tell whether an enabling runs although tracing is not on: BEGIN, END, ERROR, each for its own consumer."""
-        if probe.provider is not self._dtrace.meta or args[0] != self.address:
-            return False
-        return probe.name != "BEGIN" or self.activity is Activity.WARMUP
+        """Tell whether BEGIN, END or ERROR is that of this consumer, and to run."""
+        return args[0] == self.address and (probe.name != "BEGIN" or self.activity is Activity.WARMUP)
 
     def exit(self) -> None:
         """End tracing: what the action of that name does (DTRACEACT_EXIT)."""
@@ -332,7 +334,7 @@ class ConsumerState:
         reserve = sum(
             ecb.clause.layout.needed + ecb.clause.layout.alignment
             for ecb in self._ecbs
-            if ecb.probe.provider is self._dtrace.meta and ecb.probe.name == "END"
+            if self.is_meta(ecb.probe) and ecb.probe.name == "END"
         )
         fills = options.get("bufpolicy") == _FILL
         self._fit("bufsize", reserve if fills else 0)
