@@ -1,0 +1,86 @@
+"""The command as a user meets it: help, exit codes, one line for every mistake."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.command import run_trapline
+
+
+def test_help_names_the_commands():
+    run = run_trapline(["--help"])
+    assert run.returncode == 0
+    for command in ("dtrace", "sites", "step", "demo"):
+        assert f"  {command} " in run.stdout
+
+
+@pytest.mark.parametrize("command", ["sites", "step", "demo", "dtrace"])
+def test_every_command_has_help(command):
+    run = run_trapline([command, "--help"])
+    assert run.returncode == 0
+    assert run.stdout.startswith("Usage:")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["nosuch"], 2, "Error: No such command 'nosuch'."),
+        (["dtrace", "--isa", "m68k", "-n", "BEGIN"], 2, "dtrace: --isa m68k: choose from x86_64, aarch64, riscv64"),
+        (["dtrace", "--nosuch", "-n", "BEGIN"], 2, "dtrace: illegal option -- -nosuch"),
+        (["dtrace", "-A", "-l"], 2, "dtrace: only one of the [-AGhlV] options can be specified at a time"),
+        (["dtrace", "-S", "-n", "BEGIN"], 2, "dtrace: -S is not supported yet"),
+        (["dtrace", "-x", "bufsize=much", "-n", "BEGIN"], 1, "dtrace: failed to set -x bufsize: Invalid value for"),
+        (
+            ["dtrace", "-n", "BEGIN", "-o", "/nosuch/file"],
+            1,
+            "dtrace: failed to open output file '/nosuch/file': No such",
+        ),
+        (["dtrace", "-c", "true"], 1, "dtrace: no probes specified"),
+        (["dtrace", "--guest", "linux", "-n", "BEGIN"], 1, "dtrace: Linux programs cannot be traced yet"),
+        (["dtrace", "-n", "BEGIN { stop(); }"], 1, "dtrace: could not enable tracing: "),
+    ],
+)
+def test_a_mistake_is_told_without_a_traceback(arguments, status, message):
+    run = run_trapline(arguments)
+    assert run.returncode == status
+    told = [line for line in run.stderr.splitlines() if line.startswith(message)]
+    assert told, run.stderr
+    assert "Traceback" not in run.stderr
+
+
+def test_no_arguments_is_a_usage_error():
+    run = run_trapline(["dtrace"])
+    assert run.returncode == 2
+    assert run.stderr.startswith("Usage: dtrace")
+
+
+def test_a_kernel_that_panics_is_reported_with_its_registers_and_its_stack():
+    run = run_trapline(["dtrace", "--isa", "riscv64", "--fbt", "freebsd", "-qn", "fbt:::entry { @ = count(); }"])
+    assert run.returncode == 1
+    first, *rest = run.stderr.splitlines()
+    assert first.startswith("dtrace: guest kernel panic: ")
+    assert any("sp ffffffc0" in line for line in rest)
+    assert any(line.startswith("    kernel`") for line in rest)
+    assert "Traceback" not in run.stderr
+
+
+def test_a_command_of_the_guest_is_seen_on_the_console():
+    run = run_trapline(["dtrace", "-qn", "BEGIN", "-c", "echo from the guest"])
+    assert "from the guest\n" in run.stdout
+
+
+def test_output_goes_to_the_file_and_is_appended(tmp_path):
+    file = tmp_path / "out"
+    for _ in range(2):
+        run = run_trapline(["dtrace", "-o", str(file), "-qn", 'BEGIN { printf("hello\\n"); exit(0); }'])
+        assert (run.returncode, run.stdout) == (0, "")
+    assert file.read_text() == "hello\n\n" * 2
+
+
+def test_the_demo_shows_three_isas_and_one_firing():
+    run = run_trapline(["demo"])
+    assert run.returncode == 0
+    for title in ("x86-64", "AArch64", "RISC-V"):
+        assert title in run.stdout
+    assert "1. patched bytes" in run.stdout
+    assert "7. resume" in run.stdout
