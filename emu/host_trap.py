@@ -8,6 +8,7 @@ on the CPU's registers.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from emu.displaced import compile_plan
 from emu.engine.engine import Engine
@@ -16,6 +17,14 @@ from emu.frame import LiveFrame
 from emu.guest.base import BadAddressError
 from emu.patcher import Patcher
 from emu.trap import TrapHandler
+
+
+class _Displaced(NamedTuple):
+    """A displaced instruction, decided."""
+
+    native: int
+    """What to answer so that native code carries its plan out; 0: Python has to."""
+    run: Callable[[Engine, int], None]
 
 
 class HostTrap:
@@ -44,7 +53,10 @@ class HostTrap:
         self._faulted = faulted
         self._lowest = lowest
         self._pc_after = engine.isa.traps.pc_after
-        self._plans: dict[tuple[int, int], Callable[[Engine, int], None] | None] = {}
+        self._plans: dict[tuple[int, int], _Displaced | None] = {}
+        self._displaced: _Displaced | None = None
+        self._native = True
+        engine.on_late = self._late
 
     def breakpoint(self, pc: int) -> int:
         """Take a breakpoint that left the CPU at `pc`: the engine's `on_breakpoint`."""
@@ -55,20 +67,38 @@ class HostTrap:
         if not rval:
             return self._unclaimed(address)
         try:
-            plan = self._plans[address, rval]
+            displaced = self._plans[address, rval]
         except KeyError:
-            plan = self._plans[address, rval] = self._decide(address, rval)
-        if plan is None:
+            displaced = self._plans[address, rval] = self._decide(address, rval)
+        if displaced is None:
             return self._unclaimed(address)
+        if displaced.native:
+            self._displaced = displaced
+            return displaced.native
+        return self._carry_out(displaced, address)
+
+    def use_python(self) -> None:
+        """Carry plans out in Python from now on, so that they are done when `breakpoint` is."""
+        self._native = False
+        self._plans.clear()
+
+    def _late(self, pc: int) -> int:
+        """Carry out the latest plan: native code could not reach the memory."""
+        assert self._displaced is not None
+        return self._carry_out(self._displaced, pc - self._pc_after)
+
+    def _carry_out(self, displaced: _Displaced, address: int) -> int:
         try:
-            plan(self._engine, address)
+            displaced.run(self._engine, address)
         except BadAddressError as error:
             self._engine.pc = address
             return self._faulted(address, error)
         return HANDLED
 
-    def _decide(self, address: int, rval: int) -> Callable[[Engine, int], None] | None:
+    def _decide(self, address: int, rval: int) -> _Displaced | None:
         isa = self._engine.isa
         saved = int.from_bytes(self._patcher.original(address, 4), "little")
         plan = isa.displaced.invop(rval, saved, address)
-        return compile_plan(plan, isa) if plan else None
+        if plan is None:
+            return None
+        return _Displaced(self._engine.plan(plan) if self._native else 0, compile_plan(plan, isa))

@@ -18,10 +18,12 @@ from typing import Any, Final
 import unicorn
 from unicorn.unicorn_py3.unicorn import uclib
 
+from emu.displaced import Plan
 from emu.engine import interpreted, layout, native
 from emu.engine.layout import EngineError
 from emu.engine.memory import GuestMemory, HostMemory, Memory
 from emu.engine.pages import Access, PageMap
+from emu.engine.plans import Encoder, Windows
 from emu.engine.state import DELIVER, HALF, HANDLED, NEVER, WORDS, TableEntry, Word
 from emu.isa.base import Isa
 
@@ -38,7 +40,8 @@ _BLOCK: Final = int(Word.BLOCK)
 """As plain numbers: time is read at every firing."""
 _COUNT: Final = 0xFFFF_FFFF
 _CLOCK_VECTOR: Final = 32
-_ON_BREAKPOINT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64)
+_ON_BREAKPOINT = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_uint64)
+_ON_LATE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64)
 _ON_TRAP = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint32)
 _CODE_HOOK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_void_p)
 
@@ -55,10 +58,9 @@ class Engine:
     """One emulated CPU and its RAM.
 
     `on_breakpoint(pc)` is called for every breakpoint, `on_trap(number)` for every other synchronous exception but
-    system calls, with Unicorn's number for it; each
-    answers `DELIVER` (the guest's own vector gets it) or `HANDLED`.  With `pages` the address space is the host's,
-    otherwise the guest's page tables'.  `accelerated` says whether the callbacks are
-    machine code.
+    system calls, with Unicorn's number for it.  Each answers `DELIVER` (the guest's own vector gets it) or `HANDLED`;
+    a breakpoint may also be answered by what `plan` returns.  With `pages` the address space is the host's, otherwise
+    the guest's page tables'.  `accelerated` says whether the callbacks are machine code.
     """
 
     def __init__(
@@ -82,6 +84,7 @@ class Engine:
         self._slots = isa.registers.slots
         self._public = {register.name: register.unicorn for register in isa.registers.registers}
         self.on_breakpoint: Callable[[int], int] = lambda _pc: DELIVER
+        self.on_late: Callable[[int], int] = lambda _pc: DELIVER
         self.on_trap: Callable[[int], int] = lambda _number: DELIVER
         self._failure: BaseException | None = None
         self._in_code_hook = False
@@ -96,11 +99,15 @@ class Engine:
         self._entries_at = ctypes.addressof(self._table)
         self._state_array = (ctypes.c_uint64 * WORDS)()
         self._state: memoryview[int] = memoryview(self._state_array).cast("B").cast("Q")
+        self._windows = Windows()
+        self._plans = Encoder(isa, self._env)
         self._prepare_state()
         self._keep: list[Any] = []
         self._install_callbacks()
         if pages is not None:
             self._fill_from(pages)
+            pages.on_change = self._show_windows
+        self._show_windows()
         if isa.name == "aarch64":
             self._enable_aarch64_el1()
 
@@ -114,15 +121,20 @@ class Engine:
     def _install_callbacks(self) -> None:
         callbacks: native.Callbacks | interpreted.Callbacks
         if self.accelerated:
-            functions = (_ON_TRAP(self._trap), _ON_BREAKPOINT(self._breakpoint))
+            functions = (_ON_TRAP(self._trap), _ON_BREAKPOINT(self._breakpoint), _ON_LATE(self._late))
             self._keep.append(functions)
-            on_trap, on_breakpoint = (ctypes.cast(function, ctypes.c_void_p).value or 0 for function in functions)
+            on_trap, on_breakpoint, on_late = (
+                ctypes.cast(function, ctypes.c_void_p).value or 0 for function in functions
+            )
             addresses = {
                 "words": ctypes.addressof(self._state_array),
                 "table": ctypes.addressof(self._table),
                 "PC_OFFSET": 8 * self._pc,
                 "on_trap": on_trap,
                 "on_breakpoint": on_breakpoint,
+                "on_late": on_late,
+                "PC_AFTER": self.isa.traps.pc_after,
+                "windows": self._windows.address,
             }
             callbacks = native.Callbacks(self.isa.name, addresses)
         else:
@@ -136,6 +148,17 @@ class Engine:
             self._hook(unicorn.UC_HOOK_INSN_INVALID, callbacks.invalid)
         if callbacks.system_call:
             self._hook(unicorn.UC_HOOK_INSN, callbacks.system_call, instruction=unicorn.x86_const.UC_X86_INS_SYSCALL)
+
+    def _show_windows(self) -> None:
+        self._windows.set(self.memory.windows(), self.memory.pointer)
+
+    def plan(self, plan: Plan) -> int:
+        """Return the answer to a breakpoint that has a displaced instruction's plan carried out natively; 0: cannot.
+
+        Should the plan meet memory that native code cannot reach, `on_late(pc)` is asked, with all registers but the
+        pc as they were.
+        """
+        return self._plans.encode(plan) if self.accelerated else 0
 
     def _hook(self, kind: int, callback: Any, begin: int = 1, end: int = 0, instruction: int | None = None) -> int:
         """Add a hook by the C call: the binding wraps callbacks in Python of its own."""
@@ -363,6 +386,13 @@ class Engine:
     def _breakpoint(self, pc: int) -> int:
         try:
             return self.on_breakpoint(pc)
+        except BaseException as error:  # noqa: BLE001  raised again by run
+            self._fail(error)
+            return HANDLED
+
+    def _late(self, pc: int) -> int:
+        try:
+            return self.on_late(pc)
         except BaseException as error:  # noqa: BLE001  raised again by run
             self._fail(error)
             return HANDLED

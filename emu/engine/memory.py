@@ -8,8 +8,10 @@ from __future__ import annotations
 import ctypes
 import mmap
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 
 from emu.engine.pages import PAGE, PageMap
+from emu.engine.plans import Window
 from emu.guest.base import BadAddressError
 from emu.isa.base import Isa
 
@@ -41,6 +43,10 @@ class Memory(ABC):
     @abstractmethod
     def store(self, address: int, size: int, value: int) -> None:
         """Store the low `size` bytes of `value`.  Raises `BadAddressError`; then nothing is written."""
+
+    @abstractmethod
+    def windows(self) -> Iterable[Window]:
+        """Return stretches of virtual addresses that are RAM in one piece, whatever the address space."""
 
     def read(self, address: int, size: int, root: int | None = None) -> bytes:
         """Return `size` bytes.  Raises `BadAddressError` with the first address that is not mapped."""
@@ -86,6 +92,10 @@ class GuestMemory(Memory):
         self._user_root = slots[isa.registers.root]
         self._kernel_root = slots[isa.registers.kernel_root]
 
+    def windows(self) -> Iterable[Window]:
+        """Return the linear map."""
+        return (Window(self._base, self.size, 0),)
+
     def physical_word(self, address: int) -> int:
         """Return the 64-bit word at an aligned physical address; 0 outside RAM, which no table entry is."""
         return self._words[address >> 3] if address + _WORD <= self.size else 0
@@ -122,7 +132,12 @@ class HostMemory(Memory):
 
     def __init__(self, size: int, pages: PageMap) -> None:
         super().__init__(size)
+        self._pages = pages
         self._frames = pages.frames
+
+    def windows(self) -> Iterable[Window]:
+        """Return the runs of pages."""
+        return (Window(start, size, physical) for start, size, physical in self._pages.runs())
 
     def translate(self, address: int, root: int | None = None) -> int | None:  # noqa: ARG002  there is one space only
         """Look the page up."""

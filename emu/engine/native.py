@@ -18,7 +18,8 @@ from typing import Any
 from unicorn.unicorn_py3.unicorn import uclib
 
 from emu.engine import layout
-from emu.engine.state import HALF, TABLE_BITS, TB_REQUEST_CACHE, Word
+from emu.engine.plans import Kind
+from emu.engine.state import DELIVER, HALF, HANDLED, TABLE_BITS, TB_REQUEST_CACHE, Word
 
 
 def available() -> bool:
@@ -33,6 +34,7 @@ def _address(function: str) -> int:
 def _source(isa: str, addresses: Mapping[str, int]) -> str:
     names: dict[str, int] = {name: value for name, value in vars(layout).items() if isinstance(value, int)}
     names |= {word.name: word.value for word in Word}
+    names |= {kind.name: kind.value for kind in Kind} | {"HANDLED": HANDLED, "DELIVER": DELIVER}
     names |= {name: _address(name) for name in ("uc_emu_stop", "uc_ctl", "uc_reg_read")}
     names |= {
         "TABLE_MASK": HALF - 1,
@@ -53,7 +55,8 @@ class Callbacks:
     """Compiled callbacks; attributes are the addresses of the functions, None where the ISA has none.
 
     `addresses`: of the engine's `words` and `table`, of the C functions `on_trap`, `int (uint32_t number)`, and
-    `on_breakpoint`, `int (uint64_t pc)`; and `PC_OFFSET`, where the CPU state has the pc.  Keep the object alive as
+    `on_breakpoint`, `int64_t (uint64_t pc)`, `on_late`, `int (uint64_t pc)`; `PC_OFFSET`, where the CPU state has the
+    pc, and `PC_AFTER`, how far it is behind a breakpoint; and the table of `windows`.  Keep the object alive as
     long as they are hooked.
     """
 
@@ -73,6 +76,8 @@ class Callbacks:
         self.trap = self._function("trap")
         self.invalid = self._function("invalid") if isa != "aarch64" else None
         self.system_call = self._function("system_call") if isa == "x86_64" else None
+        self.plan = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_uint64)(self._function("plan").value or 0)
+        """Carries out an encoded plan; for tests."""
 
     def _function(self, name: str) -> ctypes.c_void_p:
         return ctypes.c_void_p(self._engine.get_function_address(name))

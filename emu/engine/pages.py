@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from enum import IntFlag
 
 from emu.engine.layout import EngineError
@@ -25,6 +26,8 @@ class PageMap:
         """Virtual page number -> physical address."""
         self._access: dict[int, Access] = {}
         self._next = PAGE  # page 0 stays blank: see Engine._fill_from
+        self.on_change: Callable[[], None] = lambda: None
+        """Called when something was mapped."""
 
     def map(self, address: int, size: int, access: Access) -> None:
         """Map the pages that hold `size` bytes from `address` on; a page mapped before gets the access added."""
@@ -33,6 +36,21 @@ class PageMap:
                 self.frames[page] = self._next
                 self._next += PAGE
             self._access[page] = self._access.get(page, Access(0)) | access
+        self.on_change()
+
+    def runs(self) -> Iterator[tuple[int, int, int]]:
+        """Yield (virtual address, size, physical address) of pages that follow each other in both, the latest first."""
+        start = size = 0
+        physical = -1
+        for page, frame in sorted(self.frames.items(), key=lambda item: -item[1]):
+            if size and page * PAGE == start - PAGE and frame == physical - PAGE:
+                start, size, physical = start - PAGE, size + PAGE, physical - PAGE
+                continue
+            if size:
+                yield start, size, physical
+            start, size, physical = page * PAGE, PAGE, frame
+        if size:
+            yield start, size, physical
 
     def look_up(self, address: int) -> tuple[int, Access] | None:
         """Return the physical address and the access of a virtual one, None if it is not mapped."""

@@ -20,9 +20,103 @@ define i1 @breakpoint(ptr %words) {
   store i64 0, ptr %block.p
   %pc.p = call ptr @env(ptr %words, i64 $PC_OFFSET)
   %pc = load i64, ptr %pc.p
-  %answer = call i32 inttoptr (i64 $on_breakpoint to ptr)(i64 %pc)
-  %wanted = icmp ne i32 %answer, 0
+  %answer = call i64 inttoptr (i64 $on_breakpoint to ptr)(i64 %pc)
+  switch i64 %answer, label %displaced [ i64 $HANDLED, label %handled  i64 $DELIVER, label %unclaimed ]
+displaced:
+  ; Claimed, and the answer is the displaced instruction's plan.
+  %plan = inttoptr i64 %answer to ptr
+  %address = sub i64 %pc, $PC_AFTER
+  store i64 %address, ptr %pc.p
+  %done = call i1 @plan(ptr %plan)
+  br i1 %done, label %handled, label %late
+late:
+  %late.answer = call i32 inttoptr (i64 $on_late to ptr)(i64 %pc)
+  %wanted = icmp ne i32 %late.answer, 0
   ret i1 %wanted
+handled:
+  ret i1 false
+unclaimed:
+  ret i1 true
+}
+
+; Carries out a plan (emu/engine/plans.py); false, with all registers but pc as they were, if memory is out of reach.
+define i1 @plan(ptr %first) {
+entry:
+  br label %next
+next:
+  %op = phi ptr [ %first, %entry ], [ %following, %after ]
+  %kind = load i64, ptr %op
+  %target.p = getelementptr i64, ptr %op, i64 1
+  %target = load ptr, ptr %target.p
+  %source.p = getelementptr i64, ptr %op, i64 2
+  %source = load ptr, ptr %source.p
+  %number.p = getelementptr i64, ptr %op, i64 3
+  %number = load i64, ptr %number.p
+  %following = getelementptr i64, ptr %op, i64 4
+  switch i64 %kind, label %end [ i64 $SET, label %set  i64 $CLEAR, label %clear  i64 $LOAD, label %load  i64 $STORE, label %store ]
+set:
+  %set.old = load i64, ptr %source
+  %set.new = add i64 %set.old, %number
+  store i64 %set.new, ptr %target
+  br label %after
+clear:
+  %clear.old = load i64, ptr %source
+  %clear.new = and i64 %clear.old, %number
+  store i64 %clear.new, ptr %target
+  br label %after
+load:
+  %load.base = load i64, ptr %source
+  %load.address = add i64 %load.base, %number
+  %load.p = call ptr @reach(i64 %load.address)
+  %load.out = icmp eq ptr %load.p, null
+  br i1 %load.out, label %out, label %load.in
+load.in:
+  %loaded = load i64, ptr %load.p, align 1
+  store i64 %loaded, ptr %target
+  br label %after
+store:
+  %store.base = load i64, ptr %source
+  %store.address = add i64 %store.base, %number
+  %store.p = call ptr @reach(i64 %store.address)
+  %store.out = icmp eq ptr %store.p, null
+  br i1 %store.out, label %out, label %store.in
+store.in:
+  %stored = load i64, ptr %target
+  store i64 %stored, ptr %store.p, align 1
+  br label %after
+after:
+  br label %next
+end:
+  ret i1 true
+out:
+  ret i1 false
+}
+
+; Where the eight bytes at a virtual address are in this process; null if no window shows all of them.
+define internal ptr @reach(i64 %address) {
+entry:
+  br label %look
+look:
+  %window = phi ptr [ inttoptr (i64 $windows to ptr), %entry ], [ %following, %further ]
+  %memory.p = getelementptr i64, ptr %window, i64 2
+  %memory = load ptr, ptr %memory.p
+  %none = icmp eq ptr %memory, null
+  br i1 %none, label %out, label %try
+try:
+  %start = load i64, ptr %window
+  %last.p = getelementptr i64, ptr %window, i64 1
+  %last = load i64, ptr %last.p
+  %offset = sub i64 %address, %start
+  %inside = icmp ule i64 %offset, %last
+  br i1 %inside, label %in, label %further
+further:
+  %following = getelementptr i64, ptr %window, i64 3
+  br label %look
+in:
+  %place = getelementptr i8, ptr %memory, i64 %offset
+  ret ptr %place
+out:
+  ret ptr null
 }
 
 ; At every translated block; told in emu/engine/state.py.  What usually happens takes eighteen instructions.

@@ -91,7 +91,7 @@ class KernelGuest:
         self._idle = False
         self._ready = False
         self._interrupted = False
-        host_trap = HostTrap(
+        self.host_trap = HostTrap(
             self.engine,
             self.traps,
             self.patcher,
@@ -99,7 +99,9 @@ class KernelGuest:
             faulted=self._displaced_fault,
             lowest=_KERNEL_HALF,
         )
-        self.engine.on_breakpoint = {TrapPath.HOST: host_trap.breakpoint, TrapPath.GUEST: self._enter_vector}[trap_path]
+        self.engine.on_breakpoint = {TrapPath.HOST: self.host_trap.breakpoint, TrapPath.GUEST: self._enter_vector}[
+            trap_path
+        ]
         self._load(initrd.archive(images.programs(isa) | dict(files or {})))
         self._serve_gates()
 
