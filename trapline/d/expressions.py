@@ -1,4 +1,4 @@
-"""Expressions understood: names resolved, types checked, constants folded.
+"""Expressions understood: names resolved, variables defined, types checked (operators.py has the operators').
 
 Source: FreeBSD libdtrace dt_parser.c (dt_node_op2(), the "cook" functions) and dt_ident.c.
 """
@@ -6,16 +6,15 @@ Source: FreeBSD libdtrace dt_parser.c (dt_node_op2(), the "cook" functions) and 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
 
 from trapline.d import ast, builtins, typed
 from trapline.d.declarations import Declarations
 from trapline.d.errors import CompileError, did_you_mean
+from trapline.d.operators import COMPARISONS, add, compare, converted, cut, is_null, is_zero, operate, scale
 from trapline.d.scopes import SCOPES, Globals, Inline
-from trapline.d.typed import MASK, Connective, Variable, address_of, is_writable
+from trapline.d.typed import MASK, Variable, address_of, is_writable
 from trapline.d.types import (
     INT64,
-    PTRDIFF,
     SIZE,
     STRING,
     VOID_POINTER,
@@ -45,40 +44,8 @@ from trapline.d.types import (
     size_of,
     type_name,
 )
-from trapline.framework.arithmetic import divide, remainder
 from trapline.framework.dif import Op, Var
 from trapline.framework.program import Scope
-
-_ARITHMETIC: Final = {"+": Op.ADD, "-": Op.SUB, "*": Op.MUL}
-_DIVISION: Final = {"/": (Op.SDIV, Op.UDIV), "%": (Op.SREM, Op.UREM)}
-"""Operator -> the operation for signed and for unsigned operands."""
-_BITS: Final = {"&": Op.AND, "|": Op.OR, "^": Op.XOR}
-_COMPARISONS: Final = {
-    "==": (Op.BE, Op.BE),
-    "!=": (Op.BNE, Op.BNE),
-    "<": (Op.BL, Op.BLU),
-    "<=": (Op.BLE, Op.BLEU),
-    ">": (Op.BG, Op.BGU),
-    ">=": (Op.BGE, Op.BGEU),
-}
-"""Operator -> the branch for signed and for unsigned operands."""
-_CONNECTIVES: Final = {connective.value: connective for connective in Connective}
-_INTEGERS_ONLY: Final = frozenset({"&", "|", "^", "<<", ">>", "%"})
-_FOLDED: Final[dict[Op, Callable[[int, int], int]]] = {
-    Op.ADD: lambda a, b: a + b,
-    Op.SUB: lambda a, b: a - b,
-    Op.MUL: lambda a, b: a * b,
-    Op.SDIV: divide,
-    Op.UDIV: lambda a, b: (a & MASK) // (b & MASK),
-    Op.SREM: remainder,
-    Op.UREM: lambda a, b: (a & MASK) % (b & MASK),
-    Op.AND: lambda a, b: a & b,
-    Op.OR: lambda a, b: a | b,
-    Op.XOR: lambda a, b: a ^ b,
-    Op.SLL: lambda a, b: a << (b & 63),
-    Op.SRL: lambda a, b: (a & MASK) >> (b & 63),
-    Op.SRA: lambda a, b: a >> (b & 63),
-}
 
 
 class Expressions:
@@ -141,7 +108,7 @@ class Expressions:
             body = self.check(node.value)
         finally:
             self._parameters = {}
-        self._names.inlines[name] = Inline(name, type_, parameters, self.converted(body, type_, name, node.line))
+        self._names.inlines[name] = Inline(name, type_, parameters, converted(body, type_, name, node.line))
 
     @staticmethod
     def _inline_parameters(
@@ -263,7 +230,7 @@ class Expressions:
         base = self.check(node.base)
         if len(node.keys) != 1:
             raise CompileError("D_ARR_BADREF", "several keys, but this is no associative array", node.line)
-        return self._dereference(self._add("+", base, self.check(node.keys[0]), node.line), node.line)
+        return self._dereference(add("+", base, self.check(node.keys[0]), node.line), node.line)
 
     def _is_known(self, node: ast.Scoped | ast.Name) -> bool:
         if isinstance(node, ast.Scoped):
@@ -304,7 +271,7 @@ class Expressions:
 
     def _let(self, inline: Inline, node: ast.Index) -> typed.Node:
         if inline.parameters is None:
-            return self._dereference(self._add("+", inline.body, self.check(node.keys[0]), node.line), node.line)
+            return self._dereference(add("+", inline.body, self.check(node.keys[0]), node.line), node.line)
         arguments = self._keys(inline.name, node.keys, [parameter.type for parameter in inline.parameters], node.line)
         return typed.Let(inline.parameters, arguments, inline.body)
 
@@ -438,7 +405,7 @@ class Expressions:
         if not is_scalar(node.type):
             raise CompileError("D_OP_SCALAR", f"operator {operator} needs a scalar, not {type_name(node.type)}", line)
         inner = element_of(node.type)
-        amount = 1 if inner is None else self._scale(inner, line)
+        amount = 1 if inner is None else scale(inner, line)
         return typed.Step(Op.ADD if operator == "++" else Op.SUB, node, amount, after)
 
     # -- operators with two operands
@@ -446,10 +413,10 @@ class Expressions:
     def _binary(self, node: ast.Binary) -> typed.Node:
         operator, line = node.operator, node.line
         left = self.check(node.left)
-        if operator in _COMPARISONS:
-            return self._compare(operator, left, self._enumerated(left, node.right), line)
+        if operator in COMPARISONS:
+            return compare(operator, left, self._enumerated(left, node.right), line)
         right = self.check(node.right)
-        return self._operate(operator, left, right, line)
+        return operate(operator, left, right, line)
 
     def _enumerated(self, left: typed.Node, node: ast.Expression) -> typed.Node:
         """Check the right side of a comparison; beside an enum its own names count first."""
@@ -459,85 +426,6 @@ class Expressions:
             if value is not None:
                 return typed.Constant(value & MASK, enumeration)
         return self.check(node)
-
-    def _operate(self, operator: str, left: typed.Node, right: typed.Node, line: int) -> typed.Node:
-        if operator in _CONNECTIVES:
-            for operand in (left, right):
-                if not is_scalar(operand.type):
-                    raise CompileError(
-                        "D_OP_SCALAR", f"operator {operator} needs scalars, not {type_name(operand.type)}", line
-                    )
-            return self._logical(_CONNECTIVES[operator], left, right)
-        if operator in {"+", "-"}:
-            return self._add(operator, left, right, line)
-        integers = operator in _INTEGERS_ONLY
-        for operand in (left, right):
-            if not (is_integer(operand.type) if integers else is_arithmetic(operand.type)):
-                tag, what = ("D_OP_INT", "integers") if integers else ("D_OP_ARITH", "arithmetic operands")
-                raise CompileError(tag, f"operator {operator} needs {what}, not {type_name(operand.type)}", line)
-        type_ = promote(left.type, right.type)
-        if operator in _DIVISION:
-            if isinstance(right, typed.Constant) and right.value == 0:
-                raise CompileError("D_DIV_ZERO", f"operator {operator} with a constant zero on its right", line)
-            return _fold(_DIVISION[operator][not is_signed(type_)], left, right, type_)
-        if operator == "<<":
-            return _fold(Op.SLL, left, right, integer_of(left.type))
-        if operator == ">>":
-            return _fold(Op.SRA if is_signed(left.type) else Op.SRL, left, right, integer_of(left.type))
-        return _fold((_ARITHMETIC | _BITS)[operator], left, right, type_)
-
-    @staticmethod
-    def _logical(connective: Connective, left: typed.Node, right: typed.Node) -> typed.Node:
-        if isinstance(left, typed.Constant) and isinstance(right, typed.Constant):
-            a, b = bool(left.value), bool(right.value)
-            value = {Connective.AND: a and b, Connective.OR: a or b, Connective.XOR: a != b}[connective]
-            return typed.Constant(int(value))
-        return typed.Logical(connective, left, right)
-
-    def _scale(self, target: Type, line: int) -> int:
-        if is_void(target) or isinstance(resolve(target), Function):
-            raise CompileError("D_OP_VFPTR", f"arithmetic on a pointer to {type_name(target)}: cast it first", line)
-        return size_of(target) or 1
-
-    def _add(self, operator: str, left: typed.Node, right: typed.Node, line: int) -> typed.Node:
-        op = _ARITHMETIC[operator]
-        if is_arithmetic(left.type) and is_arithmetic(right.type):
-            return _fold(op, left, right, promote(left.type, right.type))
-        if operator == "+" and is_integer(left.type) and element_of(right.type) is not None:
-            left, right = right, left
-        inner = element_of(left.type)
-        if inner is not None and is_integer(right.type):
-            size = typed.Constant(self._scale(inner, line), INT64)
-            offset = right if size.value == 1 else _fold(Op.MUL, right, size, INT64)
-            return typed.Binary(op, left, offset, Pointer(inner, is_userland(left.type)))
-        if inner is not None and operator == "-" and pointers_compatible(left.type, right.type):
-            size = typed.Constant(self._scale(inner, line), INT64)
-            difference = typed.Binary(Op.SUB, left, right, PTRDIFF)
-            return difference if size.value == 1 else typed.Binary(Op.SDIV, difference, size, PTRDIFF)
-        raise CompileError(
-            "D_OP_INCOMPAT",
-            f"operator {operator} cannot take {type_name(left.type)} and {type_name(right.type)}",
-            line,
-        )
-
-    def _compare(self, operator: str, left: typed.Node, right: typed.Node, line: int) -> typed.Node:
-        branches = _COMPARISONS[operator]
-        if is_string(left.type) or is_string(right.type):
-            if is_text(left.type) and is_text(right.type):
-                return typed.Compare(Op.SCMP, branches[0], left, right)
-        elif is_integer(left.type) and is_integer(right.type):
-            type_ = promote(left.type, right.type)
-            compared = typed.Compare(Op.CMP, branches[not is_signed(type_)], left, right)
-            if isinstance(left, typed.Constant) and isinstance(right, typed.Constant):
-                return typed.Constant(int(_holds(operator, left, right, signed=is_signed(type_))))
-            return compared
-        elif pointers_compatible(left.type, right.type) or _is_null(left, right) or _is_null(right, left):
-            return typed.Compare(Op.CMP, branches[1], left, right)
-        raise CompileError(
-            "D_OP_INCOMPAT",
-            f"operator {operator} cannot compare {type_name(left.type)} with {type_name(right.type)}",
-            line,
-        )
 
     # -- assignment
 
@@ -589,27 +477,11 @@ class Expressions:
                 raise CompileError("D_OP_INCOMPAT", f"a value of type {type_name(value.type)} cannot be assigned", line)
             self._define_target(node.target, _variable_type(value))
             target = self._target(node.target, operator, line)
-            return typed.Store(target, self.converted(value, target.type, _shown(node.target), line))
+            return typed.Store(target, converted(value, target.type, _shown(node.target), line))
         self._define_target(node.target, INT64)
         target = self._target(node.target, operator, line)
-        result = self._operate(operator[:-1], target, value, line)
-        return typed.Store(target, self.converted(result, target.type, _shown(node.target), line))
-
-    def converted(self, value: typed.Node, type_: Type, name: str, line: int) -> typed.Node:
-        """Make a value one of type `type_`, to be stored under a name.  Raises `CompileError` D_OP_INCOMPAT."""
-        if is_string(type_) and is_text(value.type):
-            return value if is_string(value.type) else typed.Relabel(value, STRING)
-        if is_string(type_) and isinstance(value, typed.Constant) and value.value == 0:
-            return typed.Relabel(value, STRING)
-        if (is_integer(type_) and is_integer(value.type)) or same(type_, value.type):
-            return value
-        if is_pointer(type_) and (
-            pointers_compatible(type_, value.type) or (isinstance(value, typed.Constant) and value.value == 0)
-        ):
-            return typed.Relabel(value, type_)
-        raise CompileError(
-            "D_OP_INCOMPAT", f"{name} is {type_name(type_)}: {type_name(value.type)} cannot be assigned to it", line
-        )
+        result = operate(operator[:-1], target, value, line)
+        return typed.Store(target, converted(result, target.type, _shown(node.target), line))
 
     # -- the rest
 
@@ -627,7 +499,7 @@ class Expressions:
             type_: Type = promote(a, b)
         elif is_text(a) and is_text(b):
             type_ = a if same(a, b) and not isinstance(resolve(a), Array) else STRING
-        elif same(a, b) or _is_null(then, otherwise) or _is_null(otherwise, then):
+        elif same(a, b) or is_null(then, otherwise) or is_null(otherwise, then):
             type_ = b if isinstance(then, typed.Constant) and not is_integer(b) else a
         elif pointers_compatible(a, b):
             type_ = a
@@ -651,7 +523,7 @@ class Expressions:
             return typed.Relabel(operand, STRING)
         if is_scalar(type_) and is_scalar(operand.type):
             if isinstance(operand, typed.Constant):
-                return typed.Constant(_cut(operand.value, type_), type_)
+                return typed.Constant(cut(operand.value, type_), type_)
             return typed.Convert(operand, type_)
         if is_scalar(type_) and is_reference(operand.type) and not isinstance(resolve(operand.type), Composite):
             return typed.Relabel(operand, type_)
@@ -683,7 +555,7 @@ def argument_fits(argument: typed.Node, parameter: Type) -> bool:
     if is_void(given) or is_dynamic(given):
         return False
     if is_string(parameter) or (is_pointer(parameter) and is_text(parameter)):
-        return is_text(given) or (is_pointer(given) and is_void(element_of(given) or given)) or _is_zero(argument)
+        return is_text(given) or (is_pointer(given) and is_void(element_of(given) or given)) or is_zero(argument)
     if is_integer(parameter):
         return is_integer(given) or (is_scalar(given) and size_of(parameter) == size_of(given))
     if is_pointer(parameter):
@@ -693,36 +565,6 @@ def argument_fits(argument: typed.Node, parameter: Type) -> bool:
             or (is_reference(given) and is_void(element_of(parameter) or parameter))
         )
     return same(parameter, given)
-
-
-def _is_zero(node: typed.Node) -> bool:
-    return isinstance(node, typed.Constant) and node.value == 0
-
-
-def _is_null(pointer: typed.Node, constant: typed.Node) -> bool:
-    """Tell whether these are a pointer (or string) and the constant 0."""
-    return _is_zero(constant) and (is_pointer(pointer.type) or is_string(pointer.type))
-
-
-def _holds(operator: str, left: typed.Constant, right: typed.Constant, *, signed: bool) -> bool:
-    a, b = (left.signed, right.signed) if signed else (left.value, right.value)
-    return {"==": a == b, "!=": a != b, "<": a < b, "<=": a <= b, ">": a > b, ">=": a >= b}[operator]
-
-
-def _fold(op: Op, left: typed.Node, right: typed.Node, type_: Type) -> typed.Node:
-    """Make an operation, or its result if both operands are constants."""
-    if isinstance(left, typed.Constant) and isinstance(right, typed.Constant):
-        return typed.Constant(_FOLDED[op](left.signed, right.signed) & MASK, type_)
-    return typed.Binary(op, left, right, type_)
-
-
-def _cut(value: int, type_: Type) -> int:
-    """Cut a constant to the width of a type, as a pattern of 64 bits."""
-    size = size_of(type_)
-    value &= (1 << 8 * size) - 1
-    if is_signed(type_) and value >> 8 * size - 1:
-        value -= 1 << 8 * size
-    return value & MASK
 
 
 def _variable_type(value: typed.Node) -> Type:

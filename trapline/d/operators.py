@@ -1,0 +1,207 @@
+"""Operators: what types they take, what type they give, and constants computed on the spot.
+
+Source: FreeBSD libdtrace dt_parser.c (dt_node_op2() and the "cook" functions).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from trapline.d import typed
+from trapline.d.errors import CompileError
+from trapline.d.typed import MASK, Connective
+from trapline.d.types import (
+    INT64,
+    PTRDIFF,
+    STRING,
+    Function,
+    Pointer,
+    Type,
+    element_of,
+    integer_of,
+    is_arithmetic,
+    is_integer,
+    is_pointer,
+    is_scalar,
+    is_signed,
+    is_string,
+    is_text,
+    is_userland,
+    is_void,
+    pointers_compatible,
+    promote,
+    resolve,
+    same,
+    size_of,
+    type_name,
+)
+from trapline.framework.arithmetic import divide, remainder
+from trapline.framework.dif import Op
+
+_ARITHMETIC: Final = {"+": Op.ADD, "-": Op.SUB, "*": Op.MUL}
+_DIVISION: Final = {"/": (Op.SDIV, Op.UDIV), "%": (Op.SREM, Op.UREM)}
+"""Operator -> the operation for signed and for unsigned operands."""
+_BITS: Final = {"&": Op.AND, "|": Op.OR, "^": Op.XOR}
+COMPARISONS: Final = {
+    "==": (Op.BE, Op.BE),
+    "!=": (Op.BNE, Op.BNE),
+    "<": (Op.BL, Op.BLU),
+    "<=": (Op.BLE, Op.BLEU),
+    ">": (Op.BG, Op.BGU),
+    ">=": (Op.BGE, Op.BGEU),
+}
+"""Operator -> the branch for signed and for unsigned operands."""
+_CONNECTIVES: Final = {connective.value: connective for connective in Connective}
+_INTEGERS_ONLY: Final = frozenset({"&", "|", "^", "<<", ">>", "%"})
+_FOLDED: Final[dict[Op, Callable[[int, int], int]]] = {
+    Op.ADD: lambda a, b: a + b,
+    Op.SUB: lambda a, b: a - b,
+    Op.MUL: lambda a, b: a * b,
+    Op.SDIV: divide,
+    Op.UDIV: lambda a, b: (a & MASK) // (b & MASK),
+    Op.SREM: remainder,
+    Op.UREM: lambda a, b: (a & MASK) % (b & MASK),
+    Op.AND: lambda a, b: a & b,
+    Op.OR: lambda a, b: a | b,
+    Op.XOR: lambda a, b: a ^ b,
+    Op.SLL: lambda a, b: a << (b & 63),
+    Op.SRL: lambda a, b: (a & MASK) >> (b & 63),
+    Op.SRA: lambda a, b: a >> (b & 63),
+}
+
+
+def operate(operator: str, left: typed.Node, right: typed.Node, line: int) -> typed.Node:
+    """Check and make an arithmetic, bit or logical operation.  Raises `CompileError` D_OP_*, D_DIV_ZERO."""
+    if operator in _CONNECTIVES:
+        for operand in (left, right):
+            if not is_scalar(operand.type):
+                raise CompileError(
+                    "D_OP_SCALAR", f"operator {operator} needs scalars, not {type_name(operand.type)}", line
+                )
+        return logical(_CONNECTIVES[operator], left, right)
+    if operator in {"+", "-"}:
+        return add(operator, left, right, line)
+    integers = operator in _INTEGERS_ONLY
+    for operand in (left, right):
+        if not (is_integer(operand.type) if integers else is_arithmetic(operand.type)):
+            tag, what = ("D_OP_INT", "integers") if integers else ("D_OP_ARITH", "arithmetic operands")
+            raise CompileError(tag, f"operator {operator} needs {what}, not {type_name(operand.type)}", line)
+    type_ = promote(left.type, right.type)
+    if operator in _DIVISION:
+        if isinstance(right, typed.Constant) and right.value == 0:
+            raise CompileError("D_DIV_ZERO", f"operator {operator} with a constant zero on its right", line)
+        return fold(_DIVISION[operator][not is_signed(type_)], left, right, type_)
+    if operator == "<<":
+        return fold(Op.SLL, left, right, integer_of(left.type))
+    if operator == ">>":
+        return fold(Op.SRA if is_signed(left.type) else Op.SRL, left, right, integer_of(left.type))
+    return fold((_ARITHMETIC | _BITS)[operator], left, right, type_)
+
+
+def logical(connective: Connective, left: typed.Node, right: typed.Node) -> typed.Node:
+    """Make a logical operation."""
+    if isinstance(left, typed.Constant) and isinstance(right, typed.Constant):
+        a, b = bool(left.value), bool(right.value)
+        value = {Connective.AND: a and b, Connective.OR: a or b, Connective.XOR: a != b}[connective]
+        return typed.Constant(int(value))
+    return typed.Logical(connective, left, right)
+
+
+def scale(target: Type, line: int) -> int:
+    """Return what one step of a pointer to `target` is.  Raises `CompileError` D_OP_VFPTR."""
+    if is_void(target) or isinstance(resolve(target), Function):
+        raise CompileError("D_OP_VFPTR", f"arithmetic on a pointer to {type_name(target)}: cast it first", line)
+    return size_of(target) or 1
+
+
+def add(operator: str, left: typed.Node, right: typed.Node, line: int) -> typed.Node:
+    """Make + or -, on numbers and on pointers.  Raises `CompileError` D_OP_INCOMPAT."""
+    op = _ARITHMETIC[operator]
+    if is_arithmetic(left.type) and is_arithmetic(right.type):
+        return fold(op, left, right, promote(left.type, right.type))
+    if operator == "+" and is_integer(left.type) and element_of(right.type) is not None:
+        left, right = right, left
+    inner = element_of(left.type)
+    if inner is not None and is_integer(right.type):
+        size = typed.Constant(scale(inner, line), INT64)
+        offset = right if size.value == 1 else fold(Op.MUL, right, size, INT64)
+        return typed.Binary(op, left, offset, Pointer(inner, is_userland(left.type)))
+    if inner is not None and operator == "-" and pointers_compatible(left.type, right.type):
+        size = typed.Constant(scale(inner, line), INT64)
+        difference = typed.Binary(Op.SUB, left, right, PTRDIFF)
+        return difference if size.value == 1 else typed.Binary(Op.SDIV, difference, size, PTRDIFF)
+    raise CompileError(
+        "D_OP_INCOMPAT",
+        f"operator {operator} cannot take {type_name(left.type)} and {type_name(right.type)}",
+        line,
+    )
+
+
+def compare(operator: str, left: typed.Node, right: typed.Node, line: int) -> typed.Node:
+    """Make a comparison of numbers, of texts or of pointers.  Raises `CompileError` D_OP_INCOMPAT."""
+    branches = COMPARISONS[operator]
+    if is_string(left.type) or is_string(right.type):
+        if is_text(left.type) and is_text(right.type):
+            return typed.Compare(Op.SCMP, branches[0], left, right)
+    elif is_integer(left.type) and is_integer(right.type):
+        type_ = promote(left.type, right.type)
+        compared = typed.Compare(Op.CMP, branches[not is_signed(type_)], left, right)
+        if isinstance(left, typed.Constant) and isinstance(right, typed.Constant):
+            return typed.Constant(int(_holds(operator, left, right, signed=is_signed(type_))))
+        return compared
+    elif pointers_compatible(left.type, right.type) or is_null(left, right) or is_null(right, left):
+        return typed.Compare(Op.CMP, branches[1], left, right)
+    raise CompileError(
+        "D_OP_INCOMPAT",
+        f"operator {operator} cannot compare {type_name(left.type)} with {type_name(right.type)}",
+        line,
+    )
+
+
+def converted(value: typed.Node, type_: Type, name: str, line: int) -> typed.Node:
+    """Make a value one of type `type_`, to be stored under a name.  Raises `CompileError` D_OP_INCOMPAT."""
+    if is_string(type_) and is_text(value.type):
+        return value if is_string(value.type) else typed.Relabel(value, STRING)
+    if is_string(type_) and isinstance(value, typed.Constant) and value.value == 0:
+        return typed.Relabel(value, STRING)
+    if (is_integer(type_) and is_integer(value.type)) or same(type_, value.type):
+        return value
+    if is_pointer(type_) and (
+        pointers_compatible(type_, value.type) or (isinstance(value, typed.Constant) and value.value == 0)
+    ):
+        return typed.Relabel(value, type_)
+    raise CompileError(
+        "D_OP_INCOMPAT", f"{name} is {type_name(type_)}: {type_name(value.type)} cannot be assigned to it", line
+    )
+
+
+def is_zero(node: typed.Node) -> bool:
+    """Tell whether a node is the constant 0."""
+    return isinstance(node, typed.Constant) and node.value == 0
+
+
+def is_null(pointer: typed.Node, constant: typed.Node) -> bool:
+    """Tell whether these are a pointer (or string) and the constant 0."""
+    return is_zero(constant) and (is_pointer(pointer.type) or is_string(pointer.type))
+
+
+def _holds(operator: str, left: typed.Constant, right: typed.Constant, *, signed: bool) -> bool:
+    a, b = (left.signed, right.signed) if signed else (left.value, right.value)
+    return {"==": a == b, "!=": a != b, "<": a < b, "<=": a <= b, ">": a > b, ">=": a >= b}[operator]
+
+
+def fold(op: Op, left: typed.Node, right: typed.Node, type_: Type) -> typed.Node:
+    """Make an operation, or its result if both operands are constants."""
+    if isinstance(left, typed.Constant) and isinstance(right, typed.Constant):
+        return typed.Constant(_FOLDED[op](left.signed, right.signed) & MASK, type_)
+    return typed.Binary(op, left, right, type_)
+
+
+def cut(value: int, type_: Type) -> int:
+    """Cut a constant to the width of a type, as a pattern of 64 bits."""
+    size = size_of(type_)
+    value &= (1 << 8 * size) - 1
+    if is_signed(type_) and value >> 8 * size - 1:
+        value -= 1 << 8 * size
+    return value & MASK
