@@ -77,8 +77,8 @@ def measure() -> Figures:
         "Guest instructions per second, no probe enabled",
         ("ISA", "what", "bare Unicorn, MIPS", "Trapline, clock counting, MIPS", "% of bare", "without llvmlite, MIPS"),
         [_row(isa, function) for isa in ISAS.values() for function in FUNCTIONS],
-        "testbins/functions: work is a sieve, a hash, a sort and calls through a table, with blocks of four instructions; "
-        "digest is SHA-256, with blocks of thirty.  Least of 7 interleaved runs.",
+        "testbins/functions: work is a sieve, a hash, a sort and calls through a table, blocks of 4 to 5 instructions; "
+        "digest is SHA-256, blocks of 26 to 40.  Least of 7 interleaved runs.",
     )
 
 
