@@ -106,9 +106,20 @@ def test_a_run_is_the_same_every_time(isa, path):
     assert len(first.events) > 300
 
 
+@each_isa
+@each_path
+def test_without_native_code_the_trace_is_the_same(isa, path):
+    program = "fbt::malloc:, fbt::sys_read: { trace(execname); trace(arg0); trace(timestamp); }"
+    native, python = (
+        Tracing(isa, path, program, command="cat /etc/motd", accelerated=accelerated) for accelerated in (True, False)
+    )
+    assert native.events == python.events
+    assert len(native.events) > 30
+
+
 class Tracing:
-    def __init__(self, isa, path, program):
-        machine = boot(kernel_guest(KernelOptions(isa=ISAS[isa], trap_path=path)))
+    def __init__(self, isa, path, program, **options):
+        machine = boot(kernel_guest(KernelOptions(isa=ISAS[isa], trap_path=path, **options)))
         with Tracer(machine.guest, machine.dtrace) as tracer:
             tracer.enable(program)
             self.events = [(event.timestamp, event.values) for event in tracer.run()]
