@@ -23,7 +23,7 @@ class KernelOptions:
 
     isa: Isa = DEFAULT_ISA
     trap_path: TrapPath = TrapPath.HOST
-    fidelity: Fidelity = Fidelity.SOUND
+    fidelity: Fidelity = Fidelity.EXACT
     command: str | None = None
     """A command line for the guest's shell, run instead of the start-up script."""
     console: Callable[[bytes], object] = lambda _text: None
@@ -60,7 +60,7 @@ def kernel_guest(options: KernelOptions, traps: TrapHandler | None = None) -> Ke
 
 def boot(
     guest: KernelGuest,
-    fidelity: Fidelity = Fidelity.SOUND,
+    fidelity: Fidelity = Fidelity.EXACT,
     watch: Callable[[Framework], Framework] = lambda framework: framework,
 ) -> Machine:
     """Boot a guest and put the framework and the providers over it.

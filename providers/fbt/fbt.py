@@ -47,8 +47,8 @@ NO_CODE = Rule("no code", "nothing is loaded where the symbol points", "this sim
 class Fidelity(Enum):
     """Which of the sites of FreeBSD's scan get probes."""
 
-    SOUND = "sound"
-    """All but those where its breakpoint would change what the kernel does (`Rule.breaks`)."""
+    EXACT = "exact"
+    """All but those where a breakpoint would change what the kernel does (`Rule.breaks`)."""
     FREEBSD = "freebsd"
     """All, as on FreeBSD: on RISC-V a breakpoint in the middle of an instruction may go with it."""
 
@@ -117,7 +117,7 @@ class FBT(Provider):
         traps: TrapHandler,
         isa: Isa,
         signatures: SignatureSource | None = None,
-        fidelity: Fidelity = Fidelity.SOUND,
+        fidelity: Fidelity = Fidelity.EXACT,
     ) -> None:
         """Register with the framework and with the chain of breakpoint handlers."""
         self.table = RecordTable()

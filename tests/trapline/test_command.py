@@ -26,6 +26,7 @@ def test_every_command_has_help(command):
     [
         (["nosuch"], 2, "Error: No such command 'nosuch'."),
         (["dtrace", "--isa", "m68k", "-n", "BEGIN"], 2, "dtrace: --isa m68k: choose from x86_64, aarch64, riscv64"),
+        (["dtrace", "-x", "fidelity=linux", "-n", "BEGIN"], 2, "dtrace: -x fidelity linux: choose from exact, freebsd"),
         (["dtrace", "--nosuch", "-n", "BEGIN"], 2, "dtrace: illegal option -- -nosuch"),
         (["dtrace", "-A", "-l"], 2, "dtrace: only one of the [-AGhlV] options can be specified at a time"),
         (["dtrace", "-S", "-n", "BEGIN"], 2, "dtrace: -S is not supported yet"),
@@ -55,7 +56,7 @@ def test_no_arguments_is_a_usage_error():
 
 
 def test_a_kernel_that_panics_is_reported_with_its_registers_and_its_stack():
-    run = run_trapline(["dtrace", "--isa", "riscv64", "--fbt", "freebsd", "-qn", "fbt:::entry { @ = count(); }"])
+    run = run_trapline(["dtrace", "--isa", "riscv64", "-x", "fidelity=freebsd", "-qn", "fbt:::entry { @ = count(); }"])
     assert run.returncode == 1
     first, *rest = run.stderr.splitlines()
     assert first.startswith("dtrace: guest kernel panic: ")

@@ -37,7 +37,7 @@ def open_machine(wanted: MachineOptions) -> Machine:
     options = KernelOptions(
         isa=ISAS[wanted.isa],
         trap_path=TrapPath(wanted.trap),
-        fidelity=Fidelity(wanted.fbt),
+        fidelity=Fidelity(wanted.fidelity),
         command="\n".join(" ".join(words) for words in wanted.commands) or None,
         console=console.write,
     )

@@ -13,10 +13,17 @@ from typing import Final
 from trapline.options import parse_assignment
 
 SHORT: Final = "3:6:aAb:c:CD:eFf:GhHi:I:lL:m:n:o:p:P:qs:SU:vVwx:X:Z"
-LONG: Final = {"isa": True, "guest": True, "root": True, "trap": True, "fbt": True, "console": False, "help": False}
+LONG: Final = {"isa": True, "guest": True, "root": True, "trap": True, "console": False, "help": False}
 """Trapline's own flags, and whether they take a value."""
 ISAS: Final = ("x86_64", "aarch64", "riscv64")
-_CHOICES: Final = {"isa": ISAS, "guest": ("kernel", "linux"), "trap": ("host", "guest"), "fbt": ("sound", "freebsd")}
+_CHOICES: Final = {
+    "isa": ISAS,
+    "guest": ("kernel", "linux"),
+    "trap": ("host", "guest"),
+    "fidelity": ("exact", "freebsd"),
+}
+_MACHINE_OPTIONS: Final = frozenset({"fidelity"})
+"""Options of -x that say what machine to build: programs cannot set them."""
 
 _PREDICATE: Final = "[[ predicate ] action ]"
 USAGE: Final = f"""\
@@ -74,10 +81,10 @@ Usage: dtrace [-32|-64] [-aACeFGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]]
 \t--guest kernel|linux          what runs on it (by the command of -c)
 \t--root DIR                    what a Linux program sees as /
 \t--trap host|guest             who handles breakpoints: the emulator, or the guest's kernel (host)
-\t--fbt sound|freebsd           which sites get FBT probes: freebsd includes, on RISC-V, those
-\t                              whose breakpoint breaks the kernel (sound)
 \t--console                     show the guest's console output
 \t-x timeout=TIME               stop tracing after TIME, such as 10s or 500ms, of the guest's time
+\t-x fidelity=exact|freebsd     freebsd keeps those quirks of its kernel that break the traced one:
+\t                              FBT sites in the middle of RISC-V instructions (exact)
 """
 
 
@@ -150,7 +157,7 @@ class MachineOptions:
     """`kernel` or `linux`; None: as the command of -c demands, else the kernel."""
     root: str | None = None
     trap: str = "host"
-    fbt: str = "sound"
+    fidelity: str = "exact"
     console: bool = False
     commands: tuple[tuple[str, ...], ...] = ()
     """The commands of -c, each split at blanks."""
@@ -267,6 +274,9 @@ def parse_arguments(argv: Sequence[str]) -> Request:
             request.settings.append(Setting(label, _OPTION_FLAGS[flag], value))
         elif flag == "x":
             name, setting = parse_assignment(text)
+            if name in _MACHINE_OPTIONS:
+                machine[name] = _chosen(f"-x {name}", name, setting or "")
+                continue
             request.settings.append(Setting(f"-x {name}", name, setting))
         elif flag == "c":
             commands.append(_command(text))
@@ -277,7 +287,7 @@ def parse_arguments(argv: Sequence[str]) -> Request:
         elif flag == "help":
             request.help = True
         elif flag in LONG:
-            machine[flag] = _chosen(flag, text)
+            machine[flag] = _chosen(f"--{flag}", flag, text)
         else:
             _refuse(flag, text)
     if len(modes) > 1:
@@ -289,7 +299,7 @@ def parse_arguments(argv: Sequence[str]) -> Request:
         guest=machine.get("guest"),
         root=machine.get("root"),
         trap=machine.get("trap", "host"),
-        fbt=machine.get("fbt", "sound"),
+        fidelity=machine.get("fidelity", "exact"),
         console="console" in machine,
         commands=tuple(commands),
         environment=tuple(_environment(request.settings)),
@@ -304,10 +314,10 @@ def _command(text: str) -> tuple[str, ...]:
     return words
 
 
-def _chosen(flag: str, value: str) -> str:
-    choices = _CHOICES.get(flag)
+def _chosen(flag: str, name: str, value: str) -> str:
+    choices = _CHOICES.get(name)
     if choices is not None and value not in choices:
-        raise UsageError(f"--{flag} {value}: choose from {', '.join(choices)}")
+        raise UsageError(f"{flag} {value}: choose from {', '.join(choices)}")
     return value
 
 
