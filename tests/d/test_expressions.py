@@ -150,3 +150,32 @@ def test_programs_of_one_consumer_share_their_variables():
     compile_text("int shared; BEGIN { shared = 1; @a = count(); }", names=names)
     second = compile_text("BEGIN { trace(shared); @b = count(); }", names=names)
     assert second.aggregations == ("a", "b")
+
+
+BRANCHES = [
+    ("if (arg1 == 1) trace((int64_t)10); else trace((int64_t)20);", {0: [20], 1: [10], 2: [20]}),
+    ("if (arg1) { if (arg1 > 1) trace(2ll); else trace(1ll); } trace(9ll);", {0: [9], 1: [1, 9], 2: [2, 9]}),
+    ("if (arg1 == 0) trace(0ll); else if (arg1 == 1) trace(1ll); else trace(2ll);", {0: [0], 1: [1], 2: [2]}),
+    ("x = arg1; if (x) x = 0; else x = 7; trace((int64_t)x);", {0: [7], 1: [0], 2: [0]}),
+    ("if (arg1) ; trace(3ll);", {0: [3], 1: [3]}),
+    ("trace(1ll); if (arg1) { trace(1 / (int64_t)(arg1 - 1)); } trace(5ll);", {0: [1, 5], 1: [1], 2: [1, 1, 5]}),
+]
+
+
+@pytest.mark.parametrize(("body", "expected"), BRANCHES, ids=[body for body, _ in BRANCHES])
+def test_branches_run_what_they_should_and_nothing_after_a_fault(body, expected):
+    from tests.framework.support import Bench
+
+    for value, numbers in expected.items():
+        bench = Bench(f"f:entry {{ {body} }}")
+        bench.fire(bench.f, 0, value)
+        assert bench.numbers() == numbers
+
+
+def test_the_predicate_of_a_clause_with_branches_holds_for_all_of_it():
+    from tests.framework.support import Bench
+
+    bench = Bench("int64_t n; f:entry /n == 0/ { n = 1; if (arg0) trace(1ll); else trace(2ll); trace(3ll); }")
+    bench.fire(bench.f, 1)
+    bench.fire(bench.f, 1)
+    assert bench.numbers() == [1, 3]

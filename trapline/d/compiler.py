@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from trapline.d import ast
+from trapline.d.branches import branch_free
 from trapline.d.descriptions import Form, parse_description
 from trapline.d.errors import CompileError, Place, Region
 from trapline.d.expressions import Expressions
@@ -141,10 +142,12 @@ class _Compiler:
 
     def _clause(self, clause: ast.Clause) -> list[EcbDescription]:
         ecbs = []
+        parts = branch_free(clause)
         for probe in clause.probes:
             description = self._described(probe)
-            actions, predicate = self._parts(clause)
-            ecbs.append(EcbDescription(description, predicate, actions))
+            for part in parts:
+                actions, predicate = self._parts(part)
+                ecbs.append(EcbDescription(description, predicate, actions))
         return ecbs
 
     def _described(self, probe: ast.ProbeText) -> ProbeDescription:

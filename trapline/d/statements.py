@@ -106,12 +106,7 @@ class Statements:
     def compile(self, body: Sequence[ast.Statement]) -> Iterator[Actions]:
         """Give the actions of each statement.  Raises `CompileError`."""
         for statement in body:
-            if isinstance(statement, ast.If):
-                raise CompileError(
-                    "D_SYNTAX",
-                    "if is not supported yet: write a clause with a predicate for each branch",
-                    statement.line,
-                )
+            assert not isinstance(statement, ast.If), "branches.py has made clauses of it"
             yield self._statement(statement)
 
     def difo(self, node: typed.Node, returns: DifType | None = None) -> Difo:

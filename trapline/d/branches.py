@@ -1,0 +1,96 @@
+"""if and else: a clause with branches becomes clauses without, one after the other.
+
+    probe /p/ { a; if (t) b; else c; d; }
+
+    probe                    { this->%go = 0; }
+    probe                    { this->%go = p; }
+    probe /go/               { go = 0; a; go = 1; }
+    probe /go/               { go = 0; this->%1 = t; go = 1; }
+    probe /go && %1/         { go = 0; b; go = 1; }
+    probe /go && !%1/        { go = 0; c; go = 1; }
+    probe /go/               { go = 0; d; go = 1; }
+
+The names cannot be written in D.  `%go` stays 0 when a part faults, so that the parts after it do not run.
+
+Source: libdtrace dt_sugar.c, which does it with the like of these names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import reduce
+
+from trapline.d import ast
+from trapline.d.types import INT
+
+_GO = "%go"
+
+
+def branch_free(clause: ast.Clause) -> tuple[ast.Clause, ...]:
+    """Return the clauses that do what a clause does, none with an `if`."""
+    if not any(isinstance(statement, ast.If) for statement in clause.body or ()):
+        return (clause,)
+    return tuple(_Splitter(clause).clauses())
+
+
+class _Splitter:
+    def __init__(self, clause: ast.Clause) -> None:
+        self._clause = clause
+        self._count = 0
+
+    def clauses(self) -> Iterator[ast.Clause]:
+        clause = self._clause
+        yield self._part(None, _set(clause.line, _GO, _number(clause.line, 0)))
+        wanted = _number(clause.line, 1) if clause.predicate is None else _truth(clause.predicate)
+        yield self._part(None, _set(clause.line, _GO, wanted))
+        yield from self._statements(clause.body or (), (_name(clause.line, _GO),))
+
+    def _part(self, predicate: ast.Expression | None, *body: ast.Statement) -> ast.Clause:
+        return replace(self._clause, predicate=predicate, body=body)
+
+    def _guarded(self, conditions: tuple[ast.Expression, ...], *body: ast.Statement) -> ast.Clause:
+        """Make a part that runs under conditions, and lets the next ones run if it does not fault."""
+        line = body[0].line
+        predicate = reduce(lambda left, right: ast.Binary(line, "&&", left, right), conditions)
+        stop, go = (_set(line, _GO, _number(line, value)) for value in (0, 1))
+        return self._part(predicate, stop, *body, go)
+
+    def _statements(
+        self, body: tuple[ast.Statement, ...], conditions: tuple[ast.Expression, ...]
+    ) -> Iterator[ast.Clause]:
+        plain: list[ast.Statement] = []
+        for statement in body:
+            if not isinstance(statement, ast.If):
+                plain.append(statement)
+                continue
+            if plain:
+                yield self._guarded(conditions, *plain)
+                plain = []
+            yield from self._branches(statement, conditions)
+        if plain:
+            yield self._guarded(conditions, *plain)
+
+    def _branches(self, node: ast.If, conditions: tuple[ast.Expression, ...]) -> Iterator[ast.Clause]:
+        self._count += 1
+        test = _name(node.line, f"%{self._count}")
+        yield self._guarded(conditions, _set(node.line, test.name, _truth(node.test)))
+        yield from self._statements(node.then, (*conditions, test))
+        yield from self._statements(node.otherwise, (*conditions, ast.Prefix(node.line, "!", test)))
+
+
+def _name(line: int, name: str) -> ast.Scoped:
+    return ast.Scoped(line, "this", name)
+
+
+def _number(line: int, value: int) -> ast.Number:
+    return ast.Number(line, value, INT)
+
+
+def _set(line: int, name: str, value: ast.Expression) -> ast.Assign:
+    return ast.Assign(line, "=", _name(line, name), value)
+
+
+def _truth(node: ast.Expression) -> ast.Expression:
+    """Make 0 or 1 of a scalar."""
+    return ast.Prefix(node.line, "!", ast.Prefix(node.line, "!", node))
