@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from tests.support.command import run_trapline
@@ -76,6 +80,22 @@ def test_output_goes_to_the_file_and_is_appended(tmp_path):
         run = run_trapline(["dtrace", "-o", str(file), "-qn", 'BEGIN { printf("hello\\n"); exit(0); }'])
         assert (run.returncode, run.stdout) == (0, "")
     assert file.read_text() == "hello\n\n" * 2
+
+
+def test_a_disk_that_is_full_is_told():
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("no /dev/full here")
+    with full.open("w") as output:
+        run = subprocess.run(
+            [sys.executable, "-m", "trapline", "dtrace", "-n", "BEGIN { exit(0); }"],
+            stdout=output,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert run.returncode == 1
+    assert run.stderr.splitlines()[-1] == "dtrace: failed to write output: No space left on device"
 
 
 def test_the_demo_shows_three_isas_and_one_firing():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import click
@@ -25,7 +26,13 @@ from trapline.machine import KernelOptions, boot, kernel_guest
 @click.pass_context
 def dtrace_command(ctx: click.Context, arguments: tuple[str, ...]) -> None:
     """Trace a guest with D programs; `trapline dtrace --help` lists the flags of dtrace(1)."""
-    ctx.exit(main(arguments, CommandEnvironment(open_machine, sys.stdout, sys.stderr)))
+    status = main(arguments, CommandEnvironment(open_machine, sys.stdout, sys.stderr))
+    try:
+        sys.stdout.flush()
+    except OSError:
+        # What is left cannot be written; Python would try, and complain, once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    ctx.exit(status)
 
 
 def open_machine(wanted: MachineOptions) -> Machine:

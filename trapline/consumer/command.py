@@ -94,6 +94,9 @@ def main(argv: Sequence[str], environment: CommandEnvironment) -> int:
     except BrokenPipeError:
         # Whoever read the output is gone; nobody is left to tell.
         return FAILURE
+    except OSError as error:
+        environment.stderr.write(f"{_NAME}: failed to write output: {error.strerror}\n")
+        return FAILURE
 
 
 @dataclass(slots=True)
