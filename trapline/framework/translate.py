@@ -180,13 +180,13 @@ class _Translator:
         if reference is None:
             yield f"{register} = {words}[{index}]" if load else f"{words}[{index}] = {register}"
             return
-        name = f"{'local' if local else 'global'}{index}"
-        self._names[name] = reference if load else statics
+        which = "locals" if local else "globals"
         if load:
-            yield f"{register} = {name}.address({copy})"
+            self._names[f"{which}{index}"] = reference
+            yield f"{register} = {which}{index}.address({copy})"
         else:
-            self._names[f"{name}s"] = statics
-            yield f"operations.store_static({name}s, {index}, {copy}, {register})"
+            self._names[f"{which}s"] = statics
+            yield f"operations.store_static({which}s, {index}, {copy}, {register})"
             yield self._check(place)
 
     def _operation(self, op: Op, code: int, a: str, b: str, d: str) -> Iterator[str]:
