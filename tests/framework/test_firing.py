@@ -143,6 +143,8 @@ def test_destructive_actions_need_the_option():
     with pytest.raises(DeviceError) as caught:
         bench.device.go()
     assert caught.value.errno_name == "EACCES"
+    bench.device.set_option("destructive", 0)  # to be set is enough: -w has no value
+    bench.device.go()
 
 
 def test_the_number_of_matches_is_told_for_each_clause():

@@ -72,7 +72,7 @@ PROGRAMS = [
     "self->z[arg0] = arg1; trace((int64_t)self->z[arg0]);",
     's = strjoin(execname, "!"); trace((int64_t)strlen(s));',
     "trace((int64_t)*(int *)arg0);",
-    's = execname; s = s == "sh" ? "shell" : "other"; this->t = s; this->t = strjoin(this->t, s); trace(strlen(this->t));',
+    's = execname; s = s == "sh" ? "shell" : "other"; this->t = s; trace(strlen(this->t = strjoin(this->t, s)));',
     "p = (int *)alloca(16); p[1] = arg0; trace((int64_t)p[1]);",
     'trace((int64_t)index(execargs, "ls"));',
 ]

@@ -82,3 +82,36 @@ EXPECT
 |over
 |
 STDERR
+
+NAME a command of the host, when that is allowed
+RUN trapline dtrace -w -qn 'BEGIN { printf("before\n"); system("echo %s %d", "from system", 42); printf("after\n"); exit(0); }'
+EXPECT
+|before
+|from system 42
+|after
+|
+STDERR
+
+NAME output to a file and back
+RUN trapline dtrace -w -qn 'BEGIN { freopen("out.txt"); printf("hidden\n"); freopen(""); printf("shown\n"); exit(0); }'
+EXPECT
+|shown
+|
+STDERR
+
+NAME a destructive action that is not allowed
+RUN trapline dtrace -qn 'BEGIN { system("true"); }'
+STDERR
+|dtrace: could not enable tracing: Destructive actions not allowed
+EXIT 1
+
+NAME branches
+RUN trapline dtrace -qn 'fbt::malloc:entry { if (arg0 > 1000) { @["big"] = count(); } else if (execname == "sh") @["small, of the shell"] = count(); else @["small"] = count(); }' -c 'cat /etc/motd'
+EXPECT
+|Welcome to the teaching kernel.
+|Everything you see here may be probed.
+|
+|  small, of the shell{{ +\d+}}
+|  small{{ +\d+}}
+|  big{{ +\d+}}
+STDERR

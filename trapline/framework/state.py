@@ -248,7 +248,7 @@ class ConsumerState:
         """Start tracing; BEGIN fires."""
         if self.activity is not Activity.INACTIVE:
             raise DeviceError("EBUSY", "tracing has begun already")
-        if not self._options.get("destructive") and any(map(_is_destructive, self._ecbs)):
+        if "destructive" not in self._options and any(map(_is_destructive, self._ecbs)):
             raise DeviceError("EACCES", "destructive actions are not allowed")
         self._allocate()
         for rate, (shortest, longest) in _RATES.items():
