@@ -19,6 +19,7 @@ from trapline.consumer.listing import HEADING, list_line, show_probe
 from trapline.consumer.output import Output, Writer, open_for_append
 from trapline.consumer.session import Session, Work
 from trapline.consumer.usage import USAGE, FlagError, MachineOptions, Mode, Request, Source, UsageError, parse_arguments
+from trapline.d.disassemble import disassemble_program
 from trapline.d.errors import CompileError
 from trapline.options import OptionError
 
@@ -32,6 +33,8 @@ FAILURE: Final = 1
 USAGE_FAILURE: Final = 2
 VERSION: Final = "Sun D 1.14"
 _NAME: Final = "dtrace"
+STRING_SIZE: Final = 256
+"""Option strsize, where nobody sets it."""
 _BUFFER: Final = "4m"
 """Size of the principal and the aggregation buffer, where the command line does not say (dtrace.c)."""
 
@@ -209,6 +212,9 @@ class _Command:
             text = error.text(errtags=self._session.options.is_set("errtags"))
             what = "failed to compile script" if source.kind == "script" else "invalid probe specifier"
             self._fail(f"{what} {source.text}: {text}")
+        if self._request.disassemble:
+            strsize = self._session.options.number("strsize", STRING_SIZE)
+            self._environment.stderr.write(disassemble_program(program, strsize))
         return _Compiled(source, program)
 
     def _open_output(self) -> None:

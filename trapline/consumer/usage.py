@@ -178,6 +178,7 @@ class Request:
     output: str | None = None
     execute: bool = True
     """Whether probes are enabled: not with -e."""
+    disassemble: bool = False
     verbose: bool = False
     allow_zero: bool = False
     help: bool = False
@@ -186,10 +187,11 @@ class Request:
 _SPECIFIERS: Final = {specifier.value: specifier for specifier in Specifier}
 _MODES: Final = {mode.value[1:]: mode for mode in Mode if mode.value}
 _SWITCHES: Final = {
+    "S": "disassemble",
     "v": "verbose",
     "Z": "allow_zero",
 }
-_LATER: Final = frozenset("CS")
+_LATER: Final = frozenset("C")
 """Flags of dtrace(1) that are not there yet."""
 _OPTION_FLAGS: Final = {
     "b": "bufsize",
