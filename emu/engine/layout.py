@@ -52,13 +52,8 @@ X86_LSTAR: Final = 0x12E8
 X86_SFMASK: Final = 0x12F8
 X86_ERROR_CODE: Final = 0x1508
 X86_IS_INT: Final = 0x150C
-X86_OLD_EXCEPTION: Final = 0x1578
-ARM64_SYNDROME: Final = 0xBD0
-ARM64_FAULT_ADDRESS: Final = 0xBD8
 ARM64_TARGET_EL: Final = 0xBE0
 RISCV_PC: Final = 0x200
-RISCV_PRIVILEGE: Final = 0x250
-RISCV_BAD_ADDRESS: Final = 0x220
 
 LAYOUTS: Final = {
     "x86_64": StateLayout("x86_cpu_do_interrupt_x86_64", unicorn.x86_const.UC_X86_REG_RAX, 0, 0),

@@ -81,9 +81,6 @@ VARIABLES: Final[dict[str, Variable]] = {
     for var, type_ in _VARIABLE_TYPES.items()
 }
 
-KERNEL_TYPES: Final = {"curthread": "struct thread *"}
-"""Types that built-in variables have where the kernel's types are known."""
-
 _FAULTS: Final = "UNKNOWN BADADDR BADALIGN ILLOP DIVZERO NOSCRATCH KPRIV UPRIV TUPOFLOW BADSTACK"
 
 CONSTANTS: Final[dict[str, tuple[int, Type]]] = {
@@ -183,8 +180,6 @@ _SUBROUTINES: Final[dict[Subr, Signature]] = {
     Subr.JSON: _returns(STRING, _TEXT, _TEXT),
     Subr.STRTOLL: _returns(INT64, _TEXT, INT, optional=1),
 }
-
-DESTRUCTIVE_SUBROUTINES: Final = frozenset({Subr.COPYOUT, Subr.COPYOUTSTR})
 
 SUBROUTINES: Final[dict[str, Subroutine]] = {
     number.name.lower(): Subroutine(number.name.lower(), number, signature)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from trapline.d import ast, builtins
-from trapline.d.errors import CompileError, did_you_mean
+from trapline.d.errors import CompileError
 from trapline.d.lexer import QUALIFIERS, STORAGE_WORDS
 from trapline.d.scopes import SCOPES, Globals
 from trapline.d.types import (
@@ -357,10 +357,6 @@ class Declarations:
             what = "built in" if name in builtins.VARIABLES else "defined"
             raise CompileError("D_DECL_IDRED", f"{name} is {what} already", line)
         self._names.declare(scope, name, type_, keys)
-
-    def unknown_type(self, name: str, line: int) -> CompileError:
-        """Say that a type is unknown."""
-        return CompileError("D_UNKNOWN", f"unknown type {name}{did_you_mean(name, self._names.typedefs)}", line)
 
 
 def _keyword(type_: Composite | Enumeration) -> str:

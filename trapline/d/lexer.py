@@ -120,11 +120,6 @@ class Lexer:
         else:
             yield from self._until(";")
 
-    def all_tokens(self) -> Iterator[Token]:
-        """Read the whole text in C mode (a type's name)."""
-        while self._skip():
-            yield self._token()
-
     def _clause(self) -> Iterator[Token]:
         while self._skip():
             match = _DESCRIPTION.match(self._text, self._position)

@@ -44,7 +44,7 @@ def _grammar() -> Lark:
         text,
         parser="lalr",
         lexer=_Fed,
-        start=["clause", "external", "type_name"],
+        start=["clause", "external"],
         transformer=_Builder(),
         maybe_placeholders=True,
     )
@@ -71,11 +71,6 @@ def parse_items(lexer: Lexer) -> Iterator[ast.Item]:
         except CompileError as error:
             error.region = error.region or lexer.region
             raise
-
-
-def parse_type_name(lexer: Lexer) -> ast.TypeName:
-    """Parse a text that is a type's name and nothing else.  Raises `CompileError`."""
-    return cast("ast.TypeName", _parse(lexer.all_tokens(), "type_name", lexer))
 
 
 def _parse(tokens: Iterable[Token], start: str, lexer: Lexer) -> Any:

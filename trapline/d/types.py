@@ -330,16 +330,6 @@ def is_text(type_: Type) -> bool:
     return False
 
 
-def is_composite(type_: Type) -> bool:
-    """Structs and unions."""
-    return isinstance(resolve(type_), Composite)
-
-
-def is_symbolic(type_: Type) -> bool:
-    """Tell whether a type is what sym(), usym() and their like give."""
-    return resolve(type_) in {SYMBOL, USER_SYMBOL}
-
-
 def is_reference(type_: Type) -> bool:
     """Types whose values are handed around by address: strings, structs, unions, arrays."""
     return isinstance(resolve(type_), Composite | Array) or is_string(type_)

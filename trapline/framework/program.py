@@ -158,11 +158,6 @@ class ActionKind(IntEnum):
         """Tell whether enabling it needs the destructive option."""
         return self & 0xFF00 in (0x200, 0x500)
 
-    @property
-    def is_speculative(self) -> bool:
-        """Tell whether it is speculate, commit or discard."""
-        return self & 0xFF00 == 0x600
-
 
 class LibraryAction(IntEnum):
     """Argument of a LIBACT action (libdtrace DT_ACT_*): base 54, FreeBSD's highest subroutine + 1."""
