@@ -132,6 +132,36 @@ def test_both_trap_paths_trace_the_same_events(isa):
     assert host.events == guest.events
 
 
+def stacks(isa, path, program):
+    machine = boot(kernel_guest(KernelOptions(isa=ISAS[isa], trap_path=path)))
+    with Tracer(machine.guest, machine.dtrace, {"aggsize": "64m"}) as tracer:
+        tracer.enable(program)
+        tracer.run()
+        assert tracer.drops == []
+        return {element.keys: element.value for element in tracer.aggregations()}
+
+
+@each_isa
+def test_both_trap_paths_see_the_same_stacks_everywhere(isa):
+    program = "fbt::: { @[stack(), execname, probefunc, probename] = count(); }"
+    host, guest = (stacks(isa, path, program) for path in TrapPath)
+    assert host == guest
+    assert len(host) > 3_000
+
+
+@each_isa
+def test_a_stack_names_the_callers_whatever_the_prologue_has_done_so_far(isa):
+    """RISC-V's kern_writev sets its frame pointer before it saves ra; its clock interrupt meets a leaf function."""
+    found = stacks(
+        isa, TrapPath.HOST, "fbt::kern_writev:entry, fbt::hardclock:entry { @[probefunc, stack()] = count(); }"
+    )
+    for function, frames in found:
+        names = [str(frame).partition("+")[0].rpartition("`")[2] for frame in frames]
+        if function == "kern_writev":
+            assert names[:3] == ["sys_write", "syscallenter", "syscall"]
+        assert all(not name.startswith(("0x", "kernel_end")) for name in names), names
+
+
 def test_freebsds_own_choice_of_sites_breaks_the_riscv_kernel_and_that_is_told():
     from emu.guest.base import GuestError
 

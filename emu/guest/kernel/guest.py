@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from pathlib import Path
 
+from emu.displaced import Store
 from emu.elf import Image
 from emu.engine.clock import DEFAULT_RATE, NANOSECONDS, VirtualClock
 from emu.engine.engine import Engine, GuestCrashError
@@ -90,6 +91,7 @@ class KernelGuest:
         self._next_tick = 0
         self._idle = False
         self._ready = False
+        self._link_places: dict[int, int | None] = {}
         self._interrupted = False
         self.host_trap = HostTrap(
             self.engine,
@@ -304,7 +306,8 @@ class KernelGuest:
         """Return the kernel pcs of the interrupted context, innermost first.
 
         In a breakpoint of FBT the frame of the probed function is not there (yet, or any more): its caller is in the
-        link register or on the stack, and the frame pointer is the caller's.
+        link register or on the stack, and the frame pointer is the caller's.  But RISC-V compilers may set the frame
+        pointer before they save ra, which is the instruction displaced: the frame is there, and its ra is not.
         """
         frame = self.traps.core.trapframe
         registers = self.isa.registers
@@ -313,9 +316,23 @@ class KernelGuest:
         if not self.isa.is_kernel_address(pc):
             return []
         pcs = [pc]
+        pointer = source.register(registers.fp)
         if frame is not None:
             pcs.append(frame.stack_word(0) if registers.link is None else frame.register(registers.link))
-        return pcs + self._introspection.kernel_chain(source.register(registers.fp))
+            place = self._link_place(pc)
+            calling = self.isa.calling
+            if place is not None and frame.register(registers.sp) + place == pointer + calling.frame_return:
+                pointer = self.engine.load(pointer + calling.frame_next, 8)
+        return pcs + self._introspection.kernel_chain(pointer)
+
+    def _link_place(self, pc: int) -> int | None:
+        """Return how far from sp the displaced instruction at pc saves the link register; None if it does not."""
+        if pc not in self._link_places:
+            plan = self.isa.displaced.decide(self.patcher.original(pc, 8), pc).plan
+            link, sp = self.isa.registers.link, self.isa.registers.sp
+            saves = (op for op in plan.operations if isinstance(op, Store)) if plan and link else ()
+            self._link_places[pc] = next((op.offset for op in saves if (op.source, op.base) == (link, sp)), None)
+        return self._link_places[pc]
 
     def user_stack(self) -> list[int]:
         """Return the user pcs of the current thread, innermost first."""

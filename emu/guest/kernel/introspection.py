@@ -73,7 +73,8 @@ class Introspection:
         """Return the return addresses that a frame pointer leads to, within the current thread's kernel stack.
 
         As FreeBSD's dtrace_getpcstack: the walk ends where the pointer leaves the stack or does not grow, or the
-        address is none of the kernel's.
+        address is none of the kernel's.  A leaf function of RISC-V, which an interrupt may have met, saves only the
+        frame pointer, where others save ra: its frame has no return address, and the chain goes on from it.
         """
         load, offset = self._engine.load, self._offset
         thread = load(self._current, 8)
@@ -87,8 +88,11 @@ class Introspection:
             pc = load(frame_pointer + calling.frame_return, 8)
             if not self._engine.isa.is_kernel_address(pc):
                 break
-            pcs.append(pc)
-            following = load(frame_pointer + calling.frame_next, 8)
+            if low <= pc < high:
+                following = pc
+            else:
+                pcs.append(pc)
+                following = load(frame_pointer + calling.frame_next, 8)
             if following <= frame_pointer:
                 break
             frame_pointer = following
