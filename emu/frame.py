@@ -56,11 +56,15 @@ def _late_argument(frame: Frame, engine: Engine, index: int) -> int:
 class LiveFrame:
     """The context of a stopped CPU: its registers as they are, but for the pc, which is `pc_after` less.
 
-    With the ISA's `Traps.pc_after` the pc of a breakpoint is that of the breakpoint itself, on x86 too.
+    With the ISA's `Traps.pc_after` the pc of a breakpoint is that of the breakpoint itself, on x86 too.  With `trapped`
+    it is the frame that a kernel's vector would have saved: it holds the same registers, and what the CPU pushes.
     """
 
-    def __init__(self, engine: Engine, pc_after: int = 0) -> None:
+    def __init__(self, engine: Engine, pc_after: int = 0, *, trapped: bool = False) -> None:
         self._engine = engine
+        traps = engine.isa.traps
+        self._pushed = dict(traps.pushed if trapped else ())
+        self._held = {*traps.frame, engine.isa.registers.zero} if trapped else None
         self._pc = engine.isa.registers.pc
         self._pc_after = pc_after
         self._words = engine.words
@@ -76,7 +80,11 @@ class LiveFrame:
         self._load = engine.load
 
     def register(self, name: str) -> int:
-        """Return a register by name."""
+        """Return a register by name.  Raises KeyError for one the frame does not hold."""
+        if name in self._pushed:
+            return self._pushed[name]
+        if self._held is not None and name not in self._held:
+            raise KeyError(name)
         value = self._engine.read_register(name)
         return value - self._pc_after if name == self._pc else value
 

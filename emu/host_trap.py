@@ -45,7 +45,7 @@ class HostTrap:
         faulted: Callable[[int, BadAddressError], int],
         lowest: int = 0,
     ) -> None:
-        self.frame = LiveFrame(engine, engine.isa.traps.pc_after)
+        self.frame = LiveFrame(engine, engine.isa.traps.pc_after, trapped=True)
         self._engine = engine
         self._invop = traps.invop
         self._patcher = patcher

@@ -167,3 +167,14 @@ def test_freebsds_own_choice_of_sites_breaks_the_riscv_kernel_and_that_is_told()
 
     with pytest.raises(GuestError, match="panic"):
         Run("riscv64", program="fbt:::entry { @ = count(); }", fidelity=Fidelity.FREEBSD)
+
+
+@each_isa
+def test_both_trap_paths_show_the_same_registers(isa):
+    count = len(ISAS[isa].registers.dtrace)
+    traced = " ".join(f"trace(regs[{number}]);" for number in range(count))
+    program = f"fbt::sys_read:, fbt::malloc:entry {{ {traced} }}"
+    host, guest = (Tracing(isa, path, program, command="cat /etc/motd") for path in TrapPath)
+    assert host.events == guest.events
+    assert len(host.events[0][1]) == count
+    assert any(any(values) for _, values in host.events)

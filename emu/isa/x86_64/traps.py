@@ -35,4 +35,5 @@ TRAPS = Traps(
     frame_pc="rip",
     frame_sp="rsp",
     flags="rflags",
+    pushed=(("trapno", 3), ("err", 0)),
 )
