@@ -132,8 +132,8 @@ class _Compiler:
         yield "cpu = guest.cpu"
         yield "buffer = target = buffers[cpu]"
         yield from self._reserve()
-        yield f"core.flags &= {NO_ERROR}"
-        if objects or any(placed.size for placed in layout.actions):
+        if layout.actions or predicate is not None:
+            yield f"core.flags &= {NO_ERROR}"
             yield from self._context(objects)
         if predicate is not None:
             self._names["predicate"] = self._state.translate(predicate)
