@@ -13,6 +13,7 @@ import unicorn
 from benchmarks.code import ENTRY, LOOP, SITE, TRAPS
 from benchmarks.figures import Cell, Figures, interleaved
 from emu.elf import Binding, Symbol, SymbolType
+from emu.engine.engine import MODES
 from emu.guest.function import CODE, FunctionGuest
 from emu.guest.modules import Module
 from emu.isa import ISAS, Isa
@@ -28,16 +29,11 @@ PROGRAMS = {
 }
 _PAGE = 0x1000
 _STACK = 0x7000_0000
-_MODES = {
-    "x86_64": (unicorn.UC_ARCH_X86, unicorn.UC_MODE_64),
-    "aarch64": (unicorn.UC_ARCH_ARM64, unicorn.UC_MODE_ARM),
-    "riscv64": (unicorn.UC_ARCH_RISCV, unicorn.UC_MODE_RISCV64),
-}
 
 
 def bare(isa: Isa, code: bytes, hook: int | None, at: int | None = None) -> Callable[[], None]:
     """Return a run of some code on bare Unicorn, with an empty Python callback."""
-    uc = unicorn.Uc(*_MODES[isa.name])
+    uc = unicorn.Uc(*MODES[isa.name])
     uc.ctl_set_tlb_mode(unicorn.UC_TLB_VIRTUAL)
     uc.mem_map(CODE, _PAGE)
     uc.mem_map(_STACK, _PAGE)

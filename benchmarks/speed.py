@@ -6,6 +6,7 @@ import unicorn
 
 from benchmarks.figures import Cell, Figures, interleaved
 from emu.elf import Image
+from emu.engine.engine import MODES
 from emu.engine.pages import PAGE
 from emu.guest.function import FunctionGuest
 from emu.guest.kernel import images
@@ -15,11 +16,6 @@ FUNCTIONS = {"work": 20_000, "digest": 20_000}
 """Function of testbins/functions -> how many rounds are timed."""
 _STACK = 0x7000_0000
 _LANDING = 0x5000_0100  # not at a page start: emu_start looks up the byte before it
-_MODES = {
-    "x86_64": (unicorn.UC_ARCH_X86, unicorn.UC_MODE_64),
-    "aarch64": (unicorn.UC_ARCH_ARM64, unicorn.UC_MODE_ARM),
-    "riscv64": (unicorn.UC_ARCH_RISCV, unicorn.UC_MODE_RISCV64),
-}
 
 
 class BareUnicorn:
@@ -29,7 +25,7 @@ class BareUnicorn:
         self._isa = isa
         self._rounds = FUNCTIONS[function]
         self._entry = image.symbol(function).value
-        self._uc = unicorn.Uc(*_MODES[isa.name])
+        self._uc = unicorn.Uc(*MODES[isa.name])
         self._uc.ctl_set_tlb_mode(unicorn.UC_TLB_VIRTUAL)
         pages: dict[int, tuple[int, int]] = {}
         for segment in image.segments:

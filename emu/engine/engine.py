@@ -27,11 +27,12 @@ from emu.engine.plans import Encoder, Windows
 from emu.engine.state import DELIVER, HALF, HANDLED, NEVER, WORDS, TableEntry, Word
 from emu.isa.base import Isa
 
-_MODES: Final = {
+MODES: Final = {
     "x86_64": (unicorn.UC_ARCH_X86, unicorn.UC_MODE_64),
     "aarch64": (unicorn.UC_ARCH_ARM64, unicorn.UC_MODE_ARM),
     "riscv64": (unicorn.UC_ARCH_RISCV, unicorn.UC_MODE_RISCV64),
 }
+"""Architecture and mode that `unicorn.Uc` takes, by the name of the ISA."""
 _NOWHERE: Final = 0xFFFF_FFFF_FFFF_FFF0
 """emu_start's `until`: no code is there.  0 would make a jump to NULL a clean stop."""
 _CPU_WORDS: Final = 128
@@ -68,7 +69,7 @@ class Engine:
     ) -> None:
         self.isa = isa
         self.accelerated = native.available() if accelerated is None else accelerated
-        self._uc = unicorn.Uc(*_MODES[isa.name])
+        self._uc = unicorn.Uc(*MODES[isa.name])
         # emu_start ends by translating `until` in the address space of the moment, to drop the code there.  In user
         # mode that is a page fault nobody takes: cr2 is lost, and old_exception makes the next true fault a double
         # fault.  With a set of exits, left empty, it does not look.

@@ -21,6 +21,7 @@ from trapline.consumer.session import Session, Work
 from trapline.consumer.usage import USAGE, FlagError, MachineOptions, Mode, Request, Source, UsageError, parse_arguments
 from trapline.d.disassemble import disassemble_program
 from trapline.d.errors import CompileError
+from trapline.framework.dynvars import STRING_SIZE
 from trapline.options import OptionError
 
 if TYPE_CHECKING:
@@ -33,8 +34,6 @@ FAILURE: Final = 1
 USAGE_FAILURE: Final = 2
 VERSION: Final = "Sun D 1.14"
 _NAME: Final = "dtrace"
-STRING_SIZE: Final = 256
-"""Option strsize, where nobody sets it."""
 _BUFFER: Final = "4m"
 """Size of the principal and the aggregation buffer, where the command line does not say (dtrace.c)."""
 

@@ -25,6 +25,7 @@ from trapline.d.scopes import Globals
 from trapline.d.statements import Statements
 from trapline.d.types import is_scalar, type_name
 from trapline.framework.dif import INTEGER_REGISTERS
+from trapline.framework.dynvars import STRING_SIZE
 from trapline.framework.program import ActionDescription, Difo, EcbDescription, ProbeDescription, Program
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class _Compiler:
         self._macros = Macros(context.arguments, context.numbers, missing_allowed=self._options.is_set("defaultargs"))
         self._pragmas = Pragmas(self._options, self._option_set)
         self._lexer = Lexer(text, self, self._macros, literals(), pspec=context.form is not Form.SCRIPT)
-        self._strsize = self._options.number("strsize", 256)
+        self._strsize = self._options.number("strsize", STRING_SIZE)
         self._expressions = Expressions(self._names, self._strsize)
         self._clauses: list[ast.Clause] = []
         self._statement = 0

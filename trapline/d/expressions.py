@@ -186,12 +186,7 @@ class Expressions:
         for place, (argument, parameter) in enumerate(zip(arguments, signature.parameters, strict=False), start=1):
             assert parameter is not None
             if not argument_fits(argument, parameter):
-                raise CompileError(
-                    "D_PROTO_ARG",
-                    f"{name}( ) argument #{place} is incompatible with its prototype:"
-                    f" {type_name(parameter)} wanted, {type_name(argument.type)} given",
-                    node.line,
-                )
+                raise incompatible(f"{name}( ) argument #{place}", parameter, argument.type, node.line)
             checked.append(argument)
         parameters = tuple(parameter for parameter in signature.parameters if parameter is not None)
         return typed.Call(subroutine.number, tuple(checked), parameters[: len(checked)], signature.returns)
@@ -249,12 +244,7 @@ class Expressions:
         for place, (node, type_) in enumerate(zip(nodes, wanted, strict=True), start=1):
             key = self.check(node)
             if not argument_fits(key, type_):
-                raise CompileError(
-                    "D_PROTO_ARG",
-                    f"{name}[ ] key #{place} is incompatible with its prototype:"
-                    f" {type_name(type_)} wanted, {type_name(key.type)} given",
-                    line,
-                )
+                raise incompatible(f"{name}[ ] key #{place}", type_, key.type, line)
             keys.append(typed.Relabel(key, STRING) if is_string(type_) and not is_string(key.type) else key)
         return tuple(keys)
 
@@ -547,6 +537,15 @@ def check_count(name: str, given: int, signature: builtins.Signature, line: int)
         raise CompileError(
             "D_PROTO_LEN", f"{name}( ) takes {wanted} argument{'s' * (wanted != '1')}, not {given}", line
         )
+
+
+def incompatible(what: str, wanted: Type, given: Type, line: int) -> CompileError:
+    """Say that an argument or a key has the wrong type."""
+    return CompileError(
+        "D_PROTO_ARG",
+        f"{what} is incompatible with its prototype: {type_name(wanted)} wanted, {type_name(given)} given",
+        line,
+    )
 
 
 def argument_fits(argument: typed.Node, parameter: Type) -> bool:

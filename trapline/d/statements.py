@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from trapline.d import ast, builtins, printf, quantize, typed
 from trapline.d.codegen import constant, generate
 from trapline.d.errors import CompileError, did_you_mean
-from trapline.d.expressions import Expressions, argument_fits, check_count
+from trapline.d.expressions import Expressions, argument_fits, check_count, incompatible
 from trapline.d.types import (
     DYNAMIC,
     STACK,
@@ -169,12 +169,7 @@ class Statements:
         node = self._check(call.arguments[0])
         parameter = builtins.ACTIONS[name].signature.parameters[0]
         if parameter is not None and not argument_fits(node, parameter):
-            raise CompileError(
-                "D_PROTO_ARG",
-                f"{name}( ) argument #1 is incompatible with its prototype:"
-                f" {type_name(parameter)} wanted, {type_name(node.type)} given",
-                call.line,
-            )
+            raise incompatible(f"{name}( ) argument #1", parameter, node.type, call.line)
         return self.difo(node, returns)
 
     def _constant(self, node: ast.Expression, tag: str, message: str, *, least: int) -> int:
@@ -429,12 +424,7 @@ class Statements:
             raise CompileError("D_PROTO_LEN", f"@{found.name}[ ] has {len(found.keys)} keys, not {len(types)}", line)
         for place, (type_, known) in enumerate(zip(types, found.keys, strict=True), start=1):
             if not _alike(type_, known):
-                raise CompileError(
-                    "D_PROTO_ARG",
-                    f"@{found.name}[ ] key #{place} is incompatible with its prototype:"
-                    f" {type_name(known)} wanted, {type_name(type_)} given",
-                    line,
-                )
+                raise incompatible(f"@{found.name}[ ] key #{place}", known, type_, line)
 
     def _aggregated(
         self, found: Aggregation, function: builtins.AggregatingFunction, call: ast.Call

@@ -25,6 +25,7 @@ from trapline.framework.device import (
     RecordDescription,
     Status,
 )
+from trapline.framework.dynvars import STRING_SIZE
 from trapline.framework.ecb import Clause, Ecb
 from trapline.framework.faults import DROP, fault_code
 from trapline.framework.layout import HEADER_SIZE, LayoutError, Placed, lay_out, variable_of
@@ -47,7 +48,7 @@ _SECOND: Final = 1_000_000_000
 DEFAULTS: Final = {
     "bufsize": 4 << 20,
     "aggsize": 4 << 20,
-    "strsize": 256,
+    "strsize": STRING_SIZE,
     "nspec": 1,
     "specsize": 32 << 10,
     "dynvarsize": 1 << 20,
