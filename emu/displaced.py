@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from emu.isa.base import Isa
@@ -57,16 +57,31 @@ class Clear(NamedTuple):
         return f"{self.target} = {self.source} & ~{self.bits:#x}"
 
 
+class Sum(NamedTuple):
+    """`target` = `base` + (`scaled` << `shift`) + `offset`: an address of x86."""
+
+    target: str
+    base: str
+    scaled: str
+    shift: int = 0
+    offset: int = 0
+
+    def __str__(self) -> str:
+        scaled = f"{self.scaled}<<{self.shift}" if self.shift else self.scaled
+        return f"{self.target} = {_sum(f'{self.base}+{scaled}' if self.base else scaled, self.offset)}"
+
+
 class Load(NamedTuple):
-    """`target` = the `size` bytes at `base` + `offset`, zero extended."""
+    """`target` = the `size` bytes at `base` + `offset`, zero extended, or sign extended."""
 
     target: str
     base: str
     offset: int = 0
     size: int = 8
+    signed: bool = False
 
     def __str__(self) -> str:
-        return f"{self.target} = [{_sum(self.base, self.offset)}]"
+        return f"{self.target} = {'signed ' * self.signed}[{_sum(self.base, self.offset)}]"
 
 
 class Store(NamedTuple):
@@ -81,7 +96,59 @@ class Store(NamedTuple):
         return f"[{_sum(self.base, self.offset)}] = {self.source or '0'}"
 
 
-Operation = Set | Clear | Load | Store
+class Compare(Enum):
+    """What a conditional branch asks."""
+
+    EQ = "=="
+    NE = "!="
+    LT = "<"
+    GE = ">="
+    LTU = "<u"
+    GEU = ">=u"
+    BIT_CLEAR = "lacks bit"
+    BIT_SET = "has bit"
+    FLAGS = "flags satisfy"
+    """The ISA's condition number `right`, of the flags as they are (`Isa.condition`)."""
+
+
+class Test(NamedTuple):
+    """A condition: `left` compared with `right`, a register or a number, both cut to `bits` bits."""
+
+    compare: Compare
+    left: str = ""
+    right: str | int = ""
+    bits: int = 64
+
+    def __str__(self) -> str:
+        if self.compare is Compare.FLAGS:
+            return f"{self.compare.value} {self.right}"
+        cut = f" in {self.bits} bits" if self.bits != 64 else ""
+        return f"{self.left or '0'} {self.compare.value} {'0' if self.right == '' else self.right}{cut}"
+
+
+class Branch(NamedTuple):
+    """pc = pc + `taken` if all of `tests` hold, else pc + `missed`; the last operation of its plan."""
+
+    tests: tuple[Test, ...]
+    taken: int
+    missed: int
+
+    def __str__(self) -> str:
+        return f"pc += {self.taken:#x} if {' and '.join(map(str, self.tests))} else {self.missed:#x}"
+
+
+class SetVector(NamedTuple):
+    """Vector register `number` = the 64-bit words `low` and `high`; the rest of it is zero."""
+
+    number: int
+    low: str
+    high: str = ""
+
+    def __str__(self) -> str:
+        return f"v{self.number} = {self.high or '0'}:{self.low}"
+
+
+Operation = Set | Clear | Sum | Load | Store | Branch | SetVector
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +164,10 @@ class Plan:
     def __post_init__(self) -> None:
         committed = False
         for operation in self.operations:
-            if isinstance(operation, (Set, Clear)):
+            if isinstance(operation, (Set, Clear, Sum)):
                 committed |= not operation.target.startswith(TEMPORARY)
+            elif isinstance(operation, (Branch, SetVector)):
+                committed = True
             elif committed:
                 raise ValueError(f"'{operation}' may fault after a register was written: {self}")
             elif isinstance(operation, Load) and not operation.target.startswith(TEMPORARY):
@@ -210,14 +279,42 @@ class Cpu(Protocol):
         """Write the low `size` bytes of `value`.  Raises `emu.guest.base.BadAddressError`."""
         ...
 
+    def read_register(self, name: str) -> int:
+        """Return a register that may have no slot, such as the flags."""
+        ...
+
+    def write_vector(self, number: int, low: int, high: int) -> None:
+        """Set a vector register."""
+        ...
+
+
+def holds(test: Test, isa: Isa, left: int, right: int) -> bool:
+    """Tell whether a test holds of two values; for FLAGS `left` is the flags and `right` the condition's number."""
+    compare = test.compare
+    if compare is Compare.FLAGS:
+        assert isa.condition is not None, f"{isa.name} has no condition flags"
+        return isa.condition(right, left)
+    mask, sign = (1 << test.bits) - 1, 1 << test.bits - 1
+    if compare in {Compare.BIT_SET, Compare.BIT_CLEAR}:
+        return bool(left >> right & 1) is (compare is Compare.BIT_SET)
+    left, right = left & mask, right & mask
+    if compare in {Compare.LT, Compare.GE}:
+        left, right = left ^ sign, right ^ sign
+    if compare in {Compare.EQ, Compare.NE}:
+        return (left == right) is (compare is Compare.EQ)
+    return (left < right) is (compare in {Compare.LT, Compare.LTU})
+
 
 def interpret(plan: Plan, isa: Isa, cpu: Cpu) -> None:
     """Carry a plan out, one operation at a time: the meaning of plans.  Raises `emu.guest.base.BadAddressError`."""
     slots = isa.registers.slots
+    pc = isa.registers.pc
     temporaries: dict[str, int] = {"": 0}
 
     def read(operand: str) -> int:
-        return temporaries[operand] if operand in temporaries else cpu.words[slots[operand]]
+        if operand in temporaries:
+            return temporaries[operand]
+        return cpu.words[slots[operand]] if operand in slots else cpu.read_register(operand)
 
     def write(operand: str, value: int) -> None:
         if operand.startswith(TEMPORARY):
@@ -225,16 +322,33 @@ def interpret(plan: Plan, isa: Isa, cpu: Cpu) -> None:
         else:
             cpu.words[slots[operand]] = value
 
+    def check(test: Test) -> bool:
+        left = cpu.read_register(isa.traps.flags) if test.compare is Compare.FLAGS else read(test.left)
+        return holds(test, isa, left, test.right if isinstance(test.right, int) else read(test.right))
+
     for operation in plan.operations:
         match operation:
             case Set(target, source, offset):
                 write(target, read(source) + offset & _MASK)
             case Clear(target, source, bits):
                 write(target, read(source) & ~bits)
-            case Load(target, base, offset, size):
-                write(target, cpu.load(read(base) + offset & _MASK, size))
+            case Sum(target, base, scaled, shift, offset):
+                write(target, read(base) + (read(scaled) << shift) + offset & _MASK)
+            case Load(target, base, offset, size, signed):
+                value = cpu.load(read(base) + offset & _MASK, size)
+                write(target, _extend(value, size) if signed else value)
             case Store(source, base, offset, size):
                 cpu.store(read(base) + offset & _MASK, size, read(source))
+            case Branch(tests, taken, missed):
+                write(pc, read(pc) + (taken if all(map(check, tests)) else missed) & _MASK)
+            case SetVector(number, low, high):
+                cpu.write_vector(number, read(low), read(high))
+
+
+def _extend(value: int, size: int) -> int:
+    """Sign extend `size` bytes to 64 bits."""
+    sign = 1 << 8 * size - 1
+    return (value ^ sign) - sign & _MASK
 
 
 def compile_plan(plan: Plan, isa: Isa) -> Callable[[Cpu, int], None]:
@@ -243,15 +357,18 @@ def compile_plan(plan: Plan, isa: Isa) -> Callable[[Cpu, int], None]:
     It is called with the CPU and the address of the displaced instruction, wherever the pc register is by then.
     """
     source = "\n    ".join(("def plan(cpu, pc):", "words = cpu.words", *_statements(plan, isa)))
-    namespace: dict[str, Callable[[Cpu, int], None]] = {}
+    tests = [test for operation in plan.operations if isinstance(operation, Branch) for test in operation.tests]
+    namespace: dict[str, Any] = {"holds": holds, "isa": isa, "tests": tests, "extend": _extend}
     exec(source, namespace)  # noqa: S102  (the source is made here, from register numbers and constants)
-    return namespace["plan"]
+    compiled: Callable[[Cpu, int], None] = namespace["plan"]
+    return compiled
 
 
 def _statements(plan: Plan, isa: Isa) -> Iterator[str]:
     """Translate operations into statements; a register is kept in a local variable once it was read or written."""
     slots = isa.registers.slots
     local: dict[str, str] = {"": "0", isa.registers.pc: "pc"}
+    checked = 0
 
     def name(operand: str) -> str:
         return f"t{operand[1:]}" if operand.startswith(TEMPORARY) else f"r{slots[operand]}"
@@ -265,7 +382,10 @@ def _statements(plan: Plan, isa: Isa) -> Iterator[str]:
         return f"{word}{local[target]} = {expression}"
 
     def fetch(operand: str) -> Iterator[str]:
-        if operand not in local:
+        if operand not in local and operand not in slots:
+            local[operand] = operand
+            yield f"{operand} = cpu.read_register({operand!r})"
+        elif operand not in local:
             local[operand] = name(operand)
             yield f"{local[operand]} = words[{slots[operand]}]"
 
@@ -277,12 +397,33 @@ def _statements(plan: Plan, isa: Isa) -> Iterator[str]:
             case Clear(target, source, bits):
                 yield from fetch(source)
                 yield assign(target, f"{local[source]} & ~{bits}")
-            case Load(target, base, offset, size):
+            case Sum(target, base, scaled, shift, offset):
                 yield from fetch(base)
-                yield assign(target, f"cpu.load({value(base, offset)}, {size})")
+                yield from fetch(scaled)
+                yield assign(target, f"{local[base]} + ({local[scaled]} << {shift}) + {offset} & {_MASK}")
+            case Load(target, base, offset, size, signed):
+                yield from fetch(base)
+                loaded = f"cpu.load({value(base, offset)}, {size})"
+                yield assign(target, f"extend({loaded}, {size})" if signed else loaded)
             case Store(source, base, offset, size):
                 yield from fetch(base)
                 yield from fetch(source)
                 yield f"cpu.store({value(base, offset)}, {size}, {local[source]})"
+            case Branch(tests, taken, missed):
+                conditions = []
+                for number, test in enumerate(tests, checked):
+                    left = isa.traps.flags if test.compare is Compare.FLAGS else test.left
+                    yield from fetch(left)
+                    right = test.right
+                    if isinstance(right, str):
+                        yield from fetch(right)
+                    shown = local[right] if isinstance(right, str) else str(right)
+                    conditions.append(f"holds(tests[{number}], isa, {local[left]}, {shown})")
+                checked += len(tests)
+                yield assign(isa.registers.pc, f"pc + ({taken} if {' and '.join(conditions)} else {missed}) & {_MASK}")
+            case SetVector(number, low, high):
+                yield from fetch(low)
+                yield from fetch(high)
+                yield f"cpu.write_vector({number}, {local[low]}, {local[high]})"
     if local[isa.registers.pc] == "pc":  # nobody moved it
         yield f"words[{slots[isa.registers.pc]}] = pc"

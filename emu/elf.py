@@ -8,6 +8,7 @@ becomes an `ElfError` of one line.
 from __future__ import annotations
 
 import difflib
+import io
 import mmap
 import struct
 from bisect import bisect_right
@@ -123,11 +124,16 @@ class Image:
     references stay unresolved.  Elsewhere addresses are the file's own.
     """
 
-    def __init__(self, path: str | Path, *, isa: Isa | None = None, base: int = 0x10000) -> None:
-        """Open a file.  Raises `ElfError`; also if `isa` is given and the file is for another one."""
+    def __init__(
+        self, path: str | Path, *, isa: Isa | None = None, base: int = 0x10000, content: bytes | None = None
+    ) -> None:
+        """Open a file, or take its content where it is not a file of this host's.
+
+        Raises `ElfError`; also if `isa` is given and the file is for another one.
+        """
         self.path = Path(path)
         self._base = base
-        self._data = self._map()
+        self._data = self._map() if content is None else content
         self.elf = self._parse()
         """pyelftools' view, for notes, DWARF and whatever else only one user needs."""
         self.isa = self._find_isa()
@@ -189,6 +195,35 @@ class Image:
         offset = address - segment.vaddr
         return segment.data[offset : offset + size]
 
+    @cached_property
+    def interpreter(self) -> str | None:
+        """The program that loads this one (PT_INTERP), None if there is none."""
+        for header in self._program_headers:
+            if header["p_type"] == "PT_INTERP":
+                self._check_extent("the interpreter's name", header["p_offset"], header["p_filesz"])
+                text = self._data[header["p_offset"] : header["p_offset"] + header["p_filesz"]]
+                return text.split(b"\0", 1)[0].decode(errors="backslashreplace")
+        return None
+
+    def address_of(self, offset: int) -> int | None:
+        """Return the virtual address of a byte of the file in a loaded segment, None if none has it.
+
+        Segments are mapped by whole pages: a page's first byte may lie before the segment's.
+        """
+        for header in self._program_headers:
+            if header["p_type"] == "PT_LOAD":
+                start = header["p_offset"] & ~0xFFF
+                if start <= offset < header["p_offset"] + max(header["p_filesz"], 1):
+                    return int(header["p_vaddr"] - header["p_offset"] + offset)
+        return None
+
+    def offset_of(self, address: int) -> int | None:
+        """Return where in the file a virtual address's byte is, None if it is in no loaded segment."""
+        for header in self._program_headers:
+            if header["p_type"] == "PT_LOAD" and 0 <= address - header["p_vaddr"] < header["p_filesz"]:
+                return int(address - header["p_vaddr"] + header["p_offset"])
+        return None
+
     def code(self, symbol: Symbol, beyond: int = 0) -> bytes:
         """Return the bytes of a function, and up to `beyond` of those that follow.  Raises `BadAddressError`."""
         return self.read(symbol.value, symbol.size + beyond)
@@ -219,7 +254,7 @@ class Image:
         if self._data[4:6] != b"\x02\x01":
             raise self._error("not a 64-bit little-endian ELF file; no other kind is known")
         try:
-            elf = ELFFile(cast("IO[bytes]", self._data))
+            elf = ELFFile(io.BytesIO(self._data) if isinstance(self._data, bytes) else cast("IO[bytes]", self._data))
             header = elf.header
             self._check_table("program header", header["e_phoff"], header["e_phnum"], header["e_phentsize"], 56)
             self._check_table("section header", header["e_shoff"], header["e_shnum"], header["e_shentsize"], 64)

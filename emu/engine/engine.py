@@ -20,11 +20,13 @@ from unicorn.unicorn_py3.unicorn import uclib
 
 from emu.displaced import Plan
 from emu.engine import interpreted, layout, native
-from emu.engine.layout import EngineError
+from emu.engine.access import Access
+from emu.engine.errors import EngineError, GuestCrashError, PageFaultError
 from emu.engine.memory import GuestMemory, HostMemory, Memory
-from emu.engine.pages import Access, PageMap
+from emu.engine.pages import PAGE, AddressSpace, PageMap
 from emu.engine.plans import Encoder, Windows
 from emu.engine.state import DELIVER, HALF, HANDLED, NEVER, WORDS, TableEntry, Word
+from emu.engine.tlb import SoftTlb
 from emu.isa.base import Isa
 
 MODES: Final = {
@@ -44,15 +46,8 @@ _CLOCK_VECTOR: Final = 32
 _ON_BREAKPOINT = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_uint64)
 _ON_LATE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64)
 _ON_TRAP = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint32)
+_ON_INSTRUCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 _CODE_HOOK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_void_p)
-
-
-class GuestCrashError(EngineError):
-    """The CPU cannot go on: it left RAM, or an exception had no handler.  `pc` is where."""
-
-    def __init__(self, message: str, pc: int) -> None:
-        super().__init__(message)
-        self.pc = pc
 
 
 class Engine:
@@ -61,15 +56,24 @@ class Engine:
     `on_breakpoint(pc)` is called for every breakpoint, `on_trap(number)` for every other synchronous exception but
     system calls, with Unicorn's number for it.  Each answers `DELIVER` (the guest's own vector gets it) or `HANDLED`;
     a breakpoint may also be answered by what `plan` returns.  With `pages` the address space is the host's, otherwise
-    the guest's page tables'.  `accelerated` says whether the callbacks are machine code.
+    the guest's page tables'.  System calls go to the guest's vector, unless `on_system_call` serves them: it is called
+    with the pc behind the instruction.  `accelerated` says whether the callbacks are machine code.
     """
 
     def __init__(
-        self, isa: Isa, ram_size: int, *, pages: PageMap | None = None, accelerated: bool | None = None
+        self,
+        isa: Isa,
+        ram_size: int,
+        *,
+        pages: AddressSpace | None = None,
+        on_system_call: Callable[[], None] | None = None,
+        accelerated: bool | None = None,
     ) -> None:
         self.isa = isa
         self.accelerated = native.available() if accelerated is None else accelerated
         self._uc = unicorn.Uc(*MODES[isa.name])
+        if pages is not None and isa.name == "aarch64":
+            self._uc.ctl_set_page_size(PAGE)  # else 1 KiB: four misses for each page
         # emu_start ends by translating `until` in the address space of the moment, to drop the code there.  In user
         # mode that is a page fault nobody takes: cr2 is lost, and old_exception makes the next true fault a double
         # fault.  With a set of exits, left empty, it does not look.
@@ -87,6 +91,8 @@ class Engine:
         self.on_breakpoint: Callable[[int], int] = lambda _pc: DELIVER
         self.on_late: Callable[[int], int] = lambda _pc: DELIVER
         self.on_trap: Callable[[int], int] = lambda _number: DELIVER
+        self._on_system_call = on_system_call
+        self._system_call_number = layout.SYSTEM_CALL.get(isa.name) if on_system_call else None
         self._failure: BaseException | None = None
         self._in_code_hook = False
         self._stale = False
@@ -105,8 +111,11 @@ class Engine:
         self._prepare_state()
         self._keep: list[Any] = []
         self._install_callbacks()
-        if pages is not None:
-            self._fill_from(pages)
+        self._tlb: SoftTlb | None = None
+        if isinstance(self.memory, HostMemory):
+            self._tlb = SoftTlb(self._uc, isa.name, self._cpu, self.memory, _NOWHERE)
+            self._hook(unicorn.UC_HOOK_TLB_FILL, self._tlb.callback)
+        if isinstance(pages, PageMap):
             pages.on_change = self._show_windows
         self._show_windows()
         if isa.name == "aarch64":
@@ -120,6 +129,7 @@ class Engine:
         state[Word.UC] = self._uc._uch.value  # noqa: SLF001
 
     def _install_callbacks(self) -> None:
+        delivers = self._on_system_call is None
         callbacks: native.Callbacks | interpreted.Callbacks
         if self.accelerated:
             functions = (_ON_TRAP(self._trap), _ON_BREAKPOINT(self._breakpoint), _ON_LATE(self._late))
@@ -137,18 +147,22 @@ class Engine:
                 "PC_AFTER": self.isa.traps.pc_after,
                 "windows": self._windows.address,
             }
-            callbacks = native.Callbacks(self.isa.name, addresses)
+            callbacks = native.Callbacks(self.isa.name, addresses, delivers=delivers)
         else:
             callbacks = interpreted.Callbacks(
-                self.isa.name, self._state, self._table, self._pc, self._trap, self._breakpoint
+                self.isa.name, self._state, self._table, self._pc, self._trap, self._breakpoint, delivers=delivers
             )
         self._keep.append(callbacks)
         self._hook(unicorn.UC_HOOK_BLOCK, callbacks.block)
         self._hook(unicorn.UC_HOOK_INTR, callbacks.trap)
         if callbacks.invalid:
             self._hook(unicorn.UC_HOOK_INSN_INVALID, callbacks.invalid)
-        if callbacks.system_call:
-            self._hook(unicorn.UC_HOOK_INSN, callbacks.system_call, instruction=unicorn.x86_const.UC_X86_INS_SYSCALL)
+        system_call: Any = callbacks.system_call
+        if self.isa.name == "x86_64" and not delivers:
+            system_call = _ON_INSTRUCTION(lambda _uc, _words: self._system_call())
+            self._keep.append(system_call)
+        if system_call:
+            self._hook(unicorn.UC_HOOK_INSN, system_call, instruction=unicorn.x86_const.UC_X86_INS_SYSCALL)
 
     def _show_windows(self) -> None:
         self._windows.set(self.memory.windows(), self.memory.pointer)
@@ -178,21 +192,6 @@ class Engine:
         if error:
             raise EngineError(f"unicorn refused a hook: {unicorn.UcError(error)}")
         return int(hook.value)
-
-    def _fill_from(self, pages: PageMap) -> None:
-        self._uc.ctl_set_tlb_mode(unicorn.UC_TLB_VIRTUAL)
-
-        def fill(_uc: Any, address: int, _access: int, entry: Any, _data: Any) -> bool:
-            found = pages.look_up(address)
-            if found is None:
-                # emu_start ends by looking up `until`, and would call its absence an exception.
-                found = (0, Access.READ | Access.EXECUTE) if address >> 12 == _NOWHERE >> 12 else None
-            if found is None:
-                return False
-            entry.paddr, entry.perms = found
-            return True
-
-        self._uc.hook_add(unicorn.UC_HOOK_TLB_FILL, fill)
 
     def _enable_aarch64_el1(self) -> None:
         # What firmware leaves: EL2 and EL3 exist in the model but were skipped at reset, and without RW set in both
@@ -225,6 +224,40 @@ class Engine:
             self.words[slot] = value
         else:
             self._uc.reg_write(self._public[name], value)
+
+    def write_vector(self, number: int, low: int, high: int) -> None:
+        """Set a vector register of AArch64, and clear what it has beyond 128 bits."""
+        self._uc.reg_write(unicorn.arm64_const.UC_ARM64_REG_V0 + number, high << 64 | low)
+
+    def new_context(self) -> unicorn.unicorn_py3.unicorn.UcContext:
+        """Return a place for all registers, filled with those there are now."""
+        return self._uc.context_save()
+
+    def save(self, context: unicorn.unicorn_py3.unicorn.UcContext) -> None:
+        """Put all registers into a place for them."""
+        self._uc.context_update(context)
+
+    def restore(self, context: unicorn.unicorn_py3.unicorn.UcContext) -> None:
+        """Take all registers from a place where they were saved; what addresses mean stays as it is."""
+        self._uc.context_restore(context)
+
+    # -- address spaces of the host's
+
+    def use(self, space: AddressSpace) -> None:
+        """Change to another address space; between two runs, or in a trap.
+
+        Raises TypeError if the guest has page tables.
+        """
+        if not isinstance(self.memory, HostMemory) or self._tlb is None:
+            raise TypeError("the guest has page tables of its own")
+        self.memory.use(space)
+        self._tlb.flush()
+        self.forget_user_blocks()
+
+    def flush_page(self, address: int) -> None:
+        """Forget what a page's address means: its mapping has changed."""
+        if self._tlb is not None:
+            self._tlb.flush_page(address)
 
     # -- code
 
@@ -294,6 +327,10 @@ class Engine:
         if self._user_indices:
             self._user_indices.clear()
 
+    def discount(self, instructions: int) -> None:
+        """Take instructions off the count: they stand for one that has been counted."""
+        self._state[_TOTAL] -= instructions
+
     def _settle(self) -> None:
         """Take back the instructions of the current block that were not executed: it was left at pc."""
         self._state[Word.TOTAL] = self.instructions
@@ -321,7 +358,8 @@ class Engine:
         """Run until `stop`, until the CPU waits for an interrupt, or until a deadline in instructions.
 
         `soft` is looked at in user mode, `hard` anywhere, both at block starts.  Returns True if the CPU waits.
-        Raises what a callback raised, and `GuestCrashError` when the CPU cannot go on.
+        Raises what a callback raised, `emu.engine.tlb.PageFaultError` where the host keeps the address space, and
+        `GuestCrashError` when the CPU cannot go on.
         """
         if self._stale:
             ctypes.memset(self._table, 0, ctypes.sizeof(self._table))
@@ -329,6 +367,8 @@ class Engine:
         soft, hard = NEVER if soft is None else soft, NEVER if hard is None else hard
         self._state[Word.SOFT], self._state[Word.HARD], self._state[Word.NEXT] = soft, hard, min(soft, hard)
         self._state[Word.STOPPED] = 0
+        if self._tlb is not None:
+            self._tlb.missed = None
         crash = None
         try:
             self._uc.emu_start(self.pc, _NOWHERE)
@@ -338,6 +378,12 @@ class Engine:
             failure, self._failure = self._failure, None
             raise failure
         self._settle()
+        if crash and self._tlb and self._tlb.missed:
+            address, access = self._tlb.missed
+            if self._tlb.failure:
+                failure, self._tlb.failure = self._tlb.failure, None
+                raise failure
+            raise PageFaultError(self.pc if access is Access.EXECUTE else address, access, self.pc)
         if crash:
             raise GuestCrashError(f"the CPU cannot go on at {self.pc:#x}: {crash}", self.pc)
         if self._halted.value:
@@ -360,6 +406,11 @@ class Engine:
         """
         self._state[Word.HARD] = self._state[Word.NEXT] = 0
 
+    def leave(self) -> None:
+        """End the run under way now; from a trap or a system call."""
+        self._state[Word.STOPPED] = 1
+        self._uc.emu_stop()
+
     def interrupt(self) -> None:
         """Deliver the clock interrupt to the guest's vector; between runs, where the guest accepts interrupts."""
         if self.isa.name == "x86_64":
@@ -377,12 +428,30 @@ class Engine:
     # -- callbacks
 
     def _trap(self, number: int) -> int:
+        if number == self._system_call_number:
+            self._system_call()
+            return HANDLED
         try:
             self._settle()  # a fault in mid-block
-            return self.on_trap(number)
+            answer = self.on_trap(number)
+            if answer == HANDLED and self.isa.name == "x86_64":
+                # QEMU would take the next exception for one that came while this one was delivered.
+                ctypes.c_int32.from_address(self._env + layout.X86_OLD_EXCEPTION).value = -1
         except BaseException as error:  # noqa: BLE001  raised again by run
             self._fail(error)
             return HANDLED
+        return answer
+
+    def _system_call(self) -> None:
+        """Serve a system call: it ends its block, and all of the block was executed."""
+        self._state[Word.BLOCK] = 0
+        if self.isa.name == "riscv64":
+            self.pc += 4
+        try:
+            assert self._on_system_call is not None
+            self._on_system_call()
+        except BaseException as error:  # noqa: BLE001  raised again by run
+            self._fail(error)
 
     def _breakpoint(self, pc: int) -> int:
         try:

@@ -74,7 +74,8 @@ def _system_call(words: memoryview, uc: int) -> Callable[..., None]:
 class Callbacks:
     """Python callbacks with the attributes of `emu.engine.native.Callbacks`.
 
-    `on_trap(number)` and `on_breakpoint(pc)` answer DELIVER or HANDLED; `pc_slot` is the pc's.
+    `on_trap(number)` and `on_breakpoint(pc)` answer DELIVER or HANDLED; `pc_slot` is the pc's.  `delivers`: system
+    calls go to the guest's own vector; else they are traps like others.
     """
 
     def __init__(
@@ -85,6 +86,8 @@ class Callbacks:
         pc_slot: int,
         on_trap: Callable[[int], int],
         on_breakpoint: Callable[[int], int],
+        *,
+        delivers: bool,
     ) -> None:
         deliver = getattr(uclib, layout.LAYOUTS[isa].deliver)
         cpu = ctypes.c_void_p(words[Word.CPU])
@@ -92,6 +95,7 @@ class Callbacks:
         env = words[Word.ENV]
         pc = ctypes.c_uint64.from_address(env + 8 * pc_slot)
         breakpoint_number = layout.BREAKPOINT[isa]
+        direct = layout.SYSTEM_CALL.get(isa) if delivers else None
 
         def breakpoint_() -> int:
             words[Word.BLOCK] = 0  # it ends its block, and counts as the instruction it displaced
@@ -103,7 +107,7 @@ class Callbacks:
             if number == breakpoint_number and isa != "riscv64":  # there it arrives as an invalid instruction
                 wanted = breakpoint_()
             else:
-                wanted = DELIVER if (isa, number) in layout.SYSTEM_CALLS else on_trap(number)
+                wanted = DELIVER if number == direct else on_trap(number)
             if wanted:
                 deliver(cpu)
 
@@ -123,4 +127,4 @@ class Callbacks:
         self.block = _BLOCK_HOOK(_block(words, table, uc))
         self.trap = _TRAP_HOOK(trap)
         self.invalid = _INVALID_HOOK(invalid) if isa != "aarch64" else None
-        self.system_call = _INSTRUCTION_HOOK(_system_call(words, uc)) if isa == "x86_64" else None
+        self.system_call = _INSTRUCTION_HOOK(_system_call(words, uc)) if isa == "x86_64" and delivers else None

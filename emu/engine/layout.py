@@ -15,11 +15,9 @@ from typing import Final
 import unicorn
 from unicorn.unicorn_py3.unicorn import uclib
 
+from emu.engine.errors import EngineError
+
 UNICORN_VERSION: Final = "2.1.4"
-
-
-class EngineError(Exception):
-    """The CPU emulator cannot do what was asked; the message says why and what helps."""
 
 
 # struct uc_struct
@@ -52,6 +50,7 @@ X86_LSTAR: Final = 0x12E8
 X86_SFMASK: Final = 0x12F8
 X86_ERROR_CODE: Final = 0x1508
 X86_IS_INT: Final = 0x150C
+X86_OLD_EXCEPTION: Final = 0x1578
 ARM64_TARGET_EL: Final = 0xBE0
 RISCV_PC: Final = 0x200
 
@@ -102,5 +101,5 @@ RISCV_ECALL: Final = 8
 BREAKPOINT: Final = {"x86_64": X86_BREAKPOINT, "aarch64": ARM64_BRK, "riscv64": RISCV_BREAKPOINT}
 
 X86_EFLAGS_ID: Final = unicorn.x86_const.UC_X86_REG_EFLAGS
-SYSTEM_CALLS: Final = frozenset({("aarch64", ARM64_SVC), ("riscv64", RISCV_ECALL)})
-"""Traps that always go to the guest."""
+SYSTEM_CALL: Final = {"aarch64": ARM64_SVC, "riscv64": RISCV_ECALL}
+"""Traps that are system calls; x86-64's is none."""

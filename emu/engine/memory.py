@@ -10,12 +10,14 @@ import mmap
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 
-from emu.engine.pages import PAGE, PageMap
+from emu.engine.access import Access
+from emu.engine.pages import PAGE, AddressSpace
 from emu.engine.plans import Window
 from emu.guest.base import BadAddressError
 from emu.isa.base import Isa
 
 _WORD = 8
+_WORD_MASK = 0xFFFF_FFFF_FFFF_FFFF
 
 
 class Memory(ABC):
@@ -33,8 +35,11 @@ class Memory(ABC):
         self._words = self.ram.cast("Q")
 
     @abstractmethod
-    def translate(self, address: int, root: int | None = None) -> int | None:
-        """Return the physical address of a virtual one, None if unmapped; `root` None: in the current address space."""
+    def translate(self, address: int, root: int | None = None, access: Access = Access.READ) -> int | None:
+        """Return the physical address of a virtual one, None if unmapped; `root` None: in the current address space.
+
+        `access` is what the host is about to do there.
+        """
 
     @abstractmethod
     def load(self, address: int, size: int) -> int:
@@ -55,7 +60,7 @@ class Memory(ABC):
     def write(self, address: int, data: bytes, root: int | None = None) -> None:
         """Write bytes.  Raises `BadAddressError`; then nothing is written."""
         done = 0
-        for start, end in self._pieces(address, len(data), root):
+        for start, end in self._pieces(address, len(data), root, Access.WRITE):
             self.ram[start:end] = data[done : done + end - start]
             done += end - start
 
@@ -65,11 +70,11 @@ class Memory(ABC):
     def _store_bytes(self, address: int, size: int, value: int) -> None:
         self.write(address, (value & (1 << 8 * size) - 1).to_bytes(size, "little"))
 
-    def _pieces(self, address: int, size: int, root: int | None) -> list[tuple[int, int]]:
+    def _pieces(self, address: int, size: int, root: int | None, access: Access = Access.READ) -> list[tuple[int, int]]:
         pieces = []
         end = address + size
         while address < end:
-            physical = self.translate(address, root)
+            physical = self.translate(address, root, access)
             if physical is None:
                 raise BadAddressError(address)
             step = min(end - address, PAGE - address % PAGE)
@@ -100,8 +105,8 @@ class GuestMemory(Memory):
         """Return the 64-bit word at an aligned physical address; 0 outside RAM, which no table entry is."""
         return self._words[address >> 3] if address + _WORD <= self.size else 0
 
-    def translate(self, address: int, root: int | None = None) -> int | None:
-        """Walk the page tables."""
+    def translate(self, address: int, root: int | None = None, access: Access = Access.READ) -> int | None:  # noqa: ARG002
+        """Walk the page tables: the host reads and writes whatever is mapped."""
         if root is None:
             root = self._cpu[self._kernel_root if address >> 63 else self._user_root]
         physical = self._walk(self.physical_word, root, address)
@@ -130,29 +135,34 @@ class GuestMemory(Memory):
 class HostMemory(Memory):
     """Memory whose address space the host keeps."""
 
-    def __init__(self, size: int, pages: PageMap) -> None:
+    def __init__(self, size: int, space: AddressSpace) -> None:
         super().__init__(size)
-        self._pages = pages
-        self._frames = pages.frames
+        self.use(space)
+
+    def use(self, space: AddressSpace) -> None:
+        """Make an address space the current one."""
+        self.space = space
+        self._readable = space.readable
+        self._writable = space.writable
 
     def windows(self) -> Iterable[Window]:
         """Return the runs of pages."""
-        return (Window(start, size, physical) for start, size, physical in self._pages.runs())
+        return (Window(start, size, physical) for start, size, physical in self.space.runs())
 
-    def translate(self, address: int, root: int | None = None) -> int | None:  # noqa: ARG002  there is one space only
-        """Look the page up."""
-        frame = self._frames.get(address >> 12)
-        return None if frame is None else frame + (address & 0xFFF)
+    def translate(self, address: int, root: int | None = None, access: Access = Access.READ) -> int | None:  # noqa: ARG002
+        """Look the page up; there is no other address space than the current one."""
+        frame = (self._writable if access is Access.WRITE else self._readable).get(address >> 12)
+        return self.space.reach(address, access) if frame is None else frame + (address & 0xFFF)
 
     def load(self, address: int, size: int) -> int:
         """Return an unsigned integer."""
-        if size == _WORD and not address & 7 and (frame := self._frames.get(address >> 12)) is not None:
+        if size == _WORD and not address & 7 and (frame := self._readable.get(address >> 12)) is not None:
             return self._words[frame + (address & 0xFFF) >> 3]
         return self._load_bytes(address, size)
 
     def store(self, address: int, size: int, value: int) -> None:
         """Store an integer."""
-        if size == _WORD and not address & 7 and (frame := self._frames.get(address >> 12)) is not None:
-            self._words[frame + (address & 0xFFF) >> 3] = value
+        if size == _WORD and not address & 7 and (frame := self._writable.get(address >> 12)) is not None:
+            self._words[frame + (address & 0xFFF) >> 3] = value & _WORD_MASK
         else:
             self._store_bytes(address, size, value)

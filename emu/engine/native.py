@@ -21,6 +21,9 @@ from emu.engine import layout
 from emu.engine.plans import Kind
 from emu.engine.state import DELIVER, HALF, HANDLED, TABLE_BITS, TB_REQUEST_CACHE, Word
 
+_NO_TRAP = 0x7FFF_FFFF
+"""A number that no trap has."""
+
 
 def available() -> bool:
     """Tell whether llvmlite is installed."""
@@ -31,7 +34,7 @@ def _address(function: str) -> int:
     return ctypes.cast(getattr(uclib, function), ctypes.c_void_p).value or 0
 
 
-def _source(isa: str, addresses: Mapping[str, int]) -> str:
+def _source(isa: str, addresses: Mapping[str, int], *, delivers: bool) -> str:
     names: dict[str, int] = {name: value for name, value in vars(layout).items() if isinstance(value, int)}
     names |= {word.name: word.value for word in Word}
     names |= {kind.name: kind.value for kind in Kind} | {"HANDLED": HANDLED, "DELIVER": DELIVER}
@@ -44,6 +47,7 @@ def _source(isa: str, addresses: Mapping[str, int]) -> str:
         "X86_SS": layout.X86_SEGMENTS + 2 * 24,
         "do_interrupt": _address(layout.LAYOUTS[isa].deliver),
         "BREAKPOINT_NUMBER": layout.BREAKPOINT[isa],
+        "DIRECT_SYSTEM_CALL": layout.SYSTEM_CALL.get(isa, _NO_TRAP) if delivers else _NO_TRAP,
         **addresses,
     }
     ir = files("emu.engine").joinpath("ir")
@@ -56,16 +60,16 @@ class Callbacks:
 
     `addresses`: of the engine's `words` and `table`, of the C functions `on_trap`, `int (uint32_t number)`, and
     `on_breakpoint`, `int64_t (uint64_t pc)`, `on_late`, `int (uint64_t pc)`; `PC_OFFSET`, where the CPU state has the
-    pc, and `PC_AFTER`, how far it is behind a breakpoint; and the table of `windows`.  Keep the object alive as
-    long as they are hooked.
+    pc, and `PC_AFTER`, how far it is behind a breakpoint; and the table of `windows`.  `delivers`: system calls go to
+    the guest's own vector; else they are traps like others.  Keep the object alive as long as they are hooked.
     """
 
-    def __init__(self, isa: str, addresses: Mapping[str, int]) -> None:
+    def __init__(self, isa: str, addresses: Mapping[str, int], *, delivers: bool) -> None:
         import llvmlite.binding as llvm  # noqa: PLC0415  optional, and 50 ms
 
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
-        module = llvm.parse_assembly(_source(isa, addresses))
+        module = llvm.parse_assembly(_source(isa, addresses, delivers=delivers))
         module.verify()
         machine = llvm.Target.from_default_triple().create_target_machine(opt=2)
         passes = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
@@ -75,7 +79,7 @@ class Callbacks:
         self.block = self._function("block")
         self.trap = self._function("trap")
         self.invalid = self._function("invalid") if isa != "aarch64" else None
-        self.system_call = self._function("system_call") if isa == "x86_64" else None
+        self.system_call = self._function("system_call") if isa == "x86_64" and delivers else None
         self.plan = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_uint64)(self._function("plan").value or 0)
         """Carries out an encoded plan; for tests."""
 

@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from enum import IntFlag
+from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol
 
-from emu.engine.layout import EngineError
+from emu.engine.access import Access
+from emu.engine.errors import EngineError
 
 PAGE = 4096
 
 
-class Access(IntFlag):
-    """What a page may be used for; Unicorn's UC_PROT_*."""
+class AddressSpace(Protocol):
+    """What virtual addresses mean."""
 
-    READ = 1
-    WRITE = 2
-    EXECUTE = 4
+    @property
+    def readable(self) -> Mapping[int, int]:
+        """Virtual page number -> physical address, of the pages that can be read as they are."""
+        ...
+
+    @property
+    def writable(self) -> Mapping[int, int]:
+        """The same of those that can be written as they are."""
+        ...
+
+    def look_up(self, address: int, access: Access) -> tuple[int, Access] | None:
+        """Return the physical address, and what the CPU may do there until told otherwise; None: not `access`."""
+        ...
+
+    def reach(self, address: int, access: Access) -> int | None:
+        """Return the physical address for the host's own access; None: there is none."""
+        ...
+
+    def runs(self) -> Iterable[tuple[int, int, int]]:
+        """Return (virtual address, size, physical address) of stretches that stay where they are in RAM."""
+        ...
 
 
 class PageMap:
@@ -24,6 +43,7 @@ class PageMap:
     def __init__(self) -> None:
         self.frames: dict[int, int] = {}
         """Virtual page number -> physical address."""
+        self.readable = self.writable = self.frames
         self._access: dict[int, Access] = {}
         self._next = PAGE  # page 0 stays blank: see Engine._fill_from
         self.on_change: Callable[[], None] = lambda: None
@@ -38,7 +58,7 @@ class PageMap:
             self._access[page] = self._access.get(page, Access(0)) | access
         self.on_change()
 
-    def runs(self) -> Iterator[tuple[int, int, int]]:
+    def runs(self) -> Iterable[tuple[int, int, int]]:
         """Yield (virtual address, size, physical address) of pages that follow each other in both, the latest first."""
         start = size = 0
         physical = -1
@@ -52,10 +72,16 @@ class PageMap:
         if size:
             yield start, size, physical
 
-    def look_up(self, address: int) -> tuple[int, Access] | None:
-        """Return the physical address and the access of a virtual one, None if it is not mapped."""
+    def look_up(self, address: int, access: Access) -> tuple[int, Access] | None:
+        """Return the physical address and the access of a virtual one, None if it is not mapped, or not for that."""
         frame = self.frames.get(address // PAGE)
-        return None if frame is None else (frame + address % PAGE, self._access[address // PAGE])
+        granted = self._access.get(address // PAGE, Access(0))
+        return None if frame is None or access not in granted else (frame + address % PAGE, granted)
+
+    def reach(self, address: int, access: Access) -> int | None:  # noqa: ARG002  the host may do everything
+        """Return the physical address of a virtual one, None if it is not mapped."""
+        frame = self.frames.get(address // PAGE)
+        return None if frame is None else frame + address % PAGE
 
     def check(self, ram_size: int) -> None:
         """Raise `EngineError` if more is mapped than there is RAM."""

@@ -2,7 +2,8 @@
 
 An operation is four words: its kind, the addresses of the target and of the source, and a number.  A plan ends with a
 zero word.  Memory is reached through windows: stretches of virtual addresses that lie in RAM in one piece.  What is
-outside them, or not eight bytes, is left to Python (`emu.displaced.compile_plan`), which can do all of it.
+outside them, is not eight bytes, or asks a condition is left to Python (`emu.displaced.compile_plan`), which can do all
+of it.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class Encoder:
     def encode(self, plan: Plan) -> int:
         """Return the address of a plan's words; 0 if it is not one for native code."""
         if plan not in self._encoded:
-            if any(isinstance(op, (Load, Store)) and op.size != _WORD for op in plan.operations):
+            if not all(map(_is_native, plan.operations)):
                 return 0
             words = [word for operation in plan.operations for word in self._words(operation)]
             self._encoded[plan] = (ctypes.c_uint64 * (len(words) + 4))(*words)
@@ -83,6 +84,8 @@ class Encoder:
                 return Kind.LOAD, self._place(target), self._place(base), offset & _MASK
             case Store(source, base, offset):
                 return Kind.STORE, self._place(source), self._place(base), offset & _MASK
+            case _:
+                raise TypeError(f"'{operation}' is not for native code")
 
     def _place(self, operand: str) -> int:
         """Return the address of a register, a temporary, or a zero."""
@@ -92,3 +95,10 @@ class Encoder:
         if slot is not None:
             return self._cpu_state + _WORD * slot
         return ctypes.addressof(self._temporaries.setdefault(operand, ctypes.c_uint64()))
+
+
+def _is_native(operation: Operation) -> bool:
+    """Tell whether native code carries an operation out."""
+    if isinstance(operation, (Load, Store)):
+        return operation.size == _WORD
+    return isinstance(operation, (Set, Clear))

@@ -12,10 +12,11 @@ from __future__ import annotations
 from typing import Final
 
 from emu.elf import Image, SegmentFlag
+from emu.engine.access import Access
 from emu.engine.clock import VirtualClock
-from emu.engine.engine import Engine, GuestCrashError
-from emu.engine.layout import EngineError
-from emu.engine.pages import PAGE, Access, PageMap
+from emu.engine.engine import Engine
+from emu.engine.errors import EngineError, GuestCrashError
+from emu.engine.pages import PAGE, PageMap
 from emu.guest.base import BadAddressError, Location, RunState, Thread
 from emu.host_trap import HostTrap
 from emu.isa.base import Isa

@@ -127,6 +127,8 @@ class Isa:
     """Length in bytes of the instruction that starts these bytes; 0 if they do not decode."""
     capstone: tuple[int, int]
     """Capstone architecture and mode."""
+    condition: Callable[[int, int], bool] | None = None
+    """(number, flags) -> whether the condition with that number in an instruction holds; None: no flags."""
 
     def is_kernel_address(self, address: int) -> bool:
         """Tell whether an address is in the upper half."""

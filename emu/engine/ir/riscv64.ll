@@ -1,12 +1,12 @@
 ; A trap asks Python first; only when Python has returned is the exception handed to QEMU.
-; A system call, and there are many, goes straight to the guest.
+; A system call, and there are many, goes straight to the guest, where the guest has a kernel.
 define void @trap(ptr %uc, i32 %number, ptr %words) {
   ; Unicorn moves pc on by 4 before every such hook, whatever the instruction: issue 1990.
   %pc.p = call ptr @env(ptr %words, i64 $RISCV_PC)
   %pc.4 = load i64, ptr %pc.p
   %pc = sub i64 %pc.4, 4
   store i64 %pc, ptr %pc.p
-  %direct = icmp eq i32 %number, $RISCV_ECALL
+  %direct = icmp eq i32 %number, $DIRECT_SYSTEM_CALL
   br i1 %direct, label %guest, label %ask
 ask:
   %answer = call i32 inttoptr (i64 $on_trap to ptr)(i32 %number)

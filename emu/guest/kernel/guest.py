@@ -16,7 +16,8 @@ from pathlib import Path
 from emu.displaced import Store
 from emu.elf import Image
 from emu.engine.clock import DEFAULT_RATE, NANOSECONDS, VirtualClock
-from emu.engine.engine import Engine, GuestCrashError
+from emu.engine.engine import Engine
+from emu.engine.errors import GuestCrashError
 from emu.engine.pages import PAGE
 from emu.engine.state import DELIVER
 from emu.frame import Frame, LiveFrame, SavedFrame

@@ -5,6 +5,7 @@ from __future__ import annotations
 import capstone
 
 from emu.isa.aarch64.calling import CALLING
+from emu.isa.aarch64.condition import condition
 from emu.isa.aarch64.displaced import DISPLACED
 from emu.isa.aarch64.length import instruction_length
 from emu.isa.aarch64.paging import translate
@@ -25,4 +26,5 @@ AARCH64 = Isa(
     instruction_alignment=4,
     instruction_length=instruction_length,
     capstone=(capstone.CS_ARCH_ARM64, capstone.CS_MODE_ARM),
+    condition=condition,
 )

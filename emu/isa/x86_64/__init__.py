@@ -6,6 +6,7 @@ import capstone
 
 from emu.isa.base import Isa
 from emu.isa.x86_64.calling import CALLING
+from emu.isa.x86_64.condition import condition
 from emu.isa.x86_64.displaced import DISPLACED
 from emu.isa.x86_64.length import instruction_length
 from emu.isa.x86_64.paging import translate
@@ -25,4 +26,5 @@ X86_64 = Isa(
     instruction_alignment=1,
     instruction_length=instruction_length,
     capstone=(capstone.CS_ARCH_X86, capstone.CS_MODE_64),
+    condition=condition,
 )

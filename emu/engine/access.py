@@ -1,0 +1,13 @@
+"""What a page may be used for."""
+
+from __future__ import annotations
+
+from enum import IntFlag
+
+
+class Access(IntFlag):
+    """Unicorn's UC_PROT_*."""
+
+    READ = 1
+    WRITE = 2
+    EXECUTE = 4

@@ -1,0 +1,1 @@
+"""Linux' binary interface as data: call numbers, structures, signal frames."""

@@ -1,0 +1,38 @@
+"""Linux on AArch64 (arch/arm64/include/uapi/asm)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from emu.guest.linux.abi.base import Abi, OpenFlags, generic_frame, generic_stat
+from emu.guest.linux.abi.generic_calls import CALLS
+
+# struct sigcontext: fault_address, regs[31], sp, pc, pstate, then records of the vector unit, 4096 bytes.
+_REGISTERS: Final = (*(f"x{number}" for number in range(29)), "fp", "lr", "sp", "pc", "nzcv")
+_RECORDS: Final = 288
+_RECORDS_SIZE: Final = 4096
+_FRAME: Final = 128 + 176 + _RECORDS + _RECORDS_SIZE
+
+ABI: Final = Abi(
+    calls=CALLS,
+    machine="aarch64",
+    platform="aarch64",
+    hwcap=0xFB,  # fp asimd aes pmull sha1 sha2 crc32: what the model of the CPU has
+    highest=0xFFFF_FFFF_F000,
+    executable_base=0xAAAA_AAAA_A000,
+    call_number="x8",
+    call_result="x0",
+    system_call=(0xD4000001).to_bytes(4, "little"),
+    tls="tpidr_el0",
+    clone_tls_first=True,
+    open_flags=OpenFlags(directory=0o40000, no_follow=0o100000, direct=0o200000, large_file=0o400000),
+    stat=generic_stat,
+    frame=generic_frame(
+        {name: 8 + 8 * place for place, name in enumerate(_REGISTERS)},
+        fault_address=0,
+        size=_FRAME + 16,
+        record=_FRAME,
+    ),
+    restorer=(0xD2801168).to_bytes(4, "little") + (0xD4000001).to_bytes(4, "little"),  # mov x8, #139; svc #0
+    red_zone=0,
+)

@@ -1,0 +1,54 @@
+"""Error numbers of Linux (include/uapi/asm-generic/errno-base.h, errno.h; data only), and the exception that carries one."""
+
+from __future__ import annotations
+
+import errno
+from typing import Final
+
+EPERM: Final = 1
+ENOENT: Final = 2
+ESRCH: Final = 3
+EINTR: Final = 4
+EIO: Final = 5
+ENXIO: Final = 6
+E2BIG: Final = 7
+ENOEXEC: Final = 8
+EBADF: Final = 9
+ECHILD: Final = 10
+EAGAIN: Final = 11
+ENOMEM: Final = 12
+EACCES: Final = 13
+EFAULT: Final = 14
+EBUSY: Final = 16
+EEXIST: Final = 17
+EXDEV: Final = 18
+ENODEV: Final = 19
+ENOTDIR: Final = 20
+EISDIR: Final = 21
+EINVAL: Final = 22
+EMFILE: Final = 24
+ENOTTY: Final = 25
+EFBIG: Final = 27
+ENOSPC: Final = 28
+ESPIPE: Final = 29
+EROFS: Final = 30
+EMLINK: Final = 31
+EPIPE: Final = 32
+ERANGE: Final = 34
+EDEADLK: Final = 35
+ENAMETOOLONG: Final = 36
+ENOSYS: Final = 38
+ENOTEMPTY: Final = 39
+ELOOP: Final = 40
+ENODATA: Final = 61
+EOPNOTSUPP: Final = 95
+EAFNOSUPPORT: Final = 97
+ETIMEDOUT: Final = 110
+
+
+class LinuxError(Exception):
+    """A system call fails with this error number."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(errno.errorcode.get(number, str(number)))
+        self.number = number

@@ -1,0 +1,124 @@
+"""Signals of Linux (include/uapi/asm-generic/signal.h, siginfo.h; data only)."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+from emu.guest.linux.abi.base import SIGINFO_SIZE
+
+
+class Signal(IntEnum):
+    """Signals by number; those from 34 on are the real-time ones that programs may use."""
+
+    SIGHUP = 1
+    SIGINT = 2
+    SIGQUIT = 3
+    SIGILL = 4
+    SIGTRAP = 5
+    SIGABRT = 6
+    SIGBUS = 7
+    SIGFPE = 8
+    SIGKILL = 9
+    SIGUSR1 = 10
+    SIGSEGV = 11
+    SIGUSR2 = 12
+    SIGPIPE = 13
+    SIGALRM = 14
+    SIGTERM = 15
+    SIGSTKFLT = 16
+    SIGCHLD = 17
+    SIGCONT = 18
+    SIGSTOP = 19
+    SIGTSTP = 20
+    SIGTTIN = 21
+    SIGTTOU = 22
+    SIGURG = 23
+    SIGXCPU = 24
+    SIGXFSZ = 25
+    SIGVTALRM = 26
+    SIGPROF = 27
+    SIGWINCH = 28
+    SIGIO = 29
+    SIGPWR = 30
+    SIGSYS = 31
+
+
+LAST: Final = 64
+DEFAULT: Final = 0
+IGNORE: Final = 1
+"""SIG_DFL and SIG_IGN, as handlers."""
+
+STOPPING: Final = frozenset({Signal.SIGSTOP, Signal.SIGTSTP, Signal.SIGTTIN, Signal.SIGTTOU})
+IGNORED: Final = frozenset({Signal.SIGCHLD, Signal.SIGCONT, Signal.SIGURG, Signal.SIGWINCH})
+"""What a process without a handler takes no notice of."""
+CORE: Final = frozenset(
+    {
+        Signal.SIGQUIT, Signal.SIGILL, Signal.SIGTRAP, Signal.SIGABRT, Signal.SIGBUS, Signal.SIGFPE, Signal.SIGSEGV,
+        Signal.SIGSYS, Signal.SIGXCPU, Signal.SIGXFSZ,
+    }
+)  # fmt: skip
+UNBLOCKABLE: Final = 1 << Signal.SIGKILL - 1 | 1 << Signal.SIGSTOP - 1
+
+SA_NOCLDSTOP: Final = 1
+SA_NOCLDWAIT: Final = 2
+SA_SIGINFO: Final = 4
+SA_RESTORER: Final = 0x0400_0000
+SA_ONSTACK: Final = 0x0800_0000
+SA_RESTART: Final = 0x1000_0000
+SA_NODEFER: Final = 0x4000_0000
+SA_RESETHAND: Final = 0x8000_0000
+
+SI_USER: Final = 0
+SI_KERNEL: Final = 0x80
+SI_QUEUE: Final = -1
+SI_TIMER: Final = -2
+SI_TKILL: Final = -6
+CLD_EXITED: Final = 1
+CLD_KILLED: Final = 2
+CLD_DUMPED: Final = 3
+CLD_STOPPED: Final = 5
+CLD_CONTINUED: Final = 6
+ILL_ILLOPC: Final = 1
+FPE_INTDIV: Final = 1
+SEGV_MAPERR: Final = 1
+SEGV_ACCERR: Final = 2
+BUS_ADRERR: Final = 2
+BUS_ADRALN: Final = 1
+TRAP_BRKPT: Final = 1
+TRAP_DTRACE: Final = 3
+"""FreeBSD sys/sys/signal.h: a tracepoint that could not be served."""
+
+
+@dataclass(frozen=True, slots=True)
+class SignalInfo:
+    """A signal that was sent (siginfo_t); the fields that make sense for its `code` are set."""
+
+    number: int
+    code: int = SI_USER
+    pid: int = 0
+    uid: int = 0
+    status: int = 0
+    value: int = 0
+    address: int | None = None
+
+    def pack(self) -> bytes:
+        """Return the structure."""
+        head = struct.pack("<iiii", self.number, 0, self.code, 0)
+        if self.address is not None:
+            body = struct.pack("<Q", self.address)
+        elif self.number == Signal.SIGCHLD:
+            body = struct.pack("<iIiiqq", self.pid, self.uid, self.status, 0, 0, 0)
+        else:
+            body = struct.pack("<iIQ", self.pid, self.uid, self.value)
+        return (head + body).ljust(SIGINFO_SIZE, b"\0")
+
+
+def name_of(number: int) -> str:
+    """Return the name of a signal."""
+    try:
+        return Signal(number).name
+    except ValueError:
+        return f"SIGRT{number}"

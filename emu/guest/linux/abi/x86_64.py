@@ -1,0 +1,59 @@
+"""Linux on x86-64 (arch/x86/include/uapi/asm)."""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+from emu.guest.linux.abi.base import BLOCK, Abi, OpenFlags, SignalFrame, times
+from emu.guest.linux.abi.x86_64_calls import CALLS
+from emu.guest.linux.inodes import Inode
+
+_STAT: Final = struct.Struct("<QQQIIIIQqqqqqqqqqqqq")
+
+
+def _stat(inode: Inode) -> bytes:
+    return _STAT.pack(
+        1, inode.number, inode.links, inode.mode, inode.uid, inode.gid, 0, inode.device,
+        inode.size, BLOCK, -(-inode.size // BLOCK) * (BLOCK // 512), *times(inode), 0, 0, 0,
+    )  # fmt: skip
+
+
+# struct rt_sigframe: the return address, struct ucontext, struct siginfo; struct sigcontext is at 40 in ucontext.
+_UCONTEXT: Final = 8
+_SIGCONTEXT: Final = _UCONTEXT + 40
+_ORDER: Final = (
+    "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "rdi", "rsi", "rbp", "rbx", "rdx", "rax", "rcx", "rsp",
+    "rip", "rflags",
+)  # fmt: skip
+_CR2: Final = _SIGCONTEXT + 22 * 8
+_MASK: Final = _SIGCONTEXT + 256
+_SIGINFO: Final = _MASK + 8
+
+ABI: Final = Abi(
+    calls=CALLS,
+    machine="x86_64",
+    platform="x86_64",
+    hwcap=0,
+    highest=0x7FFF_FFFF_F000,
+    executable_base=0x5555_5555_4000,
+    call_number="rax",
+    call_result="rax",
+    system_call=b"\x0f\x05",
+    tls="fs_base",
+    clone_tls_first=False,
+    open_flags=OpenFlags(directory=0o200000, no_follow=0o400000, direct=0o40000, large_file=0o100000),
+    stat=_stat,
+    frame=SignalFrame(
+        size=_SIGINFO + 128,
+        siginfo=_SIGINFO,
+        ucontext=_UCONTEXT,
+        stack=_UCONTEXT + 16,
+        mask=_MASK,
+        registers={name: _SIGCONTEXT + 8 * place for place, name in enumerate(_ORDER)},
+        fault_address=_CR2,
+        return_address=0,
+    ),
+    restorer=b"",
+    red_zone=128,
+)

@@ -1,0 +1,168 @@
+"""How system calls are written: a function for each, whose annotations say what its arguments are.
+
+    @call("read")
+    def read(c: Caller, fd: Int, buffer: Address, size: Size) -> Blocking: ...
+
+Arguments are 64-bit registers; an annotation says which C type they are read as.  A `Path` is the string at the address.
+A call returns its result, raises `LinuxError`, or is a generator that yields `Wait` where it blocks.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from emu.guest.base import BadAddressError
+from emu.guest.linux.abi.errno import EBADF, EFAULT, ENAMETOOLONG, ENOTDIR, LinuxError
+from emu.guest.linux.files import OpenFile
+from emu.guest.linux.inodes import Directory, Inode
+from emu.guest.linux.paths import Place, walk
+from emu.guest.linux.process import Process, SystemCall, Thread
+
+if TYPE_CHECKING:
+    from emu.guest.linux.kernel import Kernel
+
+Int: TypeAlias = int
+"""A signed 32-bit number, such as a descriptor."""
+Unsigned: TypeAlias = int
+"""An unsigned 32-bit number, such as flags."""
+Long: TypeAlias = int
+"""A signed 64-bit number."""
+Size: TypeAlias = int
+Address: TypeAlias = int
+Path: TypeAlias = str
+Blocking: TypeAlias = SystemCall
+Handler = Callable[["Kernel", Thread, list[int]], "int | SystemCall | None"]
+
+AT_FDCWD = -100
+_PATH_MAX = 4096
+_PAGE = 4096
+
+HANDLERS: dict[str, Handler] = {}
+"""System calls by name, filled by the modules of this package."""
+
+
+def _signed(value: int, bits: int) -> int:
+    sign = 1 << bits - 1
+    return (value & (1 << bits) - 1 ^ sign) - sign
+
+
+@dataclass(slots=True)
+class Caller:
+    """The thread that makes a system call, and the kernel that serves it."""
+
+    kernel: Kernel
+    thread: Thread
+
+    @property
+    def process(self) -> Process:
+        """Its process."""
+        return self.thread.process
+
+    def now(self) -> int:
+        """Virtual nanoseconds since the start."""
+        return self.kernel.clock.now()
+
+    def read(self, address: int, size: int) -> bytes:
+        """Read memory of the process.  Raises `BadAddressError`."""
+        return self.kernel.read(address, size)
+
+    def write(self, address: int, data: bytes) -> None:
+        """Write memory of the process.  Raises `BadAddressError`."""
+        self.kernel.write(address, data)
+
+    def number(self, address: int, size: int = 8, *, signed: bool = False) -> int:
+        """Read a number."""
+        return int.from_bytes(self.kernel.read(address, size), "little", signed=signed)
+
+    def string(self, address: int) -> bytes:
+        """Read a string, its end left out.  Raises `LinuxError`: EFAULT, ENAMETOOLONG."""
+        data = bytearray()
+        while len(data) <= 32 * _PATH_MAX:
+            place = address + len(data)
+            try:
+                part = self.kernel.read(place, _PAGE - place % _PAGE)
+            except BadAddressError:
+                raise LinuxError(EFAULT) from None
+            end = part.find(b"\0")
+            if end >= 0:
+                return bytes(data + part[:end])
+            data += part
+        raise LinuxError(ENAMETOOLONG)
+
+    def path(self, address: int) -> str:
+        """Read a path.  Raises `LinuxError`: EFAULT, ENAMETOOLONG."""
+        text = self.string(address)
+        if len(text) >= _PATH_MAX:
+            raise LinuxError(ENAMETOOLONG)
+        return text.decode("utf-8", "surrogateescape")
+
+    def strings(self, address: int) -> tuple[bytes, ...]:
+        """Read an array of strings that a null pointer ends."""
+        return tuple(self._strings(address)) if address else ()
+
+    def _strings(self, address: int) -> Iterator[bytes]:
+        while pointer := self.number(address):
+            yield self.string(pointer)
+            address += 8
+
+    def file(self, fd: int) -> OpenFile:
+        """Return an open file.  Raises `LinuxError` EBADF."""
+        return self.process.files.get(fd)
+
+    def start(self, fd: int, path: str) -> Directory:
+        """Return where a path given with a directory begins.  Raises `LinuxError`: EBADF, ENOTDIR."""
+        if fd == AT_FDCWD or path.startswith("/"):
+            return self.process.surroundings.directory
+        if fd < 0:
+            raise LinuxError(EBADF)
+        inode = self.file(fd).inode
+        if not isinstance(inode, Directory):
+            raise LinuxError(ENOTDIR)
+        return inode
+
+    def place(self, fd: int, path: str, *, follow: bool = True) -> Place:
+        """Follow a path.  Raises `LinuxError`."""
+        return walk(self.process.surroundings.root, self.start(fd, path), path, follow=follow)
+
+    def inode(self, fd: int, path: str, *, follow: bool = True) -> Inode:
+        """Return what a path leads to.  Raises `LinuxError`."""
+        return self.place(fd, path, follow=follow).found()
+
+
+_CONVERT: dict[str, Callable[[Caller, int], Any]] = {
+    "Int": lambda _c, value: _signed(value, 32),
+    "Unsigned": lambda _c, value: value & 0xFFFF_FFFF,
+    "Long": lambda _c, value: _signed(value, 64),
+    "Size": lambda _c, value: value,
+    "Address": lambda _c, value: value,
+    "Path": lambda c, value: c.path(value),
+}
+
+
+def call(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Enter a function into the table, under these names."""
+
+    def enter(function: Callable[..., Any]) -> Callable[..., Any]:
+        parameters = list(inspect.signature(function).parameters.values())[1:]
+        converters = [_CONVERT[str(parameter.annotation)] for parameter in parameters]
+
+        def handler(kernel: Kernel, thread: Thread, arguments: list[int]) -> int | SystemCall | None:
+            caller = Caller(kernel, thread)
+            values = [convert(caller, value) for convert, value in zip(converters, arguments, strict=False)]
+            result: int | SystemCall | None = function(caller, *values)
+            return result
+
+        for name in names:
+            HANDLERS[name] = handler
+        return function
+
+    return enter
+
+
+def answer(*names: str, result: int = 0) -> None:
+    """Enter calls that do nothing and always have this result."""
+    for name in names:
+        HANDLERS[name] = lambda _kernel, _thread, _arguments: result

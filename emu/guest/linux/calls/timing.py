@@ -1,0 +1,168 @@
+"""System calls about time, which is counted in instructions.  Source: Linux kernel/time."""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+from emu.guest.linux.abi.errno import EINVAL, EPERM, LinuxError
+from emu.guest.linux.calls.table import Address, Blocking, Caller, Int, Long, Unsigned, call
+from emu.guest.linux.process import InterruptedBySignalError, Wait
+
+_SECOND: Final = 1_000_000_000
+_REALTIME: Final = frozenset({0, 5, 8, 11})
+_PROCESS_CPUTIME, _THREAD_CPUTIME = 2, 3
+_LAST_CLOCK: Final = 11
+_ABSOLUTE: Final = 1
+_CLOCK_TICKS: Final = 100
+
+
+def _clock(c: Caller, number: int) -> int:
+    if number in _REALTIME:
+        return c.kernel.wall()
+    if number in {_PROCESS_CPUTIME, _THREAD_CPUTIME}:
+        ran = c.thread.ran if number == _THREAD_CPUTIME else c.process.ran
+        return ran * _SECOND // c.kernel.clock.rate
+    if number > _LAST_CLOCK:
+        raise LinuxError(EINVAL)
+    if number < 0:  # the CPU time of some process
+        return c.process.ran * _SECOND // c.kernel.clock.rate
+    return c.now()
+
+
+def _timespec(time: int) -> bytes:
+    return struct.pack("<qq", *divmod(time, _SECOND))
+
+
+@call("clock_gettime")
+def clock_gettime(c: Caller, clock: Int, to: Address) -> int:
+    """Tell a time."""
+    c.write(to, _timespec(_clock(c, clock)))
+    return 0
+
+
+@call("clock_getres")
+def clock_getres(c: Caller, clock: Int, to: Address) -> int:
+    """Tell how fine a clock is: an instruction."""
+    _clock(c, clock)
+    if to:
+        c.write(to, _timespec(max(1, _SECOND // c.kernel.clock.rate)))
+    return 0
+
+
+@call("clock_settime", "settimeofday", "adjtimex", "clock_adjtime")
+def clock_settime(c: Caller) -> int:
+    """Refuse: time is the emulator's."""
+    del c
+    raise LinuxError(EPERM)
+
+
+@call("gettimeofday")
+def gettimeofday(c: Caller, to: Address, zone: Address) -> int:
+    """Tell the time of day."""
+    if to:
+        seconds, nanoseconds = divmod(c.kernel.wall(), _SECOND)
+        c.write(to, struct.pack("<qq", seconds, nanoseconds // 1000))
+    if zone:
+        c.write(zone, bytes(8))
+    return 0
+
+
+@call("time")
+def time(c: Caller, to: Address) -> int:
+    """Tell the time of day in seconds."""
+    seconds = c.kernel.wall() // _SECOND
+    if to:
+        c.write(to, struct.pack("<q", seconds))
+    return seconds
+
+
+@call("times")
+def times(c: Caller, to: Address) -> int:
+    """Tell what time was used."""
+    ticks = c.process.ran * _CLOCK_TICKS // c.kernel.clock.rate
+    if to:
+        c.write(to, struct.pack("<qqqq", ticks, 0, 0, 0))
+    return c.now() * _CLOCK_TICKS // _SECOND
+
+
+def _sleep(c: Caller, deadline: int, left: int) -> Blocking:  # type: ignore[misc]
+    try:
+        yield Wait(deadline=deadline)
+    except InterruptedBySignalError:
+        if left:
+            c.write(left, _timespec(max(0, deadline - c.now())))
+        raise
+    return 0
+
+
+def _duration(c: Caller, address: int) -> int:
+    seconds, nanoseconds = struct.unpack("<qq", c.read(address, 16))
+    if seconds < 0 or not 0 <= nanoseconds < _SECOND:
+        raise LinuxError(EINVAL)
+    return int(seconds * _SECOND + nanoseconds)
+
+
+@call("nanosleep")
+def nanosleep(c: Caller, duration: Address, left: Address) -> Blocking:
+    """Sleep."""
+    return (yield from _sleep(c, c.now() + _duration(c, duration), left))
+
+
+@call("clock_nanosleep")
+def clock_nanosleep(c: Caller, clock: Int, flags: Int, duration: Address, left: Address) -> Blocking:
+    """Sleep, or until a time."""
+    wanted = _duration(c, duration)
+    if not flags & _ABSOLUTE:
+        return (yield from _sleep(c, c.now() + wanted, left))
+    return (yield from _sleep(c, wanted - _clock(c, clock) + c.now(), 0))
+
+
+@call("alarm")
+def alarm(c: Caller, seconds: Unsigned) -> int:
+    """Have SIGALRM sent."""
+    left = 0 if c.process.alarm is None else max(0, -(-(c.process.alarm - c.now()) // _SECOND))
+    c.process.alarm = c.now() + seconds * _SECOND if seconds else None
+    c.process.alarm_interval = 0
+    return left
+
+
+def _itimer(c: Caller) -> bytes:
+    left = 0 if c.process.alarm is None else max(1000, c.process.alarm - c.now())
+    interval = c.process.alarm_interval
+    return struct.pack(
+        "<qqqq", interval // _SECOND, interval % _SECOND // 1000, left // _SECOND, left % _SECOND // 1000
+    )
+
+
+@call("getitimer")
+def getitimer(c: Caller, which: Int, to: Address) -> int:
+    """Tell a timer."""
+    if which not in {0, 1, 2}:
+        raise LinuxError(EINVAL)
+    c.write(to, _itimer(c) if which == 0 else bytes(32))
+    return 0
+
+
+@call("setitimer")
+def setitimer(c: Caller, which: Int, new: Address, old: Address) -> int:
+    """Set the timer that sends SIGALRM; those of CPU time never ring."""
+    if which not in {0, 1, 2}:
+        raise LinuxError(EINVAL)
+    before = _itimer(c) if which == 0 else bytes(32)
+    if which == 0:
+        fields = struct.unpack("<qqqq", c.read(new, 32)) if new else (0, 0, 0, 0)
+        interval, value = (seconds * _SECOND + rest * 1000 for seconds, rest in (fields[:2], fields[2:]))
+        c.process.alarm = c.now() + value if value else None
+        c.process.alarm_interval = interval
+    if old:
+        c.write(old, before)
+    return 0
+
+
+@call("timer_create", "timerfd_create")
+def timer_create(c: Caller, clock: Int, unused: Long) -> int:
+    """Refuse: there are no more timers."""
+    del c, clock, unused
+    raise LinuxError(11)  # EAGAIN
+

@@ -1,0 +1,54 @@
+"""The devices of the guest: /dev/null and its kin."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from emu.guest.linux.abi.errno import ENOSPC, ENXIO, LinuxError
+from emu.guest.linux.files import Null, OpenFile
+from emu.guest.linux.inodes import Device, Directory, Symlink
+
+if TYPE_CHECKING:
+    from emu.guest.linux.kernel import Kernel
+
+_MEMORY: Final = 1 << 8
+_TERMINAL: Final = 5 << 8
+DRIVERS: Final = {
+    _MEMORY | 3: "null",
+    _MEMORY | 5: "zero",
+    _MEMORY | 7: "full",
+    _MEMORY | 8: "random",
+    _MEMORY | 9: "urandom",
+    _TERMINAL: "tty",
+}
+"""Driver by device number (Documentation/admin-guide/devices.txt)."""
+
+
+def open_device(kernel: Kernel, inode: Device, flags: int, path: str) -> OpenFile:
+    """Open a device.  Raises `LinuxError` ENXIO if nothing drives it."""
+    match inode.driver:
+        case "null":
+            return Null(inode, flags, path, lambda _size: b"")
+        case "zero":
+            return Null(inode, flags, path, bytes)
+        case "full":
+            return Null(inode, flags, path, bytes, ENOSPC)
+        case "random" | "urandom":
+            return Null(inode, flags, path, kernel.random.randbytes)
+        case _:
+            raise LinuxError(ENXIO)
+
+
+def populate(root: Directory, time: int) -> None:
+    """Make /dev; what the host's directory has there is gone."""
+    if root.get("dev") is not None:
+        del root.entries()["dev"]
+    devices = root.make("dev")
+    for number, name in DRIVERS.items():
+        devices.add(name, Device(name, number, time=time))
+    for name, target in (("fd", "/proc/self/fd"), ("stdin", "/proc/self/fd/0"), ("stdout", "/proc/self/fd/1"),
+                         ("stderr", "/proc/self/fd/2")):  # fmt: skip
+        devices.add(name, Symlink(target, time))
+    devices.make("shm", 0o1777)
+
+

@@ -1,0 +1,262 @@
+"""The Linux guest: a program, and what it starts, on one emulated CPU.
+
+    guest = LinuxGuest(X86_64, Program("/bin/busybox", ("echo", "hi")), root=Path("debian"))
+    guest.run(None)
+    guest.exit_status
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from emu.engine.clock import DEFAULT_RATE
+from emu.guest.base import BadAddressError, GuestError, Location, RunState, Thread
+from emu.guest.linux import devices, procfs
+from emu.guest.linux.abi.errno import LinuxError
+from emu.guest.linux.abi.signals import name_of
+from emu.guest.linux.calls import HANDLERS
+from emu.guest.linux.files import Descriptors
+from emu.guest.linux.inodes import Directory, RegularFile, Symlink, host_file
+from emu.guest.linux.kernel import RAM, Kernel
+from emu.guest.linux.objects import Objects
+from emu.guest.linux.paths import walk
+from emu.guest.linux.process import Process
+from emu.guest.linux.stdio import Standard
+from emu.isa.base import Isa
+from emu.patcher import Patcher
+
+ENVIRONMENT: dict[str, str] = {
+    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "HOME": "/",
+    "LANG": "C",
+    "TERM": "dumb",
+}
+"""What programs find in their environment, the same on every host."""
+_MERGED = ("bin", "sbin", "lib", "lib64")
+"""Directories that are links into /usr in a Debian of today; packages unpacked by hand lack them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What to run: a path, and the arguments after the program's own name."""
+
+    path: str
+    arguments: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(ENVIRONMENT))
+    directory: str = "/"
+
+
+class LinuxGuest:
+    """A Linux program on one CPU.  Implements `emu.guest.base.Guest`.
+
+    The guest sees `root` and nothing else of the host; without one it sees the program alone.  A path that is not in
+    the root is taken from the host, and put there.  Nothing that the guest writes reaches the host, but for its
+    standard streams.  `report` is told of system calls that are not there.
+
+    Raises `emu.guest.base.GuestError` if the program cannot be started.
+    """
+
+    cpu = 0
+
+    def __init__(
+        self,
+        isa: Isa,
+        program: Program,
+        *,
+        root: Path | None = None,
+        standard: Standard | None = None,
+        report: Callable[[str], object] = lambda _text: None,
+        rate: int = DEFAULT_RATE,
+        ram: int = RAM,
+        accelerated: bool | None = None,
+    ) -> None:
+        self.isa = isa
+        standard = standard or Standard()
+        self.kernel = Kernel(
+            isa,
+            HANDLERS,
+            ram=ram,
+            rate=rate,
+            accelerated=accelerated,
+            report=report,
+            wait_for_host=standard.wait,
+        )
+        self.engine = self.kernel.engine
+        self.clock = self.kernel.clock
+        self.now = self.clock.now
+        self.traps = self.kernel.traps
+        self.kernel.root = self._root(root)
+        self.objects = Objects(self.kernel)
+        """The ELF files that processes have mapped, with their symbols."""
+        self.patchers: dict[int, Patcher] = {}
+        self._first = self._start(program, root, standard)
+
+    # -- start
+
+    def _root(self, host: Path | None) -> Directory:
+        wall = self.kernel.wall()
+        if host is not None and not host.is_dir():
+            raise GuestError(f"{host}: not a directory; --root names the directory that the guest sees as /")
+        root = Directory(0o755, wall, host=host.resolve() if host else None)
+        usr = root.get("usr")
+        for name in _MERGED:
+            if root.get(name) is None and isinstance(usr, Directory) and usr.get(name) is not None:
+                root.add(name, Symlink(f"usr/{name}", wall))
+        devices.populate(root, wall)
+        procfs.populate(root, self.kernel)
+        if root.get("tmp") is None:
+            root.make("tmp", 0o1777)
+        return root
+
+    def _start(self, program: Program, root: Path | None, standard: Standard) -> Process:
+        files = Descriptors()
+        for stream in standard.streams():
+            files.add(stream)
+        path = self._find(program, root)
+        arguments = tuple(os.fsencode(text) for text in (program.path, *program.arguments))
+        environment = tuple(os.fsencode(f"{name}={value}") for name, value in program.environment.items())
+        try:
+            directory = walk(self.kernel.root, self.kernel.root, program.directory).found()
+        except LinuxError:
+            directory = self.kernel.root
+        assert isinstance(directory, Directory)
+        try:
+            return self.kernel.start(path, arguments, environment, files, directory)
+        except LinuxError as error:
+            raise GuestError(self._why(path, error, root)) from None
+
+    def _find(self, program: Program, root: Path | None) -> str:
+        """Return the program's path in the guest; a file of the host is put there."""
+        names = [program.path]
+        if "/" not in program.path:
+            names = [f"{place}/{program.path}" for place in program.environment.get("PATH", "").split(":")]
+        for name in names:
+            try:
+                if isinstance(walk(self.kernel.root, self.kernel.root, name).inode, RegularFile):
+                    return name
+            except LinuxError:
+                continue
+        host = Path(program.path)
+        if "/" not in program.path and not host.is_file():
+            where = f" in {root}" if root else ""
+            raise GuestError(f"{program.path}: no such program{where}; give its path, or a --root that has it")
+        try:
+            file = host_file(host)
+        except OSError as error:
+            raise GuestError(f"{program.path}: {(error.strerror or str(error)).lower()}") from None
+        path = str(host.absolute())
+        self.kernel.root.make(str(host.absolute().parent)).entries()[host.name] = file
+        return path
+
+    def _why(self, path: str, error: LinuxError, root: Path | None) -> str:
+        """Say why a program cannot be started."""
+        file = walk(self.kernel.root, self.kernel.root, path).inode
+        if isinstance(file, RegularFile) and not file.permissions & 0o111:
+            return f"{path}: not executable (chmod +x it)"
+        if isinstance(file, RegularFile):
+            reason = self.objects.refusal(file, self.isa)
+            if reason is not None:
+                return f"{path}: {reason}"
+            interpreter = self.objects.interpreter(file)
+            if interpreter is not None:
+                where = f"is not in {root}" if root else "is not there"
+                return (
+                    f"{path}: its interpreter {interpreter} {where}; give a root directory that has it and the shared "
+                    f"libraries: --root DIR"
+                )
+        return f"{path}: {os.strerror(error.number).lower()}"
+
+    # -- running
+
+    @property
+    def exit_status(self) -> int | None:
+        """The first process's exit status as a shell has it (128 + signal), None while it runs."""
+        status = self._first.status
+        if status is None:
+            return None
+        return 128 + (status & 0x7F) if status & 0x7F else status >> 8
+
+    @property
+    def target(self) -> int:
+        """The first process's number ($target)."""
+        return self._first.pid
+
+    def ending(self) -> str | None:
+        """Return how the first process ended, as dtrace tells it; None while it runs."""
+        status = self._first.status
+        if status is None:
+            return None
+        if status & 0x7F:
+            return f"pid {self.target} terminated by {name_of(status & 0x7F)}"
+        return f"pid {self.target} has exited"
+
+    def run(self, deadline: int | None) -> RunState:
+        """Run until virtual time `deadline` (None: for ever), or until the first process has ended."""
+        return RunState.RUNNING if self.kernel.run(deadline) else RunState.FINISHED
+
+    def interrupt(self) -> None:
+        """Make the run under way return soon."""
+        self.kernel.interrupt()
+
+    # -- what the framework sees
+
+    def wall(self) -> int:
+        """Return virtual nanoseconds since 1970."""
+        return self.kernel.wall()
+
+    def thread(self) -> Thread:
+        """Return the current thread."""
+        current = self.kernel.current
+        if current is None:
+            return Thread(address=0, tid=0, pid=0, ppid=0, execname="")
+        process = current.process
+        return Thread(
+            address=0,
+            tid=current.tid,
+            pid=process.pid,
+            ppid=process.parent.pid if process.parent is not None else 1,
+            execname=process.name,
+            execargs=b"\0".join(process.arguments).decode("utf-8", "surrogateescape"),
+        )
+
+    def thread_time(self) -> int:
+        """Return nanoseconds the current thread has been on the CPU."""
+        current = self.kernel.current
+        return 0 if current is None else current.ran * 1_000_000_000 // self.clock.rate
+
+    def parent(self, pid: int) -> int | None:
+        """Return the parent of a process."""
+        process = self.kernel.processes.get(pid)
+        return process.parent.pid if process is not None and process.parent is not None else None
+
+    def load(self, address: int, size: int) -> bytes:
+        """Refuse: there is no kernel memory."""
+        del size
+        raise BadAddressError(address)
+
+    def user_load(self, address: int, size: int) -> bytes:
+        """Read memory of the current process.  Raises `BadAddressError`."""
+        return self.kernel.read(address, size)
+
+    def user_store(self, address: int, data: bytes) -> None:
+        """Write memory of the current process.  Raises `BadAddressError`."""
+        self.kernel.write(address, data)
+
+    def kernel_stack(self) -> list[int]:
+        """Return nothing: the kernel is Python."""
+        return []
+
+    def user_stack(self) -> list[int]:
+        """Return the user pcs of the current thread, innermost first."""
+        return self.objects.stack(self.kernel.frame)
+
+    def locate(self, address: int) -> Location | None:
+        """Name nothing: there are no kernel addresses."""
+        del address
+
+    def locate_user(self, address: int, pid: int | None = None) -> Location | None:
+        """Name an address of a process; of one that has ended, as it last was."""
+        return self.objects.locate(address, pid)

@@ -1,0 +1,371 @@
+"""Files and directories of the guest: a tree in memory, filled from a directory of the host as it is looked at.
+
+What is on the host is read when somebody asks for it, and never written: a file that the guest writes to gets a copy
+of its own, a directory it changes is changed in memory.  Symbolic links are the guest's to follow, within this tree,
+so nothing outside the host directory can be reached by any path.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from emu.engine.pages import PAGE
+from emu.guest.linux.abi.errno import EEXIST, EIO, ENOENT, ENOTEMPTY, LinuxError
+
+if TYPE_CHECKING:
+    from emu.guest.linux.frames import Frames
+
+_numbers = count(2)
+_LARGEST: Final = 1 << 40
+
+
+class Inode:
+    """What a name stands for.  Times are nanoseconds since 1970."""
+
+    kind: int = 0
+    """S_IF* of `stat`."""
+
+    def __init__(self, permissions: int, time: int = 0) -> None:
+        self.number = next(_numbers)
+        self.permissions = permissions
+        self.uid = self.gid = 0
+        self.links = 1
+        self.accessed = self.modified = self.changed = time
+        self.device = 0
+        """What a device file stands for: major << 8 | minor."""
+
+    @property
+    def mode(self) -> int:
+        """Kind and permissions (st_mode)."""
+        return self.kind | self.permissions
+
+    @property
+    def size(self) -> int:
+        """Bytes (st_size)."""
+        return 0
+
+
+class RegularFile(Inode):
+    """A file with content.  `host` has it until the guest writes."""
+
+    kind = stat.S_IFREG
+
+    def __init__(self, permissions: int, time: int = 0, *, host: Path | None = None, content: bytes = b"") -> None:
+        super().__init__(permissions, time)
+        self.host = host
+        """Where the content is on the host, None once it is the guest's own."""
+        self._content: bytes | bytearray | None = None if host else bytearray(content)
+        self._size = host.stat(follow_symlinks=False).st_size if host else len(content)
+        self._pages: dict[int, int] = {}
+        self._frames: Frames | None = None
+        self.mapped_for_writing = False
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return self._size
+
+    def _data(self) -> bytes | bytearray:
+        if self._content is None:
+            assert self.host is not None
+            try:
+                fd = os.open(self.host, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+                with open(fd, "rb") as file:  # noqa: PTH123  an open descriptor
+                    self._content = file.read()
+            except OSError:
+                raise LinuxError(EIO) from None
+            self._size = len(self._content)
+        return self._content
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Return up to `size` bytes from `offset`."""
+        data = self._data()
+        if self.mapped_for_writing:
+            self._collect()
+            data = self._data()
+        return bytes(data[offset : offset + size])
+
+    def write(self, offset: int, data: bytes) -> None:
+        """Write bytes; a gap before them becomes zeros."""
+        content = self._own()
+        if offset > len(content):
+            content.extend(bytes(offset - len(content)))
+        content[offset : offset + len(data)] = data
+        self._size = len(content)
+        self._show(offset, len(data))
+
+    def truncate(self, size: int) -> None:
+        """Make the file this long."""
+        content = self._own()
+        if size < len(content):
+            del content[size:]
+        else:
+            content.extend(bytes(size - len(content)))
+        old, self._size = self._size, size
+        self._show(min(old, size), abs(size - old))
+
+    def _own(self) -> bytearray:
+        """Return the content as the guest's own."""
+        data = self._data()
+        if self.mapped_for_writing:
+            self._collect()
+            data = self._data()
+        if not isinstance(data, bytearray):
+            data = self._content = bytearray(data)
+        self.host = None
+        return data
+
+    # The page cache: pages that are mapped, which reads and writes must agree with.
+
+    def pages(self, frames: Frames) -> RegularFile:
+        """Return this file as the backing of mappings in these frames."""
+        self._frames = frames
+        return self
+
+    def page(self, index: int) -> int | None:
+        """Return the frame of a page; None: the file ends before it."""
+        assert self._frames is not None, "pages() comes first"
+        if index * PAGE >= max(self.size, len(self._data())):
+            return None
+        frame = self._pages.get(index)
+        if frame is None:
+            frame = self._pages[index] = self._frames.take(bytes(self._data()[index * PAGE : index * PAGE + PAGE]))
+        return frame
+
+    def _show(self, offset: int, size: int) -> None:
+        """Put what was written into the pages that are mapped."""
+        data = self._data()
+        for index in range(offset // PAGE, (offset + size) // PAGE + 1):
+            if index in self._pages and self._frames is not None:
+                page = bytes(data[index * PAGE : index * PAGE + PAGE])
+                self._frames.write(self._pages[index], 0, page + bytes(PAGE - len(page)))
+
+    def _collect(self) -> None:
+        """Take over what was stored through shared mappings."""
+        content = bytearray(self._data())
+        for index, frame in self._pages.items():
+            assert self._frames is not None
+            start = index * PAGE
+            end = min(start + PAGE, len(content))
+            if start < end:
+                content[start:end] = self._frames.read(frame)[: end - start]
+        self._content = content
+
+
+class Directory(Inode):
+    """A directory.  `host` is the one it is filled from, when it is first looked at."""
+
+    kind = stat.S_IFDIR
+
+    def __init__(
+        self, permissions: int = 0o755, time: int = 0, *, parent: Directory | None = None, host: Path | None = None
+    ) -> None:
+        super().__init__(permissions, time)
+        self.parent = parent or self
+        self.links = 2
+        self._host = host
+        self._entries: dict[str, Inode] = {}
+
+    @property
+    def size(self) -> int:
+        """Bytes, as most file systems have it for a small directory."""
+        return PAGE
+
+    def entries(self) -> dict[str, Inode]:
+        """Return what is in it, by name."""
+        if self._host is not None:
+            host, self._host = self._host, None
+            for name, inode in _import(host, self):
+                self._entries.setdefault(name, inode)
+        return self._entries
+
+    def get(self, name: str) -> Inode | None:
+        """Return an entry, None if there is none of that name."""
+        return self.entries().get(name)
+
+    def add(self, name: str, inode: Inode) -> None:
+        """Add an entry.  Raises `LinuxError` EEXIST."""
+        if name in self.entries():
+            raise LinuxError(EEXIST)
+        self._entries[name] = inode
+        if isinstance(inode, Directory):
+            inode.parent = self
+            self.links += 1
+
+    def remove(self, name: str) -> Inode:
+        """Take an entry out.  Raises `LinuxError`: ENOENT, ENOTEMPTY."""
+        inode = self.entries().get(name)
+        if inode is None:
+            raise LinuxError(ENOENT)
+        if isinstance(inode, Directory):
+            if inode.entries():
+                raise LinuxError(ENOTEMPTY)
+            self.links -= 1
+            inode.links -= 1
+        inode.links -= 1
+        del self._entries[name]
+        return inode
+
+    def make(self, path: str, permissions: int = 0o755) -> Directory:
+        """Return the directory at a path below this one, made with those above it if they are not there."""
+        directory = self
+        for name in path.strip("/").split("/"):
+            if not name:
+                continue
+            found = directory.get(name)
+            if not isinstance(found, Directory):
+                if found is not None:
+                    directory.remove(name)
+                found = Directory(permissions, self.modified)
+                directory.add(name, found)
+            directory = found
+        return directory
+
+
+class Symlink(Inode):
+    """A symbolic link."""
+
+    kind = stat.S_IFLNK
+
+    def __init__(self, target: str, time: int = 0) -> None:
+        super().__init__(0o777, time)
+        self.target = target
+
+    @property
+    def size(self) -> int:
+        """Length of the target."""
+        return len(self.target.encode("utf-8", "surrogateescape"))
+
+    def follow(self) -> Inode | None:
+        """Return what it leads to where the text does not say: the links of /proc; None: follow the text."""
+        return None
+
+
+class MagicLink(Symlink):
+    """A link of /proc, which leads to an inode whatever has become of its path."""
+
+    def __init__(self, text: Callable[[], str], inode: Callable[[], Inode | None]) -> None:
+        super().__init__("")
+        self._text = text
+        self._inode = inode
+
+    @property  # type: ignore[override]
+    def target(self) -> str:
+        """What readlink says."""
+        return self._text()
+
+    @target.setter
+    def target(self, _value: str) -> None:
+        """Leave it: the text follows the process."""
+
+    @property
+    def size(self) -> int:
+        """As /proc has it."""
+        return 64
+
+    def follow(self) -> Inode | None:
+        """Return the inode."""
+        return self._inode()
+
+
+class Device(Inode):
+    """A character device; `driver` names what opens it."""
+
+    kind = stat.S_IFCHR
+
+    def __init__(self, driver: str, device: int, permissions: int = 0o666, time: int = 0) -> None:
+        super().__init__(permissions, time)
+        self.driver = driver
+        self.device = device
+
+
+class Fifo(Inode):
+    """A named pipe; `pipe` is the one that is open, if it is."""
+
+    kind = stat.S_IFIFO
+
+    def __init__(self, permissions: int, time: int = 0) -> None:
+        super().__init__(permissions, time)
+        self.pipe: object | None = None
+
+
+class Socket(Inode):
+    """A socket in the file system: nobody can connect to it."""
+
+    kind = stat.S_IFSOCK
+
+
+class Generated(Inode):
+    """A file of /proc, whose content is made when it is opened."""
+
+    kind = stat.S_IFREG
+
+    def __init__(self, content: Callable[[], bytes], permissions: int = 0o444) -> None:
+        super().__init__(permissions)
+        self.content = content
+
+
+class Listing(Directory):
+    """A directory of /proc: `names` gives what there is, `find` an entry of it."""
+
+    def __init__(self, names: Callable[[], list[str]], find: Callable[[str], Inode | None]) -> None:
+        super().__init__(0o555)
+        self._names = names
+        self._find = find
+
+    def entries(self) -> dict[str, Inode]:
+        """Return what is in it now."""
+        return {name: inode for name in self._names() if (inode := self.get(name)) is not None}
+
+    def get(self, name: str) -> Inode | None:
+        """Return an entry."""
+        inode = self._find(name)
+        if isinstance(inode, Directory) and inode.parent is inode:
+            inode.parent = self
+        return inode
+
+
+def _import(host: Path, parent: Directory) -> Iterator[tuple[str, Inode]]:
+    """Yield the entries of a directory of the host, by name."""
+    try:
+        with os.scandir(host) as scanned:
+            entries = sorted(scanned, key=lambda entry: entry.name)
+    except OSError:
+        return
+    for entry in entries:
+        try:
+            info = entry.stat(follow_symlinks=False)
+        except OSError:
+            continue
+        inode = _imported(Path(entry.path), info, parent)
+        if inode is not None:
+            yield entry.name, inode
+
+
+def _imported(path: Path, info: os.stat_result, parent: Directory | None) -> Inode | None:
+    """Return a file of the host as one of the guest's; None: of a kind that stays outside."""
+    permissions = stat.S_IMODE(info.st_mode)
+    inode: Inode
+    if stat.S_ISDIR(info.st_mode):
+        inode = Directory(permissions, parent=parent, host=path)
+    elif stat.S_ISREG(info.st_mode):
+        inode = RegularFile(permissions, host=path)
+    elif stat.S_ISLNK(info.st_mode):
+        inode = Symlink(os.readlink(path))
+    else:
+        return None
+    inode.accessed = inode.changed = inode.modified = info.st_mtime_ns
+    return inode
+
+
+def host_file(path: Path) -> RegularFile:
+    """Return a file of the host as one of the guest's.  Raises OSError."""
+    info = path.stat()
+    file = RegularFile(stat.S_IMODE(info.st_mode), info.st_mtime_ns, host=path.resolve())
+    file.links = info.st_nlink
+    return file

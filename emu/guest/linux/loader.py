@@ -1,0 +1,299 @@
+"""exec: a program's segments, its interpreter and its stack in a new address space.
+
+Source: Linux fs/binfmt_elf.c, fs/binfmt_script.c; the System V ABI for what is on the stack.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from emu.engine.access import Access
+from emu.engine.pages import PAGE
+from emu.guest.linux.abi.base import Abi
+from emu.guest.linux.abi.errno import E2BIG, EACCES, EINVAL, ELOOP, ENOEXEC, ENOMEM, LinuxError
+from emu.guest.linux.frames import Frames
+from emu.guest.linux.inodes import Inode, RegularFile
+from emu.guest.linux.space import Area, Space
+
+STACK_SIZE: Final = 8 << 20
+_MMAP_GAP: Final = 128 << 20
+_ARGUMENTS_MAX: Final = 2 << 20
+_SCRIPTS_MAX: Final = 4
+
+_HEADER: Final = struct.Struct("<16sHHIQQQIHHHHHH")
+_SEGMENT: Final = struct.Struct("<IIQQQQQQ")
+_ET_EXEC, _ET_DYN = 2, 3
+_PT_LOAD, _PT_INTERP, _PT_PHDR, _PT_GNU_STACK = 1, 3, 6, 0x6474E551
+_MACHINES: Final = {"x86_64": 62, "aarch64": 183, "riscv64": 243}
+_FLAGS: Final = {4: Access.READ, 2: Access.WRITE, 1: Access.EXECUTE}
+
+
+_Strings = tuple[bytes, tuple[bytes, ...], tuple[bytes, ...]]
+"""The name a program was started by, its arguments and its environment."""
+LookUp = Callable[[str], tuple[Inode, str]]
+
+
+class _Segment(NamedTuple):
+    kind: int
+    flags: int
+    offset: int
+    address: int
+    physical: int
+    file_size: int
+    size: int
+    alignment: int
+
+    @property
+    def access(self) -> Access:
+        access = Access(0)
+        for flag, right in _FLAGS.items():
+            if self.flags & flag:
+                access |= right
+        return access
+
+
+class _Program(NamedTuple):
+    """An ELF file's headers."""
+
+    file: RegularFile
+    path: str
+    kind: int
+    entry: int
+    headers_at: int
+    segments: tuple[_Segment, ...]
+
+    @property
+    def loads(self) -> tuple[_Segment, ...]:
+        return tuple(segment for segment in self.segments if segment.kind == _PT_LOAD)
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """First and last address, whole pages."""
+        start = min(segment.address for segment in self.loads) // PAGE * PAGE
+        end = max(segment.address + segment.size for segment in self.loads)
+        return start, -(-end // PAGE) * PAGE
+
+    def find(self, kind: int) -> _Segment | None:
+        return next((segment for segment in self.segments if segment.kind == kind), None)
+
+
+@dataclass(slots=True)
+class Loaded:
+    """A program ready to run."""
+
+    space: Space
+    entry: int
+    """Where the CPU starts: in the interpreter, if there is one."""
+    stack: int
+    file: RegularFile
+    path: str
+    arguments: tuple[bytes, ...]
+    auxiliary: bytes
+    program_entry: int
+    """The program's own entry (AT_ENTRY)."""
+    restorer: int
+    """Address of the code that returns from a signal; 0: programs bring their own."""
+
+
+def load(
+    frames: Frames,
+    isa: str,
+    abi: Abi,
+    look_up: LookUp,
+    path: str,
+    arguments: tuple[bytes, ...],
+    environment: tuple[bytes, ...],
+    random: bytes,
+) -> Loaded:
+    """Load a program, or the interpreter that a script names.
+
+    `look_up` gives the inode that a path leads to, and its path from the root; `random` is sixteen bytes for AT_RANDOM.  Raises `LinuxError`: what look_up raises, EACCES, ENOEXEC, EINVAL, E2BIG,
+    ENOMEM, ELOOP.
+    """
+    file, full = _executable(look_up(path))
+    name = path
+    for _ in range(_SCRIPTS_MAX):
+        head = file.read(0, 256)
+        if not head.startswith(b"#!"):
+            break
+        words = head[2:].split(b"\n", 1)[0].strip().split(None, 1)
+        if not words:
+            raise LinuxError(ENOEXEC)
+        interpreter = words[0].decode("utf-8", "surrogateescape")
+        arguments = (*words, _bytes(name), *arguments[1:])
+        file, full = _executable(look_up(interpreter))
+        name = interpreter
+    else:
+        raise LinuxError(ELOOP)
+    program = _parse(file, full, isa)
+    space = Space(frames, PAGE * 16, abi.highest)
+    space.top = abi.highest - _MMAP_GAP
+    try:
+        return _load(space, program, abi, isa, look_up, (_bytes(name), arguments, environment), random)
+    except BaseException:
+        space.release()
+        raise
+
+
+def _load(
+    space: Space,
+    program: _Program,
+    abi: Abi,
+    isa: str,
+    look_up: LookUp,
+    strings: _Strings,
+    random: bytes,
+) -> Loaded:
+    bias = abi.executable_base if program.kind == _ET_DYN else 0
+    wanted = program.find(_PT_INTERP)
+    if program.kind == _ET_DYN and wanted is None:
+        # A static position-independent program, or the interpreter itself, run by hand: where mmap would put it.
+        start, end = program.span
+        bias = (space.room(end - start) or 0) - start
+    _map(space, program, bias)
+    entry, base = program.entry + bias, 0
+    if wanted is not None:
+        name = program.file.read(wanted.offset, wanted.file_size).rstrip(b"\0").decode("utf-8", "surrogateescape")
+        interpreter = _parse(*_executable(look_up(name)), isa)
+        start, end = interpreter.span
+        place = space.room(end - start)
+        if place is None:
+            raise LinuxError(ENOMEM)
+        base = place - start if interpreter.kind == _ET_DYN else 0
+        _map(space, interpreter, base)
+        entry = interpreter.entry + base
+    space.brk_start = space.brk = program.span[1] + bias
+    restorer = _map_restorer(space, abi)
+    stack = _area(abi.highest - STACK_SIZE, abi.highest, _stack_access(program), "[stack]")
+    space.map(stack)
+    headers = program.find(_PT_PHDR)
+    loads = program.loads
+    at = headers.address if headers else program.headers_at - loads[0].offset + loads[0].address
+    vector = {
+        16: abi.hwcap,
+        6: PAGE,
+        17: 100,
+        3: at + bias,
+        4: _SEGMENT.size,
+        5: len(program.segments),
+        7: base,
+        8: 0,
+        9: program.entry + bias,
+        11: 0,
+        12: 0,
+        13: 0,
+        14: 0,
+        23: 0,
+    }
+    sp, auxiliary = _fill_stack(space, abi, strings, vector, random)
+    return Loaded(
+        space, entry, sp, program.file, program.path, strings[1], auxiliary, program.entry + bias, restorer
+    )
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _executable(found: tuple[Inode, str]) -> tuple[RegularFile, str]:
+    inode, path = found
+    if not isinstance(inode, RegularFile) or not inode.permissions & 0o111:
+        raise LinuxError(EACCES)
+    return inode, path
+
+
+def _parse(file: RegularFile, path: str, isa: str) -> _Program:
+    head = file.read(0, _HEADER.size)
+    if len(head) < _HEADER.size or head[:7] != b"\x7fELF\x02\x01\x01":
+        raise LinuxError(ENOEXEC)
+    (_, kind, machine, _, entry, table, _, _, _, entry_size, count, _, _, _) = _HEADER.unpack(head)
+    if kind not in {_ET_EXEC, _ET_DYN} or machine != _MACHINES[isa] or entry_size != _SEGMENT.size or not count:
+        raise LinuxError(ENOEXEC)
+    data = file.read(table, count * _SEGMENT.size)
+    if len(data) < count * _SEGMENT.size:
+        raise LinuxError(ENOEXEC)
+    segments = tuple(_Segment(*fields) for fields in _SEGMENT.iter_unpack(data))
+    program = _Program(file, path, kind, entry, table, segments)
+    if not program.loads:
+        raise LinuxError(ENOEXEC)
+    for segment in program.loads:
+        if segment.file_size > segment.size or (segment.address - segment.offset) % PAGE or segment.size >> 40:
+            raise LinuxError(EINVAL)
+    return program
+
+
+def _area(start: int, end: int, access: Access, name: str) -> Area:
+    return Area(start, end, access, name=name)
+
+
+def _map(space: Space, program: _Program, bias: int) -> None:
+    """Map the segments: pages of the file, then zeros."""
+    backing = program.file.pages(space.frames)
+    for segment in program.loads:
+        start = (segment.address + bias) // PAGE * PAGE
+        file_end = segment.address + bias + segment.file_size
+        end = -(-(segment.address + bias + segment.size) // PAGE) * PAGE
+        if start < space.lowest or end > space.highest:
+            raise LinuxError(ENOMEM)
+        mapped = -(-file_end // PAGE) * PAGE if segment.file_size else start
+        if mapped > start:
+            offset = segment.offset // PAGE * PAGE
+            space.map(Area(start, mapped, segment.access, backing=backing, offset=offset, name=program.path))
+        if end > mapped:
+            space.map(_area(mapped, end, segment.access, ""))
+        if segment.size > segment.file_size and file_end % PAGE and mapped > start:
+            space.poke(file_end, bytes(mapped - file_end))
+
+
+def _stack_access(program: _Program) -> Access:
+    header = program.find(_PT_GNU_STACK)
+    access = Access.READ | Access.WRITE
+    return access if header is None or not header.flags & 1 else access | Access.EXECUTE
+
+
+def _map_restorer(space: Space, abi: Abi) -> int:
+    if not abi.restorer:
+        return 0
+    address = space.room(PAGE)
+    if address is None:
+        raise LinuxError(ENOMEM)
+    space.map(_area(address, address + PAGE, Access.READ | Access.EXECUTE, "[vdso]"))
+    space.poke(address, abi.restorer)
+    return address
+
+
+def _fill_stack(
+    space: Space,
+    abi: Abi,
+    strings: _Strings,
+    vector: dict[int, int],
+    random: bytes,
+) -> tuple[int, bytes]:
+    """Put arguments, environment and auxiliary vector on the stack; return the stack pointer and the vector."""
+    name, arguments, environment = strings
+    if sum(len(text) + 9 for text in (*arguments, *environment)) > _ARGUMENTS_MAX:
+        raise LinuxError(E2BIG)
+    top = space.highest - 8
+
+    def push(data: bytes) -> int:
+        nonlocal top
+        top -= len(data)
+        space.poke(top, data)
+        return top
+
+    file_name = push(name + b"\0")
+    environment_at = [push(text + b"\0") for text in reversed(environment)][::-1]
+    arguments_at = [push(text + b"\0") for text in reversed(arguments)][::-1]
+    platform = push(_bytes(abi.platform) + b"\0") if abi.platform else 0
+    top &= ~15
+    random_at = push(random)
+    vector = vector | {25: random_at, 31: file_name} | ({15: platform} if platform else {})
+    auxiliary = b"".join(struct.pack("<QQ", *entry) for entry in (*vector.items(), (0, 0)))
+    pointers = (len(arguments_at), *arguments_at, 0, *environment_at, 0)
+    block = struct.pack(f"<{len(pointers)}Q", *pointers) + auxiliary
+    top = (top - len(block)) & ~15
+    space.poke(top, block)
+    return top, auxiliary

@@ -1,0 +1,178 @@
+"""The ELF files that processes have mapped: which, where, and the names in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from emu.elf import ElfError, ElfKind, Image, Symbol
+from emu.engine.access import Access
+from emu.frame import Frame
+from emu.guest.base import BadAddressError, Location
+from emu.guest.linux.inodes import RegularFile
+from emu.guest.linux.observer import Observer
+from emu.isa.base import Isa
+
+if TYPE_CHECKING:
+    from emu.guest.linux.kernel import Kernel
+    from emu.guest.linux.process import Process
+    from emu.guest.linux.space import Area
+
+_DEEPEST = 512
+
+
+class LoadedObject(NamedTuple):
+    """An ELF file in the memory of a process."""
+
+    path: str
+    """Path in the guest."""
+    image: Image
+    bias: int
+    """What is added to the file's own addresses."""
+    file: RegularFile
+
+    @property
+    def name(self) -> str:
+        """Its base name, which is the module of its probes."""
+        return self.path.rsplit("/", 1)[-1]
+
+
+class Objects(Observer):
+    """Knows the objects of every process, and of those that have ended, for what is printed afterwards."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._kernel = kernel
+        self._images: dict[RegularFile, Image | None] = {}
+        self._last: dict[int, tuple[LoadedObject, ...]] = {}
+        kernel.observers.append(self)
+
+    # -- files
+
+    def image(self, file: RegularFile, path: str) -> Image | None:
+        """Return a file as ELF, None if it is not one that can be used."""
+        if file not in self._images:
+            try:
+                self._images[file] = Image(path, content=file.read(0, file.size))
+            except ElfError:
+                self._images[file] = None
+        return self._images[file]
+
+    @staticmethod
+    def refusal(file: RegularFile, isa: Isa) -> str | None:
+        """Return why a file is no program for an ISA, without its name; None if it is one."""
+        try:
+            Image("program", content=file.read(0, file.size), isa=isa)
+        except ElfError as error:
+            return str(error).removeprefix("program: ")
+        return None
+
+    @staticmethod
+    def interpreter(file: RegularFile) -> str | None:
+        """Return the interpreter that a program asks for."""
+        try:
+            image = Image("program", content=file.read(0, file.size))
+        except ElfError:
+            return None
+        return image.interpreter
+
+    # -- processes
+
+    def of(self, process: Process) -> tuple[LoadedObject, ...]:
+        """Return the objects of a process: the program first, then by address."""
+        found: dict[tuple[RegularFile, int], LoadedObject] = {}
+        for area in process.space.areas:
+            if isinstance(area.backing, RegularFile) and Access.EXECUTE in area.access:
+                loaded = self._loaded(area)
+                if loaded is not None:
+                    found.setdefault((loaded.file, loaded.bias), loaded)
+        return tuple(sorted(found.values(), key=lambda one: (one.file is not process.executable, one.bias)))
+
+    def _loaded(self, area: Area) -> LoadedObject | None:
+        assert isinstance(area.backing, RegularFile)
+        image = self.image(area.backing, area.name)
+        if image is None or image.kind is ElfKind.RELOCATABLE:
+            return None
+        address = image.address_of(area.offset)
+        if address is None:
+            return None
+        return LoadedObject(area.name, image, area.start - address, area.backing)
+
+    def at(self, process: Process, address: int) -> LoadedObject | None:
+        """Return the object that holds an address of a process."""
+        area = process.space.area_at(address)
+        if area is None:
+            return None
+        if isinstance(area.backing, RegularFile):
+            return self._loaded(area)
+        return next((one for one in self.of(process) if _holds(one, address)), None)
+
+    def before_exec(self, process: Process) -> None:
+        """Keep what a process had."""
+        self._last[process.pid] = self.of(process)
+
+    def exited(self, process: Process) -> None:
+        """Keep what a process had: a trace may be printed after its end."""
+        self._last[process.pid] = self.of(process)
+
+    # -- names
+
+    def locate(self, address: int, pid: int | None) -> Location | None:
+        """Name an address of a process, None for the current one; None if no object holds it."""
+        process = self._kernel.current.process if pid is None and self._kernel.current else None
+        if pid is not None:
+            process = self._kernel.processes.get(pid)
+        found: LoadedObject | None
+        if process is not None and process.alive:
+            found = self.at(process, address)
+        else:
+            found = next((one for one in self._last.get(pid or 0, ()) if _holds(one, address)), None)
+        if found is None:
+            return None
+        named = found.image.symbol_at(address - found.bias)
+        if named is None:
+            return Location(found.path, "", address)
+        return Location(found.path, named[0].name, named[1])
+
+    def functions(self, loaded: LoadedObject) -> Sequence[Symbol]:
+        """Return an object's functions that are defined and have a size, those of one place and size once."""
+        seen: dict[tuple[int, int], Symbol] = {}
+        for symbol in loaded.image.functions:
+            if symbol.size and symbol.section:
+                seen.setdefault((symbol.value, symbol.size), symbol)
+        return list(seen.values())
+
+    # -- stacks
+
+    def stack(self, frame: Frame) -> list[int]:
+        """Return the pcs of a thread's stack by frame pointers, innermost first.
+
+        On the first instruction of a function the frame is still the caller's: its own return address is where a call
+        left it.
+        """
+        isa = self._kernel.isa
+        registers, calling = isa.registers, isa.calling
+        pc, pointer = frame.register(registers.pc), frame.register(registers.fp)
+        pcs = [pc]
+        located = self.locate(pc, None)
+        try:
+            if located is not None and located.symbol and not located.offset:
+                pcs.append(frame.register(registers.link) if registers.link else frame.stack_word(0))
+            sp = frame.register(registers.sp)
+            while len(pcs) < _DEEPEST and pointer >= sp and not pointer & 7:
+                address = int.from_bytes(self._kernel.read(pointer + calling.frame_return, 8), "little")
+                following = int.from_bytes(self._kernel.read(pointer + calling.frame_next, 8), "little")
+                if not address:
+                    break
+                pcs.append(address)
+                if following <= pointer:
+                    break
+                sp = pointer = following
+        except BadAddressError:
+            pass
+        return pcs
+
+
+def _holds(loaded: LoadedObject, address: int) -> bool:
+    return any(
+        segment.vaddr <= address - loaded.bias < segment.vaddr + segment.memsz for segment in loaded.image.segments
+    )

@@ -1,0 +1,44 @@
+"""What happens to processes, told to whoever probes them."""
+
+# ruff: noqa: B027  (an observer defines what it wants to hear)
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from emu.guest.linux.process import Process, Thread
+    from emu.guest.linux.space import Area
+
+
+class Observer(ABC):  # noqa: B024  (nothing must be heard)
+    """Hears of events in the life of processes, in the order in which they happen."""
+
+    def mapped(self, process: Process, area: Area) -> None:
+        """An area was mapped."""
+
+    def unmapped(self, process: Process, areas: Sequence[Area]) -> None:
+        """Areas, or parts of them, are about to go away; their pages are still there."""
+
+    def forked(self, parent: Process, child: Process) -> None:
+        """A child was made, with a copy of its parent's memory."""
+
+    def before_exec(self, process: Process) -> None:
+        """A process is about to run something else: its memory is about to go away."""
+
+    def executed(self, process: Process, entry: int) -> None:
+        """A process runs something else, from `entry` on (its interpreter first)."""
+
+    def exited(self, process: Process) -> None:
+        """A process has ended; its memory is still there."""
+
+    def thread_ended(self, thread: Thread) -> None:
+        """A thread has ended."""
+
+    def system_call(self, thread: Thread, name: str, arguments: Sequence[int]) -> None:
+        """A system call begins."""
+
+    def system_call_done(self, thread: Thread, name: str, result: int) -> None:
+        """A system call is over."""

@@ -1,0 +1,100 @@
+"""From a path to an inode: the walk that keeps a process inside its root."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from emu.guest.linux.abi.errno import ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR, LinuxError
+from emu.guest.linux.inodes import Directory, Inode, Symlink
+
+_LINKS_MAX: Final = 40
+_PATH_MAX: Final = 4096
+_NAME_MAX: Final = 255
+
+
+class Place(NamedTuple):
+    """Where a path leads: the directory that holds, or would hold, the last name; and what is there, if anything."""
+
+    directory: Directory
+    name: str
+    """The last name; "" when the path ends at a directory by way of `.`, `..` or the root."""
+    inode: Inode | None
+    must_be_directory: bool
+    """Whether the path ends with a slash."""
+
+    def found(self) -> Inode:
+        """Return what is there.  Raises `LinuxError`: ENOENT, ENOTDIR."""
+        if self.inode is None:
+            raise LinuxError(ENOENT)
+        if self.must_be_directory and not isinstance(self.inode, Directory):
+            raise LinuxError(ENOTDIR)
+        return self.inode
+
+
+def walk(root: Directory, start: Directory, path: str, *, follow: bool = True) -> Place:
+    """Follow a path from `start`, or from `root` if it is absolute; `..` does not leave `root`.
+
+    `follow` says whether a symbolic link at the very end is followed.  Raises `LinuxError`: ENOENT (also for a missing
+    directory on the way), ENOTDIR, ELOOP, ENAMETOOLONG.
+    """
+    if not path:
+        raise LinuxError(ENOENT)
+    if len(path) >= _PATH_MAX:
+        raise LinuxError(ENAMETOOLONG)
+    links = 0
+    directory = root if path.startswith("/") else start
+    names = _names(path)
+    slash = path.endswith(("/", "/."))
+    name, inode = "", None
+    while names:
+        name = names.pop()
+        if len(name) > _NAME_MAX:
+            raise LinuxError(ENAMETOOLONG)
+        if name == "..":
+            if directory is not root:
+                directory = directory.parent
+            name, inode = "", None
+            continue
+        inode = directory.get(name)
+        last = not names
+        if isinstance(inode, Symlink) and (not last or follow or slash):
+            links += 1
+            if links > _LINKS_MAX:
+                raise LinuxError(ELOOP)
+            target = inode.follow()
+            if target is None:
+                text = inode.target
+                if not text:
+                    raise LinuxError(ENOENT)
+                names += _names(text)
+                if text.startswith("/"):
+                    directory = root
+                if not names:
+                    name, inode = "", None
+                continue
+            inode = target
+        if last:
+            break
+        if inode is None:
+            raise LinuxError(ENOENT)
+        if not isinstance(inode, Directory):
+            raise LinuxError(ENOTDIR)
+        directory, name, inode = inode, "", None
+    if not name:
+        return Place(directory, "", directory, must_be_directory=False)
+    return Place(directory, name, inode, must_be_directory=slash)
+
+
+def _names(path: str) -> list[str]:
+    """Return the names of a path, the last first; `.` and empty ones say nothing."""
+    return [name for name in reversed(path.split("/")) if name not in {"", "."}]
+
+
+def path_of(root: Directory, inode: Inode, name: str = "") -> str:
+    """Return the path of a directory from the root, or of a name in it."""
+    parts = [name] if name else []
+    while isinstance(inode, Directory) and inode is not root and inode.parent is not inode:
+        parent = inode.parent
+        parts.append(next((found for found, entry in parent.entries().items() if entry is inode), "?"))
+        inode = parent
+    return "/" + "/".join(reversed(parts))

@@ -1,0 +1,188 @@
+"""Processes and threads as the guest keeps them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Final
+
+from emu.guest.linux.abi.signals import DEFAULT, LAST, SignalInfo
+from emu.guest.linux.files import Descriptors
+from emu.guest.linux.inodes import Directory, RegularFile
+from emu.guest.linux.space import Space
+
+
+@dataclass(slots=True)
+class Wait:
+    """What a blocked thread waits for: a condition, or a time, whichever comes first."""
+
+    ready: Callable[[], bool] = lambda: False
+    deadline: int | None = None
+    """Virtual nanoseconds; None: for ever."""
+    host: bool = False
+    """Whether the condition depends on the host's input."""
+    uninterruptible: bool = False
+    """Whether signals have to wait too."""
+
+
+SystemCall = Generator[Wait, bool, int]
+"""A system call that may block: yields what it waits for, is told whether the condition came true (or the time passed),
+and returns its result."""
+
+
+class Waiter:
+    """A thread that waits for a futex, the last in `queue`."""
+
+    __slots__ = ("bits", "queue", "woken")
+
+    def __init__(self, bits: int, queue: list[Waiter]) -> None:
+        self.bits = bits
+        self.woken = False
+        self.join(queue)
+
+    def join(self, queue: list[Waiter]) -> None:
+        """Wait here from now on."""
+        self.queue = queue
+        queue.append(self)
+
+
+class InterruptedBySignalError(Exception):
+    """Thrown into a blocked system call when a signal is to be delivered."""
+
+
+class Life(Enum):
+    """What a thread is doing."""
+
+    RUNNABLE = "R"
+    BLOCKED = "S"
+    STOPPED = "T"
+    DEAD = "Z"
+
+
+@dataclass(slots=True)
+class Action:
+    """What a process does with a signal (struct sigaction)."""
+
+    handler: int = DEFAULT
+    flags: int = 0
+    restorer: int = 0
+    mask: int = 0
+
+
+@dataclass(slots=True)
+class Signals:
+    """The actions of a process, shared by those made with CLONE_SIGHAND."""
+
+    actions: list[Action] = field(default_factory=lambda: [Action() for _ in range(LAST + 1)])
+
+    def copy(self) -> Signals:
+        """Return the same actions, apart."""
+        return Signals([Action(a.handler, a.flags, a.restorer, a.mask) for a in self.actions])
+
+
+@dataclass(slots=True)
+class Surroundings:
+    """Root, working directory and umask (fs_struct)."""
+
+    root: Directory
+    directory: Directory
+    umask: int = 0o022
+
+    def copy(self) -> Surroundings:
+        """Return the same, apart."""
+        return Surroundings(self.root, self.directory, self.umask)
+
+
+@dataclass(slots=True)
+class AlternateStack:
+    """What sigaltstack says."""
+
+    address: int = 0
+    flags: int = 2  # SS_DISABLE
+    size: int = 0
+
+
+@dataclass(eq=False)
+class Process:
+    """A process: what its threads share."""
+
+    pid: int
+    parent: Process | None
+    space: Space
+    files: Descriptors
+    surroundings: Surroundings
+    signals: Signals
+    group: int
+    session: int
+    name: str = ""
+    """As execname says, 15 bytes at most."""
+    executable: RegularFile | None = None
+    path: str = ""
+    """Path of the executable."""
+    arguments: tuple[bytes, ...] = ()
+    environment: tuple[bytes, ...] = ()
+    threads: list[Thread] = field(default_factory=list)
+    children: list[Process] = field(default_factory=list)
+    pending: deque[SignalInfo] = field(default_factory=deque)
+    status: int | None = None
+    """As wait reports it, once the process has ended."""
+    reaped: bool = False
+    stopped_by: int = 0
+    reported_stop: bool = True
+    continued: bool = False
+    exit_signal: int = 17  # SIGCHLD
+    alarm: int | None = None
+    """When SIGALRM is due, in virtual nanoseconds."""
+    alarm_interval: int = 0
+    frames: dict[int, Any] = field(default_factory=dict)
+    """Registers that a signal's frame does not hold, by the address of the frame."""
+    executed: bool = False
+    """Whether it has called execve (setpgid looks)."""
+    ran: int = 0
+    """Instructions its threads have executed."""
+    auxiliary: bytes = b""
+    """The auxiliary vector (/proc/PID/auxv)."""
+    start_time: int = 0
+
+    @property
+    def alive(self) -> bool:
+        """Whether it has not ended."""
+        return self.status is None
+
+
+@dataclass(eq=False)
+class Thread:
+    """A thread; the first of a process has the process's number."""
+
+    tid: int
+    process: Process
+    context: Any = None
+    """Its registers while another one runs (a Unicorn context)."""
+    life: Life = Life.RUNNABLE
+    mask: int = 0
+    pending: deque[SignalInfo] = field(default_factory=deque)
+    call: SystemCall | None = None
+    """The system call it is blocked in."""
+    call_name: str = ""
+    wait: Wait | None = None
+    restart: tuple[int, int] | None = None
+    """(number, first argument) of the system call under way, which may have to be made again."""
+    clear_tid: int = 0
+    robust_list: int = 0
+    stack: AlternateStack = field(default_factory=AlternateStack)
+    saved_mask: int | None = None
+    """The mask to go back to after the handler, where a system call had changed it (sigsuspend)."""
+    vfork_done: bool = False
+    ran: int = 0
+    """Instructions it has executed."""
+    name: str = ""
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether it is the first thread of its process."""
+        return self.tid == self.process.pid
+
+
+NOBODY: Final = 65534

@@ -1,0 +1,204 @@
+"""/proc: what the guest's kernel tells of its processes, as files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from emu.engine.access import Access
+from emu.engine.pages import PAGE
+from emu.guest.linux.calls.system import RELEASE
+from emu.guest.linux.inodes import Directory, Generated, Inode, Listing, MagicLink
+from emu.guest.linux.paths import path_of
+from emu.guest.linux.process import Life, Process, Thread
+
+if TYPE_CHECKING:
+    from emu.guest.linux.kernel import Kernel
+    from emu.guest.linux.space import Area
+
+_SECOND: Final = 1_000_000_000
+_TICKS: Final = 100
+_NO_LIMIT: Final = (1 << 64) - 1
+
+
+class Proc:
+    """The tree below /proc of one kernel."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._kernel = kernel
+        self._known: dict[object, Inode] = {}
+        self._files: dict[str, Callable[[], bytes]] = {
+            "cpuinfo": lambda: b"processor\t: 0\nmodel name\t: Trapline\n\n",
+            "filesystems": lambda: b"nodev\ttmpfs\nnodev\tproc\n",
+            "loadavg": lambda: b"0.00 0.00 0.00 1/%d 1\n" % len(kernel.threads),
+            "meminfo": self._memory,
+            "mounts": lambda: b"root / tmpfs rw 0 0\nproc /proc proc rw 0 0\n",
+            "stat": self._stat,
+            "swaps": lambda: b"Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n",
+            "uptime": lambda: b"%.2f 0.00\n" % (kernel.clock.now() / _SECOND),
+            "version": lambda: f"Linux version {RELEASE} (trapline) #1 SMP Trapline\n".encode(),
+        }
+        self.root = Listing(self._names, self._find)
+
+    def _names(self) -> list[str]:
+        numbers = [str(pid) for pid, process in self._kernel.processes.items() if not process.reaped]
+        return [*numbers, *self._files, "self", "thread-self", "sys"]
+
+    def _find(self, name: str) -> Inode | None:
+        if name in self._files:
+            return self._once(name, lambda: Generated(self._files[name]))
+        if name == "sys":
+            return self._once(name, self._settings)
+        if name in {"self", "thread-self"}:
+            return self._once(name, self._own)
+        process = self._kernel.processes.get(int(name)) if name.isdigit() else None
+        if process is None:
+            thread = self._kernel.threads.get(int(name)) if name.isdigit() else None
+            return None if thread is None else self._once(thread, lambda: self._directory(thread.process, thread))
+        return self._once(process, lambda: self._directory(process, None))
+
+    def _once(self, key: object, make: Callable[[], Inode]) -> Inode:
+        if key not in self._known:
+            self._known[key] = make()
+        return self._known[key]
+
+    def _own(self) -> Inode:
+        def process() -> Process | None:
+            current = self._kernel.current
+            return current.process if current is not None else None
+
+        return MagicLink(
+            lambda: str(found.pid) if (found := process()) is not None else "",
+            lambda: self._find(str(found.pid)) if (found := process()) is not None else None,
+        )
+
+    def _settings(self) -> Inode:
+        settings = Directory(0o555)
+        kernel = settings.make("kernel", 0o555)
+        texts = {"hostname": "trapline", "osrelease": RELEASE, "ostype": "Linux", "pid_max": "4194304",
+                 "ngroups_max": "65536", "overflowuid": "65534", "cap_last_cap": "40"}  # fmt: skip
+        for name, text in texts.items():
+            kernel.add(name, Generated(lambda text=text: f"{text}\n".encode()))  # type: ignore[misc]
+        memory = settings.make("vm", 0o555)
+        memory.add("overcommit_memory", Generated(lambda: b"0\n"))
+        files = settings.make("fs", 0o555)
+        files.add("pipe-max-size", Generated(lambda: b"1048576\n"))
+        return settings
+
+    # -- a process
+
+    def _directory(self, process: Process, thread: Thread | None) -> Inode:
+        files: dict[str, Callable[[], bytes]] = {
+            "auxv": lambda: process.auxiliary,
+            "cmdline": lambda: b"".join(text + b"\0" for text in process.arguments),
+            "comm": lambda: ((thread.name if thread else "") or process.name).encode("utf-8", "surrogateescape") + b"\n",
+            "environ": lambda: b"".join(text + b"\0" for text in process.environment),
+            "limits": lambda: b"Max open files            %d                 %d                files\n"
+            % (process.files.limit, process.files.limit),
+            "maps": lambda: maps(process),
+            "mounts": self._files["mounts"],
+            "stat": lambda: _process_stat(process),
+            "statm": lambda: b"%d %d 0 0 0 0 0\n" % (_pages(process), _pages(process)),
+            "status": lambda: _status(process),
+        }
+        links: dict[str, tuple[Callable[[], str], Callable[[], Inode | None]]] = {
+            "exe": (lambda: process.path, lambda: process.executable),
+            "cwd": (
+                lambda: path_of(process.surroundings.root, process.surroundings.directory),
+                lambda: process.surroundings.directory,
+            ),
+            "root": (lambda: "/", lambda: process.surroundings.root),
+        }
+        made: dict[str, Inode] = {name: Generated(content) for name, content in files.items()}
+        made |= {name: MagicLink(*link) for name, link in links.items()}
+        made["fd"] = Listing(lambda: [str(fd) for fd in process.files], lambda name: self._descriptor(process, name))
+        if thread is None:
+            made["task"] = Listing(
+                lambda: [str(one.tid) for one in process.threads],
+                lambda name: self._find(name) if name.isdigit() else None,
+            )
+        return Listing(lambda: list(made), made.get)
+
+    def _descriptor(self, process: Process, name: str) -> Inode | None:
+        if not name.isdigit() or int(name) not in list(process.files):
+            return None
+        file = process.files.get(int(name))
+        return self._once((process, file), lambda: MagicLink(lambda: file.path, lambda: file.inode))
+
+    # -- the machine
+
+    def _memory(self) -> bytes:
+        total = len(self._kernel.engine.memory.ram) >> 10
+        free = total - self._kernel.frames.used * PAGE // 1024
+        rows = {"MemTotal": total, "MemFree": free, "MemAvailable": free, "Buffers": 0, "Cached": 0, "SwapTotal": 0,
+                "SwapFree": 0, "Shmem": 0, "SReclaimable": 0}  # fmt: skip
+        return "".join(f"{name + ':':<15} {value:>8} kB\n" for name, value in rows.items()).encode()
+
+    def _stat(self) -> bytes:
+        used = self._kernel.clock.now() * _TICKS // _SECOND
+        first = f"cpu  {used} 0 0 0 0 0 0 0 0 0\ncpu0 {used} 0 0 0 0 0 0 0 0 0\n"
+        rest = f"intr 0\nctxt 0\nbtime 1700000000\nprocesses {len(self._kernel.processes)}\nprocs_running 1\n"
+        return (first + rest).encode()
+
+
+def _pages(process: Process) -> int:
+    return sum(area.end - area.start for area in process.space.areas) // PAGE
+
+
+def _state(process: Process) -> str:
+    if not process.alive:
+        return Life.DEAD.value
+    return process.threads[0].life.value if process.threads else Life.DEAD.value
+
+
+def _process_stat(process: Process) -> bytes:
+    parent = process.parent.pid if process.parent is not None else 0
+    head = f"{process.pid} ({process.name}) {_state(process)} {parent} {process.group} {process.session} 0 -1 0 0 0 0 0"
+    size = _pages(process)
+    tail = f" 0 0 0 0 20 0 {len(process.threads)} 0 {process.start_time * _TICKS // _SECOND} {size * PAGE} {size}"
+    return f"{head}{tail} {_NO_LIMIT}{' 0' * 27}\n".encode("utf-8", "surrogateescape")
+
+
+def _status(process: Process) -> bytes:
+    parent = process.parent.pid if process.parent is not None else 0
+    names = {"R": "running", "S": "sleeping", "T": "stopped", "Z": "zombie"}
+    rows = {
+        "Name": process.name,
+        "Umask": f"{process.surroundings.umask:04o}",
+        "State": f"{_state(process)} ({names[_state(process)]})",
+        "Tgid": process.pid,
+        "Pid": process.pid,
+        "PPid": parent,
+        "TracerPid": 0,
+        "Uid": "0\t0\t0\t0",
+        "Gid": "0\t0\t0\t0",
+        "FDSize": 64,
+        "Groups": "0",
+        "VmSize": f"{_pages(process) * 4:>8} kB",
+        "VmRSS": f"{_pages(process) * 4:>8} kB",
+        "Threads": len(process.threads),
+    }
+    return "".join(f"{name}:\t{value}\n" for name, value in rows.items()).encode("utf-8", "surrogateescape")
+
+
+def _line(area: Area) -> str:
+    rights = "".join(
+        letter if right in area.access else "-"
+        for letter, right in (("r", Access.READ), ("w", Access.WRITE), ("x", Access.EXECUTE))
+    )
+    head = f"{area.start:08x}-{area.end:08x} {rights}{'s' if area.shared else 'p'} {area.offset:08x} 00:01"
+    number = getattr(area.backing, "number", 0)
+    return f"{head} {number} ".ljust(73) + area.name if area.name else f"{head} {number} "
+
+
+def maps(process: Process) -> bytes:
+    """Return /proc/PID/maps."""
+    return "".join(f"{_line(area)}\n" for area in process.space.areas).encode("utf-8", "surrogateescape")
+
+
+def populate(root: Directory, kernel: Kernel) -> None:
+    """Put /proc into a root; what was there is hidden."""
+    if root.get("proc") is not None:
+        del root.entries()["proc"]
+    proc = Proc(kernel).root
+    root.add("proc", proc)

@@ -1,0 +1,322 @@
+"""The address space of a process: areas of addresses, and the frames behind those pages that were touched.
+
+Pages come into being when they are first used (demand paging), are shared after a fork until one side writes (copy on
+write), and pages of a file are those of the file's page cache until a private mapping writes.  A breakpoint that is
+written into a program's text thus lands in a page of that process alone, as it does in the kernels this follows.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
+
+from emu.engine.access import Access
+from emu.engine.pages import PAGE
+from emu.guest.base import BadAddressError
+from emu.guest.linux.frames import Frames
+
+NO_ACCESS: Final = Access(0)
+
+
+class Backing(Protocol):
+    """What the pages of an area are filled from: a file, or memory that processes share."""
+
+    def page(self, index: int) -> int | None:
+        """Return the frame of page `index` of it; None: it ends before."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """A mapping: [start, end), whole pages."""
+
+    start: int
+    end: int
+    access: Access
+    shared: bool = False
+    """Whether writes go to the backing, for all to see."""
+    backing: Backing | None = None
+    """None: zeros."""
+    offset: int = 0
+    """Where in the backing the area begins, in bytes."""
+    name: str = ""
+    """Path of the file, or what /proc/PID/maps calls it: "[heap]", "[stack]"."""
+    may_write: bool = True
+    """Whether mprotect may make it writable: not if it shares a file that was opened for reading."""
+
+    def cut(self, start: int, end: int) -> Area:
+        """Return the part of it in [start, end)."""
+        start, end = max(start, self.start), min(end, self.end)
+        return replace(self, start=start, end=end, offset=self.offset + start - self.start)
+
+
+class SharedMemory:
+    """Anonymous memory that processes share (MAP_SHARED | MAP_ANONYMOUS)."""
+
+    def __init__(self, frames: Frames) -> None:
+        self._frames = frames
+        self._pages: dict[int, int] = {}
+
+    def page(self, index: int) -> int:
+        """Return the frame of a page."""
+        if index not in self._pages:
+            self._pages[index] = self._frames.take()
+        return self._pages[index]
+
+
+class Space:
+    """One address space.  Implements `emu.engine.pages.AddressSpace`.
+
+    Addresses that mappings may have are those from `lowest` to `highest`.  `flush_page(address)` and `flush()` are
+    called when what addresses mean has changed.
+    """
+
+    def __init__(self, frames: Frames, lowest: int, highest: int) -> None:
+        self.frames = frames
+        self.lowest = lowest
+        self.highest = highest
+        self.top = highest
+        """Below it mmap looks for room, downwards."""
+        self.brk_start = self.brk = 0
+        self.readable: dict[int, int] = {}
+        self.writable: dict[int, int] = {}
+        self.users = 1
+        """How many threads run in it."""
+        self.flush_page: Callable[[int], None] = lambda _address: None
+        self.flush: Callable[[], None] = lambda: None
+        self._resident: dict[int, int] = {}
+        self._areas: list[Area] = []
+        self._starts: list[int] = []
+
+    # -- areas
+
+    @property
+    def areas(self) -> tuple[Area, ...]:
+        """The areas, by address."""
+        return tuple(self._areas)
+
+    def area_at(self, address: int) -> Area | None:
+        """Return the area that holds an address."""
+        place = bisect_right(self._starts, address) - 1
+        if place >= 0 and address < self._areas[place].end:
+            return self._areas[place]
+        return None
+
+    def free(self, start: int, end: int) -> bool:
+        """Tell whether nothing is mapped in [start, end)."""
+        return not any(True for _ in self._overlapping(start, end))
+
+    def room(self, size: int, below: int | None = None) -> int | None:
+        """Return the highest address, below `below`, where `size` bytes are free; None if there is none."""
+        end = self.top if below is None else below
+        for area in reversed(self._areas):
+            if area.start >= end:
+                continue
+            if end - area.end >= size:
+                break
+            end = area.start
+        return end - size if end - size >= self.lowest else None
+
+    def map(self, area: Area) -> None:
+        """Add an area; what was mapped there is gone."""
+        self.unmap(area.start, area.end)
+        self._insert(area)
+
+    def unmap(self, start: int, end: int) -> list[Area]:
+        """Take everything out of [start, end), and return the parts of areas that were there."""
+        removed = []
+        for area in list(self._overlapping(start, end)):
+            removed.append(area.cut(start, end))
+            self._remove(area)
+            if area.start < start:
+                self._insert(area.cut(area.start, start))
+            if end < area.end:
+                self._insert(area.cut(end, area.end))
+        self.drop(start, end)
+        return removed
+
+    def protect(self, start: int, end: int, access: Access) -> bool:
+        """Change what [start, end) may be used for; False if not all of it is mapped."""
+        whole = self._covered(start, end)
+        for area in list(self._overlapping(start, end)):
+            self._remove(area)
+            if area.start < start:
+                self._insert(area.cut(area.start, start))
+            self._insert(replace(area.cut(start, end), access=access))
+            if end < area.end:
+                self._insert(area.cut(end, area.end))
+        for page in range(start // PAGE, end // PAGE):
+            if self.readable.pop(page, None) is not None:
+                self.writable.pop(page, None)
+                self.flush_page(page * PAGE)
+        return whole
+
+    def extend(self, area: Area, end: int) -> None:
+        """Make an area end later; what is after it must be free."""
+        self._remove(area)
+        self._insert(replace(area, end=end))
+
+    def move(self, start: int, end: int, to: int) -> None:
+        """Move the mapping of [start, end), with its pages, to address `to`."""
+        parts = [area.cut(start, end) for area in self._overlapping(start, end)]
+        pages = {page: self._resident.pop(page) for page in range(start // PAGE, end // PAGE) if page in self._resident}
+        for page in pages:
+            self.readable.pop(page, None)
+            self.writable.pop(page, None)
+            self.flush_page(page * PAGE)
+        self.unmap(start, end)
+        for area in parts:
+            self.map(replace(area, start=area.start - start + to, end=area.end - start + to))
+        for page, frame in pages.items():
+            self._resident[page - start // PAGE + to // PAGE] = frame
+
+    def drop(self, start: int, end: int) -> None:
+        """Forget the pages of [start, end): what they are is looked up, or made, again."""
+        first, last = start // PAGE, end // PAGE
+        if last - first > len(self._resident):
+            pages = [page for page in self._resident if first <= page < last]
+        else:
+            pages = [page for page in range(first, last) if page in self._resident]
+        for page in pages:
+            self.frames.release(self._resident.pop(page))
+            self.readable.pop(page, None)
+            self.writable.pop(page, None)
+            self.flush_page(page * PAGE)
+
+    def fork(self) -> Space:
+        """Return a copy; private pages are shared until either side writes."""
+        child = Space(self.frames, self.lowest, self.highest)
+        child.top, child.brk_start, child.brk = self.top, self.brk_start, self.brk
+        child._areas = list(self._areas)
+        child._starts = list(self._starts)
+        child._resident = {page: self.frames.share(frame) for page, frame in self._resident.items()}
+        self.writable.clear()
+        self.flush()
+        return child
+
+    def release(self) -> None:
+        """Give all frames back."""
+        for frame in self._resident.values():
+            self.frames.release(frame)
+        self._resident.clear()
+        self.readable.clear()
+        self.writable.clear()
+        self._areas.clear()
+        self._starts.clear()
+
+    def _overlapping(self, start: int, end: int) -> Iterator[Area]:
+        place = max(0, bisect_right(self._starts, start) - 1)
+        for area in self._areas[place:]:
+            if area.start >= end:
+                return
+            if area.end > start:
+                yield area
+
+    def _covered(self, start: int, end: int) -> bool:
+        for area in self._overlapping(start, end):
+            if area.start > start:
+                return False
+            start = area.end
+        return start >= end
+
+    def _insert(self, area: Area) -> None:
+        if area.start < area.end:
+            place = bisect_right(self._starts, area.start)
+            self._starts.insert(place, area.start)
+            self._areas.insert(place, area)
+
+    def _remove(self, area: Area) -> None:
+        place = bisect_right(self._starts, area.start) - 1
+        del self._starts[place], self._areas[place]
+
+    # -- pages
+
+    def look_up(self, address: int, access: Access) -> tuple[int, Access] | None:
+        """Serve a miss of the TLB: return the frame of a page, made now if it must be, and what the CPU may do there.
+
+        None: `access` is not granted.  Raises `emu.guest.linux.frames.OutOfMemoryError`.
+        """
+        area = self.area_at(address)
+        if area is None or access not in area.access:
+            return None
+        frame = self._page(area, address // PAGE, writing=access is Access.WRITE)
+        if frame is None:
+            return None
+        granted = area.access
+        if not area.shared and self.frames.shared(frame):
+            granted &= ~Access.WRITE
+        if Access.EXECUTE in granted:
+            self.frames.will_execute(frame)
+        return frame + address % PAGE, granted
+
+    def reach(self, address: int, access: Access) -> int | None:
+        """Return the physical address for a system call's access, by the area's rights (copyin, copyout)."""
+        area = self.area_at(address)
+        if area is None or access not in area.access:
+            return None
+        frame = self._page(area, address // PAGE, writing=access is Access.WRITE)
+        return None if frame is None else frame + address % PAGE
+
+    def runs(self) -> tuple[tuple[int, int, int], ...]:
+        """Return nothing: any page may move."""
+        return ()
+
+    def _page(self, area: Area, page: int, *, writing: bool, force: bool = False) -> int | None:
+        """Return the frame of a page, made or copied as needed; None: a file ends before it."""
+        frame = self._resident.get(page)
+        if frame is None:
+            index = (area.offset + page * PAGE - area.start) // PAGE
+            if area.backing is None:
+                frame = self.frames.take()
+            else:
+                found = area.backing.page(index)
+                if found is None:
+                    return None
+                frame = self.frames.share(found)
+            self._resident[page] = frame
+        copied = (writing and not area.shared) and self.frames.shared(frame)
+        if copied:
+            copy = self.frames.copy(frame)
+            self.frames.release(frame)
+            frame = self._resident[page] = copy
+            self.flush_page(page * PAGE)
+        if Access.READ in area.access:
+            self.readable[page] = frame
+        if Access.WRITE in area.access and not force and (area.shared or not self.frames.shared(frame)):
+            self.writable[page] = frame
+        return frame
+
+    # -- what debuggers and probes do, whatever the area's rights
+
+    def peek(self, address: int, size: int) -> bytes:
+        """Read memory.  Raises `BadAddressError`."""
+        data = bytearray()
+        while len(data) < size:
+            place = address + len(data)
+            frame = self._frame(place, writing=False)
+            step = min(size - len(data), PAGE - place % PAGE)
+            data += self.frames.read(frame)[place % PAGE : place % PAGE + step]
+        return bytes(data)
+
+    def poke(self, address: int, data: bytes) -> None:
+        """Write memory, in this process alone; translated code is forgotten.  Raises `BadAddressError`."""
+        done = 0
+        while done < len(data):
+            place = address + done
+            step = min(len(data) - done, PAGE - place % PAGE)
+            self.frames.write(self._frame(place, writing=True), place % PAGE, data[done : done + step])
+            done += step
+
+    def _frame(self, address: int, *, writing: bool) -> int:
+        area = self.area_at(address)
+        frame = self._page(area, address // PAGE, writing=writing, force=True) if area else None
+        if frame is None:
+            raise BadAddressError(address)
+        return frame
+
+    def is_own(self, address: int) -> bool:
+        """Tell whether the page at an address is one that this process has changed, no other's and no file's."""
+        frame = self._resident.get(address // PAGE)
+        return frame is not None and not self.frames.shared(frame)

@@ -1,0 +1,48 @@
+"""The user's own standard input, output and error, as the guest's programs have them."""
+
+from __future__ import annotations
+
+import os
+import select
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from emu.guest.linux.files import O_RDONLY, O_WRONLY, Stream
+from emu.guest.linux.inodes import Fifo
+
+_PATIENCE: Final = 0.2
+"""Seconds between two looks whether the user has interrupted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standard:
+    """Where the guest's three streams go.  `descriptor` is what is waited for, None: `read` never blocks."""
+
+    read: Callable[[int], bytes] = lambda _size: b""
+    write: Callable[[bytes], object] = lambda _data: None
+    error: Callable[[bytes], object] = lambda _data: None
+    descriptor: int | None = None
+
+    def ready(self) -> bool:
+        """Tell whether reading would not block."""
+        return self.descriptor is None or bool(select.select([self.descriptor], [], [], 0)[0])
+
+    def wait(self, seconds: float | None) -> None:
+        """Wait for input, not much longer than a user who interrupts would."""
+        if self.descriptor is not None:
+            select.select([self.descriptor], [], [], _PATIENCE if seconds is None else min(seconds, _PATIENCE))
+
+    def streams(self) -> tuple[Stream, Stream, Stream]:
+        """Return the three open files; to the guest they are pipes."""
+        nothing = bytes
+        return (
+            Stream(Fifo(0o600), O_RDONLY, "pipe:[0]", self.read, lambda _data: None, self.ready),
+            Stream(Fifo(0o600), O_WRONLY, "pipe:[1]", nothing, self.write, lambda: False),
+            Stream(Fifo(0o600), O_WRONLY, "pipe:[2]", nothing, self.error, lambda: False),
+        )
+
+
+def of_this_process(write: Callable[[bytes], object], error: Callable[[bytes], object]) -> Standard:
+    """Return the streams of this process; what is written goes through `write` and `error`, to keep its place."""
+    return Standard(lambda size: os.read(0, size), write, error, 0)
