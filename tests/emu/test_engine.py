@@ -5,7 +5,7 @@ import pytest
 from emu.engine import native
 from emu.engine.clock import VirtualClock
 from emu.engine.engine import Engine
-from emu.engine.layout import EngineError
+from emu.engine.errors import EngineError
 from emu.guest.base import BadAddressError
 from emu.guest.function import CODE, FunctionFaultError, FunctionGuest
 from emu.isa import ISAS

@@ -7,7 +7,8 @@ import pytest
 from emu.displaced import Clear, Load, Plan, Set, Store, interpret
 from emu.elf import Binding, Symbol, SymbolType
 from emu.engine import native
-from emu.engine.pages import PAGE, Access, PageMap
+from emu.engine.access import Access
+from emu.engine.pages import PAGE, PageMap
 from emu.engine.plans import WINDOWS
 from emu.guest.function import STACK, FunctionFaultError, FunctionGuest
 from emu.guest.modules import Module

@@ -10,6 +10,7 @@ from emu.guest.kernel import initrd
 from emu.isa.base import Isa
 
 FUNCTIONS = "functions"
+LINUX = "linux"
 
 
 def built(isa: Isa) -> Path:
@@ -28,10 +29,15 @@ def programs(isa: Isa) -> dict[str, bytes]:
     return {
         path: data
         for path, data in initrd.tree(built(isa)).items()
-        if path != "kernel" and not path.startswith(f"{FUNCTIONS}/")
+        if path != "kernel" and not path.startswith((f"{FUNCTIONS}/", f"{LINUX}/"))
     }
 
 
 def function(isa: Isa, name: str) -> Path:
     """Return the file of a function built for the function guest (testbins/functions)."""
     return built(isa) / FUNCTIONS / name
+
+
+def linux(isa: Isa, name: str) -> Path:
+    """Return a program built for the Linux guest (testbins/linux)."""
+    return built(isa) / LINUX / name

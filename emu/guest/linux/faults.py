@@ -10,7 +10,6 @@ from typing import Final
 
 from emu.engine.access import Access
 from emu.engine.engine import Engine
-from emu.engine.errors import PageFaultError
 from emu.guest.linux.abi.signals import (
     BUS_ADRALN,
     BUS_ADRERR,
@@ -69,11 +68,11 @@ def exception(isa: Isa, number: int, pc: int) -> SignalInfo:
     return SignalInfo(signal, code, address=0 if code == SI_KERNEL else pc)
 
 
-def page_fault(space: Space, fault: PageFaultError) -> SignalInfo:
+def page_fault(space: Space, access: Access, address: int) -> SignalInfo:
     """Return the signal for an address that is not mapped, not for that, or past the end of a mapped file."""
-    area = space.area_at(fault.address)
+    area = space.area_at(address)
     if area is None:
-        return SignalInfo(Signal.SIGSEGV, SEGV_MAPERR, address=fault.address)
-    if fault.access in area.access or (fault.access is Access.READ and Access.EXECUTE in area.access):
-        return SignalInfo(Signal.SIGBUS, BUS_ADRERR, address=fault.address)
-    return SignalInfo(Signal.SIGSEGV, SEGV_ACCERR, address=fault.address)
+        return SignalInfo(Signal.SIGSEGV, SEGV_MAPERR, address=address)
+    if access in area.access:
+        return SignalInfo(Signal.SIGBUS, BUS_ADRERR, address=address)
+    return SignalInfo(Signal.SIGSEGV, SEGV_ACCERR, address=address)

@@ -46,7 +46,8 @@ class Program:
     path: str
     arguments: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=lambda: dict(ENVIRONMENT))
-    directory: str = "/"
+    directory: str | None = None
+    """Working directory; None: the root, or this process's own where the guest has no root directory of the host's."""
 
 
 class LinuxGuest:
@@ -118,15 +119,22 @@ class LinuxGuest:
         path = self._find(program, root)
         arguments = tuple(os.fsencode(text) for text in (program.path, *program.arguments))
         environment = tuple(os.fsencode(f"{name}={value}") for name, value in program.environment.items())
-        try:
-            directory = walk(self.kernel.root, self.kernel.root, program.directory).found()
-        except LinuxError:
-            directory = self.kernel.root
-        assert isinstance(directory, Directory)
+        directory = self._directory(program.directory, root)
         try:
             return self.kernel.start(path, arguments, environment, files, directory)
         except LinuxError as error:
             raise GuestError(self._why(path, error, root)) from None
+
+    def _directory(self, wanted: str | None, root: Path | None) -> Directory:
+        if wanted is None:
+            return self.kernel.root if root is not None else self.kernel.root.make(str(Path.cwd()))
+        try:
+            directory = walk(self.kernel.root, self.kernel.root, wanted).found()
+        except LinuxError:
+            directory = None
+        if not isinstance(directory, Directory):
+            raise GuestError(f"{wanted}: no such directory in the guest")
+        return directory
 
     def _find(self, program: Program, root: Path | None) -> str:
         """Return the program's path in the guest; a file of the host is put there."""

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from inspect import isgenerator
 from typing import TYPE_CHECKING, Final
 
+from emu.engine.access import Access
 from emu.engine.clock import DEFAULT_RATE, NANOSECONDS, VirtualClock
 from emu.engine.engine import Engine
 from emu.engine.errors import GuestCrashError, PageFaultError
@@ -36,6 +37,7 @@ from emu.guest.linux.files import Descriptors
 from emu.guest.linux.frames import Frames, OutOfMemoryError
 from emu.guest.linux.inodes import Directory, Inode
 from emu.guest.linux.observer import Observer
+from emu.guest.linux.operands import fault_address
 from emu.guest.linux.paths import path_of, walk
 from emu.guest.linux.process import (
     InterruptedBySignalError,
@@ -489,7 +491,8 @@ class Kernel:
         try:
             waits = self.engine.run(min(stops))
         except PageFaultError as error:
-            self._fault = faults.page_fault(thread.process.space, error)
+            place = error.address if error.access is Access.EXECUTE else fault_address(self.engine, error.address)
+            self._fault = faults.page_fault(thread.process.space, error.access, place)
         except OutOfMemoryError as error:
             raise GuestError(f"{error}; {thread.process.name} (pid {thread.process.pid}) asked for more") from None
         except GuestCrashError as error:

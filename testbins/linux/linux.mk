@@ -1,0 +1,68 @@
+# Linux programs: unlike everything else here they stand on the C and C++ libraries of Debian 12. The zoo, static and dynamic, and one that needs no library.
+
+L := linux
+CXX := $(CROSS)g++
+
+LINUX_MACHINE.x86_64 := -march=x86-64 -fcf-protection=none
+LINUX_MACHINE.aarch64 := -march=armv8-a -mbranch-protection=none -mno-outline-atomics
+LINUX_MACHINE.riscv64 := -march=rv64gc -mabi=lp64d
+# What distributions set differently is set here.
+LINUX_COMMON := -O2 -g0 -fno-omit-frame-pointer -fno-stack-protector -U_FORTIFY_SOURCE -Wall -Wextra -Werror \
+	-ffunction-sections -fdata-sections -I$L $(LINUX_MACHINE.$(ISA)) $(REPRODUCIBLE)
+LINUX_LINK := -Wl,--build-id=none -Wl,--gc-sections -Wl,-z,noexecstack -Wl,-z,max-page-size=4096 -Wl,--hash-style=gnu
+LXXFLAGS := -std=gnu++20 $(LINUX_COMMON)
+
+ZOO := $(filter-out plugin_module,$(basename $(notdir $(sort $(wildcard $L/*.cc)))))
+STATIC_OBJECTS := $(patsubst %,$(OBJ)/$L/static/%.o,$(ZOO)) $(OBJ)/$L/asm_$(ISA).o
+DYNAMIC_OBJECTS := $(patsubst %,$(OBJ)/$L/dynamic/%.o,$(filter-out libzoo,$(ZOO))) $(OBJ)/$L/asm_$(ISA).o
+LINUX_PROGRAMS := $(addprefix $(OUT)/$L/,zoo zoo-dyn libzoo.so plugin.so tiny)
+
+.PHONY: linux-programs
+linux-programs: $(LINUX_PROGRAMS)
+
+# Every call of this file has a frame of its own.
+%/recursion.o: LXXFLAGS += -fno-optimize-sibling-calls
+
+$(OBJ)/$L/static/%.o: $L/%.cc
+	@mkdir -p $(@D)
+	$(CXX) $(LXXFLAGS) -fno-pie -MMD -c -o $@ $<
+
+$(OBJ)/$L/dynamic/%.o: $L/%.cc
+	@mkdir -p $(@D)
+	$(CXX) $(LXXFLAGS) -fPIE -DZOO_DYNAMIC -MMD -c -o $@ $<
+
+$(OBJ)/$L/shared/%.o: $L/%.cc
+	@mkdir -p $(@D)
+	$(CXX) $(LXXFLAGS) -fPIC -MMD -c -o $@ $<
+
+$(OBJ)/$L/asm_%.o: $L/asm_%.S $L/asm.h
+	@mkdir -p $(@D)
+	$(CC) $(LINUX_MACHINE.$(ISA)) -Wa,--noexecstack -c -o $@ $<
+
+$(OUT)/$L/zoo: $(STATIC_OBJECTS)
+	@mkdir -p $(@D)
+	$(CXX) -static -no-pie $(LINUX_LINK) -o $@ $^
+	$(STRIP) --strip-debug $@
+
+# --export-dynamic-symbol: the plugin calls say().
+$(OUT)/$L/zoo-dyn: $(DYNAMIC_OBJECTS) $(OUT)/$L/libzoo.so
+	@mkdir -p $(@D)
+	$(CXX) -pie $(LINUX_LINK) -Wl,--export-dynamic-symbol=say -Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN' -o $@ $^
+	$(STRIP) --strip-debug $@
+
+$(OUT)/$L/libzoo.so: $(OBJ)/$L/shared/libzoo.o
+	@mkdir -p $(@D)
+	$(CXX) -shared $(LINUX_LINK) -Wl,-soname,libzoo.so -o $@ $^
+	$(STRIP) --strip-debug $@
+
+$(OUT)/$L/plugin.so: $(OBJ)/$L/shared/plugin_module.o
+	@mkdir -p $(@D)
+	$(CXX) -shared $(LINUX_LINK) -o $@ $^
+	$(STRIP) --strip-debug $@
+
+$(OUT)/$L/tiny: $L/tiny.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -ffreestanding -fno-pie -fno-asynchronous-unwind-tables $(LINUX_COMMON) -nostdlib -static -no-pie $(LINUX_LINK) -o $@ $<
+	$(STRIP) --strip-debug $@
+
+-include $(STATIC_OBJECTS:.o=.d) $(DYNAMIC_OBJECTS:.o=.d) $(OBJ)/$L/shared/libzoo.d $(OBJ)/$L/shared/plugin_module.d
