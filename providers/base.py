@@ -131,6 +131,8 @@ class Provider(ABC):
     attributes: ClassVar[ProviderAttributes] = FREEBSD_KERNEL_ATTRIBUTES
     privilege: ClassVar[Privilege] = Privilege.USER
     """FreeBSD registers its kernel providers with DTRACE_PRIV_USER."""
+    of_process: ClassVar[bool] = False
+    """Whether it belongs to one process, whose number ends its name."""
 
     def provide(self, description: tuple[str, str, str, str] | None) -> None:
         """Create the probes that can be named now; `description` is what is being looked for, None for all."""

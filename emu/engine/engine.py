@@ -95,6 +95,7 @@ class Engine:
         self._system_call_number = layout.SYSTEM_CALL.get(isa.name) if on_system_call else None
         self._failure: BaseException | None = None
         self._in_code_hook = False
+        self._running = False
         self._stale = False
         self._indices: dict[tuple[int, int], int] = {}
         self._user_indices: dict[tuple[int, int], int] = {}
@@ -279,6 +280,13 @@ class Engine:
         if self._in_code_hook:
             self._uc.reg_write(self._public[self.isa.registers.pc], self.pc)  # leave the block that is running
 
+    def code_changed(self) -> None:
+        """Forget how many instructions the user's blocks have: code of some process was written."""
+        if self._running:
+            self.forget_user_blocks()
+        else:
+            self._stale = True
+
     def forget_code(self, physical: int, size: int) -> None:
         """Make Unicorn forget its translation of physical memory, whose content the guest has replaced.
 
@@ -287,7 +295,7 @@ class Engine:
         """
         forget = getattr(uclib, f"tb_invalidate_phys_range_{self.isa.name}")
         forget(self._uc._uch, ctypes.c_uint64(physical), ctypes.c_uint64(physical + size))  # noqa: SLF001
-        self.forget_user_blocks()
+        self.code_changed()
 
     def on_code(self, address: int, callback: Callable[[], None]) -> None:
         """Call `callback` before the instruction at `address` runs.  Set it before that code is translated."""
@@ -363,6 +371,8 @@ class Engine:
         """
         if self._stale:
             ctypes.memset(self._table, 0, ctypes.sizeof(self._table))
+            self._indices.clear()
+            self._user_indices.clear()
             self._stale = False
         soft, hard = NEVER if soft is None else soft, NEVER if hard is None else hard
         self._state[Word.SOFT], self._state[Word.HARD], self._state[Word.NEXT] = soft, hard, min(soft, hard)
@@ -370,10 +380,13 @@ class Engine:
         if self._tlb is not None:
             self._tlb.missed = None
         crash = None
+        self._running = True
         try:
             self._uc.emu_start(self.pc, _NOWHERE)
         except unicorn.UcError as error:
             crash = error
+        finally:
+            self._running = False
         if self._failure:
             failure, self._failure = self._failure, None
             raise failure

@@ -77,8 +77,8 @@ class Port:
     longest: int
     """Bytes of the longest instruction."""
     treat: Callable[[Code, Fidelity], Treatment]
-    returns: Callable[[bytes, int], Iterator[int] | None]
-    """(function's code, address) -> offsets of its return sites; None: there is a jump table, and no telling."""
+    returns: Callable[[bytes, int], Iterator[int]]
+    """(function's code, address) -> offsets of its return sites."""
     boundaries: Callable[[bytes], Iterator[int]]
     """Function's code -> offset of each instruction."""
     arguments: tuple[str, ...]
@@ -99,3 +99,7 @@ class Port:
     """Offset in the chunk of the return trap."""
     always_steps: bool
     """Whether every chunk ends in a return trap: there is no jump that reaches everywhere."""
+    has_jump_table: Callable[[bytes], bool] = lambda _code: False
+    """Function's code -> whether data lies between the instructions: there are no offset probes then."""
+    return_trap: int | None = None
+    """Number of the exception that the return trap is; None: it is a breakpoint."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from emu.displaced import Branch, Clear, Compare, Load, Operation, Plan, Set, Store, Sum, Test
-from emu.isa.x86_64.length import instruction_length
+from emu.isa.x86_64.length import instruction_length, instruction_lengths
 from providers.fasttrap.port import Code, Emulated, Fidelity, OutOfLine, Port, Refused, Treatment
 
 _ISA: Final = "FreeBSD sys/cddl/contrib/opensolaris/uts/intel/dtrace/fasttrap_isa.c"
@@ -263,34 +263,37 @@ def _second_copy(move: OutOfLine) -> int:
 
 def _boundaries(code: bytes) -> Iterator[int]:
     offset = 0
-    while offset < len(code):
-        length = instruction_length(code[offset : offset + 15])
-        if not length:
-            return
+    for length in instruction_lengths(code):
         yield offset
         offset += length
 
 
 def _has_jump_table(code: bytes) -> bool:
     """Tell whether disassembly fails somewhere: then data lies between the instructions, FreeBSD thinks."""
-    end = 0
-    for offset in _boundaries(code):
-        end = offset + instruction_length(code[offset : offset + 15])
-    return end < len(code)
+    return sum(instruction_lengths(code)) < len(code)
 
 
-def _returns(code: bytes, _address: int) -> Iterator[int] | None:
-    if _has_jump_table(code):
-        return None
-    return _return_sites(code)
+def _returns(code: bytes, _address: int) -> Iterator[int]:
+    return _certain_returns(code) if _has_jump_table(code) else _return_sites(code)
+
+
+def _certain_returns(code: bytes) -> Iterator[int]:
+    """Yield the returns that end a frame, which no data is likely to look like."""
+    for ending in (b"\xc9", b"\x48\x89\xec\x5d", b"\x89\xec\x5d"):
+        for ret in (b"\xc3", b"\xf3\xc3"):
+            at = code.find(ending + ret)
+            while at >= 0:
+                yield at + len(ending)
+                at = code.find(ending + ret, at + 1)
 
 
 def _return_sites(code: bytes) -> Iterator[int]:
     size = len(code)
-    for offset in _boundaries(code):
+    end = 0
+    for length in instruction_lengths(code):
+        offset, end = end, end + length
         first = code[offset]
         second = code[offset + 1] if offset + 1 < size else 0
-        length = instruction_length(code[offset : offset + 15])
         if first in {0xC3, 0xC2} or (first == 0xF3 and second in {0xC3, 0xC2}):
             yield offset
             continue
@@ -305,23 +308,13 @@ def _return_sites(code: bytes) -> Iterator[int]:
             yield offset
 
 
-def jump_table_returns(code: bytes) -> Iterator[int]:
-    """Yield the return sites of a function with a jump table: only what certainly ends a frame (dt_pid_has_jump_table)."""
-    endings = (b"\xc9", b"\x89\xec\x5d", b"\x48\x89\xec\x5d", b"\x48\x8b\xe5\x5d", b"\x8b\xe5\x5d")
-    for ending in endings:
-        for ret in (b"\xc3", b"\xf3\xc3"):
-            at = code.find(ending + ret)
-            while at >= 0:
-                yield at + len(ending)
-                at = code.find(ending + ret, at + 1)
-
-
 PORT: Final = Port(
     breakpoint=lambda _length: bytes((_INT3,)),
     longest=15,
     treat=_treat,
     returns=_returns,
     boundaries=_boundaries,
+    has_jump_table=_has_jump_table,
     arguments=("rdi", "rsi", "rdx", "rcx", "r8"),
     late_arguments=("r9",),
     stack_skip=1,
@@ -331,4 +324,5 @@ PORT: Final = Port(
     second_copy=_second_copy,
     trap_offset=lambda move: _second_copy(move) + len(move.code),
     always_steps=False,
+    return_trap=_T_DTRACE_RET,
 )

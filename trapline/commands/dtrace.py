@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
+from typing import TextIO
 
 import click
 
 from emu.guest.kernel.guest import TrapPath
-from emu.isa import ISAS
+from emu.guest.linux.stdio import of_this_process
+from emu.isa import DEFAULT_ISA, ISAS
+from providers.fasttrap import Fidelity as FasttrapFidelity
 from providers.fbt import Fidelity
+from trapline import linux_machine as linux
 from trapline.consumer.command import CommandEnvironment, Machine, MachineError, main
 from trapline.consumer.output import Writer
 from trapline.consumer.usage import MachineOptions
@@ -37,15 +42,55 @@ def dtrace_command(ctx: click.Context, arguments: tuple[str, ...]) -> None:
 
 def open_machine(wanted: MachineOptions) -> Machine:
     """Boot the machine that the flags ask for.  Raises `MachineError`, and `emu.guest.base.GuestError`."""
-    if wanted.guest == "linux" or wanted.root is not None:
-        raise MachineError("Linux programs cannot be traced yet; leave --guest and --root out for the kernel guest")
+    return _open_linux(wanted) if _wants_linux(wanted) else _open_kernel(wanted)
+
+
+def _wants_linux(wanted: MachineOptions) -> bool:
+    """Tell whether the Linux guest is meant: by name, by its root, or by a command that is an ELF file."""
+    if wanted.guest is not None:
+        return wanted.guest == "linux"
+    if wanted.root is not None:
+        return True
+    return bool(wanted.commands) and linux.program_isa(linux.split(wanted.commands[0]), None) is not None
+
+
+def _open_linux(wanted: MachineOptions) -> Machine:
+    if not wanted.commands:
+        raise MachineError("the Linux guest needs a program: -c 'PROGRAM ARGUMENTS'")
+    if len(wanted.commands) > 1:
+        raise MachineError("the Linux guest runs one command: join several with a shell, -c 'busybox sh -c \"...\"'")
+    machine = linux.start(
+        linux.LinuxOptions(
+            linux.split(wanted.commands[0]),
+            isa=ISAS[wanted.isa] if wanted.isa else None,
+            root=Path(wanted.root) if wanted.root else None,
+            evaltime=linux.EvalTime(wanted.evaltime),
+            fidelity=FasttrapFidelity(wanted.fidelity),
+            environment=wanted.environment,
+            standard=of_this_process(lambda data: _put(sys.stdout, data), lambda data: _put(sys.stderr, data)),
+            report=lambda text: sys.stderr.write(f"dtrace: {text}\n"),
+        )
+    )
+    return Machine(machine.guest, machine.dtrace, machine.target, machine.provide, machine.ended)
+
+
+def _put(stream: TextIO, data: bytes) -> None:
+    """Write what the program prints, in its place among what dtrace prints."""
+    stream.flush()
+    stream.buffer.write(data)
+    stream.flush()
+
+
+def _open_kernel(wanted: MachineOptions) -> Machine:
+    if wanted.root is not None:
+        raise MachineError("--root is for Linux programs; leave --guest kernel out, or --root")
     console = Console(sys.stdout)
     console.shown = wanted.console
     options = KernelOptions(
-        isa=ISAS[wanted.isa],
+        isa=ISAS[wanted.isa or DEFAULT_ISA.name],
         trap_path=TrapPath(wanted.trap),
         fidelity=Fidelity(wanted.fidelity),
-        command="\n".join(" ".join(words) for words in wanted.commands) or None,
+        command="\n".join(wanted.commands) or None,
         console=console.write,
     )
     machine = boot(kernel_guest(options), options.fidelity)

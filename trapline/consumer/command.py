@@ -54,6 +54,8 @@ class Machine:
     dtrace: Framework
     target: int = 0
     """Pid of the first command of -c ($target); 0: there is none."""
+    provide: Callable[[ProbeDescription], None] = lambda _wanted: None
+    """Makes the probes of processes that a description asks for.  Raises `ProcessProbeError`."""
     ended: Callable[[], Sequence[str]] = tuple
     """Gives, for each command of -c that ended since the last call, what happened: `pid 5 has exited`."""
 
@@ -200,7 +202,7 @@ class _Command:
                 options.set(setting.name, setting.value)
             except OptionError as error:
                 self._fail(f"failed to set {setting.flag}: {error}")
-        self._compiler = Compiler(self._session, self._request, self._machine.target)
+        self._compiler = Compiler(self._session, self._request, self._machine.target, self._machine.provide)
 
     def _compile(self, source: Source) -> _Compiled:
         try:

@@ -5,16 +5,16 @@ Source: FreeBSD cmd/dtrace/dtrace.c (compile_str, compile_file).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from trapline.consumer.usage import Request, Source, Specifier
-from trapline.d.compiler import CompileContext, Form, Globals, compile_program
+from trapline.d.compiler import CompileContext, CompileError, Form, Globals, compile_program
 
 if TYPE_CHECKING:
     from trapline.consumer.session import Session
-    from trapline.framework.program import Program
+    from trapline.framework.program import ProbeDescription, Program
 
 _FORMS: Final = {
     Specifier.SCRIPT: Form.SCRIPT,
@@ -29,11 +29,24 @@ PID: Final = 99_999
 _COMMAND: Final = "dtrace"
 
 
+class ProcessProbeError(Exception):
+    """Probes of a process that cannot be made; `tag` is libdtrace's name of the error."""
+
+    def __init__(self, tag: str, message: str) -> None:
+        super().__init__(message)
+        self.tag = tag
+
+
+Provide = Callable[["ProbeDescription"], None]
+"""Makes the probes of processes that a description asks for.  Raises `ProcessProbeError`."""
+
+
 class Compiler:
     """Compiles the programs of one session; they share their variables and aggregations."""
 
-    def __init__(self, session: Session, request: Request, target: int) -> None:
+    def __init__(self, session: Session, request: Request, target: int, provide: Provide = lambda _wanted: None) -> None:
         self._session = session
+        self._provide = provide
         self._arguments = tuple(request.arguments)
         self._names = Globals()
         self._numbers = {"pid": PID, "ppid": 1, "pgid": PID, "sid": PID, "target": target}
@@ -56,9 +69,16 @@ class Compiler:
         context = CompileContext(
             self._session.options,
             self._session.device.probes,
+            self._make_probes,
             (source.text if script else _COMMAND, *arguments),
             self._numbers,
             _FORMS[source.specifier],
             self._names,
         )
         return compile_program(text, context)
+
+    def _make_probes(self, wanted: ProbeDescription) -> None:
+        try:
+            self._provide(wanted)
+        except ProcessProbeError as error:
+            raise CompileError(error.tag, str(error)) from None

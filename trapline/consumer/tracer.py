@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from emu.guest.base import Guest, RunState
 from trapline.consumer.aggregate import plain_value
-from trapline.consumer.compiling import Compiler
+from trapline.consumer.compiling import Compiler, Provide
 from trapline.consumer.consume import Handlers
 from trapline.consumer.order import Order
 from trapline.consumer.output import Output
@@ -61,7 +61,13 @@ class Tracer:
     """One trace of one guest.  Use it as a context manager, or call `close`."""
 
     def __init__(
-        self, guest: Guest, dtrace: Framework, options: Mapping[str, str | None] | None = None, *, target: int = 0
+        self,
+        guest: Guest,
+        dtrace: Framework,
+        options: Mapping[str, str | None] | None = None,
+        *,
+        target: int = 0,
+        provide: Provide = lambda _wanted: None,
     ) -> None:
         """Open a device of `dtrace`; `options` are those of -x by name (None: no value).
 
@@ -75,7 +81,7 @@ class Tracer:
         self.session = Session(dtrace.open(), guest, Output(self._text), handlers)
         for name, value in (options or {}).items():
             self.session.options.set(name, value)
-        self._compiler = Compiler(self.session, Request(), target)
+        self._compiler = Compiler(self.session, Request(), target, provide)
 
     @property
     def text(self) -> str:

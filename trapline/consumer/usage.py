@@ -5,6 +5,7 @@ Source: FreeBSD cmd/dtrace/dtrace.c.  Words that are no flags may stand anywhere
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -77,14 +78,15 @@ Usage: dtrace [-32|-64] [-aACeFGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]]
 
 \tTrapline's own:
 
-\t--isa x86_64|aarch64|riscv64  CPU of the machine to trace (x86_64)
-\t--guest kernel|linux          what runs on it (by the command of -c)
+\t--isa x86_64|aarch64|riscv64  CPU of the machine to trace (the program's, or x86_64)
+\t--guest kernel|linux          what runs on it (linux if the command of -c is an ELF file)
 \t--root DIR                    what a Linux program sees as /
 \t--trap host|guest             who handles breakpoints: the emulator, or the guest's kernel (host)
 \t--console                     show the guest's console output
 \t-x timeout=TIME               stop tracing after TIME, such as 10s or 500ms, of the guest's time
-\t-x fidelity=exact|freebsd     freebsd keeps those quirks of its kernel that break the traced one:
-\t                              FBT sites in the middle of RISC-V instructions (exact)
+\t-x fidelity=exact|freebsd     freebsd keeps those quirks of its kernel that change what is traced:
+\t                              FBT sites in the middle of RISC-V instructions, loop counted off by
+\t                              one, -1 taken for a fault (exact)
 """
 
 
@@ -152,15 +154,18 @@ class Setting:
 class MachineOptions:
     """What machine to trace: Trapline's own flags, and -c."""
 
-    isa: str = "x86_64"
+    isa: str | None = None
+    """None: that of the program, x86_64 for the kernel."""
     guest: str | None = None
     """`kernel` or `linux`; None: as the command of -c demands, else the kernel."""
     root: str | None = None
     trap: str = "host"
     fidelity: str = "exact"
     console: bool = False
-    commands: tuple[tuple[str, ...], ...] = ()
-    """The commands of -c, each split at blanks."""
+    evaltime: str = "main"
+    """How far a Linux program has come when probes are created."""
+    commands: tuple[str, ...] = ()
+    """The commands of -c."""
     environment: tuple[tuple[str, str | None], ...] = ()
     """Changes to the environment of the commands, in order (-x setenv, unsetenv); None: not set."""
 
@@ -259,7 +264,7 @@ def parse_arguments(argv: Sequence[str]) -> Request:
     """Read a command line.  Raises `UsageError`."""
     request = Request()
     machine: dict[str, str] = {}
-    commands: list[tuple[str, ...]] = []
+    commands: list[str] = []
     modes: list[Mode] = []
     for flag, value in scan(argv):
         text = value or ""
@@ -297,11 +302,12 @@ def parse_arguments(argv: Sequence[str]) -> Request:
     if modes:
         request.mode = modes[0]
     request.machine = MachineOptions(
-        isa=machine.get("isa", ISAS[0]),
+        isa=machine.get("isa"),
         guest=machine.get("guest"),
         root=machine.get("root"),
         trap=machine.get("trap", "host"),
         fidelity=machine.get("fidelity", "exact"),
+        evaltime=next((s.value for s in reversed(request.settings) if s.name == "evaltime" and s.value), "main"),
         console="console" in machine,
         commands=tuple(commands),
         environment=tuple(_environment(request.settings)),
@@ -309,11 +315,14 @@ def parse_arguments(argv: Sequence[str]) -> Request:
     return request
 
 
-def _command(text: str) -> tuple[str, ...]:
-    words = tuple(text.split())
+def _command(text: str) -> str:
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise UsageError(f"-c {text}: {str(error).lower()}") from None
     if not words:
         raise UsageError("-c needs a command")
-    return words
+    return text
 
 
 def _chosen(flag: str, name: str, value: str) -> str:

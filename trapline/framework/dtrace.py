@@ -52,6 +52,7 @@ class DTrace:
         self.table = ProbeTable()
         self._providers: dict[str, Provider] = {}
         self._modules: list[Module] = []
+        self._states: list[ConsumerState] = []
         self._runs: list[Run | None] = [None]
         """By probe id: what runs its enablings."""
         self.meta = MetaProvider(self)
@@ -62,7 +63,8 @@ class DTrace:
     def register(self, provider: Provider) -> None:
         """Add a provider, and let it provide.  Raises ValueError for an illegal or used name."""
         name = provider.name
-        if not name.isidentifier() or len(name) >= PROVIDER_NAME_MAX or name[-1].isdigit():
+        numbered = name[-1:].isdigit() and not provider.of_process
+        if not name.isidentifier() or len(name) >= PROVIDER_NAME_MAX or numbered:
             raise ValueError(f"'{name}' cannot be the name of a provider")
         if name in self._providers:
             raise ValueError(f"there is a provider '{name}' already")
@@ -107,7 +109,19 @@ class DTrace:
 
     def open(self) -> ConsumerState:
         """Open a device for one consumer."""
-        return ConsumerState(self)
+        state = ConsumerState(self)
+        self._states.append(state)
+        return state
+
+    def closed(self, state: ConsumerState) -> None:
+        """Be told that a device was closed."""
+        if state in self._states:
+            self._states.remove(state)
+
+    def probes_created(self) -> None:
+        """Link what is enabled to the probes that were created since (dtrace_enabling_matchall)."""
+        for state in self._states:
+            state.match_new()
 
     def load_module(self, module: Module) -> None:
         """Offer a kernel module to every provider, also to those that register later."""

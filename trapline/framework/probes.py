@@ -73,6 +73,11 @@ class ProbeTable:
             (self._by_name, probe.name),
         )
 
+    @property
+    def newest(self) -> int:
+        """The highest id that was given."""
+        return len(self._probes) - 1
+
     def get(self, number: int) -> Probe | None:
         """Return a probe by its id, None if there is none."""
         return self._probes[number] if 0 <= number < len(self._probes) else None

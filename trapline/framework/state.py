@@ -104,6 +104,8 @@ class ConsumerState:
         """What BEGIN, END and ERROR have as arg0."""
         self._options = dict(DEFAULTS)
         self._ecbs: list[Ecb] = []
+        self._enablings: list[tuple[EcbDescription, Clause]] = []
+        self._newest = 0
         self._aggregations: list[tuple[Ecb, Placed]] = []
         self._formats: list[str] = []
         self._strings: dict[bytes, Region] = {}
@@ -150,7 +152,17 @@ class ConsumerState:
             raise DeviceError("EBUSY", "tracing has begun")
         self.operations.string_size = self._options["strsize"]
         clauses = [self._prepare(description) for description in program.ecbs]
-        return [self._enable(description, clause) for description, clause in zip(program.ecbs, clauses, strict=True)]
+        enablings = list(zip(program.ecbs, clauses, strict=True))
+        matched = [self._link(clause, self._dtrace.match(description.probe)) for description, clause in enablings]
+        self._enablings += enablings
+        self._newest = self._dtrace.table.newest
+        return matched
+
+    def match_new(self) -> None:
+        """Put the clauses at the probes that were created since (dtrace_enabling_match)."""
+        since, self._newest = self._newest, self._dtrace.table.newest
+        for description, clause in self._enablings:
+            self._link(clause, [probe for probe in self._dtrace.table.match(description.probe) if probe.id > since])
 
     def _prepare(self, description: EcbDescription) -> Clause:
         """Check a clause and compile it.  Raises `DeviceError` EINVAL."""
@@ -165,9 +177,8 @@ class ConsumerState:
             raise DeviceError("EINVAL", str(error)) from None
         return Clause(description, layout, self)
 
-    def _enable(self, description: EcbDescription, clause: Clause) -> int:
-        """Put a clause at every probe it describes, and return how many those are."""
-        probes = self._dtrace.match(description.probe)
+    def _link(self, clause: Clause, probes: Sequence[Probe]) -> int:
+        """Put a clause at probes, and return how many those are."""
         aggregating = list(clause.aggregating)
         for probe in probes:
             first = len(self._aggregations) + 1
@@ -325,10 +336,11 @@ class ConsumerState:
         """Make the buffers, of the sizes that the options and the enablings ask for.  Raises `DeviceError`."""
         options, cpus = self._options, self.world.cpus
         kinds = {placed.action.kind for ecb in self._ecbs for placed in ecb.clause.layout.actions}
-        if not self._aggregations:
+        clauses = [clause for _, clause in self._enablings]
+        if not any(True for clause in clauses for _ in clause.aggregating):
             options["aggsize"] = 0
         else:
-            largest = max(ecb.clause.layout.needed for ecb in self._ecbs)
+            largest = max(clause.layout.needed for clause in clauses)
             options["bufsize"] = max(options["bufsize"], largest)
         if ActionKind.SPECULATE not in kinds:
             options["specsize"] = 0
@@ -410,9 +422,11 @@ class ConsumerState:
     def close(self) -> None:
         """Disable everything, and give all memory back."""
         self._set(Activity.STOPPED)
+        self._dtrace.closed(self)
         for ecb in self._ecbs:
             self._dtrace.unlink(ecb.probe, ecb)
         self._ecbs.clear()
+        self._enablings.clear()
         self._aggregations.clear()
         self.speculations.release()
         self.variables.release()

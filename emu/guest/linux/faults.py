@@ -29,8 +29,6 @@ _FLOATING_POINT: Final = {
     "aarch64": ("cpacr_el1", 3 << 20),  # FPEN: no trap
     "riscv64": ("mstatus", 1 << 13),  # FS: initial
 }
-_SINGLE_STEP: Final = {"x86_64": 1}
-"""Number of the debug exception."""
 _SEGV: Final = (Signal.SIGSEGV, SI_KERNEL)
 _ILL: Final = (Signal.SIGILL, ILL_ILLOPC)
 _BUS: Final = (Signal.SIGBUS, BUS_ADRALN)
@@ -55,11 +53,6 @@ def enable_floating_point(engine: Engine) -> None:
     """Do what a kernel does before it lets programs use floating point."""
     if engine.isa.name in _FLOATING_POINT:
         engine.write_register(*_FLOATING_POINT[engine.isa.name])
-
-
-def is_single_step(isa: Isa, number: int) -> bool:
-    """Tell whether an exception is the one after a single step (x86's trap flag)."""
-    return _SINGLE_STEP.get(isa.name) == number
 
 
 def exception(isa: Isa, number: int, pc: int) -> SignalInfo:

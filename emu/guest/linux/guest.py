@@ -12,15 +12,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from emu.elf import ElfError
 from emu.engine.clock import DEFAULT_RATE
+from emu.frame import Frame
 from emu.guest.base import BadAddressError, GuestError, Location, RunState, Thread
 from emu.guest.linux import devices, procfs
 from emu.guest.linux.abi.errno import LinuxError
 from emu.guest.linux.abi.signals import name_of
 from emu.guest.linux.calls import HANDLERS
+from emu.guest.linux.code import ProcessCode
 from emu.guest.linux.files import Descriptors
 from emu.guest.linux.inodes import Directory, RegularFile, Symlink, host_file
-from emu.guest.linux.kernel import RAM, Kernel
+from emu.guest.linux.kernel import CARRIED_OUT, RAM, Kernel
 from emu.guest.linux.objects import Objects
 from emu.guest.linux.paths import walk
 from emu.guest.linux.process import Process
@@ -92,7 +95,6 @@ class LinuxGuest:
         self.kernel.root = self._root(root)
         self.objects = Objects(self.kernel)
         """The ELF files that processes have mapped, with their symbols."""
-        self.patchers: dict[int, Patcher] = {}
         self._first = self._start(program, root, standard)
 
     # -- start
@@ -205,6 +207,38 @@ class LinuxGuest:
         """Run until virtual time `deadline` (None: for ever), or until the first process has ended."""
         return RunState.RUNNING if self.kernel.run(deadline) else RunState.FINISHED
 
+    def run_to_start(self, *, main: bool) -> None:
+        """Run to the program's entry, or to its `main` if it has that symbol; or to its end, if it does not get there."""
+        process = self._first
+        address = process.entry
+        for loaded in self.objects.of(process):
+            if main and loaded.file is process.executable:
+                try:
+                    address = loaded.image.symbol("main").value + loaded.bias
+                except ElfError:
+                    continue
+        code = ProcessCode(self.kernel, process.space)
+        patcher = Patcher(code)
+        tracepoint = patcher.create(address, self.isa.traps.breakpoints[-1], "start")
+
+        def stop(at: int, _frame: Frame, _extra: int) -> int:
+            current = self.kernel.current
+            if at != address or current is None or current.process is not process:
+                return 0
+            patcher.remove(tracepoint)
+            self.engine.discount(1)
+            self.engine.pc = address
+            self.kernel.interrupted = True
+            self.engine.leave()
+            return CARRIED_OUT
+
+        self.traps.add(stop)
+        patcher.install(tracepoint)
+        try:
+            self.run(None)
+        finally:
+            self.traps.remove(stop)
+
     def interrupt(self) -> None:
         """Make the run under way return soon."""
         self.kernel.interrupt()
@@ -264,6 +298,7 @@ class LinuxGuest:
     def locate(self, address: int) -> Location | None:
         """Name nothing: there are no kernel addresses."""
         del address
+        return None
 
     def locate_user(self, address: int, pid: int | None = None) -> Location | None:
         """Name an address of a process; of one that has ended, as it last was."""

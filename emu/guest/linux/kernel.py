@@ -109,8 +109,8 @@ class Kernel:
         """The process that the guest was started for."""
         self.observers: list[Observer] = []
         self.delivery = Delivery(self)
-        self.step_done: Callable[[], bool] = lambda: False
-        """Asked about a single-step trap of x86: whether somebody waited for it."""
+        self.exceptions: list[Callable[[int, int], bool]] = []
+        """Asked (number, pc) about each exception but breakpoints and page faults: whether it is theirs."""
         self.interrupted = False
         self._calls = calls
         self._handlers: dict[int, tuple[str, Handler | None]] = {}
@@ -214,7 +214,7 @@ class Kernel:
                 action.handler = 0
             action.flags = action.mask = action.restorer = 0
         process.frames.clear()
-        process.executable, process.path = program.file, program.path
+        process.executable, process.path, process.entry = program.file, program.path, program.program_entry
         process.arguments, process.environment = program.arguments, environment
         process.auxiliary = program.auxiliary
         process.name = program.path.rsplit("/", 1)[-1][:15]
@@ -226,7 +226,7 @@ class Kernel:
         self.engine.pc = program.entry
         self.engine.write_register(self.isa.registers.sp, program.stack)
         for observer in self.observers:
-            observer.executed(process, program.program_entry)
+            observer.executed(process)
 
     def _find_program(self, process: Process, path: str) -> tuple[Inode, str]:
         surroundings = process.surroundings
@@ -290,6 +290,8 @@ class Kernel:
             self.exit_process(process, status)
 
     def _end_thread(self, thread: Thread) -> None:
+        for observer in self.observers:
+            observer.thread_ended(thread)
         thread.life = Life.DEAD
         thread.vfork_done = True
         if thread.call is not None:
@@ -464,6 +466,11 @@ class Kernel:
             self.current = thread
         self._use(thread.process.space)
 
+    def set_pc(self, thread: Thread, pc: int) -> None:
+        """Move a thread that does not run."""
+        register = self.isa.registers.by_name[self.isa.registers.pc]
+        thread.context.reg_write(register.unicorn, pc)
+
     def _use(self, space: Space) -> None:
         old = getattr(self.engine.memory, "space", None)
         if old is space:
@@ -479,9 +486,12 @@ class Kernel:
         self.switch(thread)
         if thread.call is not None and not self._resume(thread):
             return
-        if not self.delivery.deliver(thread):
-            return
         stops = [self._turn_end + LONGEST_TURN - TURN]
+        if not all(observer.may_be_interrupted(thread) for observer in self.observers):
+            if self.delivery.has_work(thread):
+                stops.append(self.engine.instructions + 1)  # out of there first
+        elif not self.delivery.deliver(thread):
+            return
         if deadline is not None:
             stops.append(self.clock.instructions_at(deadline))
         upcoming = min(self._deadlines(), default=None)
@@ -506,6 +516,8 @@ class Kernel:
         thread.process.ran += ran
         if self._fault is not None:
             fault, self._fault = self._fault, None
+            for observer in self.observers:
+                fault = observer.faulted(thread, fault)
             self.delivery.force(thread, fault)
         elif self._called:
             self._called = False
@@ -524,7 +536,7 @@ class Kernel:
         return HANDLED if answer == CARRIED_OUT else answer
 
     def _trap(self, number: int) -> int:
-        if faults.is_single_step(self.isa, number) and self.step_done():
+        if any(claims(number, self.engine.pc) for claims in self.exceptions):
             return HANDLED
         return self.raise_fault(faults.exception(self.isa, number, self.engine.pc))
 

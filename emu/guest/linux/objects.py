@@ -81,21 +81,25 @@ class Objects(Observer):
         """Return the objects of a process: the program first, then by address."""
         found: dict[tuple[RegularFile, int], LoadedObject] = {}
         for area in process.space.areas:
-            if isinstance(area.backing, RegularFile) and Access.EXECUTE in area.access:
-                loaded = self._loaded(area)
-                if loaded is not None:
-                    found.setdefault((loaded.file, loaded.bias), loaded)
+            loaded = self.loaded(area)
+            if loaded is not None:
+                found.setdefault((loaded.file, loaded.bias), loaded)
         return tuple(sorted(found.values(), key=lambda one: (one.file is not process.executable, one.bias)))
 
-    def _loaded(self, area: Area) -> LoadedObject | None:
-        assert isinstance(area.backing, RegularFile)
-        image = self.image(area.backing, area.name)
+    def loaded(self, area: Area) -> LoadedObject | None:
+        """Return the object whose code an area is, None if it is none's."""
+        if not isinstance(area.backing, RegularFile) or Access.EXECUTE not in area.access:
+            return None
+        return self._object(area, area.backing)
+
+    def _object(self, area: Area, file: RegularFile) -> LoadedObject | None:
+        image = self.image(file, area.name)
         if image is None or image.kind is ElfKind.RELOCATABLE:
             return None
         address = image.address_of(area.offset)
         if address is None:
             return None
-        return LoadedObject(area.name, image, area.start - address, area.backing)
+        return LoadedObject(area.name, image, area.start - address, file)
 
     def at(self, process: Process, address: int) -> LoadedObject | None:
         """Return the object that holds an address of a process."""
@@ -103,7 +107,7 @@ class Objects(Observer):
         if area is None:
             return None
         if isinstance(area.backing, RegularFile):
-            return self._loaded(area)
+            return self._object(area, area.backing)
         return next((one for one in self.of(process) if _holds(one, address)), None)
 
     def before_exec(self, process: Process) -> None:

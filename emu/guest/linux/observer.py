@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from emu.guest.linux.abi.signals import SignalInfo
     from emu.guest.linux.process import Process, Thread
     from emu.guest.linux.space import Area
 
@@ -28,11 +29,21 @@ class Observer(ABC):  # noqa: B024  (nothing must be heard)
     def before_exec(self, process: Process) -> None:
         """A process is about to run something else: its memory is about to go away."""
 
-    def executed(self, process: Process, entry: int) -> None:
-        """A process runs something else, from `entry` on (its interpreter first)."""
+    def executed(self, process: Process) -> None:
+        """A process runs something else, from its first instruction on."""
 
     def exited(self, process: Process) -> None:
         """A process has ended; its memory is still there."""
+
+    def faulted(self, thread: Thread, info: SignalInfo) -> SignalInfo:
+        """The current thread's instruction faulted: put right what a probe has displaced; return the signal to send."""
+        del thread
+        return info
+
+    def may_be_interrupted(self, thread: Thread) -> bool:
+        """Tell whether a signal may be delivered to the current thread where it stands."""
+        del thread
+        return True
 
     def thread_ended(self, thread: Thread) -> None:
         """A thread has ended."""

@@ -121,6 +121,8 @@ class Process:
     executable: RegularFile | None = None
     path: str = ""
     """Path of the executable."""
+    entry: int = 0
+    """Where the executable itself begins (AT_ENTRY)."""
     arguments: tuple[bytes, ...] = ()
     environment: tuple[bytes, ...] = ()
     threads: list[Thread] = field(default_factory=list)

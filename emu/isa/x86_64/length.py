@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 
 import capstone
@@ -17,3 +18,8 @@ def instruction_length(code: bytes) -> int:
     for _address, size, _mnemonic, _operands in _decoder().disasm_lite(code[:15], 0, 1):
         return int(size)
     return 0
+
+
+def instruction_lengths(code: bytes) -> Iterator[int]:
+    """Yield the length of each instruction, up to the first bytes that do not decode."""
+    return (int(size) for _address, size, _mnemonic, _operands in _decoder().disasm_lite(code, 0))

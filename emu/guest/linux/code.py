@@ -1,0 +1,86 @@
+"""The code of one process, for its patcher; and the pages where displaced instructions run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from emu.engine.access import Access
+from emu.engine.pages import PAGE
+from emu.guest.base import BadAddressError
+from emu.guest.linux.space import Area
+
+if TYPE_CHECKING:
+    from emu.guest.linux.kernel import Kernel
+    from emu.guest.linux.space import Space
+
+_BELOW_STACK: Final = 16 << 20
+
+
+class ProcessCode:
+    """The memory of an address space, whoever runs.  Implements `emu.patcher.CodeMemory`.
+
+    A page that is written becomes the process's own (copy on write): the file and other processes keep theirs.
+    """
+
+    def __init__(self, kernel: Kernel, space: Space) -> None:
+        self._kernel = kernel
+        self.space = space
+
+    def read(self, address: int, size: int) -> bytes:
+        """Return bytes.  Raises `BadAddressError`."""
+        return self.space.peek(address, size)
+
+    def write_code(self, address: int, data: bytes) -> None:
+        """Write bytes, whatever the rights there, and drop what was translated from them.  Raises `BadAddressError`."""
+        self.space.poke(address, data)
+        self._kernel.engine.code_changed()
+
+
+class SlotPages:
+    """Pages of an address space, divided into slots of one size, where copies of instructions run.
+
+    They lie above what mmap hands out, so that nothing else moves because of them.
+    """
+
+    def __init__(self, kernel: Kernel, code: ProcessCode, size: int, name: str) -> None:
+        self._kernel = kernel
+        self._code = code
+        self._size = size
+        self._name = name
+        self._free: list[int] = []
+        self._pages: list[int] = []
+        self._contents: dict[int, bytes] = {}
+
+    def take(self) -> int:
+        """Return the address of a free slot.  Raises `BadAddressError` if there is no room for another page."""
+        if not self._free:
+            self._add_page()
+        return self._free.pop()
+
+    def _add_page(self) -> None:
+        space = self._code.space
+        address = space.room(PAGE, below=space.highest - _BELOW_STACK)
+        if address is None:
+            raise BadAddressError(space.highest)
+        space.map(Area(address, address + PAGE, Access.READ | Access.EXECUTE, name=self._name))
+        self._pages.append(address)
+        self._free += range(address + PAGE - self._size, address - 1, -self._size)
+
+    def give_back(self, address: int) -> None:
+        """Free a slot; what is in it stays until it is taken again."""
+        self._free.append(address)
+
+    def fill(self, address: int, code: bytes) -> None:
+        """Write a slot's code, unless that is what is there."""
+        if self._contents.get(address) != code:
+            self._code.space.poke(address, code)
+            self._contents[address] = code
+
+    def holds(self, address: int) -> bool:
+        """Tell whether an address is in one of the pages."""
+        return address // PAGE * PAGE in self._pages
+
+    def unmap_from(self, space: Space) -> None:
+        """Take the pages out of another space, which got them by a fork."""
+        for page in self._pages:
+            space.unmap(page, page + PAGE)

@@ -1,0 +1,498 @@
+"""Fasttrap: breakpoints in user programs, and what happens when one is hit.
+
+The life of a probe:
+
+    add          the probe is made, with the addresses of its tracepoints (fasttrap_add_probe)
+    enable       each instruction is looked at, decided about, and displaced by a breakpoint
+    (a hit)      the probes before it fire; the instruction is emulated, or its copy runs in scratch space; the probes
+                 after it fire
+    disable      the breakpoint goes when nobody is left at it
+    retire       the process has ended, or runs something else: its tracepoints are dead
+
+Source: FreeBSD sys/cddl/contrib/opensolaris/uts/common/dtrace/fasttrap.c, uts/intel/dtrace/fasttrap_isa.c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from emu.displaced import compile_plan
+from emu.frame import Frame
+from emu.guest.base import BadAddressError
+from emu.guest.linux.abi.signals import SEGV_MAPERR, Signal, SignalInfo
+from emu.guest.linux.code import ProcessCode, SlotPages
+from emu.guest.linux.kernel import CARRIED_OUT
+from emu.guest.linux.observer import Observer
+from emu.patcher import Patcher
+from emu.trap import CpuFlag
+from providers.fasttrap import aarch64, riscv64, x86_64
+from providers.fasttrap.port import Code, Emulated, Fidelity, OutOfLine, Port, Refused, Treatment
+from providers.fasttrap.records import AFTER, Point, Probe, ProbeType, Stepping, Target
+
+if TYPE_CHECKING:
+    from emu.guest.linux.kernel import Kernel
+    from emu.guest.linux.process import Process, Thread
+    from providers.base import Framework
+
+PORTS: Final[dict[str, Port]] = {"x86_64": x86_64.PORT, "aarch64": aarch64.PORT, "riscv64": riscv64.PORT}
+"""Fasttrap on each ISA, by the ISA's name."""
+MAX_TRACEPOINTS: Final = 250_000
+"""FreeBSD's kern.dtrace.fasttrap.max_probes."""
+CHUNK: Final = 64
+"""Bytes of scratch space per instruction (FASTTRAP_SCRATCH)."""
+_BEHIND: Final = 256
+"""Bytes before an instruction that are looked at, should it be part of a sequence."""
+_NOBODY: Final = (1 << 64) - 1
+
+
+class TracepointError(Exception):
+    """A tracepoint that cannot be: the message says why."""
+
+
+class Fasttrap(Observer):
+    """All fasttrap probes of one guest.
+
+    `limit` is how many tracepoints there may be; None: as many as FreeBSD has room for when its behaviour is asked for,
+    any number otherwise.
+    """
+
+    def __init__(
+        self, kernel: Kernel, framework: Framework, fidelity: Fidelity = Fidelity.EXACT, limit: int | None = None
+    ) -> None:
+        self.kernel = kernel
+        self.framework = framework
+        self.fidelity = fidelity
+        self.port = PORTS[kernel.isa.name]
+        self.limit = limit if limit is not None else (MAX_TRACEPOINTS if fidelity is Fidelity.FREEBSD else None)
+        self.total = 0
+        """Tracepoints of all probes there are."""
+        self.problems: list[str] = []
+        """Why probes were not enabled: FreeBSD tells nobody."""
+        self._targets: dict[int, Target] = {}
+        self._points: dict[tuple[int, int], Point] = {}
+        self._stepping: dict[Thread, Stepping] = {}
+        self._chunks: dict[tuple[Thread, int], int] = {}
+        self._treatments: dict[tuple[bytes, bytes], Treatment] = {}
+        engine = kernel.engine
+        self._engine = engine
+        self._core = kernel.traps.core
+        self._pc = kernel.isa.registers.slots[kernel.isa.registers.pc]
+        slots = kernel.isa.registers.slots
+        self._arguments = [slots[name] for name in self.port.arguments]
+        self._results = [slots[name] for name in self.port.results]
+        kernel.traps.add(self._hit)
+        kernel.exceptions.append(self._exception)
+        kernel.observers.append(self)
+
+    # -- making probes
+
+    def target(self, process: Process) -> Target:
+        """Return the record of a process that runs."""
+        found = self._targets.get(process.pid)
+        if found is None or not found.live:
+            code = ProcessCode(self.kernel, process.space)
+            slots = SlotPages(self.kernel, code, CHUNK, "[fasttrap]")
+            found = self._targets[process.pid] = Target(process, code, Patcher(code), slots)
+        return found
+
+    def add(self, probe: Probe) -> bool:
+        """Count a new probe's tracepoints; False if there are too many (ENOMEM)."""
+        if self.limit is not None and self.total + len(probe.addresses) > self.limit:
+            return False
+        self.total += len(probe.addresses)
+        return True
+
+    def drop(self, probe: Probe) -> None:
+        """Forget a probe."""
+        self.total -= len(probe.addresses)
+
+    def look(self, target: Target, address: int, function: int = 0) -> Treatment:
+        """Decide about the instruction at an address; `function` is where its function begins, 0: unknown.
+
+        Raises `BadAddressError`.
+        """
+        data = b""
+        for size in (self.port.longest, 4, 2, 1):
+            try:
+                data = target.patcher.original(address, size)
+                break
+            except BadAddressError:
+                continue
+        if not data:
+            raise BadAddressError(address)
+        start = max(function, address - _BEHIND) if function else address
+        before = target.patcher.original(start, address - start) if start < address else b""
+        return self.port.treat(Code(data, address, before), self.fidelity)
+
+    # -- enabling
+
+    def enable(self, probe: Probe) -> None:
+        """Install a probe's tracepoints; if one cannot be, those before it go again, and nothing fires."""
+        if not probe.target.live:
+            return
+        probe.enabled = True
+        done = []
+        for address in probe.addresses:
+            try:
+                self._install(probe, address)
+            except TracepointError as error:
+                self.problems.append(str(error))
+                for earlier in done:
+                    self._remove(probe, earlier)
+                probe.enabled = False
+                return
+            done.append(address)
+        self._count(probe, 1)
+
+    def disable(self, probe: Probe) -> None:
+        """Remove a probe's tracepoints, each unless another probe still needs it."""
+        if not probe.enabled:
+            return
+        probe.enabled = False
+        for address in probe.addresses:
+            self._remove(probe, address)
+        self._count(probe, -1)
+
+    def _count(self, probe: Probe, change: int) -> None:
+        """Tell the program by its semaphores whether somebody listens."""
+        if not probe.target.live:
+            return
+        for address in probe.semaphores:
+            code = probe.target.code
+            try:
+                count = int.from_bytes(code.read(address, 2), "little") + change
+                code.space.poke(address, (count & 0xFFFF).to_bytes(2, "little"))
+            except BadAddressError:
+                continue
+
+    def _install(self, probe: Probe, address: int) -> None:
+        target = probe.target
+        key = (target.process.pid, address)
+        point = self._points.get(key)
+        if point is None or not point.target.live:
+            point = self._make(target, address, probe.function if probe.size != _NOBODY else 0)
+            self._points[key] = point
+        # At the front: the probe that was enabled last fires first.
+        (point.after if probe.type in AFTER else point.before).insert(0, probe)
+        target.patcher.install(point.tracepoint)
+
+    def _make(self, target: Target, address: int, function: int) -> Point:
+        try:
+            treatment = self.look(target, address, function)
+        except BadAddressError:
+            raise TracepointError(f"no code at {address:#x} in pid {target.process.pid}") from None
+        if isinstance(treatment, Refused):
+            raise TracepointError(f"no tracepoint at {address:#x}: {treatment.why} ({treatment.source})")
+        patch = self.port.breakpoint(treatment.length)
+        point = Point(target, address, treatment, target.patcher.create(address, patch, "fasttrap"))
+        if isinstance(treatment, Emulated):
+            point.run = compile_plan(treatment.plan, self.kernel.isa)
+            if self.fidelity is Fidelity.EXACT:
+                point.native = self._engine.plan(treatment.plan)
+        return point
+
+    def _remove(self, probe: Probe, address: int) -> None:
+        point = self._points.get((probe.target.process.pid, address))
+        if point is None or point.target is not probe.target:
+            return
+        users = point.after if probe.type in AFTER else point.before
+        if probe in users:
+            users.remove(probe)
+        if not point.before and not point.after:
+            if point.target.live:
+                point.target.patcher.remove(point.tracepoint)
+            point.target.patcher.forget(point.tracepoint)
+            del self._points[point.target.process.pid, address]
+
+    # -- a hit
+
+    def _owner(self, process: Process) -> Process:
+        """Return whose tracepoints a process has: after a vfork its parent's, up to the first that shares memory."""
+        while process.parent is not None and process.parent.alive and process.parent.space is process.space:
+            process = process.parent
+        return process
+
+    def _hit(self, address: int, frame: Frame, _extra: int) -> int:
+        """Take a breakpoint (fasttrap_pid_probe); 0: it is not one of ours."""
+        thread = self.kernel.current
+        assert thread is not None
+        stepping = self._stepping.get(thread)
+        if stepping is not None and address == stepping.trap:
+            return self._returned(thread, stepping)
+        process = thread.process
+        point = self._points.get((process.pid, address))
+        if point is None:
+            owner = self._owner(process)
+            point = self._points.get((owner.pid, address)) if owner is not process else None
+        if point is None or not point.target.live:
+            return 0
+        self._stepping.pop(thread, None)
+        self._engine.words[self._pc] = address  # where the probes see the thread
+        self._fire_before(point, frame)
+        treatment = point.treatment
+        if isinstance(treatment, Emulated):
+            return self._emulate(point, treatment, address)
+        assert isinstance(treatment, OutOfLine)
+        return self._step(thread, point, treatment)
+
+    def _fire_before(self, point: Point, frame: Frame) -> None:
+        words, core = self._engine.words, self._core
+        for probe in tuple(point.before):
+            if probe.type is ProbeType.ENTRY:
+                core.flags |= CpuFlag.ENTRY
+                self.framework.probe(probe.id, *[words[slot] for slot in self._arguments])
+                core.flags &= ~CpuFlag.ENTRY
+            elif probe.read is not None:
+                self.framework.probe(probe.id, *probe.read(frame)[:5])
+            elif probe.type is ProbeType.OFFSETS:
+                self.framework.probe(probe.id, *[words[slot] for slot in self._arguments])
+
+    def _fire_after(self, point: Point, new_pc: int) -> None:
+        """Fire the return probes, unless the instruction stays inside their function (fasttrap_return_common)."""
+        treatment = point.treatment
+        leaves = isinstance(treatment, Emulated) and treatment.leaves
+        words = self._engine.words
+        for probe in tuple(point.after):
+            if not leaves and new_pc - probe.function & _NOBODY < probe.size:
+                continue
+            results = [words[slot] for slot in self._results]
+            self.framework.probe(probe.id, point.address - probe.function & _NOBODY, *results)
+
+    def _emulate(self, point: Point, treatment: Emulated, address: int) -> int:
+        del treatment
+        engine = self._engine
+        if not point.after and point.native:
+            self._late_point = point
+            engine.on_late = self._late
+            self._engine.words[self._pc] = address + self.kernel.isa.traps.pc_after  # as the engine expects it
+            return point.native
+        return self._carry_out(point)
+
+    _late_point: Point
+
+    def _late(self, _pc: int) -> int:
+        """Carry the plan out in Python: machine code could not reach the memory."""
+        self._carry_out(self._late_point)
+        return 0
+
+    def _carry_out(self, point: Point) -> int:
+        engine = self._engine
+        assert point.run is not None
+        cpu: Any = engine if self.fidelity is Fidelity.EXACT else _MinusOneFaults(engine)
+        try:
+            point.run(cpu, point.address)
+        except BadAddressError as error:
+            engine.pc = point.address
+            self.kernel.raise_fault(SignalInfo(Signal.SIGSEGV, SEGV_MAPERR, address=error.address))
+            return CARRIED_OUT
+        if point.after:
+            new_pc = engine.pc
+            engine.pc = point.address
+            self._fire_after(point, new_pc)
+            engine.pc = new_pc
+        return CARRIED_OUT
+
+    # -- out of line
+
+    def _step(self, thread: Thread, point: Point, move: OutOfLine) -> int:
+        """Have the copy of the instruction run in the thread's scratch space."""
+        engine, port, slots = self._engine, self.port, point.target.slots
+        key = (thread, point.address)
+        chunk = self._chunks.get(key)
+        if chunk is None:
+            try:
+                chunk = self._chunks[key] = slots.take()
+            except BadAddressError:
+                return self._no_scratch(point)
+        after = point.address + move.length
+        saved = engine.read_register(move.scratch) if move.scratch else 0
+        fires = bool(point.after)
+        slots.fill(chunk, port.chunk(move, after, saved, fires))
+        trapped = fires or port.always_steps
+        start = chunk + (port.second_copy(move) if trapped else 0)
+        trap = chunk + port.trap_offset(move) if trapped else None
+        # The breakpoint has been counted, and the copy will be.  So will what is after it.
+        discounted = 1 + (0 if trapped else port.copies + bool(move.scratch))
+        engine.discount(discounted)
+        self._stepping[thread] = Stepping(point, chunk, start, trap, after, saved, discounted, fires)
+        if move.scratch:
+            engine.write_register(move.scratch, after)
+        engine.pc = start
+        return CARRIED_OUT
+
+    def _no_scratch(self, point: Point) -> int:
+        """Take the tracepoint out for good: there is no scratch space to be had."""
+        point.target.patcher.remove(point.tracepoint)
+        self._engine.pc = point.address
+        return CARRIED_OUT
+
+    def _exception(self, number: int, pc: int) -> bool:
+        """Take the return trap of an ISA where it is no breakpoint; False: it is not ours."""
+        thread = self.kernel.current
+        stepping = self._stepping.get(thread) if thread is not None else None
+        if stepping is None or number != self.port.return_trap or stepping.trap is None or pc <= stepping.trap:
+            return False
+        assert thread is not None
+        self._returned(thread, stepping)
+        return True
+
+    def _returned(self, thread: Thread, stepping: Stepping) -> int:
+        """Take the return trap (fasttrap_return_probe)."""
+        engine = self._engine
+        del self._stepping[thread]
+        engine.discount(1)  # the trap itself
+        move = stepping.point.treatment
+        assert isinstance(move, OutOfLine)
+        if move.scratch and engine.read_register(move.scratch) == stepping.after:
+            engine.write_register(move.scratch, stepping.saved)
+        if stepping.fires:
+            engine.pc = stepping.point.address
+            self._fire_after(stepping.point, stepping.after)
+        engine.pc = stepping.after
+        return CARRIED_OUT
+
+    def _in_chunk(self, thread: Thread) -> Stepping | None:
+        """Return what the current thread runs out of line, None if its pc is not there any more."""
+        stepping = self._stepping.get(thread)
+        if stepping is None:
+            return None
+        return stepping if stepping.chunk <= self._engine.pc < stepping.chunk + CHUNK else None
+
+    # -- what happens to processes and threads
+
+    def faulted(self, thread: Thread, info: SignalInfo) -> SignalInfo:
+        """Put the thread back on the original instruction, whose copy has faulted."""
+        stepping = self._in_chunk(thread)
+        if stepping is None:
+            return info
+        engine, move = self._engine, stepping.point.treatment
+        assert isinstance(move, OutOfLine)
+        at = engine.pc
+        del self._stepping[thread]
+        engine.discount(1 - stepping.discounted)
+        if move.scratch:
+            engine.write_register(move.scratch, stepping.saved)
+        engine.pc = stepping.point.address
+        if info.address == at:
+            return SignalInfo(info.number, info.code, address=stepping.point.address)
+        return info
+
+    def may_be_interrupted(self, thread: Thread) -> bool:
+        """A signal waits until the copy has run: its frame is not to show the scratch space."""
+        stepping = self._in_chunk(thread)
+        if stepping is None:
+            return True
+        if thread.call_name and self._engine.pc == stepping.start + len(_code_of(stepping)):
+            # A system call out of line, interrupted: it is over.
+            self._finish(thread, stepping)
+            return True
+        return False
+
+    def _finish(self, thread: Thread, stepping: Stepping) -> None:
+        move = stepping.point.treatment
+        assert isinstance(move, OutOfLine)
+        del self._stepping[thread]
+        if move.scratch:
+            self._engine.write_register(move.scratch, stepping.saved)
+        if stepping.trap is None:
+            self._engine.discount(1 - stepping.discounted)
+        self._engine.pc = stepping.after
+
+    def thread_ended(self, thread: Thread) -> None:
+        """Forget a thread's scratch space."""
+        self._stepping.pop(thread, None)
+        for key in [key for key in self._chunks if key[0] is thread]:
+            chunk = self._chunks.pop(key)
+            target = self._targets.get(self._owner(thread.process).pid)
+            if target is not None and target.live:
+                target.slots.give_back(chunk)
+
+    def forked(self, parent: Process, child: Process) -> None:
+        """Take the parent's tracepoints out of the child (fasttrap_fork), which has memory of its own."""
+        if child.space is parent.space:
+            self._inherit_step(parent, child)
+            return
+        target = self._targets.get(self._owner(parent).pid)
+        if target is None or not target.live:
+            return
+        self._move_out(child)
+        code = ProcessCode(self.kernel, child.space)
+        for point in self._points.values():
+            if point.target is target and point.tracepoint.installed:
+                code.write_code(point.address, point.tracepoint.original)
+        target.slots.unmap_from(child.space)
+
+    def _inherit_step(self, parent: Process, child: Process) -> None:
+        """Let a vfork's child finish the system call that its parent made out of line."""
+        made_by = self.kernel.current
+        if made_by is not None and made_by.process is parent and made_by in self._stepping:
+            self._stepping[child.threads[0]] = self._stepping[made_by]
+
+    def _move_out(self, child: Process) -> None:
+        """Move a child that was born in scratch space, which it does not get, to where it goes on."""
+        made_by = self.kernel.current
+        stepping = self._stepping.get(made_by) if made_by is not None else None
+        if stepping is None:
+            return
+        for thread in child.threads:
+            self.kernel.set_pc(thread, stepping.after)
+
+    def before_exec(self, process: Process) -> None:
+        """Retire a process's tracepoints: it will run something else."""
+        self._retire(process)
+
+    def exited(self, process: Process) -> None:
+        """Retire a process's tracepoints."""
+        self._retire(process)
+
+    def _retire(self, process: Process) -> None:
+        target = self._targets.get(process.pid)
+        for thread in process.threads:
+            self._stepping.pop(thread, None)
+        if target is None or not target.live:
+            return
+        target.live = False
+        if target.code.space.users > 1:  # a vfork's child: the memory, with its breakpoints, is its parent's
+            target.patcher.restore_all()
+        for key in [key for key in self._points if self._points[key].target is target]:
+            target.patcher.forget(self._points.pop(key).tracepoint)
+
+    def unmapped_points(self, process: Process, start: int, end: int) -> None:
+        """Drop the tracepoints of memory that goes away."""
+        target = self._targets.get(process.pid)
+        if target is None:
+            return
+        for key, point in list(self._points.items()):
+            if point.target is target and start <= point.address < end:
+                target.patcher.forget(point.tracepoint)
+                del self._points[key]
+
+    def unmapped(self, process: Process, areas: Any) -> None:
+        """Drop the tracepoints of an object that is unmapped (dlclose)."""
+        for area in areas:
+            self.unmapped_points(process, area.start, area.end)
+
+
+def _code_of(stepping: Stepping) -> bytes:
+    move = stepping.point.treatment
+    assert isinstance(move, OutOfLine)
+    return move.code
+
+
+class _MinusOneFaults:
+    """A CPU whose loads take -1 for a failure, as fuword() leaves fasttrap no choice."""
+
+    def __init__(self, engine: Any) -> None:
+        self._engine = engine
+        self.words = engine.words
+        self.store: Callable[[int, int, int], None] = engine.store
+        self.read_register: Callable[[str], int] = engine.read_register
+        self.write_vector: Callable[[int, int, int], None] = engine.write_vector
+
+    def load(self, address: int, size: int) -> int:
+        value: int = self._engine.load(address, size)
+        if value == (1 << 8 * size) - 1:
+            raise BadAddressError(address)
+        return value
+

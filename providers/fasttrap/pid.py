@@ -1,0 +1,280 @@
+"""The pid provider: from a description such as `pid$target:libc:malloc:entry` to probes in a process.
+
+Probes are made when somebody asks for them, not before: there is one for every instruction.  What a description means
+is for libdtrace to say; what becomes of the probes is fasttrap's.
+
+Source: FreeBSD libdtrace common/dt_pid.c (which probes there are), sys fasttrap.c (fasttrap_add_probe).
+"""
+
+# ruff: noqa: ARG002  (the contract passes more than is needed)
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Callable
+from typing import ClassVar, Final, NamedTuple
+
+from emu.elf import Symbol
+from emu.guest.base import BadAddressError
+from emu.guest.linux.objects import LoadedObject, Objects
+from emu.guest.linux.observer import Observer
+from emu.guest.linux.process import Process
+from emu.guest.linux.space import Area
+from providers.base import Attribute, DependencyClass, Framework, Privilege, Provider, ProviderAttributes, Stability
+from providers.fasttrap.fasttrap import Fasttrap
+from providers.fasttrap.records import Probe, ProbeType
+
+ENTRY: Final = "entry"
+RETURN: Final = "return"
+EXECUTABLE: Final = "a.out"
+"""Module name that means the program itself."""
+ABSOLUTE: Final = "-"
+"""Function name that means: probe names are absolute addresses."""
+_EVERYWHERE: Final = (1 << 64) - 1
+_GLOB: Final = frozenset("*?[\\")
+_SKIPPED: Final = frozenset({"_init", "_fini"})
+"""Functions that globs pass over."""
+_AFRAMES: Final = {ProbeType.ENTRY: 3, ProbeType.RETURN: 4, ProbeType.OFFSETS: 3}
+
+_EVOLVING_ISA: Final = Attribute(Stability.EVOLVING, Stability.EVOLVING, DependencyClass.ISA)
+_PRIVATE: Final = Attribute(Stability.PRIVATE, Stability.PRIVATE, DependencyClass.UNKNOWN)
+
+
+class PidError(Exception):
+    """A description that no probes can be made for; `tag` is libdtrace's name of the error."""
+
+    def __init__(self, tag: str, message: str) -> None:
+        super().__init__(message)
+        self.tag = tag
+
+
+class Wanted(NamedTuple):
+    """A probe description of one process."""
+
+    module: str
+    function: str
+    name: str
+
+
+class PidProvider(Provider):
+    """The probes of one process."""
+
+    attributes = ProviderAttributes(_EVOLVING_ISA, _PRIVATE, _PRIVATE, _EVOLVING_ISA, _PRIVATE)
+    privilege: ClassVar[Privilege] = Privilege.PROC | Privilege.OWNER | Privilege.ZONEOWNER
+    of_process: ClassVar[bool] = True
+
+    def __init__(self, name: str, fasttrap: Fasttrap) -> None:
+        self.name = name
+        self._fasttrap = fasttrap
+
+    def enable(self, probe_id: int, arg: Probe) -> None:
+        """Install the tracepoints."""
+        self._fasttrap.enable(arg)
+
+    def disable(self, probe_id: int, arg: Probe) -> None:
+        """Remove them."""
+        self._fasttrap.disable(arg)
+
+    def destroy(self, probe_id: int, arg: Probe) -> None:
+        """Forget the probe."""
+        self._fasttrap.drop(arg)
+
+    def usermode(self, probe_id: int, arg: Probe) -> bool:
+        """Say that it fires in user mode."""
+        return True
+
+    def argument_value(self, probe_id: int, arg: Probe, index: int) -> int | None:
+        """Return arg5 and up: registers, then the stack.  Raises `BadAddressError`."""
+        kernel, port = self._fasttrap.kernel, self._fasttrap.port
+        if arg.read is not None:
+            values = arg.read(kernel.frame)
+            return values[index] if index < len(values) else 0
+        if arg.type is ProbeType.RETURN:
+            return 0
+        index -= len(port.arguments)
+        if index < len(port.late_arguments):
+            return kernel.engine.read_register(port.late_arguments[index])
+        return kernel.frame.stack_word(index - len(port.late_arguments) + port.stack_skip)
+
+
+def _is_glob(text: str) -> bool:
+    return not _GLOB.isdisjoint(text)
+
+
+def _matcher(pattern: str) -> Callable[[str], bool]:
+    """Return the test of one field; an empty one matches anything."""
+    if not pattern:
+        return lambda _text: True
+    if not _is_glob(pattern):
+        return pattern.__eq__
+    return lambda text: fnmatch.fnmatchcase(text, pattern)
+
+
+class PidProbes(Observer):
+    """Makes the probes of processes when they are asked for, and again when a process loads another object.
+
+    `created` is called when probes were made while a process runs: what was enabled may match them.
+    """
+
+    def __init__(self, fasttrap: Fasttrap, framework: Framework, objects: Objects, created: Callable[[], None]) -> None:
+        self._fasttrap = fasttrap
+        self._framework = framework
+        self._objects = objects
+        self._created = created
+        self._providers: dict[int, PidProvider] = {}
+        self._wanted: dict[int, list[Wanted]] = {}
+        fasttrap.kernel.observers.append(self)
+
+    def provide(self, pid: int, wanted: Wanted) -> None:
+        """Make the probes that a description asks for, in what the process has loaded.  Raises `PidError`."""
+        process = self._fasttrap.kernel.processes.get(pid)
+        if process is None or not process.alive:
+            raise PidError("D_PROC_GRAB", f"failed to grab process {pid}: there is no such process in the guest")
+        self._wanted.setdefault(pid, []).append(wanted)
+        provider = self._provider(pid)
+        if wanted.function == ABSOLUTE:
+            self._absolute(provider, process, wanted)
+            return
+        found = False
+        for loaded in self._objects.of(process):
+            if self._is_module(process, loaded, wanted.module):
+                found |= self._provide_object(provider, process, loaded, wanted)
+        exact = wanted.module and wanted.function and not _is_glob(wanted.module) and not _is_glob(wanted.function)
+        if exact and not found:
+            raise PidError("D_PROC_FUNC", f"failed to lookup '{wanted.function}' in module '{wanted.module}'")
+
+    def _provider(self, pid: int) -> PidProvider:
+        if pid not in self._providers:
+            provider = self._providers[pid] = PidProvider(f"pid{pid}", self._fasttrap)
+            self._framework.register(provider)
+        return self._providers[pid]
+
+    @staticmethod
+    def _is_module(process: Process, loaded: LoadedObject, pattern: str) -> bool:
+        """Tell whether a module pattern means an object: by its name, with or without what follows `.so`."""
+        if pattern == EXECUTABLE:
+            return loaded.file is process.executable
+        test = _matcher(pattern)
+        return test(loaded.name) or test(re.sub(r"\.so(\..*)?$", "", loaded.name))
+
+    def _provide_object(self, provider: PidProvider, process: Process, loaded: LoadedObject, wanted: Wanted) -> bool:
+        """Make the probes in one object; tell whether any function was meant."""
+        test, glob = _matcher(wanted.function), not wanted.function or _is_glob(wanted.function)
+        found = False
+        for symbol in self._objects.functions(loaded):
+            if test(symbol.name) and not (glob and symbol.name in _SKIPPED):
+                found = True
+                self._provide_function(provider, process, loaded, symbol, wanted)
+        return found
+
+    def _provide_function(
+        self, provider: PidProvider, process: Process, loaded: LoadedObject, symbol: Symbol, wanted: Wanted
+    ) -> None:
+        """Make the probes of one function (dt_pid_per_sym)."""
+        test, glob = _matcher(wanted.name), not wanted.name or _is_glob(wanted.name)
+        address = symbol.value + loaded.bias
+        target = self._fasttrap.target(process)
+        named = False
+        if test(RETURN):
+            named = True
+            code = self._code(target.patcher.original, address, symbol.size)
+            sites = tuple(address + offset for offset in sorted(self._fasttrap.port.returns(code, address)))
+            if sites:
+                self._create(provider, process, loaded, symbol, RETURN, ProbeType.RETURN, sites)
+        if test(ENTRY):
+            named = True
+            self._create(provider, process, loaded, symbol, ENTRY, ProbeType.ENTRY, (address,))
+        if not glob and named:
+            return
+        code = self._code(target.patcher.original, address, symbol.size)
+        if glob:
+            if not self._fasttrap.port.has_jump_table(code):
+                for offset in self._fasttrap.port.boundaries(code):
+                    if test(f"{offset:x}"):
+                        self._offset(provider, process, loaded, symbol, offset)
+            return
+        self._offset(provider, process, loaded, symbol, self._checked_offset(symbol, code, wanted.name))
+
+    def _checked_offset(self, symbol: Symbol, code: bytes, name: str) -> int:
+        if not re.fullmatch(r"[0-9a-fA-F]+", name):
+            raise PidError("D_PROC_NAME", f"'{name}' is an invalid probe name")
+        offset = int(name, 16)
+        if offset >= symbol.size:
+            raise PidError("D_PROC_OFF", f"offset 0x{offset:x} outside of function '{symbol.name}'")
+        if self._fasttrap.port.has_jump_table(code):
+            raise PidError("D_PROC_CREATEFAIL", f"'{symbol.name}' contains a jump table: no offset probes there")
+        if offset not in self._fasttrap.port.boundaries(code):
+            raise PidError("D_PROC_ALIGN", f"offset 0x{offset:x} is not aligned on an instruction")
+        return offset
+
+    def _offset(
+        self, provider: PidProvider, process: Process, loaded: LoadedObject, symbol: Symbol, offset: int
+    ) -> None:
+        address = symbol.value + loaded.bias + offset
+        self._create(provider, process, loaded, symbol, f"{offset:x}", ProbeType.OFFSETS, (address,))
+
+    @staticmethod
+    def _code(read: Callable[[int, int], bytes], address: int, size: int) -> bytes:
+        try:
+            return read(address, size)
+        except BadAddressError:
+            return b""
+
+    def _create(
+        self,
+        provider: PidProvider,
+        process: Process,
+        loaded: LoadedObject,
+        symbol: Symbol,
+        name: str,
+        kind: ProbeType,
+        addresses: tuple[int, ...],
+    ) -> None:
+        if self._framework.probe_lookup(provider, loaded.name, symbol.name, name):
+            return
+        probe = Probe(self._fasttrap.target(process), kind, symbol.value + loaded.bias, symbol.size, addresses)
+        self._add(provider, loaded.name, symbol.name, name, probe)
+
+    def _add(self, provider: PidProvider, module: str, function: str, name: str, probe: Probe) -> None:
+        if not self._fasttrap.add(probe):
+            raise PidError("D_PROC_CREATEFAIL", f"failed to create probe {module}:{function}:{name}: too many tracepoints")
+        probe.id = self._framework.probe_create(provider, module, function, name, _AFRAMES[probe.type], probe)
+
+    def _absolute(self, provider: PidProvider, process: Process, wanted: Wanted) -> None:
+        """Make the probe at an absolute address."""
+        if wanted.module not in {"", EXECUTABLE}:
+            raise PidError("D_PROC_LIB", f"only the a.out module is valid with the '{ABSOLUTE}' function")
+        if not wanted.name or _is_glob(wanted.name):
+            raise PidError("D_PROC_NAME", f"only individual addresses may be specified with the '{ABSOLUTE}' function")
+        if not re.fullmatch(r"[0-9a-fA-F]+", wanted.name):
+            raise PidError("D_PROC_NAME", f"'{wanted.name}' is an invalid probe name")
+        address = int(wanted.name, 16)
+        module = process.path.rsplit("/", 1)[-1]
+        if not self._framework.probe_lookup(provider, module, ABSOLUTE, wanted.name):
+            probe = Probe(self._fasttrap.target(process), ProbeType.OFFSETS, 0, _EVERYWHERE, (address,))
+            self._add(provider, module, ABSOLUTE, wanted.name, probe)
+
+    # -- objects that come later
+
+    def mapped(self, process: Process, area: Area) -> None:
+        """Make the probes that were asked for in an object that has just been loaded (dlopen)."""
+        asked = self._wanted.get(process.pid)
+        loaded = self._objects.loaded(area)
+        if not asked or loaded is None:
+            return
+        provider = self._provider(process.pid)
+        for wanted in asked:
+            if wanted.function != ABSOLUTE and self._is_module(process, loaded, wanted.module):
+                try:
+                    self._provide_object(provider, process, loaded, wanted)
+                except PidError:
+                    continue  # it was right for the objects it was written for
+        self._created()
+
+
+def parse_provider(name: str) -> tuple[str, int] | None:
+    """Split a provider's name into letters and a process number; None: it has no number at its end."""
+    found = re.fullmatch(r"(.*?[^0-9])([0-9]+)", name)
+    return (found[1], int(found[2])) if found else None
+

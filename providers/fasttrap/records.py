@@ -1,0 +1,113 @@
+"""Fasttrap's books: probes, tracepoints, and the processes they are in.
+
+Source: FreeBSD sys/cddl/contrib/opensolaris/uts/common/sys/fasttrap_impl.h.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from emu.frame import Frame
+from emu.patcher import Patcher, Tracepoint
+from providers.fasttrap.port import Treatment
+
+if TYPE_CHECKING:
+    from emu.guest.linux.code import ProcessCode, SlotPages
+    from emu.guest.linux.process import Process, Thread
+
+
+class ProbeType(IntEnum):
+    """What a probe does at its tracepoints (fasttrap_probe_type_t)."""
+
+    NONE = 0
+    ENTRY = 1
+    RETURN = 2
+    OFFSETS = 3
+    POST_OFFSETS = 4
+    IS_ENABLED = 5
+
+
+AFTER = frozenset({ProbeType.RETURN, ProbeType.POST_OFFSETS})
+"""Types that fire once the displaced instruction is done."""
+
+
+@dataclass(eq=False)
+class Target:
+    """A process with tracepoints (fasttrap_proc_t); it may have ended."""
+
+    process: Process
+    code: ProcessCode
+    patcher: Patcher
+    slots: SlotPages
+    live: bool = True
+    """False from its exit or exec on: its tracepoints are dead (retired)."""
+
+
+@dataclass(eq=False)
+class Point:
+    """A tracepoint of a process (fasttrap_tracepoint_t): one displaced instruction, and whose probes it fires."""
+
+    target: Target
+    address: int
+    treatment: Treatment
+    tracepoint: Tracepoint
+    before: list[Probe] = field(default_factory=list)
+    """Probes that fire before the instruction, the latest enabled first."""
+    after: list[Probe] = field(default_factory=list)
+    """Probes that fire after it."""
+    run: Callable[..., None] | None = None
+    """The compiled plan of an emulated instruction."""
+    native: int = 0
+    """What the engine is told to carry the plan out in machine code; 0: it cannot."""
+
+
+@dataclass(eq=False)
+class Probe:
+    """A probe (fasttrap_probe_t)."""
+
+    target: Target
+    type: ProbeType
+    function: int
+    """Address of its function."""
+    size: int
+    """Bytes of its function."""
+    addresses: tuple[int, ...]
+    """Where its tracepoints are."""
+    id: int = 0
+    enabled: bool = False
+    read: Callable[[Frame], tuple[int, ...]] | None = None
+    """Arguments of a marker; None: those of the function."""
+    semaphores: tuple[int, ...] = ()
+    """Addresses of counters that tell the program that somebody listens."""
+
+
+@dataclass(slots=True)
+class Stepping:
+    """A thread that runs a displaced instruction out of line."""
+
+    point: Point
+    chunk: int
+    """Address of its scratch code."""
+    start: int
+    """Where the copy that runs begins."""
+    trap: int | None
+    """Where the return trap is, None if the code jumps back by itself."""
+    after: int
+    """The address after the original."""
+    saved: int
+    """What the scratch register held."""
+    discounted: int
+    """Instructions that were taken off the count beforehand, because they are not the program's."""
+    fires: bool
+    """Whether the probes after the instruction are to fire at the return trap."""
+
+
+@dataclass(slots=True)
+class Chunks:
+    """The scratch chunks of one thread, by address of the displaced instruction."""
+
+    of: dict[int, int] = field(default_factory=dict)
+    thread: Thread | None = None

@@ -1,0 +1,143 @@
+"""A Linux program ready to be traced: the guest, stopped at `main`, and the pid and USDT providers over it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Final
+
+from emu.elf import ElfError, Image
+from emu.guest.base import GuestError
+from emu.guest.linux.guest import ENVIRONMENT, LinuxGuest, Program
+from emu.guest.linux.stdio import Standard
+from emu.isa import DEFAULT_ISA, Isa
+from providers.fasttrap import Fasttrap, Fidelity, PidError, PidProbes, Wanted, parse_provider
+from trapline.consumer.compiling import ProcessProbeError
+from trapline.framework.dtrace import DTrace
+from trapline.framework.program import ProbeDescription
+
+PID: Final = "pid"
+
+
+class EvalTime(Enum):
+    """How far a program has come when its probes are created (option evaltime)."""
+
+    EXEC = "exec"
+    """Not an instruction was executed; of a dynamic program only its interpreter is there beside it."""
+    PREINIT = "preinit"
+    """At the program's own entry: its libraries are loaded."""
+    POSTINIT = "postinit"
+    MAIN = "main"
+    """At main, where the program has such a symbol; else at its entry."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinuxOptions:
+    """How a Linux guest is built."""
+
+    words: tuple[str, ...]
+    """The program and its arguments."""
+    isa: Isa | None = None
+    """None: the program's."""
+    root: Path | None = None
+    evaltime: EvalTime = EvalTime.MAIN
+    fidelity: Fidelity = Fidelity.EXACT
+    environment: tuple[tuple[str, str | None], ...] = ()
+    """Changes to the environment, in order; None: not set."""
+    standard: Standard = Standard()
+    report: Callable[[str], object] = lambda _text: None
+    accelerated: bool | None = None
+
+
+@dataclass(slots=True)
+class LinuxMachine:
+    """A Linux program, stopped, and the framework over it."""
+
+    guest: LinuxGuest
+    dtrace: DTrace
+    fasttrap: Fasttrap
+    pid: PidProbes
+    told: bool = False
+
+    @property
+    def target(self) -> int:
+        """The program's process number ($target)."""
+        return self.guest.target
+
+    def provide(self, wanted: ProbeDescription) -> None:
+        """Make the probes of processes that a description asks for.  Raises `ProcessProbeError`."""
+        parsed = parse_provider(wanted.provider)
+        if parsed is None:
+            return
+        name, pid = parsed
+        try:
+            if name == PID:
+                self.pid.provide(pid, Wanted(wanted.module, wanted.function, wanted.name))
+        except PidError as error:
+            raise ProcessProbeError(error.tag, str(error)) from None
+
+    def ended(self) -> Sequence[str]:
+        """Return, once, how the program ended."""
+        ending = self.guest.ending()
+        if ending is None or self.told:
+            return ()
+        self.told = True
+        return (ending,)
+
+
+def program_isa(words: Sequence[str], root: Path | None) -> Isa | None:
+    """Return the ISA of the program a command names, None if it is no ELF file of a known machine."""
+    return next((image.isa for path in _places(words[0], root) if (image := _image(path)) is not None), None)
+
+
+def _places(name: str, root: Path | None) -> list[Path]:
+    """Return where on the host a program may be: in the root first."""
+    if root is None:
+        return [Path(name)]
+    names = [name] if "/" in name else [f"{place}/{name}" for place in ENVIRONMENT["PATH"].split(":")]
+    inside = [root / one.lstrip("/") for one in names]
+    return [*inside, *(root / "usr" / one.lstrip("/") for one in names), Path(name)]
+
+
+def _image(path: Path) -> Image | None:
+    try:
+        return Image(path)
+    except (ElfError, OSError):
+        return None
+
+
+def split(command: str) -> tuple[str, ...]:
+    """Split a command of -c into words, as a shell does."""
+    return tuple(shlex.split(command))
+
+
+def start(options: LinuxOptions) -> LinuxMachine:
+    """Start a program, let it run to where probes are created, and put framework and providers over it.
+
+    Raises `emu.guest.base.GuestError`.
+    """
+    environment = dict(ENVIRONMENT)
+    for name, value in options.environment:
+        if value is None:
+            environment.pop(name, None)
+        else:
+            environment[name] = value
+    isa = options.isa or program_isa(options.words, options.root) or DEFAULT_ISA
+    guest = LinuxGuest(
+        isa,
+        Program(options.words[0], tuple(options.words[1:]), environment),
+        root=options.root,
+        standard=options.standard,
+        report=options.report,
+        accelerated=options.accelerated,
+    )
+    if options.evaltime is not EvalTime.EXEC:
+        guest.run_to_start(main=options.evaltime is not EvalTime.PREINIT)
+    if guest.exit_status is not None:
+        raise GuestError(f"{options.words[0]}: {guest.ending()} before it began (status {guest.exit_status})")
+    dtrace = DTrace(guest, guest.traps.core)
+    fasttrap = Fasttrap(guest.kernel, dtrace, options.fidelity)
+    return LinuxMachine(guest, dtrace, fasttrap, PidProbes(fasttrap, dtrace, guest.objects, dtrace.probes_created))
