@@ -426,13 +426,14 @@ class Fasttrap(Observer):
     def _inherit_step(self, parent: Process, child: Process) -> None:
         """Let a vfork's child finish the system call that its parent made out of line."""
         made_by = self.kernel.current
-        if made_by is not None and made_by.process is parent and made_by in self._stepping:
-            self._stepping[child.threads[0]] = self._stepping[made_by]
+        stepping = self._in_chunk(made_by) if made_by is not None and made_by.process is parent else None
+        if stepping is not None:
+            self._stepping[child.threads[0]] = stepping
 
     def _move_out(self, child: Process) -> None:
         """Move a child that was born in scratch space, which it does not get, to where it goes on."""
         made_by = self.kernel.current
-        stepping = self._stepping.get(made_by) if made_by is not None else None
+        stepping = self._in_chunk(made_by) if made_by is not None else None
         if stepping is None:
             return
         for thread in child.threads:
