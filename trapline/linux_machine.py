@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Final
@@ -67,17 +67,22 @@ class LinuxMachine:
         """The program's process number ($target)."""
         return self.guest.target
 
-    def provide(self, wanted: ProbeDescription) -> None:
-        """Make the probes of processes that a description asks for.  Raises `ProcessProbeError`."""
+    def provide(self, wanted: ProbeDescription) -> ProbeDescription:
+        """Make the probes of processes that a description asks for, and return it as they are named.
+
+        Raises `ProcessProbeError`.
+        """
         parsed = parse_provider(wanted.provider)
         if parsed is None:
-            return
+            return wanted
         name, pid = parsed
         try:
             if name == PID:
-                self.pid.provide(pid, Wanted(wanted.module, wanted.function, wanted.name))
+                module = self.pid.provide(pid, Wanted(wanted.module, wanted.function, wanted.name))
+                return replace(wanted, module=module)
         except PidError as error:
             raise ProcessProbeError(error.tag, str(error)) from None
+        return wanted
 
     def ended(self) -> Sequence[str]:
         """Return, once, how the program ended."""

@@ -126,23 +126,34 @@ class PidProbes(Observer):
         self._wanted: dict[int, list[Wanted]] = {}
         fasttrap.kernel.observers.append(self)
 
-    def provide(self, pid: int, wanted: Wanted) -> None:
-        """Make the probes that a description asks for, in what the process has loaded.  Raises `PidError`."""
+    def provide(self, pid: int, wanted: Wanted) -> str:
+        """Make the probes that a description asks for, in what the process has loaded.
+
+        Returns the module as the probes have it: `a.out` and `libc` stand for other names (dt_pid_fix_mod).
+        Raises `PidError`.
+        """
         process = self._fasttrap.kernel.processes.get(pid)
         if process is None or not process.alive:
             raise PidError("D_PROC_GRAB", f"failed to grab process {pid}: there is no such process in the guest")
         self._wanted.setdefault(pid, []).append(wanted)
         provider = self._provider(pid)
         if wanted.function == ABSOLUTE:
-            self._absolute(provider, process, wanted)
-            return
+            return self._absolute(provider, process, wanted)
         found = False
-        for loaded in self._objects.of(process):
-            if self._is_module(process, loaded, wanted.module):
-                found |= self._provide_object(provider, process, loaded, wanted)
+        modules = [one for one in self._objects.of(process) if self._is_module(process, one, wanted.module)]
+        for loaded in modules:
+            found |= self._provide_object(provider, process, loaded, wanted)
         exact = wanted.module and wanted.function and not _is_glob(wanted.module) and not _is_glob(wanted.function)
         if exact and not found:
             raise PidError("D_PROC_FUNC", f"failed to lookup '{wanted.function}' in module '{wanted.module}'")
+        if not found and modules and not any(self._objects.functions(one) for one in modules):
+            names = ", ".join(one.name for one in modules)
+            raise PidError(
+                "D_PDESC_ZERO",
+                f"{names} has no symbols (stripped), so it has no probes with function names; "
+                f"name addresses: pid$target:a.out:-:ADDRESS",
+            )
+        return modules[0].name if len(modules) == 1 and not _is_glob(wanted.module) and wanted.module else wanted.module
 
     def _provider(self, pid: int) -> PidProvider:
         if pid not in self._providers:
@@ -241,8 +252,8 @@ class PidProbes(Observer):
             raise PidError("D_PROC_CREATEFAIL", f"failed to create probe {module}:{function}:{name}: too many tracepoints")
         probe.id = self._framework.probe_create(provider, module, function, name, _AFRAMES[probe.type], probe)
 
-    def _absolute(self, provider: PidProvider, process: Process, wanted: Wanted) -> None:
-        """Make the probe at an absolute address."""
+    def _absolute(self, provider: PidProvider, process: Process, wanted: Wanted) -> str:
+        """Make the probe at an absolute address, and return its module."""
         if wanted.module not in {"", EXECUTABLE}:
             raise PidError("D_PROC_LIB", f"only the a.out module is valid with the '{ABSOLUTE}' function")
         if not wanted.name or _is_glob(wanted.name):
@@ -254,6 +265,7 @@ class PidProbes(Observer):
         if not self._framework.probe_lookup(provider, module, ABSOLUTE, wanted.name):
             probe = Probe(self._fasttrap.target(process), ProbeType.OFFSETS, 0, _EVERYWHERE, (address,))
             self._add(provider, module, ABSOLUTE, wanted.name, probe)
+        return module
 
     # -- objects that come later
 

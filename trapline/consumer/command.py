@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NoReturn, Protocol
 
 from emu.guest.base import Guest, GuestError, RunState
-from trapline.consumer.compiling import Compiler
+from trapline.consumer.compiling import Compiler, Provide, provide_nothing
 from trapline.consumer.consume import Handlers
 from trapline.consumer.errors import ConsumerError
 from trapline.consumer.interrupts import Interrupts
@@ -54,8 +54,8 @@ class Machine:
     dtrace: Framework
     target: int = 0
     """Pid of the first command of -c ($target); 0: there is none."""
-    provide: Callable[[ProbeDescription], None] = lambda _wanted: None
-    """Makes the probes of processes that a description asks for.  Raises `ProcessProbeError`."""
+    provide: Provide = provide_nothing
+    """Makes the probes of processes that a description asks for."""
     ended: Callable[[], Sequence[str]] = tuple
     """Gives, for each command of -c that ended since the last call, what happened: `pid 5 has exited`."""
 

@@ -37,14 +37,22 @@ class ProcessProbeError(Exception):
         self.tag = tag
 
 
-Provide = Callable[["ProbeDescription"], None]
-"""Makes the probes of processes that a description asks for.  Raises `ProcessProbeError`."""
+Provide = Callable[["ProbeDescription"], "ProbeDescription"]
+"""Makes the probes of processes that a description asks for; returns it as they are named.
+
+Raises `ProcessProbeError`.
+"""
+
+
+def provide_nothing(wanted: ProbeDescription) -> ProbeDescription:
+    """Make no probes: there are no processes to have them."""
+    return wanted
 
 
 class Compiler:
     """Compiles the programs of one session; they share their variables and aggregations."""
 
-    def __init__(self, session: Session, request: Request, target: int, provide: Provide = lambda _wanted: None) -> None:
+    def __init__(self, session: Session, request: Request, target: int, provide: Provide = provide_nothing) -> None:
         self._session = session
         self._provide = provide
         self._arguments = tuple(request.arguments)
@@ -77,8 +85,8 @@ class Compiler:
         )
         return compile_program(text, context)
 
-    def _make_probes(self, wanted: ProbeDescription) -> None:
+    def _make_probes(self, wanted: ProbeDescription) -> ProbeDescription:
         try:
-            self._provide(wanted)
+            return self._provide(wanted)
         except ProcessProbeError as error:
             raise CompileError(error.tag, str(error)) from None

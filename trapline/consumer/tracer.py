@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from emu.guest.base import Guest, RunState
 from trapline.consumer.aggregate import plain_value
-from trapline.consumer.compiling import Compiler, Provide
+from trapline.consumer.compiling import Compiler, Provide, provide_nothing
 from trapline.consumer.consume import Handlers
 from trapline.consumer.order import Order
 from trapline.consumer.output import Output
@@ -67,7 +67,7 @@ class Tracer:
         options: Mapping[str, str | None] | None = None,
         *,
         target: int = 0,
-        provide: Provide = lambda _wanted: None,
+        provide: Provide = provide_nothing,
     ) -> None:
         """Open a device of `dtrace`; `options` are those of -x by name (None: no value).
 

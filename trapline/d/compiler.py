@@ -46,8 +46,11 @@ class CompileContext:
     """Compile-time options in force; pragmas of the program are added."""
     probes: Callable[[ProbeDescription], Sequence[ProbeInfo]] = lambda _description: ()
     """`Device.probes`."""
-    provide: Callable[[ProbeDescription], None] = lambda _description: None
-    """Makes the probes of processes that a description asks for.  Raises `CompileError`."""
+    provide: Callable[[ProbeDescription], ProbeDescription] = lambda description: description
+    """Makes the probes of processes that a description asks for; returns it as they are named.
+
+    Raises `CompileError`.
+    """
     arguments: tuple[str, ...] = ("dtrace",)
     """$0, $1, $2 ..."""
     numbers: Mapping[str, int] = field(default_factory=dict)
@@ -155,7 +158,7 @@ class _Compiler:
 
     def _described(self, probe: ast.ProbeText) -> ProbeDescription:
         description = parse_description(probe.text, self._context.form, probe.line)
-        self._context.provide(description)
+        description = self._context.provide(description)
         if not self._options.is_set("zdefs") and not self._context.probes(description):
             if description.id:
                 raise CompileError("D_PDESC_INVAL", f"there is no probe with id {description.id}", probe.line)
