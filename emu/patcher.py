@@ -94,7 +94,7 @@ class Patcher:
     def original(self, address: int, size: int) -> bytes:
         """Read code as the program has it, patches left out.  Raises `emu.guest.base.BadAddressError`."""
         code = bytearray(self._memory.read(address, size))
-        for place in range(size):
+        for place in range(size if self._layers else 0):
             if layers := self._layers.get(address + place):
                 code[place] = layers[0].original[address + place - layers[0].address]
         return bytes(code)

@@ -47,7 +47,7 @@ class LinuxOptions:
     fidelity: Fidelity = Fidelity.EXACT
     environment: tuple[tuple[str, str | None], ...] = ()
     """Changes to the environment, in order; None: not set."""
-    standard: Standard = Standard()
+    standard: Standard | None = None
     report: Callable[[str], object] = lambda _text: None
     accelerated: bool | None = None
 

@@ -150,7 +150,7 @@ _ORDERED: Final = 1 << 23
 
 
 def _is_exclusive(word: int) -> bool:
-    """Tell whether a word is a load-exclusive or a store-exclusive; with bit 23 it is an acquire or a compare-and-swap."""
+    """Tell whether a word is a load-exclusive or a store-exclusive; with bit 23 it is ldar, stlr or cas."""
     return word & _EXCLUSIVE[0] == _EXCLUSIVE[1] and not word & _ORDERED
 
 
@@ -173,6 +173,8 @@ def _treat(code: Code, fidelity: Fidelity) -> Treatment:
     exact = fidelity is Fidelity.EXACT
     if word >> 21 == 0xD4200000 >> 21 and word & 0x1F == 0:
         return Refused("it is a breakpoint", "this simulator")
+    if exact and _in_sequence(code.before) and not _is_exclusive(word):
+        return Refused("it stands between a load-exclusive and its store-exclusive", _OURS)
     for row in _ROWS:
         if word & row.mask != row.value:
             continue
@@ -186,12 +188,10 @@ def _treat(code: Code, fidelity: Fidelity) -> Treatment:
     for mask, value, why in _AUTHENTICATED:
         if word & mask == value:
             return Refused(why, "this simulator")
-    if exact and _in_sequence(code.before):
-        return Refused("it stands between a load-exclusive and its store-exclusive", _OURS)
     return OutOfLine(4, code.data[:4])
 
 
-def _chunk(move: OutOfLine, after: int, saved: int, wants_trap: bool) -> bytes:  # noqa: FBT001, ARG001
+def _chunk(move: OutOfLine, after: int, saved: int, wants_trap: bool) -> bytes:  # noqa: ARG001
     return move.code + BRK_RETURN.to_bytes(4, "little")
 
 
@@ -230,4 +230,5 @@ PORT: Final = Port(
     second_copy=lambda _move: 0,
     trap_offset=lambda _move: 4,
     always_steps=True,
+    behind=4 * _SEQUENCE,
 )

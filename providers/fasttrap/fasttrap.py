@@ -41,8 +41,6 @@ MAX_TRACEPOINTS: Final = 250_000
 """FreeBSD's kern.dtrace.fasttrap.max_probes."""
 CHUNK: Final = 64
 """Bytes of scratch space per instruction (FASTTRAP_SCRATCH)."""
-_BEHIND: Final = 256
-"""Bytes before an instruction that are looked at, should it be part of a sequence."""
 _NOBODY: Final = (1 << 64) - 1
 
 
@@ -121,7 +119,7 @@ class Fasttrap(Observer):
                 continue
         if not data:
             raise BadAddressError(address)
-        start = max(function, address - _BEHIND) if function else address
+        start = max(function, address - self.port.behind) if function else address
         before = target.patcher.original(start, address - start) if start < address else b""
         return self.port.treat(Code(data, address, before), self.fidelity)
 
@@ -132,7 +130,7 @@ class Fasttrap(Observer):
         if not probe.target.live:
             return
         probe.enabled = True
-        done = []
+        done: list[int] = []
         for address in probe.addresses:
             try:
                 self._install(probe, address)
@@ -379,7 +377,7 @@ class Fasttrap(Observer):
         return info
 
     def may_be_interrupted(self, thread: Thread) -> bool:
-        """A signal waits until the copy has run: its frame is not to show the scratch space."""
+        """Have a signal wait until the copy has run: its frame is not to show the scratch space."""
         stepping = self._in_chunk(thread)
         if stepping is None:
             return True
@@ -496,4 +494,3 @@ class _MinusOneFaults:
         if value == (1 << 8 * size) - 1:
             raise BadAddressError(address)
         return value
-

@@ -124,6 +124,7 @@ class PidProbes(Observer):
         self._created = created
         self._providers: dict[int, PidProvider] = {}
         self._wanted: dict[int, list[Wanted]] = {}
+        self._made: set[tuple[PidProvider, str, str, str]] = set()
         fasttrap.kernel.observers.append(self)
 
     def provide(self, pid: int, wanted: Wanted) -> str:
@@ -242,14 +243,17 @@ class PidProbes(Observer):
         kind: ProbeType,
         addresses: tuple[int, ...],
     ) -> None:
-        if self._framework.probe_lookup(provider, loaded.name, symbol.name, name):
+        if (provider, loaded.name, symbol.name, name) in self._made:
             return
         probe = Probe(self._fasttrap.target(process), kind, symbol.value + loaded.bias, symbol.size, addresses)
         self._add(provider, loaded.name, symbol.name, name, probe)
 
     def _add(self, provider: PidProvider, module: str, function: str, name: str, probe: Probe) -> None:
         if not self._fasttrap.add(probe):
-            raise PidError("D_PROC_CREATEFAIL", f"failed to create probe {module}:{function}:{name}: too many tracepoints")
+            raise PidError(
+                "D_PROC_CREATEFAIL", f"failed to create probe {module}:{function}:{name}: too many tracepoints"
+            )
+        self._made.add((provider, module, function, name))
         probe.id = self._framework.probe_create(provider, module, function, name, _AFRAMES[probe.type], probe)
 
     def _absolute(self, provider: PidProvider, process: Process, wanted: Wanted) -> str:
@@ -262,7 +266,7 @@ class PidProbes(Observer):
             raise PidError("D_PROC_NAME", f"'{wanted.name}' is an invalid probe name")
         address = int(wanted.name, 16)
         module = process.path.rsplit("/", 1)[-1]
-        if not self._framework.probe_lookup(provider, module, ABSOLUTE, wanted.name):
+        if (provider, module, ABSOLUTE, wanted.name) not in self._made:
             probe = Probe(self._fasttrap.target(process), ProbeType.OFFSETS, 0, _EVERYWHERE, (address,))
             self._add(provider, module, ABSOLUTE, wanted.name, probe)
         return module
@@ -289,4 +293,3 @@ def parse_provider(name: str) -> tuple[str, int] | None:
     """Split a provider's name into letters and a process number; None: it has no number at its end."""
     found = re.fullmatch(r"(.*?[^0-9])([0-9]+)", name)
     return (found[1], int(found[2])) if found else None
-

@@ -99,6 +99,8 @@ class Port:
     """Offset in the chunk of the return trap."""
     always_steps: bool
     """Whether every chunk ends in a return trap: there is no jump that reaches everywhere."""
+    behind: int = 0
+    """How many bytes before an instruction `treat` wants to see."""
     has_jump_table: Callable[[bytes], bool] = lambda _code: False
     """Function's code -> whether data lies between the instructions: there are no offset probes then."""
     return_trap: int | None = None

@@ -144,20 +144,13 @@ def _is_sc(word: int) -> bool:
 
 
 def _in_sequence(before: bytes) -> bool:
-    """Tell whether an lr, whose sc is still to come, precedes."""
-    reserved = 0
-    offset = 0
-    while offset < len(before):
-        length, word = _word(before[offset : offset + 4])
-        if not length:
-            return False
-        if length == 4 and _is_lr(word):
-            reserved = _SEQUENCE + 1
-        elif length == 4 and _is_sc(word):
-            reserved = 0
-        reserved = max(0, reserved - 1)
-        offset += length
-    return reserved > 0
+    """Tell whether an lr, whose sc is still to come, precedes.  `before` may begin within an instruction."""
+    for start in range(len(before) - 4, -1, -2):
+        if not _is_lr(_word(before[start : start + 4])[1]):
+            continue
+        words = [_word(before[start + offset : start + offset + 4])[1] for offset in _boundaries(before[start:])]
+        return len(words) <= _SEQUENCE and not any(map(_is_sc, words))
+    return False
 
 
 def _treat(code: Code, fidelity: Fidelity) -> Treatment:
@@ -170,6 +163,8 @@ def _treat(code: Code, fidelity: Fidelity) -> Treatment:
         return Refused("it is a breakpoint", "this simulator")
     if length == 4 and (_is_lr(word) or _is_sc(word)):
         return Refused("lr and sc belong together: a trap at either loses the reservation", _SPEC)
+    if _in_sequence(code.before):
+        return Refused("it stands between lr and sc", _OURS)
     insn = Displaced(word, code.address)
     for row in _ROWS:
         if row.length == length and word & row.mask == row.value:
@@ -177,12 +172,10 @@ def _treat(code: Code, fidelity: Fidelity) -> Treatment:
             if plan is None:
                 return Refused("the encoding is reserved", _SPEC)
             return Emulated(row.kind, length, plan, leaves=(length, word) in _RETURNS)
-    if _in_sequence(code.before):
-        return Refused("it stands between lr and sc", _OURS)
     return OutOfLine(length, code.data[:length])
 
 
-def _chunk(move: OutOfLine, after: int, saved: int, wants_trap: bool) -> bytes:  # noqa: FBT001, ARG001
+def _chunk(move: OutOfLine, after: int, saved: int, wants_trap: bool) -> bytes:  # noqa: ARG001
     return move.code + EBREAK.to_bytes(4, "little")
 
 
@@ -233,4 +226,5 @@ PORT: Final = Port(
     second_copy=lambda _move: 0,
     trap_offset=lambda move: len(move.code),
     always_steps=True,
+    behind=4 * _SEQUENCE,
 )

@@ -125,11 +125,9 @@ def _loop(insn: _Instruction, fidelity: Fidelity) -> Plan:
         # fasttrap_isa.c tests the count before it decrements it, and knows no address-size prefix.
         before = (Set("%0", "rcx"), Set("rcx", "rcx", -1))
         return _branch((Test(Compare.NE, "%0", 0), *extra), taken, insn.length, *before)
-    if 0x67 in insn.prefixes:
-        before = (Set("%0", "rcx", -1), Clear("rcx", "%0", _LOW_HALF))
-    else:
-        before = (Set("%0", "rcx", -1), Set("rcx", "%0"))
-    return _branch((Test(Compare.NE, "rcx", 0), *extra), taken, insn.length, *before)
+    count = Clear("rcx", "%0", _LOW_HALF) if 0x67 in insn.prefixes else Set("rcx", "%0")
+    test = Test(Compare.NE, "rcx", 0)
+    return _branch((test, *extra), taken, insn.length, Set("%0", "rcx", -1), count)
 
 
 def _jcxz(insn: _Instruction, fidelity: Fidelity) -> Plan:
@@ -183,7 +181,7 @@ def _ret(insn: _Instruction) -> Plan:
     return Plan((Load("%0", "rsp"), Set("rsp", "rsp", popped), Set("rip", "%0")))
 
 
-def _treat(code: Code, fidelity: Fidelity) -> Treatment:  # noqa: PLR0911  (a row of the table each)
+def _treat(code: Code, fidelity: Fidelity) -> Treatment:
     """Decide about an instruction (fasttrap_tracepoint_init)."""
     insn = _take_apart(code.data)
     if isinstance(insn, str):
@@ -245,7 +243,7 @@ def _vector_is_relative(insn: _Instruction) -> bool:
 # Scratch space
 
 
-def _chunk(move: OutOfLine, after: int, saved: int, wants_trap: bool) -> bytes:  # noqa: FBT001, ARG001
+def _chunk(move: OutOfLine, after: int, saved: int, wants_trap: bool) -> bytes:  # noqa: ARG001
     restore = b""
     if move.scratch:
         number = _REGISTERS.index(move.scratch)

@@ -50,5 +50,3 @@ def populate(root: Directory, time: int) -> None:
                          ("stderr", "/proc/self/fd/2")):  # fmt: skip
         devices.add(name, Symlink(target, time))
     devices.make("shm", 0o1777)
-
-

@@ -1,10 +1,10 @@
 """Open files: what a descriptor stands for, and the table of a process's descriptors."""
 
+# ruff: noqa: ARG002  (what a kind of file cannot do, it refuses, whatever it is told)
+
 from __future__ import annotations
 
-import stat
-from abc import ABC
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from emu.guest.linux.abi.errno import (
@@ -12,7 +12,6 @@ from emu.guest.linux.abi.errno import (
     EINVAL,
     EISDIR,
     EMFILE,
-    ENOTTY,
     ESPIPE,
     LinuxError,
 )
@@ -37,7 +36,7 @@ PIPE_BUF: Final = 4096
 _SEEK_SET, _SEEK_CUR, _SEEK_END, _SEEK_DATA, _SEEK_HOLE = range(5)
 
 
-class OpenFile(ABC):  # noqa: B024  (what a kind of file cannot do, it refuses)
+class OpenFile:
     """An open file description: what descriptors share after dup and fork."""
 
     def __init__(self, inode: Inode, flags: int, path: str = "") -> None:
@@ -63,7 +62,7 @@ class OpenFile(ABC):  # noqa: B024  (what a kind of file cannot do, it refuses)
         """Tell whether reading would not wait."""
         return True
 
-    def write_ready(self, size: int = 1) -> bool:  # noqa: ARG002
+    def write_ready(self, size: int = 1) -> bool:
         """Tell whether writing `size` bytes would not wait."""
         return True
 
@@ -105,10 +104,8 @@ class RegularOpen(OpenFile):
 
     def write(self, data: bytes, offset: int | None = None) -> int:
         """Write; at the end if the file was opened for appending."""
-        if self.flags & O_APPEND:
-            offset_now = self.inode.size
-        else:
-            offset_now = self.position if offset is None else offset
+        here = self.position if offset is None else offset
+        offset_now = self.inode.size if self.flags & O_APPEND else here
         if data:
             self.inode.write(offset_now, data)
             self.inode.modified = self.inode.changed = self._now()
@@ -146,7 +143,7 @@ class Snapshot(OpenFile):
             self.position += len(data)
         return data
 
-    def write(self, data: bytes, offset: int | None = None) -> int:  # noqa: ARG002
+    def write(self, data: bytes, offset: int | None = None) -> int:
         """Take no notice: nothing here can be set."""
         return len(data)
 
@@ -169,7 +166,7 @@ class DirectoryOpen(OpenFile):
         self.listing: list[tuple[str, Inode]] | None = None
         """What was in it when reading began."""
 
-    def read(self, size: int, offset: int | None = None) -> bytes:  # noqa: ARG002
+    def read(self, size: int, offset: int | None = None) -> bytes:
         """Refuse."""
         raise LinuxError(EISDIR)
 
@@ -309,7 +306,7 @@ class Counter(OpenFile):
         """Tell whether the counter is above zero."""
         return self.count > 0
 
-    def read(self, size: int, offset: int | None = None) -> bytes:  # noqa: ARG002
+    def read(self, size: int, offset: int | None = None) -> bytes:
         """Take the counter, or one of it."""
         if size < 8:
             raise LinuxError(EINVAL)
@@ -317,7 +314,7 @@ class Counter(OpenFile):
         self.count -= taken
         return taken.to_bytes(8, "little")
 
-    def write(self, data: bytes, offset: int | None = None) -> int:  # noqa: ARG002
+    def write(self, data: bytes, offset: int | None = None) -> int:
         """Add to the counter."""
         if len(data) < 8:
             raise LinuxError(EINVAL)
@@ -333,17 +330,17 @@ class Null(OpenFile):
         self._source = source
         self._refusal = refusal
 
-    def read(self, size: int, offset: int | None = None) -> bytes:  # noqa: ARG002
+    def read(self, size: int, offset: int | None = None) -> bytes:
         """Read from the source."""
         return self._source(size)
 
-    def write(self, data: bytes, offset: int | None = None) -> int:  # noqa: ARG002
+    def write(self, data: bytes, offset: int | None = None) -> int:
         """Swallow it."""
         if self._refusal:
             raise LinuxError(self._refusal)
         return len(data)
 
-    def seek(self, offset: int, whence: int) -> int:  # noqa: ARG002
+    def seek(self, offset: int, whence: int) -> int:
         """Stay."""
         return 0
 
@@ -363,8 +360,8 @@ class Descriptors:
             raise LinuxError(EBADF)
         return file
 
-    def __iter__(self) -> list[int]:  # type: ignore[override]
-        return iter(sorted(self._files))  # type: ignore[return-value]
+    def __iter__(self) -> Iterator[int]:
+        return iter(sorted(self._files))
 
     def add(self, file: OpenFile, *, lowest: int = 0, close_on_exec: bool = False) -> int:
         """Give a file the lowest free number.  Raises `LinuxError` EMFILE."""
@@ -419,13 +416,3 @@ class Descriptors:
         """Close everything."""
         for number in list(self._files):
             self.close(number)
-
-
-def refuse_ioctl(_request: int) -> int:
-    """Answer an ioctl as a file that is no terminal does."""
-    raise LinuxError(ENOTTY)
-
-
-def is_seekable(file: OpenFile) -> bool:
-    """Tell whether a file has positions."""
-    return stat.S_ISREG(file.inode.mode)

@@ -1,8 +1,8 @@
 """The Linux guest: a program, and what it starts, on one emulated CPU.
 
-    guest = LinuxGuest(X86_64, Program("/bin/busybox", ("echo", "hi")), root=Path("debian"))
-    guest.run(None)
-    guest.exit_status
+guest = LinuxGuest(X86_64, Program("/bin/busybox", ("echo", "hi")), root=Path("debian"))
+guest.run(None)
+guest.exit_status
 """
 
 from __future__ import annotations
@@ -208,7 +208,7 @@ class LinuxGuest:
         return RunState.RUNNING if self.kernel.run(deadline) else RunState.FINISHED
 
     def run_to_start(self, *, main: bool) -> None:
-        """Run to the program's entry, or to its `main` if it has that symbol; or to its end, if it does not get there."""
+        """Run to the program's entry, or to its `main` if it has that symbol; to its end, if it does not get there."""
         process = self._first
         address = process.entry
         for loaded in self.objects.of(process):

@@ -254,7 +254,7 @@ class MagicLink(Symlink):
         self._text = text
         self._inode = inode
 
-    @property  # type: ignore[override]
+    @property
     def target(self) -> str:
         """What readlink says."""
         return self._text()
@@ -356,7 +356,7 @@ def _imported(path: Path, info: os.stat_result, parent: Directory | None) -> Ino
     elif stat.S_ISREG(info.st_mode):
         inode = RegularFile(permissions, host=path)
     elif stat.S_ISLNK(info.st_mode):
-        inode = Symlink(os.readlink(path))
+        inode = Symlink(str(path.readlink()))
     else:
         return None
     inode.accessed = inode.changed = inode.modified = info.st_mtime_ns

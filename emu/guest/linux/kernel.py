@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Callable, Iterable
-from inspect import isgenerator
+from collections.abc import Callable, Generator, Iterable
 from typing import TYPE_CHECKING, Final
 
 from emu.engine.access import Access
@@ -176,9 +175,7 @@ class Kernel:
         self._next_pid += 1
         return pid
 
-    def execute(
-        self, thread: Thread, path: str, arguments: tuple[bytes, ...], environment: tuple[bytes, ...]
-    ) -> None:
+    def execute(self, thread: Thread, path: str, arguments: tuple[bytes, ...], environment: tuple[bytes, ...]) -> None:
         """Replace what the current thread's process runs (execve).  Raises `LinuxError`; then nothing has changed."""
         process = thread.process
         try:
@@ -578,11 +575,11 @@ class Kernel:
             result = -EFAULT
         except OutOfMemoryError:
             result = -ENOMEM
-        if isgenerator(result):
+        if isinstance(result, Generator):
             thread.call = result
             self._resume(thread)
         elif thread.life is not Life.DEAD and result is not None:
-            self.finish(thread, int(result))  # type: ignore[call-overload]
+            self.finish(thread, result)
 
     def _lacking(self, thread: Thread, name: str) -> None:
         if name not in self._reported:
@@ -623,7 +620,7 @@ class Kernel:
                 if wait is None:
                     wait = next(call)
                 elif wait.ready():
-                    wait = call.send(True)
+                    wait = call.send(True)  # noqa: FBT003  it came true
                 elif self.delivery.has_work(thread) and not wait.uninterruptible:
                     try:
                         call.throw(InterruptedBySignalError())
@@ -631,7 +628,7 @@ class Kernel:
                         return self.delivery.interrupted(thread)
                     return -EINTR
                 elif wait.deadline is not None and self.clock.now() >= wait.deadline:
-                    wait = call.send(False)
+                    wait = call.send(False)  # noqa: FBT003  the time is over
                 else:
                     thread.life = Life.BLOCKED
                     return None

@@ -110,8 +110,8 @@ def load(
 ) -> Loaded:
     """Load a program, or the interpreter that a script names.
 
-    `look_up` gives the inode that a path leads to, and its path from the root; `random` is sixteen bytes for AT_RANDOM.  Raises `LinuxError`: what look_up raises, EACCES, ENOEXEC, EINVAL, E2BIG,
-    ENOMEM, ELOOP.
+    `look_up` gives the inode that a path leads to, and its path from the root; `random` is sixteen bytes for AT_RANDOM.
+    Raises `LinuxError`: what look_up raises, EACCES, ENOEXEC, EINVAL, E2BIG, ENOMEM, ELOOP.
     """
     file, full = _executable(look_up(path))
     name = path
@@ -189,9 +189,7 @@ def _load(
         23: 0,
     }
     sp, auxiliary = _fill_stack(space, abi, strings, vector, random)
-    return Loaded(
-        space, entry, sp, program.file, program.path, strings[1], auxiliary, program.entry + bias, restorer
-    )
+    return Loaded(space, entry, sp, program.file, program.path, strings[1], auxiliary, program.entry + bias, restorer)
 
 
 def _bytes(text: str) -> bytes:

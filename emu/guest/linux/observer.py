@@ -1,6 +1,6 @@
 """What happens to processes, told to whoever probes them."""
 
-# ruff: noqa: B027  (an observer defines what it wants to hear)
+# ruff: noqa: B027, D401  (an observer defines what it wants to hear; a docstring says what has happened)
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Observer(ABC):  # noqa: B024  (nothing must be heard)
         """A process has ended; its memory is still there."""
 
     def faulted(self, thread: Thread, info: SignalInfo) -> SignalInfo:
-        """The current thread's instruction faulted: put right what a probe has displaced; return the signal to send."""
+        """The current thread's instruction faulted: put right what a probe displaced; return the signal to send."""
         del thread
         return info
 

@@ -80,11 +80,13 @@ def _decoded(engine: Engine, code: bytes) -> Iterator[int]:
     if engine.isa.name == "x86_64" and insn.group(capstone.CS_GRP_CALL):
         yield engine.read_register("rsp") - 8 & _MASK
     elif engine.isa.name == "x86_64":
-        yield engine.read_register("rsp") - 8 & _MASK if insn.mnemonic.startswith("push") else engine.read_register("rsp")
+        yield (
+            engine.read_register("rsp") - 8 & _MASK if insn.mnemonic.startswith("push") else engine.read_register("rsp")
+        )
 
 
 def _riscv(engine: Engine, code: bytes) -> Iterator[int]:
-    """Loads and stores of RV64GC: a base and an offset (RISC-V unprivileged specification)."""
+    """Yield what a load or store of RV64GC accesses: a base and an offset (RISC-V unprivileged specification)."""
     length = instruction_length(code)
     insn = Displaced(int.from_bytes(code[:length], "little"), engine.pc)
     if length == 4:

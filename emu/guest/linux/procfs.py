@@ -36,7 +36,7 @@ class Proc:
             "stat": self._stat,
             "swaps": lambda: b"Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n",
             "uptime": lambda: b"%.2f 0.00\n" % (kernel.clock.now() / _SECOND),
-            "version": lambda: f"Linux version {RELEASE} (trapline) #1 SMP Trapline\n".encode(),
+            "version": f"Linux version {RELEASE} (trapline) #1 SMP Trapline\n".encode,
         }
         self.root = Listing(self._names, self._find)
 
@@ -91,10 +91,14 @@ class Proc:
         files: dict[str, Callable[[], bytes]] = {
             "auxv": lambda: process.auxiliary,
             "cmdline": lambda: b"".join(text + b"\0" for text in process.arguments),
-            "comm": lambda: ((thread.name if thread else "") or process.name).encode("utf-8", "surrogateescape") + b"\n",
+            "comm": lambda: (
+                ((thread.name if thread else "") or process.name).encode("utf-8", "surrogateescape") + b"\n"
+            ),
             "environ": lambda: b"".join(text + b"\0" for text in process.environment),
-            "limits": lambda: b"Max open files            %d                 %d                files\n"
-            % (process.files.limit, process.files.limit),
+            "limits": lambda: (
+                b"Max open files            %d                 %d                files\n"
+                % (process.files.limit, process.files.limit)
+            ),
             "maps": lambda: maps(process),
             "mounts": self._files["mounts"],
             "stat": lambda: _process_stat(process),
@@ -139,6 +143,10 @@ class Proc:
         first = f"cpu  {used} 0 0 0 0 0 0 0 0 0\ncpu0 {used} 0 0 0 0 0 0 0 0 0\n"
         rest = f"intr 0\nctxt 0\nbtime 1700000000\nprocesses {len(self._kernel.processes)}\nprocs_running 1\n"
         return (first + rest).encode()
+
+
+def _text(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
 
 
 def _pages(process: Process) -> int:

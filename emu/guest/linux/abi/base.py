@@ -99,7 +99,9 @@ def generic_stat(inode: Inode) -> bytes:
     )  # fmt: skip
 
 
-def generic_frame(registers: Mapping[str, int], fault_address: int | None, size: int, record: int | None) -> SignalFrame:
+def generic_frame(
+    registers: Mapping[str, int], fault_address: int | None, size: int, record: int | None
+) -> SignalFrame:
     """Return the frame that newer ISAs share: siginfo, then ucontext with the registers at 176 (struct rt_sigframe)."""
     ucontext = SIGINFO_SIZE
     registers_at = ucontext + 176

@@ -1,4 +1,7 @@
-"""Error numbers of Linux (include/uapi/asm-generic/errno-base.h, errno.h; data only), and the exception that carries one."""
+"""Error numbers of Linux, and the exception that carries one.
+
+Source: include/uapi/asm-generic/errno-base.h, errno.h (data only).
+"""
 
 from __future__ import annotations
 

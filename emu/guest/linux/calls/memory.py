@@ -77,9 +77,7 @@ def mmap(
     return start
 
 
-def _backing(
-    c: Caller, fd: int, flags: int, access: Access, *, shared: bool
-) -> tuple[Backing | None, str, bool]:
+def _backing(c: Caller, fd: int, flags: int, access: Access, *, shared: bool) -> tuple[Backing | None, str, bool]:
     """Return what an area is filled from, its name, and whether it may be made writable."""
     if flags & _MAP_ANONYMOUS:
         return (SharedMemory(c.kernel.frames) if shared else None), "", True

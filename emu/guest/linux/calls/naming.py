@@ -1,9 +1,13 @@
-"""System calls about names, directories and what inodes say of themselves.  Source: Linux fs/namei.c, fs/stat.c, fs/open.c."""
+"""System calls about names, directories and what inodes say of themselves.
+
+Source: Linux fs/namei.c, fs/stat.c, fs/open.c.
+"""
 
 from __future__ import annotations
 
 import stat
 import struct
+from collections.abc import Generator
 from typing import Final
 
 from emu.guest.linux import devices
@@ -95,7 +99,7 @@ def open_inode(c: Caller, place: Place, flags: int) -> OpenFile:
             raise LinuxError(ENXIO)
 
 
-def _open_fifo(inode: Fifo, flags: int, path: str) -> Blocking:  # type: ignore[misc]
+def _open_fifo(inode: Fifo, flags: int, path: str) -> Generator[Wait, bool, PipeEnd]:
     """Open a named pipe: it waits for the other side."""
     pipe = inode.pipe if isinstance(inode.pipe, Pipe) else Pipe()
     inode.pipe = pipe
@@ -104,10 +108,10 @@ def _open_fifo(inode: Fifo, flags: int, path: str) -> Blocking:  # type: ignore[
         raise LinuxError(ENXIO)
     end = PipeEnd(pipe, inode, flags, path)
     if not flags & O_NONBLOCK and mode != O_RDWR:
-        there = (lambda: pipe.writers > 0) if mode == O_RDONLY else (lambda: pipe.readers > 0)
-        while not there():
+        others = "writers" if mode == O_RDONLY else "readers"
+        while not getattr(pipe, others):
             try:
-                yield Wait(there)
+                yield Wait(lambda: bool(getattr(pipe, others)))
             except BaseException:
                 end.closed()
                 raise
@@ -140,7 +144,7 @@ def openat(c: Caller, directory: Int, path: Path, flags: Unsigned, mode: Unsigne
     inode_there = place.found()
     if isinstance(inode_there, Fifo) and not flags & O_PATH:
         name = path_of(c.process.surroundings.root, place.directory, place.name)
-        file = yield from _open_fifo(inode_there, flags, name)  # type: ignore[assignment]
+        file = yield from _open_fifo(inode_there, flags, name)
     else:
         file = open_inode(c, place, flags)
     return c.process.files.add(file, close_on_exec=bool(flags & O_CLOEXEC))
@@ -211,8 +215,7 @@ def dup2(c: Caller, fd: Int, new: Int) -> int:
     if fd == new:
         c.file(fd)
         return new
-    result: int = dup3(c, fd, new, 0)
-    return result
+    return dup3(c, fd, new, 0)
 
 
 @call("fcntl")
@@ -314,15 +317,13 @@ def faccessat2(c: Caller, directory: Int, path: Path, mode: Unsigned, flags: Uns
 @call("faccessat")
 def faccessat(c: Caller, directory: Int, path: Path, mode: Unsigned) -> int:
     """Tell whether a file is there."""
-    result: int = faccessat2(c, directory, path, mode, 0)
-    return result
+    return faccessat2(c, directory, path, mode, 0)
 
 
 @call("access")
 def access(c: Caller, path: Path, mode: Unsigned) -> int:
     """Tell whether a file is there."""
-    result: int = faccessat2(c, AT_FDCWD, path, mode, 0)
-    return result
+    return faccessat2(c, AT_FDCWD, path, mode, 0)
 
 
 @call("readlinkat")
@@ -341,8 +342,7 @@ def readlinkat(c: Caller, directory: Int, path: Path, buffer: Address, size: Int
 @call("readlink")
 def readlink(c: Caller, path: Path, buffer: Address, size: Int) -> int:
     """Read a symbolic link."""
-    result: int = readlinkat(c, AT_FDCWD, path, buffer, size)
-    return result
+    return readlinkat(c, AT_FDCWD, path, buffer, size)
 
 
 @call("getdents64")
@@ -456,8 +456,7 @@ def mkdirat(c: Caller, directory: Int, path: Path, mode: Unsigned) -> int:
 @call("mkdir")
 def mkdir(c: Caller, path: Path, mode: Unsigned) -> int:
     """Make a directory."""
-    result: int = mkdirat(c, AT_FDCWD, path, mode)
-    return result
+    return mkdirat(c, AT_FDCWD, path, mode)
 
 
 @call("mknodat")
@@ -484,8 +483,7 @@ def mknodat(c: Caller, directory: Int, path: Path, mode: Unsigned, device: Unsig
 @call("mknod")
 def mknod(c: Caller, path: Path, mode: Unsigned, device: Unsigned) -> int:
     """Make a file."""
-    result: int = mknodat(c, AT_FDCWD, path, mode, device)
-    return result
+    return mknodat(c, AT_FDCWD, path, mode, device)
 
 
 @call("symlinkat")
@@ -502,8 +500,7 @@ def symlinkat(c: Caller, target: Path, directory: Int, path: Path) -> int:
 @call("symlink")
 def symlink(c: Caller, target: Path, path: Path) -> int:
     """Make a symbolic link."""
-    result: int = symlinkat(c, target, AT_FDCWD, path)
-    return result
+    return symlinkat(c, target, AT_FDCWD, path)
 
 
 @call("linkat")
@@ -524,8 +521,7 @@ def linkat(c: Caller, old_at: Int, old: Path, new_at: Int, new: Path, flags: Uns
 @call("link")
 def link(c: Caller, old: Path, new: Path) -> int:
     """Give a file another name."""
-    result: int = linkat(c, AT_FDCWD, old, AT_FDCWD, new, 0)
-    return result
+    return linkat(c, AT_FDCWD, old, AT_FDCWD, new, 0)
 
 
 @call("unlinkat")
@@ -553,15 +549,13 @@ def unlinkat(c: Caller, directory: Int, path: Path, flags: Unsigned) -> int:
 @call("unlink")
 def unlink(c: Caller, path: Path) -> int:
     """Take a name away."""
-    result: int = unlinkat(c, AT_FDCWD, path, 0)
-    return result
+    return unlinkat(c, AT_FDCWD, path, 0)
 
 
 @call("rmdir")
 def rmdir(c: Caller, path: Path) -> int:
     """Take a directory away."""
-    result: int = unlinkat(c, AT_FDCWD, path, _AT_REMOVEDIR)
-    return result
+    return unlinkat(c, AT_FDCWD, path, _AT_REMOVEDIR)
 
 
 @call("renameat2")
@@ -603,15 +597,13 @@ def renameat2(c: Caller, old_at: Int, old: Path, new_at: Int, new: Path, flags: 
 @call("renameat")
 def renameat(c: Caller, old_at: Int, old: Path, new_at: Int, new: Path) -> int:
     """Give something another name."""
-    result: int = renameat2(c, old_at, old, new_at, new, 0)
-    return result
+    return renameat2(c, old_at, old, new_at, new, 0)
 
 
 @call("rename")
 def rename(c: Caller, old: Path, new: Path) -> int:
     """Give something another name."""
-    result: int = renameat2(c, AT_FDCWD, old, AT_FDCWD, new, 0)
-    return result
+    return renameat2(c, AT_FDCWD, old, AT_FDCWD, new, 0)
 
 
 @call("truncate")

@@ -1,9 +1,12 @@
-"""System calls about processes and threads.  Source: Linux kernel/fork.c, kernel/exit.c, fs/exec.c, kernel/sys.c, kernel/futex."""
+"""System calls about processes and threads.
+
+Source: Linux kernel/fork.c, kernel/exit.c, fs/exec.c, kernel/sys.c, kernel/futex.
+"""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Final
 
 from emu.guest.linux.abi.errno import (
@@ -62,9 +65,7 @@ _AT_EMPTY_PATH: Final = 0x1000
 # Making them
 
 
-def _clone(
-    c: Caller, flags: int, stack: int, parent_tid: int, child_tid: int, tls: int, exit_signal: int
-) -> Iterator[Wait]:
+def _clone(c: Caller, flags: int, stack: int, parent_tid: int, child_tid: int, tls: int, exit_signal: int) -> Blocking:
     kernel, process = c.kernel, c.process
     if flags & _CLONE_NEW:
         raise LinuxError(EPERM)
@@ -171,9 +172,7 @@ def clone3(c: Caller, arguments: Address, size: Size) -> Blocking:
     if size < 64:
         raise LinuxError(EINVAL)
     flags, _pidfd, child_tid, parent_tid, signal, stack, stack_size, tls = struct.unpack("<8Q", c.read(arguments, 64))
-    return (
-        yield from _clone(c, flags, stack + stack_size if stack else 0, parent_tid, child_tid, tls, signal & 0xFF)
-    )
+    return (yield from _clone(c, flags, stack + stack_size if stack else 0, parent_tid, child_tid, tls, signal & 0xFF))
 
 
 @call("fork")
@@ -242,7 +241,7 @@ def _changed(child: Process, options: int) -> bool:
     )
 
 
-def _wait(c: Caller, kind: int, number: int, options: int) -> Iterator[Wait]:
+def _wait(c: Caller, kind: int, number: int, options: int) -> Generator[Wait, bool, Process | None]:
     """Wait for a child to change; None with WNOHANG if none has."""
 
     def look() -> Process | None:
@@ -502,7 +501,7 @@ def _deadline(c: Caller, timeout: int, *, absolute: bool, realtime: bool) -> int
     return int(time - (c.kernel.wall() - c.now()) if realtime else time)
 
 
-def _futex_wait(c: Caller, address: int, value: int, deadline: int | None, bits: int) -> Iterator[Wait]:
+def _futex_wait(c: Caller, address: int, value: int, deadline: int | None, bits: int) -> Blocking:
     if not bits:
         raise LinuxError(EINVAL)
     if c.number(address, 4) != value:
@@ -644,15 +643,13 @@ def prlimit64(c: Caller, pid: Int, resource: Unsigned, new: Address, old: Addres
 @call("getrlimit")
 def getrlimit(c: Caller, resource: Unsigned, old: Address) -> int:
     """Tell a limit."""
-    result: int = prlimit64(c, 0, resource, 0, old)
-    return result
+    return prlimit64(c, 0, resource, 0, old)
 
 
 @call("setrlimit")
 def setrlimit(c: Caller, resource: Unsigned, new: Address) -> int:
     """Set a limit."""
-    result: int = prlimit64(c, 0, resource, new, 0)
-    return result
+    return prlimit64(c, 0, resource, new, 0)
 
 
 # Sending signals
@@ -687,7 +684,7 @@ def tgkill(c: Caller, pid: Int, tid: Int, number: Int) -> int:
     """Send a signal to a thread."""
     _check_signal(number)
     thread = c.kernel.threads.get(tid)
-    if thread is None or (pid != -1 and thread.process.pid != pid):
+    if thread is None or pid not in {-1, thread.process.pid}:
         raise LinuxError(ESRCH)
     if number:
         c.kernel.delivery.send_thread(thread, SignalInfo(number, -6, pid=c.process.pid))
@@ -697,8 +694,7 @@ def tgkill(c: Caller, pid: Int, tid: Int, number: Int) -> int:
 @call("tkill")
 def tkill(c: Caller, tid: Int, number: Int) -> int:
     """Send a signal to a thread."""
-    result: int = tgkill(c, -1, tid, number)
-    return result
+    return tgkill(c, -1, tid, number)
 
 
 @call("rt_sigqueueinfo")

@@ -1,11 +1,16 @@
-"""System calls that read, write and wait for open files.  Source: Linux fs/read_write.c, fs/splice.c, fs/select.c, fs/pipe.c."""
+"""System calls that read, write and wait for open files.
+
+Source: Linux fs/read_write.c, fs/splice.c, fs/select.c, fs/pipe.c.
+"""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Generator
+from functools import partial
 from typing import Final
 
+from emu.guest.base import BadAddressError
 from emu.guest.linux.abi.errno import (
     EAGAIN,
     EBADF,
@@ -19,7 +24,6 @@ from emu.guest.linux.abi.errno import (
     ESPIPE,
     LinuxError,
 )
-from emu.guest.base import BadAddressError
 from emu.guest.linux.abi.signals import SI_USER, Signal, SignalInfo
 from emu.guest.linux.calls.table import Address, Blocking, Caller, Int, Long, Size, Unsigned, answer, call
 from emu.guest.linux.files import (
@@ -64,7 +68,7 @@ def _can_write(c: Caller, fd: int) -> OpenFile:
     return file
 
 
-def _read(file: OpenFile, size: int, offset: int | None = None) -> Iterator[Wait]:
+def _read(file: OpenFile, size: int, offset: int | None = None) -> Generator[Wait, bool, bytes]:
     """Wait until there is something to read, and return it."""
     if isinstance(file.inode, Directory):
         raise LinuxError(EISDIR)
@@ -75,7 +79,7 @@ def _read(file: OpenFile, size: int, offset: int | None = None) -> Iterator[Wait
     return file.read(min(size, _LARGEST), offset)
 
 
-def _write(c: Caller, file: OpenFile, data: bytes, offset: int | None = None) -> Iterator[Wait]:
+def _write(c: Caller, file: OpenFile, data: bytes, offset: int | None = None) -> Blocking:
     """Write all of it, waiting where there is no room; return how much was written."""
     done = 0
     while True:
@@ -95,7 +99,7 @@ def _write(c: Caller, file: OpenFile, data: bytes, offset: int | None = None) ->
             raise LinuxError(EAGAIN)
         else:
             try:
-                yield Wait(lambda: file.write_ready(len(rest)))
+                yield Wait(partial(file.write_ready, len(rest)))
             except InterruptedBySignalError:
                 if done:
                     return done
@@ -254,8 +258,7 @@ def pipe2(c: Caller, fds: Address, flags: Unsigned) -> int:
 @call("pipe")
 def pipe_(c: Caller, fds: Address) -> int:
     """Make a pipe."""
-    result: int = pipe2(c, fds, 0)
-    return result
+    return pipe2(c, fds, 0)
 
 
 @call("eventfd2")
@@ -350,7 +353,7 @@ def _waits_for_host(c: Caller, fds: list[int]) -> bool:
     return any(fd >= 0 and fd in list(files) and isinstance(files.get(fd), Stream) for fd in fds)
 
 
-def _poll(c: Caller, fds: Address, count: int, timeout: int | None) -> Iterator[Wait]:
+def _poll(c: Caller, fds: Address, count: int, timeout: int | None) -> Blocking:
     """Wait up to `timeout` nanoseconds; None: for ever."""
     asked = [struct.unpack("<ihh", c.read(fds + 8 * index, 8)) for index in range(count)]
 
@@ -408,7 +411,7 @@ def _keep_mask(c: Caller) -> None:
         c.thread.mask, c.thread.saved_mask = c.thread.saved_mask, None
 
 
-def _select(c: Caller, count: int, sets: tuple[int, int, int], timeout: int | None) -> Iterator[Wait]:
+def _select(c: Caller, count: int, sets: tuple[int, int, int], timeout: int | None) -> Blocking:
     size = -(-count // 64) * 8
     asked = [int.from_bytes(c.read(address, size), "little") if address else 0 for address in sets]
     for fd in range(count):
@@ -437,9 +440,7 @@ def _select(c: Caller, count: int, sets: tuple[int, int, int], timeout: int | No
 
 
 @call("select")
-def select(
-    c: Caller, count: Int, readers: Address, writers: Address, others: Address, timeout: Address
-) -> Blocking:
+def select(c: Caller, count: Int, readers: Address, writers: Address, others: Address, timeout: Address) -> Blocking:
     """Wait for files."""
     limit = None
     if timeout:

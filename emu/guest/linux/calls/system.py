@@ -66,7 +66,9 @@ def riscv_hwprobe(c: Caller) -> int:
     raise LinuxError(ENOSYS)
 
 
-@call("mount", "umount2", "reboot", "sethostname", "setdomainname", "swapon", "swapoff", "pivot_root", "unshare", "setns")
+@call(
+    "mount", "umount2", "reboot", "sethostname", "setdomainname", "swapon", "swapoff", "pivot_root", "unshare", "setns"
+)
 def mount(c: Caller) -> int:
     """Refuse: the machine is not the program's."""
     del c

@@ -3,7 +3,7 @@
     @call("read")
     def read(c: Caller, fd: Int, buffer: Address, size: Size) -> Blocking: ...
 
-Arguments are 64-bit registers; an annotation says which C type they are read as.  A `Path` is the string at the address.
+Arguments are 64-bit registers; an annotation says which C type they are read as; a `Path` is the string there.
 A call returns its result, raises `LinuxError`, or is a generator that yields `Wait` where it blocks.
 """
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from emu.guest.base import BadAddressError
 from emu.guest.linux.abi.errno import EBADF, EFAULT, ENAMETOOLONG, ENOTDIR, LinuxError
@@ -34,6 +34,7 @@ Size: TypeAlias = int
 Address: TypeAlias = int
 Path: TypeAlias = str
 Blocking: TypeAlias = SystemCall
+Function = TypeVar("Function", bound=Callable[..., Any])
 Handler = Callable[["Kernel", Thread, list[int]], "int | SystemCall | None"]
 
 AT_FDCWD = -100
@@ -142,10 +143,10 @@ _CONVERT: dict[str, Callable[[Caller, int], Any]] = {
 }
 
 
-def call(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def call(*names: str) -> Callable[[Function], Function]:
     """Enter a function into the table, under these names."""
 
-    def enter(function: Callable[..., Any]) -> Callable[..., Any]:
+    def enter(function: Function) -> Function:
         parameters = list(inspect.signature(function).parameters.values())[1:]
         converters = [_CONVERT[str(parameter.annotation)] for parameter in parameters]
 

@@ -86,7 +86,7 @@ def times(c: Caller, to: Address) -> int:
     return c.now() * _CLOCK_TICKS // _SECOND
 
 
-def _sleep(c: Caller, deadline: int, left: int) -> Blocking:  # type: ignore[misc]
+def _sleep(c: Caller, deadline: int, left: int) -> Blocking:
     try:
         yield Wait(deadline=deadline)
     except InterruptedBySignalError:
@@ -165,4 +165,3 @@ def timer_create(c: Caller, clock: Int, unused: Long) -> int:
     """Refuse: there are no more timers."""
     del c, clock, unused
     raise LinuxError(11)  # EAGAIN
-
