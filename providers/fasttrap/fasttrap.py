@@ -399,6 +399,8 @@ class Fasttrap(Observer):
 
     def thread_ended(self, thread: Thread) -> None:
         """Forget a thread's scratch space."""
+        if thread is self.kernel.current and (stepping := self._in_chunk(thread)) is not None:
+            self._engine.discount(1 - stepping.discounted)  # it will not jump back
         self._stepping.pop(thread, None)
         for key in [key for key in self._chunks if key[0] is thread]:
             chunk = self._chunks.pop(key)

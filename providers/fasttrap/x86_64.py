@@ -212,10 +212,10 @@ def _treat(code: Code, fidelity: Fidelity) -> Treatment:
         return Emulated("NOP", length, Plan((Set("rip", "rip", length),)))
     if fidelity is Fidelity.EXACT and opcode == 0xC7 and second == 0xF8:
         return Refused("xbegin names the address of its handler relative to itself", _OURS)
-    return _common(insn)
+    return _common(insn, fidelity)
 
 
-def _common(insn: _Instruction) -> Treatment:
+def _common(insn: _Instruction, fidelity: Fidelity) -> Treatment:
     """Run a copy; one that names an address relative to rip goes by way of a register the instruction does not use."""
     if insn.opcode in {0xC4, 0xC5, 0x62}:
         relative = _vector_is_relative(insn)
@@ -225,13 +225,20 @@ def _common(insn: _Instruction) -> Treatment:
     at = insn.modrm_at
     if at is None or insn.data[at] & 0xC7 != 0x05:
         return OutOfLine(insn.length, insn.data)
-    modrm = insn.data[at]
-    # The register must not be one that the instruction reads or writes as its other operand: rax, or rcx where that
-    # is rax.  REX.B makes r8 or r9 of them.
-    number = 0 if modrm >> 3 & 7 else 1
+    other = insn.data[at] >> 3 & 7
     code = bytearray(insn.data)
-    code[at] = 0x80 | modrm & 0x38 | number
-    extended = insn.rex & 1
+    if fidelity is Fidelity.FREEBSD:
+        # rax, or rcx where rax is the other operand; REX.B makes r8 or r9 of them.  cmpxchg, mul and div use rax
+        # although no operand names it: they compute something else then.
+        number = 0 if other else 1
+        extended = insn.rex & 1
+    else:
+        # rsi or rdi, as Linux does: no instruction with such an operand uses them unnamed.
+        number = 6 if other != 6 else 7
+        extended = 0
+        if insn.rex & 1:
+            code[insn.rex_at] &= ~1
+    code[at] = 0x80 | other << 3 | number
     return OutOfLine(insn.length, bytes(code), _REGISTERS[number | extended << 3])
 
 

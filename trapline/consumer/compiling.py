@@ -77,11 +77,11 @@ class Compiler:
         context = CompileContext(
             self._session.options,
             self._session.device.probes,
-            self._make_probes,
             (source.text if script else _COMMAND, *arguments),
             self._numbers,
             _FORMS[source.specifier],
             self._names,
+            self._make_probes,
         )
         return compile_program(text, context)
 

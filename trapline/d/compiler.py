@@ -46,11 +46,6 @@ class CompileContext:
     """Compile-time options in force; pragmas of the program are added."""
     probes: Callable[[ProbeDescription], Sequence[ProbeInfo]] = lambda _description: ()
     """`Device.probes`."""
-    provide: Callable[[ProbeDescription], ProbeDescription] = lambda description: description
-    """Makes the probes of processes that a description asks for; returns it as they are named.
-
-    Raises `CompileError`.
-    """
     arguments: tuple[str, ...] = ("dtrace",)
     """$0, $1, $2 ..."""
     numbers: Mapping[str, int] = field(default_factory=dict)
@@ -58,6 +53,11 @@ class CompileContext:
     form: Form = Form.SCRIPT
     names: Globals = field(default_factory=Globals)
     """What the programs of one consumer share: variables, aggregations, types."""
+    provide: Callable[[ProbeDescription], ProbeDescription] = lambda description: description
+    """Makes the probes of processes that a description asks for; returns it as they are named.
+
+    Raises `CompileError`.
+    """
 
 
 def compile_program(text: str, context: CompileContext) -> Program:
