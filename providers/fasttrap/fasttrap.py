@@ -387,6 +387,12 @@ class Fasttrap(Observer):
             return True
         return False
 
+    def _stop_stepping(self, thread: Thread) -> None:
+        """Forget what a thread that has ended, or runs something else, was doing out of line."""
+        if thread is self.kernel.current and (stepping := self._in_chunk(thread)) is not None:
+            self._engine.discount(1 - stepping.discounted)  # it will not jump back
+        self._stepping.pop(thread, None)
+
     def _finish(self, thread: Thread, stepping: Stepping) -> None:
         move = stepping.point.treatment
         assert isinstance(move, OutOfLine)
@@ -399,9 +405,7 @@ class Fasttrap(Observer):
 
     def thread_ended(self, thread: Thread) -> None:
         """Forget a thread's scratch space."""
-        if thread is self.kernel.current and (stepping := self._in_chunk(thread)) is not None:
-            self._engine.discount(1 - stepping.discounted)  # it will not jump back
-        self._stepping.pop(thread, None)
+        self._stop_stepping(thread)
         for key in [key for key in self._chunks if key[0] is thread]:
             chunk = self._chunks.pop(key)
             target = self._targets.get(self._owner(thread.process).pid)
@@ -450,7 +454,7 @@ class Fasttrap(Observer):
     def _retire(self, process: Process) -> None:
         target = self._targets.get(process.pid)
         for thread in process.threads:
-            self._stepping.pop(thread, None)
+            self._stop_stepping(thread)
         if target is None or not target.live:
             return
         target.live = False

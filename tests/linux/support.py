@@ -1,0 +1,64 @@
+"""Running Linux programs in a guest, and what they are to print."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from emu.guest.kernel import images
+from emu.guest.linux.stdio import Standard
+from emu.isa import ISAS
+from trapline import linux_machine
+from trapline.consumer.tracer import Tracer
+
+EXPECTED = Path(__file__).parents[2] / "testbins" / "linux" / "expected"
+CASES = (
+    "recursion tailcalls setjmp cxx threads signals processes memory files switchcase args markers asm divide".split()
+)
+
+
+@dataclass
+class Ran:
+    """What became of a program."""
+
+    output: str
+    instructions: int
+    fired: int = 0
+    problems: tuple = ()
+    machine: object = None
+
+
+def expected(case, isa):
+    """Return what a case prints, its exit status on the last line."""
+    for name in (f"{case}.{isa}.txt", f"{case}.txt"):
+        if (EXPECTED / name).is_file():
+            return (EXPECTED / name).read_text()
+    raise FileNotFoundError(case)
+
+
+def start(isa, words, **options):
+    """Start a program; return the machine and the bytes it will have printed."""
+    output = bytearray()
+    standard = Standard(write=output.extend, error=output.extend)
+    options = {"isa": ISAS[isa], "standard": standard, "evaltime": linux_machine.EvalTime.MAIN, **options}
+    return linux_machine.start(linux_machine.LinuxOptions(tuple(map(str, words)), **options)), output
+
+
+def zoo(isa, case, program=None, **options):
+    """Run a case of the zoo, traced by a D program if one is given."""
+    return run(isa, (images.linux(ISAS[isa], "zoo"), case), program, **options)
+
+
+def run(isa, words, program=None, **options):
+    """Run a program, traced by a D program if one is given."""
+    machine, output = start(isa, words, **options)
+    fired = 0
+    if program is None:
+        machine.guest.run(None)
+    else:
+        with Tracer(machine.guest, machine.dtrace, target=machine.target, provide=machine.provide) as tracer:
+            tracer.enable(program)
+            tracer.run()
+            fired = sum(element.value for element in tracer.aggregations())
+            assert not tracer.faults
+            assert not tracer.drops
+    text = output.decode("utf-8", "replace") + f"exit {machine.guest.exit_status}\n"
+    return Ran(text, machine.guest.engine.instructions, fired, tuple(machine.fasttrap.problems), machine)
