@@ -95,6 +95,13 @@ class Segment:
     flags: SegmentFlag
 
 
+class FileSection(NamedTuple):
+    """A section as the file has it."""
+
+    address: int
+    data: bytes
+
+
 class Symbol(NamedTuple):
     """A name for an address; types and bindings this module has no name for are NOTYPE and LOCAL."""
 
@@ -194,6 +201,14 @@ class Image:
             raise BadAddressError(address)
         offset = address - segment.vaddr
         return segment.data[offset : offset + size]
+
+    def section(self, name: str) -> FileSection | None:
+        """Return a section's address and content, None if there is none of that name."""
+        found = next((section for section in self._sections if section.name == name), None)
+        if found is None:
+            return None
+        in_file = found["sh_type"] != "SHT_NOBITS"
+        return FileSection(found["sh_addr"], bytes(self._section_data(f"section {name}", found)) if in_file else b"")
 
     @cached_property
     def interpreter(self) -> str | None:

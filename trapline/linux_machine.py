@@ -14,7 +14,16 @@ from emu.guest.base import GuestError
 from emu.guest.linux.guest import ENVIRONMENT, LinuxGuest, Program
 from emu.guest.linux.stdio import Standard
 from emu.isa import DEFAULT_ISA, Isa
-from providers.fasttrap import Fasttrap, Fidelity, PidError, PidProbes, Wanted, parse_provider
+from providers.fasttrap import (
+    Fasttrap,
+    Fidelity,
+    PidError,
+    PidProbes,
+    UsdtProbes,
+    Wanted,
+    parse_provider,
+    probe_name,
+)
 from trapline.consumer.compiling import ProcessProbeError
 from trapline.framework.dtrace import DTrace
 from trapline.framework.program import ProbeDescription
@@ -60,6 +69,7 @@ class LinuxMachine:
     dtrace: DTrace
     fasttrap: Fasttrap
     pid: PidProbes
+    usdt: UsdtProbes
     told: bool = False
 
     @property
@@ -80,9 +90,10 @@ class LinuxMachine:
             if name == PID:
                 module = self.pid.provide(pid, Wanted(wanted.module, wanted.function, wanted.name))
                 return replace(wanted, module=module)
+            self.usdt.provide(name, pid)
+            return replace(wanted, name=probe_name(wanted.name))
         except PidError as error:
             raise ProcessProbeError(error.tag, str(error)) from None
-        return wanted
 
     def ended(self) -> Sequence[str]:
         """Return, once, how the program ended."""
@@ -145,4 +156,5 @@ def start(options: LinuxOptions) -> LinuxMachine:
         raise GuestError(f"{options.words[0]}: {guest.ending()} before it began (status {guest.exit_status})")
     dtrace = DTrace(guest, guest.traps.core)
     fasttrap = Fasttrap(guest.kernel, dtrace, options.fidelity)
-    return LinuxMachine(guest, dtrace, fasttrap, PidProbes(fasttrap, dtrace, guest.objects, dtrace.probes_created))
+    pid = PidProbes(fasttrap, dtrace, guest.objects, dtrace.probes_created)
+    return LinuxMachine(guest, dtrace, fasttrap, pid, UsdtProbes(fasttrap, dtrace, guest.objects))

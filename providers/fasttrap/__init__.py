@@ -5,5 +5,6 @@ from __future__ import annotations
 from providers.fasttrap.fasttrap import PORTS, Fasttrap
 from providers.fasttrap.pid import PidError, PidProbes, Wanted, parse_provider
 from providers.fasttrap.port import Fidelity
+from providers.fasttrap.usdt import UsdtProbes, probe_name
 
-__all__ = ["PORTS", "Fasttrap", "Fidelity", "PidError", "PidProbes", "Wanted", "parse_provider"]
+__all__ = ["PORTS", "Fasttrap", "Fidelity", "PidError", "PidProbes", "UsdtProbes", "Wanted", "parse_provider", "probe_name"]

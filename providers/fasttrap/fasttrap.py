@@ -242,7 +242,7 @@ class Fasttrap(Observer):
                 self.framework.probe(probe.id, *[words[slot] for slot in self._arguments])
                 core.flags &= ~CpuFlag.ENTRY
             elif probe.read is not None:
-                self.framework.probe(probe.id, *probe.read(frame)[:5])
+                self.framework.probe(probe.id, *probe.read(frame)[: len(self._arguments)])
             elif probe.type is ProbeType.OFFSETS:
                 self.framework.probe(probe.id, *[words[slot] for slot in self._arguments])
 
