@@ -7,4 +7,14 @@ from providers.fasttrap.pid import PidError, PidProbes, Wanted, parse_provider
 from providers.fasttrap.port import Fidelity
 from providers.fasttrap.usdt import UsdtProbes, probe_name
 
-__all__ = ["PORTS", "Fasttrap", "Fidelity", "PidError", "PidProbes", "UsdtProbes", "Wanted", "parse_provider", "probe_name"]
+__all__ = [
+    "PORTS",
+    "Fasttrap",
+    "Fidelity",
+    "PidError",
+    "PidProbes",
+    "UsdtProbes",
+    "Wanted",
+    "parse_provider",
+    "probe_name",
+]

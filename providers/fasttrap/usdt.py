@@ -82,7 +82,9 @@ class UsdtProbes:
             try:
                 arguments[marker.location + loaded.bias] = parse_arguments(marker.arguments, loaded.image.isa)
             except MarkerArgumentError as error:
-                raise PidError("D_PROC_USDT", f"marker {marker.provider}:{marker.name} in {loaded.name}: {error}") from None
+                raise PidError(
+                    "D_PROC_USDT", f"marker {marker.provider}:{marker.name} in {loaded.name}: {error}"
+                ) from None
         semaphores = {marker.semaphore + loaded.bias for marker in sites if marker.semaphore}
         probe = Probe(
             self._fasttrap.target(process),

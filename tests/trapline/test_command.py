@@ -42,7 +42,11 @@ def test_every_command_has_help(command):
         ),
         (["dtrace", "-c", "true"], 1, "dtrace: no probes specified"),
         (["dtrace", "--guest", "linux", "-n", "BEGIN"], 1, "dtrace: the Linux guest needs a program: -c 'PROGRAM"),
-        (["dtrace", "--root", "/nosuch", "-n", "BEGIN", "-c", "ls"], 1, "dtrace: /nosuch: not a directory; --root names"),
+        (
+            ["dtrace", "--root", "/nosuch", "-n", "BEGIN", "-c", "ls"],
+            1,
+            "dtrace: /nosuch: not a directory; --root names",
+        ),
         (["dtrace", "--guest", "linux", "-n", "BEGIN", "-c", "nosuch"], 1, "dtrace: nosuch: no such program; give its"),
         (["dtrace", "--guest", "linux", "-n", "BEGIN", "-c", "/etc/passwd"], 1, "dtrace: /etc/passwd: not executable"),
         (["dtrace", "-n", "BEGIN { stop(); }"], 1, "dtrace: could not enable tracing: "),
