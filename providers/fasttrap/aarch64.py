@@ -9,97 +9,31 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from emu.displaced import Branch, Clear, Compare, Displaced, Load, Plan, Set, SetVector, Store, Test
-from emu.isa.aarch64.registers import REGISTERS
+from emu.displaced import Compare, Displaced, Plan
+from emu.isa.aarch64.plans import (
+    NOP,
+    adr,
+    adrp,
+    b,
+    bl,
+    blr,
+    br,
+    compare_branch,
+    conditional,
+    load,
+    load_vector,
+    stp_frame,
+    test_bit,
+)
 from emu.isa.aarch64.traps import BRK_DTRACE
 from providers.fasttrap.port import Code, Emulated, Fidelity, OutOfLine, Port, Refused, Treatment
 
 _XNU: Final = "XNU bsd/dev/arm64/disassembler.c"
 _OURS: Final = "this simulator: a trap between a load-exclusive and its store-exclusive makes the store fail for ever"
-_X: Final = tuple(register.name for register in REGISTERS.registers[:31])
-_ZERO: Final = 31
-_NEXT: Final = Set("pc", "pc", 4)
 _SEQUENCE: Final = 16
 """Instructions between a load-exclusive and its store-exclusive, at most (Arm ARM, B2.9.5: 128 bytes in all)."""
 BRK_RETURN: Final = BRK_DTRACE | 1 << 5
 """The trap after a copy in scratch space: another immediate than the tracepoint's."""
-
-
-def _x(number: int) -> str:
-    return "" if number == _ZERO else _X[number]
-
-
-def _to(number: int, source: str, offset: int = 0) -> tuple[Set, ...]:
-    return () if number == _ZERO else (Set(_X[number], source, offset),)
-
-
-def _literal(insn: Displaced) -> int:
-    return insn.signed(23, 5) * 4
-
-
-def _load(size: int, *, signed: bool = False) -> Callable[[Displaced], Plan]:
-    def plan(insn: Displaced) -> Plan:
-        return Plan((Load("%0", "pc", _literal(insn), size, signed), *_to(insn.bits(4, 0), "%0"), _NEXT))
-
-    return plan
-
-
-def _load_vector(size: int) -> Callable[[Displaced], Plan]:
-    def plan(insn: Displaced) -> Plan:
-        offset = _literal(insn)
-        high = (Load("%1", "pc", offset + 8),) if size == 16 else ()
-        low = Load("%0", "pc", offset, min(size, 8))
-        return Plan((low, *high, SetVector(insn.bits(4, 0), "%0", "%1" if high else ""), _NEXT))
-
-    return plan
-
-
-def _conditional(insn: Displaced) -> Plan:
-    return Plan((Branch((Test(Compare.FLAGS, right=insn.bits(3, 0)),), insn.signed(23, 5) * 4, 4),))
-
-
-def _compare(compare: Compare, bits: int) -> Callable[[Displaced], Plan]:
-    def plan(insn: Displaced) -> Plan:
-        return Plan((Branch((Test(compare, _x(insn.bits(4, 0)), 0, bits),), insn.signed(23, 5) * 4, 4),))
-
-    return plan
-
-
-def _test_bit(compare: Compare) -> Callable[[Displaced], Plan]:
-    def plan(insn: Displaced) -> Plan:
-        number = insn.bits(31, 31) << 5 | insn.bits(23, 19)
-        return Plan((Branch((Test(compare, _x(insn.bits(4, 0)), number),), insn.signed(18, 5) * 4, 4),))
-
-    return plan
-
-
-def _b(insn: Displaced) -> Plan:
-    return Plan((Set("pc", "pc", insn.signed(25, 0) * 4),))
-
-
-def _bl(insn: Displaced) -> Plan:
-    return Plan((Set("lr", "pc", 4), Set("pc", "pc", insn.signed(25, 0) * 4)))
-
-
-def _br(insn: Displaced) -> Plan:
-    return Plan((Set("pc", _x(insn.bits(9, 5))),))
-
-
-def _blr(insn: Displaced) -> Plan:
-    return Plan((Set("%0", _x(insn.bits(9, 5))), Set("lr", "pc", 4), Set("pc", "%0")))
-
-
-def _adr(insn: Displaced) -> Plan:
-    return Plan((*_to(insn.bits(4, 0), "pc", insn.signed(23, 5) * 4 + insn.bits(30, 29)), _NEXT))
-
-
-def _adrp(insn: Displaced) -> Plan:
-    offset = (insn.signed(23, 5) * 4 + insn.bits(30, 29)) << 12
-    return Plan((Clear("%0", "pc", 0xFFF), *_to(insn.bits(4, 0), "%0", offset), _NEXT))
-
-
-def _stp_frame(_insn: Displaced) -> Plan:
-    return Plan((Store("fp", "sp", -16), Store("lr", "sp", -8), Set("sp", "sp", -16), _NEXT))
 
 
 class _Row(NamedTuple):
@@ -111,32 +45,31 @@ class _Row(NamedTuple):
     leaves: bool = False
 
 
-_NOP: Final = Plan((_NEXT,))
 _ROWS: Final = (
-    _Row(0xFFFFFFFF, 0xA9BF7BFD, "STANDARD_FUNCTION_ENTRY", _stp_frame),
-    _Row(0xFF000000, 0x1C000000, "LDR_S_PC_REL", _load_vector(4)),
-    _Row(0xFF000000, 0x18000000, "LDR_W_PC_REL", _load(4)),
-    _Row(0xFF000000, 0x5C000000, "LDR_D_PC_REL", _load_vector(8)),
-    _Row(0xFF000000, 0x58000000, "LDR_X_PC_REL", _load(8)),
-    _Row(0xFF000000, 0x9C000000, "LDR_Q_PC_REL", _load_vector(16)),
-    _Row(0xFF000000, 0x98000000, "LDRSW_PC_REL", _load(4, signed=True)),
-    _Row(0xFF000010, 0x54000000, "B_COND", _conditional),
-    _Row(0xFF000000, 0x35000000, "CBNZ_W", _compare(Compare.NE, 32)),
-    _Row(0xFF000000, 0xB5000000, "CBNZ_X", _compare(Compare.NE, 64)),
-    _Row(0xFF000000, 0x34000000, "CBZ_W", _compare(Compare.EQ, 32)),
-    _Row(0xFF000000, 0xB4000000, "CBZ_X", _compare(Compare.EQ, 64)),
-    _Row(0x7F000000, 0x37000000, "TBNZ", _test_bit(Compare.BIT_SET)),
-    _Row(0x7F000000, 0x36000000, "TBZ", _test_bit(Compare.BIT_CLEAR)),
-    _Row(0xFC000000, 0x14000000, "B", _b),
-    _Row(0xFC000000, 0x94000000, "BL", _bl),
-    _Row(0xFFFFFC1F, 0xD63F0000, "BLR", _blr),
-    _Row(0xFFFFFC1F, 0xD61F0000, "BR", _br),
-    _Row(0xFFFFFC1F, 0xD65F0000, "RET", _br, leaves=True),
-    _Row(0x9F000000, 0x90000000, "ADRP", _adrp),
-    _Row(0x9F000000, 0x10000000, "ADR", _adr),
-    _Row(0xFF000000, 0xD8000000, "PRFM_PC_REL", lambda _: _NOP),
+    _Row(0xFFFFFFFF, 0xA9BF7BFD, "STANDARD_FUNCTION_ENTRY", stp_frame),
+    _Row(0xFF000000, 0x1C000000, "LDR_S_PC_REL", load_vector(4)),
+    _Row(0xFF000000, 0x18000000, "LDR_W_PC_REL", load(4)),
+    _Row(0xFF000000, 0x5C000000, "LDR_D_PC_REL", load_vector(8)),
+    _Row(0xFF000000, 0x58000000, "LDR_X_PC_REL", load(8)),
+    _Row(0xFF000000, 0x9C000000, "LDR_Q_PC_REL", load_vector(16)),
+    _Row(0xFF000000, 0x98000000, "LDRSW_PC_REL", load(4, signed=True)),
+    _Row(0xFF000010, 0x54000000, "B_COND", conditional),
+    _Row(0xFF000000, 0x35000000, "CBNZ_W", compare_branch(Compare.NE, 32)),
+    _Row(0xFF000000, 0xB5000000, "CBNZ_X", compare_branch(Compare.NE, 64)),
+    _Row(0xFF000000, 0x34000000, "CBZ_W", compare_branch(Compare.EQ, 32)),
+    _Row(0xFF000000, 0xB4000000, "CBZ_X", compare_branch(Compare.EQ, 64)),
+    _Row(0x7F000000, 0x37000000, "TBNZ", test_bit(Compare.BIT_SET)),
+    _Row(0x7F000000, 0x36000000, "TBZ", test_bit(Compare.BIT_CLEAR)),
+    _Row(0xFC000000, 0x14000000, "B", b),
+    _Row(0xFC000000, 0x94000000, "BL", bl),
+    _Row(0xFFFFFC1F, 0xD63F0000, "BLR", blr),
+    _Row(0xFFFFFC1F, 0xD61F0000, "BR", br),
+    _Row(0xFFFFFC1F, 0xD65F0000, "RET", br, leaves=True),
+    _Row(0x9F000000, 0x90000000, "ADRP", adrp),
+    _Row(0x9F000000, 0x10000000, "ADR", adr),
+    _Row(0xFF000000, 0xD8000000, "PRFM_PC_REL", lambda _: NOP),
     _Row(0x3F000000, 0x08000000, "EXCLUSIVE_MEM", None),
-    _Row(0xFFFFFFFF, 0xD503201F, "NOP", lambda _: _NOP),
+    _Row(0xFFFFFFFF, 0xD503201F, "NOP", lambda _: NOP),
 )
 _XNU_BRANCH: Final = 0xFFFFFE1F
 """XNU's mask for br and blr has a bit too many: x16 to x31 are not known, and run out of line."""

@@ -9,9 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from emu.displaced import Branch, Clear, Compare, Displaced, Operation, Plan, Set, Test
+from emu.displaced import Compare, Displaced, Plan, Set
 from emu.isa.riscv64.length import instruction_length
-from emu.isa.riscv64.registers import GENERAL
+from emu.isa.riscv64.plans import (
+    auipc,
+    b_immediate,
+    branch,
+    c_branch,
+    c_j,
+    c_jump,
+    cb_immediate,
+    cj_immediate,
+    j_immediate,
+    jal,
+    jalr,
+)
 from emu.isa.riscv64.traps import C_EBREAK, EBREAK
 from providers.fasttrap.port import Code, Emulated, Fidelity, OutOfLine, Port, Refused, Treatment
 
@@ -19,87 +31,6 @@ _SPEC: Final = "RISC-V unprivileged specification"
 _OURS: Final = "this simulator: a trap between lr and sc makes sc fail for ever"
 _SEQUENCE: Final = 16
 """Instructions of an lr/sc loop that is bound to succeed, at most (chapter 8.3)."""
-_BRANCHES: Final = {
-    0: Compare.EQ, 1: Compare.NE, 4: Compare.LT, 5: Compare.GE, 6: Compare.LTU, 7: Compare.GEU,
-}  # fmt: skip
-
-
-def _r(number: int) -> str:
-    return GENERAL[number] if number else ""
-
-
-def _link(number: int, length: int) -> tuple[Operation, ...]:
-    return (Set(GENERAL[number], "pc", length),) if number else ()
-
-
-def _assemble(insn: Displaced, *parts: tuple[int, int, int], bits: int) -> int:
-    """Put an immediate together from (high, low, place) parts, and sign extend it from `bits`."""
-    value = sum(insn.bits(high, low) << place for high, low, place in parts)
-    sign = 1 << bits - 1
-    return (value ^ sign) - sign
-
-
-def _b_immediate(insn: Displaced) -> int:
-    return _assemble(insn, (31, 31, 12), (7, 7, 11), (30, 25, 5), (11, 8, 1), bits=13)
-
-
-def _j_immediate(insn: Displaced) -> int:
-    return _assemble(insn, (31, 31, 20), (19, 12, 12), (20, 20, 11), (30, 21, 1), bits=21)
-
-
-def _cj_immediate(insn: Displaced) -> int:
-    parts = ((12, 12, 11), (11, 11, 4), (10, 9, 8), (8, 8, 10), (7, 7, 6), (6, 6, 7), (5, 3, 1), (2, 2, 5))
-    return _assemble(insn, *parts, bits=12)
-
-
-def _cb_immediate(insn: Displaced) -> int:
-    return _assemble(insn, (12, 12, 8), (11, 10, 3), (6, 5, 6), (4, 3, 1), (2, 2, 5), bits=9)
-
-
-def _branch(insn: Displaced) -> Plan | None:
-    compare = _BRANCHES.get(insn.bits(14, 12))
-    if compare is None:
-        return None
-    test = Test(compare, _r(insn.bits(19, 15)), _r(insn.bits(24, 20)))
-    return Plan((Branch((test,), _b_immediate(insn), 4),))
-
-
-def _jal(insn: Displaced) -> Plan:
-    return Plan((*_link(insn.bits(11, 7), 4), Set("pc", "pc", _j_immediate(insn))))
-
-
-def _jalr(insn: Displaced) -> Plan | None:
-    if insn.bits(14, 12):
-        return None
-    target = (Set("%0", _r(insn.bits(19, 15)), insn.signed(31, 20)), Clear("%0", "%0", 1))
-    return Plan((*target, *_link(insn.bits(11, 7), 4), Set("pc", "%0")))
-
-
-def _auipc(insn: Displaced) -> Plan:
-    number = insn.bits(11, 7)
-    to = (Set(GENERAL[number], "pc", insn.signed(31, 12) << 12),) if number else ()
-    return Plan((*to, Set("pc", "pc", 4)))
-
-
-def _c_j(insn: Displaced) -> Plan:
-    return Plan((Set("pc", "pc", _cj_immediate(insn)),))
-
-
-def _c_jump(insn: Displaced) -> Plan | None:
-    """c.jr and c.jalr: bit 12 says which."""
-    number = insn.bits(11, 7)
-    if not number:
-        return None
-    link = _link(1, 2) if insn.bits(12, 12) else ()
-    return Plan((Clear("%0", _r(number), 1), *link, Set("pc", "%0")))
-
-
-def _c_branch(compare: Compare) -> Callable[[Displaced], Plan]:
-    def plan(insn: Displaced) -> Plan:
-        test = Test(compare, GENERAL[8 + insn.bits(9, 7)], 0)
-        return Plan((Branch((test,), _cb_immediate(insn), 2),))
-
-    return plan
 
 
 class _Row(NamedTuple):
@@ -111,14 +42,14 @@ class _Row(NamedTuple):
 
 
 _ROWS: Final = (
-    _Row(0x7F, 0x63, 4, "BRANCH", _branch),
-    _Row(0x7F, 0x6F, 4, "JAL", _jal),
-    _Row(0x7F, 0x67, 4, "JALR", _jalr),
-    _Row(0x7F, 0x17, 4, "AUIPC", _auipc),
-    _Row(0xE003, 0xA001, 2, "C_J", _c_j),
-    _Row(0xE07F, 0x8002, 2, "C_JR", _c_jump),
-    _Row(0xE003, 0xC001, 2, "C_BEQZ", _c_branch(Compare.EQ)),
-    _Row(0xE003, 0xE001, 2, "C_BNEZ", _c_branch(Compare.NE)),
+    _Row(0x7F, 0x63, 4, "BRANCH", branch),
+    _Row(0x7F, 0x6F, 4, "JAL", jal),
+    _Row(0x7F, 0x67, 4, "JALR", jalr),
+    _Row(0x7F, 0x17, 4, "AUIPC", auipc),
+    _Row(0xE003, 0xA001, 2, "C_J", c_j),
+    _Row(0xE07F, 0x8002, 2, "C_JR", c_jump),
+    _Row(0xE003, 0xC001, 2, "C_BEQZ", c_branch(Compare.EQ)),
+    _Row(0xE003, 0xE001, 2, "C_BNEZ", c_branch(Compare.NE)),
     _Row(0xFFFFFFFF, 0x00000013, 4, "NOP", lambda _: Plan((Set("pc", "pc", 4),))),
     _Row(0xFFFF, 0x0001, 2, "NOP", lambda _: Plan((Set("pc", "pc", 2),))),
 )
@@ -198,13 +129,13 @@ def _returns(code: bytes, address: int) -> Iterator[int]:
             yield offset
             continue
         if length == 4 and word & 0x7F == 0x63:
-            displacement = _b_immediate(insn)
+            displacement = b_immediate(insn)
         elif length == 4 and word & 0xFFF == 0x6F:  # jal that leaves no link: a tail call
-            displacement = _j_immediate(insn)
+            displacement = j_immediate(insn)
         elif length == 2 and word & 0xE003 == 0xA001:
-            displacement = _cj_immediate(insn)
+            displacement = cj_immediate(insn)
         elif length == 2 and word & 0xC003 == 0xC001:
-            displacement = _cb_immediate(insn)
+            displacement = cb_immediate(insn)
         else:
             continue
         if not 0 <= offset + displacement < size:

@@ -45,7 +45,7 @@ def test_every_command_has_help(command):
         (
             ["dtrace", "--root", "/nosuch", "-n", "BEGIN", "-c", "ls"],
             1,
-            "dtrace: /nosuch: not a directory; --root names",
+            "dtrace: /nosuch: not a directory; --root",
         ),
         (["dtrace", "--guest", "linux", "-n", "BEGIN", "-c", "nosuch"], 1, "dtrace: nosuch: no such program; give its"),
         (["dtrace", "--guest", "linux", "-n", "BEGIN", "-c", "/etc/passwd"], 1, "dtrace: /etc/passwd: not executable"),

@@ -57,9 +57,16 @@ class SlotPages:
             self._add_page()
         return self._free.pop()
 
-    def _add_page(self) -> None:
+    def take_at(self, address: int) -> int:
+        """Return a slot at a given address, in a page that is made for it."""
+        self._add_page(address // PAGE * PAGE)
+        self._free.remove(address)
+        return address
+
+    def _add_page(self, address: int | None = None) -> None:
         space = self._code.space
-        address = space.room(PAGE, below=space.highest - _BELOW_STACK)
+        if address is None:
+            address = space.room(PAGE, below=space.highest - _BELOW_STACK)
         if address is None:
             raise BadAddressError(space.highest)
         space.map(Area(address, address + PAGE, Access.READ | Access.EXECUTE, name=self._name))

@@ -1,0 +1,105 @@
+"""What RISC-V's instructions do that transfer control or name an address relative to the pc.
+
+Source: RISC-V unprivileged specification, chapters 2 and 16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from emu.displaced import Branch, Clear, Compare, Displaced, Operation, Plan, Set, Test
+from emu.isa.riscv64.registers import GENERAL
+
+_BRANCHES: Final = {
+    0: Compare.EQ, 1: Compare.NE, 4: Compare.LT, 5: Compare.GE, 6: Compare.LTU, 7: Compare.GEU,
+}  # fmt: skip
+
+
+def _r(number: int) -> str:
+    return GENERAL[number] if number else ""
+
+
+def _link(number: int, length: int) -> tuple[Operation, ...]:
+    return (Set(GENERAL[number], "pc", length),) if number else ()
+
+
+def _assemble(insn: Displaced, *parts: tuple[int, int, int], bits: int) -> int:
+    """Put an immediate together from (high, low, place) parts, and sign extend it from `bits`."""
+    value = sum(insn.bits(high, low) << place for high, low, place in parts)
+    sign = 1 << bits - 1
+    return (value ^ sign) - sign
+
+
+def b_immediate(insn: Displaced) -> int:
+    """Return the offset of a conditional branch."""
+    return _assemble(insn, (31, 31, 12), (7, 7, 11), (30, 25, 5), (11, 8, 1), bits=13)
+
+
+def j_immediate(insn: Displaced) -> int:
+    """Return the offset of jal."""
+    return _assemble(insn, (31, 31, 20), (19, 12, 12), (20, 20, 11), (30, 21, 1), bits=21)
+
+
+def cj_immediate(insn: Displaced) -> int:
+    """Return the offset of c.j."""
+    parts = ((12, 12, 11), (11, 11, 4), (10, 9, 8), (8, 8, 10), (7, 7, 6), (6, 6, 7), (5, 3, 1), (2, 2, 5))
+    return _assemble(insn, *parts, bits=12)
+
+
+def cb_immediate(insn: Displaced) -> int:
+    """Return the offset of c.beqz and c.bnez."""
+    return _assemble(insn, (12, 12, 8), (11, 10, 3), (6, 5, 6), (4, 3, 1), (2, 2, 5), bits=9)
+
+
+def branch(insn: Displaced) -> Plan | None:
+    """Plan beq, bne, blt, bge, bltu, bgeu; None: the encoding is reserved."""
+    compare = _BRANCHES.get(insn.bits(14, 12))
+    if compare is None:
+        return None
+    test = Test(compare, _r(insn.bits(19, 15)), _r(insn.bits(24, 20)))
+    return Plan((Branch((test,), b_immediate(insn), 4),))
+
+
+def jal(insn: Displaced) -> Plan:
+    """Plan jal."""
+    return Plan((*_link(insn.bits(11, 7), 4), Set("pc", "pc", j_immediate(insn))))
+
+
+def jalr(insn: Displaced) -> Plan | None:
+    """Plan jalr; None: the encoding is reserved."""
+    if insn.bits(14, 12):
+        return None
+    target = (Set("%0", _r(insn.bits(19, 15)), insn.signed(31, 20)), Clear("%0", "%0", 1))
+    return Plan((*target, *_link(insn.bits(11, 7), 4), Set("pc", "%0")))
+
+
+def auipc(insn: Displaced) -> Plan:
+    """Plan auipc."""
+    number = insn.bits(11, 7)
+    to = (Set(GENERAL[number], "pc", insn.signed(31, 12) << 12),) if number else ()
+    return Plan((*to, Set("pc", "pc", 4)))
+
+
+def c_j(insn: Displaced) -> Plan:
+    """Plan c.j."""
+    return Plan((Set("pc", "pc", cj_immediate(insn)),))
+
+
+def c_jump(insn: Displaced) -> Plan | None:
+    """Plan c.jr and c.jalr, which bit 12 tells apart; None: the encoding is another's."""
+    number = insn.bits(11, 7)
+    if not number:
+        return None
+    link = _link(1, 2) if insn.bits(12, 12) else ()
+    return Plan((Clear("%0", _r(number), 1), *link, Set("pc", "%0")))
+
+
+def c_branch(compare: Compare) -> Callable[[Displaced], Plan]:
+    """Plan c.beqz and c.bnez."""
+
+    def plan(insn: Displaced) -> Plan:
+        test = Test(compare, GENERAL[8 + insn.bits(9, 7)], 0)
+        return Plan((Branch((test,), cb_immediate(insn), 2),))
+
+    return plan

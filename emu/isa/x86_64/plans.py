@@ -1,0 +1,178 @@
+"""Instructions of x86-64 taken apart, and what those do that transfer control.
+
+Source: Intel SDM volume 2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from emu.displaced import Branch, Clear, Compare, Load, Operation, Plan, Set, Store, Sum, Test
+from emu.isa.x86_64.length import instruction_length
+
+REGISTERS: Final = (
+    "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
+)  # fmt: skip
+_SEGMENTS: Final = {0x26: "es", 0x2E: "cs", 0x36: "ss", 0x3E: "ds", 0x64: "fs", 0x65: "gs"}
+_PREFIXES: Final = frozenset({*_SEGMENTS, 0x66, 0x67, 0xF0, 0xF2, 0xF3})
+_LOW_HALF: Final = 0xFFFF_FFFF_0000_0000
+_MAPS_WITH_MODRM_0F: Final = frozenset(
+    {*range(0x04), *range(0x10, 0x30), *range(0x40, 0x80), *range(0x90, 0xA0), 0xA3, 0xA4, 0xA5, 0xAB, 0xAC, 0xAD,
+     0xAE, 0xAF, *range(0xB0, 0xC8), *range(0xD0, 0x100), 0x0D, 0x18, 0x19, 0x1A, 0x1B, 0x1C, 0x1D, 0x1E, 0x1F}
+)  # fmt: skip
+_MODRM: Final = frozenset(
+    {*(row + low for row in range(0x00, 0x40, 8) for low in range(4)), 0x62, 0x63, 0x69, 0x6B, *range(0x80, 0x90),
+     0xC0, 0xC1, 0xC6, 0xC7, 0xD0, 0xD1, 0xD2, 0xD3, *range(0xD8, 0xE0), 0xF6, 0xF7, 0xFE, 0xFF}
+)  # fmt: skip
+"""One-byte opcodes with a ModRM byte (Intel SDM volume 2, appendix A)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """An instruction taken apart as far as the rules look."""
+
+    data: bytes
+    prefixes: frozenset[int]
+    segment: str
+    rex: int
+    rex_at: int
+    """Offset of the REX prefix, -1 for none."""
+    at: int
+    """Offset of the opcode."""
+
+    @property
+    def opcode(self) -> int:
+        """Return the first byte of the opcode."""
+        return self.data[self.at]
+
+    @property
+    def length(self) -> int:
+        """Return its bytes."""
+        return len(self.data)
+
+    def signed(self, offset: int, size: int) -> int:
+        """Return bytes as a two's complement number."""
+        return int.from_bytes(self.data[offset : offset + size], "little", signed=True)
+
+    @property
+    def modrm_at(self) -> int | None:
+        """Offset of the ModRM byte; None if there is none, or the opcode is one of VEX or EVEX."""
+        if self.opcode in {0xC4, 0xC5, 0x62}:
+            return None
+        if self.opcode != 0x0F:
+            return self.at + 1 if self.opcode in _MODRM else None
+        second = self.data[self.at + 1]
+        if second in {0x38, 0x3A}:
+            return self.at + 3
+        return self.at + 2 if second in _MAPS_WITH_MODRM_0F else None
+
+
+def take_apart(data: bytes) -> Instruction | str:
+    """Find prefixes and opcode; a text says why that fails."""
+    length = instruction_length(data)
+    if not length:
+        return "the bytes are no instruction"
+    data = data[:length]
+    at, segment = 0, ""
+    prefixes = set()
+    while data[at] in _PREFIXES:
+        if data[at] in _SEGMENTS:
+            if segment:
+                return "it has two segment prefixes"
+            segment = _SEGMENTS[data[at]]
+        prefixes.add(data[at])
+        at += 1
+    rex, rex_at = 0, -1
+    if data[at] >> 4 == 4:
+        rex, rex_at = data[at], at
+        at += 1
+    return Instruction(data, frozenset(prefixes), segment, rex, rex_at, at)
+
+
+# Plans
+
+
+def _branch(tests: tuple[Test, ...], taken: int, missed: int, *before: Operation) -> Plan:
+    return Plan((*before, Branch(tests, taken, missed)))
+
+
+def _condition(number: int) -> Test:
+    return Test(Compare.FLAGS, right=number)
+
+
+def jcc(insn: Instruction) -> Plan:
+    """Plan a conditional jump, short or near."""
+    if insn.opcode == 0x0F:
+        number, displacement = insn.data[insn.at + 1] & 15, insn.signed(insn.at + 2, 4)
+    else:
+        number, displacement = insn.opcode & 15, insn.signed(insn.at + 1, 1)
+    return _branch((_condition(number),), insn.length + displacement, insn.length)
+
+
+def loop(insn: Instruction, *, quirks: bool = False) -> Plan:
+    """Plan loop, loope, loopne; with `quirks` as FreeBSD's fasttrap_isa.c has them."""
+    extra = {0xE0: (_condition(5),), 0xE1: (_condition(4),), 0xE2: ()}[insn.opcode]
+    taken = insn.length + insn.signed(insn.at + 1, 1)
+    if quirks:
+        # It tests the count before it decrements it, and knows no address-size prefix.
+        before = (Set("%0", "rcx"), Set("rcx", "rcx", -1))
+        return _branch((Test(Compare.NE, "%0", 0), *extra), taken, insn.length, *before)
+    count = Clear("rcx", "%0", _LOW_HALF) if 0x67 in insn.prefixes else Set("rcx", "%0")
+    test = Test(Compare.NE, "rcx", 0)
+    return _branch((test, *extra), taken, insn.length, Set("%0", "rcx", -1), count)
+
+
+def jcxz(insn: Instruction, *, quirks: bool = False) -> Plan:
+    """Plan jrcxz and jecxz; with `quirks` the prefix is not looked at."""
+    bits = 32 if 0x67 in insn.prefixes and not quirks else 64
+    test = Test(Compare.EQ, "rcx", 0, bits)
+    return _branch((test,), insn.length + insn.signed(insn.at + 1, 1), insn.length)
+
+
+def transfer(insn: Instruction, *before: Operation, call: bool, target: str = "", offset: int = 0) -> Plan:
+    """Jump to `target`, or by `offset` if it is the pc; a call leaves the address after the original."""
+    push = (Set("%0", "rip", insn.length), Store("%0", "rsp", -8), Set("rsp", "rsp", -8)) if call else ()
+    return Plan((*before, *push, Set("rip", target or "rip", offset)))
+
+
+def indirect(insn: Instruction, *, call: bool) -> Plan:
+    """Plan a jump or a call through a register or memory."""
+    modrm = insn.data[insn.at + 1]
+    mod, rm = modrm >> 6, modrm & 7
+    if mod == 3:
+        register = REGISTERS[rm | (insn.rex & 1) << 3]
+        return transfer(insn, Set("%2", register), call=call, target="%2")
+    base, index, shift, displacement, at = "", "", 0, 0, insn.at + 2
+    if rm == 4:
+        sib = insn.data[at]
+        at += 1
+        scaled = sib >> 3 & 7 | (insn.rex & 2) << 2
+        index, shift = ("" if scaled == 4 else REGISTERS[scaled]), sib >> 6
+        if sib & 7 == 5 and mod == 0:
+            displacement = insn.signed(at, 4)
+        else:
+            base = REGISTERS[sib & 7 | (insn.rex & 1) << 3]
+    elif rm == 5 and mod == 0:
+        base, displacement = "rip", insn.signed(at, 4) + insn.length
+    else:
+        base = REGISTERS[rm | (insn.rex & 1) << 3]
+    if mod:
+        displacement = insn.signed(at, 1 if mod == 1 else 4)
+    address: list[Operation] = [Sum("%1", base, index, shift, displacement)]
+    if 0x67 in insn.prefixes:
+        address.append(Clear("%1", "%1", _LOW_HALF))
+    if insn.segment in {"fs", "gs"}:
+        address.append(Sum("%1", "%1", f"{insn.segment}_base"))
+    return transfer(insn, *address, Load("%2", "%1"), call=call, target="%2")
+
+
+def push_rbp(_insn: Instruction) -> Plan:
+    """Plan push %rbp."""
+    return Plan((Store("rbp", "rsp", -8), Set("rsp", "rsp", -8), Set("rip", "rip", 1)))
+
+
+def ret(insn: Instruction) -> Plan:
+    """Plan ret, with or without a number."""
+    popped = 8 + (int.from_bytes(insn.data[insn.at + 1 : insn.at + 3], "little") if insn.opcode == 0xC2 else 0)
+    return Plan((Load("%0", "rsp"), Set("rsp", "rsp", popped), Set("rip", "%0")))
