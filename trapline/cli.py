@@ -11,6 +11,8 @@ import trapline
 
 COMMANDS: Final = {
     "dtrace": "dtrace_command",
+    "uprobe": "uprobe_command",
+    "usdt": "usdt_command",
     "sites": "sites_command",
     "step": "step_command",
     "demo": "demo_command",

@@ -130,11 +130,8 @@ def split(command: str) -> tuple[str, ...]:
     return tuple(shlex.split(command))
 
 
-def start(options: LinuxOptions) -> LinuxMachine:
-    """Start a program, let it run to where probes are created, and put framework and providers over it.
-
-    Raises `emu.guest.base.GuestError`.
-    """
+def start_guest(options: LinuxOptions) -> LinuxGuest:
+    """Start a program and let it run to where probes are created.  Raises `emu.guest.base.GuestError`."""
     environment = dict(ENVIRONMENT)
     for name, value in options.environment:
         if value is None:
@@ -154,6 +151,15 @@ def start(options: LinuxOptions) -> LinuxMachine:
         guest.run_to_start(main=options.evaltime is not EvalTime.PREINIT)
     if guest.exit_status is not None:
         raise GuestError(f"{options.words[0]}: {guest.ending()} before it began (status {guest.exit_status})")
+    return guest
+
+
+def start(options: LinuxOptions) -> LinuxMachine:
+    """Start a program, let it run to where probes are created, and put framework and providers over it.
+
+    Raises `emu.guest.base.GuestError`.
+    """
+    guest = start_guest(options)
     dtrace = DTrace(guest, guest.traps.core)
     fasttrap = Fasttrap(guest.kernel, dtrace, options.fidelity)
     pid = PidProbes(fasttrap, dtrace, guest.objects, dtrace.probes_created)

@@ -1,0 +1,107 @@
+"""Uprobes on x86-64.  Source: Linux 6.12 arch/x86/kernel/uprobes.c."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from emu.displaced import Plan, Set, Store
+from emu.isa.x86_64.plans import REGISTERS, Instruction, jcc, take_apart, transfer
+from providers.uprobes.port import ENOEXEC, ENOTSUPP, Analysis, Port, Refused, Simulated, SingleStepped
+
+_SOURCE: Final = "Linux arch/x86/kernel/uprobes.c"
+_BAD_PREFIXES: Final = frozenset({0x26, 0x2E, 0x36, 0x3E, 0xF0})
+_BAD_OPCODES: Final = frozenset(
+    bytes.fromhex("06070e16171e1f272f373f6061626c6d6e6f829acccdcecfd4d5d6e4e5e6e7eaecedeeeff1f4fafb")
+)
+"""One-byte opcodes that are refused in 64-bit mode (good_insns_64).
+
+The table for 0f xx never decides: the opcode 0f itself is looked up in the first one, and is good.  The opcodes of VEX
+instructions are looked up there too.
+"""
+_RETURNS: Final = frozenset({0xC2, 0xC3, 0xCA, 0xCB, 0xEA})
+_NOP: Final = 0x90
+
+
+def _is_near_jcc(insn: Instruction) -> bool:
+    return insn.opcode == 0x0F and insn.data[insn.at + 1] >> 4 == 8
+
+
+def _is_branch(insn: Instruction) -> bool:
+    return insn.opcode in {0xE8, 0xE9, 0xEB} or insn.opcode >> 4 == 7 or _is_near_jcc(insn)
+
+
+def _vector_opcode(insn: Instruction) -> int | None:
+    """Return the opcode byte of a VEX or EVEX instruction, None if it is neither."""
+    at = {0xC5: 2, 0xC4: 3, 0x62: 4}.get(insn.opcode)
+    return None if at is None else insn.data[insn.at + at]
+
+
+def _analyze(code: bytes, _address: int) -> Analysis:
+    insn = take_apart(code)
+    if isinstance(insn, str):
+        return Refused(ENOEXEC, insn, _SOURCE)
+    if insn.prefixes & _BAD_PREFIXES:
+        return Refused(ENOTSUPP, "it has a segment or lock prefix", _SOURCE)
+    vector = _vector_opcode(insn)
+    opcode = insn.opcode if vector is None else vector
+    second = insn.data[insn.at + 1] if insn.length > insn.at + 1 else 0
+    if opcode in _BAD_OPCODES:
+        return Refused(ENOTSUPP, f"opcode {opcode:02x} is in the table of those that cannot be probed", _SOURCE)
+    if opcode == 0x8E and second >> 3 & 7 == 2:
+        return Refused(ENOTSUPP, "mov to ss masks interrupts for an instruction", _SOURCE)
+    if vector is None and _is_branch(insn) and 0x66 in insn.prefixes:
+        return Refused(ENOTSUPP, "CPUs differ about a branch with an operand-size prefix", _SOURCE)
+    simulated = _simulated(insn) if vector is None else None
+    return simulated or _stepped(insn, second, vector)
+
+
+def _simulated(insn: Instruction) -> Simulated | None:
+    """Return what the kernel does itself; None: it does not."""
+    if insn.opcode == _NOP and not insn.prefixes and not insn.rex:
+        # Linux does so with any prefixes: `pause` is one then, and so is `xchg %r8,%rax`, which is none.
+        return Simulated("nop", insn.length, Plan((Set("rip", "rip", insn.length),)))
+    if insn.opcode in {0xE9, 0xEB}:
+        offset = insn.length + insn.signed(insn.at + 1, 1 if insn.opcode == 0xEB else 4)
+        return Simulated("jmp", insn.length, transfer(insn, call=False, offset=offset))
+    if insn.opcode == 0xE8:
+        offset = insn.length + insn.signed(insn.at + 1, 4)
+        return Simulated("call", insn.length, transfer(insn, call=True, offset=offset))
+    if insn.opcode >> 4 == 7 or _is_near_jcc(insn):
+        return Simulated("jcc", insn.length, jcc(insn))
+    if 0x50 <= insn.opcode <= 0x57 and (insn.length == 1 or (insn.length == 2 and insn.rex == 0x41)):
+        register = REGISTERS[insn.opcode - 0x50 | (insn.rex & 1) << 3]
+        plan = Plan((Store(register, "rsp", -8), Set("rsp", "rsp", -8), Set("rip", "rip", insn.length)))
+        return Simulated("push", insn.length, plan)
+    return None
+
+
+def _stepped(insn: Instruction, second: int, vector: int | None) -> Analysis:
+    extension = second >> 3 & 7
+    absolute = insn.opcode in _RETURNS or (insn.opcode == 0xFF and extension in {2, 3, 4, 5})
+    calls = insn.opcode == 0xFF and extension in {2, 3}
+    at = insn.modrm_at if vector is None else insn.at + {0xC5: 3, 0xC4: 4, 0x62: 5}[insn.opcode]
+    if at is None or at >= insn.length or insn.data[at] & 0xC7 != 0x05:
+        return SingleStepped(insn.length, insn.data, "", absolute, calls)
+    code = bytearray(insn.data)
+    other = code[at] >> 3 & 7
+    used = {other}
+    if vector is not None:
+        # vvvv, inverted: in the last byte of VEX, and in the third of EVEX.
+        used.add(~(code[insn.at + (1 if insn.opcode == 0xC5 else 2)]) >> 3 & 7)
+        if insn.opcode != 0xC5:
+            code[insn.at + 1] |= 0x60  # X and B are inverted: none
+    elif insn.rex & 1:
+        code[insn.rex_at] &= ~1
+    number = next(number for number in (6, 7, 3) if number not in used)
+    code[at] = 0x80 | other << 3 | number
+    return SingleStepped(insn.length, bytes(code), REGISTERS[number], absolute, calls)
+
+
+PORT: Final = Port(
+    breakpoint=b"\xcc",
+    longest=16,
+    alignment=1,
+    slot=128,
+    step_trap=b"",
+    analyze=_analyze,
+)

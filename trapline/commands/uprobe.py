@@ -1,0 +1,91 @@
+"""The command `trapline uprobe`: the `uprobe` of perf-tools, on a Linux program in the guest."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+
+from emu.elf import ElfError, Image
+from trapline.ftrace import definition as definitions
+from trapline.ftrace import tracing
+from trapline.ftrace.errors import UprobeEventError
+from trapline.ftrace.options import Show, show_options, start, trace
+from trapline.ftrace.tracing import TraceError
+
+_FORM = re.compile(r"([pr]):(?:(?P<alias>[^\s:]+)\s+)?(?P<target>\S+?):(?P<symbol>[^\s:]+?)(?P<rest>\s.*)?")
+
+
+@click.command("uprobe")
+@click.option("-l", "target", metavar="TARGET", help="List the functions of a program or library.")
+@click.argument("definition", required=False)
+@click.argument("condition", metavar="[FILTER]", required=False)
+@show_options("-L")
+def uprobe_command(target: str | None, definition: str | None, condition: str | None, **shown: Any) -> None:
+    """Trace a function of a Linux program with a uprobe.
+
+    DEFINITION is `p:[ALIAS ]NAME:SYMBOL [ARGUMENT ...]`, `r:` for its return; or a line of uprobe_events,
+    `p[:[GROUP/]EVENT] PATH:OFFSET[(REFCTR)] [ARGUMENT ...]`.  NAME is a path, a program or a library.  FILTER tests
+    arguments: `'file == 0'`, `'cmd ~ "SELECT*"'`.
+    """
+    show = Show(**shown)
+    if target is not None:
+        if definition is not None:
+            raise click.UsageError("-l takes no definition")
+        _list(target, show)
+        return
+    if definition is None:
+        raise click.UsageError("a definition is missing: p:NAME:SYMBOL")
+    guest = start(show)
+    try:
+        line = _resolve(guest, definition)
+        parsed = definitions.parse(line, guest.isa)
+    except TraceError as error:
+        raise click.ClickException(str(error)) from None
+    except UprobeEventError as error:
+        raise click.ClickException(tracing.explain(error)) from None
+    if show.formats:
+        click.echo(str(parsed))
+        return
+    click.echo(f"Tracing uprobe {parsed.event} ({line}). Ctrl-C to end.")
+    trace(guest, [parsed], condition, show)
+
+
+def _list(target: str, show: Show) -> None:
+    if show.root is not None:
+        guest = start(
+            Show(target, show.root, show.isa, None, header=False, stacks=False, formats=False, pid=None, tid=None)
+        )
+        image = tracing.open_image(guest, tracing.find_target(guest, target))
+    else:
+        try:
+            image = Image(Path(target))
+        except ElfError as error:
+            raise click.ClickException(str(error)) from None
+    names = sorted({symbol.name for symbol in image.functions if symbol.size})
+    if not names:
+        raise click.ClickException(f"{target}: no symbols (stripped?)")
+    for name in names:
+        click.echo(name)
+
+
+def _resolve(guest: Any, text: str) -> str:
+    """Return a definition as uprobe_events takes it: with a path and an offset.  Raises `TraceError`."""
+    found = _FORM.fullmatch(text.strip())
+    if found is None:
+        return text
+    kind, rest = found[1], found["rest"] or ""
+    name, symbol = found["target"], found["symbol"]
+    numeric = re.fullmatch(r"(0x[0-9a-fA-F]+|\d+)(%return)?(\([^)]*\))?", symbol)
+    if found["alias"] is not None and numeric:
+        return text
+    path = tracing.find_target(guest, name)
+    file, full = tracing.find_file(guest, path)
+    del file
+    if numeric:
+        segment = full.rsplit("/", 1)[-1].split(".")[0]
+        return f"{kind}:{found['alias'] or f'{segment}_{symbol}'} {full}:{symbol}{rest}"
+    offset = tracing.symbol_offset(tracing.open_image(guest, full), symbol)
+    return f"{kind}:{found['alias'] or symbol} {full}:{offset:#x}{rest}"

@@ -1,0 +1,145 @@
+"""The command `trapline usdt`: the markers of a Linux program, listed and traced."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from emu.elf import ElfError, Image
+from emu.stapsdt import Constant, Marker, MarkerArgumentError, fetch_argument, markers, parse_arguments
+from trapline.ftrace import definition as definitions
+from trapline.ftrace import tracing
+from trapline.ftrace.errors import UprobeEventError
+from trapline.ftrace.fetch import REGISTERS
+from trapline.ftrace.options import Show, show_options, start, trace
+from trapline.ftrace.tracing import TraceError
+
+if TYPE_CHECKING:
+    from emu.guest.linux.guest import LinuxGuest
+    from emu.isa import Isa
+
+
+@click.command("usdt")
+@click.option("-l", "listed", metavar="PATH", help="List the markers of a file.")
+@click.option("-L", "detailed", metavar="PATH", help="List them with their places, semaphores and arguments.")
+@click.option("-i", "enabled", is_flag=True, help="Tell the program that somebody listens (semaphores).")
+@click.argument("definition", metavar="[[PATH:]PROVIDER:NAME [ARGUMENT ...]]", required=False)
+@click.argument("condition", metavar="[FILTER]", required=False)
+@show_options("-t")
+def usdt_command(
+    listed: str | None,
+    detailed: str | None,
+    definition: str | None,
+    condition: str | None,
+    *,
+    enabled: bool,
+    **shown: Any,
+) -> None:
+    """List or trace the USDT markers of a Linux program.
+
+    Without ARGUMENTs, those of the marker are shown that uprobe_events can name.
+    """
+    show = Show(**shown)
+    path = listed or detailed
+    if path is not None:
+        _list(path, detailed=detailed is not None)
+        return
+    if definition is None:
+        raise click.UsageError("a marker is missing: PROVIDER:NAME, or -l PATH to list them")
+    guest = start(show)
+    try:
+        lines = _lines(guest, definition, enabled=enabled)
+        parsed = [definitions.parse(line, guest.isa) for line in lines]
+    except TraceError as error:
+        raise click.ClickException(str(error)) from None
+    except UprobeEventError as error:
+        raise click.ClickException(tracing.explain(error)) from None
+    if show.formats:
+        for one in parsed:
+            click.echo(str(one))
+        return
+    click.echo(f"Tracing uprobe {parsed[0].event} ({lines[0]}). Ctrl-C to end.")
+    trace(guest, parsed, condition, show)
+
+
+def _list(path: str, *, detailed: bool) -> None:
+    try:
+        image = Image(Path(path))
+        found = markers(image)
+    except ElfError as error:
+        raise click.ClickException(str(error)) from None
+    if not found:
+        raise click.ClickException(f"{path}: no USDT markers")
+    if not detailed:
+        for name in sorted({f"{one.provider}:{one.name}" for one in found}):
+            click.echo(name)
+        return
+    for one in found:
+        click.echo(f"{one.provider}:{one.name}")
+        semaphore = f"  semaphore {one.semaphore:#x}" if one.semaphore else ""
+        click.echo(f"    location {one.location:#x}  offset {_offset(image, one.location):#x}{semaphore}")
+        for place, text in enumerate(_described(one, image.isa), 1):
+            click.echo(f"    arg{place}: {text}")
+
+
+def _described(marker: Marker, isa: Isa) -> list[str]:
+    """Return each argument as the note has it, and as uprobe_events write it."""
+    try:
+        arguments = parse_arguments(marker.arguments, isa)
+    except MarkerArgumentError as error:
+        return [str(error)]
+    names = {ours: theirs for theirs, ours in reversed(REGISTERS[isa.name].items())}
+    shown = []
+    for one in arguments:
+        kind = f"{'signed' if one.signed else 'unsigned'} {8 * one.size} bits"
+        fetched = fetch_argument(one, lambda register: names.get(register, register))
+        constant = f"constant {one.operand.value}" if isinstance(one.operand, Constant) else None
+        shown.append(f"{one.text:24} {kind:18} {fetched or constant or ''}".rstrip())
+    return shown
+
+
+def _offset(image: Image, address: int) -> int:
+    return image.offset_of(address) or 0
+
+
+def _lines(guest: LinuxGuest, text: str, *, enabled: bool) -> list[str]:
+    """Return the definitions of a marker's places.  Raises `TraceError`."""
+    head, _, rest = text.strip().partition(" ")
+    path, provider, name = _split(head)
+    assert guest.kernel.first is not None
+    path = path or guest.kernel.first.path
+    image = tracing.open_image(guest, tracing.find_target(guest, path))
+    try:
+        found = [one for one in markers(image) if one.name == name and provider in {"", one.provider}]
+    except ElfError as error:
+        raise TraceError(str(error)) from None
+    if not found:
+        raise TraceError(f"{path}: no marker {provider}:{name}; `trapline usdt -l` lists those there are")
+    return [_line(image, one, rest.strip(), enabled=enabled) for one in found]
+
+
+def _split(head: str) -> tuple[str, str, str]:
+    parts = head.rsplit(":", 2)
+    path, provider, name = ["", "", *parts][-3:] if len(parts) < 3 else parts
+    return path, provider, name
+
+
+def _line(image: Image, marker: Marker, rest: str, *, enabled: bool) -> str:
+    isa = image.isa
+    names = {ours: theirs for theirs, ours in reversed(REGISTERS[isa.name].items())}
+    if not rest:
+        try:
+            arguments = parse_arguments(marker.arguments, isa)
+        except MarkerArgumentError as error:
+            raise TraceError(f"{image.path}: marker {marker.provider}:{marker.name}: {error}") from None
+        fetched = [(place, fetch_argument(one, lambda register: names.get(register, register)))
+                   for place, one in enumerate(arguments, 1)]  # fmt: skip
+        rest = " ".join(f"arg{place}={one}" for place, one in fetched if one is not None)
+    counter = ""
+    if enabled and marker.semaphore:
+        counter = f"({_offset(image, marker.semaphore):#x})"
+    return (
+        f"p:{marker.provider}/{marker.name} {image.path}:{_offset(image, marker.location):#x}{counter} {rest}".rstrip()
+    )

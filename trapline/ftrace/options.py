@@ -1,0 +1,115 @@
+"""What the `uprobe` and `usdt` commands share: how the program is started, and how its events are shown."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from emu.guest.base import GuestError
+from emu.guest.linux.guest import LinuxGuest
+from emu.guest.linux.stdio import of_this_process
+from emu.isa import ISAS
+from trapline import linux_machine
+from trapline.ftrace import output
+from trapline.ftrace.definition import Definition
+from trapline.ftrace.filter import FilterError, parse_filter
+from trapline.ftrace.tracing import EventTrace, TraceError, TraceOptions
+
+_SECOND = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Show:
+    """The options of perf-tools' `uprobe` that say what is shown."""
+
+    command: str | None
+    root: Path | None
+    isa: str | None
+    seconds: float | None
+    header: bool
+    stacks: bool
+    formats: bool
+    pid: int | None
+    tid: int | None
+
+
+def show_options(tid: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return what adds the options of `Show` to a command; `tid` is the flag for a thread."""
+    options = (
+        click.option("-c", "command", metavar="CMD", help="The program to trace, with its arguments."),
+        click.option("--root", type=click.Path(path_type=Path), help="The directory that the program sees as /."),
+        click.option("--isa", type=click.Choice(list(ISAS)), help="Refuse a program for another machine."),
+        click.option("-d", "seconds", type=float, metavar="SECS", help="Trace for so long, then print."),
+        click.option("-H", "header", is_flag=True, help="Print the column headings."),
+        click.option("-s", "stacks", is_flag=True, help="Print user stacks."),
+        click.option("-v", "formats", is_flag=True, help="Print the event's format, and do not trace."),
+        click.option("-p", "pid", type=int, metavar="PID", help="Only this process."),
+        click.option(tid, "tid", type=int, metavar="TID", help="Only this thread."),
+    )
+
+    def add(function: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return add
+
+
+def start(show: Show) -> LinuxGuest:
+    """Start the program; not an instruction of it is executed yet.  Raises `click.ClickException`."""
+    if show.command is None:
+        raise click.UsageError("nothing to trace: -c 'PROGRAM ARGUMENTS'")
+    try:
+        words = linux_machine.split(show.command)
+        return linux_machine.start_guest(
+            linux_machine.LinuxOptions(
+                words,
+                isa=ISAS[show.isa] if show.isa else None,
+                root=show.root,
+                evaltime=linux_machine.EvalTime.EXEC,
+                standard=of_this_process(_put(sys.stdout), _put(sys.stderr)),
+                report=lambda text: click.echo(f"trapline: {text}", err=True),
+            )
+        )
+    except ValueError as error:
+        raise click.UsageError(f"-c {show.command}: {error}") from None
+    except GuestError as error:
+        raise click.ClickException(str(error)) from None
+
+
+def _put(stream: Any) -> Callable[[bytes], object]:
+    def put(data: bytes) -> None:
+        stream.flush()
+        stream.buffer.write(data)
+        stream.flush()
+
+    return put
+
+
+def trace(guest: LinuxGuest, definitions: list[Definition], condition: str | None, show: Show) -> None:
+    """Trace events until the program ends.  Raises `click.ClickException`."""
+    lines: list[str] = []
+    buffered = show.seconds is not None or show.header
+    write: Callable[[str], object] = lines.append if buffered else lambda text: click.echo(text, nl=False)
+    fields = frozenset({one.name for definition in definitions for one in definition.arguments} | {"common_pid"})
+    try:
+        wanted = parse_filter(condition, fields) if condition else None
+        events = EventTrace(guest, write, TraceOptions(wanted, show.pid, show.tid, show.stacks))
+        for definition in definitions:
+            events.add(definition)
+        guest.run(None if show.seconds is None else guest.now() + int(show.seconds * _SECOND))
+    except FilterError as error:
+        raise click.ClickException(f"setting filter: {error}") from None
+    except TraceError as error:
+        raise click.ClickException(str(error)) from None
+    except GuestError as error:
+        raise click.ClickException(error.report()) from None
+    if show.header:
+        click.echo(output.HEADER.format(count=events.count), nl=False)
+    for line in lines:
+        click.echo(line, nl=False)

@@ -1,0 +1,40 @@
+"""Lines of the `trace` file.  Source: Linux 6.12 kernel/trace/trace_output.c, trace.c."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+HEADER: Final = """\
+# tracer: nop
+#
+# entries-in-buffer/entries-written: {count}/{count}   #P:1
+#
+#                                _-----=> irqs-off/BH-disabled
+#                               / _----=> need-resched
+#                              | / _---=> hardirq/softirq
+#                              || / _--=> preempt-depth
+#                              ||| / _-=> migrate-disable
+#                              |||| /     delay
+#           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION
+#              | |         |   |||||     |         |
+"""
+_FLAGS: Final = "d...."
+"""Interrupts are off while a uprobe's handlers run; nothing else is."""
+
+
+def prefix(comm: str, tid: int, cpu: int, time: int) -> str:
+    """Give what every line begins with; `time` in nanoseconds."""
+    seconds, rest = divmod(time // 1000, 1_000_000)
+    return f"{comm:>16}-{tid:<7} [{cpu:03d}] {_FLAGS} {seconds:5d}.{rest:06d}: "
+
+
+def event(name: str, address: int, function: int | None, arguments: Sequence[tuple[str, str]]) -> str:
+    """Give an event: where it was hit, or to where which function returned, and its arguments."""
+    place = f"({address:#x})" if function is None else f"({address:#x} <- {function:#x})"
+    return f"{name}: {place}" + "".join(f" {argument}={value}" for argument, value in arguments)
+
+
+def user_stack(pcs: Sequence[int]) -> str:
+    """Give the lines of a user stack after its prefix: eight frames at most."""
+    return "<user stack trace>" + "".join(f"\n =>  <{pc:016x}>" for pc in pcs[:8] if pc)

@@ -1,0 +1,190 @@
+"""Events on a guest: definitions registered as uprobes, each hit a line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from emu.elf import ElfError, Image
+from emu.guest.base import BadAddressError
+from emu.guest.linux.abi.errno import LinuxError
+from emu.guest.linux.inodes import RegularFile
+from emu.guest.linux.paths import path_of, walk
+from providers.uprobes import Consumer, UprobeError, Uprobes
+from trapline.ftrace import output
+from trapline.ftrace.definition import Definition
+from trapline.ftrace.errors import UprobeEventError
+from trapline.ftrace.fetch import FetchArgument, fetch
+from trapline.ftrace.filter import Filter
+
+if TYPE_CHECKING:
+    from emu.frame import Frame
+    from emu.guest.linux.guest import LinuxGuest
+
+_LIBRARIES: Final = ("/lib", "/usr/lib", "/lib64", "/usr/lib64")
+
+
+class TraceError(Exception):
+    """An event that cannot be traced; the message names it and says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class TraceOptions:
+    """What is shown of the events."""
+
+    wanted: Filter | None = None
+    """Which events, by the values of their arguments."""
+    pid: int | None = None
+    tid: int | None = None
+    stacks: bool = False
+
+
+@dataclass(slots=True)
+class _Hit:
+    """What an argument is read from.  Implements `trapline.ftrace.fetch.Target`."""
+
+    guest: LinuxGuest
+    comm: str
+    address: int
+    offset: int
+
+    def register(self, name: str) -> int:
+        """Return a register."""
+        return self.guest.engine.read_register(name)
+
+    def load(self, address: int, size: int) -> bytes:
+        """Read memory.  Raises `BadAddressError`."""
+        return self.guest.user_load(address, size)
+
+    def file_address(self, offset: int) -> int:
+        """Return where a byte of the file is, as if all of it were mapped like the probe."""
+        return self.address - self.offset + offset
+
+
+class EventTrace:
+    """Traces events of a guest; each line goes to `write`."""
+
+    def __init__(self, guest: LinuxGuest, write: Callable[[str], object], options: TraceOptions | None = None) -> None:
+        self._guest = guest
+        self._write = write
+        self._options = options or TraceOptions()
+        self._uprobes = Uprobes(guest.kernel)
+        self.count = 0
+        """Events shown."""
+
+    def add(self, definition: Definition) -> None:
+        """Enable an event.  Raises `TraceError` with the kernel's reason."""
+        file, _ = find_file(self._guest, definition.path)
+
+        def hit(frame: Frame) -> None:
+            self._show(definition, frame, None)
+
+        def returned(function: int, frame: Frame) -> None:
+            self._show(definition, frame, function)
+
+        consumer = Consumer(ret_handler=returned) if definition.returns else Consumer(handler=hit)
+        try:
+            self._uprobes.register(file, definition.offset, consumer, definition.counter)
+        except UprobeError as error:
+            raise TraceError(f"{definition.path}: enabling {definition.event}: error {error.errno}, {error}") from None
+
+    def _show(self, definition: Definition, _frame: Frame, function: int | None) -> None:
+        guest, options = self._guest, self._options
+        thread = guest.thread()
+        if options.pid not in {None, thread.pid} or options.tid not in {None, thread.tid}:
+            return
+        pc = guest.engine.pc
+        target = _Hit(guest, thread.execname, pc if function is None else function, definition.offset)
+        values = [(one.name, self._value(one, target)) for one in definition.arguments]
+        if options.wanted is not None and not options.wanted({**dict(values), "common_pid": str(thread.tid)}):
+            return
+        self.count += 1
+        head = output.prefix(thread.execname, thread.tid, guest.cpu, guest.now())
+        self._write(head + output.event(definition.event, pc, function, values) + "\n")
+        if options.stacks:
+            self._write(head + output.user_stack(guest.user_stack()) + "\n")
+
+    def _value(self, argument: FetchArgument, target: _Hit) -> str:
+        try:
+            return fetch(argument, target, self._guest.isa)
+        except BadAddressError:
+            return "0x0"
+
+
+def find_file(guest: LinuxGuest, path: str) -> tuple[RegularFile, str]:
+    """Return a file of the guest and its path.  Raises `TraceError`."""
+    root = guest.kernel.root
+    try:
+        place = walk(root, guest.kernel.first.surroundings.directory if guest.kernel.first else root, path)
+        inode = place.found()
+    except LinuxError:
+        raise TraceError(f"{path}: no such file in the guest; --root names the directory it sees as /") from None
+    if not isinstance(inode, RegularFile):
+        raise TraceError(f"{path}: not a regular file")
+    return inode, path_of(root, place.directory, place.name)
+
+
+def find_target(guest: LinuxGuest, name: str) -> str:
+    """Return the path of a program or a library that is named without one, as perf-tools' `uprobe` finds it."""
+    process = guest.kernel.first
+    if "/" in name:
+        return name
+    if process is not None and process.path.rsplit("/", 1)[-1] == name:
+        return process.path
+    path = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
+    candidates = [f"{place}/{name}" for place in path.split(":")]
+    for folder in _LIBRARIES:
+        candidates += _libraries(guest, folder, name)
+    for candidate in candidates:
+        try:
+            return find_file(guest, candidate)[1]
+        except TraceError:
+            continue
+    raise TraceError(f"{name}: neither a program nor a library of the guest; give its path")
+
+
+def _libraries(guest: LinuxGuest, folder: str, name: str) -> Sequence[str]:
+    """Return the libraries of a folder, and of those in it, with a base name up to the first dot."""
+    root = guest.kernel.root
+    try:
+        entries = walk(root, root, folder).found()
+    except LinuxError:
+        return ()
+    found = []
+    for entry, inode in sorted(getattr(entries, "entries", dict)().items()):
+        if entry.split(".")[0] == name and ".so" in entry:
+            found.append(f"{folder}/{entry}")
+        elif hasattr(inode, "entries") and entry.endswith("-linux-gnu"):
+            found += [
+                f"{folder}/{entry}/{one}"
+                for one in sorted(inode.entries())
+                if one.split(".")[0] == name and ".so" in one
+            ]
+    return found
+
+
+def open_image(guest: LinuxGuest, path: str) -> Image:
+    """Return a file of the guest as ELF.  Raises `TraceError`."""
+    file, full = find_file(guest, path)
+    try:
+        return Image(full, content=file.read(0, file.size))
+    except ElfError as error:
+        raise TraceError(str(error)) from None
+
+
+def symbol_offset(image: Image, symbol: str) -> int:
+    """Return where in the file a function begins.  Raises `TraceError`."""
+    try:
+        found = image.symbol(symbol)
+    except ElfError as error:
+        raise TraceError(str(error)) from None
+    offset = image.offset_of(found.value)
+    if offset is None:
+        raise TraceError(f"{image.path}: '{symbol}' is not in the file's code")
+    return offset
+
+
+def explain(error: UprobeEventError) -> str:
+    """Return a definition's error as text: the message, the line and the place in it."""
+    return f"{error}\n  {error.command}\n  {' ' * error.column}^"
