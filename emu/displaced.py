@@ -111,7 +111,7 @@ class Compare(Enum):
     """The ISA's condition number `right`, of the flags as they are (`Isa.condition`)."""
 
 
-class Test(NamedTuple):
+class Check(NamedTuple):
     """A condition: `left` compared with `right`, a register or a number, both cut to `bits` bits."""
 
     compare: Compare
@@ -129,7 +129,7 @@ class Test(NamedTuple):
 class Branch(NamedTuple):
     """pc = pc + `taken` if all of `tests` hold, else pc + `missed`; the last operation of its plan."""
 
-    tests: tuple[Test, ...]
+    tests: tuple[Check, ...]
     taken: int
     missed: int
 
@@ -288,7 +288,7 @@ class Cpu(Protocol):
         ...
 
 
-def holds(test: Test, isa: Isa, left: int, right: int) -> bool:
+def holds(test: Check, isa: Isa, left: int, right: int) -> bool:
     """Tell whether a test holds of two values; for FLAGS `left` is the flags and `right` the condition's number."""
     compare = test.compare
     if compare is Compare.FLAGS:
@@ -322,7 +322,7 @@ def interpret(plan: Plan, isa: Isa, cpu: Cpu) -> None:
         else:
             cpu.words[slots[operand]] = value
 
-    def check(test: Test) -> bool:
+    def check(test: Check) -> bool:
         left = cpu.read_register(isa.traps.flags) if test.compare is Compare.FLAGS else read(test.left)
         return holds(test, isa, left, test.right if isinstance(test.right, int) else read(test.right))
 

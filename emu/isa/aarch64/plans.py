@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from emu.displaced import Branch, Clear, Compare, Displaced, Load, Plan, Set, SetVector, Store, Test
+from emu.displaced import Branch, Check, Clear, Compare, Displaced, Load, Plan, Set, SetVector, Store
 from emu.isa.aarch64.registers import REGISTERS
 
 _X: Final = tuple(register.name for register in REGISTERS.registers[:31])
@@ -49,14 +49,14 @@ def load_vector(size: int) -> Callable[[Displaced], Plan]:
 
 def conditional(insn: Displaced) -> Plan:
     """Plan b.cond."""
-    return Plan((Branch((Test(Compare.FLAGS, right=insn.bits(3, 0)),), insn.signed(23, 5) * 4, 4),))
+    return Plan((Branch((Check(Compare.FLAGS, right=insn.bits(3, 0)),), insn.signed(23, 5) * 4, 4),))
 
 
 def compare_branch(compare: Compare, bits: int) -> Callable[[Displaced], Plan]:
     """Plan cbz and cbnz."""
 
     def plan(insn: Displaced) -> Plan:
-        return Plan((Branch((Test(compare, _x(insn.bits(4, 0)), 0, bits),), insn.signed(23, 5) * 4, 4),))
+        return Plan((Branch((Check(compare, _x(insn.bits(4, 0)), 0, bits),), insn.signed(23, 5) * 4, 4),))
 
     return plan
 
@@ -66,7 +66,7 @@ def test_bit(compare: Compare) -> Callable[[Displaced], Plan]:
 
     def plan(insn: Displaced) -> Plan:
         number = insn.bits(31, 31) << 5 | insn.bits(23, 19)
-        return Plan((Branch((Test(compare, _x(insn.bits(4, 0)), number),), insn.signed(18, 5) * 4, 4),))
+        return Plan((Branch((Check(compare, _x(insn.bits(4, 0)), number),), insn.signed(18, 5) * 4, 4),))
 
     return plan
 

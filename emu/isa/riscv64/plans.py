@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from emu.displaced import Branch, Clear, Compare, Displaced, Operation, Plan, Set, Test
+from emu.displaced import Branch, Check, Clear, Compare, Displaced, Operation, Plan, Set
 from emu.isa.riscv64.registers import GENERAL
 
 _BRANCHES: Final = {
@@ -57,7 +57,7 @@ def branch(insn: Displaced) -> Plan | None:
     compare = _BRANCHES.get(insn.bits(14, 12))
     if compare is None:
         return None
-    test = Test(compare, _r(insn.bits(19, 15)), _r(insn.bits(24, 20)))
+    test = Check(compare, _r(insn.bits(19, 15)), _r(insn.bits(24, 20)))
     return Plan((Branch((test,), b_immediate(insn), 4),))
 
 
@@ -99,7 +99,7 @@ def c_branch(compare: Compare) -> Callable[[Displaced], Plan]:
     """Plan c.beqz and c.bnez."""
 
     def plan(insn: Displaced) -> Plan:
-        test = Test(compare, GENERAL[8 + insn.bits(9, 7)], 0)
+        test = Check(compare, GENERAL[8 + insn.bits(9, 7)], 0)
         return Plan((Branch((test,), cb_immediate(insn), 2),))
 
     return plan

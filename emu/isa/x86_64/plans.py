@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from emu.displaced import Branch, Clear, Compare, Load, Operation, Plan, Set, Store, Sum, Test
+from emu.displaced import Branch, Check, Clear, Compare, Load, Operation, Plan, Set, Store, Sum
 from emu.isa.x86_64.length import instruction_length
 
 REGISTERS: Final = (
@@ -93,12 +93,12 @@ def take_apart(data: bytes) -> Instruction | str:
 # Plans
 
 
-def _branch(tests: tuple[Test, ...], taken: int, missed: int, *before: Operation) -> Plan:
+def _branch(tests: tuple[Check, ...], taken: int, missed: int, *before: Operation) -> Plan:
     return Plan((*before, Branch(tests, taken, missed)))
 
 
-def _condition(number: int) -> Test:
-    return Test(Compare.FLAGS, right=number)
+def _condition(number: int) -> Check:
+    return Check(Compare.FLAGS, right=number)
 
 
 def jcc(insn: Instruction) -> Plan:
@@ -117,16 +117,16 @@ def loop(insn: Instruction, *, quirks: bool = False) -> Plan:
     if quirks:
         # It tests the count before it decrements it, and knows no address-size prefix.
         before = (Set("%0", "rcx"), Set("rcx", "rcx", -1))
-        return _branch((Test(Compare.NE, "%0", 0), *extra), taken, insn.length, *before)
+        return _branch((Check(Compare.NE, "%0", 0), *extra), taken, insn.length, *before)
     count = Clear("rcx", "%0", _LOW_HALF) if 0x67 in insn.prefixes else Set("rcx", "%0")
-    test = Test(Compare.NE, "rcx", 0)
+    test = Check(Compare.NE, "rcx", 0)
     return _branch((test, *extra), taken, insn.length, Set("%0", "rcx", -1), count)
 
 
 def jcxz(insn: Instruction, *, quirks: bool = False) -> Plan:
     """Plan jrcxz and jecxz; with `quirks` the prefix is not looked at."""
     bits = 32 if 0x67 in insn.prefixes and not quirks else 64
-    test = Test(Compare.EQ, "rcx", 0, bits)
+    test = Check(Compare.EQ, "rcx", 0, bits)
     return _branch((test,), insn.length + insn.signed(insn.at + 1, 1), insn.length)
 
 

@@ -1,0 +1,186 @@
+"""Uprobes on real programs: handlers, returns, filters, counters, and the program unchanged."""
+
+import contextlib
+
+import pytest
+
+from emu.guest.kernel import images
+from emu.isa import ISAS
+from providers.uprobes import Consumer, HandlerResult, UprobeError, Uprobes
+from tests.linux.support import expected, start, zoo
+from trapline.linux_machine import EvalTime
+
+
+def prepared(isa, case):
+    machine, output = start(isa, [images.linux(ISAS[isa], "zoo"), case], evaltime=EvalTime.EXEC)
+    uprobes = Uprobes(machine.guest.kernel)
+    loaded = machine.guest.objects.of(machine.guest.kernel.first)[0]
+    return machine.guest, uprobes, loaded, output
+
+
+def offset_of(loaded, name):
+    return loaded.image.offset_of(loaded.image.symbol(name).value)
+
+
+def finish(guest, output):
+    guest.run(None)
+    return output.decode() + f"exit {guest.exit_status}\n"
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_two_handlers_see_a_function_begin_and_return(isa):
+    """The published sample: a module with two consumers, messages on entry and return."""
+    guest, uprobes, loaded, output = prepared(isa, "recursion")
+    seen = []
+    result = guest.isa.registers.slots[guest.isa.calling.results[0]]
+    first = Consumer(handler=lambda frame: seen.append("first"))
+    second = Consumer(
+        handler=lambda frame: seen.append("second"),
+        ret_handler=lambda function, frame: seen.append(("returned", guest.engine.words[result])),
+    )
+    offset = offset_of(loaded, "fib")
+    for consumer in (first, second):
+        probe = uprobes.register(loaded.file, offset, consumer)
+    assert probe.references == 2
+    assert finish(guest, output) == expected("recursion", isa)
+    calls = seen.count("first")
+    assert calls == seen.count("second") > 100
+    assert seen[:2] == ["second", "first"]
+    assert sum(1 for one in seen if one[0] == "returned") == calls
+    assert ("returned", 55) in seen
+    uprobes.unregister(probe, first)
+    uprobes.unregister(probe, second)
+    assert not uprobes._probes
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("case", ["tailcalls", "cxx", "threads", "processes", "signals", "asm"])
+def test_with_every_function_watched_a_program_is_the_same(isa, case):
+    guest, uprobes, loaded, output = prepared(isa, case)
+    count = [0]
+
+    def hit(_frame):
+        count[0] += 1
+
+    for symbol in guest.objects.functions(loaded):
+        with contextlib.suppress(UprobeError):
+            uprobes.register(loaded.file, loaded.image.offset_of(symbol.value), Consumer(handler=hit))
+    assert finish(guest, output) == expected(case, isa)
+    assert guest.engine.instructions == zoo(isa, case).instructions
+    assert count[0] > 100
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("case", ["recursion", "tailcalls", "threads"])
+def test_with_every_return_watched_a_program_is_the_same(isa, case):
+    guest, uprobes, loaded, output = prepared(isa, case)
+    entered, returned = [0], [0]
+
+    def hit(_frame):
+        entered[0] += 1
+
+    def back(_function, _frame):
+        returned[0] += 1
+
+    for symbol in guest.objects.functions(loaded):
+        if "jmp" not in symbol.name and symbol.name not in {"_start", "__clone", "clone", "__clone3"}:
+            try:
+                uprobes.register(loaded.file, loaded.image.offset_of(symbol.value), Consumer(hit, back))
+            except UprobeError:
+                continue
+    assert finish(guest, output) == expected(case, isa)
+    assert entered[0] * 0.9 < returned[0] <= entered[0]
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_a_tail_call_returns_for_its_caller_too(isa):
+    guest, uprobes, loaded, output = prepared(isa, "tailcalls")
+    names = [symbol.name for symbol in guest.objects.functions(loaded) if "tail" in symbol.name]
+    log = []
+    for name in names:
+        uprobes.register(
+            loaded.file,
+            offset_of(loaded, name),
+            Consumer(
+                handler=lambda _frame, name=name: log.append(("in", name)),
+                ret_handler=lambda _function, _frame, name=name: log.append(("out", name)),
+            ),
+        )
+    assert finish(guest, output) == expected("tailcalls", isa)
+    for name in names:
+        assert log.count(("in", name)) == log.count(("out", name))
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_a_semaphore_is_counted_once_for_each_probe_and_process(isa):
+    from emu.stapsdt import markers
+
+    guest, uprobes, loaded, output = prepared(isa, "markers")
+    marker = next(one for one in markers(loaded.image) if one.semaphore)
+    consumer = Consumer(handler=lambda _frame: None)
+    counter = loaded.image.offset_of(marker.semaphore)
+    probe = uprobes.register(loaded.file, loaded.image.offset_of(marker.location), consumer, counter)
+    space = guest.kernel.first.space
+    assert space.peek(marker.semaphore + loaded.bias, 2) == b"\1\0"
+    with pytest.raises(UprobeError, match="another reference counter"):
+        uprobes.register(loaded.file, probe.offset, Consumer(handler=lambda _frame: None), counter + 2)
+    uprobes.unregister(probe, consumer)
+    assert space.peek(marker.semaphore + loaded.bias, 2) == b"\0\0"
+    assert "somebody listens" not in finish(guest, output)
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_unregistering_leaves_the_text_as_it_was(isa):
+    guest, uprobes, loaded, _output = prepared(isa, "recursion")
+    symbol = loaded.image.symbol("fib")
+    space = guest.kernel.first.space
+    before = space.peek(symbol.value, symbol.size)
+    consumer = Consumer(handler=lambda _frame: None)
+    probe = uprobes.register(loaded.file, loaded.image.offset_of(symbol.value), consumer)
+    assert space.peek(symbol.value, symbol.size) != before
+    uprobes.unregister(probe, consumer)
+    assert space.peek(symbol.value, symbol.size) == before
+
+
+def test_the_file_and_other_processes_never_see_the_breakpoint():
+    _guest, uprobes, loaded, _output = prepared("x86_64", "recursion")
+    offset = offset_of(loaded, "fib")
+    uprobes.register(loaded.file, offset, Consumer(handler=lambda _frame: None))
+    assert loaded.file.read(offset, 1) != b"\xcc"
+
+
+def test_a_filter_says_which_processes_are_watched():
+    guest, uprobes, loaded, output = prepared("x86_64", "recursion")
+    seen = []
+    uprobes.register(
+        loaded.file, offset_of(loaded, "fib"), Consumer(handler=seen.append, filter=lambda process: process.pid == 1)
+    )
+    assert finish(guest, output) == expected("recursion", "x86_64")
+    assert not seen
+
+
+def test_a_handler_that_says_remove_is_heard_where_no_filter_wants_the_process():
+    guest, uprobes, loaded, output = prepared("x86_64", "recursion")
+    wanted, seen = [True], []
+
+    def once(_frame):
+        seen.append(1)
+        wanted[0] = False
+        return HandlerResult.REMOVE
+
+    uprobes.register(loaded.file, offset_of(loaded, "fib"), Consumer(handler=once, filter=lambda _process: wanted[0]))
+    assert finish(guest, output) == expected("recursion", "x86_64")
+    assert len(seen) == 1
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_refusals_carry_the_kernels_numbers(isa):
+    _guest, uprobes, loaded, _output = prepared(isa, "recursion")
+    consumer = Consumer(handler=lambda _frame: None)
+    for offset, counter, errno in ((loaded.file.size + 1, 0, 22), (offset_of(loaded, "fib"), 3, 22)):
+        with pytest.raises(UprobeError) as caught:
+            uprobes.register(loaded.file, offset, consumer, counter)
+        assert caught.value.errno == errno
+    with pytest.raises(UprobeError, match="needs a handler"):
+        uprobes.register(loaded.file, 0, Consumer())
+    assert not uprobes._probes
