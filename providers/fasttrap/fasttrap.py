@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from emu.displaced import compile_plan
+from emu.engine.access import Access
 from emu.frame import Frame
 from emu.guest.base import BadAddressError
 from emu.guest.linux.abi.signals import SEGV_MAPERR, Signal, SignalInfo
@@ -31,8 +32,11 @@ from providers.fasttrap.port import Code, Emulated, Fidelity, OutOfLine, Port, R
 from providers.fasttrap.records import AFTER, Point, Probe, ProbeType, Stepping, Target
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from emu.guest.linux.kernel import Kernel
     from emu.guest.linux.process import Process, Thread
+    from emu.guest.linux.space import Area
     from providers.base import Framework
 
 PORTS: Final[dict[str, Port]] = {"x86_64": x86_64.PORT, "aarch64": aarch64.PORT, "riscv64": riscv64.PORT}
@@ -69,6 +73,8 @@ class Fasttrap(Observer):
         """Why probes were not enabled: FreeBSD tells nobody."""
         self._targets: dict[int, Target] = {}
         self._points: dict[tuple[int, int], Point] = {}
+        self._gone: list[tuple[Probe, int, object]] = []
+        """Probes whose tracepoints went away with an object: (probe, address, file)."""
         self._stepping: dict[Thread, Stepping] = {}
         self._chunks: dict[tuple[Thread, int], int] = {}
         self._treatments: dict[tuple[bytes, bytes], Treatment] = {}
@@ -463,20 +469,29 @@ class Fasttrap(Observer):
         for key in [key for key in self._points if self._points[key].target is target]:
             target.patcher.forget(self._points.pop(key).tracepoint)
 
-    def unmapped_points(self, process: Process, start: int, end: int) -> None:
-        """Drop the tracepoints of memory that goes away."""
+    def unmapped(self, process: Process, areas: Sequence[Area]) -> None:
+        """Drop the tracepoints of an object that is unmapped (dlclose); they may come back with it."""
         target = self._targets.get(process.pid)
-        if target is None:
-            return
-        for key, point in list(self._points.items()):
-            if point.target is target and start <= point.address < end:
-                target.patcher.forget(point.tracepoint)
-                del self._points[key]
+        for area in areas if target is not None else ():
+            for key, point in list(self._points.items()):
+                if point.target is target and area.start <= point.address < area.end:
+                    target.patcher.forget(point.tracepoint)
+                    del self._points[key]
+                    self._gone += [(probe, point.address, area.backing) for probe in (*point.before, *point.after)]
 
-    def unmapped(self, process: Process, areas: Any) -> None:
-        """Drop the tracepoints of an object that is unmapped (dlclose)."""
-        for area in areas:
-            self.unmapped_points(process, area.start, area.end)
+    def mapped(self, process: Process, area: Area) -> None:
+        """Put tracepoints back that went away with an object, which has come back to the same place (dlopen).
+
+        FreeBSD leaves such probes dead until they are enabled anew.
+        """
+        if self.fidelity is Fidelity.FREEBSD or Access.EXECUTE not in area.access:
+            return
+        for one in list(self._gone):
+            probe, address, backing = one
+            if backing is area.backing and probe.target.process is process and area.start <= address < area.end:
+                self._gone.remove(one)
+                if probe.enabled:
+                    self._install(probe, address)
 
 
 def _code_of(stepping: Stepping) -> bytes:

@@ -124,7 +124,8 @@ class PidProbes(Observer):
         self._created = created
         self._providers: dict[int, PidProvider] = {}
         self._wanted: dict[int, list[Wanted]] = {}
-        self._made: set[tuple[PidProvider, str, str, str]] = set()
+        self._made: set[tuple[PidProvider, int, str, str, str]] = set()
+        """Probes there are: provider, where their object is, module, function and name."""
         fasttrap.kernel.observers.append(self)
 
     def provide(self, pid: int, wanted: Wanted) -> str:
@@ -243,8 +244,9 @@ class PidProbes(Observer):
         kind: ProbeType,
         addresses: tuple[int, ...],
     ) -> None:
-        if (provider, loaded.name, symbol.name, name) in self._made:
+        if (provider, loaded.bias, loaded.name, symbol.name, name) in self._made:
             return
+        self._made.add((provider, loaded.bias, loaded.name, symbol.name, name))
         probe = Probe(self._fasttrap.target(process), kind, symbol.value + loaded.bias, symbol.size, addresses)
         self._add(provider, loaded.name, symbol.name, name, probe)
 
@@ -253,7 +255,6 @@ class PidProbes(Observer):
             raise PidError(
                 "D_PROC_CREATEFAIL", f"failed to create probe {module}:{function}:{name}: too many tracepoints"
             )
-        self._made.add((provider, module, function, name))
         probe.id = self._framework.probe_create(provider, module, function, name, _AFRAMES[probe.type], probe)
 
     def _absolute(self, provider: PidProvider, process: Process, wanted: Wanted) -> str:
@@ -266,7 +267,8 @@ class PidProbes(Observer):
             raise PidError("D_PROC_NAME", f"'{wanted.name}' is an invalid probe name")
         address = int(wanted.name, 16)
         module = process.path.rsplit("/", 1)[-1]
-        if (provider, module, ABSOLUTE, wanted.name) not in self._made:
+        if (provider, 0, module, ABSOLUTE, wanted.name) not in self._made:
+            self._made.add((provider, 0, module, ABSOLUTE, wanted.name))
             probe = Probe(self._fasttrap.target(process), ProbeType.OFFSETS, 0, _EVERYWHERE, (address,))
             self._add(provider, module, ABSOLUTE, wanted.name, probe)
         return module

@@ -34,5 +34,6 @@ ABI: Final = Abi(
         record=_FRAME,
     ),
     restorer=(0xD2801168).to_bytes(4, "little") + (0xD4000001).to_bytes(4, "little"),  # mov x8, #139; svc #0
+    action_has_restorer=True,
     red_zone=0,
 )

@@ -77,6 +77,8 @@ class Abi:
     frame: SignalFrame
     restorer: bytes
     """Code that returns from a signal; b"": programs bring their own."""
+    action_has_restorer: bool
+    """Whether struct sigaction has a place for the restorer, used or not."""
     red_zone: int
     """Bytes below the stack pointer that a signal's frame must leave alone."""
 

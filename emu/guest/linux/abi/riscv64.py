@@ -33,5 +33,6 @@ ABI: Final = Abi(
         record=None,
     ),
     restorer=(0x08B00893).to_bytes(4, "little") + (0x00000073).to_bytes(4, "little"),  # li a7, 139; ecall
+    action_has_restorer=False,
     red_zone=0,
 )

@@ -55,5 +55,6 @@ ABI: Final = Abi(
         return_address=0,
     ),
     restorer=b"",
+    action_has_restorer=True,
     red_zone=128,
 )

@@ -24,7 +24,7 @@ def rt_sigaction(c: Caller, number: Int, new: Address, old: Address, size: Size)
     if not 1 <= number <= LAST or size != 8:
         raise LinuxError(EINVAL)
     action = c.process.signals.actions[number]
-    restorer = c.kernel.abi.restorer == b""
+    restorer = c.kernel.abi.action_has_restorer
     form = "<QQQQ" if restorer else "<QQQ"
     if old:
         fields = (action.handler, action.flags, *((action.restorer,) if restorer else ()), action.mask)
