@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test lint testbins bench clean
+.PHONY: demo test lint testbins debian bench clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -26,6 +26,10 @@ test: lint
 
 testbins:
 	$(MAKE) -C testbins
+
+# Real Debian programs for the tests that want them; those are skipped where they are not.
+debian:
+	testbins/linux/get-debian .debian
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks

@@ -1,0 +1,75 @@
+"""Debian's own programs, static and dynamic: `make debian` gets them; without them these tests are skipped."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from emu.isa import ISAS
+from tests.linux.support import run
+from trapline.linux_machine import EvalTime
+
+DEBIAN = Path(__file__).parents[2] / ".debian"
+QEMU = {isa: shutil.which(f"qemu-{isa}") for isa in ISAS}
+
+pytestmark = pytest.mark.skipif(
+    not (DEBIAN / "riscv64/usr/bin/busybox").exists(), reason="Debian's programs are not there: `make debian` gets them"
+)
+
+SCRIPTS = {
+    "pipes": "seq 1 100 | sort -r | head -3; echo a b c | tr a-c x-z | rev | wc -c",
+    "files": "cd /tmp; mkdir d; echo one > d/f; cp d/f d/g; ln -s f d/l; cat d/*; ls d; mv d/g d/h; rm -r d; ls",
+    "text": "printf '%s\\n' b a c b | sort | uniq -c; echo foobar | sed s/o/0/g; echo 1 2 3 | awk '{print $1+$3}'",
+    "loops": "i=0; while [ $i -lt 20 ]; do i=$((i+1)); done; echo $i; for x in a b; do (echo $x; exit 3); echo $?; done",  # noqa: E501
+    "archives": "cd /tmp; seq 1 500 > n; gzip -k n; gunzip -c n.gz | md5sum; tar cf t.tar n; tar tf t.tar; sha256sum n",
+    "signals": "trap 'echo term' TERM; kill -TERM $$; (sleep 5; echo late) & wait; echo done",
+    "find": "mkdir -p /tmp/x/y; touch /tmp/x/y/z; find /tmp/x | sort; expr 3 + 4; basename /a/b.c .c",
+    "bytes": "dd if=/dev/zero bs=3 count=5 2>/dev/null | od -c; printf abc | hexdump -C",
+}
+
+
+def busybox(isa):
+    return DEBIAN / isa / "usr/bin/busybox"
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_busybox_runs_a_script_as_qemu_does(isa, name, tmp_path):
+    if QEMU[isa] is None:
+        pytest.skip(f"qemu-{isa} (Debian: qemu-user) is not installed")
+    script = SCRIPTS[name].replace("/tmp", str(tmp_path))  # noqa: S108  a name to be replaced
+    told = subprocess.run(
+        [QEMU[isa], busybox(isa), "sh", "-c", script], capture_output=True, text=True, timeout=60, check=False
+    )
+    ran = run(isa, [busybox(isa), "sh", "-c", f"mkdir -p {tmp_path}; {script}"], evaltime=EvalTime.EXEC)
+    if "not found" in told.stderr or "can't execute" in told.stderr:
+        pytest.skip("this host's kernel does not run programs of that ISA for qemu's children")
+    assert ran.output == told.stdout + told.stderr + f"exit {told.returncode}\n"
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_dynamic_programs_run_in_their_own_root(isa):
+    ran = run(isa, ["/usr/bin/ls", "/"], root=DEBIAN / isa, evaltime=EvalTime.EXEC)
+    assert {"bin", "dev", "proc", "tmp", "usr"} <= set(ran.output.split())
+    assert ran.output.endswith("exit 0\n")
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("script", ["ls /usr | sort -r; date; seq 3 | tac; cat /etc/nosuch; echo $?", "kill -9 $$"])
+def test_dash_and_coreutils_are_the_same_with_libc_probed(isa, script):
+    words = ["/usr/bin/dash", "-c", script]
+    plain = run(isa, words, root=DEBIAN / isa)
+    probed = run(isa, words, "pid$target:libc.so.6::entry { @ = count(); }", root=DEBIAN / isa)
+    assert probed.output == plain.output
+    assert probed.instructions == plain.instructions
+    assert probed.fired > 50
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_every_instruction_of_a_libc_function_is_a_probe(isa):
+    words = ["/usr/bin/ls", "/"]
+    plain = run(isa, words, root=DEBIAN / isa)
+    probed = run(isa, words, "pid$target:libc.so.6:getenv: { @ = count(); }", root=DEBIAN / isa)
+    assert probed.output == plain.output
+    assert probed.fired > 100
