@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 ISAS = ("x86_64", "aarch64", "riscv64")
 ANY_LINES = "{{...}}"
+BUILT = Path(__file__).parents[2] / "testbins" / "built"
 PIECE = re.compile(r"\{\{(.*?)\}\}")
 
 
@@ -35,8 +36,9 @@ class Session:
     exit: int = 0
 
     def arguments(self, isa: str) -> list[str]:
-        """Give the arguments of trapline, the ISA among them."""
-        subcommand, *rest = self.command
+        """Give the arguments of trapline, the ISA among them, and the Linux test program for $ZOO."""
+        zoo = BUILT / isa / "linux" / "zoo"
+        subcommand, *rest = (word.replace("$ZOO", str(zoo)) for word in self.command)
         return [subcommand, "--isa", isa, *rest]
 
 
