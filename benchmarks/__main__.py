@@ -15,12 +15,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import firing, speed, startup
+from benchmarks import firing, linux, speed, startup
 from benchmarks.figures import Figures
 
 RESULTS = Path(__file__).parent / "results"
 BENCHMARKS: dict[str, Callable[[], Figures]] = {
     "firing": firing.measure,
+    "linux": linux.measure,
     "speed": speed.measure,
     "startup": startup.measure,
 }

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from emu.displaced import compile_plan
+from emu.displaced import Load, Store, compile_plan
 from emu.engine.access import Access
 from emu.frame import Frame
 from emu.guest.base import BadAddressError
@@ -46,6 +46,8 @@ MAX_TRACEPOINTS: Final = 250_000
 CHUNK: Final = 64
 """Bytes of scratch space per instruction (FASTTRAP_SCRATCH)."""
 _NOBODY: Final = (1 << 64) - 1
+_ENTRY: Final = int(CpuFlag.ENTRY)
+"""As a plain number: it is set and cleared at every firing."""
 
 
 class TracepointError(Exception):
@@ -77,7 +79,8 @@ class Fasttrap(Observer):
         """Probes whose tracepoints went away with an object: (probe, address, file)."""
         self._stepping: dict[Thread, Stepping] = {}
         self._chunks: dict[tuple[Thread, int], int] = {}
-        self._treatments: dict[tuple[bytes, bytes], Treatment] = {}
+        self._filled: dict[tuple[Thread, int], bool] = {}
+        """Chunks that hold what they are to hold: whether with the return trap."""
         engine = kernel.engine
         self._engine = engine
         self._core = kernel.traps.core
@@ -192,7 +195,8 @@ class Fasttrap(Observer):
         point = Point(target, address, treatment, target.patcher.create(address, patch, "fasttrap"))
         if isinstance(treatment, Emulated):
             point.run = compile_plan(treatment.plan, self.kernel.isa)
-            if self.fidelity is Fidelity.EXACT:
+            reaches = any(isinstance(operation, (Load, Store)) for operation in treatment.plan.operations)
+            if self.fidelity is Fidelity.EXACT and not reaches:
                 point.native = self._engine.plan(treatment.plan)
         return point
 
@@ -236,7 +240,7 @@ class Fasttrap(Observer):
         self._fire_before(point, frame)
         treatment = point.treatment
         if isinstance(treatment, Emulated):
-            return self._emulate(point, treatment, address)
+            return self._emulate(point, address)
         assert isinstance(treatment, OutOfLine)
         return self._step(thread, point, treatment)
 
@@ -244,9 +248,9 @@ class Fasttrap(Observer):
         words, core = self._engine.words, self._core
         for probe in tuple(point.before):
             if probe.type is ProbeType.ENTRY:
-                core.flags |= CpuFlag.ENTRY
+                core.flags |= _ENTRY
                 self.framework.probe(probe.id, *[words[slot] for slot in self._arguments])
-                core.flags &= ~CpuFlag.ENTRY
+                core.flags &= ~_ENTRY
             elif probe.read is not None:
                 self.framework.probe(probe.id, *probe.read(frame)[: len(self._arguments)])
             elif probe.type is ProbeType.OFFSETS:
@@ -263,22 +267,11 @@ class Fasttrap(Observer):
             results = [words[slot] for slot in self._results]
             self.framework.probe(probe.id, point.address - probe.function & _NOBODY, *results)
 
-    def _emulate(self, point: Point, treatment: Emulated, address: int) -> int:
-        del treatment
-        engine = self._engine
+    def _emulate(self, point: Point, address: int) -> int:
         if not point.after and point.native:
-            self._late_point = point
-            engine.on_late = self._late
             self._engine.words[self._pc] = address + self.kernel.isa.traps.pc_after  # as the engine expects it
             return point.native
         return self._carry_out(point)
-
-    _late_point: Point
-
-    def _late(self, _pc: int) -> int:
-        """Carry the plan out in Python: machine code could not reach the memory."""
-        self._carry_out(self._late_point)
-        return 0
 
     def _carry_out(self, point: Point) -> int:
         engine = self._engine
@@ -312,7 +305,9 @@ class Fasttrap(Observer):
         after = point.address + move.length
         saved = engine.read_register(move.scratch) if move.scratch else 0
         fires = bool(point.after)
-        slots.fill(chunk, port.chunk(move, after, saved, fires))
+        if move.scratch or self._filled.get(key) is not fires:
+            slots.fill(chunk, port.chunk(move, after, saved, fires))
+            self._filled[key] = fires
         trapped = fires or port.always_steps
         start = chunk + (port.second_copy(move) if trapped else 0)
         trap = chunk + port.trap_offset(move) if trapped else None
@@ -414,6 +409,7 @@ class Fasttrap(Observer):
         self._stop_stepping(thread)
         for key in [key for key in self._chunks if key[0] is thread]:
             chunk = self._chunks.pop(key)
+            self._filled.pop(key, None)
             target = self._targets.get(self._owner(thread.process).pid)
             if target is not None and target.live:
                 target.slots.give_back(chunk)

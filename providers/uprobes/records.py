@@ -70,6 +70,12 @@ class Installed:
     """The compiled plan of a simulated instruction."""
     counter: int = 0
     """Address of the reference counter that was incremented; 0: none (yet)."""
+    slot: int = 0
+    """Where its copy runs; 0: it has not run yet.
+
+    Linux takes a slot for each hit; here a probe keeps its own, so that Unicorn need not translate it again.  It is not
+    used for another one: a thread may stand in it.
+    """
 
 
 @dataclass(eq=False)

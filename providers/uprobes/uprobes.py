@@ -230,7 +230,6 @@ class Uprobes(Observer):
         """Drop the step and the pending returns of a thread (uprobe_free_utask)."""
         step = self._steps.pop(thread, None)
         if step is not None:
-            step.space.slots.give_back(step.slot)
             self._put(step.installed.probe)
         for pending in self._returns.pop(thread, ()):
             self._put(pending.probe)
@@ -318,8 +317,10 @@ class Uprobes(Observer):
     ) -> None:
         """Have the copy run in a slot, for one instruction (pre_ssout)."""
         engine = self._engine
-        slot = space.slots.take()
-        space.slots.fill(slot, move.code + self.port.step_trap)
+        slot = installed.slot
+        if not slot:
+            slot = installed.slot = space.slots.take()
+            space.slots.fill(slot, move.code + self.port.step_trap)
         installed.probe.references += 1
         saved = flags = 0
         if move.scratch:
@@ -357,7 +358,6 @@ class Uprobes(Observer):
         del self._steps[thread]
         if step.move.scratch:
             self._engine.write_register(step.move.scratch, step.saved)
-        step.space.slots.give_back(step.slot)
         self._put(step.installed.probe)
 
     def faulted(self, thread: Thread, info: SignalInfo) -> SignalInfo:
