@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test lint testbins debian bench clean
+.PHONY: demo test lint testbins debian bench sweep clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -33,6 +33,10 @@ debian:
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
+
+# Every instruction of every test program probed: some minutes.
+sweep: $(STAMP)
+	$(BIN)/python -m benchmarks.sweep
 
 clean:
 	rm -rf $(VENV)

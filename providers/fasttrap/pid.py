@@ -146,7 +146,7 @@ class PidProbes(Observer):
         for loaded in modules:
             found |= self._provide_object(provider, process, loaded, wanted)
         exact = wanted.module and wanted.function and not _is_glob(wanted.module) and not _is_glob(wanted.function)
-        if exact and not found:
+        if exact and modules and not found:
             raise PidError("D_PROC_FUNC", f"failed to lookup '{wanted.function}' in module '{wanted.module}'")
         if not found and modules and not any(self._objects.functions(one) for one in modules):
             names = ", ".join(one.name for one in modules)

@@ -47,14 +47,16 @@ def zoo(isa, case, program=None, **options):
     return run(isa, (images.linux(ISAS[isa], "zoo"), case), program, **options)
 
 
-def run(isa, words, program=None, **options):
-    """Run a program, traced by a D program if one is given."""
+def run(isa, words, program=None, *, zero=False, **options):
+    """Run a program, traced by a D program if one is given; `zero` lets it match nothing yet."""
     machine, output = start(isa, words, **options)
     fired = 0
     if program is None:
         machine.guest.run(None)
     else:
         with Tracer(machine.guest, machine.dtrace, target=machine.target, provide=machine.provide) as tracer:
+            if zero:
+                tracer.session.options.set("zdefs", None)
             tracer.enable(program)
             tracer.run()
             fired = sum(element.value for element in tracer.aggregations())

@@ -1,0 +1,103 @@
+"""Every instruction of whole programs probed: python -m benchmarks.sweep [--isa ISA] [--case CASE].
+
+Each case of the zoo (testbins/linux) runs plain, and with a pid probe at the entry, the returns and every instruction
+of every function of the static program, libc included.  What it prints, its exit status and how many instructions it
+executed must be the same.  The totals go to benchmarks/results/sweep.json; the exit status says whether all were.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from rich.progress import Progress
+
+from emu.guest.kernel import images
+from emu.guest.linux.stdio import Standard
+from emu.isa import ISAS, Isa
+from providers.fasttrap import Fasttrap, PidProbes, Wanted
+from trapline import linux_machine
+
+CASES = (
+    "recursion tailcalls setjmp cxx threads signals processes memory files switchcase args markers asm divide".split()
+)
+RESULTS = Path(__file__).parent / "results" / "sweep.json"
+
+
+class Framework:
+    """A framework that counts: what D would make of a firing is not looked at."""
+
+    def __init__(self) -> None:
+        self.probes: list[Any] = [None]
+        self.fired = 0
+
+    def register(self, provider: object) -> None:
+        """Take a provider."""
+
+    def probe_create(self, *details: Any) -> int:
+        """Take a probe."""
+        self.probes.append(details[-1])
+        return len(self.probes) - 1
+
+    def probe(self, *_arguments: int) -> None:
+        """Count a firing."""
+        self.fired += 1
+
+
+def run(isa: Isa, case: str, *, probed: bool) -> tuple[str, int | None, int, Counter[str]]:
+    """Return output, exit status, instructions and what was counted."""
+    output = bytearray()
+    standard = Standard(write=output.extend, error=output.extend)
+    words = (str(images.linux(isa, "zoo")), case)
+    guest = linux_machine.start_guest(linux_machine.LinuxOptions(words, isa=isa, standard=standard))
+    counted: Counter[str] = Counter()
+    if probed:
+        framework: Any = Framework()
+        fasttrap = Fasttrap(guest.kernel, framework)
+        pid = PidProbes(fasttrap, framework, guest.objects, lambda: None)
+        pid.provide(guest.target, Wanted("a.out", "", ""))
+        for probe in framework.probes[1:]:
+            fasttrap.enable(probe)
+        guest.run(None)
+        counted.update(probes=len(framework.probes) - 1, refused=len(fasttrap.problems), fired=framework.fired)
+    else:
+        guest.run(None)
+    return output.decode("utf-8", "replace"), guest.exit_status, guest.engine.instructions, counted
+
+
+def main() -> int:
+    """Sweep; 1 if any run differed."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.sweep", description="Probe every instruction.")
+    parser.add_argument("--isa", choices=list(ISAS), action="append")
+    parser.add_argument("--case", choices=CASES, action="append")
+    arguments = parser.parse_args()
+    rows, different = [], []
+    wanted = [(isa, case) for isa in arguments.isa or ISAS for case in arguments.case or CASES]
+    with Progress() as progress:
+        task = progress.add_task("sweeping", total=len(wanted))
+        for name, case in wanted:
+            progress.update(task, description=f"{name} {case}")
+            plain, probed = run(ISAS[name], case, probed=False), run(ISAS[name], case, probed=True)
+            same = plain[:3] == probed[:3]
+            rows.append({"isa": name, "case": case, "same": same, "instructions": plain[2], **probed[3]})
+            if not same:
+                different.append(f"{name} {case}: {plain[1:3]} became {probed[1:3]}")
+            progress.advance(task)
+    totals = {key: sum(row.get(key, 0) for row in rows) for key in ("instructions", "probes", "refused", "fired")}
+    if not arguments.isa and not arguments.case:
+        RESULTS.write_text(
+            json.dumps({"runs": len(rows), "different": different, **totals, "rows": rows}, indent=1) + "\n"
+        )
+    print(f"{len(rows)} runs, {len(different)} different; {totals['probes']:,} probes, {totals['refused']:,} refused, "
+          f"{totals['fired']:,} firings")  # fmt: skip
+    for line in different:
+        print(line)
+    return bool(different)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

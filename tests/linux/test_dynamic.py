@@ -1,0 +1,66 @@
+"""Dynamic programs: the real ld.so, shared objects, and one that is loaded and unloaded while it is probed.
+
+The C library is that of Debian's cross compilers, or this host's; where neither is there the test is skipped.
+"""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from emu.guest.kernel import images
+from emu.isa import ISAS
+from tests.linux.support import expected, run
+
+LIBRARIES = ("libc.so.6", "libm.so.6", "libstdc++.so.6", "libgcc_s.so.1", "libdl.so.2", "libpthread.so.0")
+LOADERS = {
+    "x86_64": "lib64/ld-linux-x86-64.so.2",
+    "aarch64": "lib/ld-linux-aarch64.so.1",
+    "riscv64": "lib/ld-linux-riscv64-lp64d.so.1",
+}
+
+
+def sources(isa):
+    """Return where this host may have the libraries of an ISA."""
+    own = [Path("/lib/x86_64-linux-gnu"), Path("/usr/lib/x86_64-linux-gnu"), Path("/lib64")] if isa == "x86_64" else []
+    return [*own, Path(f"/usr/{isa}-linux-gnu/lib")]
+
+
+@pytest.fixture(scope="module", params=ISAS)
+def system(request, tmp_path_factory):
+    """Return an ISA and a root that has the dynamic test programs and what they need."""
+    isa = request.param
+    root = tmp_path_factory.mktemp(isa)
+    for name in ("bin", "lib", "lib64"):
+        (root / name).mkdir()
+    for name in (*LIBRARIES, LOADERS[isa]):
+        found = next((place / Path(name).name for place in sources(isa) if (place / Path(name).name).exists()), None)
+        if found is None:
+            pytest.skip(f"no {name} for {isa} on this host (Debian: libstdc++6-{isa.replace('_', '-')}-cross)")
+        shutil.copy(found, root / (name if "/" in name else f"lib/{name}"))
+    for name in ("zoo-dyn", "libzoo.so", "plugin.so"):
+        shutil.copy(images.linux(ISAS[isa], name), root / "bin" / name)
+    return isa, root
+
+
+@pytest.mark.parametrize("case", ["recursion", "cxx", "threads", "signals", "processes", "plugin", "markers"])
+def test_a_dynamic_program_prints_what_it_prints_on_linux(system, case):
+    isa, root = system
+    assert run(isa, ["/bin/zoo-dyn", case], root=root).output == expected(case, isa)
+
+
+def test_with_every_function_of_every_object_probed_it_is_the_same(system):
+    isa, root = system
+    plain = run(isa, ["/bin/zoo-dyn", "plugin"], root=root)
+    probed = run(isa, ["/bin/zoo-dyn", "plugin"], "pid$target:::entry, pid$target:::return { @ = count(); }", root=root)
+    assert probed.output == plain.output
+    assert probed.instructions == plain.instructions
+    assert probed.fired > 500
+
+
+def test_an_object_that_is_loaded_twice_is_probed_twice(system):
+    isa, root = system
+    program = "pid$target:plugin.so:plugin_enter:entry { @ = count(); }"
+    ran = run(isa, ["/bin/zoo-dyn", "plugin"], program, root=root, zero=True)
+    assert ran.output == expected("plugin", isa)
+    assert ran.fired == 2
