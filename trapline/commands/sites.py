@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import click
 from rich.console import Console
 
 from emu.elf import ElfError
 from emu.isa import ISAS
-from trapline.lab import sites_report
+from trapline.lab import sites_report, user_sites
 from trapline.lab.sites import PROVIDERS, SitesError, sites
 
 
@@ -15,19 +17,27 @@ from trapline.lab.sites import PROVIDERS, SitesError, sites
 @click.argument("image")
 @click.option("--function", metavar="GLOB", help="Only functions whose names match, such as 'sys_*'.")
 @click.option("--isa", type=click.Choice(list(ISAS)), help="Refuse the file if it is for another machine.")
-@click.option("--provider", type=click.Choice(list(PROVIDERS)), default="fbt", show_default=True)
+@click.option("--provider", type=click.Choice([*PROVIDERS, *user_sites.PROVIDERS]), default="fbt", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def sites_command(image: str, function: str | None, isa: str | None, provider: str, *, as_json: bool) -> None:
-    """Show where probes go in IMAGE, an ELF file, and by which rule they do not go elsewhere."""
+    """Show where probes go in IMAGE, an ELF file, and by which rule they do not go elsewhere.
+
+    With --provider pid or uprobe: what becomes of every instruction.
+    """
     try:
-        found = sites(image, isa=isa, function=function, provider=provider)
+        if provider in user_sites.PROVIDERS:
+            each = user_sites.user_sites(image, isa=isa, function=function, provider=provider)
+            text, data = user_sites.as_text(each), json.dumps(user_sites.as_data(each), indent=1)
+        else:
+            found = sites(image, isa=isa, function=function, provider=provider)
+            text, data = sites_report.text(found), sites_report.as_json(found)
     except (ElfError, SitesError) as error:
         raise click.ClickException(str(error)) from None
     if as_json:
-        click.echo(sites_report.as_json(found))
+        click.echo(data)
         return
     console = Console(highlight=False)
-    for line in sites_report.text(found):
+    for line in text:
         if console.is_terminal:
             console.print(line, soft_wrap=True)
         else:
