@@ -236,7 +236,6 @@ class Fasttrap(Observer):
         if point is None or not point.target.live:
             return 0
         self._stepping.pop(thread, None)
-        self._engine.words[self._pc] = address  # where the probes see the thread
         self._fire_before(point, frame)
         treatment = point.treatment
         if isinstance(treatment, Emulated):

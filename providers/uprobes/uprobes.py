@@ -278,7 +278,6 @@ class Uprobes(Observer):
         installed = space.installed.get(address)
         if installed is None:
             return 0
-        self._engine.pc = address
         if self._run_handlers(thread, space, installed, address, frame):
             self._remove(space, address)
         if self._engine.pc == address:  # else a handler has moved it: the instruction is skipped

@@ -81,6 +81,8 @@ EXPECT
 |{{...}}
 |             zoo-100     [000] d....     0.{{\d+}}: greet: (0x{{\w+}}) arg1="world"
 |{{...}}
+|
+|Ending tracing...
 
 NAME a return uprobe shows the result, filtered
 RUN trapline uprobe 'r:zoo:fib $retval:s32' 'arg1 == 55' -c '$ZOO recursion'

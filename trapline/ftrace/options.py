@@ -15,6 +15,7 @@ from emu.guest.linux.guest import LinuxGuest
 from emu.guest.linux.stdio import of_this_process
 from emu.isa import ISAS
 from trapline import linux_machine
+from trapline.consumer.interrupts import Interrupts
 from trapline.ftrace import output
 from trapline.ftrace.definition import Definition
 from trapline.ftrace.filter import FilterError, parse_filter
@@ -102,7 +103,8 @@ def trace(guest: LinuxGuest, definitions: list[Definition], condition: str | Non
         events = EventTrace(guest, write, TraceOptions(wanted, show.pid, show.tid, show.stacks))
         for definition in definitions:
             events.add(definition)
-        guest.run(None if show.seconds is None else guest.now() + int(show.seconds * _SECOND))
+        with Interrupts(lambda _count: guest.interrupt()):
+            guest.run(None if show.seconds is None else guest.now() + int(show.seconds * _SECOND))
     except FilterError as error:
         raise click.ClickException(f"setting filter: {error}") from None
     except TraceError as error:
@@ -113,3 +115,4 @@ def trace(guest: LinuxGuest, definitions: list[Definition], condition: str | Non
         click.echo(output.HEADER.format(count=events.count), nl=False)
     for line in lines:
         click.echo(line, nl=False)
+    click.echo("\nEnding tracing...")

@@ -97,7 +97,7 @@ class Kernel:
         self.frames = Frames(self.engine.memory.ram, self.engine.forget_code)
         self.clock = VirtualClock(self.engine, rate)
         self.traps = TrapHandler()
-        self.frame = LiveFrame(self.engine, isa.traps.pc_after)
+        self.frame = LiveFrame(self.engine)
         """The registers of the thread that runs, as a breakpoint's handlers see them."""
         self.random = random.Random(0)  # noqa: S311  a run is to be the same every time
         self.root = Directory()
@@ -525,7 +525,7 @@ class Kernel:
     # -- traps
 
     def _breakpoint(self, pc: int) -> int:
-        address = pc - self.isa.traps.pc_after
+        address = self.engine.pc = pc - self.isa.traps.pc_after
         answer = self.traps.invop(address, self.frame)
         if not answer:
             self.engine.pc = pc
