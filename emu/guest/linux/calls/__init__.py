@@ -2,7 +2,34 @@
 
 from __future__ import annotations
 
-from emu.guest.linux.calls import memory, naming, processes, reading, signalling, system, timing
+from emu.guest.linux.calls import (
+    changing,
+    futexes,
+    identity,
+    killing,
+    looking,
+    memory,
+    opening,
+    processes,
+    reading,
+    signalling,
+    system,
+    timing,
+)
 from emu.guest.linux.calls.table import HANDLERS
 
-__all__ = ["HANDLERS", "memory", "naming", "processes", "reading", "signalling", "system", "timing"]
+__all__ = [
+    "HANDLERS",
+    "changing",
+    "futexes",
+    "identity",
+    "killing",
+    "looking",
+    "memory",
+    "opening",
+    "processes",
+    "reading",
+    "signalling",
+    "system",
+    "timing",
+]

@@ -15,7 +15,6 @@ from emu.guest.linux.space import Area, Backing, SharedMemory
 _MAP_SHARED, _MAP_PRIVATE, _MAP_SHARED_VALIDATE, _MAP_TYPE = 1, 2, 3, 0xF
 _MAP_FIXED: Final = 0x10
 _MAP_ANONYMOUS: Final = 0x20
-_MAP_GROWSDOWN: Final = 0x100
 _MAP_FIXED_NOREPLACE: Final = 0x100000
 _MREMAP_MAYMOVE, _MREMAP_FIXED, _MREMAP_DONTUNMAP = 1, 2, 4
 _MADV_DONTNEED: Final = 4

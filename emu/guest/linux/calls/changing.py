@@ -1,0 +1,379 @@
+"""System calls that change names, directories and what inodes say of themselves.
+
+Source: Linux fs/namei.c, fs/open.c, fs/attr.c, fs/utimes.c.
+"""
+
+from __future__ import annotations
+
+import stat
+import struct
+from typing import Final
+
+from emu.guest.linux import devices
+from emu.guest.linux.abi.errno import (
+    EBUSY,
+    EEXIST,
+    EINVAL,
+    EISDIR,
+    ENOENT,
+    ENOTDIR,
+    EPERM,
+    LinuxError,
+)
+from emu.guest.linux.calls.looking import inode_at
+from emu.guest.linux.calls.table import AT_FDCWD, Address, Caller, Int, Long, Path, Unsigned, call
+from emu.guest.linux.inodes import Device, Directory, Fifo, Inode, RegularFile, Socket, Symlink
+from emu.guest.linux.paths import Place, walk
+
+_AT_REMOVEDIR: Final = 0x200
+_AT_SYMLINK_FOLLOW: Final = 0x400
+_AT_EMPTY_PATH: Final = 0x1000
+_UTIME_NOW, _UTIME_OMIT = 0x3FFFFFFF, 0x3FFFFFFE
+_RENAME_NOREPLACE, _RENAME_EXCHANGE = 1, 2
+_SECOND: Final = 1_000_000_000
+
+
+def _new_place(c: Caller, directory: int, path: str) -> Place:
+    """Return where something new goes.  Raises `LinuxError` EEXIST."""
+    place = c.place(directory, path, follow=False)
+    if place.inode is not None:
+        raise LinuxError(EEXIST)
+    return place
+
+
+def _touch(c: Caller, *inodes: Inode) -> None:
+    for inode in inodes:
+        inode.modified = inode.changed = c.kernel.wall()
+
+
+def _is_procfs(directory: Directory) -> bool:
+    return type(directory) is not Directory
+
+
+def _add(c: Caller, place: Place, inode: Inode) -> int:
+    if _is_procfs(place.directory):
+        raise LinuxError(EPERM)
+    place.directory.add(place.name, inode)
+    _touch(c, place.directory)
+    return 0
+
+
+@call("mkdirat")
+def mkdirat(c: Caller, directory: Int, path: Path, mode: Unsigned) -> int:
+    """Make a directory."""
+    place = _new_place(c, directory, path)
+    return _add(c, place, Directory(mode & 0o1777 & ~c.process.surroundings.umask, c.kernel.wall()))
+
+
+@call("mkdir")
+def mkdir(c: Caller, path: Path, mode: Unsigned) -> int:
+    """Make a directory."""
+    return mkdirat(c, AT_FDCWD, path, mode)
+
+
+@call("mknodat")
+def mknodat(c: Caller, directory: Int, path: Path, mode: Unsigned, device: Unsigned) -> int:
+    """Make a file, a named pipe, a socket or a device."""
+    place = _new_place(c, directory, path)
+    permissions = mode & 0o7777 & ~c.process.surroundings.umask
+    kind = stat.S_IFMT(mode) or stat.S_IFREG
+    wall = c.kernel.wall()
+    inode: Inode
+    if kind == stat.S_IFREG:
+        inode = RegularFile(permissions, wall)
+    elif kind == stat.S_IFIFO:
+        inode = Fifo(permissions, wall)
+    elif kind == stat.S_IFSOCK:
+        inode = Socket(permissions, wall)
+    elif kind == stat.S_IFCHR:
+        inode = Device(devices.DRIVERS.get(device, ""), device, permissions, wall)
+    else:
+        raise LinuxError(EPERM)
+    return _add(c, place, inode)
+
+
+@call("mknod")
+def mknod(c: Caller, path: Path, mode: Unsigned, device: Unsigned) -> int:
+    """Make a file."""
+    return mknodat(c, AT_FDCWD, path, mode, device)
+
+
+@call("symlinkat")
+def symlinkat(c: Caller, target: Path, directory: Int, path: Path) -> int:
+    """Make a symbolic link."""
+    if not target:
+        raise LinuxError(ENOENT)
+    place = _new_place(c, directory, path)
+    if place.must_be_directory:
+        raise LinuxError(ENOENT)
+    return _add(c, place, Symlink(target, c.kernel.wall()))
+
+
+@call("symlink")
+def symlink(c: Caller, target: Path, path: Path) -> int:
+    """Make a symbolic link."""
+    return symlinkat(c, target, AT_FDCWD, path)
+
+
+@call("linkat")
+def linkat(c: Caller, old_at: Int, old: Path, new_at: Int, new: Path, flags: Unsigned) -> int:
+    """Give a file another name."""
+    if not old and flags & _AT_EMPTY_PATH:
+        inode = c.file(old_at).inode
+    else:
+        inode = c.inode(old_at, old, follow=bool(flags & _AT_SYMLINK_FOLLOW))
+    if isinstance(inode, Directory):
+        raise LinuxError(EPERM)
+    result = _add(c, _new_place(c, new_at, new), inode)
+    inode.links += 1
+    inode.changed = c.kernel.wall()
+    return result
+
+
+@call("link")
+def link(c: Caller, old: Path, new: Path) -> int:
+    """Give a file another name."""
+    return linkat(c, AT_FDCWD, old, AT_FDCWD, new, 0)
+
+
+@call("unlinkat")
+def unlinkat(c: Caller, directory: Int, path: Path, flags: Unsigned) -> int:
+    """Take a name away."""
+    place = c.place(directory, path, follow=False)
+    inode = place.found()
+    if flags & _AT_REMOVEDIR:
+        if not isinstance(inode, Directory):
+            raise LinuxError(ENOTDIR)
+        if not place.name:
+            raise LinuxError(EINVAL if path.endswith(".") else EBUSY)
+        if path.rstrip("/").endswith("/.") or path == ".":
+            raise LinuxError(EINVAL)
+    elif isinstance(inode, Directory):
+        raise LinuxError(EISDIR)
+    if _is_procfs(place.directory):
+        raise LinuxError(EPERM)
+    place.directory.remove(place.name)
+    _touch(c, place.directory)
+    inode.changed = c.kernel.wall()
+    return 0
+
+
+@call("unlink")
+def unlink(c: Caller, path: Path) -> int:
+    """Take a name away."""
+    return unlinkat(c, AT_FDCWD, path, 0)
+
+
+@call("rmdir")
+def rmdir(c: Caller, path: Path) -> int:
+    """Take a directory away."""
+    return unlinkat(c, AT_FDCWD, path, _AT_REMOVEDIR)
+
+
+@call("renameat2")
+def renameat2(c: Caller, old_at: Int, old: Path, new_at: Int, new: Path, flags: Unsigned) -> int:
+    """Give something another name."""
+    source = c.place(old_at, old, follow=False)
+    target = c.place(new_at, new, follow=False)
+    inode = source.found()
+    if not source.name or not target.name or _is_procfs(source.directory) or _is_procfs(target.directory):
+        raise LinuxError(EBUSY)
+    if isinstance(inode, Directory):
+        above: Directory = target.directory
+        while above is not above.parent:
+            if above is inode:
+                raise LinuxError(EINVAL)
+            above = above.parent
+    if target.inode is inode:
+        return 0
+    if flags & _RENAME_NOREPLACE and target.inode is not None:
+        raise LinuxError(EEXIST)
+    if flags & _RENAME_EXCHANGE:
+        other = target.found()
+        entries = source.directory.entries(), target.directory.entries()
+        entries[0][source.name], entries[1][target.name] = other, inode
+        return 0
+    if target.inode is not None:
+        if isinstance(target.inode, Directory) is not isinstance(inode, Directory):
+            raise LinuxError(EISDIR if isinstance(target.inode, Directory) else ENOTDIR)
+        target.directory.remove(target.name)
+    del source.directory.entries()[source.name]
+    if isinstance(inode, Directory):
+        source.directory.links -= 1
+    target.directory.add(target.name, inode)
+    _touch(c, source.directory, target.directory)
+    inode.changed = c.kernel.wall()
+    return 0
+
+
+@call("renameat")
+def renameat(c: Caller, old_at: Int, old: Path, new_at: Int, new: Path) -> int:
+    """Give something another name."""
+    return renameat2(c, old_at, old, new_at, new, 0)
+
+
+@call("rename")
+def rename(c: Caller, old: Path, new: Path) -> int:
+    """Give something another name."""
+    return renameat2(c, AT_FDCWD, old, AT_FDCWD, new, 0)
+
+
+@call("truncate")
+def truncate(c: Caller, path: Path, size: Long) -> int:
+    """Make a file this long."""
+    inode = c.inode(AT_FDCWD, path)
+    if isinstance(inode, Directory):
+        raise LinuxError(EISDIR)
+    if not isinstance(inode, RegularFile) or size < 0:
+        raise LinuxError(EINVAL)
+    inode.truncate(size)
+    _touch(c, inode)
+    return 0
+
+
+def _chmod(c: Caller, inode: Inode, mode: int) -> int:
+    if isinstance(inode, Symlink):
+        raise LinuxError(95)  # EOPNOTSUPP
+    inode.permissions = mode & 0o7777
+    inode.changed = c.kernel.wall()
+    return 0
+
+
+@call("fchmodat")
+def fchmodat(c: Caller, directory: Int, path: Path, mode: Unsigned) -> int:
+    """Change permissions."""
+    return _chmod(c, c.inode(directory, path), mode)
+
+
+@call("fchmodat2")
+def fchmodat2(c: Caller, directory: Int, path: Path, mode: Unsigned, flags: Unsigned) -> int:
+    """Change permissions."""
+    return _chmod(c, inode_at(c, directory, path, flags), mode)
+
+
+@call("chmod")
+def chmod(c: Caller, path: Path, mode: Unsigned) -> int:
+    """Change permissions."""
+    return _chmod(c, c.inode(AT_FDCWD, path), mode)
+
+
+@call("fchmod")
+def fchmod(c: Caller, fd: Int, mode: Unsigned) -> int:
+    """Change permissions of an open file."""
+    return _chmod(c, c.file(fd).inode, mode)
+
+
+def _chown(c: Caller, inode: Inode, uid: int, gid: int) -> int:
+    inode.uid = inode.uid if uid == -1 else uid
+    inode.gid = inode.gid if gid == -1 else gid
+    inode.changed = c.kernel.wall()
+    return 0
+
+
+@call("fchownat")
+def fchownat(c: Caller, directory: Int, path: Path, uid: Int, gid: Int, flags: Unsigned) -> int:
+    """Change the owner."""
+    return _chown(c, inode_at(c, directory, path, flags), uid, gid)
+
+
+@call("chown")
+def chown(c: Caller, path: Path, uid: Int, gid: Int) -> int:
+    """Change the owner."""
+    return _chown(c, c.inode(AT_FDCWD, path), uid, gid)
+
+
+@call("lchown")
+def lchown(c: Caller, path: Path, uid: Int, gid: Int) -> int:
+    """Change the owner of a file, or of a symbolic link."""
+    return _chown(c, c.inode(AT_FDCWD, path, follow=False), uid, gid)
+
+
+@call("fchown")
+def fchown(c: Caller, fd: Int, uid: Int, gid: Int) -> int:
+    """Change the owner of an open file."""
+    return _chown(c, c.file(fd).inode, uid, gid)
+
+
+def _set_times(c: Caller, inode: Inode, accessed: int | None, modified: int | None) -> int:
+    if accessed is not None:
+        inode.accessed = accessed
+    if modified is not None:
+        inode.modified = modified
+    inode.changed = c.kernel.wall()
+    return 0
+
+
+@call("utimensat")
+def utimensat(c: Caller, directory: Int, path: Address, at: Address, flags: Unsigned) -> int:
+    """Set the times of a file."""
+    inode = inode_at(c, directory, c.path(path), flags) if path else c.file(directory).inode
+    wall = c.kernel.wall()
+    if not at:
+        return _set_times(c, inode, wall, wall)
+    fields = struct.unpack("<qqqq", c.read(at, 32))
+    chosen: list[int | None] = []
+    for seconds, nanoseconds in (fields[:2], fields[2:]):
+        if nanoseconds == _UTIME_OMIT:
+            chosen.append(None)
+        else:
+            chosen.append(wall if nanoseconds == _UTIME_NOW else seconds * _SECOND + nanoseconds)
+    return _set_times(c, inode, *chosen)
+
+
+@call("utimes")
+def utimes(c: Caller, path: Path, at: Address) -> int:
+    """Set the times of a file."""
+    inode, wall = c.inode(AT_FDCWD, path), c.kernel.wall()
+    if not at:
+        return _set_times(c, inode, wall, wall)
+    fields = struct.unpack("<qqqq", c.read(at, 32))
+    first, second = (seconds * _SECOND + rest * 1000 for seconds, rest in (fields[:2], fields[2:]))
+    return _set_times(c, inode, first, second)
+
+
+@call("utime")
+def utime(c: Caller, path: Path, at: Address) -> int:
+    """Set the times of a file."""
+    inode, wall = c.inode(AT_FDCWD, path), c.kernel.wall()
+    if not at:
+        return _set_times(c, inode, wall, wall)
+    accessed, modified = struct.unpack("<qq", c.read(at, 16))
+    return _set_times(c, inode, accessed * _SECOND, modified * _SECOND)
+
+
+@call("chdir")
+def chdir(c: Caller, path: Path) -> int:
+    """Change the working directory."""
+    inode = c.inode(AT_FDCWD, path)
+    if not isinstance(inode, Directory):
+        raise LinuxError(ENOTDIR)
+    c.process.surroundings.directory = inode
+    return 0
+
+
+@call("fchdir")
+def fchdir(c: Caller, fd: Int) -> int:
+    """Change the working directory."""
+    inode = c.file(fd).inode
+    if not isinstance(inode, Directory):
+        raise LinuxError(ENOTDIR)
+    c.process.surroundings.directory = inode
+    return 0
+
+
+@call("chroot")
+def chroot(c: Caller, path: Path) -> int:
+    """Change the root: `..` will not leave it."""
+    around = c.process.surroundings
+    inode = walk(around.root, around.directory, path).found()
+    if not isinstance(inode, Directory):
+        raise LinuxError(ENOTDIR)
+    around.root = inode
+    return 0
+
+
+@call("umask")
+def umask(c: Caller, mask: Unsigned) -> int:
+    """Set the file mode creation mask."""
+    old, c.process.surroundings.umask = c.process.surroundings.umask, mask & 0o777
+    return old

@@ -1,0 +1,262 @@
+"""System calls about who a process is, and what it may have.
+
+Source: Linux kernel/sys.c, kernel/sched, kernel/cred.c.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+from emu.guest.linux.abi.errno import (
+    EACCES,
+    EINVAL,
+    ENOSYS,
+    EPERM,
+    ESRCH,
+    LinuxError,
+)
+from emu.guest.linux.calls.table import (
+    Address,
+    Caller,
+    Int,
+    Size,
+    Unsigned,
+    answer,
+    call,
+)
+from emu.guest.linux.process import Process
+
+_ARCH_SET_GS, _ARCH_SET_FS, _ARCH_GET_FS, _ARCH_GET_GS = 0x1001, 0x1002, 0x1003, 0x1004
+_PR_SET_NAME, _PR_GET_NAME = 15, 16
+
+
+@call("getpid")
+def getpid(c: Caller) -> int:
+    """Return the process's number."""
+    return c.process.pid
+
+
+@call("gettid")
+def gettid(c: Caller) -> int:
+    """Return the thread's number."""
+    return c.thread.tid
+
+
+@call("getppid")
+def getppid(c: Caller) -> int:
+    """Return the parent's number."""
+    parent = c.process.parent
+    return parent.pid if parent is not None and parent.alive else 1
+
+
+answer("getuid", "geteuid", "getgid", "getegid", "getgroups")
+answer("setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid", "setgroups", "setfsuid", "setfsgid")
+
+
+@call("getresuid", "getresgid")
+def getresuid(c: Caller, real: Address, effective: Address, saved: Address) -> int:
+    """Say root three times."""
+    for address in (real, effective, saved):
+        c.write(address, bytes(4))
+    return 0
+
+
+@call("capget")
+def capget(c: Caller, header: Address, data: Address) -> int:
+    """Say that root may do everything."""
+    del header
+    if data:
+        c.write(data, b"\xff\xff\xff\xff\xff\xff\xff\xff\0\0\0\0" * 2)
+    return 0
+
+
+answer("capset")
+
+
+def _find(c: Caller, pid: int) -> Process:
+    process = c.kernel.processes.get(pid) if pid else c.process
+    if process is None:
+        raise LinuxError(ESRCH)
+    return process
+
+
+@call("getpgid")
+def getpgid(c: Caller, pid: Int) -> int:
+    """Return a process group."""
+    return _find(c, pid).group
+
+
+@call("getpgrp")
+def getpgrp(c: Caller) -> int:
+    """Return the process group."""
+    return c.process.group
+
+
+@call("getsid")
+def getsid(c: Caller, pid: Int) -> int:
+    """Return a session."""
+    return _find(c, pid).session
+
+
+@call("setpgid")
+def setpgid(c: Caller, pid: Int, group: Int) -> int:
+    """Put a process into a group."""
+    process = _find(c, pid)
+    if process is not c.process and process.parent is not c.process:
+        raise LinuxError(ESRCH)
+    if process is not c.process and process.executed:
+        raise LinuxError(EACCES)
+    if group < 0:
+        raise LinuxError(EINVAL)
+    if process.session == process.pid:
+        raise LinuxError(EPERM)
+    process.group = group or process.pid
+    return 0
+
+
+@call("setsid")
+def setsid(c: Caller) -> int:
+    """Begin a session."""
+    if c.process.group == c.process.pid:
+        raise LinuxError(EPERM)
+    c.process.session = c.process.group = c.process.pid
+    return c.process.pid
+
+
+@call("set_tid_address")
+def set_tid_address(c: Caller, address: Address) -> int:
+    """Say where the thread's number is to be cleared."""
+    c.thread.clear_tid = address
+    return c.thread.tid
+
+
+@call("set_robust_list")
+def set_robust_list(c: Caller, head: Address, size: Size) -> int:
+    """Note where the thread keeps its locks."""
+    del size
+    c.thread.robust_list = head
+    return 0
+
+
+@call("get_robust_list")
+def get_robust_list(c: Caller, pid: Int, head: Address, size: Address) -> int:
+    """Tell where a thread keeps its locks."""
+    thread = c.kernel.threads.get(pid) if pid else c.thread
+    if thread is None:
+        raise LinuxError(ESRCH)
+    c.write(head, struct.pack("<Q", thread.robust_list))
+    c.write(size, struct.pack("<Q", 24))
+    return 0
+
+
+@call("rseq")
+def rseq(c: Caller) -> int:
+    """Say that there are no restartable sequences, as kernels built without them do."""
+    del c
+    raise LinuxError(ENOSYS)
+
+
+@call("arch_prctl")
+def arch_prctl(c: Caller, code: Int, address: Address) -> int:
+    """Set the base of a segment."""
+    registers = {_ARCH_SET_FS: "fs_base", _ARCH_SET_GS: "gs_base", _ARCH_GET_FS: "fs_base", _ARCH_GET_GS: "gs_base"}
+    if code not in registers:
+        raise LinuxError(EINVAL)
+    engine = c.kernel.engine
+    if code in {_ARCH_SET_FS, _ARCH_SET_GS}:
+        engine.write_register(registers[code], address)
+    else:
+        c.write(address, struct.pack("<Q", engine.read_register(registers[code])))
+    return 0
+
+
+@call("prctl")
+def prctl(c: Caller, option: Int, argument: Address) -> int:
+    """Set or tell the thread's name; what else there is has no effect here."""
+    if option == _PR_SET_NAME:
+        name = c.string(argument)[:15].decode("utf-8", "surrogateescape")
+        c.thread.name = name
+        if c.thread.is_leader:
+            c.process.name = name
+    elif option == _PR_GET_NAME:
+        c.write(argument, (c.thread.name or c.process.name).encode("utf-8", "surrogateescape").ljust(16, b"\0"))
+    elif option not in {1, 2, 3, 4, 8, 36, 38, 39}:
+        raise LinuxError(EINVAL)
+    return 0
+
+
+answer("sched_setscheduler", "sched_setparam", "sched_setaffinity", "sched_get_priority_min")
+answer("sched_getscheduler", "setpriority", "ioprio_set", "ioprio_get", "personality", "membarrier", "sched_setattr")
+answer("getpriority", result=20)
+
+
+@call("sched_yield")
+def sched_yield(c: Caller) -> int:
+    """Give way."""
+    c.kernel.give_way()
+    return 0
+
+
+@call("sched_get_priority_max")
+def sched_get_priority_max(c: Caller, policy: Int) -> int:
+    """Tell the highest priority."""
+    del c
+    return 99 if policy in {1, 2} else 0
+
+
+@call("sched_getparam")
+def sched_getparam(c: Caller, pid: Int, parameters: Address) -> int:
+    """Tell the priority."""
+    del pid
+    c.write(parameters, bytes(4))
+    return 0
+
+
+@call("sched_getaffinity")
+def sched_getaffinity(c: Caller, pid: Int, size: Unsigned, mask: Address) -> int:
+    """Tell which CPUs there are: one."""
+    del pid
+    if size < 8:
+        raise LinuxError(EINVAL)
+    c.write(mask, struct.pack("<Q", 1))
+    return 8
+
+
+@call("getcpu")
+def getcpu(c: Caller, cpu: Address, node: Address) -> int:
+    """Tell which CPU this is."""
+    for address in (cpu, node):
+        if address:
+            c.write(address, bytes(4))
+    return 0
+
+
+_LIMITS: Final = {3: 8 << 20, 7: 1024, 4: 0}
+_INFINITE: Final = (1 << 64) - 1
+
+
+@call("prlimit64")
+def prlimit64(c: Caller, pid: Int, resource: Unsigned, new: Address, old: Address) -> int:
+    """Tell a limit, or set that of open files."""
+    process = _find(c, pid)
+    if resource > 15:
+        raise LinuxError(EINVAL)
+    if old:
+        now = process.files.limit if resource == 7 else _LIMITS.get(resource, _INFINITE)
+        c.write(old, struct.pack("<QQ", now, _INFINITE if resource == 3 else max(now, 1 << 20)))
+    if new and resource == 7:
+        process.files.limit = min(c.number(new), 1 << 20)
+    return 0
+
+
+@call("getrlimit")
+def getrlimit(c: Caller, resource: Unsigned, old: Address) -> int:
+    """Tell a limit."""
+    return prlimit64(c, 0, resource, 0, old)
+
+
+@call("setrlimit")
+def setrlimit(c: Caller, resource: Unsigned, new: Address) -> int:
+    """Set a limit."""
+    return prlimit64(c, 0, resource, new, 0)

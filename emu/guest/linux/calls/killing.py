@@ -1,0 +1,89 @@
+"""System calls that send signals.
+
+Source: Linux kernel/signal.c.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+from emu.guest.linux.abi.errno import (
+    EINVAL,
+    ESRCH,
+    LinuxError,
+)
+from emu.guest.linux.abi.signals import (
+    SignalInfo,
+)
+from emu.guest.linux.calls.table import (
+    Address,
+    Caller,
+    Int,
+    Long,
+    call,
+)
+
+_LAST_SIGNAL: Final = 64
+
+
+def _check_signal(number: int) -> None:
+    if not 0 <= number <= _LAST_SIGNAL:
+        raise LinuxError(EINVAL)
+
+
+@call("kill")
+def kill(c: Caller, pid: Int, number: Int) -> int:
+    """Send a signal to a process, a group, or all."""
+    _check_signal(number)
+    if pid > 0:
+        targets = [process for process in c.kernel.processes.values() if process.pid == pid]
+    elif pid == -1:
+        targets = [process for process in c.kernel.processes.values() if process is not c.process]
+    else:
+        group = -pid or c.process.group
+        targets = [process for process in c.kernel.processes.values() if process.group == group]
+    if not targets:
+        raise LinuxError(ESRCH)
+    if number:
+        for process in targets:
+            c.kernel.delivery.send(process, SignalInfo(number, pid=c.process.pid))
+    return 0
+
+
+@call("tgkill")
+def tgkill(c: Caller, pid: Int, tid: Int, number: Int) -> int:
+    """Send a signal to a thread."""
+    _check_signal(number)
+    thread = c.kernel.threads.get(tid)
+    if thread is None or pid not in {-1, thread.process.pid}:
+        raise LinuxError(ESRCH)
+    if number:
+        c.kernel.delivery.send_thread(thread, SignalInfo(number, -6, pid=c.process.pid))
+    return 0
+
+
+@call("tkill")
+def tkill(c: Caller, tid: Int, number: Int) -> int:
+    """Send a signal to a thread."""
+    return tgkill(c, -1, tid, number)
+
+
+@call("rt_sigqueueinfo")
+def rt_sigqueueinfo(c: Caller, pid: Int, number: Int, info: Address) -> int:
+    """Send a signal with a value."""
+    _check_signal(number)
+    process = c.kernel.processes.get(pid)
+    if process is None:
+        raise LinuxError(ESRCH)
+    code, sender, uid, value = struct.unpack("<8xi4xiIQ", c.read(info, 32))
+    if number:
+        c.kernel.delivery.send(process, SignalInfo(number, code, pid=sender, uid=uid, value=value))
+    return 0
+
+
+@call("restart_syscall")
+def restart_syscall(c: Caller, ignored: Long) -> int:
+    """Refuse: system calls are restarted by making them again."""
+    del c, ignored
+    raise LinuxError(EINVAL)

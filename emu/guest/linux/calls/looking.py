@@ -1,0 +1,200 @@
+"""System calls that tell about files: stat and its kin, links, directories, file systems.
+
+Source: Linux fs/stat.c, fs/readdir.c, fs/statfs.c, fs/xattr.c.
+"""
+
+from __future__ import annotations
+
+import stat
+import struct
+from typing import Final
+
+from emu.guest.linux.abi.base import times
+from emu.guest.linux.abi.errno import (
+    EINVAL,
+    ENODATA,
+    ENOTDIR,
+    ERANGE,
+    LinuxError,
+)
+from emu.guest.linux.calls.table import AT_FDCWD, Address, Caller, Int, Path, Size, Unsigned, call
+from emu.guest.linux.files import (
+    DirectoryOpen,
+)
+from emu.guest.linux.inodes import Generated, Inode, Symlink
+from emu.guest.linux.paths import path_of
+
+_AT_SYMLINK_NOFOLLOW: Final = 0x100
+_AT_EMPTY_PATH: Final = 0x1000
+_STATX: Final = struct.Struct("<IIQIIIHHQQQQ" + "qII" * 4 + "IIIIQII96x")
+_STATX_BASIC: Final = 0x7FF
+_STATFS: Final = struct.Struct("<qqQQQQQiiqqq32x")
+_TMPFS_MAGIC: Final = 0x01021994
+_PROC_MAGIC: Final = 0x9FA0
+
+
+def _stat(c: Caller, inode: Inode, buffer: int) -> int:
+    c.write(buffer, c.kernel.abi.stat(inode))
+    return 0
+
+
+def inode_at(c: Caller, directory: int, path: str, flags: int) -> Inode:
+    """Return what the calls with AT_ flags mean.  Raises `LinuxError`."""
+    if not path and flags & _AT_EMPTY_PATH:
+        return c.process.surroundings.directory if directory == AT_FDCWD else c.file(directory).inode
+    return c.inode(directory, path, follow=not flags & _AT_SYMLINK_NOFOLLOW)
+
+
+@call("newfstatat")
+def newfstatat(c: Caller, directory: Int, path: Path, buffer: Address, flags: Unsigned) -> int:
+    """Tell about a file."""
+    return _stat(c, inode_at(c, directory, path, flags), buffer)
+
+
+@call("stat")
+def stat_(c: Caller, path: Path, buffer: Address) -> int:
+    """Tell about a file."""
+    return _stat(c, c.inode(AT_FDCWD, path), buffer)
+
+
+@call("lstat")
+def lstat(c: Caller, path: Path, buffer: Address) -> int:
+    """Tell about a file, or a symbolic link."""
+    return _stat(c, c.inode(AT_FDCWD, path, follow=False), buffer)
+
+
+@call("fstat")
+def fstat(c: Caller, fd: Int, buffer: Address) -> int:
+    """Tell about an open file."""
+    return _stat(c, c.file(fd).inode, buffer)
+
+
+@call("statx")
+def statx(c: Caller, directory: Int, path: Path, flags: Unsigned, mask: Unsigned, buffer: Address) -> int:
+    """Tell about a file."""
+    del mask
+    inode = inode_at(c, directory, path, flags)
+    access, access_ns, change, change_ns, status, status_ns = times(inode)
+    c.write(
+        buffer,
+        _STATX.pack(
+            _STATX_BASIC, 4096, 0, inode.links, inode.uid, inode.gid, inode.mode, 0, inode.number, inode.size,
+            -(-inode.size // 4096) * 8, 0,
+            access, access_ns, 0, 0, 0, 0, status, status_ns, 0, change, change_ns, 0,
+            inode.device >> 8, inode.device & 0xFF, 0, 1, 0, 0, 0,
+        ),
+    )  # fmt: skip
+    return 0
+
+
+@call("faccessat2")
+def faccessat2(c: Caller, directory: Int, path: Path, mode: Unsigned, flags: Unsigned) -> int:
+    """Tell whether a file is there; to root everything is allowed but running what nobody may run."""
+    inode = inode_at(c, directory, path, flags)
+    if mode & 1 and stat.S_ISREG(inode.mode) and not inode.permissions & 0o111:
+        raise LinuxError(13)  # EACCES
+    return 0
+
+
+@call("faccessat")
+def faccessat(c: Caller, directory: Int, path: Path, mode: Unsigned) -> int:
+    """Tell whether a file is there."""
+    return faccessat2(c, directory, path, mode, 0)
+
+
+@call("access")
+def access(c: Caller, path: Path, mode: Unsigned) -> int:
+    """Tell whether a file is there."""
+    return faccessat2(c, AT_FDCWD, path, mode, 0)
+
+
+@call("readlinkat")
+def readlinkat(c: Caller, directory: Int, path: Path, buffer: Address, size: Int) -> int:
+    """Read a symbolic link."""
+    if size <= 0:
+        raise LinuxError(EINVAL)
+    inode = c.file(directory).inode if not path else c.inode(directory, path, follow=False)
+    if not isinstance(inode, Symlink):
+        raise LinuxError(EINVAL)
+    text = inode.target.encode("utf-8", "surrogateescape")[:size]
+    c.write(buffer, text)
+    return len(text)
+
+
+@call("readlink")
+def readlink(c: Caller, path: Path, buffer: Address, size: Int) -> int:
+    """Read a symbolic link."""
+    return readlinkat(c, AT_FDCWD, path, buffer, size)
+
+
+@call("getdents64")
+def getdents64(c: Caller, fd: Int, buffer: Address, size: Unsigned) -> int:
+    """Read entries of a directory."""
+    file = c.file(fd)
+    if not isinstance(file, DirectoryOpen):
+        raise LinuxError(ENOTDIR)
+    data = bytearray()
+    entries = file.entries()
+    while file.position < len(entries):
+        name, inode = entries[file.position]
+        text = name.encode("utf-8", "surrogateescape") + b"\0"
+        length = -(-(19 + len(text)) // 8) * 8
+        if len(data) + length > size:
+            if not data:
+                raise LinuxError(EINVAL)
+            break
+        file.position += 1
+        entry = struct.pack("<QqHB", inode.number, file.position, length, inode.kind >> 12) + text
+        data += entry.ljust(length, b"\0")
+    c.write(buffer, bytes(data))
+    return len(data)
+
+
+@call("getcwd")
+def getcwd(c: Caller, buffer: Address, size: Size) -> int:
+    """Tell the working directory."""
+    around = c.process.surroundings
+    text = path_of(around.root, around.directory).encode("utf-8", "surrogateescape") + b"\0"
+    if len(text) > size:
+        raise LinuxError(ERANGE)
+    c.write(buffer, text)
+    return len(text)
+
+
+def _statfs(c: Caller, inode: Inode, buffer: int) -> int:
+    magic = _PROC_MAGIC if isinstance(inode, Generated) else _TMPFS_MAGIC
+    c.write(buffer, _STATFS.pack(magic, 4096, 1 << 20, 1 << 19, 1 << 19, 1 << 20, 1 << 19, 0, 0, 255, 4096, 0))
+    return 0
+
+
+@call("statfs")
+def statfs(c: Caller, path: Path, buffer: Address) -> int:
+    """Tell about the file system: it is one in memory."""
+    return _statfs(c, c.inode(AT_FDCWD, path), buffer)
+
+
+@call("fstatfs")
+def fstatfs(c: Caller, fd: Int, buffer: Address) -> int:
+    """Tell about the file system."""
+    return _statfs(c, c.file(fd).inode, buffer)
+
+
+@call("getxattr", "lgetxattr", "fgetxattr")
+def getxattr(c: Caller) -> int:
+    """Say that there are no extended attributes."""
+    del c
+    raise LinuxError(ENODATA)
+
+
+@call("listxattr", "llistxattr", "flistxattr")
+def listxattr(c: Caller) -> int:
+    """List no extended attributes."""
+    del c
+    return 0
+
+
+@call("setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr")
+def setxattr(c: Caller) -> int:
+    """Refuse extended attributes."""
+    del c
+    raise LinuxError(95)  # EOPNOTSUPP

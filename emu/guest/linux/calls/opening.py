@@ -1,0 +1,227 @@
+"""System calls that open files, and what is done with descriptors.
+
+Source: Linux fs/open.c, fs/namei.c, fs/fcntl.c, fs/file.c.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Generator
+from typing import Final
+
+from emu.guest.linux import devices
+from emu.guest.linux.abi.errno import (
+    EBADF,
+    EEXIST,
+    EINVAL,
+    EISDIR,
+    ELOOP,
+    ENOTDIR,
+    ENXIO,
+    LinuxError,
+)
+from emu.guest.linux.calls.table import AT_FDCWD, Address, Blocking, Caller, Int, Long, Path, Size, Unsigned, call
+from emu.guest.linux.files import (
+    O_ACCMODE,
+    O_CLOEXEC,
+    O_CREAT,
+    O_EXCL,
+    O_NONBLOCK,
+    O_PATH,
+    O_RDONLY,
+    O_RDWR,
+    O_TRUNC,
+    O_WRONLY,
+    SETTABLE,
+    DirectoryOpen,
+    OpenFile,
+    PathOnly,
+    Pipe,
+    PipeEnd,
+    RegularOpen,
+    Snapshot,
+)
+from emu.guest.linux.inodes import Device, Directory, Fifo, Generated, RegularFile, Symlink
+from emu.guest.linux.paths import Place, path_of
+from emu.guest.linux.process import Wait
+
+_O_TMPFILE: Final = 0o20000000
+_F_DUPFD, _F_GETFD, _F_SETFD, _F_GETFL, _F_SETFL, _F_GETLK, _F_SETLK, _F_SETLKW = range(8)
+_F_DUPFD_CLOEXEC, _F_SETPIPE_SZ, _F_GETPIPE_SZ = 1030, 1031, 1032
+_F_UNLCK: Final = 2
+
+
+def open_inode(c: Caller, place: Place, flags: int) -> OpenFile:
+    """Open what a path leads to.  Raises `LinuxError`."""
+    inode = place.found()
+    path = path_of(c.process.surroundings.root, place.directory, place.name)
+    if flags & O_PATH:
+        return PathOnly(inode, flags, path)
+    match inode:
+        case Symlink():
+            raise LinuxError(ELOOP)
+        case Directory():
+            if flags & O_ACCMODE != O_RDONLY or flags & O_CREAT:
+                raise LinuxError(EISDIR)
+            return DirectoryOpen(inode, flags, path)
+        case Generated():
+            return Snapshot(inode, flags, path)
+        case Device():
+            return devices.open_device(c.kernel, inode, flags, path)
+        case RegularFile():
+            if flags & O_TRUNC and flags & O_ACCMODE != O_RDONLY:
+                inode.truncate(0)
+                inode.modified = inode.changed = c.kernel.wall()
+            return RegularOpen(inode, flags, path, c.kernel.wall)
+        case _:
+            raise LinuxError(ENXIO)
+
+
+def _open_fifo(inode: Fifo, flags: int, path: str) -> Generator[Wait, bool, PipeEnd]:
+    """Open a named pipe: it waits for the other side."""
+    pipe = inode.pipe if isinstance(inode.pipe, Pipe) else Pipe()
+    inode.pipe = pipe
+    mode = flags & O_ACCMODE
+    if mode == O_WRONLY and flags & O_NONBLOCK and not pipe.readers:
+        raise LinuxError(ENXIO)
+    end = PipeEnd(pipe, inode, flags, path)
+    if not flags & O_NONBLOCK and mode != O_RDWR:
+        others = "writers" if mode == O_RDONLY else "readers"
+        while not getattr(pipe, others):
+            try:
+                yield Wait(lambda: bool(getattr(pipe, others)))
+            except BaseException:
+                end.closed()
+                raise
+    return end
+
+
+@call("openat")
+def openat(c: Caller, directory: Int, path: Path, flags: Unsigned, mode: Unsigned) -> Blocking:
+    """Open a file, made if need be."""
+    special = c.kernel.abi.open_flags
+    follow = not flags & special.no_follow and not (flags & O_CREAT and flags & O_EXCL)
+    if flags & _O_TMPFILE and flags & special.directory:
+        c.inode(directory, path)
+        file: OpenFile = RegularOpen(
+            RegularFile(mode & ~c.process.surroundings.umask, c.kernel.wall()), flags, path, c.kernel.wall
+        )
+        return c.process.files.add(file, close_on_exec=bool(flags & O_CLOEXEC))
+    place = c.place(directory, path, follow=follow)
+    if place.inode is None and flags & O_CREAT:
+        if place.must_be_directory:
+            raise LinuxError(EISDIR)
+        inode = RegularFile(mode & 0o7777 & ~c.process.surroundings.umask, c.kernel.wall())
+        place.directory.add(place.name, inode)
+        place.directory.modified = place.directory.changed = c.kernel.wall()
+        place = place._replace(inode=inode)
+    elif place.inode is not None and flags & O_CREAT and flags & O_EXCL:
+        raise LinuxError(EEXIST)
+    if flags & special.directory and not isinstance(place.found(), Directory):
+        raise LinuxError(ENOTDIR)
+    inode_there = place.found()
+    if isinstance(inode_there, Fifo) and not flags & O_PATH:
+        name = path_of(c.process.surroundings.root, place.directory, place.name)
+        file = yield from _open_fifo(inode_there, flags, name)
+    else:
+        file = open_inode(c, place, flags)
+    return c.process.files.add(file, close_on_exec=bool(flags & O_CLOEXEC))
+
+
+@call("open")
+def open_(c: Caller, path: Path, flags: Unsigned, mode: Unsigned) -> Blocking:
+    """Open a file."""
+    return (yield from openat(c, AT_FDCWD, path, flags, mode))
+
+
+@call("openat2")
+def openat2(c: Caller, directory: Int, path: Path, how: Address, size: Size) -> Blocking:
+    """Open a file; how the path may be followed is not looked at."""
+    if size < 24:
+        raise LinuxError(EINVAL)
+    flags, mode, _resolve = struct.unpack("<QQQ", c.read(how, 24))
+    return (yield from openat(c, directory, path, flags & 0xFFFF_FFFF, mode & 0o7777))
+
+
+@call("creat")
+def creat(c: Caller, path: Path, mode: Unsigned) -> Blocking:
+    """Make a file and open it for writing."""
+    return (yield from openat(c, AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode))
+
+
+@call("close")
+def close(c: Caller, fd: Int) -> int:
+    """Close a descriptor."""
+    c.process.files.close(fd)
+    return 0
+
+
+@call("close_range")
+def close_range(c: Caller, first: Unsigned, last: Unsigned, flags: Unsigned) -> int:
+    """Close descriptors, or have them closed by exec."""
+    if first > last or flags & ~6:
+        raise LinuxError(EINVAL)
+    for fd in list(c.process.files):
+        if first <= fd <= last:
+            if flags & 4:
+                c.process.files.set_close_on_exec(fd, close=True)
+            else:
+                c.process.files.close(fd)
+    return 0
+
+
+@call("dup")
+def dup(c: Caller, fd: Int) -> int:
+    """Give an open file another number."""
+    return c.process.files.add(c.file(fd))
+
+
+@call("dup3")
+def dup3(c: Caller, fd: Int, new: Int, flags: Unsigned) -> int:
+    """Give an open file this number."""
+    if fd == new or flags & ~O_CLOEXEC:
+        raise LinuxError(EINVAL)
+    if not 0 <= new < c.process.files.limit:
+        raise LinuxError(EBADF)
+    c.process.files.put(new, c.file(fd), close_on_exec=bool(flags & O_CLOEXEC))
+    return new
+
+
+@call("dup2")
+def dup2(c: Caller, fd: Int, new: Int) -> int:
+    """Give an open file this number."""
+    if fd == new:
+        c.file(fd)
+        return new
+    return dup3(c, fd, new, 0)
+
+
+@call("fcntl")
+def fcntl(c: Caller, fd: Int, command: Unsigned, argument: Long) -> int:
+    """Look at a descriptor, or change it.  All locks are granted: there is one writer at a time anyway."""
+    file, files = c.file(fd), c.process.files
+    if command in {_F_DUPFD, _F_DUPFD_CLOEXEC}:
+        if not 0 <= argument < files.limit:
+            raise LinuxError(EINVAL)
+        return files.add(file, lowest=argument, close_on_exec=command == _F_DUPFD_CLOEXEC)
+    if command == _F_GETFD:
+        return int(files.closes_on_exec(fd))
+    if command == _F_SETFD:
+        files.set_close_on_exec(fd, close=bool(argument & 1))
+        return 0
+    if command == _F_GETFL:
+        return file.flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_CLOEXEC) | c.kernel.abi.open_flags.large_file
+    if command == _F_SETFL:
+        file.flags = file.flags & ~SETTABLE | argument & SETTABLE
+        return 0
+    if command == _F_GETLK:
+        c.write(argument, struct.pack("<h", _F_UNLCK))
+        return 0
+    if command in {_F_SETLK, _F_SETLKW, 36, 37, 38}:
+        return 0
+    if command == _F_GETPIPE_SZ and isinstance(file, PipeEnd):
+        return file.pipe.size
+    if command == _F_SETPIPE_SZ and isinstance(file, PipeEnd):
+        file.pipe.size = max(4096, 1 << (max(argument, 1) - 1).bit_length())
+        return file.pipe.size
+    raise LinuxError(EINVAL)
