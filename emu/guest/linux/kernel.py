@@ -34,6 +34,7 @@ from emu.guest.linux.abi.tables import ABIS
 from emu.guest.linux.delivery import Delivery
 from emu.guest.linux.files import Descriptors
 from emu.guest.linux.frames import Frames, OutOfMemoryError
+from emu.guest.linux.futexes import Futexes
 from emu.guest.linux.inodes import Directory, Inode
 from emu.guest.linux.observer import Observer
 from emu.guest.linux.operands import fault_address
@@ -46,7 +47,6 @@ from emu.guest.linux.process import (
     Surroundings,
     SystemCall,
     Thread,
-    Waiter,
 )
 from emu.guest.linux.space import Space
 from emu.isa.base import Isa
@@ -124,8 +124,7 @@ class Kernel:
         self._call_number = isa.registers.slots[self.abi.call_number]
         self._arguments = [isa.registers.slots[name] for name in isa.calling.system_call_arguments]
         self._result = isa.registers.slots[self.abi.call_result]
-        self.waiters: dict[tuple[object, int], list[Waiter]] = {}
-        """Who waits for futexes, by `futex_key`, the first in front."""
+        self.futexes = Futexes()
         self.restorers: dict[Space, int] = {}
         """Address of the code that returns from a signal, by address space."""
         self._pristine = self.engine.new_context()
@@ -279,7 +278,7 @@ class Kernel:
         if thread.clear_tid:
             try:
                 self.write(thread.clear_tid, bytes(4))
-                self.wake(process.space, thread.clear_tid, 1)
+                self.futexes.wake(process.space, thread.clear_tid, 1)
             except BadAddressError:
                 pass
         self._end_thread(thread)
@@ -319,36 +318,6 @@ class Kernel:
         thread.process.threads.append(thread)
         self.threads[thread.tid] = thread
         self._ready.append(thread)
-
-    # -- futexes
-
-    def wake(self, space: Space, address: int, count: int, bits: int = 0xFFFF_FFFF) -> int:
-        """Wake up to `count` waiters of a futex, and return how many there were."""
-        key = self.futex_key(space, address)
-        woken = 0
-        for waiter in list(self.waiters.get(key, ())):
-            if woken < count and waiter.bits & bits:
-                waiter.woken = True
-                self.waiters[key].remove(waiter)
-                woken += 1
-        return woken
-
-    def requeue(self, space: Space, address: int, other: int, count: int) -> int:
-        """Have up to `count` waiters of a futex wait for another one; return how many there were."""
-        queue = self.waiters.get(self.futex_key(space, address), [])
-        target = self.waiters.setdefault(self.futex_key(space, other), [])
-        moved = queue[:count]
-        for waiter in moved:
-            queue.remove(waiter)
-            waiter.join(target)
-        return len(moved)
-
-    def futex_key(self, space: Space, address: int) -> tuple[object, int]:
-        """Return what a futex is known by: memory that processes share has one name in all of them."""
-        area = space.area_at(address)
-        if area is not None and area.shared and area.backing is not None:
-            return area.backing, address - area.start + area.offset
-        return space, address
 
     # -- running
 

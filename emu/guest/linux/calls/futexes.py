@@ -24,7 +24,7 @@ from emu.guest.linux.calls.table import (
     Unsigned,
     call,
 )
-from emu.guest.linux.process import Wait, Waiter
+from emu.guest.linux.process import Wait
 
 _FUTEX_PRIVATE, _FUTEX_CLOCK_REALTIME = 128, 256
 _SECOND: Final = 1_000_000_000
@@ -47,9 +47,7 @@ def _futex_wait(c: Caller, address: int, value: int, deadline: int | None, bits:
         raise LinuxError(EINVAL)
     if c.number(address, 4) != value:
         raise LinuxError(EAGAIN)
-    kernel = c.kernel
-    queue = kernel.waiters.setdefault(kernel.futex_key(c.process.space, address), [])
-    waiter = Waiter(bits, queue)
+    waiter = c.kernel.futexes.wait(c.process.space, address, bits)
     try:
         if not (yield Wait(lambda: waiter.woken, deadline)):
             raise LinuxError(ETIMEDOUT)
@@ -64,7 +62,7 @@ def futex(
     c: Caller, address: Address, operation: Int, value: Unsigned, timeout: Size, other: Address, last: Unsigned
 ) -> Blocking:
     """Wait, wake, and move waiters."""
-    kernel, space = c.kernel, c.process.space
+    futexes, space = c.kernel.futexes, c.process.space
     realtime = bool(operation & _FUTEX_CLOCK_REALTIME)
     command = operation & ~(_FUTEX_PRIVATE | _FUTEX_CLOCK_REALTIME)
     if command == 0:
@@ -77,12 +75,12 @@ def futex(
         deadline = _deadline(c, timeout, absolute=True, realtime=realtime)
         return (yield from _futex_wait(c, address, value, deadline, last))
     if command in {1, 10}:
-        return kernel.wake(space, address, value, last if command == 10 else 0xFFFF_FFFF)
+        return futexes.wake(space, address, value, last if command == 10 else 0xFFFF_FFFF)
     if command in {3, 4}:
         if command == 4 and c.number(address, 4) != last:
             raise LinuxError(EAGAIN)
-        woken = kernel.wake(space, address, value)
-        moved = kernel.requeue(space, address, other, timeout & 0xFFFF_FFFF)
+        woken = futexes.wake(space, address, value)
+        moved = futexes.requeue(space, address, other, timeout & 0xFFFF_FFFF)
         return woken + moved
     if command == 5:
         return _wake_op(c, address, value, timeout & 0xFFFF_FFFF, other, last)
@@ -107,8 +105,8 @@ def _wake_op(c: Caller, address: int, count: int, second_count: int, second: int
         raise LinuxError(ENOSYS)
     c.write(second, struct.pack("<I", new() & 0xFFFF_FFFF))
     space = c.process.space
-    woken = c.kernel.wake(space, address, count)
+    woken = c.kernel.futexes.wake(space, address, count)
     true = (old == compared, old != compared, old < compared, old <= compared, old > compared, old >= compared)
     if true[comparison]:
-        woken += c.kernel.wake(space, second, second_count)
+        woken += c.kernel.futexes.wake(space, second, second_count)
     return woken

@@ -1,0 +1,45 @@
+"""Who waits for which word of memory.  Source: Linux kernel/futex/core.c, waitwake.c, requeue.c."""
+
+from __future__ import annotations
+
+from emu.guest.linux.process import Waiter
+from emu.guest.linux.space import Space
+
+_ANY = 0xFFFF_FFFF
+
+
+class Futexes:
+    """The waiters of all futexes, each queue with the first in front."""
+
+    def __init__(self) -> None:
+        self._queues: dict[tuple[object, int], list[Waiter]] = {}
+
+    def wait(self, space: Space, address: int, bits: int) -> Waiter:
+        """Return a new waiter, the last of its queue."""
+        return Waiter(bits, self._queue(space, address))
+
+    def wake(self, space: Space, address: int, count: int, bits: int = _ANY) -> int:
+        """Wake up to `count` waiters that have one of these bits, and return how many there were."""
+        queue = self._queue(space, address)
+        chosen = [waiter for waiter in queue if waiter.bits & bits][:count]
+        for waiter in chosen:
+            waiter.woken = True
+            queue.remove(waiter)
+        return len(chosen)
+
+    def requeue(self, space: Space, address: int, other: int, count: int) -> int:
+        """Have up to `count` waiters wait for another futex; return how many there were."""
+        queue, target = self._queue(space, address), self._queue(space, other)
+        moved = queue[:count]
+        for waiter in moved:
+            queue.remove(waiter)
+            waiter.join(target)
+        return len(moved)
+
+    def _queue(self, space: Space, address: int) -> list[Waiter]:
+        """Return the queue of a futex: memory that processes share has one in all of them."""
+        area = space.area_at(address)
+        key: tuple[object, int] = (space, address)
+        if area is not None and area.shared and area.backing is not None:
+            key = (area.backing, address - area.start + area.offset)
+        return self._queues.setdefault(key, [])
