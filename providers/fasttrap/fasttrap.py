@@ -413,36 +413,24 @@ class Fasttrap(Observer):
             if target is not None and target.live:
                 target.slots.give_back(chunk)
 
+    def born(self, maker: Thread, thread: Thread) -> None:
+        """Have a thread that was made out of line begin where its maker goes on: the scratch space is its maker's."""
+        stepping = self._in_chunk(maker)
+        if stepping is not None:
+            self.kernel.set_pc(thread, stepping.after)
+
     def forked(self, parent: Process, child: Process) -> None:
         """Take the parent's tracepoints out of the child (fasttrap_fork), which has memory of its own."""
         if child.space is parent.space:
-            self._inherit_step(parent, child)
             return
         target = self._targets.get(self._owner(parent).pid)
         if target is None or not target.live:
             return
-        self._move_out(child)
         code = ProcessCode(self.kernel, child.space)
         for point in self._points.values():
             if point.target is target and point.tracepoint.installed:
                 code.write_code(point.address, point.tracepoint.original)
         target.slots.unmap_from(child.space)
-
-    def _inherit_step(self, parent: Process, child: Process) -> None:
-        """Let a vfork's child finish the system call that its parent made out of line."""
-        made_by = self.kernel.current
-        stepping = self._in_chunk(made_by) if made_by is not None and made_by.process is parent else None
-        if stepping is not None:
-            self._stepping[child.threads[0]] = stepping
-
-    def _move_out(self, child: Process) -> None:
-        """Move a child that was born in scratch space, which it does not get, to where it goes on."""
-        made_by = self.kernel.current
-        stepping = self._in_chunk(made_by) if made_by is not None else None
-        if stepping is None:
-            return
-        for thread in child.threads:
-            self.kernel.set_pc(thread, stepping.after)
 
     def before_exec(self, process: Process) -> None:
         """Retire a process's tracepoints: it will run something else."""

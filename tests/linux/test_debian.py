@@ -1,11 +1,13 @@
 """Debian's own programs, static and dynamic: `make debian` gets them; without them these tests are skipped."""
 
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from emu.guest.linux.guest import ENVIRONMENT
 from emu.isa import ISAS
 from tests.linux.support import run
 from trapline.linux_machine import EvalTime
@@ -46,6 +48,36 @@ def test_busybox_runs_a_script_as_qemu_does(isa, name, tmp_path):
     if "not found" in told.stderr or "can't execute" in told.stderr:
         pytest.skip("this host's kernel does not run programs of that ISA for qemu's children")
     assert ran.output == told.stdout + told.stderr + f"exit {told.returncode}\n"
+
+
+def applets():
+    """Yield the commands of applets.txt, split as a shell does."""
+    text = ""
+    for line in (Path(__file__).parent / "applets.txt").read_text().splitlines()[1:]:
+        text += ("\n" if text else "") + line
+        try:
+            yield shlex.split(text)
+        except ValueError:  # a quote is open
+            continue
+        text = ""
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_applets_do_what_they_do_under_qemu(isa):
+    if QEMU[isa] is None:
+        pytest.skip(f"qemu-{isa} (Debian: qemu-user) is not installed")
+    different, reports = [], []
+    for words in applets():
+        told = subprocess.run(
+            [QEMU[isa], "-0", busybox(isa), busybox(isa), *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, timeout=60, check=False, cwd="/", env=ENVIRONMENT,
+        )  # fmt: skip
+        status = told.returncode if told.returncode >= 0 else 128 - told.returncode
+        ran = run(isa, [busybox(isa), *words], evaltime=EvalTime.EXEC, report=reports.append)
+        if ran.output != told.stdout.decode("utf-8", "replace") + f"exit {status}\n":
+            different.append(words)
+    assert not different
+    assert not reports, "system calls that are not there"
 
 
 @pytest.mark.parametrize("isa", ISAS)

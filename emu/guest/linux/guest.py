@@ -40,6 +40,8 @@ ENVIRONMENT: dict[str, str] = {
 """What programs find in their environment, the same on every host."""
 _MERGED = ("bin", "sbin", "lib", "lib64")
 """Directories that are links into /usr in a Debian of today; packages unpacked by hand lack them."""
+_ETC = {"passwd": b"root:x:0:0:root:/:/bin/sh\n", "group": b"root:x:0:\n"}
+"""Files of /etc, where the guest has no root directory of the host's: root has a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,9 @@ class LinuxGuest:
         for name in _MERGED:
             if root.get(name) is None and isinstance(usr, Directory) and usr.get(name) is not None:
                 root.add(name, Symlink(f"usr/{name}", wall))
+        if host is None:
+            for name, content in _ETC.items():
+                root.make("etc").add(name, RegularFile(0o644, wall, content=content))
         devices.populate(root, wall)
         procfs.populate(root, self.kernel)
         if root.get("tmp") is None:

@@ -23,6 +23,9 @@ class Observer(ABC):  # noqa: B024  (nothing must be heard)
     def unmapped(self, process: Process, areas: Sequence[Area]) -> None:
         """Areas, or parts of them, are about to go away; their pages are still there."""
 
+    def born(self, maker: Thread, thread: Thread) -> None:
+        """A thread was made, of the same process or as the first of another; `maker` is the current thread."""
+
     def forked(self, parent: Process, child: Process) -> None:
         """A child was made, with a copy of its parent's memory."""
 

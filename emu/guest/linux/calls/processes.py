@@ -84,6 +84,8 @@ def _clone(c: Caller, flags: int, stack: int, parent_tid: int, child_tid: int, t
             owner.space.poke(child_tid, number)
     if flags & _CLONE_CHILD_CLEARTID:
         thread.clear_tid = child_tid
+    for observer in kernel.observers:
+        observer.born(c.thread, thread)
     kernel.add_thread(thread)
     if owner is not process:
         for observer in kernel.observers:
