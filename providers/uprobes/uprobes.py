@@ -48,7 +48,7 @@ MAX_DEPTH: Final = 64
 _TRAP_FLAG: Final = 0x100
 _DEBUG: Final = 1
 """Number of x86's exception after a single step."""
-_POPF: Final = b"\x9d"
+_POPF, _PUSHF = b"\x9d", b"\x9c"
 
 
 class UprobeError(Exception):
@@ -342,6 +342,10 @@ class Uprobes(Observer):
         self._clear_trap_flag(step)
         if not move.absolute:
             engine.pc += step.address - step.slot
+        if move.code[-1:] == _PUSHF and not step.flags & _TRAP_FLAG:
+            # Linux leaves the flag in what was pushed: a popf would trap then.
+            sp = engine.read_register(self.kernel.isa.registers.sp)
+            engine.store(sp, 8, engine.load(sp, 8) & ~_TRAP_FLAG)
         if move.calls:
             engine.store(engine.read_register(self.kernel.isa.registers.sp), 8, step.address + move.length)
         self._end_step(thread, step)

@@ -184,3 +184,30 @@ def test_refusals_carry_the_kernels_numbers(isa):
     with pytest.raises(UprobeError, match="needs a handler"):
         uprobes.register(loaded.file, 0, Consumer())
     assert not uprobes._probes
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("case", ["asm", "recursion", "setjmp", "args", "cxx"])
+def test_with_every_instruction_of_its_own_functions_watched_a_program_is_the_same(isa, case):
+    from providers.fasttrap import PORTS
+
+    guest, uprobes, loaded, output = prepared(isa, case)
+    count, refused = [0], 0
+
+    def hit(_frame):
+        count[0] += 1
+
+    own = ("asm_", "fib", "ackermann", "is_", "arg", "greet", "case_", "factorial", "say", "descend", "_Z")
+    consumer = Consumer(handler=hit)
+    for symbol in guest.objects.functions(loaded):
+        if symbol.name.startswith(own):
+            for offset in PORTS[isa].boundaries(loaded.image.code(symbol)):
+                try:
+                    uprobes.register(loaded.file, loaded.image.offset_of(symbol.value + offset), consumer)
+                except UprobeError:
+                    refused += 1
+    assert finish(guest, output) == expected(case, isa)
+    if (isa, case) != ("x86_64", "asm"):  # rep is stepped an iteration at a time, the last of which has nothing to do
+        assert guest.engine.instructions == zoo(isa, case).instructions
+    assert count[0] > 100
+    assert refused < 200
