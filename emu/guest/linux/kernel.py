@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
 from emu.engine.access import Access
@@ -21,7 +21,7 @@ from emu.engine.state import HANDLED
 from emu.frame import LiveFrame
 from emu.guest.base import BadAddressError, GuestError
 from emu.guest.linux import faults, loader
-from emu.guest.linux.abi.errno import EFAULT, EINTR, ENOMEM, ENOSYS, LinuxError
+from emu.guest.linux.abi.errno import ENOMEM, LinuxError
 from emu.guest.linux.abi.signals import (
     CLD_DUMPED,
     CLD_EXITED,
@@ -40,14 +40,13 @@ from emu.guest.linux.observer import Observer
 from emu.guest.linux.operands import fault_address
 from emu.guest.linux.paths import path_of, walk
 from emu.guest.linux.process import (
-    InterruptedBySignalError,
     Life,
     Process,
     Signals,
     Surroundings,
-    SystemCall,
     Thread,
 )
+from emu.guest.linux.serving import Serving
 from emu.guest.linux.space import Space
 from emu.isa.base import Isa
 from emu.trap import TrapHandler
@@ -64,7 +63,6 @@ LONGEST_TURN: Final = 10 * TURN
 """Instructions after which it gives way wherever it is."""
 _CALL_COST: Final = 2_000
 """Instructions of its turn that a system call takes."""
-_MASK: Final = 0xFFFF_FFFF_FFFF_FFFF
 
 
 class Stuck(GuestError):  # noqa: N818  what happened, not whose fault it is
@@ -111,19 +109,14 @@ class Kernel:
         self.exceptions: list[Callable[[int, int], bool]] = []
         """Asked (number, pc) about each exception but breakpoints and page faults: whether it is theirs."""
         self.interrupted = False
-        self._calls = calls
-        self._handlers: dict[int, tuple[str, Handler | None]] = {}
+        self._serving = Serving(self, calls, report)
         self._report = report
-        self._reported: set[str] = set()
         self._wait_for_host = wait_for_host
         self._ready: deque[Thread] = deque()
         self._next_pid = FIRST_PID
         self._called = False
         self._fault: SignalInfo | None = None
         self._turn_end = 0
-        self._call_number = isa.registers.slots[self.abi.call_number]
-        self._arguments = [isa.registers.slots[name] for name in isa.calling.system_call_arguments]
-        self._result = isa.registers.slots[self.abi.call_result]
         self.futexes = Futexes()
         self.restorers: dict[Space, int] = {}
         """Address of the code that returns from a signal, by address space."""
@@ -450,7 +443,7 @@ class Kernel:
 
     def _run(self, thread: Thread, deadline: int | None) -> None:
         self.switch(thread)
-        if thread.call is not None and not self._resume(thread):
+        if thread.call is not None and not self._serving.resume(thread):
             return
         stops = [self._turn_end + LONGEST_TURN - TURN]
         if not all(observer.may_be_interrupted(thread) for observer in self.observers):
@@ -487,7 +480,8 @@ class Kernel:
             self.delivery.force(thread, fault)
         elif self._called:
             self._called = False
-            self._serve(thread)
+            self._turn_end -= _CALL_COST
+            self._serving.serve(thread)
         elif self.engine.instructions >= self._turn_end + LONGEST_TURN - TURN:
             self._turn_end = 0
 
@@ -512,98 +506,9 @@ class Kernel:
         self.engine.leave()
         return HANDLED
 
-    # -- system calls
-
     def _on_system_call(self) -> None:
         self._called = True
         self.engine.leave()
-
-    def _serve(self, thread: Thread) -> None:
-        words = self.engine.words
-        number = int(words[self._call_number])
-        arguments = [int(words[slot]) for slot in self._arguments]
-        thread.restart = (number, arguments[0])
-        self._turn_end -= _CALL_COST
-        found = self._handlers.get(number)
-        if found is None:
-            name = self.abi.calls.get(number, f"system call {number}")
-            found = self._handlers[number] = (name, self._calls.get(name))
-        name, handler = found
-        thread.call_name = name
-        if handler is None:
-            self._lacking(thread, name)
-            self.finish(thread, -ENOSYS)
-            return
-        for observer in self.observers:
-            observer.system_call(thread, name, arguments)
-        try:
-            result = handler(self, thread, arguments)
-        except LinuxError as error:
-            result = -error.number
-        except BadAddressError:
-            result = -EFAULT
-        except OutOfMemoryError:
-            result = -ENOMEM
-        if isinstance(result, Generator):
-            thread.call = result
-            self._resume(thread)
-        elif thread.life is not Life.DEAD and result is not None:
-            self.finish(thread, result)
-
-    def _lacking(self, thread: Thread, name: str) -> None:
-        if name not in self._reported:
-            self._reported.add(name)
-            self._report(f"{thread.process.name}: the Linux guest has no {name}: the program gets ENOSYS")
-
-    def finish(self, thread: Thread, result: int) -> None:
-        """Give the current thread the result of its system call."""
-        self.engine.words[self._result] = result & _MASK
-        for observer in self.observers:
-            observer.system_call_done(thread, thread.call_name, result)
-
-    def _resume(self, thread: Thread) -> bool:
-        """Go on with a system call that blocks; True when it is over and the thread can go on."""
-        call = thread.call
-        assert call is not None
-        try:
-            result = self._advance(thread, call)
-        except LinuxError as error:
-            result = -error.number
-        except BadAddressError:
-            result = -EFAULT
-        except OutOfMemoryError:
-            result = -ENOMEM
-        if result is None:
-            return False
-        thread.call = thread.wait = None
-        if thread.life is Life.DEAD:
-            return False
-        self.finish(thread, result)
-        return True
-
-    def _advance(self, thread: Thread, call: SystemCall) -> int | None:
-        """Run a blocking call up to its next wait (None), or to its result."""
-        try:
-            while True:
-                wait = thread.wait
-                if wait is None:
-                    wait = next(call)
-                elif wait.ready():
-                    wait = call.send(True)  # noqa: FBT003  it came true
-                elif self.delivery.has_work(thread) and not wait.uninterruptible:
-                    try:
-                        call.throw(InterruptedBySignalError())
-                    except InterruptedBySignalError:
-                        return self.delivery.interrupted(thread)
-                    return -EINTR
-                elif wait.deadline is not None and self.clock.now() >= wait.deadline:
-                    wait = call.send(False)  # noqa: FBT003  the time is over
-                else:
-                    thread.life = Life.BLOCKED
-                    return None
-                thread.wait = wait
-        except StopIteration as end:
-            return int(end.value)
 
 
 CARRIED_OUT: Final = 1

@@ -1,0 +1,123 @@
+"""System calls: from the registers to a function and back, at once or after a wait."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from typing import TYPE_CHECKING, Final
+
+from emu.guest.base import BadAddressError
+from emu.guest.linux.abi.errno import EFAULT, EINTR, ENOMEM, ENOSYS, LinuxError
+from emu.guest.linux.frames import OutOfMemoryError
+from emu.guest.linux.process import InterruptedBySignalError, Life, SystemCall, Thread
+
+if TYPE_CHECKING:
+    from emu.guest.linux.calls.table import Handler
+    from emu.guest.linux.kernel import Kernel
+
+_MASK: Final = 0xFFFF_FFFF_FFFF_FFFF
+
+
+class Serving:
+    """Serves the system calls of one kernel from a table of functions by name.
+
+    `report` is told, once each, of those that are not in the table.
+    """
+
+    def __init__(self, kernel: Kernel, calls: Mapping[str, Handler], report: Callable[[str], object]) -> None:
+        slots = kernel.isa.registers.slots
+        self._kernel = kernel
+        self._calls = calls
+        self._report = report
+        self._reported: set[str] = set()
+        self._handlers: dict[int, tuple[str, Handler | None]] = {}
+        self._words = kernel.engine.words
+        self._call_number = slots[kernel.abi.call_number]
+        self._arguments = [slots[name] for name in kernel.isa.calling.system_call_arguments]
+        self._result = slots[kernel.abi.call_result]
+
+    def serve(self, thread: Thread) -> None:
+        """Serve the system call that the current thread has made."""
+        words = self._words
+        number = int(words[self._call_number])
+        arguments = [int(words[slot]) for slot in self._arguments]
+        thread.restart = (number, arguments[0])
+        found = self._handlers.get(number)
+        if found is None:
+            name = self._kernel.abi.calls.get(number, f"system call {number}")
+            found = self._handlers[number] = (name, self._calls.get(name))
+        name, handler = found
+        thread.call_name = name
+        if handler is None:
+            self._lacking(thread, name)
+            self._finish(thread, -ENOSYS)
+            return
+        for observer in self._kernel.observers:
+            observer.system_call(thread, name, arguments)
+        try:
+            result = handler(self._kernel, thread, arguments)
+        except LinuxError as error:
+            result = -error.number
+        except BadAddressError:
+            result = -EFAULT
+        except OutOfMemoryError:
+            result = -ENOMEM
+        if isinstance(result, Generator):
+            thread.call = result
+            self.resume(thread)
+        elif thread.life is not Life.DEAD and result is not None:
+            self._finish(thread, result)
+
+    def _lacking(self, thread: Thread, name: str) -> None:
+        if name not in self._reported:
+            self._reported.add(name)
+            self._report(f"{thread.process.name}: the Linux guest has no {name}: the program gets ENOSYS")
+
+    def _finish(self, thread: Thread, result: int) -> None:
+        """Give the current thread the result of its system call."""
+        self._words[self._result] = result & _MASK
+        for observer in self._kernel.observers:
+            observer.system_call_done(thread, thread.call_name, result)
+
+    def resume(self, thread: Thread) -> bool:
+        """Go on with a system call that blocks; True when it is over and the thread can go on."""
+        call = thread.call
+        assert call is not None
+        try:
+            result = self._advance(thread, call)
+        except LinuxError as error:
+            result = -error.number
+        except BadAddressError:
+            result = -EFAULT
+        except OutOfMemoryError:
+            result = -ENOMEM
+        if result is None:
+            return False
+        thread.call = thread.wait = None
+        if thread.life is Life.DEAD:
+            return False
+        self._finish(thread, result)
+        return True
+
+    def _advance(self, thread: Thread, call: SystemCall) -> int | None:
+        """Run a blocking call up to its next wait (None), or to its result."""
+        try:
+            while True:
+                wait = thread.wait
+                if wait is None:
+                    wait = next(call)
+                elif wait.ready():
+                    wait = call.send(True)  # noqa: FBT003  it came true
+                elif self._kernel.delivery.has_work(thread) and not wait.uninterruptible:
+                    try:
+                        call.throw(InterruptedBySignalError())
+                    except InterruptedBySignalError:
+                        return self._kernel.delivery.interrupted(thread)
+                    return -EINTR
+                elif wait.deadline is not None and self._kernel.clock.now() >= wait.deadline:
+                    wait = call.send(False)  # noqa: FBT003  the time is over
+                else:
+                    thread.life = Life.BLOCKED
+                    return None
+                thread.wait = wait
+        except StopIteration as end:
+            return int(end.value)
