@@ -110,8 +110,8 @@ EXPECT
 NAME a marker is traced with its arguments, and its semaphore set
 RUN trapline usdt -i zoo:http__client__request -c '$ZOO markers'
 EXPECT
-|Tracing uprobe http__client__request (p:zoo/http__client__request {{.*}}). Ctrl-C to end.
+|Tracing uprobe zoo_http__client__request (p:zoo_http__client__request {{.*}}). Ctrl-C to end.
 |{{...}}
 |  somebody listens
-|             zoo-100     [000] d....     0.{{\d+}}: http__client__request: (0x{{\w+}}) arg1={{\d+}} arg2=1
+|             zoo-100     [000] d....     0.{{\d+}}: zoo_http__client__request: (0x{{\w+}}) arg1={{\d+}} arg2=1
 |{{...}}

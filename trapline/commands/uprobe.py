@@ -9,16 +9,14 @@ from typing import Any
 import click
 
 from emu.elf import ElfError, Image
-from trapline.ftrace import definition as definitions
 from trapline.ftrace import tracing
-from trapline.ftrace.errors import UprobeEventError
-from trapline.ftrace.options import Show, show_options, start, trace
+from trapline.ftrace.options import Show, show_event, show_options, start
 from trapline.ftrace.tracing import TraceError
 
 _FORM = re.compile(r"([pr]):(?:(?P<alias>[^\s:]+)\s+)?(?P<target>\S+?):(?P<symbol>[^\s:]+?)(?P<rest>\s.*)?")
 
 
-@click.command("uprobe")
+@click.command("uprobe", context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("-l", "target", metavar="TARGET", help="List the functions of a program or library.")
 @click.argument("definition", required=False)
 @click.argument("condition", metavar="[FILTER]", required=False)
@@ -41,16 +39,9 @@ def uprobe_command(target: str | None, definition: str | None, condition: str | 
     guest = start(show)
     try:
         line = _resolve(guest, definition)
-        parsed = definitions.parse(line, guest.isa)
     except TraceError as error:
         raise click.ClickException(str(error)) from None
-    except UprobeEventError as error:
-        raise click.ClickException(tracing.explain(error)) from None
-    if show.formats:
-        click.echo(str(parsed))
-        return
-    click.echo(f"Tracing uprobe {parsed.event} ({line}). Ctrl-C to end.")
-    trace(guest, [parsed], condition, show)
+    show_event(guest, [line], condition, show)
 
 
 def _list(target: str, show: Show) -> None:

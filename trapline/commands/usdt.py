@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,11 +10,9 @@ import click
 
 from emu.elf import ElfError, Image
 from emu.stapsdt import Constant, Marker, MarkerArgumentError, fetch_argument, markers, parse_arguments
-from trapline.ftrace import definition as definitions
 from trapline.ftrace import tracing
-from trapline.ftrace.errors import UprobeEventError
 from trapline.ftrace.fetch import REGISTERS
-from trapline.ftrace.options import Show, show_options, start, trace
+from trapline.ftrace.options import Show, show_event, show_options, start
 from trapline.ftrace.tracing import TraceError
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from emu.isa import Isa
 
 
-@click.command("usdt")
+@click.command("usdt", context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("-l", "listed", metavar="PATH", help="List the markers of a file.")
 @click.option("-L", "detailed", metavar="PATH", help="List them with their places, semaphores and arguments.")
 @click.option("-i", "enabled", is_flag=True, help="Tell the program that somebody listens (semaphores).")
@@ -51,17 +50,9 @@ def usdt_command(
     guest = start(show)
     try:
         lines = _lines(guest, definition, enabled=enabled)
-        parsed = [definitions.parse(line, guest.isa) for line in lines]
     except TraceError as error:
         raise click.ClickException(str(error)) from None
-    except UprobeEventError as error:
-        raise click.ClickException(tracing.explain(error)) from None
-    if show.formats:
-        for one in parsed:
-            click.echo(str(one))
-        return
-    click.echo(f"Tracing uprobe {parsed[0].event} ({lines[0]}). Ctrl-C to end.")
-    trace(guest, parsed, condition, show)
+    show_event(guest, lines, condition, show)
 
 
 def _list(path: str, *, detailed: bool) -> None:
@@ -140,6 +131,5 @@ def _line(image: Image, marker: Marker, rest: str, *, enabled: bool) -> str:
     counter = ""
     if enabled and marker.semaphore:
         counter = f"({_offset(image, marker.semaphore):#x})"
-    return (
-        f"p:{marker.provider}/{marker.name} {image.path}:{_offset(image, marker.location):#x}{counter} {rest}".rstrip()
-    )
+    event = re.sub(r"\W", "_", f"{marker.provider}_{marker.name}")
+    return f"p:{event} {image.path}:{_offset(image, marker.location):#x}{counter} {rest}".rstrip()

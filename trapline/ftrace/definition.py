@@ -21,6 +21,7 @@ from trapline.ftrace.fetch import FetchArgument
 GROUP: Final = "uprobes"
 _LONGEST: Final = 64
 _ARGUMENTS_MAX: Final = 128
+_RECORD_MAX: Final = 3072
 _EVENT: Final = re.compile(r"[A-Za-z_]\w*")
 _GROUP: Final = re.compile(r"[A-Za-z_][\w-]*")
 
@@ -62,6 +63,8 @@ def parse(line: str, isa: Isa) -> Definition:
         argument = fetch.parse(word, isa, index, used, returns=returns, command=line, column=column)
         used.add(argument.name)
         arguments.append(argument)
+    if sum(argument.size for argument in arguments) > _RECORD_MAX:
+        raise UprobeEventError("EVENT_TOO_BIG", line, words[2][1])
     return Definition(returns, group, event or _default_event(path, offset), path, offset, counter, tuple(arguments))
 
 

@@ -22,6 +22,7 @@ _BODY_MAX: Final = 63
 _DEREFERENCES_MAX: Final = 13
 _ARRAY_MAX: Final = 64
 _STRING_MAX: Final = 4096
+_STRING_PLACE: Final = 4
 _RESERVED: Final = frozenset(
     """
     common_type common_flags common_preempt_count common_pid common_tgid __probe_ip __probe_ret_ip __probe_func
@@ -144,6 +145,11 @@ class FetchArgument:
     type: ValueType
     text: str
     """As it was written, without the name."""
+
+    @property
+    def size(self) -> int:
+        """The bytes it takes in the fixed part of a record; of a string, those that say where it is."""
+        return (_STRING_PLACE if self.type.name == "string" else self.type.size) * max(1, self.type.count)
 
 
 _SIZES: Final = {f"{letter}{bits}": bits // 8 for letter in "usx" for bits in (8, 16, 32, 64)} | {"char": 1}

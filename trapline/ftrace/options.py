@@ -17,9 +17,11 @@ from emu.isa import ISAS
 from trapline import linux_machine
 from trapline.consumer.interrupts import Interrupts
 from trapline.ftrace import output
-from trapline.ftrace.definition import Definition
+from trapline.ftrace.definition import Definition, parse
+from trapline.ftrace.errors import UprobeEventError
 from trapline.ftrace.filter import FilterError, parse_filter
-from trapline.ftrace.tracing import EventTrace, TraceError, TraceOptions
+from trapline.ftrace.format import event_format
+from trapline.ftrace.tracing import EventTrace, TraceError, TraceOptions, explain
 
 _SECOND = 1_000_000_000
 
@@ -45,6 +47,9 @@ def show_options(tid: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]
         click.option("-c", "command", metavar="CMD", help="The program to trace, with its arguments."),
         click.option("--root", type=click.Path(path_type=Path), help="The directory that the program sees as /."),
         click.option("--isa", type=click.Choice(list(ISAS)), help="Refuse a program for another machine."),
+        click.option(
+            "-F", "forced", is_flag=True, expose_value=False, help="Taken as in perf-tools; nothing needs forcing."
+        ),
         click.option("-d", "seconds", type=float, metavar="SECS", help="Trace for so long, then print."),
         click.option("-H", "header", is_flag=True, help="Print the column headings."),
         click.option("-s", "stacks", is_flag=True, help="Print user stacks."),
@@ -92,8 +97,30 @@ def _put(stream: Any) -> Callable[[bytes], object]:
     return put
 
 
-def trace(guest: LinuxGuest, definitions: list[Definition], condition: str | None, show: Show) -> None:
-    """Trace events until the program ends.  Raises `click.ClickException`."""
+def show_event(guest: LinuxGuest, lines: list[str], condition: str | None, show: Show) -> None:
+    """Trace the places of an event until the program ends, or print its format.
+
+    `lines` are definitions as uprobe_events takes them.  Raises `click.ClickException`.
+    """
+    try:
+        definitions = [parse(line, guest.isa) for line in lines]
+    except UprobeEventError as error:
+        raise click.ClickException(explain(error)) from None
+    if show.formats:
+        click.echo(event_format(definitions[0], 1), nl=False)
+        return
+    _trace(guest, definitions, condition, show, _announcement(definitions[0], lines[0], show))
+
+
+def _announcement(definition: Definition, line: str, show: Show) -> str:
+    if show.seconds is None:
+        return f"Tracing uprobe {definition.event} ({line}). Ctrl-C to end."
+    return f"Tracing uprobe {definition.event} for {show.seconds:g} seconds (buffered)..."
+
+
+def _trace(
+    guest: LinuxGuest, definitions: list[Definition], condition: str | None, show: Show, announcement: str
+) -> None:
     lines: list[str] = []
     buffered = show.seconds is not None or show.header
     write: Callable[[str], object] = lines.append if buffered else lambda text: click.echo(text, nl=False)
@@ -103,6 +130,7 @@ def trace(guest: LinuxGuest, definitions: list[Definition], condition: str | Non
         events = EventTrace(guest, write, TraceOptions(wanted, show.pid, show.tid, show.stacks))
         for definition in definitions:
             events.add(definition)
+        click.echo(announcement)
         with Interrupts(lambda _count: guest.interrupt()):
             guest.run(None if show.seconds is None else guest.now() + int(show.seconds * _SECOND))
     except FilterError as error:
