@@ -15,13 +15,14 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import firing, linux, speed, startup
+from benchmarks import firing, linux, linux_speed, speed, startup
 from benchmarks.figures import Figures
 
 RESULTS = Path(__file__).parent / "results"
 BENCHMARKS: dict[str, Callable[[], Figures]] = {
     "firing": firing.measure,
     "linux": linux.measure,
+    "linux_speed": linux_speed.measure,
     "speed": speed.measure,
     "startup": startup.measure,
 }

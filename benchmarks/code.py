@@ -29,3 +29,19 @@ TRAPS = {
     "aarch64": bytes.fromhex("010000d4000400f1c1ffff54c0035fd6"),  # 1: svc #0; subs x0,x0,#1; b.ne 1b; ret
     "riscv64": bytes.fromhex("730000007d156dfd8280"),  # 1: ecall; addi a0,a0,-1; bnez a0,1b; ret
 }
+
+# A whole program: n times a function of three instructions, and then exit(0).
+# Offsets of its call, of f's nop (what a marker is), of f's addition and of its return.
+CALLS = 20_000
+PROGRAM = {
+    # mov $20000,%ebx; 1: call f; dec %ebx; jnz 1b; mov $60,%eax; xor %edi,%edi; syscall; f: nop; lea 1(%rax),%rax; ret
+    "x86_64": bytes.fromhex("bb204e0000e80d000000ffcb75f7b83c00000031ff0f0590488d4001c3"),
+    # mov x19,#20000; 1: bl f; subs x19,x19,#1; b.ne 1b; mov x8,#93; mov x0,#0; svc #0; f: nop; add x0,x0,#1; ret
+    "aarch64": bytes.fromhex("13c489d206000094730600f1c1ffff54a80b80d2000080d2010000d41f2003d500040091c0035fd6"),
+    # li s1,20000; 1: jal f; addi s1,s1,-1; bnez s1,1b; li a7,93; li a0,0; ecall; f: nop; addi a0,a0,1; ret
+    "riscv64": bytes.fromhex("95649b8404e2ef002001fd14edfc9308d005014573000000130000001305150067800000"),
+}
+CALL = {"x86_64": 0x5, "aarch64": 0x4, "riscv64": 0x6}
+NOP = {"x86_64": 0x17, "aarch64": 0x1C, "riscv64": 0x18}
+ADDITION = {"x86_64": 0x18, "aarch64": 0x20, "riscv64": 0x1C}
+RETURN = {"x86_64": 0x1C, "aarch64": 0x24, "riscv64": 0x20}

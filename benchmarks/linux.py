@@ -1,116 +1,160 @@
-"""What a probe in a Linux program costs, by mechanism, and how fast the guest is without any.
+"""What a hit costs in a Linux program, by mechanism: emulated, out of line, after a return, single-stepped.
 
-One program (`zoo cxx`: C++ with exceptions and containers) runs plain, with every function's entry probed by the pid
-provider, and by uprobes with and without returns.  The time of a hit is given relative to an empty Python callback of
-bare Unicorn for a trap, measured in the same run; the guest's speed relative to qemu-user, where that is installed.
+A loop that calls a function of three instructions runs plain, and with one of its instructions probed; the handlers
+are empty.  The time of a hit is given relative to an empty Python callback of bare Unicorn for a trap, measured in the
+same run; the guest's instructions of a hit are those that are executed beside the program's own: the breakpoint, the
+copy's way back, the trap at its end.
 """
 
 from __future__ import annotations
 
-import contextlib
-import shutil
-import subprocess
-import time
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 
 import unicorn
 
-from benchmarks.code import TRAPS
-from benchmarks.figures import Cell, Figures
+from benchmarks.code import ADDITION, CALL, CALLS, NOP, PROGRAM, RETURN, TRAPS
+from benchmarks.figures import Cell, Figures, interleaved
 from benchmarks.firing import ROUNDS, bare
+from benchmarks.sweep import Framework
+from emu.elf import Image
 from emu.guest.kernel import images
+from emu.guest.linux.guest import LinuxGuest
 from emu.isa import ISAS, Isa
-from providers.uprobes import Consumer, UprobeError, Uprobes
+from providers.fasttrap import Fasttrap
+from providers.fasttrap.records import Probe, ProbeType
+from providers.uprobes import Consumer, Uprobes
 from trapline import linux_machine
 from trapline.consumer.tracer import Tracer
 
-CASE = "cxx"
-_REPEATS = 3
+_TURNS = 3
 
 
-def _start(isa: Isa) -> linux_machine.LinuxMachine:
-    return linux_machine.start(linux_machine.LinuxOptions((str(images.linux(isa, "zoo")), CASE), isa=isa))
+class Bench:
+    """The loop as a program, for one ISA: a file, in which it stands in the place of another program's main."""
+
+    def __init__(self, isa: Isa, folder: Path) -> None:
+        self.isa = isa
+        image = Image(images.linux(isa, "zoo"))
+        self.main = image.symbol("main").value
+        self.offset = image.offset_of(self.main) or 0
+        data = bytearray(image.path.read_bytes())
+        data[self.offset : self.offset + len(PROGRAM[isa.name])] = PROGRAM[isa.name]
+        self.path = folder / f"loop-{isa.name}"
+        self.path.write_bytes(data)
+        self.path.chmod(0o755)
+
+    def guest(self) -> LinuxGuest:
+        """Return a guest that stands before the loop."""
+        return linux_machine.start_guest(linux_machine.LinuxOptions((str(self.path),), isa=self.isa))
+
+    def plain(self) -> None:
+        """Run without probes."""
+        self.guest().run(None)
+
+    def fasttrap(self, at: int, kind: ProbeType) -> float:
+        """Run with a fasttrap probe, and return the guest's instructions of a hit."""
+        guest = self.guest()
+        framework = Framework()
+        fasttrap = Fasttrap(guest.kernel, framework)  # type: ignore[arg-type]
+        process = guest.kernel.first
+        assert process is not None
+        probe = Probe(fasttrap.target(process), kind, self.main, len(PROGRAM[self.isa.name]), (self.main + at,))
+        fasttrap.enable(probe)
+        instructions = _run(guest)
+        assert framework.fired == CALLS
+        return instructions
+
+    def uprobe(self, at: int, returns: bool) -> float:
+        """Run with a uprobe, and return the guest's instructions of a hit."""
+        guest = self.guest()
+        hits = [0]
+
+        def hit(*_: object) -> None:
+            hits[0] += 1
+
+        consumer = Consumer(ret_handler=hit) if returns else Consumer(handler=hit)
+        process = guest.kernel.first
+        assert process is not None
+        Uprobes(guest.kernel).register(guest.objects.of(process)[0].file, self.offset + at, consumer)
+        instructions = _run(guest)
+        assert hits[0] == CALLS
+        return instructions
+
+    def dtrace(self, at: int, action: str) -> float:
+        """Run with a D program, and return the guest's instructions of a hit."""
+        machine = linux_machine.start(linux_machine.LinuxOptions((str(self.path),), isa=self.isa))
+        with Tracer(machine.guest, machine.dtrace, target=machine.target, provide=machine.provide) as tracer:
+            tracer.enable(f"pid$target:a.out:-:{self.main + at:x} {{ {action} }}")
+            tracer.session.go()
+            instructions = _run(machine.guest)
+            tracer.session.work()
+            assert [element.value for element in tracer.aggregations()] == [CALLS]
+        return instructions
 
 
-def _timed(run: Callable[[], object]) -> float:
-    begin = time.perf_counter()
-    run()
-    return time.perf_counter() - begin
+MECHANISMS: tuple[tuple[str, Callable[..., float], dict[str, int], object], ...] = (
+    ("pid, emulated: a nop, as of a USDT marker", Bench.fasttrap, NOP, ProbeType.OFFSETS),
+    ("pid, emulated: a call", Bench.fasttrap, CALL, ProbeType.OFFSETS),
+    ("pid, out of line: an addition", Bench.fasttrap, ADDITION, ProbeType.OFFSETS),
+    ("pid, return", Bench.fasttrap, RETURN, ProbeType.RETURN),
+    ("uprobe: a nop", Bench.uprobe, NOP, False),
+    ("uprobe, stepped: an addition", Bench.uprobe, ADDITION, False),
+    ("uprobe, return", Bench.uprobe, NOP, True),
+    ("pid, emulated: a nop; @ = count();", Bench.dtrace, NOP, "@ = count();"),
+)
 
 
-def plain(isa: Isa) -> tuple[float, int]:
-    """Return the seconds of a run without probes, and its instructions."""
-    machine = _start(isa)
-    before = machine.guest.engine.instructions
-    seconds = _timed(lambda: machine.guest.run(None))
-    return seconds, machine.guest.engine.instructions - before
+def _run(guest: LinuxGuest) -> float:
+    """Run to the end, and return how many instructions a hit executes that the program's count leaves out."""
+    engine = guest.engine
+    discount = engine.discount
+    left_out = 0
 
+    def note(instructions: int) -> None:
+        nonlocal left_out
+        left_out += instructions
+        discount(instructions)
 
-def pid(isa: Isa) -> tuple[float, int]:
-    """Return the seconds of a run with an aggregation at every entry, and the hits."""
-    machine = _start(isa)
-    with Tracer(machine.guest, machine.dtrace, target=machine.target, provide=machine.provide) as tracer:
-        tracer.enable("pid$target:::entry { @ = count(); }")
-        seconds = _timed(tracer.run)
-        return seconds, int(sum(element.value for element in tracer.aggregations()))  # type: ignore[misc]
-
-
-def uprobe(isa: Isa, *, returns: bool) -> tuple[float, int]:
-    """Return the seconds of a run with a uprobe at every entry, and the hits."""
-    machine = _start(isa)
-    uprobes = Uprobes(machine.guest.kernel)
-    loaded = machine.guest.objects.of(machine.guest.kernel.first)[0]  # type: ignore[arg-type]
-    hits = [0]
-
-    def hit(*_: object) -> None:
-        hits[0] += 1
-
-    for symbol in machine.guest.objects.functions(loaded):
-        if "jmp" in symbol.name:
-            continue  # a return probe there breaks setjmp, on Linux too
-        with contextlib.suppress(UprobeError):
-            consumer = Consumer(ret_handler=hit) if returns else Consumer(handler=hit)
-            uprobes.register(loaded.file, loaded.image.offset_of(symbol.value) or 0, consumer)
-    return _timed(lambda: machine.guest.run(None)), hits[0]
-
-
-def qemu(isa: Isa) -> float | None:
-    """Return the seconds of a run under qemu-user, its start included; None where it is not installed."""
-    command = shutil.which(f"qemu-{isa.name}")
-    if command is None:
-        return None
-    words = [command, str(images.linux(isa, "zoo")), CASE]
-    return _timed(lambda: subprocess.run(words, stdout=subprocess.DEVNULL, check=False))
-
-
-def _best(measure: Callable[[], tuple[float, int]]) -> tuple[float, int]:
-    return min(measure() for _ in range(_REPEATS))
+    engine.discount = note  # type: ignore[method-assign]
+    guest.run(None)
+    return left_out / CALLS
 
 
 def measure() -> Figures:
     """Measure all mechanisms on all ISAs."""
     rows: list[tuple[Cell, ...]] = []
-    for isa in ISAS.values():
-        trap = bare(isa, TRAPS[isa.name], unicorn.UC_HOOK_INTR)
-        empty = min(_timed(trap) for _ in range(_REPEATS)) / ROUNDS
-        seconds, instructions = _best(lambda isa=isa: plain(isa))
-        outside = min((found for _ in range(_REPEATS) if (found := qemu(isa)) is not None), default=None)
-        speed = f"{instructions / seconds / 1e6:.0f} MIPS"
-        beside = "" if outside is None else f"; qemu-user, start included: {seconds / outside:.1f} times as long"
-        rows.append((isa.name, f"no probe: {speed}{beside}", 0, 0.0, 0.0))
-        mechanisms = {
-            "pid entry, count()": lambda isa=isa: pid(isa),
-            "uprobe, empty handler": lambda isa=isa: uprobe(isa, returns=False),
-            "return uprobe, empty handler": lambda isa=isa: uprobe(isa, returns=True),
-        }
-        for name, run in mechanisms.items():
-            taken, hits = _best(run)
-            each = (taken - seconds) / max(1, hits)
-            rows.append((isa.name, name, hits, each * 1e6, each / empty))
+    with tempfile.TemporaryDirectory() as folder:
+        for isa in ISAS.values():
+            rows += _rows(Bench(isa, Path(folder)))
     return Figures(
-        "Probes in a Linux program",
-        ("ISA", "what", "hits", "µs a hit", "times an empty trap callback"),
+        "A hit in a Linux program, by mechanism",
+        ("ISA", "what", "guest instructions a hit", "µs a hit", "times an empty trap callback"),
         rows,
-        "one program, one run; the guest without probes counts its instructions all the time",
-        text_columns=frozenset({"ISA", "what"}),
+        f"{CALLS:,} hits with empty handlers; the last row of each ISA is a D program. One run, in turns.",
     )
+
+
+def _rows(bench: Bench) -> list[tuple[Cell, ...]]:
+    instructions: dict[str, float] = {}
+
+    def measured(name: str, run: Callable[..., float], places: dict[str, int], how: object) -> Callable[[], None]:
+        def once() -> None:
+            instructions[name] = run(bench, places[bench.isa.name], how)
+
+        return once
+
+    times = interleaved(
+        {
+            "trap": bare(bench.isa, TRAPS[bench.isa.name], unicorn.UC_HOOK_INTR),
+            "plain": bench.plain,
+            **{row[0]: measured(*row) for row in MECHANISMS},
+        },
+        _TURNS,
+    )
+    rows: list[tuple[Cell, ...]] = []
+    for name, extra in instructions.items():
+        each = (times[name] - times["plain"]) / CALLS
+        rows.append((bench.isa.title, name, round(extra, 2), each * 1e6, each / (times["trap"] / ROUNDS)))
+    return rows

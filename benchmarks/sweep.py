@@ -57,13 +57,14 @@ def run(isa: Isa, case: str, *, probed: bool) -> tuple[str, int | None, int, Cou
     counted: Counter[str] = Counter()
     if probed:
         framework: Any = Framework()
-        fasttrap = Fasttrap(guest.kernel, framework)
+        refusals: list[str] = []
+        fasttrap = Fasttrap(guest.kernel, framework, report=refusals.append)
         pid = PidProbes(fasttrap, framework, guest.objects, lambda: None)
         pid.provide(guest.target, Wanted("a.out", "", ""))
         for probe in framework.probes[1:]:
             fasttrap.enable(probe)
         guest.run(None)
-        counted.update(probes=len(framework.probes) - 1, refused=len(fasttrap.problems), fired=framework.fired)
+        counted.update(probes=len(framework.probes) - 1, refused=len(refusals), fired=framework.fired)
     else:
         guest.run(None)
     return output.decode("utf-8", "replace"), guest.exit_status, guest.engine.instructions, counted

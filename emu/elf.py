@@ -27,6 +27,7 @@ from emu.guest.base import BadAddressError
 from emu.isa import ISAS, Isa
 
 _LARGEST = 1 << 36
+_LONGEST_INSTRUCTION = 15
 """Bytes of memory a segment may ask for: more than any guest has, less than what a flipped bit makes of a size."""
 
 _SYMBOL = struct.Struct("<IBBHQQ")  # Elf64_Sym: name, info, other, section, value, size
@@ -239,6 +240,29 @@ class Image:
                 return int(address - header["p_vaddr"] + header["p_offset"])
         return None
 
+    def no_instruction(self, address: int) -> str | None:
+        """Say why no instruction begins at an address, None if one may: without symbols there is no telling.
+
+        Instructions are walked from the start of the function that holds the address.
+        """
+        place = bisect_right(self._starts, address) - 1
+        segment = self.segments[place] if place >= 0 else None
+        if segment is None or address >= segment.vaddr + segment.memsz:
+            return "there is nothing there"
+        if not segment.flags & SegmentFlag.EXECUTE:
+            return "there is data, not code"
+        found = self.symbol_at(address)
+        if found is None or not found[0].is_function:
+            return None
+        symbol, offset = found
+        code, at = self.code(symbol), 0
+        while at < offset:
+            length = self.isa.instruction_length(code[at : at + _LONGEST_INSTRUCTION])
+            if not length:
+                return None
+            at += length
+        return None if at == offset else f"it is in the middle of an instruction of {symbol.name}"
+
     def code(self, symbol: Symbol, beyond: int = 0) -> bytes:
         """Return the bytes of a function, and up to `beyond` of those that follow.  Raises `BadAddressError`."""
         return self.read(symbol.value, symbol.size + beyond)
@@ -262,6 +286,8 @@ class Image:
 
     def _parse(self) -> ELFFile:
         """Have pyelftools read the headers, each table checked before it is walked."""
+        if self._data[:2] == b"#!":
+            raise self._error("a script, not an ELF file")
         if self._data[:4] != b"\x7fELF":
             raise self._error("not an ELF file")
         if len(self._data) < 64:
@@ -301,9 +327,9 @@ class Image:
         try:
             return ElfKind(self.elf.header["e_type"])
         except ValueError:
-            raise self._error(
-                f"of type {self.elf.header['e_type']}; executables, shared objects and modules are known"
-            ) from None
+            kind = self.elf.header["e_type"]
+            what = "a core file" if kind == "ET_CORE" else f"of type {kind}"
+            raise self._error(f"{what}; executables, shared objects and modules are known") from None
 
     def _filled(self, name: str, segment: Segment, offset: int, size: int) -> Segment:
         """Return a segment with its data, `size` bytes of the file from `offset`."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from typing import Final
@@ -29,6 +30,7 @@ from trapline.framework.dtrace import DTrace
 from trapline.framework.program import ProbeDescription
 
 PID: Final = "pid"
+_REFUSALS_TOLD: Final = 5
 
 
 class EvalTime(Enum):
@@ -62,6 +64,25 @@ class LinuxOptions:
 
 
 @dataclass(slots=True)
+class Refusals:
+    """Why tracepoints were not installed: the first are reported as they come, the rest counted."""
+
+    report: Callable[[str], object]
+    texts: list[str] = field(default_factory=list)
+
+    def add(self, text: str) -> None:
+        """Take one."""
+        self.texts.append(text)
+        if len(self.texts) <= _REFUSALS_TOLD:
+            self.report(text)
+
+    def rest(self) -> tuple[str, ...]:
+        """Return what there is to say of those that were not reported."""
+        more = len(self.texts) - _REFUSALS_TOLD
+        return (f"{more} more tracepoints were refused (trapline sites --provider pid shows why)",) if more > 0 else ()
+
+
+@dataclass(slots=True)
 class LinuxMachine:
     """A Linux program, stopped, and the framework over it."""
 
@@ -70,6 +91,7 @@ class LinuxMachine:
     fasttrap: Fasttrap
     pid: PidProbes
     usdt: UsdtProbes
+    refusals: Refusals
     told: bool = False
 
     @property
@@ -96,17 +118,26 @@ class LinuxMachine:
             raise ProcessProbeError(error.tag, str(error)) from None
 
     def ended(self) -> Sequence[str]:
-        """Return, once, how the program ended."""
+        """Return, once, how the program ended, and how many refusals were not told one by one."""
         ending = self.guest.ending()
         if ending is None or self.told:
             return ()
         self.told = True
-        return (ending,)
+        return (*self.refusals.rest(), ending)
 
 
 def program_isa(words: Sequence[str], root: Path | None) -> Isa | None:
-    """Return the ISA of the program a command names, None if it is no ELF file of a known machine."""
-    return next((image.isa for path in _places(words[0], root) if (image := _image(path)) is not None), None)
+    """Return the ISA of the program a command names, None if it is no ELF file of a known machine.
+
+    Of a script it is its interpreter's.
+    """
+    for path in _places(words[0], root):
+        interpreter = _interpreter(path)
+        for place in [path] if interpreter is None else _places(interpreter, root):
+            image = _image(place)
+            if image is not None:
+                return image.isa
+    return None
 
 
 def _places(name: str, root: Path | None) -> list[Path]:
@@ -123,6 +154,17 @@ def _image(path: Path) -> Image | None:
         return Image(path)
     except (ElfError, OSError):
         return None
+
+
+def _interpreter(path: Path) -> str | None:
+    """Return what a script says it is to be run by, None if it is no script."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(256)
+    except OSError:
+        return None
+    words = head[2:].split(b"\n", 1)[0].split() if head.startswith(b"#!") else ()
+    return os.fsdecode(words[0]) if words else None
 
 
 def split(command: str) -> tuple[str, ...]:
@@ -161,6 +203,7 @@ def start(options: LinuxOptions) -> LinuxMachine:
     """
     guest = start_guest(options)
     dtrace = DTrace(guest, guest.traps.core)
-    fasttrap = Fasttrap(guest.kernel, dtrace, options.fidelity)
+    refusals = Refusals(options.report)
+    fasttrap = Fasttrap(guest.kernel, dtrace, options.fidelity, report=refusals.add)
     pid = PidProbes(fasttrap, dtrace, guest.objects, dtrace.probes_created)
-    return LinuxMachine(guest, dtrace, fasttrap, pid, UsdtProbes(fasttrap, dtrace, guest.objects))
+    return LinuxMachine(guest, dtrace, fasttrap, pid, UsdtProbes(fasttrap, dtrace, guest.objects), refusals)

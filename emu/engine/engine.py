@@ -39,6 +39,8 @@ _NOWHERE: Final = 0xFFFF_FFFF_FFFF_FFF0
 """emu_start's `until`: no code is there.  0 would make a jump to NULL a clean stop."""
 _CPU_WORDS: Final = 128
 _TOTAL: Final = int(Word.TOTAL)
+_PREPAID: Final = 64
+"""Where the count begins: instructions may be taken off it before the first has run."""
 _BLOCK: Final = int(Word.BLOCK)
 """As plain numbers: time is read at every firing."""
 _COUNT: Final = 0xFFFF_FFFF
@@ -124,6 +126,7 @@ class Engine:
 
     def _prepare_state(self) -> None:
         state = self._state
+        state[Word.TOTAL] = _PREPAID
         state[Word.SOFT] = state[Word.HARD] = state[Word.NEXT] = NEVER
         state[Word.CPU] = self._cpu
         state[Word.ENV] = self._env
@@ -320,14 +323,14 @@ class Engine:
         """Instructions executed so far, exact where the CPU stands now; the instruction at pc is not included."""
         entry = self._state[_BLOCK]
         if not entry:
-            return self._state[_TOTAL]
+            return self._state[_TOTAL] - _PREPAID
         place = entry - self._entries_at >> 3
         address, numbers, pc = self._entries[place], self._entries[place + 1], self.words[self._pc]
         # Unicorn's own count is wrong by one where RISC-V's wfi is followed by something illegal: so the end is
         # decoded too.
         if not 0 <= pc - address <= numbers >> 32:
-            return int(self._state[_TOTAL])
-        return int(self._state[_TOTAL] - (numbers & _COUNT) + self._index(address, pc))
+            return int(self._state[_TOTAL]) - _PREPAID
+        return int(self._state[_TOTAL] - _PREPAID - (numbers & _COUNT) + self._index(address, pc))
 
     def forget_user_blocks(self) -> None:
         """Forget the sizes of user blocks: the address space is about to change."""
@@ -336,12 +339,12 @@ class Engine:
             self._user_indices.clear()
 
     def discount(self, instructions: int) -> None:
-        """Take instructions off the count: they stand for one that has been counted."""
+        """Take instructions off the count: they stand for one that has been counted, or will not count when it runs."""
         self._state[_TOTAL] -= instructions
 
     def _settle(self) -> None:
         """Take back the instructions of the current block that were not executed: it was left at pc."""
-        self._state[Word.TOTAL] = self.instructions
+        self._state[Word.TOTAL] = self.instructions + _PREPAID
         self._state[Word.BLOCK] = 0
 
     def _index(self, block: int, pc: int) -> int:
@@ -374,7 +377,8 @@ class Engine:
             self._indices.clear()
             self._user_indices.clear()
             self._stale = False
-        soft, hard = NEVER if soft is None else soft, NEVER if hard is None else hard
+        soft = NEVER if soft is None else min(NEVER, soft + _PREPAID)
+        hard = NEVER if hard is None else min(NEVER, hard + _PREPAID)
         self._state[Word.SOFT], self._state[Word.HARD], self._state[Word.NEXT] = soft, hard, min(soft, hard)
         self._state[Word.STOPPED] = 0
         if self._tlb is not None:

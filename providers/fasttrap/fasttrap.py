@@ -57,12 +57,17 @@ class TracepointError(Exception):
 class Fasttrap(Observer):
     """All fasttrap probes of one guest.
 
-    `limit` is how many tracepoints there may be; None: as many as FreeBSD has room for when its behaviour is asked for,
-    any number otherwise.
+    `report` is told why probes were not enabled: FreeBSD tells nobody.  `limit` is how many tracepoints there may be;
+    None: as many as FreeBSD has room for when its behaviour is asked for, any number otherwise.
     """
 
     def __init__(
-        self, kernel: Kernel, framework: Framework, fidelity: Fidelity = Fidelity.EXACT, limit: int | None = None
+        self,
+        kernel: Kernel,
+        framework: Framework,
+        fidelity: Fidelity = Fidelity.EXACT,
+        limit: int | None = None,
+        report: Callable[[str], object] = lambda _text: None,
     ) -> None:
         self.kernel = kernel
         self.framework = framework
@@ -71,8 +76,7 @@ class Fasttrap(Observer):
         self.limit = limit if limit is not None else (MAX_TRACEPOINTS if fidelity is Fidelity.FREEBSD else None)
         self.total = 0
         """Tracepoints of all probes there are."""
-        self.problems: list[str] = []
-        """Why probes were not enabled: FreeBSD tells nobody."""
+        self._report = report
         self._targets: dict[int, Target] = {}
         self._points: dict[tuple[int, int], Point] = {}
         self._gone: list[tuple[Probe, int, object]] = []
@@ -144,7 +148,7 @@ class Fasttrap(Observer):
             try:
                 self._install(probe, address)
             except TracepointError as error:
-                self.problems.append(str(error))
+                self._report(str(error))
                 for earlier in done:
                     self._remove(probe, earlier)
                 probe.enabled = False

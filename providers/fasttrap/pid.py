@@ -23,6 +23,7 @@ from emu.guest.linux.process import Process
 from emu.guest.linux.space import Area
 from providers.base import Attribute, DependencyClass, Framework, Privilege, Provider, ProviderAttributes, Stability
 from providers.fasttrap.fasttrap import Fasttrap
+from providers.fasttrap.port import Fidelity
 from providers.fasttrap.records import Probe, ProbeType
 
 ENTRY: Final = "entry"
@@ -266,12 +267,22 @@ class PidProbes(Observer):
         if not re.fullmatch(r"[0-9a-fA-F]+", wanted.name):
             raise PidError("D_PROC_NAME", f"'{wanted.name}' is an invalid probe name")
         address = int(wanted.name, 16)
+        self._check_address(process, address)
         module = process.path.rsplit("/", 1)[-1]
         if (provider, 0, module, ABSOLUTE, wanted.name) not in self._made:
             self._made.add((provider, 0, module, ABSOLUTE, wanted.name))
             probe = Probe(self._fasttrap.target(process), ProbeType.OFFSETS, 0, _EVERYWHERE, (address,))
             self._add(provider, module, ABSOLUTE, wanted.name, probe)
         return module
+
+    def _check_address(self, process: Process, address: int) -> None:
+        """Refuse an address where no instruction begins; FreeBSD puts its breakpoint there all the same."""
+        loaded = self._objects.at(process, address)
+        if self._fasttrap.fidelity is Fidelity.FREEBSD or loaded is None:
+            return
+        why = loaded.image.no_instruction(address - loaded.bias)
+        if why is not None:
+            raise PidError("D_PROC_ALIGN", f"no probe at 0x{address:x} in {loaded.name}: {why}")
 
     # -- objects that come later
 

@@ -16,7 +16,7 @@ from providers.fasttrap.port import Treatment
 
 if TYPE_CHECKING:
     from emu.guest.linux.code import ProcessCode, SlotPages
-    from emu.guest.linux.process import Process, Thread
+    from emu.guest.linux.process import Process
 
 
 class ProbeType(IntEnum):
@@ -103,11 +103,3 @@ class Stepping:
     """Instructions that were taken off the count beforehand, because they are not the program's."""
     fires: bool
     """Whether the probes after the instruction are to fire at the return trap."""
-
-
-@dataclass(slots=True)
-class Chunks:
-    """The scratch chunks of one thread, by address of the displaced instruction."""
-
-    of: dict[int, int] = field(default_factory=dict)
-    thread: Thread | None = None

@@ -166,7 +166,7 @@ BAD = {
     "the magic is wrong": (0, b"\x7fELE", "not an ELF file"),
     "it is 32-bit": (4, b"\x01", "not a 64-bit little-endian ELF file"),
     "it is big-endian": (5, b"\x02", "not a 64-bit little-endian ELF file"),
-    "it is a core dump": (16, struct.pack("<H", CORE), "of type ET_CORE; executables, shared objects and modules"),
+    "it is a core dump": (16, struct.pack("<H", CORE), "a core file; executables, shared objects and modules"),
     "its type is unknown": (16, b"\x77\x77", "of type 30583; executables"),
     "its machine is unknown": (18, b"\x08\x00", "made for machine EM_MIPS; known are x86_64, aarch64, riscv64"),
     "program headers are beyond the end": (32, struct.pack("<Q", 1 << 40), "truncated: the program header table ends"),

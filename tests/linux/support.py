@@ -63,4 +63,4 @@ def run(isa, words, program=None, *, zero=False, **options):
             assert not tracer.faults
             assert not tracer.drops
     text = output.decode("utf-8", "replace") + f"exit {machine.guest.exit_status}\n"
-    return Ran(text, machine.guest.engine.instructions, fired, tuple(machine.fasttrap.problems), machine)
+    return Ran(text, machine.guest.engine.instructions, fired, tuple(machine.refusals.texts), machine)

@@ -74,8 +74,9 @@ def test_applets_do_what_they_do_under_qemu(isa):
         )  # fmt: skip
         status = told.returncode if told.returncode >= 0 else 128 - told.returncode
         ran = run(isa, [busybox(isa), *words], evaltime=EvalTime.EXEC, report=reports.append)
-        if ran.output != told.stdout.decode("utf-8", "replace") + f"exit {status}\n":
-            different.append(words)
+        wanted = told.stdout.decode("utf-8", "replace") + f"exit {status}\n"
+        if ran.output != wanted:
+            different.append((words, ran.output, wanted))
     assert not different
     assert not reports, "system calls that are not there"
 

@@ -128,9 +128,16 @@ EXIT 1
 STDERR
 |Error: nosuch: neither a program nor a library of the guest; give its path
 
-NAME an offset in the middle of an instruction is the kernel's to refuse
+NAME an offset in the middle of an instruction
 ISAS aarch64
 RUN trapline uprobe 'p:bad $ZOO:0x8001' -c '$ZOO recursion'
+EXIT 1
+STDERR
+|Error: bad: {{.*}}/zoo:0x8001: it is in the middle of an instruction of {{\w+}} (-F probes it anyway)
+
+NAME an offset in the middle of an instruction is the kernel's to refuse when it is forced
+ISAS aarch64
+RUN trapline uprobe -F 'p:bad $ZOO:0x8001' -c '$ZOO recursion'
 EXIT 1
 STDERR
 |Error: {{.*}}/zoo: enabling bad: error 22, {{.*}}
@@ -180,3 +187,18 @@ RUN trapline usdt zoo:nosuch -c '$ZOO markers'
 EXIT 1
 STDERR
 |Error: {{.*}}/zoo: no marker zoo:nosuch; `trapline usdt -l` lists those there are
+
+NAME an offset in the data has no instruction
+RUN trapline uprobe 'p:bad $ZOO:0xdffff' -c '$ZOO recursion'
+EXIT 1
+STDERR
+|Error: bad: {{.*}}/zoo:0xdffff: {{.*}} (-F probes it anyway)
+
+NAME a script is no program
+FILE script
+|#!/bin/sh
+|echo hello
+RUN trapline uprobe p:zoo:fib -c ./script
+EXIT 1
+STDERR
+|Error: {{.*}}/script: {{.*}}

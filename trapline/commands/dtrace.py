@@ -46,12 +46,18 @@ def open_machine(wanted: MachineOptions) -> Machine:
 
 
 def _wants_linux(wanted: MachineOptions) -> bool:
-    """Tell whether the Linux guest is meant: by name, by its root, or by a command that is an ELF file."""
+    """Tell whether the Linux guest is meant: by name, by its root, or by a command that is a program of this host's.
+
+    A path of this host's that is no program is meant for one: it is the Linux guest that says what is wrong with it.
+    """
     if wanted.guest is not None:
         return wanted.guest == "linux"
     if wanted.root is not None:
         return True
-    return bool(wanted.commands) and linux.program_isa(linux.split(wanted.commands[0]), None) is not None
+    words = linux.split(wanted.commands[0]) if wanted.commands else ()
+    if not words:
+        return False
+    return linux.program_isa(words, None) is not None or ("/" in words[0] and Path(words[0]).is_file())
 
 
 def _open_linux(wanted: MachineOptions) -> Machine:

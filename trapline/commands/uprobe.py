@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,9 +47,7 @@ def uprobe_command(target: str | None, definition: str | None, condition: str | 
 
 def _list(target: str, show: Show) -> None:
     if show.root is not None:
-        guest = start(
-            Show(target, show.root, show.isa, None, header=False, stacks=False, formats=False, pid=None, tid=None)
-        )
+        guest = start(replace(show, command=target))
         image = tracing.open_image(guest, tracing.find_target(guest, target))
     else:
         try:

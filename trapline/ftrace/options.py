@@ -21,7 +21,7 @@ from trapline.ftrace.definition import Definition, parse
 from trapline.ftrace.errors import UprobeEventError
 from trapline.ftrace.filter import FilterError, parse_filter
 from trapline.ftrace.format import event_format
-from trapline.ftrace.tracing import EventTrace, TraceError, TraceOptions, explain
+from trapline.ftrace.tracing import EventTrace, TraceError, TraceOptions, check_place, explain
 
 _SECOND = 1_000_000_000
 
@@ -39,6 +39,7 @@ class Show:
     formats: bool
     pid: int | None
     tid: int | None
+    forced: bool
 
 
 def show_options(tid: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -47,9 +48,7 @@ def show_options(tid: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]
         click.option("-c", "command", metavar="CMD", help="The program to trace, with its arguments."),
         click.option("--root", type=click.Path(path_type=Path), help="The directory that the program sees as /."),
         click.option("--isa", type=click.Choice(list(ISAS)), help="Refuse a program for another machine."),
-        click.option(
-            "-F", "forced", is_flag=True, expose_value=False, help="Taken as in perf-tools; nothing needs forcing."
-        ),
+        click.option("-F", "forced", is_flag=True, help="Force: trace an offset though no instruction begins there."),
         click.option("-d", "seconds", type=float, metavar="SECS", help="Trace for so long, then print."),
         click.option("-H", "header", is_flag=True, help="Print the column headings."),
         click.option("-s", "stacks", is_flag=True, help="Print user stacks."),
@@ -129,6 +128,8 @@ def _trace(
         wanted = parse_filter(condition, fields) if condition else None
         events = EventTrace(guest, write, TraceOptions(wanted, show.pid, show.tid, show.stacks))
         for definition in definitions:
+            if not show.forced:
+                check_place(guest, definition)
             events.add(definition)
         click.echo(announcement)
         with Interrupts(lambda _count: guest.interrupt()):

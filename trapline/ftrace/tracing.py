@@ -185,6 +185,21 @@ def symbol_offset(image: Image, symbol: str) -> int:
     return offset
 
 
+def check_place(guest: LinuxGuest, definition: Definition) -> None:
+    """Refuse an offset where no instruction begins, as far as can be told.  Raises `TraceError`.
+
+    Linux does not ask: a breakpoint in the middle of an instruction makes the program do something else.
+    """
+    try:
+        image = open_image(guest, definition.path)
+    except TraceError:
+        return  # no ELF file; the kernel will say
+    address = image.address_of(definition.offset)
+    why = "it is not loaded" if address is None else image.no_instruction(address)
+    if why is not None:
+        raise TraceError(f"{definition.event}: {definition.path}:{definition.offset:#x}: {why} (-F probes it anyway)")
+
+
 def explain(error: UprobeEventError) -> str:
     """Return a definition's error as text: the message, the line and the place in it."""
     return f"{error}\n  {error.command}\n  {' ' * error.column}^"

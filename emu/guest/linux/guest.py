@@ -171,6 +171,10 @@ class LinuxGuest:
         file = walk(self.kernel.root, self.kernel.root, path).inode
         if isinstance(file, RegularFile) and not file.permissions & 0o111:
             return f"{path}: not executable (chmod +x it)"
+        if isinstance(file, RegularFile) and file.read(0, 2) == b"#!":
+            words = file.read(2, 256).split(b"\n", 1)[0].split() or [b""]
+            where = f"that {root} has" if root else "that a --root has"
+            return f"{path}: a script: it needs its interpreter {os.fsdecode(words[0])}, for {self.isa.name}, {where}"
         if isinstance(file, RegularFile):
             reason = self.objects.refusal(file, self.isa)
             if reason is not None:

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from emu.engine.access import Access
 from emu.engine.pages import PAGE
+from emu.guest.base import BadAddressError
 from emu.guest.linux.abi.base import Abi
 from emu.guest.linux.abi.errno import E2BIG, EACCES, EINVAL, ELOOP, ENOEXEC, ENOMEM, LinuxError
 from emu.guest.linux.frames import Frames
@@ -243,7 +244,10 @@ def _map(space: Space, program: _Program, bias: int) -> None:
         if end > mapped:
             space.map(_area(mapped, end, segment.access, ""))
         if segment.size > segment.file_size and file_end % PAGE and mapped > start:
-            space.poke(file_end, bytes(mapped - file_end))
+            try:
+                space.poke(file_end, bytes(mapped - file_end))
+            except BadAddressError:  # the file ends before the segment does
+                raise LinuxError(ENOEXEC) from None
 
 
 def _stack_access(program: _Program) -> Access:

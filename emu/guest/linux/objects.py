@@ -61,7 +61,8 @@ class Objects(Observer):
     def refusal(file: RegularFile, isa: Isa) -> str | None:
         """Return why a file is no program for an ISA, without its name; None if it is one."""
         try:
-            Image("program", content=file.read(0, file.size), isa=isa)
+            image = Image("program", content=file.read(0, file.size), isa=isa)
+            _ = image.segments  # are they in the file?
         except ElfError as error:
             return str(error).removeprefix("program: ")
         return None
@@ -106,8 +107,9 @@ class Objects(Observer):
         area = process.space.area_at(address)
         if area is None:
             return None
-        if isinstance(area.backing, RegularFile):
-            return self._object(area, area.backing)
+        loaded = self.loaded(area)
+        if loaded is not None:
+            return loaded
         return next((one for one in self.of(process) if _holds(one, address)), None)
 
     def before_exec(self, process: Process) -> None:

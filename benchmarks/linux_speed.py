@@ -1,0 +1,101 @@
+"""How fast a Linux program runs with nothing probed and the virtual clock counting.
+
+Against bare Unicorn in virtual-TLB mode: the same guest on an engine that does not count, which is what one would have
+without a clock.  And against qemu-user and Qiling, where they are installed, from their start to the program's end.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+import time
+from collections.abc import Callable
+from typing import Any
+from unittest import mock
+
+import unicorn
+
+from benchmarks.figures import Cell, Figures, seconds
+from emu.engine.engine import Engine
+from emu.guest.kernel import images
+from emu.guest.linux import kernel
+from emu.isa import ISAS, Isa
+from trapline import linux_machine
+
+CASE = "cxx"
+STATUS = 13
+"""What the case exits with."""
+_TURNS = 7
+
+
+class _Uncounted(Engine):
+    """An engine without the hook at every block: no count of instructions, so no clock and no turns."""
+
+    def _hook(self, kind: int, *arguments: Any, **options: Any) -> int:
+        return 0 if kind == unicorn.UC_HOOK_BLOCK else super()._hook(kind, *arguments, **options)
+
+
+def _start(isa: Isa, engine: type[Engine] = Engine) -> linux_machine.LinuxGuest:
+    words = (str(images.linux(isa, "zoo")), CASE)
+    options = linux_machine.LinuxOptions(words, isa=isa, evaltime=linux_machine.EvalTime.EXEC)
+    with mock.patch.object(kernel, "Engine", engine):
+        return linux_machine.start_guest(options)
+
+
+def _seconds(isa: Isa, engine: type[Engine]) -> tuple[float, float]:
+    """Run the program; return the seconds of the run, and those with loading."""
+    began = time.perf_counter()
+    guest = _start(isa, engine)
+    loaded = time.perf_counter()
+    guest.run(None)
+    ended = time.perf_counter()
+    if guest.exit_status != STATUS:
+        raise SystemExit(f"{isa.name}: {CASE} ended with {guest.exit_status}")
+    return ended - loaded, ended - began
+
+
+def _qemu(isa: Isa) -> Callable[[], object] | None:
+    command = shutil.which(f"qemu-{isa.name}")
+    if command is None:
+        return None
+    words = [command, str(images.linux(isa, "zoo")), CASE]
+    return lambda: subprocess.run(words, stdout=subprocess.DEVNULL, check=False)
+
+
+def _qiling(isa: Isa) -> Callable[[], object] | None:
+    if importlib.util.find_spec("qiling") is None:
+        return None
+    from qiling import Qiling  # type: ignore[import-not-found]  # noqa: PLC0415  (not a dependency)
+    from qiling.const import QL_VERBOSE  # type: ignore[import-not-found]  # noqa: PLC0415
+
+    return lambda: Qiling([str(images.linux(isa, "zoo")), CASE], "/", verbose=QL_VERBOSE.OFF).run()
+
+
+def measure() -> Figures:
+    """Measure on all ISAs."""
+    return Figures(
+        "A Linux program with nothing probed",
+        ("ISA", "counting, MIPS", "% of bare Unicorn", "times qemu-user's seconds", "times Qiling's seconds"),
+        [_row(isa) for isa in ISAS.values()],
+        f"zoo {CASE} (C++: containers, exceptions), started anew each time; least of {_TURNS} turns. Bare Unicorn: the "
+        "same guest, nothing counted; both without loading. The other two from start to end.",
+    )
+
+
+def _row(isa: Isa) -> list[Cell]:
+    guest = _start(isa)
+    guest.run(None)
+    others = {"qemu": _qemu(isa), "qiling": _qiling(isa)}
+    counted, bare, outside = [], [], {name: [] for name, run in others.items() if run is not None}
+    for _ in range(_TURNS):
+        counted.append(_seconds(isa, Engine))
+        bare.append(_seconds(isa, _Uncounted))
+        for name, times in outside.items():
+            run = others[name]
+            assert run is not None
+            times.append(seconds(run))
+    (fastest, _), (unclocked, _) = min(counted), min(bare)
+    whole = min(total for _, total in counted)
+    ratios = [whole / min(outside[name]) if name in outside else "not installed" for name in others]
+    return [isa.title, guest.engine.instructions / fastest / 1e6, 100 * unclocked / fastest, *ratios]

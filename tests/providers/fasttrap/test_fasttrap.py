@@ -1,0 +1,185 @@
+"""Fasttrap on real programs: what a probe sees, and what becomes of it at fork, exec, exit and signals."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from benchmarks.sweep import Framework
+from emu.elf import SegmentFlag
+from emu.guest.kernel import images
+from emu.guest.linux.observer import Observer
+from emu.isa import ISAS
+from providers.fasttrap import Fasttrap, Fidelity, PidError, PidProbes, Wanted
+from tests.linux.support import expected, start, zoo
+from trapline.consumer.tracer import Tracer
+from trapline.linux_machine import EvalTime
+
+
+def values(isa, case, program, **options):
+    """Run a case and return its aggregation as {key: value}."""
+    machine, output = start(isa, [images.linux(ISAS[isa], "zoo"), case], **options)
+    with Tracer(machine.guest, machine.dtrace, target=machine.target, provide=machine.provide) as tracer:
+        tracer.enable(program)
+        tracer.run()
+        found = {element.keys: element.value for element in tracer.aggregations()}
+        assert not tracer.faults
+    assert output.decode() + f"exit {machine.guest.exit_status}\n" == expected(case, isa)
+    return found
+
+
+def counted(isa, case, fidelity=Fidelity.EXACT, limit=None):
+    """Start a case with a fasttrap of its own, over a framework that only counts."""
+    machine, output = start(isa, [images.linux(ISAS[isa], "zoo"), case])
+    framework = Framework()
+    fasttrap = Fasttrap(machine.guest.kernel, framework, fidelity, limit)
+    pid = PidProbes(fasttrap, framework, machine.guest.objects, lambda: None)
+    return SimpleNamespace(
+        guest=machine.guest, target=machine.target, output=output, framework=framework, fasttrap=fasttrap, pid=pid
+    )
+
+
+def enabled(run, *functions):
+    """Probe every instruction of functions."""
+    for function in functions:
+        run.pid.provide(run.target, Wanted("a.out", function, ""))
+    for probe in run.framework.probes[1:]:
+        run.fasttrap.enable(probe)
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize(
+    ("clauses", "seen"),
+    [
+        ("pid$target::fib:0 { n = 1; } pid$target::fib:entry { @[n] = count(); n = 0; }", 0),
+        ("pid$target::fib:entry { n = 1; } pid$target::fib:0 { @[n] = count(); n = 0; }", 0),
+    ],
+)
+def test_of_two_probes_of_an_instruction_the_one_enabled_last_fires_first(isa, clauses, seen):
+    found = values(isa, "recursion", clauses)
+    assert found[seen,] == 1  # the very first firing; from then on the other has always gone before
+    assert found[1,] == 176
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_arguments_come_from_registers_and_then_from_the_stack(isa):
+    names = ", ".join(f"arg{number}" for number in range(9))
+    found = values(isa, "args", f"pid$target::arg9:entry {{ @[{names}] = count(); }}")
+    assert sorted(found) == [tuple(range(-1, -10, -1)), tuple(range(1, 10))]
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_a_return_probe_tells_where_it_returned_from_and_what(isa):
+    found = values(isa, "args", "pid$target::arg*:return { @[probefunc, arg0 > 0, arg1] = count(); }")
+    assert found["arg0", 1, 1000] == found["arg1", 1, 2] == 1
+    assert found["arg2", 1, 4] == 8  # 1 * 2 + 2, for itself and for arg3 to arg9
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_a_childs_calls_do_not_fire_and_its_text_is_whole(isa):
+    machine, output = start(isa, [images.linux(ISAS[isa], "zoo"), "processes"])
+    texts = []
+
+    class Watch(Observer):
+        def forked(self, parent, child):
+            if child.space is not parent.space:
+                start = machine.guest.objects.of(parent)[0]
+                at = start.image.symbol("in_child").value
+                texts.append(child.space.peek(at, 8) == start.image.read(at, 8))
+
+    with Tracer(machine.guest, machine.dtrace, target=machine.target, provide=machine.provide) as tracer:
+        tracer.enable("pid$target::in_child:, pid$target::forks:entry { @[pid, probefunc] = count(); }")
+        machine.guest.kernel.observers.append(Watch())
+        tracer.run()
+        found = {element.keys: element.value for element in tracer.aggregations()}
+    assert output.decode() + f"exit {machine.guest.exit_status}\n" == expected("processes", isa)
+    assert found == {(machine.target, "forks"): 1}
+    assert len(texts) >= 6
+    assert all(texts)
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_when_a_process_has_ended_its_tracepoints_are_retired(isa):
+    machine = zoo(isa, "recursion", "pid$target::fib:entry { @ = count(); }").machine
+    target = machine.fasttrap._targets[machine.target]
+    assert not target.live
+    assert not machine.fasttrap._points
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_disabling_leaves_the_text_as_it_was(isa):
+    run = counted(isa, "recursion")
+    space = run.guest.kernel.first.space
+    (loaded,) = run.guest.objects.of(run.guest.kernel.first)
+    text = next(one for one in loaded.image.segments if one.flags & SegmentFlag.EXECUTE)
+    before = space.peek(text.vaddr, len(text.data))
+    enabled(run, "fib", "*printf*", "mem*")
+    assert space.peek(text.vaddr, len(text.data)) != before
+    while run.framework.fired < 100:
+        run.guest.run(run.guest.now() + 100)
+    for probe in reversed(run.framework.probes[1:]):
+        run.fasttrap.disable(probe)
+    assert space.peek(text.vaddr, len(text.data)) == before
+    run.guest.run(None)
+    assert run.output.decode() + f"exit {run.guest.exit_status}\n" == expected("recursion", isa)
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_a_signal_in_the_middle_of_a_slot_is_taken_at_its_end(isa):
+    """A program that signals itself does so in a system call that runs out of line: handlers do not see the slot."""
+    run = counted(isa, "signals")
+    guest = run.guest
+    frame, slots = guest.kernel.abi.frame, guest.kernel.first.space
+    counter = frame.registers[guest.isa.registers.pc] - frame.ucontext
+    seen = []
+
+    def handler_entered(_signal, _info, ucontext):
+        pc = int.from_bytes(slots.peek(ucontext + counter, 8), "little")
+        area = slots.area_at(pc)
+        seen.append(area is not None and area.name)
+
+    run.pid.provide(run.target, Wanted("a.out", "on_*", "entry"))
+    handlers = {probe.id for probe in run.framework.probes[1:]}
+    run.framework.probe = lambda number, *arguments: number in handlers and handler_entered(*arguments[:3])
+    enabled(run, "on_*", "*kill*", "raise*", "*sigsuspend*", "*sigmask*", "write_to")
+    guest.run(None)
+    assert run.output.decode() + f"exit {guest.exit_status}\n" == expected("signals", isa)
+    assert len(seen) >= 9
+    assert "[fasttrap]" not in seen
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_there_are_no_more_tracepoints_than_the_limit(isa):
+    run = counted(isa, "recursion", limit=10)
+    with pytest.raises(PidError, match="too many tracepoints"):
+        run.pid.provide(run.target, Wanted("a.out", "fib", ""))
+    assert run.fasttrap.total == len(run.framework.probes) - 1 == 10
+
+
+def test_freebsds_limit_is_freebsds_alone():
+    assert Fasttrap(start("x86_64", [images.linux(ISAS["x86_64"], "tiny")])[0].guest.kernel, None).limit is None
+    guest = start("x86_64", [images.linux(ISAS["x86_64"], "tiny")])[0].guest
+    assert Fasttrap(guest.kernel, None, Fidelity.FREEBSD).limit == 250_000
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_an_address_where_no_instruction_begins_is_refused(isa):
+    run = counted(isa, "recursion")
+    (loaded,) = run.guest.objects.of(run.guest.kernel.first)
+    data = next(one.vaddr for one in loaded.image.segments if one.flags & SegmentFlag.WRITE)
+    fib = loaded.image.symbol("fib").value
+    with pytest.raises(PidError, match="data, not code"):
+        run.pid.provide(run.target, Wanted("a.out", "-", f"{data:x}"))
+    middle = {"x86_64": fib + 5, "aarch64": fib + 2, "riscv64": fib + 1}[isa]
+    with pytest.raises(PidError, match="in the middle of an instruction of fib"):
+        run.pid.provide(run.target, Wanted("a.out", "-", f"{middle:x}"))
+    run.pid.provide(run.target, Wanted("a.out", "-", f"{fib:x}"))
+    assert len(run.framework.probes) == 1 + 1
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize(
+    ("evaltime", "fired"), [(EvalTime.EXEC, 1), (EvalTime.PREINIT, 1), (EvalTime.POSTINIT, 0), (EvalTime.MAIN, 0)]
+)
+def test_probes_are_there_as_early_as_evaltime_says(isa, evaltime, fired):
+    found = values(isa, "recursion", "pid$target:a.out:_start:entry { @ = count(); }", evaltime=evaltime)
+    assert sum(found.values()) == fired
