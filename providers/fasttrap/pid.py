@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Final, NamedTuple
 
-from emu.elf import Symbol
+from emu.elf import Symbol, SymbolType
 from emu.guest.base import BadAddressError
 from emu.guest.linux.objects import LoadedObject, Objects
 from emu.guest.linux.observer import Observer
@@ -174,13 +174,25 @@ class PidProbes(Observer):
 
     def _provide_object(self, provider: PidProvider, process: Process, loaded: LoadedObject, wanted: Wanted) -> bool:
         """Make the probes in one object; tell whether any function was meant."""
-        test, glob = _matcher(wanted.function), not wanted.function or _is_glob(wanted.function)
-        found = False
-        for symbol in self._objects.functions(loaded):
-            if test(symbol.name) and not (glob and symbol.name in _SKIPPED):
-                found = True
-                self._provide_function(provider, process, loaded, symbol, wanted)
-        return found
+        symbols: Sequence[Symbol]
+        if wanted.function and not _is_glob(wanted.function):
+            symbols = [self._code_of(process, loaded, one) for one in self._objects.named(loaded, wanted.function)[:1]]
+        else:
+            test = _matcher(wanted.function)
+            every = self._objects.functions(loaded)
+            symbols = [one for one in every if test(one.name) and one.name not in _SKIPPED]
+        for symbol in symbols:
+            self._provide_function(provider, process, loaded, symbol, wanted)
+        return bool(symbols)
+
+    def _code_of(self, process: Process, loaded: LoadedObject, symbol: Symbol) -> Symbol:
+        """Return what a function's name stands for: of an indirect function the code that its resolver has chosen.
+
+        libdtrace, which knows no such functions, would probe the resolver.
+        """
+        if symbol.type is not SymbolType.GNU_IFUNC or self._fasttrap.fidelity is Fidelity.FREEBSD:
+            return symbol
+        return self._objects.chosen(process, loaded, symbol) or symbol
 
     def _provide_function(
         self, provider: PidProvider, process: Process, loaded: LoadedObject, symbol: Symbol, wanted: Wanted

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from emu.elf import ElfError, ElfKind, Image, Symbol
+from emu.elf import Binding, ElfError, ElfKind, Image, Symbol
 from emu.engine.access import Access
 from emu.frame import Frame
 from emu.guest.base import BadAddressError, Location
 from emu.guest.linux.inodes import RegularFile
 from emu.guest.linux.observer import Observer
+from emu.indirect import function_size, resolved_words
 from emu.isa.base import Isa
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class Objects(Observer):
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
         self._images: dict[RegularFile, Image | None] = {}
+        self._choices: dict[RegularFile, Mapping[int, int]] = {}
         self._last: dict[int, tuple[LoadedObject, ...]] = {}
         kernel.observers.append(self)
 
@@ -140,12 +142,31 @@ class Objects(Observer):
         return Location(found.path, named[0].name, named[1])
 
     def functions(self, loaded: LoadedObject) -> Sequence[Symbol]:
-        """Return an object's functions that are defined and have a size, those of one place and size once."""
-        seen: dict[tuple[int, int], Symbol] = {}
+        """Return an object's functions that are defined and have a size, of aliases the one that libproc prefers."""
+        found: dict[tuple[int, int], Symbol] = {}
         for symbol in loaded.image.functions:
-            if symbol.size and symbol.section:
-                seen.setdefault((symbol.value, symbol.size), symbol)
-        return list(seen.values())
+            key = (symbol.value, symbol.size)
+            if symbol.size and symbol.section and (key not in found or _preference(symbol) < _preference(found[key])):
+                found[key] = symbol
+        return list(found.values())
+
+    def named(self, loaded: LoadedObject, name: str) -> Sequence[Symbol]:
+        """Return an object's functions of one name."""
+        return [one for one in loaded.image.functions if one.name == name and one.size and one.section]
+
+    def chosen(self, process: Process, loaded: LoadedObject, symbol: Symbol) -> Symbol | None:
+        """Return what the resolver of an indirect function has chosen, under its name; None: nothing, or unknown."""
+        if loaded.file not in self._choices:
+            self._choices[loaded.file] = resolved_words(loaded.image)
+        word = self._choices[loaded.file].get(symbol.value)
+        if word is None:
+            return None
+        try:
+            value = int.from_bytes(process.space.peek(word + loaded.bias, 8), "little") - loaded.bias
+        except BadAddressError:
+            return None
+        size = function_size(loaded.image, value)
+        return symbol._replace(value=value, size=size) if size else None
 
     # -- stacks
 
@@ -176,6 +197,11 @@ class Objects(Observer):
         except BadAddressError:
             pass
         return pcs
+
+
+def _preference(symbol: Symbol) -> tuple[bool, int]:
+    """Order aliases: what others can call, with few underscores before it (libproc, Psymtab.c)."""
+    return symbol.binding is Binding.LOCAL, len(symbol.name) - len(symbol.name.lstrip("_"))
 
 
 def _holds(loaded: LoadedObject, address: int) -> bool:

@@ -1,0 +1,71 @@
+"""Indirect functions: names whose code a resolver chooses when the program starts.
+
+`strlen` of glibc is one: its symbol (STT_GNU_IFUNC) is the resolver's, which runs once; what it chose stands in a word
+of memory that a relocation (R_*_IRELATIVE) names.  A probe called strlen belongs into the code that was chosen.
+
+Source: System V ABI's generic supplement, "Indirect functions"; the processor supplements for the relocation's number;
+Linux Standard Base, "Exception frames", for `.eh_frame_hdr`.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from typing import Final
+
+from elftools.common.exceptions import ELFError
+
+from emu.elf import Image
+from emu.guest.base import BadAddressError
+
+_IRELATIVE: Final = {"x86_64": 37, "aarch64": 1032, "riscv64": 58}
+_RELA: Final = struct.Struct("<QQq")
+_HEADER: Final = bytes((1, 0x1B, 0x03, 0x3B))
+"""Version 1; the frames' address pc-relative, their number absolute, the table relative to its section: what binutils
+writes."""
+_ROW: Final = struct.Struct("<ii")
+
+
+def resolved_words(image: Image) -> Mapping[int, int]:
+    """Return where the choice of each resolver stands: address of the resolver -> address of the word."""
+    wanted = _IRELATIVE[image.isa.name]
+    words: dict[int, int] = {}
+    try:
+        tables = [section for section in image.elf.iter_sections() if section["sh_type"] == "SHT_RELA"]
+        for table in tables:
+            data = table.data()
+            for place, info, addend in _RELA.iter_unpack(data[: len(data) // _RELA.size * _RELA.size]):
+                if info & 0xFFFF_FFFF == wanted:
+                    words.setdefault(addend, place)
+    except (ELFError, OSError):
+        return {}
+    return words
+
+
+def function_size(image: Image, address: int) -> int:
+    """Return the bytes of the function that begins at an address, by its symbol or by its unwind entry; 0: unknown."""
+    found = image.symbol_at(address)
+    if found is not None and not found[1] and found[0].is_function and found[0].size:
+        return found[0].size
+    try:
+        return _frame_size(image, address)
+    except (BadAddressError, struct.error):
+        return 0
+
+
+def _frame_size(image: Image, address: int) -> int:
+    """Look an address up in the sorted table of `.eh_frame_hdr`, and read the size from the frame's description."""
+    header = image.section(".eh_frame_hdr")
+    if header is None or not header.data.startswith(_HEADER):
+        return 0
+    (count,) = struct.unpack_from("<I", header.data, 8)
+    low, high = 0, min(count, (len(header.data) - 12) // _ROW.size)
+    while low < high:
+        middle = (low + high) // 2
+        start, frame = _ROW.unpack_from(header.data, 12 + middle * _ROW.size)
+        if header.address + start == address:
+            # length, CIE pointer, start and size: both pc-relative and of 32 bits, as the table's encoding says
+            (size,) = struct.unpack("<I", image.read(header.address + frame + 12, 4))
+            return int(size)
+        low, high = (middle + 1, high) if header.address + start < address else (low, middle)
+    return 0
