@@ -2,7 +2,9 @@
 
 Each case of the zoo (testbins/linux) runs plain, and with a pid probe at the entry, the returns and every instruction
 of every function of the static program, libc included.  What it prints, its exit status and how many instructions it
-executed must be the same.  The totals go to benchmarks/results/sweep.json; the exit status says whether all were.
+executed must be the same.  Debian's dash and coreutils, where `make debian` has fetched them, run with every
+instruction of every function of their libc and their interpreter probed.  The totals go to
+benchmarks/results/sweep.json; the exit status says whether all were the same.
 """
 
 from __future__ import annotations
@@ -25,6 +27,19 @@ from trapline import linux_machine
 CASES = (
     "recursion tailcalls setjmp cxx threads signals processes memory files switchcase args markers asm divide".split()
 )
+DEBIAN = Path(__file__).parents[1] / ".debian"
+PROGRAMS = {
+    "dash": (
+        "/usr/bin/dash",
+        "-c",
+        'i=0; while [ $i -lt 50 ]; do i=$((i+1)); done; echo "$i ${PATH##*/}"; ls | head -2',
+    ),
+    "ls": ("/usr/bin/ls", "-la", "/usr"),
+    "sort": ("/usr/bin/sort", "-r", "/etc/passwd"),
+    "sha256sum": ("/usr/bin/sha256sum", "/etc/passwd", "/etc/nosuch"),
+    "date": ("/usr/bin/date", "-u", "+%A %d %B %Y"),
+}
+"""Debian's programs: their words."""
 RESULTS = Path(__file__).parent / "results" / "sweep.json"
 
 
@@ -52,15 +67,19 @@ def run(isa: Isa, case: str, *, probed: bool) -> tuple[str, int | None, int, Cou
     """Return output, exit status, instructions and what was counted."""
     output = bytearray()
     standard = Standard(write=output.extend, error=output.extend)
-    words = (str(images.linux(isa, "zoo")), case)
-    guest = linux_machine.start_guest(linux_machine.LinuxOptions(words, isa=isa, standard=standard))
+    root: Path | None = None
+    words, module = (str(images.linux(isa, "zoo")), case), "a.out"
+    if case in PROGRAMS:
+        words, module, root = PROGRAMS[case], "", DEBIAN / isa.name
+    options = linux_machine.LinuxOptions(words, isa=isa, root=root, standard=standard)
+    guest = linux_machine.start_guest(options)
     counted: Counter[str] = Counter()
     if probed:
         framework: Any = Framework()
         refusals: list[str] = []
         fasttrap = Fasttrap(guest.kernel, framework, report=refusals.append)
         pid = PidProbes(fasttrap, framework, guest.objects, lambda: None)
-        pid.provide(guest.target, Wanted("a.out", "", ""))
+        pid.provide(guest.target, Wanted(module, "", ""))
         for probe in framework.probes[1:]:
             fasttrap.enable(probe)
         guest.run(None)
@@ -74,10 +93,11 @@ def main() -> int:
     """Sweep; 1 if any run differed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.sweep", description="Probe every instruction.")
     parser.add_argument("--isa", choices=list(ISAS), action="append")
-    parser.add_argument("--case", choices=CASES, action="append")
+    cases = (*CASES, *(PROGRAMS if DEBIAN.is_dir() else ()))
+    parser.add_argument("--case", choices=cases, action="append")
     arguments = parser.parse_args()
     rows, different = [], []
-    wanted = [(isa, case) for isa in arguments.isa or ISAS for case in arguments.case or CASES]
+    wanted = [(isa, case) for isa in arguments.isa or ISAS for case in arguments.case or cases]
     with Progress() as progress:
         task = progress.add_task("sweeping", total=len(wanted))
         for name, case in wanted:
