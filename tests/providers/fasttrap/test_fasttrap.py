@@ -7,6 +7,7 @@ import pytest
 from benchmarks.sweep import Framework
 from emu.elf import SegmentFlag
 from emu.guest.kernel import images
+from emu.guest.linux.code import ProcessCode
 from emu.guest.linux.observer import Observer
 from emu.isa import ISAS
 from providers.fasttrap import Fasttrap, Fidelity, PidError, PidProbes, Wanted
@@ -183,3 +184,19 @@ def test_an_address_where_no_instruction_begins_is_refused(isa):
 def test_probes_are_there_as_early_as_evaltime_says(isa, evaltime, fired):
     found = values(isa, "recursion", "pid$target:a.out:_start:entry { @ = count(); }", evaltime=evaltime)
     assert sum(found.values()) == fired
+
+
+@pytest.mark.parametrize(("fidelity", "status"), [(Fidelity.EXACT, 0), (Fidelity.FREEBSD, 128 + 11)])
+def test_minus_one_is_a_fault_to_freebsds_fuword_alone(fidelity, status):
+    """A literal of -1, loaded by an instruction that is emulated; the program exits with 0 if it got it."""
+    run = counted("aarch64", "recursion", fidelity)
+    (loaded,) = run.guest.objects.of(run.guest.kernel.first)
+    main = loaded.image.symbol("main").value
+    # ldr x1,1f; cmn x1,#1; cset x0,ne; mov x8,#94; svc #0; nop; 1: .quad -1
+    code = "c10000583f0400b1e0079f9ac80b80d2010000d41f2003d5ffffffffffffffff"
+    ProcessCode(run.guest.kernel, run.guest.kernel.first.space).write_code(main, bytes.fromhex(code))
+    run.pid.provide(run.target, Wanted("a.out", "-", f"{main:x}"))
+    run.fasttrap.enable(run.framework.probes[-1])
+    run.guest.run(None)
+    assert run.framework.fired == 1
+    assert run.guest.exit_status == status
