@@ -36,7 +36,7 @@ PROGRAMS = {
     ),
     "ls": ("/usr/bin/ls", "-la", "/usr"),
     "sort": ("/usr/bin/sort", "-r", "/etc/passwd"),
-    "sha256sum": ("/usr/bin/sha256sum", "/etc/passwd", "/etc/nosuch"),
+    "od": ("/usr/bin/od", "-c", "/etc/passwd"),
     "date": ("/usr/bin/date", "-u", "+%A %d %B %Y"),
 }
 """Debian's programs: their words."""

@@ -33,7 +33,7 @@ def test_every_command_has_help(command):
         (["dtrace", "-x", "fidelity=linux", "-n", "BEGIN"], 2, "dtrace: -x fidelity linux: choose from exact, freebsd"),
         (["dtrace", "--nosuch", "-n", "BEGIN"], 2, "dtrace: illegal option -- -nosuch"),
         (["dtrace", "-A", "-l"], 2, "dtrace: only one of the [-AGhlV] options can be specified at a time"),
-        (["dtrace", "-C", "-n", "BEGIN"], 2, "dtrace: -C is not supported yet"),
+        (["dtrace", "-h", "-n", "BEGIN"], 1, "dtrace: -h requires a script (-s) with provider definitions"),
         (["dtrace", "-x", "bufsize=much", "-n", "BEGIN"], 1, "dtrace: failed to set -x bufsize: Invalid value for"),
         (
             ["dtrace", "-n", "BEGIN", "-o", "/nosuch/file"],

@@ -8,12 +8,14 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn, Protocol
 
 from emu.guest.base import Guest, GuestError, RunState
 from trapline.consumer.compiling import Compiler, Provide, provide_nothing
 from trapline.consumer.consume import Handlers
 from trapline.consumer.errors import ConsumerError
+from trapline.consumer.header import header
 from trapline.consumer.interrupts import Interrupts
 from trapline.consumer.listing import HEADING, list_line, show_probe
 from trapline.consumer.output import Output, Writer, open_for_append
@@ -140,7 +142,7 @@ class _Command:
         if mode is Mode.VERSION:
             self._output.write(f"{_NAME}: {VERSION}\n")
             return SUCCESS
-        if mode in {Mode.ANONYMOUS, Mode.HEADER, Mode.LINK}:
+        if mode in {Mode.ANONYMOUS, Mode.LINK}:
             self._say(f"{mode.value} is not supported yet")
             return USAGE_FAILURE
         if self._request.verbose and mode is not Mode.LIST:
@@ -149,6 +151,8 @@ class _Command:
         self._open()
         try:
             compiled = [self._compile(source) for source in self._request.sources]
+            if mode is Mode.HEADER:
+                return self._header()
             self._open_output()
             if mode is Mode.LIST:
                 return self._list(compiled)
@@ -202,7 +206,9 @@ class _Command:
                 options.set(setting.name, setting.value)
             except OptionError as error:
                 self._fail(f"failed to set {setting.flag}: {error}")
-        self._compiler = Compiler(self._session, self._request, self._machine.target, self._machine.provide)
+        self._compiler = Compiler(
+            self._session, self._request, self._machine.target, self._machine.provide, self._environment.stderr.write
+        )
 
     def _compile(self, source: Source) -> _Compiled:
         try:
@@ -227,6 +233,21 @@ class _Command:
         except OSError as error:
             self._fail(f"failed to open output file '{path}': {error.strerror}")
         self._output.replace(self._file)
+
+    # Headers
+
+    def _header(self) -> int:
+        """Write a C header for the provider blocks: to -o, or beside the script."""
+        scripts = [source.text for source in self._request.sources if source.kind == "script"]
+        if not scripts:
+            self._fail("-h requires a script (-s) with provider definitions")
+        path = self._request.output or str(Path(scripts[0]).with_suffix(".h").name)
+        text = header(path, self._compiler.names.providers)
+        try:
+            Path(path).write_text(text, "utf-8")
+        except OSError as error:
+            self._fail(f"failed to open header file '{path}': {error.strerror}")
+        return SUCCESS
 
     # Listing
 

@@ -52,11 +52,20 @@ def provide_nothing(wanted: ProbeDescription) -> ProbeDescription:
 class Compiler:
     """Compiles the programs of one session; they share their variables and aggregations."""
 
-    def __init__(self, session: Session, request: Request, target: int, provide: Provide = provide_nothing) -> None:
+    def __init__(
+        self,
+        session: Session,
+        request: Request,
+        target: int,
+        provide: Provide = provide_nothing,
+        report: Callable[[str], object] = lambda _text: None,
+    ) -> None:
         self._session = session
+        self._report = report
         self._provide = provide
         self._arguments = tuple(request.arguments)
-        self._names = Globals()
+        self.names = Globals()
+        """What the programs declare."""
         self._numbers = {"pid": PID, "ppid": 1, "pgid": PID, "sid": PID, "target": target}
         if request.allow_zero:
             session.options.set("zdefs")
@@ -69,7 +78,20 @@ class Compiler:
         if source.specifier is not Specifier.SCRIPT:
             return self.compile_text(source.text, source, self._arguments)
         text = Path(source.text).read_text("utf-8", "surrogateescape")
+        if self._session.options.is_set("cpp"):
+            text = self._preprocessed(text, source.text)
         return self.compile_text(text, source, self._arguments)
+
+    def _preprocessed(self, text: str, path: str) -> str:
+        from trapline.consumer.preprocess import PreprocessorError, preprocess  # noqa: PLC0415  takes time, for -C alone
+
+        try:
+            found, included = preprocess(text, path, self._session.options)
+        except PreprocessorError as error:
+            raise CompileError("D_UNKNOWN", f"{error}: the preprocessor failed") from None
+        if self._session.options.is_set("cpphdrs"):
+            self._report("".join(f"{name}\n" for name in included))
+        return found
 
     def compile_text(self, text: str, source: Source, arguments: Sequence[str]) -> Program:
         """Compile a text, with the arguments $1, $2 ...  Raises `trapline.d.errors.CompileError`."""
@@ -80,7 +102,7 @@ class Compiler:
             (source.text if script else _COMMAND, *arguments),
             self._numbers,
             _FORMS[source.specifier],
-            self._names,
+            self.names,
             self._make_probes,
         )
         return compile_program(text, context)

@@ -196,10 +196,9 @@ _SWITCHES: Final = {
     "v": "verbose",
     "Z": "allow_zero",
 }
-_LATER: Final = frozenset("C")
-"""Flags of dtrace(1) that are not there yet."""
 _OPTION_FLAGS: Final = {
     "b": "bufsize",
+    "C": "cpp",
     "D": "define",
     "I": "incdir",
     "L": "libdir",
@@ -338,8 +337,6 @@ def _refuse(flag: str, value: str) -> None:
         return
     if (flag, value) == ("3", "2"):
         raise UsageError("-32 is not supported yet")
-    if flag in _LATER:
-        raise UsageError(f"-{flag} is not supported yet")
     if flag == "p":
         raise UsageError("-p: a process of this host is not in the guest; trace a program of the guest with -c")
     raise FlagError(f"illegal option -- {flag}{value}")

@@ -27,6 +27,7 @@ from trapline.d.types import (
     is_string,
     resolve,
     size_of,
+    type_name,
 )
 from trapline.framework.dif import (
     INTEGER_REGISTERS,
@@ -122,6 +123,8 @@ class _Generator:
             typed.Call: self._call,
             typed.Parameter: self._parameter,
             typed.Let: self._let,
+            typed.Build: self._build,
+            typed.Translation: self._translation,
         }
 
     def object(self, node: typed.Node, returns: DifType | None) -> Difo:
@@ -422,6 +425,26 @@ class _Generator:
         self._parameters = outer
         return result
 
+    @staticmethod
+    def _translation(node: typed.Translation) -> int:
+        what = type_name(node.target)
+        raise CompileError("D_CG_DYN", f"a translation to {what} is no value: name one of its members")
+
+    def _build(self, node: typed.Build) -> int:
+        """Allocate a struct, filled with zeroes, and store its members one after another."""
+        register = self._allocate()
+        self._set(register, size_of(node.type))
+        self._emit(Op.ALLOCS, register, rd=register)
+        for member, value in node.fields:
+            where = self._allocate()
+            self._set(where, member.offset // 8)
+            self._emit(Op.ADD, register, where, where)
+            content = self._node(value)
+            self._write(member.type, member, where, content)
+            self._release(content)
+            self._release(where)
+        return register
+
     # -- parts -------------------------------------------------------------------------------------------------------
 
     def _size(self, type_: Type) -> int:
@@ -453,18 +476,18 @@ class _Generator:
                 self._emit_index(_STORE_ELEMENT[variable.scope], self._uses(variable, MODIFIED), register)
             case typed.Memory(address=address):
                 where = self._node(address)
-                self._write(target, where, register)
+                self._write(target.type, target.member, where, register)
                 self._release(where)
 
-    def _write(self, target: typed.Memory, where: int, register: int) -> None:
+    def _write(self, type_: Type, member: Member | None, where: int, register: int) -> None:
         """Store a register, or what it points at, in memory."""
-        if is_reference(target.type):
-            with self._scratch(self._size(target.type)) as size:
+        if is_reference(type_):
+            with self._scratch(self._size(type_)) as size:
                 self._emit(Op.COPYS, register, size, where)
-        elif target.member and target.member.bits:
-            self._insert(target.member, where, register)
+        elif member and member.bits:
+            self._insert(member, where, register)
         else:
-            self._emit(_STORES[size_of(target.type)], register, rd=where)
+            self._emit(_STORES[size_of(type_)], register, rd=where)
 
     def _insert(self, member: Member, where: int, register: int) -> None:
         """Put the low bits of a register into a bit-field, leaving the bits around it."""

@@ -21,6 +21,7 @@ from trapline.d.lexer import Lexer
 from trapline.d.macros import Macros
 from trapline.d.parser import literals, parse_items
 from trapline.d.pragmas import Pragmas
+from trapline.d.providers import Providers
 from trapline.d.scopes import Globals
 from trapline.d.statements import Statements
 from trapline.d.types import is_scalar, type_name
@@ -67,7 +68,7 @@ def compile_program(text: str, context: CompileContext) -> Program:
         return compiler.compile()
     except CompileError as error:
         if context.form is Form.SCRIPT:
-            error.place = error.place or Place(error.line or compiler.line)
+            error.place = error.place or compiler.place(error.line or compiler.line)
         else:
             error.region = error.region or compiler.region
         raise
@@ -83,6 +84,7 @@ class _Compiler:
         self._lexer = Lexer(text, self, self._macros, literals(), pspec=context.form is not Form.SCRIPT)
         self._strsize = self._options.number("strsize", STRING_SIZE)
         self._expressions = Expressions(self._names, self._strsize)
+        self._providers = Providers(self._names, self._expressions.declarations, self._expressions.translators)
         self._clauses: list[ast.Clause] = []
         self._statement = 0
         self.region: Region | None = None
@@ -104,6 +106,10 @@ class _Compiler:
     def _option_set(self, name: str) -> None:
         if name == "defaultargs":
             self._macros.allow_missing()
+
+    def place(self, line: int) -> Place:
+        """Return where a line of the text comes from."""
+        return self._pragmas.place(line)
 
     @property
     def line(self) -> int:
@@ -133,9 +139,9 @@ class _Compiler:
             case ast.Inline():
                 self._expressions.define_inline(item)
             case ast.Translator():
-                raise CompileError("D_SYNTAX", "translators are not supported yet", item.line)
+                self._expressions.translators.define(item)
             case ast.Provider():
-                raise CompileError("D_SYNTAX", "provider declarations are not supported yet", item.line)
+                self._providers.define(item)
 
     def _check_form(self, clause: ast.Clause) -> None:
         if self._context.form is not Form.SCRIPT or clause.body is not None:

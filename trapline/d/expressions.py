@@ -5,13 +5,25 @@ Source: FreeBSD libdtrace dt_parser.c (dt_node_op2(), the "cook" functions) and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from trapline.d import ast, builtins, typed
 from trapline.d.declarations import Declarations
 from trapline.d.errors import CompileError, did_you_mean
-from trapline.d.operators import COMPARISONS, add, compare, converted, cut, is_null, is_zero, operate, scale
+from trapline.d.operators import (
+    COMPARISONS,
+    add,
+    argument_fits,
+    compare,
+    converted,
+    cut,
+    is_null,
+    operate,
+    scale,
+)
 from trapline.d.scopes import SCOPES, Globals, Inline
+from trapline.d.translators import Translators
 from trapline.d.typed import MASK, Variable, address_of, is_writable
 from trapline.d.types import (
     INT64,
@@ -56,6 +68,7 @@ class Expressions:
         self._strsize = strsize
         self._parameters: dict[str, typed.Parameter] = {}
         self.declarations = Declarations(names, self.constant)
+        self.translators = Translators(names, self.declarations, self.check, self._within)
         self._table: dict[type, Callable[..., typed.Node]] = {
             ast.Number: lambda node: typed.Constant(node.value & MASK, node.type),
             ast.Text: lambda node: typed.Text(node.value),
@@ -103,12 +116,21 @@ class Expressions:
         if is_void(type_):
             raise CompileError("D_DECL_VOIDOBJ", f"{name} cannot be void", node.line)
         parameters = self._inline_parameters(node.declarator, keys)
-        self._parameters = {parameter.name: parameter for parameter in parameters or ()}
-        try:
+        with self._within(parameters or ()):
             body = self.check(node.value)
+        if not isinstance(body, typed.Translation) or not same(body.target, type_):
+            body = converted(body, type_, name, node.line)
+        self._names.inlines[name] = Inline(name, type_, parameters, body)
+
+    @contextmanager
+    def _within(self, parameters: tuple[typed.Parameter, ...]) -> Iterator[None]:
+        """Have names mean parameters for a while."""
+        outer = self._parameters
+        self._parameters = {parameter.name: parameter for parameter in parameters}
+        try:
+            yield
         finally:
-            self._parameters = {}
-        self._names.inlines[name] = Inline(name, type_, parameters, converted(body, type_, name, node.line))
+            self._parameters = outer
 
     @staticmethod
     def _inline_parameters(
@@ -268,6 +290,10 @@ class Expressions:
     def _member(self, node: ast.MemberAccess) -> typed.Node:
         base = self.check(node.base)
         operator = "->" if node.arrow else "."
+        if isinstance(base, typed.Translation):
+            if node.arrow is not is_pointer(base.target):
+                raise CompileError("D_OP_PTR", f"operator {operator} for {type_name(base.target)}", node.line)
+            return self.translators.member(base, node.name, node.line)
         type_: Type | None = base.type
         if node.arrow:
             if element_of(base.type) is None:
@@ -463,6 +489,8 @@ class Expressions:
             raise CompileError("D_CG_EXPR", "an aggregation is a statement of its own", line)
         value = self.check(node.value)
         if operator == "=":
+            if isinstance(value, typed.Translation) and not is_pointer(value.target):
+                value = self.translators.whole(value)
             if is_void(value.type) or is_dynamic(value.type):
                 raise CompileError("D_OP_INCOMPAT", f"a value of type {type_name(value.type)} cannot be assigned", line)
             self._define_target(node.target, _variable_type(value))
@@ -523,7 +551,7 @@ class Expressions:
 
     def _translate(self, node: ast.Translate) -> typed.Node:
         type_ = self.declarations.type_name(node.type)
-        raise CompileError("D_XLATE_NONE", f"there is no translator to {type_name(type_)}", node.line)
+        return self.translators.translate(type_, self.check(node.operand), node.line)
 
 
 def check_count(name: str, given: int, signature: builtins.Signature, line: int) -> None:
@@ -546,24 +574,6 @@ def incompatible(what: str, wanted: Type, given: Type, line: int) -> CompileErro
         f"{what} is incompatible with its prototype: {type_name(wanted)} wanted, {type_name(given)} given",
         line,
     )
-
-
-def argument_fits(argument: typed.Node, parameter: Type) -> bool:
-    """Tell whether a value can be passed for a parameter or key."""
-    given = argument.type
-    if is_void(given) or is_dynamic(given):
-        return False
-    if is_string(parameter) or (is_pointer(parameter) and is_text(parameter)):
-        return is_text(given) or (is_pointer(given) and is_void(element_of(given) or given)) or is_zero(argument)
-    if is_integer(parameter):
-        return is_integer(given) or (is_scalar(given) and size_of(parameter) == size_of(given))
-    if is_pointer(parameter):
-        return (
-            pointers_compatible(parameter, given)
-            or is_integer(given)
-            or (is_reference(given) and is_void(element_of(parameter) or parameter))
-        )
-    return same(parameter, given)
 
 
 def _variable_type(value: typed.Node) -> Type:

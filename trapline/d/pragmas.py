@@ -5,13 +5,23 @@ Source: FreeBSD libdtrace dt_pragma.c.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
-from trapline.d.errors import CompileError, did_you_mean
+from trapline.d.errors import CompileError, Place, did_you_mean
 from trapline.options import OPTIONS, OptionError, Options, parse_assignment
 
 _IGNORED: Final = frozenset({"", "ident"})
+_LINE: Final = re.compile(r'(\d+)(?:\s+"([^"]*)"(?:\s+[0-9 ]+)?)?')
+
+
+class _Origin(NamedTuple):
+    """Where lines come from: line `since` of the text is line `line` of a file (None: of the text itself)."""
+
+    since: int
+    line: int
+    file: str | None
 
 
 class Pragmas:
@@ -20,6 +30,7 @@ class Pragmas:
     def __init__(self, options: Options, on_option: Callable[[str], None]) -> None:
         self.options: list[tuple[str, str | None]] = []
         """Options set by pragmas, in order."""
+        self._origins = [_Origin(0, 0, None)]
         self._known = options
         self._on_option = on_option
         self._table: dict[str, Callable[[list[str], int], None]] = {
@@ -33,7 +44,10 @@ class Pragmas:
     def control(self, text: str, line: int) -> None:
         """Obey a control line, without its `#`.  Raises `CompileError` D_PRAG*."""
         word, _, rest = text.partition(" ")
-        if word in _IGNORED or word == "line" or word.isdecimal():
+        if word in _IGNORED:
+            return
+        if word == "line" or word.isdecimal():
+            self._line(rest if word == "line" else text, line)
             return
         if word == "error":
             raise CompileError("D_PRAGERR", f"#error: {rest.strip()}", line)
@@ -49,6 +63,19 @@ class Pragmas:
         if pragma is None:
             raise CompileError("D_PRAGMA_INVAL", f"invalid D pragma: {name}{did_you_mean(name, self._table)}", line)
         pragma(words[2:], line)
+
+    def _line(self, text: str, line: int) -> None:
+        """Note where the following lines come from: `#line N "file"`."""
+        found = _LINE.fullmatch(text.strip())
+        if found is None:
+            raise CompileError("D_PRAGCTL_INVAL", 'malformed #line: write #line NUMBER "FILE"', line)
+        file = found[2] if found[2] is not None else self._origins[-1].file
+        self._origins.append(_Origin(line + 1, int(found[1]), file))
+
+    def place(self, line: int) -> Place:
+        """Return where a line of the text comes from."""
+        origin = next(one for one in reversed(self._origins) if one.since <= line)
+        return Place(origin.line + line - origin.since, origin.file)
 
     def _option(self, words: list[str], line: int) -> None:
         if len(words) != 1:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from trapline.d import builtins
 from trapline.d.errors import CompileError
-from trapline.d.typed import Node, Parameter, Variable
+from trapline.d.typed import Node, Parameter, Translator, Variable
 from trapline.d.types import TYPEDEFS, Composite, Enumeration, Type
 from trapline.framework.dif import USER_VARIABLE_BASE, USER_VARIABLE_MAX
 from trapline.framework.program import ActionKind, Scope
@@ -41,6 +41,19 @@ class Inline:
     body: Node
 
 
+@dataclass(frozen=True, slots=True)
+class DeclaredProbe:
+    """A probe of a provider block."""
+
+    name: str
+    native: tuple[Type, ...]
+    """Types of the arguments as the program passes them."""
+    shown: tuple[Type, ...]
+    """Types of args[]."""
+    mapping: tuple[int, ...]
+    """Which argument of the program each of args[] is."""
+
+
 @dataclass(slots=True)
 class Globals:
     """All names that outlive a program."""
@@ -52,6 +65,9 @@ class Globals:
     tags: dict[str, Composite | Enumeration] = field(default_factory=dict)
     """Structs, unions and enums by their tag."""
     enumerators: dict[str, tuple[int, Enumeration]] = field(default_factory=dict)
+    translators: list[Translator] = field(default_factory=list)
+    providers: dict[str, dict[str, DeclaredProbe]] = field(default_factory=dict)
+    """Probes of provider blocks, by provider and name."""
     _next: dict[Scope, int] = field(default_factory=lambda: dict.fromkeys(Scope, USER_VARIABLE_BASE))
 
     def is_type(self, name: str) -> bool:

@@ -6,11 +6,11 @@ strings, structs, unions and arrays are handed around by address.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, TypeAlias
 
-from trapline.d.types import INT, STRING, Member, Type, is_reference
+from trapline.d.types import DYNAMIC, INT, STRING, Composite, Member, Type, is_reference
 from trapline.framework.dif import USER_VARIABLE_BASE, Op, Subr
 from trapline.framework.program import Scope
 
@@ -254,6 +254,38 @@ class Let:
         return self.body.type
 
 
+@dataclass(eq=False, slots=True)
+class Translator:
+    """How something is shown as a struct: each member an expression over the input."""
+
+    output: Composite
+    input: Parameter
+    members: dict[str, Node] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """A value seen through a translator: no value itself, its members are."""
+
+    translator: Translator
+    operand: Node
+    target: Type
+    """What it stands for: the struct, or a pointer to it."""
+
+    @property
+    def type(self) -> Type:
+        """That it has no type to compute with."""
+        return DYNAMIC
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """A struct put together in scratch memory."""
+
+    type: Composite
+    fields: tuple[tuple[Member, Node], ...]
+
+
 Target: TypeAlias = Scalar | Element | Memory
 
 Node: TypeAlias = (
@@ -277,6 +309,8 @@ Node: TypeAlias = (
     | Call
     | Parameter
     | Let
+    | Translation
+    | Build
 )
 
 

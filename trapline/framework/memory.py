@@ -20,6 +20,8 @@ from trapline.framework.faults import BADADDR, BADALIGN
 DTRACE_BASE: Final = 0x0D7A_CE00_0000_0000
 _REGION_SHIFT: Final = 32
 _OFFSET: Final = (1 << _REGION_SHIFT) - 1
+SLACK: Final = 256
+"""Zeroes behind strings: a translation copies them into arrays by the array's size, whatever theirs is."""
 _ADDRESS_MAX: Final = (1 << 64) - 1
 _CHUNK: Final = 64
 """Strings are read so many bytes at a time; a power of two, so that no read crosses a page."""
@@ -46,7 +48,7 @@ class Memory:
         self.core = core
         self._guest = guest
         self._regions: list[Region | None] = []
-        self._strings = self.allocate(bytearray())
+        self._strings = self.allocate(bytearray(SLACK))
         self._interned: dict[bytes, int] = {}
         self._strict = guest.isa.name != "x86_64"
         self._is_kernel = guest.isa.is_kernel_address
@@ -71,8 +73,8 @@ class Memory:
         data = text.encode("utf-8", "surrogateescape") + b"\0"
         address = self._interned.get(data)
         if address is None:
-            address = self._interned[data] = self._strings.base + len(self._strings.data)
-            self._strings.data += data
+            address = self._interned[data] = self._strings.base + len(self._strings.data) - SLACK
+            self._strings.data[-SLACK:] = data + bytes(SLACK)
         return address
 
     def _region(self, address: int) -> Region | None:

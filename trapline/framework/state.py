@@ -30,7 +30,7 @@ from trapline.framework.ecb import Clause, Ecb
 from trapline.framework.faults import DROP, fault_code
 from trapline.framework.layout import HEADER_SIZE, LayoutError, Placed, lay_out, variable_of
 from trapline.framework.machine import Loaded, Machine
-from trapline.framework.memory import Region
+from trapline.framework.memory import SLACK, Region
 from trapline.framework.operations import Operations
 from trapline.framework.program import ActionKind, Difo, EcbDescription, ProbeDescription, Program
 from trapline.framework.speculation import Speculations
@@ -194,7 +194,8 @@ class ConsumerState:
         if found is None:
             strings = self._strings.get(difo.strings)
             if strings is None:
-                strings = self._strings[difo.strings] = self.world.memory.allocate(bytearray(difo.strings))
+                data = bytearray(difo.strings + bytes(SLACK))
+                strings = self._strings[difo.strings] = self.world.memory.allocate(data)
             found = self._translated[difo] = translate(self.machine, Loaded(difo, strings.base))
         return found
 

@@ -1,0 +1,71 @@
+"""The C preprocessor of -C, by pcpp.
+
+Source: FreeBSD libdtrace dt_cc.c (dt_preproc), dt_open.c (the names that are always defined).
+"""
+
+from __future__ import annotations
+
+import io
+from typing import Any, Final
+
+from pcpp import Preprocessor
+from pcpp.preprocessor import Action, OutputDirective
+
+from trapline.options import Options
+
+_VERSION: Final = 0x0100E000
+"""Language version 1.14, as __SUNW_D_VERSION has it: 8 bits major, 12 minor, 12 micro."""
+PREDEFINED: Final = ("__unix 1", "__SUNW_D 1", f"__SUNW_D_VERSION {_VERSION:#x}", "__SUNW_D_64 1")
+
+
+class PreprocessorError(Exception):
+    """A text that the preprocessor refuses; the message has the file and the line."""
+
+
+class _Preprocessor(Preprocessor):
+    """Keeps errors instead of printing them, notes what is included, and leaves D's control lines alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.errors: list[str] = []
+        self.included: list[str] = []
+
+    def on_error(self, file: str, line: int, msg: str) -> None:
+        """Take an error."""
+        self.errors.append(f'"{file}", line {line}: {msg}')
+
+    def on_directive_unknown(self, directive: Any, toks: Any, ifpassthru: Any, precedingtoks: Any) -> None:
+        """Pass #pragma, #ident and #error on to the compiler."""
+        del directive, toks, ifpassthru, precedingtoks
+        raise OutputDirective(Action.IgnoreAndPassThrough)
+
+    def on_file_open(self, is_system_include: Any, includepath: str) -> Any:
+        """Open an included file.  Raises OSError."""
+        file = super().on_file_open(is_system_include, includepath)
+        self.included.append(includepath)
+        return file
+
+
+def preprocess(text: str, path: str, options: Options) -> tuple[str, list[str]]:
+    """Preprocess a script; also return the files it included.
+
+    Options define, undef and incdir are those of -D, -U and -I.  Raises `PreprocessorError`.
+    """
+    if text.startswith("#!"):
+        text = "\n" + text.partition("\n")[2]
+    machine = _Preprocessor()
+    for definition in PREDEFINED:
+        machine.define(definition)
+    for folder in options.every("incdir"):
+        machine.add_path(folder)
+    for definition in options.every("define"):
+        name, equals, value = definition.partition("=")
+        machine.define(f"{name} {value if equals else 1}")
+    for name in options.every("undef"):
+        machine.undef(name)
+    machine.parse(text, path)
+    out = io.StringIO()
+    machine.write(out)
+    if machine.errors:
+        raise PreprocessorError(machine.errors[0])
+    return out.getvalue(), machine.included

@@ -1,0 +1,95 @@
+"""Provider blocks: the probes that a program promises to have.
+
+    provider web { probe request__start(int number, const char *path); };
+
+Source: FreeBSD libdtrace dt_provider.c, dt_parser.c (dt_cook_provider, dt_cook_probe).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from trapline.d import ast, typed
+from trapline.d.declarations import Declarations
+from trapline.d.errors import CompileError
+from trapline.d.scopes import DeclaredProbe, Globals
+from trapline.d.translators import Translators
+from trapline.d.types import Type, same, type_name
+from trapline.framework.program import PROBE_NAME_MAX, PROVIDER_NAME_MAX
+
+_ARGUMENTS_MAX: Final = 255
+
+
+@dataclass(frozen=True, slots=True)
+class Providers:
+    """Declares providers."""
+
+    names: Globals
+    declarations: Declarations
+    translators: Translators
+
+    def define(self, node: ast.Provider) -> None:
+        """Declare a provider.  Raises `CompileError` D_PROV_*."""
+        name = node.name
+        if len(name) >= PROVIDER_NAME_MAX or "`" in name or name[-1].isdigit():
+            raise CompileError("D_PROV_BADNAME", f"{name} is no name for a provider", node.line)
+        probes: dict[str, DeclaredProbe] = {}
+        for declaration in node.probes:
+            probe = self._probe(declaration)
+            if probe.name in probes:
+                raise CompileError("D_PROV_PRDUP", f"probe {probe.name} is declared twice", declaration.line)
+            probes[probe.name] = probe
+        known = self.names.providers.get(name)
+        if known is not None and known != probes:
+            raise CompileError("D_PROV_INCOMPAT", f"provider {name} is declared otherwise already", node.line)
+        self.names.providers[name] = probes
+
+    def _probe(self, node: ast.ProbeDeclaration) -> DeclaredProbe:
+        name = node.name.replace("__", "-")
+        if len(name) >= PROBE_NAME_MAX or "`" in name:
+            raise CompileError("D_PROV_BADNAME", f"{node.name} is no name for a probe", node.line)
+        native = self._parameters(node.parameters)
+        if len(native) > _ARGUMENTS_MAX:
+            raise CompileError("D_PROV_PRARGLEN", f"probe {name} has {len(native)} arguments", node.line)
+        types = tuple(type_ for _name, type_ in native)
+        if node.translated is None:
+            return DeclaredProbe(name, types, types, tuple(range(len(types))))
+        return self._translated(name, native, node)
+
+    def _translated(self, name: str, native: list[tuple[str, Type]], node: ast.ProbeDeclaration) -> DeclaredProbe:
+        """Map the arguments that D programs see to those that the program passes."""
+        assert node.translated is not None
+        places = {parameter: place for place, (parameter, _type) in enumerate(native) if parameter}
+        shown, mapping = [], []
+        for parameter, type_ in self._parameters(node.translated):
+            place = places.get(parameter)
+            if place is None:
+                raise CompileError("D_DECL_PROTO_NAME", f"probe {name}: no argument is called '{parameter}'", node.line)
+            given = native[place][1]
+            if not same(type_, given):
+                try:
+                    self.translators.translate(type_, typed.Parameter(parameter, given), node.line)
+                except CompileError:
+                    raise CompileError(
+                        "D_PROV_PRXLATOR",
+                        f"probe {name}: no translator from {type_name(given)} to {type_name(type_)}",
+                        node.line,
+                    ) from None
+            shown.append(type_)
+            mapping.append(place)
+        return DeclaredProbe(name, tuple(type_ for _name, type_ in native), tuple(shown), tuple(mapping))
+
+    def _parameters(self, part: ast.FunctionPart) -> list[tuple[str, Type]]:
+        if part.varargs:
+            raise CompileError("D_DECL_PROTO_VARARGS", "a probe has no ... among its arguments", part.line)
+        found = []
+        for parameter in part.parameters:
+            specified = self.declarations.specified(parameter.specifiers)
+            type_, name = specified.type, ""
+            if parameter.declarator is not None:
+                type_, name, _keys = self.declarations.declared(specified, parameter.declarator)
+            found.append((name, type_))
+        if len(found) == 1 and type_name(found[0][1]) == "void" and not found[0][0]:
+            return []
+        return found

@@ -1,0 +1,135 @@
+"""Translators: structs whose members are expressions over something else.
+
+    translator psinfo_t < struct proc *P > { pr_pid = P->p_pid; ... };
+    xlate <psinfo_t *> (curthread->td_proc)->pr_pid
+
+Nothing is ever built to read one member: `xlate <T *> (e)->m` is the expression of `m`, with `e` for the translator's
+parameter.  Only a whole translation that is assigned to a variable is computed member by member.
+
+Source: FreeBSD libdtrace dt_xlator.c, dt_parser.c (dt_cook_xlator, dt_node_xlator), dt_cg.c (dt_cg_xlate_expand).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+from trapline.d import ast, typed
+from trapline.d.declarations import Declarations
+from trapline.d.errors import CompileError, did_you_mean
+from trapline.d.operators import argument_fits, converted
+from trapline.d.scopes import Globals
+from trapline.d.types import (
+    STRING,
+    Array,
+    Composite,
+    Type,
+    element_of,
+    is_integer,
+    is_pointer,
+    is_text,
+    pointers_compatible,
+    resolve,
+    same,
+    type_name,
+)
+
+
+class Translators:
+    """Defines translators, finds them, and gives the members of translations.
+
+    `within` has names mean parameters while it is entered.
+    """
+
+    def __init__(
+        self,
+        names: Globals,
+        declarations: Declarations,
+        check: Callable[[ast.Expression], typed.Node],
+        within: Callable[[tuple[typed.Parameter, ...]], AbstractContextManager[None]],
+    ) -> None:
+        self._names = names
+        self._declarations = declarations
+        self._check = check
+        self._within = within
+
+    def define(self, node: ast.Translator) -> None:
+        """Define a translator.  Raises `CompileError` D_XLATE_*."""
+        output = resolve(self._declarations.type_name(node.output))
+        if not isinstance(output, Composite) or output.members is None:
+            raise CompileError("D_XLATE_SOU", f"{type_name(output)} is no struct or union with members", node.line)
+        specified = self._declarations.specified(node.specifiers)
+        input_, name, _keys = self._declarations.declared(specified, node.declarator)
+        if any(known.output is output and same(known.input.type, input_) for known in self._names.translators):
+            raise CompileError(
+                "D_XLATE_REDECL", f"{type_name(output)} < {type_name(input_)} > is translated already", node.line
+            )
+        translator = typed.Translator(output, typed.Parameter(name, input_))
+        with self._within((translator.input,)):
+            for member in node.members:
+                translator.members[member.name] = self._member(output, member)
+        self._names.translators.append(translator)
+
+    def _member(self, output: Composite, node: ast.TranslatorMember) -> typed.Node:
+        member = output.member(node.name)
+        if member is None:
+            hint = did_you_mean(node.name, output.names())
+            raise CompileError("D_XLATE_MEMB", f"{node.name} is not a member of {type_name(output)}{hint}", node.line)
+        value = self._check(node.value)
+        if isinstance(resolve(member.type), Array) and is_text(member.type) and is_text(value.type):
+            return typed.Relabel(value, STRING)
+        try:
+            fitting = converted(value, member.type, node.name, node.line)
+        except CompileError:
+            if not argument_fits(value, member.type):
+                raise CompileError(
+                    "D_XLATE_INCOMPAT",
+                    f"{node.name} is {type_name(member.type)}: {type_name(value.type)} does not go with it",
+                    node.line,
+                ) from None
+            fitting = value
+        return typed.Convert(fitting, member.type) if is_integer(member.type) else typed.Relabel(fitting, member.type)
+
+    def translate(self, target: Type, operand: typed.Node, line: int) -> typed.Translation:
+        """Return the translation of a value.  Raises `CompileError` D_XLATE_NONE, D_XLATE_SOU."""
+        output = resolve(element_of(target) or target if is_pointer(target) else target)
+        if not isinstance(output, Composite) or output.members is None:
+            raise CompileError("D_XLATE_SOU", f"{type_name(target)} is no struct or union with members", line)
+        of_output = [known for known in self._names.translators if known.output is output]
+        for fits in (same, _compatible):
+            for translator in of_output:
+                if fits(translator.input.type, operand.type):
+                    return typed.Translation(translator, operand, target)
+        raise CompileError("D_XLATE_NONE", f"no translator from {type_name(operand.type)} to {type_name(target)}", line)
+
+    @staticmethod
+    def member(translation: typed.Translation, name: str, line: int) -> typed.Node:
+        """Return one member of a translation.  Raises `CompileError` D_XLATE_NOCONV, D_TYPE_MEMBER."""
+        translator = translation.translator
+        body = translator.members.get(name)
+        if body is not None:
+            return typed.Let((translator.input,), (translation.operand,), body)
+        if translator.output.member(name) is not None:
+            raise CompileError(
+                "D_XLATE_NOCONV", f"the translator to {type_name(translator.output)} does not define {name}", line
+            )
+        hint = did_you_mean(name, translator.members)
+        raise CompileError("D_TYPE_MEMBER", f"{name} is not a member of {type_name(translator.output)}{hint}", line)
+
+    @staticmethod
+    def whole(translation: typed.Translation) -> typed.Node:
+        """Return a struct with every member that the translator defines."""
+        translator = translation.translator
+        fields = []
+        for name, value in translator.members.items():
+            member = translator.output.member(name)
+            assert member is not None
+            fields.append((member, value))
+        built = typed.Build(translator.output, tuple(fields))
+        return typed.Let((translator.input,), (translation.operand,), built)
+
+
+def _compatible(wanted: Type, given: Type) -> bool:
+    if is_pointer(wanted):
+        return pointers_compatible(wanted, given) or is_integer(given)
+    return is_integer(wanted) and is_integer(given)
