@@ -13,6 +13,7 @@ from emu.trap import TrapHandler
 from providers.base import Framework
 from providers.fbt import FBT, Fidelity
 from trapline.framework.dtrace import DTrace
+from trapline.types import DwarfTypes, KernelNames, KernelSignatures
 
 START_UP_SCRIPT = "etc/rc"
 
@@ -42,6 +43,8 @@ class Machine:
 
     guest: KernelGuest
     dtrace: DTrace
+    names: KernelNames
+    """The kernel's types and symbols, for D programs."""
 
 
 def kernel_guest(options: KernelOptions, traps: TrapHandler | None = None) -> KernelGuest:
@@ -69,6 +72,7 @@ def boot(
     """
     guest.boot()
     dtrace = DTrace(guest, guest.traps.core)
-    FBT(watch(dtrace), guest.patcher, guest.traps, guest.isa, fidelity=fidelity)
+    types = DwarfTypes(guest.image)
+    FBT(watch(dtrace), guest.patcher, guest.traps, guest.isa, KernelSignatures(types), fidelity)
     dtrace.load_module(Module("kernel", guest.image.symbols, guest.patcher.original))
-    return Machine(guest, dtrace)
+    return Machine(guest, dtrace, KernelNames(guest.image, types))

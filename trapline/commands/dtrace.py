@@ -102,7 +102,7 @@ def _open_kernel(wanted: MachineOptions) -> Machine:
     machine = boot(kernel_guest(options), options.fidelity)
     # What a command of -c prints is shown, as dtrace's children write to its terminal; how the kernel comes up is not.
     console.shown = console.shown or bool(wanted.commands)
-    return Machine(machine.guest, machine.dtrace)
+    return Machine(machine.guest, machine.dtrace, foreign=machine.names)
 
 
 class Console:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn, Protocol
 
@@ -23,6 +23,7 @@ from trapline.consumer.session import Session, Work
 from trapline.consumer.usage import USAGE, FlagError, MachineOptions, Mode, Request, Source, UsageError, parse_arguments
 from trapline.d.disassemble import disassemble_program
 from trapline.d.errors import CompileError
+from trapline.d.scopes import Foreign, NoNames
 from trapline.framework.dynvars import STRING_SIZE
 from trapline.options import OptionError
 
@@ -60,6 +61,8 @@ class Machine:
     """Makes the probes of processes that a description asks for."""
     ended: Callable[[], Sequence[str]] = tuple
     """Gives, for each command of -c that ended since the last call, what happened: `pid 5 has exited`."""
+    foreign: Foreign = field(default_factory=NoNames)
+    """The traced system's types and symbols."""
 
 
 class MachineError(Exception):
@@ -206,8 +209,9 @@ class _Command:
                 options.set(setting.name, setting.value)
             except OptionError as error:
                 self._fail(f"failed to set {setting.flag}: {error}")
+        machine, report = self._machine, self._environment.stderr.write
         self._compiler = Compiler(
-            self._session, self._request, self._machine.target, self._machine.provide, self._environment.stderr.write
+            self._session, self._request, machine.target, machine.provide, report, machine.foreign
         )
 
     def _compile(self, source: Source) -> _Compiled:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from trapline.consumer.usage import Request, Source, Specifier
 from trapline.d.compiler import CompileContext, CompileError, Form, Globals, compile_program
+from trapline.d.scopes import Foreign, NoNames
 
 if TYPE_CHECKING:
     from trapline.consumer.session import Session
@@ -59,12 +60,13 @@ class Compiler:
         target: int,
         provide: Provide = provide_nothing,
         report: Callable[[str], object] = lambda _text: None,
+        foreign: Foreign | None = None,
     ) -> None:
         self._session = session
         self._report = report
         self._provide = provide
         self._arguments = tuple(request.arguments)
-        self.names = Globals()
+        self.names = Globals(foreign=foreign or NoNames())
         """What the programs declare."""
         self._numbers = {"pid": PID, "ppid": 1, "pgid": PID, "sid": PID, "target": target}
         if request.allow_zero:
@@ -99,6 +101,7 @@ class Compiler:
         context = CompileContext(
             self._session.options,
             self._session.device.probes,
+            self._session.device.probe_argument,
             (source.text if script else _COMMAND, *arguments),
             self._numbers,
             _FORMS[source.specifier],

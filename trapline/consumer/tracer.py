@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from trapline.consumer.command import Framework
     from trapline.consumer.faults import Drop, Fault
     from trapline.consumer.plan import Firing
+    from trapline.d.scopes import Foreign
     from trapline.framework.program import ProbeDescription
 
 
@@ -68,8 +69,11 @@ class Tracer:
         *,
         target: int = 0,
         provide: Provide = provide_nothing,
+        foreign: Foreign | None = None,
     ) -> None:
         """Open a device of `dtrace`; `options` are those of -x by name (None: no value).
+
+        `foreign` knows the traced system's own types and symbols (`trapline.machine.Machine.names`).
 
         Raises `trapline.options.OptionError`.
         """
@@ -81,7 +85,7 @@ class Tracer:
         self.session = Session(dtrace.open(), guest, Output(self._text), handlers)
         for name, value in (options or {}).items():
             self.session.options.set(name, value)
-        self._compiler = Compiler(self.session, Request(), target, provide)
+        self._compiler = Compiler(self.session, Request(), target, provide, foreign=foreign)
 
     @property
     def text(self) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from trapline.d import ast
+from trapline.d.arguments import ProbeArguments
 from trapline.d.branches import branch_free
 from trapline.d.descriptions import Form, parse_description
 from trapline.d.errors import CompileError, Place, Region
@@ -24,12 +25,13 @@ from trapline.d.pragmas import Pragmas
 from trapline.d.providers import Providers
 from trapline.d.scopes import Globals
 from trapline.d.statements import Statements
-from trapline.d.types import is_scalar, type_name
+from trapline.d.types import Type, is_scalar, type_name
 from trapline.framework.dif import INTEGER_REGISTERS
 from trapline.framework.dynvars import STRING_SIZE
 from trapline.framework.program import ActionDescription, Difo, EcbDescription, ProbeDescription, Program
 
 if TYPE_CHECKING:
+    from providers.base import ArgumentDescription
     from trapline.framework.device import ProbeInfo
     from trapline.options import Options
 
@@ -47,6 +49,8 @@ class CompileContext:
     """Compile-time options in force; pragmas of the program are added."""
     probes: Callable[[ProbeDescription], Sequence[ProbeInfo]] = lambda _description: ()
     """`Device.probes`."""
+    argument: Callable[[int, int], ArgumentDescription | None] = lambda _probe, _index: None
+    """`Device.probe_argument`."""
     arguments: tuple[str, ...] = ("dtrace",)
     """$0, $1, $2 ..."""
     numbers: Mapping[str, int] = field(default_factory=dict)
@@ -157,10 +161,22 @@ class _Compiler:
         parts = branch_free(clause)
         for probe in clause.probes:
             description = self._described(probe)
+            self._expressions.arguments = ProbeArguments(
+                description, self._context.probes, self._context.argument, self._type_of_text
+            )
             for part in parts:
                 actions, predicate = self._parts(part)
                 ecbs.append(EcbDescription(description, predicate, actions))
+            self._expressions.arguments = None
         return ecbs
+
+    def _type_of_text(self, text: str) -> Type:
+        """Return the type that a provider has described in C's words.  Raises `CompileError`."""
+        lexer = Lexer(f"typedef {text} _;", self, self._macros, literals(), pspec=False)
+        (item,) = parse_items(lexer)
+        assert isinstance(item, ast.Declaration)
+        declarations = self._expressions.declarations
+        return declarations.declared(declarations.specified(item.specifiers), item.declarators[0])[0]
 
     def _described(self, probe: ast.ProbeText) -> ProbeDescription:
         description = parse_description(probe.text, self._context.form, probe.line)

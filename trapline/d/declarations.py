@@ -53,7 +53,7 @@ from trapline.d.types import (
 )
 from trapline.framework.program import Scope
 
-_BASES: Final[dict[str, Type]] = {
+BASES: Final[dict[str, Type]] = {
     "": INT,
     "signed": INT,
     "unsigned": UNSIGNED,
@@ -153,21 +153,25 @@ class Declarations:
                 raise CompileError("D_DECL_COMBO", f"{words[0]} cannot stand with {type_name(named)}", line)
             return named
         key = " ".join(sorted(words))
-        if key in _BASES:
-            return _BASES[key]
+        if key in BASES:
+            return BASES[key]
         raise CompileError(_combination_tag(Counter(words)), f"'{' '.join(words)}' is no type", line)
 
     def _named(self, word: ast.NamedType | ast.CompositeSpecifier | ast.EnumSpecifier) -> Type:
         match word:
             case ast.NamedType(name=name):
-                return self._names.typedefs[name]
+                found = self._names.typedef(name)
+                assert found is not None
+                return found
             case ast.EnumSpecifier():
                 return self._enumeration(word)
         return self._composite(word)
 
-    def _tagged(self, keyword: str, tag: str, line: int) -> Composite | Enumeration:
-        """Return the type of a tag, which may be completed later."""
+    def _tagged(self, keyword: str, tag: str, line: int, *, defines: bool) -> Composite | Enumeration:
+        """Return the type of a tag, which may be completed later; a definition is the program's own."""
         known = self._names.tags.get(tag) if tag else None
+        if known is None and tag and not defines:
+            known = self._names.foreign.tag(keyword, tag)
         if known is None:
             known = Enumeration(tag) if keyword == "enum" else Composite(Kind[keyword.upper()], tag)
             if tag:
@@ -178,7 +182,7 @@ class Declarations:
         return known
 
     def _composite(self, node: ast.CompositeSpecifier) -> Composite:
-        found = self._tagged(node.keyword, node.tag, node.line)
+        found = self._tagged(node.keyword, node.tag, node.line, defines=node.members is not None)
         assert isinstance(found, Composite)
         if node.members is not None:
             if found.members is not None:
@@ -234,7 +238,7 @@ class Declarations:
         return type_, name, bits
 
     def _enumeration(self, node: ast.EnumSpecifier) -> Enumeration:
-        found = self._tagged("enum", node.tag, node.line)
+        found = self._tagged("enum", node.tag, node.line, defines=node.enumerators is not None)
         assert isinstance(found, Enumeration)
         if node.enumerators is None:
             return found

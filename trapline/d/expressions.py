@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Final, NamedTuple
 
 from trapline.d import ast, builtins, typed
 from trapline.d.declarations import Declarations
@@ -29,6 +30,7 @@ from trapline.d.types import (
     INT64,
     SIZE,
     STRING,
+    UINTPTR,
     VOID_POINTER,
     Array,
     Composite,
@@ -59,6 +61,19 @@ from trapline.d.types import (
 from trapline.framework.dif import Op, Var
 from trapline.framework.program import Scope
 
+_ARGS: Final = builtins.VARIABLES["args"]
+
+
+class ProbeArgument(NamedTuple):
+    """One element of args[]."""
+
+    native: Type
+    """Type of what the probe passes."""
+    mapping: int
+    """Which of the probe's arguments it is."""
+    shown: Type | None = None
+    """What it is translated to; None: nothing."""
+
 
 class Expressions:
     """Checks expressions; assignments to unknown names define variables."""
@@ -67,6 +82,8 @@ class Expressions:
         self._names = names
         self._strsize = strsize
         self._parameters: dict[str, typed.Parameter] = {}
+        self.arguments: Callable[[int], Sequence[ProbeArgument]] | None = None
+        """Types of args[] in the clause that is compiled, for a line to blame; None outside clauses."""
         self.declarations = Declarations(names, self.constant)
         self.translators = Translators(names, self.declarations, self.check, self._within)
         self._table: dict[type, Callable[..., typed.Node]] = {
@@ -159,18 +176,29 @@ class Expressions:
             return inline.body
         variable = names.variables.get((Scope.GLOBAL, name)) or builtins.VARIABLES.get(name)
         if variable is not None:
-            return self._scalar(variable, node.line)
+            found = self._scalar(variable, node.line)
+            thread = names.foreign.tag("struct", "thread") if variable.id == Var.CURTHREAD else None
+            return typed.Relabel(found, Pointer(thread)) if thread is not None else found
         if name in names.enumerators:
             value, enumeration = names.enumerators[name]
             return typed.Constant(value & MASK, enumeration)
         if name in builtins.CONSTANTS:
             return typed.Constant(*builtins.CONSTANTS[name])
         if "`" in name:
-            raise CompileError("D_IDENT_UNDEF", f"failed to resolve {name}: no type information for symbols", node.line)
+            return self._symbol(name, node.line)
         if name in builtins.SUBROUTINES or name in builtins.ACTIONS or name in builtins.AGGREGATING:
             raise CompileError("D_IDENT_BADREF", f"{name} is a function: call it as {name}(...)", node.line)
         hint = did_you_mean(name, names.variable_names(Scope.GLOBAL))
         raise CompileError("D_IDENT_UNDEF", f"failed to resolve {name}: unknown variable name{hint}", node.line)
+
+    def _symbol(self, name: str, line: int) -> typed.Node:
+        """Return a symbol of the traced system."""
+        symbol = self._names.foreign.symbol(name.removeprefix("`"))
+        if symbol is None:
+            raise CompileError("D_IDENT_UNDEF", f"failed to resolve {name}: no such symbol", line)
+        if symbol.type is None:
+            raise CompileError("D_SYM_NOTYPES", f"{name}: no type information for this symbol", line)
+        return typed.Memory(typed.Constant(symbol.address, UINTPTR), symbol.type)
 
     def _scalar(self, variable: Variable, line: int) -> typed.Node:
         if variable.keys is not None:
@@ -276,10 +304,28 @@ class Expressions:
     def _builtin_element(self, variable: Variable, node: ast.Index) -> typed.Node:
         (index,) = self._keys(variable.name, node.keys, (INT64,), node.line)
         if variable.id == Var.ARGS:
-            raise CompileError("D_ARGS_TYPE", "args[ ] has no types here: use arg0 to arg9", node.line)
+            return self._argument(index, node.line)
         if variable.id == Var.UREGS and isinstance(index, typed.Constant) and index.signed < 0:
             raise CompileError("D_REGS_IDX", f"uregs[{index.signed}]: the index is negative", node.line)
         return typed.BuiltinElement(variable, index, variable.type)
+
+    def _argument(self, index: typed.Node, line: int) -> typed.Node:
+        """Return an argument of the clause's probes, in its type."""
+        if self.arguments is None:
+            raise CompileError("D_ARGS_NONE", "args[ ] has no meaning outside a clause", line)
+        if not isinstance(index, typed.Constant):
+            raise CompileError("D_ARGS_IDX", "the index of args[ ] is not a constant", line)
+        types = self.arguments(line)
+        if not 0 <= index.signed < len(types):
+            raise CompileError("D_ARGS_IDX", f"args[{index.signed}]: the probe has {len(types)} arguments", line)
+        argument = types[index.signed]
+        value = typed.BuiltinElement(_ARGS, typed.Constant(argument.mapping, INT64), argument.native)
+        if argument.shown is None:
+            return value
+        try:
+            return self.translators.translate(argument.shown, value, line)
+        except CompileError as error:
+            raise CompileError("D_ARGS_XLATOR", f"args[{index.signed}]: {error.message}", line) from None
 
     def _let(self, inline: Inline, node: ast.Index) -> typed.Node:
         if inline.parameters is None:

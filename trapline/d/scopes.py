@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
 
 from trapline.d import builtins
 from trapline.d.errors import CompileError
@@ -41,6 +42,46 @@ class Inline:
     body: Node
 
 
+class Symbol(NamedTuple):
+    """A symbol of the traced system."""
+
+    address: int
+    type: Type | None
+    """None: there is no type information for it."""
+
+
+class Foreign(Protocol):
+    """The names of the traced system itself; all may have their module before them, ``kernel`name``."""
+
+    def typedef(self, name: str) -> Type | None:
+        """Return what a typedef names."""
+        ...
+
+    def tag(self, keyword: str, tag: str) -> Composite | Enumeration | None:
+        """Return a struct, union or enum."""
+        ...
+
+    def symbol(self, name: str) -> Symbol | None:
+        """Return a symbol."""
+        ...
+
+
+class NoNames:
+    """A traced system that is not known by name.  Implements `Foreign`."""
+
+    def typedef(self, name: str) -> Type | None:  # noqa: ARG002
+        """Know none."""
+        return None
+
+    def tag(self, keyword: str, tag: str) -> Composite | Enumeration | None:  # noqa: ARG002
+        """Know none."""
+        return None
+
+    def symbol(self, name: str) -> Symbol | None:  # noqa: ARG002
+        """Know none."""
+        return None
+
+
 @dataclass(frozen=True, slots=True)
 class DeclaredProbe:
     """A probe of a provider block."""
@@ -68,11 +109,16 @@ class Globals:
     translators: list[Translator] = field(default_factory=list)
     providers: dict[str, dict[str, DeclaredProbe]] = field(default_factory=dict)
     """Probes of provider blocks, by provider and name."""
+    foreign: Foreign = field(default_factory=NoNames)
     _next: dict[Scope, int] = field(default_factory=lambda: dict.fromkeys(Scope, USER_VARIABLE_BASE))
 
     def is_type(self, name: str) -> bool:
         """Tell whether a name is that of a type."""
-        return name in self.typedefs
+        return self.typedef(name) is not None
+
+    def typedef(self, name: str) -> Type | None:
+        """Return the type of a name: the program's own, or the traced system's."""
+        return self.typedefs.get(name) or self.foreign.typedef(name)
 
     def is_defined(self, name: str) -> bool:
         """Tell whether a name means anything but a type."""
