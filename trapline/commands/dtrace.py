@@ -77,7 +77,14 @@ def _open_linux(wanted: MachineOptions) -> Machine:
             report=lambda text: sys.stderr.write(f"dtrace: {text}\n"),
         )
     )
-    return Machine(machine.guest, machine.dtrace, machine.target, machine.provide, machine.ended)
+    return Machine(
+        machine.guest,
+        machine.dtrace,
+        machine.target,
+        machine.provide,
+        machine.ended,
+        libraries=("linux", machine.guest.isa.name),
+    )
 
 
 def _put(stream: TextIO, data: bytes) -> None:
@@ -102,7 +109,7 @@ def _open_kernel(wanted: MachineOptions) -> Machine:
     machine = boot(kernel_guest(options), options.fidelity)
     # What a command of -c prints is shown, as dtrace's children write to its terminal; how the kernel comes up is not.
     console.shown = console.shown or bool(wanted.commands)
-    return Machine(machine.guest, machine.dtrace, foreign=machine.names)
+    return Machine(machine.guest, machine.dtrace, foreign=machine.names, libraries=("kernel", machine.guest.isa.name))
 
 
 class Console:

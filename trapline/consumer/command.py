@@ -63,6 +63,8 @@ class Machine:
     """Gives, for each command of -c that ended since the last call, what happened: `pid 5 has exited`."""
     foreign: Foreign = field(default_factory=NoNames)
     """The traced system's types and symbols."""
+    libraries: tuple[str, ...] = ()
+    """Directories of trapline/dlib that go with it."""
 
 
 class MachineError(Exception):
@@ -211,7 +213,7 @@ class _Command:
                 self._fail(f"failed to set {setting.flag}: {error}")
         machine, report = self._machine, self._environment.stderr.write
         self._compiler = Compiler(
-            self._session, self._request, machine.target, machine.provide, report, machine.foreign
+            self._session, self._request, machine.target, machine.provide, report, machine.foreign, machine.libraries
         )
 
     def _compile(self, source: Source) -> _Compiled:

@@ -9,9 +9,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from trapline.consumer import library
 from trapline.consumer.usage import Request, Source, Specifier
 from trapline.d.compiler import CompileContext, CompileError, Form, Globals, compile_program
+from trapline.d.errors import Place
 from trapline.d.scopes import Foreign, NoNames
+from trapline.options import Options
 
 if TYPE_CHECKING:
     from trapline.consumer.session import Session
@@ -61,10 +64,15 @@ class Compiler:
         provide: Provide = provide_nothing,
         report: Callable[[str], object] = lambda _text: None,
         foreign: Foreign | None = None,
+        libraries: Sequence[str] = (),
     ) -> None:
         self._session = session
         self._report = report
         self._provide = provide
+        self._libraries = libraries
+        self._loaded_given = self._loaded_own = False
+        self._library_options = Options()
+        self._library_options.set("empty")
         self._arguments = tuple(request.arguments)
         self.names = Globals(foreign=foreign or NoNames())
         """What the programs declare."""
@@ -97,18 +105,53 @@ class Compiler:
 
     def compile_text(self, text: str, source: Source, arguments: Sequence[str]) -> Program:
         """Compile a text, with the arguments $1, $2 ...  Raises `trapline.d.errors.CompileError`."""
+        self._load_libraries(text)
         script = source.specifier is Specifier.SCRIPT
         context = CompileContext(
             self._session.options,
             self._session.device.probes,
-            self._session.device.probe_argument,
             (source.text if script else _COMMAND, *arguments),
             self._numbers,
             _FORMS[source.specifier],
             self.names,
             self._make_probes,
+            self._session.device.probe_argument,
         )
         return compile_program(text, context)
+
+    def _load_libraries(self, program: str) -> None:
+        """Compile the D libraries: those of -L before the first program, our own when a program first needs it."""
+        options = self._session.options
+        if options.is_set("nolibs"):
+            return
+        wanted = []
+        if not self._loaded_given:
+            self._loaded_given = True
+            wanted += library.files([Path(folder) for folder in options.every("libdir")])
+        if not self._loaded_own:
+            own = library.files([library.HOME / name for name in self._libraries])
+            if library.is_named(own, program) or library.is_named(own, "".join(one.text for one in wanted)):
+                self._loaded_own = True
+                given = {one.path.name for one in wanted}
+                wanted += [one for one in own if one.path.name not in given]
+        try:
+            for file in library.in_order(wanted, self._exists):
+                self._compile_library(file)
+        except library.LibraryError as error:
+            raise CompileError("D_UNKNOWN", str(error)) from None
+
+    def _exists(self, kind: str, name: str) -> bool:
+        """Tell whether there is a module or a provider."""
+        field = {"provider": "provider"}.get(kind, "module")
+        return any(getattr(one.description, field) == name for one in self._session.device.probes())
+
+    def _compile_library(self, file: library.LibraryFile) -> None:
+        context = CompileContext(self._library_options, names=self.names, arguments=(str(file.path),))
+        try:
+            compile_program(file.text, context)
+        except CompileError as error:
+            error.place = Place(error.place.line if error.place else 0, str(file.path))
+            raise
 
     def _make_probes(self, wanted: ProbeDescription) -> ProbeDescription:
         try:

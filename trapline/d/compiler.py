@@ -49,8 +49,6 @@ class CompileContext:
     """Compile-time options in force; pragmas of the program are added."""
     probes: Callable[[ProbeDescription], Sequence[ProbeInfo]] = lambda _description: ()
     """`Device.probes`."""
-    argument: Callable[[int, int], ArgumentDescription | None] = lambda _probe, _index: None
-    """`Device.probe_argument`."""
     arguments: tuple[str, ...] = ("dtrace",)
     """$0, $1, $2 ..."""
     numbers: Mapping[str, int] = field(default_factory=dict)
@@ -63,6 +61,8 @@ class CompileContext:
 
     Raises `CompileError`.
     """
+    argument: Callable[[int, int], ArgumentDescription | None] = lambda _probe, _index: None
+    """`Device.probe_argument`."""
 
 
 def compile_program(text: str, context: CompileContext) -> Program:

@@ -9,13 +9,11 @@ Source: DWARF 4 and 5, sections 5.1 to 5.9.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from elftools.common.exceptions import DWARFError, ELFError
-
-from emu.elf import Image
+from emu.elf import ElfKind, Image
 from trapline.d.declarations import BASES
 from trapline.d.types import (
     VOID,
@@ -32,6 +30,8 @@ from trapline.d.types import (
     Typedef,
     align_of,
 )
+
+_T = TypeVar("_T")
 
 _NAMED: Final = {
     "DW_TAG_structure_type": "struct",
@@ -62,34 +62,36 @@ class DwarfTypes:
 
     def typedef(self, name: str) -> Type | None:
         """Return what a typedef names."""
-        found = self._find("typedef", name)
-        return self._type(found) if found is not None else None
+        return self._answer("typedef", name, self._type)
 
     def tag(self, keyword: str, tag: str) -> Composite | Enumeration | None:
         """Return the struct, union or enum (`keyword`) of a tag."""
-        found = self._find(keyword, tag)
-        type_ = self._type(found) if found is not None else None
-        return type_ if isinstance(type_, Composite | Enumeration) else None
+        found = self._answer(keyword, tag, self._type)
+        return found if isinstance(found, Composite | Enumeration) else None
 
     def variable(self, name: str) -> Type | None:
         """Return the type of a variable."""
-        found = self._find("variable", name)
-        return self._target(found) if found is not None else None
+        return self._answer("variable", name, self._target)
 
     def function(self, name: str) -> Function | None:
         """Return the type of a function."""
-        found = self._find("function", name)
-        return self._function(found) if found is not None else None
+        return self._answer("function", name, self._function)
+
+    def _answer(self, kind: str, name: str, read: Callable[[Any], _T]) -> _T | None:
+        """Read the entry of a name; None where there is none, or where it is damaged."""
+        try:
+            found = self._find(kind, name)
+            return read(found) if found is not None else None
+        except Exception:  # noqa: BLE001  (pyelftools meets damage with whatever its parser ran into)
+            return None
 
     # -- names
 
     @cached_property
     def _dwarf(self) -> Any:
-        try:
-            elf = self._image.elf
-            return elf.get_dwarf_info(relocate_dwarf_sections=False) if elf.has_dwarf_info() else None
-        except (ELFError, DWARFError):
-            return None
+        elf = self._image.elf
+        relocatable = self._image.kind is ElfKind.RELOCATABLE
+        return elf.get_dwarf_info(relocate_dwarf_sections=relocatable) if elf.has_dwarf_info() else None
 
     @cached_property
     def _texts(self) -> tuple[bytes, ...]:
@@ -114,13 +116,10 @@ class DwarfTypes:
     def _index(self) -> Mapping[tuple[str, str], Any]:
         """Entries by kind and name; a definition rather than a declaration."""
         found: dict[tuple[str, str], Any] = {}
-        try:
-            for die in self._entries():
-                kind, name = _NAMED.get(die.tag), _name(die)
-                if kind and name and ((kind, name) not in found or _is_declaration(found[kind, name])):
-                    found[kind, name] = die
-        except (ELFError, DWARFError):
-            return found  # what comes before the damage is good
+        for die in self._entries():
+            kind, name = _NAMED.get(die.tag), _name(die)
+            if kind and name and ((kind, name) not in found or _is_declaration(found[kind, name])):
+                found[kind, name] = die
         return found
 
     def _entries(self) -> Iterator[Any]:

@@ -335,16 +335,18 @@ class KernelGuest:
             self._link_places[pc] = next((op.offset for op in saves if (op.source, op.base) == (link, sp)), None)
         return self._link_places[pc]
 
+    def user_frame(self) -> Frame | None:
+        """Return the registers with which the current thread left user mode, None if it never was there (uregs[])."""
+        if not self.isa.is_kernel_address(self.engine.pc):
+            return self._live
+        saved = self._introspection.user_frame()
+        return None if saved is None else SavedFrame(self.engine, saved)
+
     def user_stack(self) -> list[int]:
         """Return the user pcs of the current thread, innermost first."""
-        registers = self.isa.registers
-        if not self.isa.is_kernel_address(self.engine.pc):
-            frame: Frame = self._live
-        else:
-            saved = self._introspection.user_frame()
-            if saved is None:
-                return []
-            frame = SavedFrame(self.engine, saved)
+        registers, frame = self.isa.registers, self.user_frame()
+        if frame is None:
+            return []
 
         def load(address: int, size: int) -> int:
             return int.from_bytes(self.user_load(address, size), "little")

@@ -278,6 +278,10 @@ class LinuxGuest:
         current = self.kernel.current
         return 0 if current is None else current.ran * 1_000_000_000 // self.clock.rate
 
+    def user_frame(self) -> Frame | None:
+        """Return the registers of the current thread (uregs[])."""
+        return self.kernel.frame if self.kernel.current is not None else None
+
     def parent(self, pid: int) -> int | None:
         """Return the parent of a process."""
         process = self.kernel.processes.get(pid)

@@ -1,0 +1,97 @@
+"""D libraries: declarations that every program may use, such as curpsinfo and the names of errors.
+
+Files of the directories of -L are compiled before the first program, each after those it depends on; one whose
+dependencies are not there is left out.  Trapline's own library, `trapline/dlib`, has a directory for each guest and for
+each ISA; it is compiled when a program names something of it, since compiling takes longer than most programs run.
+
+Source: FreeBSD libdtrace dt_cc.c (dt_load_libs, dt_load_libs_sort).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+HOME: Final = Path(__file__).parents[1] / "dlib"
+_DEPENDS: Final = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+D[ \t]+depends_on[ \t]+(\w+)[ \t]+(\S+)", re.MULTILINE)
+_DEFINES: Final = re.compile(r"\binline\b[^=;]*?(\w+)(?:\s*\[[^]]*\])?\s*=|\btypedef\b[^;{]*?(\w+)\s*;|\}\s*(\w+)\s*;")
+_TAGS: Final = re.compile(r"\b(?:struct|union|enum)\s+(\w+)\s*\{")
+_WORD: Final = re.compile(r"[A-Za-z_]\w*")
+
+
+class LibraryError(Exception):
+    """A library that cannot be used; the message names the file."""
+
+
+class LibraryFile:
+    """One file of a library."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @cached_property
+    def text(self) -> str:
+        """Its text.  Raises OSError."""
+        return self.path.read_text("utf-8", "surrogateescape")
+
+    @cached_property
+    def depends(self) -> list[tuple[str, str]]:
+        """What it depends on: (`library`, `module` or `provider`, name)."""
+        return _DEPENDS.findall(self.text)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The names it defines."""
+        found = {name for match in _DEFINES.findall(self.text) for name in match if name}
+        return frozenset(found | set(_TAGS.findall(self.text)))
+
+
+def files(folders: Sequence[Path]) -> list[LibraryFile]:
+    """Return the files of directories; of those of one name the first counts.  A directory may be missing."""
+    found: dict[str, LibraryFile] = {}
+    for folder in folders:
+        for path in sorted(folder.glob("*.d")):
+            found.setdefault(path.name, LibraryFile(path))
+    return list(found.values())
+
+
+def in_order(wanted: Sequence[LibraryFile], exists: Callable[[str, str], bool]) -> Iterator[LibraryFile]:
+    """Yield files after those they depend on, without those whose dependencies are missing.
+
+    `exists` tells whether there is a module or a provider of a name.  Raises `LibraryError` for a cycle.
+    """
+    by_name = {one.path.name: one for one in wanted}
+    states: dict[str, bool | None] = {}
+    order: list[LibraryFile] = []
+
+    def visit(file: LibraryFile) -> bool:
+        name = file.path.name
+        if name in states:
+            state = states[name]
+            if state is None:
+                raise LibraryError(f"{file.path}: the libraries depend on each other in a cycle")
+            return state
+        states[name] = None
+        usable = True
+        for kind, needed in file.depends:
+            if kind == "library":
+                usable &= needed in by_name and visit(by_name[needed])
+            else:
+                usable &= exists(kind, needed)
+        states[name] = usable
+        if usable:
+            order.append(file)
+        return usable
+
+    for one in wanted:
+        visit(one)
+    yield from order
+
+
+def is_named(wanted: Sequence[LibraryFile], text: str) -> bool:
+    """Tell whether a program names anything that files define."""
+    words = set(_WORD.findall(text))
+    return any(not words.isdisjoint(one.names) for one in wanted)

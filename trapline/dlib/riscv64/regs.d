@@ -1,0 +1,36 @@
+/* Indices of regs[] and uregs[] on RISC-V. */
+
+inline int R_ZERO = 0;
+inline int R_RA = 1;
+inline int R_SP = 2;
+inline int R_GP = 3;
+inline int R_TP = 4;
+inline int R_T0 = 5;
+inline int R_T1 = 6;
+inline int R_T2 = 7;
+inline int R_S0 = 8;
+inline int R_S1 = 9;
+inline int R_A0 = 10;
+inline int R_A1 = 11;
+inline int R_A2 = 12;
+inline int R_A3 = 13;
+inline int R_A4 = 14;
+inline int R_A5 = 15;
+inline int R_A6 = 16;
+inline int R_A7 = 17;
+inline int R_S2 = 18;
+inline int R_S3 = 19;
+inline int R_S4 = 20;
+inline int R_S5 = 21;
+inline int R_S6 = 22;
+inline int R_S7 = 23;
+inline int R_S8 = 24;
+inline int R_S9 = 25;
+inline int R_S10 = 26;
+inline int R_S11 = 27;
+inline int R_T3 = 28;
+inline int R_T4 = 29;
+inline int R_T5 = 30;
+inline int R_T6 = 31;
+inline int R_PC = 32;
+inline int R_FP = 8;
