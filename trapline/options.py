@@ -180,7 +180,7 @@ def _rows() -> list[Option]:
     compile_time, run, dynamic = Scope.COMPILE, Scope.RUN, Scope.DYNAMIC
     flags = (
         "aggpercpu argref core cpp debug defaultargs droptags empty errtags knodefs lazyload nolibs pspec strip"
-        " unodefs verbose zdefs"
+        " unodefs verbose verbose_ioctl zdefs"
     )
     return [
         *(Option(name, compile_time, parse_flag) for name in flags.split()),

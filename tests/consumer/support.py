@@ -11,6 +11,7 @@ from tests.support.fake_guest import KERNEL, FakeGuest
 from trapline.consumer.aggregate import Aggregate
 from trapline.consumer.report import Report
 from trapline.consumer.symbols import Symbols
+from trapline.dof import decode
 from trapline.framework.device import (
     AggregationDescription,
     AggregationSnapshot,
@@ -180,14 +181,14 @@ class FakeDevice:
     def probe_argument(self, probe_id, index):
         return None
 
-    def set_option(self, name, value):
-        self.options[name] = value
-
     def option(self, name):
         return self.options.get(name)
 
-    def enable(self, program):
-        self.programs.append(program)
+    def enable(self, dof):
+        program = decode(dof)
+        if program.ecbs or not program.options:
+            self.programs.append(program)
+        self.options.update(program.options)
         return [1] * len(program.ecbs)
 
     def enabled_probe(self, epid):

@@ -6,6 +6,7 @@ from emu.trap import CpuCore
 from tests.support.fake_guest import FakeGuest
 from trapline.d.compiler import CompileContext, Form, compile_program
 from trapline.d.errors import CompileError
+from trapline.dof import encode
 from trapline.framework.dtrace import DTrace
 from trapline.options import Options
 
@@ -41,7 +42,7 @@ class Calculator:
         device.set_option("bufsize", 1 << 16)
         device.set_option("aggsize", 1 << 16)
         device.set_option("dynvarsize", 1 << 14)
-        device.enable(compile_text(text, probes=device.probes))
+        device.enable(encode(compile_text(text, probes=device.probes)))
         device.go()
         return device
 

@@ -7,6 +7,7 @@ import struct
 from emu.trap import CpuCore
 from tests.d.support import compile_text
 from tests.support.fake_guest import FakeGuest, FakeProvider
+from trapline.dof import encode
 from trapline.framework.dtrace import DTrace
 
 
@@ -26,7 +27,7 @@ class Bench:
         for name, value in {"bufsize": 1 << 14, "aggsize": 1 << 14, "dynvarsize": 1 << 14, **options}.items():
             device.set_option(name, value)
         if program:
-            device.enable(compile_text(program, probes=device.probes))
+            device.enable(encode(compile_text(program, probes=device.probes)))
             device.go()
         return device
 

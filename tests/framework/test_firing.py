@@ -6,6 +6,7 @@ import pytest
 
 from tests.d.support import compile_text
 from tests.framework.support import Bench, trace
+from trapline.dof import encode
 from trapline.framework.device import DeviceError
 from trapline.framework.program import ProbeDescription
 
@@ -133,13 +134,13 @@ def test_a_refused_program_enables_nothing():
     broken = second.actions[0].difo.__class__(code=(0xFF000000,))
     action = second.actions[0].__class__(second.actions[0].kind, broken)
     with pytest.raises(DeviceError, match="invalid opcode"):
-        bench.device.enable(program.__class__((first, second.__class__(second.probe, None, (action,)))))
+        bench.device.enable(encode(program.__class__((first, second.__class__(second.probe, None, (action,))))))
     assert bench.provider.enabled == []
 
 
 def test_destructive_actions_need_the_option():
     bench = Bench()
-    bench.device.enable(compile_text("f:entry { stop(); }"))
+    bench.device.enable(encode(compile_text("f:entry { stop(); }")))
     with pytest.raises(DeviceError) as caught:
         bench.device.go()
     assert caught.value.errno_name == "EACCES"
@@ -150,7 +151,7 @@ def test_destructive_actions_need_the_option():
 def test_the_number_of_matches_is_told_for_each_clause():
     bench = Bench()
     program = compile_text("test:::entry { } f:entry { } nosuch { }")
-    assert list(bench.device.enable(program)) == [2, 1, 0]
+    assert list(bench.device.enable(encode(program))) == [2, 1, 0]
 
 
 def test_a_provider_in_use_cannot_leave():

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tests.d.support import compile_text
 from tests.framework.support import Bench
+from trapline.dof import encode
 from trapline.framework.dif import Op, encode_branch, encode_index, encode_registers
 from trapline.framework.machine import Loaded
 from trapline.framework.program import Difo
@@ -96,6 +97,6 @@ def test_programs_do_the_same_translated_and_interpreted(body, args, monkeypatch
 
 def test_a_program_of_several_clauses_is_translated_once_for_all_its_probes():
     bench = Bench()
-    bench.device.enable(compile_text("test:::entry { trace(arg0 + 1); }"))
+    bench.device.enable(encode(compile_text("test:::entry { trace(arg0 + 1); }")))
     assert len({ecb.clause for ecb in bench.dtrace.table.get(bench.f).ecbs}) == 1
     assert bench.dtrace.table.get(bench.f).ecbs[0].clause is bench.dtrace.table.get(bench.g).ecbs[0].clause

@@ -17,6 +17,7 @@ from trapline.consumer.consume import Handlers
 from trapline.consumer.errors import ConsumerError
 from trapline.consumer.header import header
 from trapline.consumer.interrupts import Interrupts
+from trapline.consumer.ioctls import LoggedDevice
 from trapline.consumer.listing import HEADING, list_line, show_probe
 from trapline.consumer.output import Output, Writer, open_for_append
 from trapline.consumer.session import Session, Work
@@ -37,6 +38,7 @@ FAILURE: Final = 1
 USAGE_FAILURE: Final = 2
 VERSION: Final = "Sun D 1.14"
 _NAME: Final = "dtrace"
+_VERBOSE_IOCTL: Final = "verbose_ioctl"
 _BUFFER: Final = "4m"
 """Size of the principal and the aggregation buffer, where the command line does not say (dtrace.c)."""
 
@@ -196,6 +198,8 @@ class _Command:
         try:
             self._machine = self._environment.open_machine(self._request.machine)
             device = self._machine.dtrace.open()
+            if any(setting.name == _VERBOSE_IOCTL for setting in self._request.settings):
+                device = LoggedDevice(device, self._environment.stderr.write)
         except GuestError as error:
             self._fail(error.report())
         except (MachineError, OSError) as error:

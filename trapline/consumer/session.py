@@ -20,7 +20,9 @@ from trapline.consumer.faults import ERROR_PROGRAM, Drop, DropKind, status_drops
 from trapline.consumer.records import decode, merge
 from trapline.consumer.report import Report
 from trapline.consumer.symbols import Symbols
+from trapline.dof import encode
 from trapline.framework.device import AggregationDescription, DeviceError, Status
+from trapline.framework.program import Program
 from trapline.options import NANOSECONDS, BufferPolicy, Options
 
 if TYPE_CHECKING:
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
     from emu.guest.base import Guest
     from trapline.consumer.output import Output
     from trapline.framework.device import Device
-    from trapline.framework.program import Program
 
 _RATE: Final = NANOSECONDS
 """Default of aggrate, statusrate and switchrate."""
@@ -95,7 +96,7 @@ class Session:
         """Enable a program and return how many probes it matched.  Raises `ConsumerError`; nothing is enabled then."""
         self._push_options()
         try:
-            matched = self.device.enable(program)
+            matched = self.device.enable(encode(program))
         except DeviceError as error:
             raise enabling_error(error) from error
         self.aggregation_names.update(enumerate(program.aggregations, 1))
@@ -110,7 +111,7 @@ class Session:
         asked = {name: self.options.number(name, -1) for name in (*_SIZES, *_RATES)}
         try:
             # After the user's programs, as libdtrace does, so that their EPIDs count from 1.
-            self.device.enable(ERROR_PROGRAM)
+            self.device.enable(encode(ERROR_PROGRAM))
             self.device.go()
         except DeviceError as error:
             raise starting_error(error) from error
@@ -240,12 +241,13 @@ class Session:
 
     def _push_options(self) -> None:
         """Hand the run-time options to the framework."""
-        for name, value in self.options.run_time().items():
-            if name not in _CONSUMERS_OWN:
-                try:
-                    self.device.set_option(name, value)
-                except DeviceError as error:
-                    raise ConsumerError(f"failed to set -x {name}: {error}") from error
+        wanted = {name: value for name, value in self.options.run_time().items() if name not in _CONSUMERS_OWN}
+        if not wanted:
+            return
+        try:
+            self.device.enable(encode(Program(()), wanted))
+        except DeviceError as error:
+            raise ConsumerError(f"failed to set options: {error}") from error
 
     def _adjustments(self, asked: dict[str, int]) -> Iterator[str]:
         """Say which sizes were lowered and which rates changed (dtrace.c go())."""

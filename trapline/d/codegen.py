@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Final
 
 from trapline.d import typed
@@ -135,13 +136,22 @@ class _Generator:
             for instruction in self._code
         )
         variables = sorted(self._variables.items(), key=lambda item: (item[0].scope, item[0].id))
+        for variable, _flags in variables:
+            self._string(variable.name)
         return Difo(
             code,
             tuple(self._integers),
             bytes(self._string_bytes),
-            tuple(_describe(variable, flags) for variable, flags in variables),
+            tuple(self._describe(variable, flags) for variable, flags in variables),
             returns or diftype(node.type),
         )
+
+    def _describe(self, variable: Variable, flags: int) -> DifVariable:
+        kind = VariableKind.SCALAR if variable.keys is None else VariableKind.ARRAY
+        described = DifType(TypeKind.CTF, 0, 0, 0) if variable.type is DYNAMIC else diftype(variable.type)
+        if described.kind is TypeKind.STRING:
+            described = replace(described, size=self._strsize)
+        return DifVariable(variable.name, variable.id, kind, variable.scope, flags, described)
 
     # -- registers ---------------------------------------------------------------------------------------------------
 
@@ -561,9 +571,3 @@ def _fits(node: typed.Node, type_: Type) -> bool:
                 and (is_signed(type_) or not source.signed)
             )
     return False
-
-
-def _describe(variable: Variable, flags: int) -> DifVariable:
-    kind = VariableKind.SCALAR if variable.keys is None else VariableKind.ARRAY
-    described = DifType(TypeKind.CTF, 0, 0, 0) if variable.type is DYNAMIC else diftype(variable.type)
-    return DifVariable(variable.name, variable.id, kind, variable.scope, flags, described)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from providers.base import ArgumentDescription, ProviderAttributes
-    from trapline.framework.program import ActionKind, ProbeDescription, Program
+    from trapline.framework.program import ActionKind, ProbeDescription
 
 
 class DeviceError(Exception):
@@ -140,10 +140,11 @@ class Device(Protocol):
         """Return a run-time option as it is in force (None: unset); sizes may have been lowered by `go`."""
         ...
 
-    def enable(self, program: Program) -> Sequence[int]:
-        """Enable a program (ENABLE); returns, per ECB description, how many probes it matched.
+    def enable(self, dof: bytes) -> Sequence[int]:
+        """Enable a program given as DOF (ENABLE); returns, per ECB description, how many probes it matched.
 
-        Raises `DeviceError` EINVAL when a DIF object or an action list is refused; nothing is enabled then.
+        Options in the DOF are set first.  Raises `DeviceError`: EINVAL when the DOF, a DIF object or an action list is
+        refused, E2BIG for too much of it, EBUSY once tracing has begun; nothing is enabled then.
         """
         ...
 

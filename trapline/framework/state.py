@@ -10,6 +10,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
 from providers.base import ArgumentDescription
+from trapline.dof import DofError, decode
 from trapline.framework.actions import Effects
 from trapline.framework.aggbuffer import AggregationBuffer
 from trapline.framework.buffers import FillBuffer, PrincipalBuffer, RingBuffer, SwitchBuffer
@@ -32,7 +33,7 @@ from trapline.framework.layout import HEADER_SIZE, LayoutError, Placed, lay_out,
 from trapline.framework.machine import Loaded, Machine
 from trapline.framework.memory import SLACK, Region
 from trapline.framework.operations import Operations
-from trapline.framework.program import ActionKind, Difo, EcbDescription, ProbeDescription, Program
+from trapline.framework.program import ActionKind, Difo, EcbDescription, ProbeDescription
 from trapline.framework.speculation import Speculations
 from trapline.framework.subroutines import Subroutines
 from trapline.framework.translate import Translated, translate
@@ -68,6 +69,10 @@ _RING, _FILL = 0, 1
 """Values of bufpolicy (DTRACEOPT_BUFPOLICY_*); 2, switch, is the default."""
 _MANUAL: Final = 1
 """Value of bufresize: fail rather than make a buffer smaller."""
+
+
+_DOF_MAX: Final = 1 << 26
+"""FreeBSD stops at 256 KiB (kern.dtrace.dof_maxsize), and tells users to raise it; memory is no concern here."""
 
 
 class Activity(IntEnum):
@@ -146,13 +151,19 @@ class ConsumerState:
 
     # Enabling
 
-    def enable(self, program: Program) -> Sequence[int]:
+    def enable(self, dof: bytes) -> Sequence[int]:
         """Enable a program; see `Device.enable`."""
         if self.activity is not Activity.INACTIVE:
             raise DeviceError("EBUSY", "tracing has begun")
+        try:
+            decoded = decode(dof, _DOF_MAX)
+        except DofError as error:
+            raise DeviceError(error.errno_name, str(error)) from None
+        for name, value in decoded.options:
+            self.set_option(name, value)
         self.operations.string_size = self._options["strsize"]
-        clauses = [self._prepare(description) for description in program.ecbs]
-        enablings = list(zip(program.ecbs, clauses, strict=True))
+        clauses = [self._prepare(description) for description in decoded.ecbs]
+        enablings = list(zip(decoded.ecbs, clauses, strict=True))
         matched = [self._link(clause, self._dtrace.match(description.probe)) for description, clause in enablings]
         self._enablings += enablings
         self._newest = self._dtrace.table.newest

@@ -14,6 +14,7 @@ from capstone import Cs
 
 from emu.guest.kernel.guest import KernelGuest, TrapPath
 from trapline.d.compiler import CompileContext, Form, compile_program
+from trapline.dof import encode
 from trapline.framework.program import ProbeDescription
 from trapline.lab.recorder import Hit, MemoryChange, Recorder, RecordingFramework, RecordingTraps, Snapshot
 from trapline.machine import KernelOptions, boot, kernel_guest
@@ -88,7 +89,7 @@ def step(clause: str, options: KernelOptions) -> Stepped:
     device = machine.dtrace.open()
     try:
         program = compile_program(_ending(clause), CompileContext(Options(), device.probes, form=Form.NAME))
-        if not sum(device.enable(program)):
+        if not sum(device.enable(encode(program))):
             raise StepError(f"{clause.strip()}: no probe matches (`trapline dtrace -l` lists them)")
         recorder.wanted = lambda: device.status().exiting
         device.go()
