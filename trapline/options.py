@@ -191,6 +191,7 @@ def _rows() -> list[Option]:
         Option("define", compile_time, parse_text, in_program=False, repeats=True),
         Option("dtypes", compile_time, parse_text),
         Option("encoding", compile_time, _words("ascii", "utf8")),
+        Option("format", compile_time, _words("text", "json")),
         Option("evaltime", compile_time, _words("exec", "preinit", "postinit", "main")),
         Option("incdir", compile_time, parse_text, in_program=False, repeats=True),
         Option("iregs", compile_time, _parse_count(1)),

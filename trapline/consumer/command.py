@@ -14,22 +14,27 @@ from typing import TYPE_CHECKING, Final, NoReturn, Protocol
 from emu.guest.base import Guest, GuestError, RunState
 from trapline.consumer.compiling import Compiler, Provide, provide_nothing
 from trapline.consumer.consume import Handlers
+from trapline.consumer.elements import aggregations
 from trapline.consumer.errors import ConsumerError
 from trapline.consumer.header import header
 from trapline.consumer.interrupts import Interrupts
 from trapline.consumer.ioctls import LoggedDevice
-from trapline.consumer.listing import HEADING, list_line, show_probe
+from trapline.consumer.jsonlines import element_line, firing_line, probe_line
+from trapline.consumer.listing import HEADING, argument_types, list_line, show_probe
 from trapline.consumer.output import Output, Writer, open_for_append
 from trapline.consumer.session import Session, Work
+from trapline.consumer.structure import show
 from trapline.consumer.usage import USAGE, FlagError, MachineOptions, Mode, Request, Source, UsageError, parse_arguments
 from trapline.d.disassemble import disassemble_program
 from trapline.d.errors import CompileError
 from trapline.d.scopes import Foreign, NoNames
+from trapline.d.typetext import type_of_text
 from trapline.framework.dynvars import STRING_SIZE
 from trapline.options import OptionError
 
 if TYPE_CHECKING:
     from trapline.consumer.faults import Drop, Fault
+    from trapline.consumer.plan import Firing
     from trapline.framework.device import Device, ProbeInfo
     from trapline.framework.program import ProbeDescription, Program
 
@@ -191,6 +196,24 @@ class _Command:
     def _drop(self, drop: Drop) -> None:
         self._say(drop.message(tags=self._session.options.is_set("droptags")))
 
+    @property
+    def _json(self) -> bool:
+        return self._session.options.text("format") == "json"
+
+    def _firing(self, firing: Firing) -> bool:
+        """Show a record as a line of JSON, if that is wanted; else leave it to be shown as dtrace(1) does."""
+        if self._json and firing.values:
+            self._output.write(firing_line(firing))
+        return not self._json
+
+    def _show_type(self, name: str, data: bytes) -> str | None:
+        """Show what print() has recorded; None: as trace() would."""
+        try:
+            type_ = type_of_text(name, self._compiler.names)
+        except CompileError:
+            return None
+        return show(type_, data, self._session.symbols.function)
+
     # Getting ready
 
     def _open(self) -> None:
@@ -204,7 +227,9 @@ class _Command:
             self._fail(error.report())
         except (MachineError, OSError) as error:
             self._fail(str(error))
-        handlers = Handlers(self._fault, self._drop, system=self._environment.system)
+        handlers = Handlers(
+            self._fault, self._drop, self._firing, system=self._environment.system, show_type=self._show_type
+        )
         self._session = Session(device, self._machine.guest, self._output, handlers)
         options = self._session.options
         options.set("bufsize", _BUFFER)
@@ -262,7 +287,8 @@ class _Command:
     # Listing
 
     def _list(self, compiled: Sequence[_Compiled]) -> int:
-        self._output.write(HEADING)
+        if not self._json:
+            self._output.write(HEADING)
         device = self._session.device
         if not compiled:
             self._list_probes(device.probes(), None)
@@ -278,9 +304,15 @@ class _Command:
     def _list_probes(self, probes: Sequence[ProbeInfo], pattern: ProbeDescription | None) -> None:
         del pattern
         for probe in probes:
+            if self._json:
+                self._output.write(probe_line(probe, self._arguments(probe) if self._request.verbose else None))
+                continue
             self._output.write(list_line(probe))
             if self._request.verbose:
                 self._show_probe(probe, probe.description)
+
+    def _arguments(self, probe: ProbeInfo) -> list[str]:
+        return argument_types(lambda index: self._session.device.probe_argument(probe.id, index))
 
     def _show_probe(self, probe: ProbeInfo, pattern: ProbeDescription) -> None:
         device = self._session.device
@@ -304,13 +336,21 @@ class _Command:
             self._notice("allowing destructive actions")
         with self._interrupts:
             self._loop()
-        self._output.write("\n")
+        if not self._json:
+            self._output.write("\n")
         if not self._session.consumer.abandoned:
-            self._output.write(self._session.report.unprinted())
+            self._output.write(self._aggregations())
         self._output.flush()
         if self._crash is not None:
             self._fail(self._crash.report())
         return (self._session.status or SUCCESS) & 0xFF
+
+    def _aggregations(self) -> str:
+        """Show the aggregations that were not printed; as JSON, all of them."""
+        if not self._json:
+            return self._session.report.unprinted()
+        found = aggregations(self._session)
+        return "".join(element_line(element, found.functions[element.name]) for element in found)
 
     def _enable(self, one: _Compiled) -> int:
         """Enable a program and return how many probes it matched; with -e only look at it."""

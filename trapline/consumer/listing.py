@@ -47,7 +47,7 @@ def show_probe(
         show_attribute("Probe Description Attributes", description_attribute(probe, pattern))
         + show_attribute("Argument Attributes", probe.attributes.args)
         + "\n\tArgument Types\n"
-        + "".join(f"\t\targs[{index}]: {text}\n" for index, text in enumerate(_types(argument)))
+        + "".join(f"\t\targs[{index}]: {text}\n" for index, text in enumerate(argument_types(argument)))
         + ("" if argument(0) else "\t\tNone\n")
         + "\n"
     )
@@ -79,7 +79,8 @@ def _exact(field: str) -> bool:
     return bool(field) and not _GLOB & set(field)
 
 
-def _types(argument: Callable[[int], ArgumentDescription | None]) -> list[str]:
+def argument_types(argument: Callable[[int], ArgumentDescription | None]) -> list[str]:
+    """Return the types of a probe's arguments as D programs see them."""
     types: list[str] = []
     while (found := argument(len(types))) is not None:
         types.append(found.translated or found.native)

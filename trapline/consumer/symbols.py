@@ -52,6 +52,13 @@ class Symbols:
         """Name the symbol that holds a kernel address."""
         return _name(pc, self._guest.locate(pc), offset=False)
 
+    def function(self, pc: int) -> str | None:
+        """Name the kernel function or object that begins at an address, None if none does."""
+        location = self._guest.locate(pc)
+        if location is None or not location.symbol or location.offset:
+            return None
+        return f"{location.module}`{location.symbol}"
+
     def kernel_module(self, pc: int) -> str:
         """Name the module that holds a kernel address."""
         location = self._guest.locate(pc)

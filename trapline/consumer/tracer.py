@@ -14,17 +14,17 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from emu.guest.base import Guest, RunState
-from trapline.consumer.aggregate import plain_value
 from trapline.consumer.compiling import Compiler, Provide, provide_nothing
 from trapline.consumer.consume import Handlers
-from trapline.consumer.order import Order
+from trapline.consumer.elements import Aggregations, Element, aggregations
 from trapline.consumer.output import Output
 from trapline.consumer.session import Session
 from trapline.consumer.usage import Request, Source, Specifier
-from trapline.consumer.values import value_reader
+
+__all__ = ["Aggregations", "Element", "Event", "Tracer"]
 
 if TYPE_CHECKING:
     from trapline.consumer.command import Framework
@@ -46,16 +46,6 @@ class Event:
     """Number of the enabling: the clause and probe, in order of enabling."""
     values: tuple[Any, ...]
     """What each statement recorded: int, str, bytes, a tuple of `Frame`, the text of a printf()."""
-
-
-class Element(NamedTuple):
-    """One element of an aggregation."""
-
-    name: str
-    """Name of the aggregation, without `@`."""
-    keys: tuple[Any, ...]
-    value: int | dict[float, int]
-    """A number; a distribution is a dict from the lowest value of a bucket to its count."""
 
 
 class Tracer:
@@ -123,17 +113,9 @@ class Tracer:
         """Run the guest until the trace is over and return all events."""
         return list(self.events())
 
-    def aggregations(self) -> list[Element]:
+    def aggregations(self) -> Aggregations:
         """Give the aggregations as they stand, in the order dtrace(1) prints them."""
-        session = self.session
-        return [
-            Element(
-                session.aggregation_names.get(entry.description.variable, ""),
-                tuple(value_reader(key, session.symbols)(entry.data, 0) for key in entry.keys),
-                plain_value(entry.action, entry.words, entry.normal),
-            )
-            for entry in Order.of(session.options).sorted(session.aggregate)
-        ]
+        return aggregations(self.session)
 
     def close(self) -> None:
         """Disable everything; tracepoints are restored."""

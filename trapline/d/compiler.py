@@ -25,7 +25,8 @@ from trapline.d.pragmas import Pragmas
 from trapline.d.providers import Providers
 from trapline.d.scopes import Globals
 from trapline.d.statements import Statements
-from trapline.d.types import Type, is_scalar, type_name
+from trapline.d.types import is_scalar, type_name
+from trapline.d.typetext import type_of_text
 from trapline.framework.dif import INTEGER_REGISTERS
 from trapline.framework.dynvars import STRING_SIZE
 from trapline.framework.program import ActionDescription, Difo, EcbDescription, ProbeDescription, Program
@@ -162,21 +163,13 @@ class _Compiler:
         for probe in clause.probes:
             description = self._described(probe)
             self._expressions.arguments = ProbeArguments(
-                description, self._context.probes, self._context.argument, self._type_of_text
+                description, self._context.probes, self._context.argument, lambda text: type_of_text(text, self._names)
             )
             for part in parts:
                 actions, predicate = self._parts(part)
                 ecbs.append(EcbDescription(description, predicate, actions))
             self._expressions.arguments = None
         return ecbs
-
-    def _type_of_text(self, text: str) -> Type:
-        """Return the type that a provider has described in C's words.  Raises `CompileError`."""
-        lexer = Lexer(f"typedef {text} _;", self, self._macros, literals(), pspec=False)
-        (item,) = parse_items(lexer)
-        assert isinstance(item, ast.Declaration)
-        declarations = self._expressions.declarations
-        return declarations.declared(declarations.specified(item.specifiers), item.declarators[0])[0]
 
     def _described(self, probe: ast.ProbeText) -> ProbeDescription:
         description = parse_description(probe.text, self._context.form, probe.line)

@@ -1,0 +1,43 @@
+"""Types from their names, as providers and records give them: `struct proc *`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from trapline.d import ast
+from trapline.d.errors import CompileError
+from trapline.d.expressions import Expressions
+from trapline.d.lexer import Lexer
+from trapline.d.macros import Macros
+from trapline.d.parser import literals, parse_items
+from trapline.d.scopes import Globals
+from trapline.d.types import Type
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """What the lexer asks."""
+
+    names: Globals
+
+    def is_type(self, name: str) -> bool:
+        """Tell whether a name is that of a type."""
+        return self.names.is_type(name)
+
+    def is_defined(self, name: str) -> bool:
+        """Tell whether a name means anything else."""
+        return self.names.is_defined(name)
+
+    def control(self, text: str, line: int) -> None:
+        """Refuse: a type has no control lines."""
+        raise CompileError("D_SYNTAX", f"#{text} in a type", line)
+
+
+def type_of_text(text: str, names: Globals) -> Type:
+    """Return the type of a name.  Raises `CompileError`."""
+    macros = Macros((), {}, missing_allowed=False)
+    items = list(parse_items(Lexer(f"typedef {text} _;", _Names(names), macros, literals(), pspec=False)))
+    if len(items) != 1 or not isinstance(items[0], ast.Declaration) or len(items[0].declarators) != 1:
+        raise CompileError("D_SYNTAX", f"'{text}' is no type", 1)
+    declarations = Expressions(names).declarations
+    return declarations.declared(declarations.specified(items[0].specifiers), items[0].declarators[0])[0]
