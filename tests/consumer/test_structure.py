@@ -74,7 +74,8 @@ def test_a_struct_of_the_kernel_is_printed_by_its_members(isa):
 
 @pytest.mark.parametrize("isa", ISAS)
 def test_with_format_json_every_line_is_json(isa):
-    program = """fbt::sys_read:entry /execname == "sh" && n++ < 2/ { trace(execname); printf("%d", pid); @[execname] = count();
+    program = """fbt::sys_read:entry /execname == "sh" && n++ < 2/ {
+        trace(execname); printf("%d", pid); @[execname] = count();
         @q = quantize(arg1 != 0); stack(1); }"""
     run = run_trapline(["dtrace", "--isa", isa, "-q", "-x", "format=json", "-n", program])
     lines = [json.loads(line) for line in run.stdout.splitlines()]
