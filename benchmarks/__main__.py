@@ -13,14 +13,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
-from benchmarks import firing, linux, linux_speed, speed, startup
+from benchmarks import firing, language, linux, linux_speed, speed, startup
 from benchmarks.figures import Figures
 
 RESULTS = Path(__file__).parent / "results"
 BENCHMARKS: dict[str, Callable[[], Figures]] = {
     "firing": firing.measure,
+    "language": language.measure,
     "linux": linux.measure,
     "linux_speed": linux_speed.measure,
     "speed": speed.measure,
@@ -34,7 +36,7 @@ def show(figures: Figures) -> None:
     for column in figures.columns:
         table.add_column(column, justify="left" if column in figures.text_columns else "right")
     for row in figures.rows:
-        table.add_row(*(f"{cell:,.2f}" if isinstance(cell, float) else str(cell) for cell in row))
+        table.add_row(*(f"{cell:,.2f}" if isinstance(cell, float) else escape(str(cell)) for cell in row))
     console = Console()
     console.print(table)
     console.print(figures.note)

@@ -29,14 +29,18 @@ from trapline.d.disassemble import disassemble_program
 from trapline.d.errors import CompileError
 from trapline.d.scopes import Foreign, NoNames
 from trapline.d.typetext import type_of_text
+from trapline.dof import encode
+from trapline.dof.elf import object_file
+from trapline.dof.layout import OPTIONS as DOF_OPTIONS
 from trapline.framework.dynvars import STRING_SIZE
+from trapline.framework.program import Program
 from trapline.options import OptionError
 
 if TYPE_CHECKING:
     from trapline.consumer.faults import Drop, Fault
     from trapline.consumer.plan import Firing
     from trapline.framework.device import Device, ProbeInfo
-    from trapline.framework.program import ProbeDescription, Program
+    from trapline.framework.program import ProbeDescription
 
 SUCCESS: Final = 0
 FAILURE: Final = 1
@@ -44,6 +48,8 @@ USAGE_FAILURE: Final = 2
 VERSION: Final = "Sun D 1.14"
 _NAME: Final = "dtrace"
 _VERBOSE_IOCTL: Final = "verbose_ioctl"
+_ANONYMOUS: Final = "dtrace.dof"
+"""Where -A saves programs for -a."""
 _BUFFER: Final = "4m"
 """Size of the principal and the aggregation buffer, where the command line does not say (dtrace.c)."""
 
@@ -154,9 +160,6 @@ class _Command:
         if mode is Mode.VERSION:
             self._output.write(f"{_NAME}: {VERSION}\n")
             return SUCCESS
-        if mode in {Mode.ANONYMOUS, Mode.LINK}:
-            self._say(f"{mode.value} is not supported yet")
-            return USAGE_FAILURE
         if self._request.verbose and mode is not Mode.LIST:
             self._say("-v is not supported yet but with -l")
             return USAGE_FAILURE
@@ -165,6 +168,10 @@ class _Command:
             compiled = [self._compile(source) for source in self._request.sources]
             if mode is Mode.HEADER:
                 return self._header()
+            if mode is Mode.ANONYMOUS:
+                return self._save_anonymous(compiled)
+            if mode is Mode.LINK:
+                return self._link(compiled)
             self._open_output()
             if mode is Mode.LIST:
                 return self._list(compiled)
@@ -284,6 +291,49 @@ class _Command:
             self._fail(f"failed to open header file '{path}': {error.strerror}")
         return SUCCESS
 
+    # Object files
+
+    def _link(self, compiled: Sequence[_Compiled]) -> int:
+        """Write an object file with the programs' DOF, or, with -x linktype=dof, the DOF alone."""
+        if not compiled:
+            self._fail("-G requires one or more scripts or enabling options")
+        scripts = [one.source.text for one in compiled if one.source.kind == "script"]
+        path = self._request.output or (str(Path(scripts[0]).with_suffix(".o").name) if scripts else "d.out")
+        data = encode(Program(tuple(ecb for one in compiled for ecb in one.program.ecbs)))
+        if self._session.options.text("linktype") != "dof":
+            data = object_file(data, self._machine.guest.isa)
+        try:
+            Path(path).write_bytes(data)
+        except OSError as error:
+            self._fail(f"failed to link '{path}': {error.strerror}")
+        return SUCCESS
+
+    # Anonymous tracing
+
+    def _save_anonymous(self, compiled: Sequence[_Compiled]) -> int:
+        """Save the programs for -a, which enables them before process 1 runs: what a reboot is to the kernel."""
+        if not compiled:
+            self._fail("no probes specified")
+        path = self._request.output or _ANONYMOUS
+        program = Program(tuple(ecb for one in compiled for ecb in one.program.ecbs))
+        options = {name: value for name, value in self._session.options.run_time().items() if name in DOF_OPTIONS}
+        try:
+            Path(path).write_bytes(encode(program, options))
+        except OSError as error:
+            self._fail(f"failed to open {path}: {error.strerror}")
+        self._say(f"saved anonymous enabling in {path}")
+        self._say("run dtrace -a here to claim it")
+        return SUCCESS
+
+    def _claim_anonymous(self) -> int:
+        """Enable what -A has saved; return how many probes it matched."""
+        try:
+            return self._session.enable_dof(Path(_ANONYMOUS).read_bytes())
+        except FileNotFoundError:
+            self._fail(f"no anonymous state: dtrace -A saves it in {_ANONYMOUS}")
+        except (OSError, ConsumerError) as error:
+            self._fail(f"failed to claim the anonymous state of {_ANONYMOUS}: {error}")
+
     # Listing
 
     def _list(self, compiled: Sequence[_Compiled]) -> int:
@@ -322,6 +372,8 @@ class _Command:
 
     def _trace(self, compiled: Sequence[_Compiled]) -> int:
         matched = sum(self._enable(one) for one in compiled)
+        if self._session.options.is_set("grabanon"):
+            matched += self._claim_anonymous()
         if not self._request.execute:
             return SUCCESS
         if not matched and not self._request.allow_zero:

@@ -94,13 +94,17 @@ class Session:
 
     def enable(self, program: Program) -> int:
         """Enable a program and return how many probes it matched.  Raises `ConsumerError`; nothing is enabled then."""
+        matched = self.enable_dof(encode(program))
+        self.aggregation_names.update(enumerate(program.aggregations, 1))
+        return matched
+
+    def enable_dof(self, dof: bytes) -> int:
+        """Enable a program that is DOF already.  Raises `ConsumerError`; nothing is enabled then."""
         self._push_options()
         try:
-            matched = self.device.enable(encode(program))
+            return sum(self.device.enable(dof))
         except DeviceError as error:
             raise enabling_error(error) from error
-        self.aggregation_names.update(enumerate(program.aggregations, 1))
-        return sum(matched)
 
     def go(self) -> list[str]:
         """Start tracing; BEGIN fires.  Returns what to tell the user about options the framework adjusted.

@@ -1,0 +1,64 @@
+"""DOF as an object file, for a linker: what `dtrace -G` writes.
+
+Source: FreeBSD libdtrace dt_link.c (dump_elf64): a section .SUNW_dof, and the symbol that drti.o finds it by.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+from emu.isa import Isa
+
+_MACHINES: Final = {"x86_64": 62, "aarch64": 183, "riscv64": 243}
+_RISCV_DOUBLE_RVC: Final = 5
+"""EF_RISCV_RVC and the double-float ABI: objects of other ABIs are not linked together."""
+_HEADER: Final = struct.Struct("<16sHHIQQQIHHHHHH")
+_SECTION: Final = struct.Struct("<IIQQQQIIQQ")
+_SYMBOL: Final = struct.Struct("<IBBHQQ")
+_SYMBOL_NAME: Final = b"___SUNW_dof"
+_RELOCATABLE: Final = 1
+_SYMTAB, _STRTAB, _DOF = 2, 3, 0x6FFFFFF4
+_WRITE_ALLOC: Final = 3
+_GLOBAL_OBJECT: Final = 1 << 4 | 1
+_HIDDEN: Final = 2
+_NAMES: Final = ("", ".SUNW_dof", ".symtab", ".strtab", ".shstrtab")
+
+
+def object_file(dof: bytes, isa: Isa) -> bytes:
+    """Return a relocatable ELF file that holds DOF."""
+    strings = b"\0" + _SYMBOL_NAME + b"\0"
+    symbols = _SYMBOL.pack(0, 0, 0, 0, 0, 0) + _SYMBOL.pack(1, _GLOBAL_OBJECT, _HIDDEN, 1, 0, len(dof))
+    section_names = b"\0".join(name.encode() for name in _NAMES) + b"\0"
+    bodies = [b"", dof, symbols, strings, section_names]
+    offsets, at = [0], _HEADER.size
+    for body in bodies[1:]:
+        at += -at % 8
+        offsets.append(at)
+        at += len(body)
+    table = at + -at % 8
+    kinds = (
+        (0, 0, 0, 0, 0, 0),
+        (_DOF, _WRITE_ALLOC, 0, 0, 8, 0),
+        (_SYMTAB, 0, 3, 1, 8, _SYMBOL.size),
+        (_STRTAB, 0, 0, 0, 1, 0),
+        (_STRTAB, 0, 0, 0, 1, 0),
+    )
+    headers = b"".join(
+        _SECTION.pack(section_names.find(b"\0" + name.encode() + b"\0") + 1 if name else 0, kind, flags, 0,
+                      offset, len(body), link, info, alignment, entry)
+        for name, (kind, flags, link, info, alignment, entry), offset, body in zip(
+            _NAMES, kinds, offsets, bodies, strict=True
+        )
+    )  # fmt: skip
+    ident = b"\x7fELF" + bytes((2, 1, 1)) + bytes(9)
+    flags = _RISCV_DOUBLE_RVC if isa.name == "riscv64" else 0
+    file = bytearray(
+        _HEADER.pack(
+            ident, _RELOCATABLE, _MACHINES[isa.name], 1, 0, 0, table, flags, _HEADER.size, 0, 0, _SECTION.size,
+            len(_NAMES), len(_NAMES) - 1,
+        )
+    )  # fmt: skip
+    for offset, body in zip(offsets, bodies, strict=True):
+        file += bytes(max(0, offset - len(file))) + body if body else b""
+    return bytes(file.ljust(table, b"\0")) + headers
