@@ -67,6 +67,11 @@ class Attribute:
     klass: DependencyClass
 
 
+def minimum(left: Attribute, right: Attribute) -> Attribute:
+    """Return the lesser of two attributes, field by field (dt_attr_min)."""
+    return Attribute(min(left.name, right.name), min(left.data, right.data), min(left.klass, right.klass))
+
+
 @dataclass(frozen=True, slots=True)
 class ProviderAttributes:
     """The five attribute triples of a provider (dtrace_pattr_t)."""

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 from emu.trap import CpuCore
 from tests.support.fake_guest import FakeGuest
 from trapline.d.compiler import CompileContext, Form, compile_program
 from trapline.d.errors import CompileError
 from trapline.dof import encode
+from trapline.framework.device import ProbeInfo
 from trapline.framework.dtrace import DTrace
+from trapline.framework.program import STABLE, ProbeDescription
 from trapline.options import Options
 
+ANY = ProbeInfo(1, ProbeDescription(), SimpleNamespace(args=STABLE))
+"""A probe that every description matches."""
 
-def compile_text(text, *, form=Form.SCRIPT, options=(), arguments=("dtrace",), probes=lambda _wanted: (1,), names=None):
+
+def compile_text(
+    text, *, form=Form.SCRIPT, options=(), arguments=("dtrace",), probes=lambda _wanted: (ANY,), names=None
+):
     """Compile a program for which every description matches."""
     chosen = Options()
     for name in options:

@@ -8,10 +8,12 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn, Protocol
 
 from emu.guest.base import Guest, GuestError, RunState
+from providers.base import Attribute, minimum
 from trapline.consumer.compiling import Compiler, Provide, provide_nothing
 from trapline.consumer.consume import Handlers
 from trapline.consumer.elements import aggregations
@@ -20,7 +22,14 @@ from trapline.consumer.header import header
 from trapline.consumer.interrupts import Interrupts
 from trapline.consumer.ioctls import LoggedDevice
 from trapline.consumer.jsonlines import element_line, firing_line, probe_line
-from trapline.consumer.listing import HEADING, argument_types, list_line, show_probe
+from trapline.consumer.listing import (
+    HEADING,
+    argument_types,
+    description_attribute,
+    list_line,
+    show_attribute,
+    show_probe,
+)
 from trapline.consumer.output import Output, Writer, open_for_append
 from trapline.consumer.session import Session, Work
 from trapline.consumer.structure import show
@@ -33,7 +42,7 @@ from trapline.dof import encode
 from trapline.dof.elf import object_file
 from trapline.dof.layout import OPTIONS as DOF_OPTIONS
 from trapline.framework.dynvars import STRING_SIZE
-from trapline.framework.program import Program
+from trapline.framework.program import STABLE, Program
 from trapline.options import OptionError
 
 if TYPE_CHECKING:
@@ -160,9 +169,6 @@ class _Command:
         if mode is Mode.VERSION:
             self._output.write(f"{_NAME}: {VERSION}\n")
             return SUCCESS
-        if self._request.verbose and mode is not Mode.LIST:
-            self._say("-v is not supported yet but with -l")
-            return USAGE_FAILURE
         self._open()
         try:
             compiled = [self._compile(source) for source in self._request.sources]
@@ -414,7 +420,27 @@ class _Command:
                 self._fail(f"failed to enable '{one.source.name}': {error}")
             count = f"{matched} probe{'' if matched == 1 else 's'}"
             self._notice(f"{one.source.kind} '{one.source.name}' matched {count}")
+        if self._request.verbose:
+            self._show_stability(one)
         return matched
+
+    def _show_stability(self, one: _Compiled) -> None:
+        """Report the stability of a program, and with -e of each description (-v)."""
+        described = [self._description_attribute(ecb.probe) for ecb in one.program.ecbs]
+        least = reduce(minimum, described, STABLE) if described else STABLE
+        self._output.write(f"\nStability attributes for {one.source.kind} {one.source.name}:\n")
+        self._output.write(show_attribute("Minimum Probe Description Attributes", least))
+        self._output.write(show_attribute("Minimum Statement Attributes", one.program.stability))
+        if not self._request.execute:
+            for ecb in one.program.ecbs:
+                self._output.write(f"\n{ecb.probe}\n")
+                for probe in self._session.device.probes(ecb.probe)[:1]:
+                    self._show_probe(probe, ecb.probe)
+        self._output.write("\n")
+
+    def _description_attribute(self, pattern: ProbeDescription) -> Attribute:
+        probes = self._session.device.probes(pattern)
+        return description_attribute(probes[0], pattern) if probes else STABLE
 
     def _loop(self) -> None:
         """Sleep and work until the trace is over, by exit(), an interrupt, or the end of the guest."""

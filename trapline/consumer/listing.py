@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from providers.base import Attribute, DependencyClass, Stability
+from providers.base import Attribute, DependencyClass, Stability, minimum
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -68,11 +68,6 @@ def description_attribute(probe: ProbeInfo, pattern: ProbeDescription) -> Attrib
         if _exact(text):
             least = minimum(least, attribute)
     return least
-
-
-def minimum(left: Attribute, right: Attribute) -> Attribute:
-    """Give the lesser of two attributes, field by field (dt_attr_min)."""
-    return Attribute(min(left.name, right.name), min(left.data, right.data), min(left.klass, right.klass))
 
 
 def _exact(field: str) -> bool:

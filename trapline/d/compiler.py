@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from providers.base import minimum
 from trapline.d import ast
 from trapline.d.arguments import ProbeArguments
 from trapline.d.branches import branch_free
@@ -24,15 +26,16 @@ from trapline.d.parser import literals, parse_items
 from trapline.d.pragmas import Pragmas
 from trapline.d.providers import Providers
 from trapline.d.scopes import Globals
+from trapline.d.stability import least
 from trapline.d.statements import Statements
 from trapline.d.types import is_scalar, type_name
 from trapline.d.typetext import type_of_text
 from trapline.framework.dif import INTEGER_REGISTERS
 from trapline.framework.dynvars import STRING_SIZE
-from trapline.framework.program import ActionDescription, Difo, EcbDescription, ProbeDescription, Program
+from trapline.framework.program import STABLE, ActionDescription, Difo, EcbDescription, ProbeDescription, Program
 
 if TYPE_CHECKING:
-    from providers.base import ArgumentDescription
+    from providers.base import ArgumentDescription, Attribute
     from trapline.framework.device import ProbeInfo
     from trapline.options import Options
 
@@ -92,6 +95,7 @@ class _Compiler:
         self._providers = Providers(self._names, self._expressions.declarations, self._expressions.translators)
         self._clauses: list[ast.Clause] = []
         self._statement = 0
+        self._stability = STABLE
         self.region: Region | None = None
 
     # What the lexer asks
@@ -132,7 +136,7 @@ class _Compiler:
         ecbs = [ecb for clause in self._clauses for ecb in self._clause(clause)]
         if not self._options.is_set("argref"):
             self._macros.check_used()
-        return Program(tuple(ecbs), tuple(self._pragmas.options), tuple(self._names.aggregations))
+        return Program(tuple(ecbs), tuple(self._pragmas.options), tuple(self._names.aggregations), self._stability)
 
     def _item(self, item: ast.Item) -> None:
         match item:
@@ -162,6 +166,7 @@ class _Compiler:
         parts = branch_free(clause)
         for probe in clause.probes:
             description = self._described(probe)
+            self._stability = minimum(self._stability, least(clause, partial(self._argument_attributes, description)))
             self._expressions.arguments = ProbeArguments(
                 description, self._context.probes, self._context.argument, lambda text: type_of_text(text, self._names)
             )
@@ -170,6 +175,11 @@ class _Compiler:
                 ecbs.append(EcbDescription(description, predicate, actions))
             self._expressions.arguments = None
         return ecbs
+
+    def _argument_attributes(self, description: ProbeDescription) -> Attribute:
+        """Return the stability of the arguments of the probes that a description matches."""
+        probes = self._context.probes(description)
+        return probes[0].attributes.args if probes else STABLE
 
     def _described(self, probe: ast.ProbeText) -> ProbeDescription:
         description = parse_description(probe.text, self._context.form, probe.line)

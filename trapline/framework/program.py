@@ -8,6 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import Final
+
+from providers.base import Attribute, DependencyClass, Stability
+
+STABLE: Final = Attribute(Stability.STABLE, Stability.STABLE, DependencyClass.COMMON)
+"""The stability of what names nothing less stable."""
 
 PROVIDER_NAME_MAX = 64
 MODULE_NAME_MAX = 64
@@ -238,3 +244,5 @@ class Program:
     options: tuple[tuple[str, str | None], ...] = ()
     aggregations: tuple[str, ...] = field(default=())
     """Names of the aggregations; the aggregation with variable id i (from 1) is `aggregations[i - 1]`."""
+    stability: Attribute = STABLE
+    """The least of what its statements name."""

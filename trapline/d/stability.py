@@ -1,0 +1,53 @@
+"""How stable a program is: the least of what it names.
+
+Source: FreeBSD libdtrace dt_open.c (the attributes of each identifier), dt_attr.c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any, Final
+
+from providers.base import Attribute, DependencyClass, Stability, minimum
+from trapline.d import ast
+from trapline.framework.program import STABLE
+
+_EVOLVING: Final = Attribute(Stability.EVOLVING, Stability.EVOLVING, DependencyClass.COMMON)
+_SYMBOL: Final = Attribute(Stability.PRIVATE, Stability.PRIVATE, DependencyClass.UNKNOWN)
+_NAMES: Final = {
+    "curthread": Attribute(Stability.STABLE, Stability.PRIVATE, DependencyClass.COMMON),
+    **dict.fromkeys(
+        """
+        mutex_owned mutex_owner mutex_type_adaptive mutex_type_spin rw_iswriter rw_read_held rw_write_held
+        sx_shared_held sx_exclusive_held sx_isexclusive
+        """.split(),
+        _EVOLVING,
+    ),
+}
+_ARGUMENTS: Final = frozenset({"args", *(f"arg{number}" for number in range(10))})
+
+
+def least(clause: ast.Clause, arguments: Callable[[], Attribute]) -> Attribute:
+    """Return the least stability of what a clause names; `arguments` gives that of its probes' arguments."""
+    found = STABLE
+    for name in _named(clause):
+        if "`" in name:
+            found = minimum(found, _SYMBOL)
+        elif name in _ARGUMENTS:
+            found = minimum(found, arguments())
+        else:
+            found = minimum(found, _NAMES.get(name, STABLE))
+    return found
+
+
+def _named(node: Any) -> Iterator[str]:
+    """Yield the names in a tree."""
+    if isinstance(node, ast.Name):
+        yield node.name
+    elif isinstance(node, tuple):
+        for one in node:
+            yield from _named(one)
+    elif is_dataclass(node):
+        for field in fields(node):
+            yield from _named(getattr(node, field.name))
