@@ -13,7 +13,7 @@ from emu.trap import TrapHandler
 from providers.base import Framework
 from providers.fbt import FBT, Fidelity
 from trapline.framework.dtrace import DTrace
-from trapline.types import DwarfTypes, KernelNames, KernelSignatures
+from trapline.types import KernelNames, KernelSignatures, types_of
 
 START_UP_SCRIPT = "etc/rc"
 
@@ -72,7 +72,7 @@ def boot(
     """
     guest.boot()
     dtrace = DTrace(guest, guest.traps.core)
-    types = DwarfTypes(guest.image)
+    types = types_of(guest.image)
     FBT(watch(dtrace), guest.patcher, guest.traps, guest.isa, KernelSignatures(types), fidelity)
     dtrace.load_module(Module("kernel", guest.image.symbols, guest.patcher.original))
     return Machine(guest, dtrace, KernelNames(guest.image, types))

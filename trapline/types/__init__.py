@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from emu.elf import Image
+from trapline.types.ctf import CtfTypes
 from trapline.types.dwarf import DwarfTypes
-from trapline.types.kernel import KernelNames, KernelSignatures
+from trapline.types.kernel import KernelNames, KernelSignatures, Types
 
-__all__ = ["DwarfTypes", "KernelNames", "KernelSignatures"]
+__all__ = ["CtfTypes", "DwarfTypes", "KernelNames", "KernelSignatures", "Types", "types_of"]
+
+
+def types_of(image: Image) -> Types:
+    """Return the types of an image: from DWARF if it has that, else from CTF, else none."""
+    return DwarfTypes(image) if image.elf.has_dwarf_info(strict=True) else CtfTypes(image)

@@ -91,7 +91,7 @@ class DwarfTypes:
     def _dwarf(self) -> Any:
         elf = self._image.elf
         relocatable = self._image.kind is ElfKind.RELOCATABLE
-        return elf.get_dwarf_info(relocate_dwarf_sections=relocatable) if elf.has_dwarf_info() else None
+        return elf.get_dwarf_info(relocate_dwarf_sections=relocatable) if elf.has_dwarf_info(strict=True) else None
 
     @cached_property
     def _texts(self) -> tuple[bytes, ...]:

@@ -3,14 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from emu.elf import ElfError, Image
 from providers.fbt.fbt import Signature
 from trapline.d.scopes import Symbol
-from trapline.d.types import Composite, Enumeration, Type, type_name
-from trapline.types.dwarf import DwarfTypes
+from trapline.d.types import Composite, Enumeration, Function, Type, type_name
 
 MODULE = "kernel"
+
+
+class Types(Protocol):
+    """The types of an image, by name; None where there is none."""
+
+    def typedef(self, name: str) -> Type | None:
+        """Return what a typedef names."""
+        ...
+
+    def tag(self, keyword: str, tag: str) -> Composite | Enumeration | None:
+        """Return the struct, union or enum (`keyword`) of a tag."""
+        ...
+
+    def variable(self, name: str) -> Type | None:
+        """Return the type of a variable."""
+        ...
+
+    def function(self, name: str) -> Function | None:
+        """Return the type of a function."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +38,7 @@ class KernelNames:
     """Types and symbols of a kernel.  Implements `trapline.d.scopes.Foreign`."""
 
     image: Image
-    types: DwarfTypes
+    types: Types
 
     def typedef(self, name: str) -> Type | None:
         """Return what a typedef names."""
@@ -45,7 +65,7 @@ class KernelNames:
 class KernelSignatures:
     """Types of functions' arguments, as FBT asks for them.  Implements `providers.fbt.fbt.SignatureSource`."""
 
-    types: DwarfTypes
+    types: Types
 
     def signature(self, module: str, function: str) -> Signature | None:
         """Return the types of a function of a module, None if they are not known."""

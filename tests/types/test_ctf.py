@@ -1,0 +1,168 @@
+"""Types from CTF: the GNU linker's, from real compilers, and FreeBSD's two versions, written by hand."""
+
+import shutil
+import struct
+import subprocess
+import zlib
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from emu.elf import Image
+from emu.isa import ISAS
+from tests.types.test_dwarf import COMPILERS
+from trapline.d.types import Pointer, resolve, size_of, type_name
+from trapline.types import CtfTypes, types_of
+
+SOURCE = """
+typedef unsigned long size;
+enum colour { RED = -1, GREEN = 5, BLUE };
+struct inner { short a; char b[3]; };
+union both { int i; double d; char bytes[12]; };
+struct self { struct self *next; const struct inner *in; unsigned low : 3; unsigned high : 5; union both u; };
+struct self link; enum colour shade; size numbers[7];
+int function(struct inner *a, size b) { return a->a + (int)b; }
+int printer(const char *format, ...) { return format[0]; }
+"""
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory):
+    """Compile for the ISAs whose compilers are there and know -gctf."""
+    folder, found = tmp_path_factory.mktemp("ctf"), {}
+    (folder / "t.c").write_text(SOURCE)
+    for isa in ISAS:
+        compiler = shutil.which(COMPILERS[isa])
+        if compiler is None:
+            continue
+        words = [compiler, "-gctf", "-shared", "-fPIC", "-nostdlib", "t.c", "-o", f"{isa}.so"]
+        if subprocess.run(words, cwd=folder, capture_output=True, check=False).returncode == 0:
+            image = Image(folder / f"{isa}.so")
+            if image.section(".ctf") is not None:
+                found[isa] = image
+    return found
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_what_the_gnu_linker_writes_is_read(images, isa):
+    if isa not in images:
+        pytest.skip(f"no compiler with -gctf for {isa}")
+    types = types_of(images[isa])
+    assert isinstance(types, CtfTypes)
+    link = types.tag("struct", "self")
+    assert link.member("next").type == Pointer(link)
+    assert [(m.name, m.offset, m.bits) for m in link.members] == [
+        ("next", 0, 0), ("in", 64, 0), ("low", 128, 3), ("high", 131, 5), ("u", 192, 0),
+    ]  # fmt: skip
+    assert size_of(link) == 40
+    assert size_of(types.tag("union", "both")) == 16
+    assert types.tag("enum", "colour").enumerators == {"RED": -1, "GREEN": 5, "BLUE": 6}
+    assert types.variable("link") is link
+    assert type_name(types.variable("numbers")) == "size [7]"
+    assert type_name(types.function("function")) == "int (struct inner *, size)"
+    assert types.function("printer").varargs
+    assert type_name(resolve(types.typedef("size"))) == "unsigned long"
+    assert types.typedef("nosuch") is types.tag("struct", "nosuch") is types.variable("nosuch") is None
+
+
+class Builder:
+    """Writes CTF of version 2 or 3."""
+
+    def __init__(self, version):
+        self.version = version
+        self.strings, self.types = b"\0", b""
+
+    def name(self, text):
+        self.strings += text.encode() + b"\0"
+        return len(self.strings) - len(text) - 1 if text else 0
+
+    def add(self, name, kind, vlen, size, extra=b""):
+        shift, form = {2: (11, "<IHH"), 3: (26, "<III")}[self.version]
+        self.types += struct.pack(form, self.name(name), kind << shift | vlen, size) + extra
+
+    def reference(self, *numbers):
+        return struct.pack(f"<{len(numbers)}{'H' if self.version == 2 else 'I'}", *numbers)
+
+    def member(self, name, type_, offset):
+        return struct.pack("<IHH" if self.version == 2 else "<III", self.name(name), type_, offset)
+
+    def section(self, objects=b"", functions=b"", *, compress=False):
+        body = objects + functions + b"\0" * (-len(objects + functions) % 4)
+        types = len(body)
+        body += self.types
+        header = struct.pack("<8I", 0, 0, 0, 0, len(objects), types, len(body), len(self.strings))
+        body += self.strings
+        flags = 1 if compress else 0
+        return struct.pack("<HBB", 0xCFF1, self.version, flags) + header + (zlib.compress(body) if compress else body)
+
+
+class FakeImage:
+    """An image with a CTF section and a symbol table."""
+
+    def __init__(self, data, symbols=()):
+        self._data = data
+        self.elf = self
+        self._symbols = symbols
+
+    def section(self, name):
+        return type("Section", (), {"address": 0, "data": self._data}) if name == ".SUNW_ctf" else None
+
+    def get_section_by_name(self, _name):
+        return self
+
+    def iter_symbols(self):
+        for name, kind in self._symbols:
+            yield type("S", (dict,), {"name": name})({"st_info": {"type": kind}, "st_shndx": 1})
+
+
+def sample(version, **how):
+    build = Builder(version)
+    build.add("int", 1, 0, 4, struct.pack("<I", 1 << 24 | 32))  # 1
+    build.add("char", 1, 0, 1, struct.pack("<I", 3 << 24 | 8))  # 2
+    build.add("unsigned", 1, 0, 4, struct.pack("<I", 3))  # 3: three bits of an unsigned
+    build.add("", 3, 0, 6)  # 4: a pointer to node
+    array = build.reference(2, 1) + struct.pack("<I", 16)
+    build.add("", 4, 0, 0, array)  # 5: char [16]
+    members = (
+        build.member("next", 4, 0) + build.member("id", 1, 64) + build.member("flags", 3, 96)
+        + build.member("name", 5, 128)
+    )  # fmt: skip
+    build.add("node", 6, 4, 32, members)  # 6
+    build.add("node_t", 10, 0, 6)  # 7
+    build.add("kind", 8, 2, 4, struct.pack("<IiIi", build.name("ONE"), 1, build.name("MINUS"), -1))  # 8
+    functions = build.reference({2: 5 << 11 | 2, 3: 5 << 26 | 2}[version], 1, 4, 0)
+    return FakeImage(
+        build.section(build.reference(6, 8), functions, **how),
+        [("root", "STT_OBJECT"), ("which", "STT_OBJECT"), ("walk", "STT_FUNC")],
+    )
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("compress", [False, True])
+def test_freebsds_versions_say_the_same(version, compress):
+    types = CtfTypes(sample(version, compress=compress))
+    node = types.tag("struct", "node")
+    assert [(m.name, m.offset, m.bits) for m in node.members] == [
+        ("next", 0, 0), ("id", 64, 0), ("flags", 96, 3), ("name", 128, 0),
+    ]  # fmt: skip
+    assert node.member("next").type == Pointer(node)
+    assert size_of(node) == 32
+    assert resolve(types.typedef("node_t")) is node
+    assert types.tag("enum", "kind").enumerators == {"ONE": 1, "MINUS": -1}
+    assert types.variable("root") is node
+    assert type_name(types.variable("which")) == "enum kind"
+    assert type_name(types.function("walk")) == "int (struct node *, ...)"
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_damaged_information_never_does_worse_than_to_know_nothing(data):
+    image = sample(data.draw(st.sampled_from([2, 3])))
+    damaged = bytearray(image._data)
+    for _ in range(data.draw(st.integers(1, 4))):
+        damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
+    del damaged[data.draw(st.integers(0, len(damaged))) :]
+    types = CtfTypes(FakeImage(bytes(damaged), image._symbols))
+    for found in (types.typedef("node_t"), types.tag("struct", "node"), types.variable("root"), types.function("walk")):
+        assert found is None or type_name(found)
