@@ -116,6 +116,7 @@ class Compiler:
             self.names,
             self._make_probes,
             self._session.device.probe_argument,
+            self._report,
         )
         return compile_program(text, context)
 

@@ -30,6 +30,7 @@ from trapline.d.stability import least
 from trapline.d.statements import Statements
 from trapline.d.types import is_scalar, type_name
 from trapline.d.typetext import type_of_text
+from trapline.d.unparse import unparse
 from trapline.framework.dif import INTEGER_REGISTERS
 from trapline.framework.dynvars import STRING_SIZE
 from trapline.framework.program import STABLE, ActionDescription, Difo, EcbDescription, ProbeDescription, Program
@@ -67,6 +68,8 @@ class CompileContext:
     """
     argument: Callable[[int, int], ArgumentDescription | None] = lambda _probe, _index: None
     """`Device.probe_argument`."""
+    show: Callable[[str], object] = lambda _text: None
+    """Takes the text of option tree: how the program was understood."""
 
 
 def compile_program(text: str, context: CompileContext) -> Program:
@@ -130,6 +133,8 @@ class _Compiler:
         items = 0
         for item in parse_items(self._lexer):
             items += 1
+            if self._options.is_set("tree"):
+                self._context.show(unparse(item))
             self._item(item)
         if not items and not self._options.is_set("empty"):
             raise CompileError("D_EMPTY", "the program is empty: it has no clause and no declaration")
