@@ -109,7 +109,9 @@ def test_a_notebook_shows_aggregations_as_tables_with_bars():
 
 def test_libdtraces_calls_trace_a_guest():
     machine = boot(kernel_guest(KernelOptions()))
-    with dtrace_open(machine.guest, machine.dtrace, foreign=machine.names, libraries=("kernel", "x86_64")) as handle:
+    with dtrace_open(
+        machine.guest, machine.dtrace, foreign=machine.names, libraries=("common", "kernel", "x86_64")
+    ) as handle:
         handle.setopt("bufsize", "1m")
         info = handle.program_exec(handle.strcompile("fbt::sys_read: { @[probename, curpsinfo->pr_fname] = count(); }"))
         assert (info.matches, info.recgens) == (2, 1)

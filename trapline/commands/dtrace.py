@@ -83,7 +83,7 @@ def _open_linux(wanted: MachineOptions) -> Machine:
         machine.target,
         machine.provide,
         machine.ended,
-        libraries=("linux", machine.guest.isa.name),
+        libraries=("common", "linux", machine.guest.isa.name),
     )
 
 
@@ -109,7 +109,8 @@ def _open_kernel(wanted: MachineOptions) -> Machine:
     machine = boot(kernel_guest(options), options.fidelity)
     # What a command of -c prints is shown, as dtrace's children write to its terminal; how the kernel comes up is not.
     console.shown = console.shown or bool(wanted.commands)
-    return Machine(machine.guest, machine.dtrace, foreign=machine.names, libraries=("kernel", machine.guest.isa.name))
+    libraries = ("common", "kernel", machine.guest.isa.name)
+    return Machine(machine.guest, machine.dtrace, foreign=machine.names, libraries=libraries)
 
 
 class Console:

@@ -9,7 +9,6 @@ import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn, Protocol
 
 from emu.guest.base import Guest, GuestError, RunState
@@ -18,7 +17,6 @@ from trapline.consumer.compiling import Compiler, Provide, provide_nothing
 from trapline.consumer.consume import Handlers
 from trapline.consumer.elements import aggregations
 from trapline.consumer.errors import ConsumerError
-from trapline.consumer.header import header
 from trapline.consumer.interrupts import Interrupts
 from trapline.consumer.ioctls import LoggedDevice
 from trapline.consumer.jsonlines import element_line, firing_line, probe_line
@@ -31,6 +29,15 @@ from trapline.consumer.listing import (
     show_probe,
 )
 from trapline.consumer.output import Output, Writer, open_for_append
+from trapline.consumer.saving import (
+    ANONYMOUS,
+    Compiled,
+    SavingError,
+    save_anonymous,
+    save_header,
+    save_object,
+    saved_anonymous,
+)
 from trapline.consumer.session import Session, Work
 from trapline.consumer.structure import show
 from trapline.consumer.usage import USAGE, FlagError, MachineOptions, Mode, Request, Source, UsageError, parse_arguments
@@ -38,11 +45,8 @@ from trapline.d.disassemble import disassemble_program
 from trapline.d.errors import CompileError
 from trapline.d.scopes import Foreign, NoNames
 from trapline.d.typetext import type_of_text
-from trapline.dof import encode
-from trapline.dof.elf import object_file
-from trapline.dof.layout import OPTIONS as DOF_OPTIONS
 from trapline.framework.dynvars import STRING_SIZE
-from trapline.framework.program import STABLE, Program
+from trapline.framework.program import STABLE
 from trapline.options import OptionError
 
 if TYPE_CHECKING:
@@ -57,8 +61,8 @@ USAGE_FAILURE: Final = 2
 VERSION: Final = "Sun D 1.14"
 _NAME: Final = "dtrace"
 _VERBOSE_IOCTL: Final = "verbose_ioctl"
-_ANONYMOUS: Final = "dtrace.dof"
-"""Where -A saves programs for -a."""
+_SAVED: Final = frozenset({Mode.HEADER, Mode.LINK, Mode.ANONYMOUS})
+"""What ends in a file."""
 _BUFFER: Final = "4m"
 """Size of the principal and the aggregation buffer, where the command line does not say (dtrace.c)."""
 
@@ -132,12 +136,6 @@ def main(argv: Sequence[str], environment: CommandEnvironment) -> int:
         return FAILURE
 
 
-@dataclass(slots=True)
-class _Compiled:
-    source: Source
-    program: Program
-
-
 class _Command:
     """One run of the command."""
 
@@ -172,12 +170,8 @@ class _Command:
         self._open()
         try:
             compiled = [self._compile(source) for source in self._request.sources]
-            if mode is Mode.HEADER:
-                return self._header()
-            if mode is Mode.ANONYMOUS:
-                return self._save_anonymous(compiled)
-            if mode is Mode.LINK:
-                return self._link(compiled)
+            if mode in _SAVED:
+                return self._save(mode, compiled)
             self._open_output()
             if mode is Mode.LIST:
                 return self._list(compiled)
@@ -258,7 +252,7 @@ class _Command:
             self._session, self._request, machine.target, machine.provide, report, machine.foreign, machine.libraries
         )
 
-    def _compile(self, source: Source) -> _Compiled:
+    def _compile(self, source: Source) -> Compiled:
         try:
             program = self._compiler.compile(source)
         except OSError as error:
@@ -270,7 +264,7 @@ class _Command:
         if self._request.disassemble:
             strsize = self._session.options.number("strsize", STRING_SIZE)
             self._environment.stderr.write(disassemble_program(program, strsize))
-        return _Compiled(source, program)
+        return Compiled(source, program)
 
     def _open_output(self) -> None:
         path = self._request.output
@@ -282,67 +276,37 @@ class _Command:
             self._fail(f"failed to open output file '{path}': {error.strerror}")
         self._output.replace(self._file)
 
-    # Headers
+    # Saving
 
-    def _header(self) -> int:
-        """Write a C header for the provider blocks: to -o, or beside the script."""
-        scripts = [source.text for source in self._request.sources if source.kind == "script"]
-        if not scripts:
-            self._fail("-h requires a script (-s) with provider definitions")
-        path = self._request.output or str(Path(scripts[0]).with_suffix(".h").name)
-        text = header(path, self._compiler.names.providers)
+    def _save(self, mode: Mode, compiled: Sequence[Compiled]) -> int:
+        """Write the programs to a file, as -h, -G and -A want them."""
+        options, output = self._session.options, self._request.output
         try:
-            Path(path).write_text(text, "utf-8")
-        except OSError as error:
-            self._fail(f"failed to open header file '{path}': {error.strerror}")
-        return SUCCESS
-
-    # Object files
-
-    def _link(self, compiled: Sequence[_Compiled]) -> int:
-        """Write an object file with the programs' DOF, or, with -x linktype=dof, the DOF alone."""
-        if not compiled:
-            self._fail("-G requires one or more scripts or enabling options")
-        scripts = [one.source.text for one in compiled if one.source.kind == "script"]
-        path = self._request.output or (str(Path(scripts[0]).with_suffix(".o").name) if scripts else "d.out")
-        data = encode(Program(tuple(ecb for one in compiled for ecb in one.program.ecbs)))
-        if self._session.options.text("linktype") != "dof":
-            data = object_file(data, self._machine.guest.isa)
-        try:
-            Path(path).write_bytes(data)
-        except OSError as error:
-            self._fail(f"failed to link '{path}': {error.strerror}")
-        return SUCCESS
-
-    # Anonymous tracing
-
-    def _save_anonymous(self, compiled: Sequence[_Compiled]) -> int:
-        """Save the programs for -a, which enables them before process 1 runs: what a reboot is to the kernel."""
-        if not compiled:
-            self._fail("no probes specified")
-        path = self._request.output or _ANONYMOUS
-        program = Program(tuple(ecb for one in compiled for ecb in one.program.ecbs))
-        options = {name: value for name, value in self._session.options.run_time().items() if name in DOF_OPTIONS}
-        try:
-            Path(path).write_bytes(encode(program, options))
-        except OSError as error:
-            self._fail(f"failed to open {path}: {error.strerror}")
-        self._say(f"saved anonymous enabling in {path}")
-        self._say("run dtrace -a here to claim it")
+            if mode is Mode.HEADER:
+                save_header(compiled, self._compiler.names.providers, output)
+            elif mode is Mode.LINK:
+                raw = options.text("linktype") == "dof"
+                save_object(compiled, self._machine.guest.isa, output, raw=raw)
+            else:
+                path = save_anonymous(compiled, options.run_time(), output)
+                self._say(f"saved anonymous enabling in {path}")
+                self._say("run dtrace -a here to claim it")
+        except SavingError as error:
+            self._fail(str(error))
         return SUCCESS
 
     def _claim_anonymous(self) -> int:
-        """Enable what -A has saved; return how many probes it matched."""
+        """Enable what -A has saved, before process 1 runs, as after a reboot; return how many probes it matched."""
         try:
-            return self._session.enable_dof(Path(_ANONYMOUS).read_bytes())
-        except FileNotFoundError:
-            self._fail(f"no anonymous state: dtrace -A saves it in {_ANONYMOUS}")
-        except (OSError, ConsumerError) as error:
-            self._fail(f"failed to claim the anonymous state of {_ANONYMOUS}: {error}")
+            return self._session.enable_dof(saved_anonymous())
+        except SavingError as error:
+            self._fail(str(error))
+        except ConsumerError as error:
+            self._fail(f"failed to claim the anonymous state of {ANONYMOUS}: {error}")
 
     # Listing
 
-    def _list(self, compiled: Sequence[_Compiled]) -> int:
+    def _list(self, compiled: Sequence[Compiled]) -> int:
         if not self._json:
             self._output.write(HEADING)
         device = self._session.device
@@ -376,7 +340,7 @@ class _Command:
 
     # Tracing
 
-    def _trace(self, compiled: Sequence[_Compiled]) -> int:
+    def _trace(self, compiled: Sequence[Compiled]) -> int:
         matched = sum(self._enable(one) for one in compiled)
         if self._session.options.is_set("grabanon"):
             matched += self._claim_anonymous()
@@ -410,7 +374,7 @@ class _Command:
         found = aggregations(self._session)
         return "".join(element_line(element, found.functions[element.name]) for element in found)
 
-    def _enable(self, one: _Compiled) -> int:
+    def _enable(self, one: Compiled) -> int:
         """Enable a program and return how many probes it matched; with -e only look at it."""
         matched = 0
         if self._request.execute:
@@ -424,7 +388,7 @@ class _Command:
             self._show_stability(one)
         return matched
 
-    def _show_stability(self, one: _Compiled) -> None:
+    def _show_stability(self, one: Compiled) -> None:
         """Report the stability of a program, and with -e of each description (-v)."""
         described = [self._description_attribute(ecb.probe) for ecb in one.program.ecbs]
         least = reduce(minimum, described, STABLE) if described else STABLE

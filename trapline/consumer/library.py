@@ -1,8 +1,9 @@
 """D libraries: declarations that every program may use, such as curpsinfo and the names of errors.
 
 Files of the directories of -L are compiled before the first program, each after those it depends on; one whose
-dependencies are not there is left out.  Trapline's own library, `trapline/dlib`, has a directory for each guest and for
-each ISA; it is compiled when a program names something of it, since compiling takes longer than most programs run.
+dependencies are not there is left out.  Trapline's own library, `trapline/dlib`, has a directory for all, one for each
+guest and one for each ISA; it is compiled when a program names something of it, since compiling takes longer than most
+programs run.
 
 Source: FreeBSD libdtrace dt_cc.c (dt_load_libs, dt_load_libs_sort).
 """

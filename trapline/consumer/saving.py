@@ -1,0 +1,92 @@
+"""Programs written to files rather than enabled: headers (-h), object files (-G), anonymous tracing (-A).
+
+Source: FreeBSD cmd/dtrace/dtrace.c (link_prog, anon_prog), libdtrace dt_link.c, dt_program.c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from trapline.consumer.header import header
+from trapline.dof import encode
+from trapline.dof.elf import object_file
+from trapline.dof.layout import OPTIONS
+from trapline.framework.program import Program
+
+if TYPE_CHECKING:
+    from emu.isa import Isa
+    from trapline.consumer.usage import Source
+    from trapline.d.scopes import DeclaredProbe
+
+ANONYMOUS: Final = "dtrace.dof"
+"""Where -A saves programs for -a."""
+
+
+class SavingError(Exception):
+    """Something that cannot be saved; the message says what and why."""
+
+
+class Compiled(NamedTuple):
+    """A source of the command line, and what it has become."""
+
+    source: Source
+    program: Program
+
+
+def _write(path: str, data: bytes, failure: str) -> None:
+    try:
+        Path(path).write_bytes(data)
+    except OSError as error:
+        raise SavingError(f"{failure} '{path}': {error.strerror}") from None
+
+
+def _beside(compiled: Sequence[Compiled], suffix: str) -> str | None:
+    """Return the name of the first script with another suffix, None if there is no script."""
+    scripts = [one.source.text for one in compiled if one.source.kind == "script"]
+    return Path(scripts[0]).with_suffix(suffix).name if scripts else None
+
+
+def _together(compiled: Sequence[Compiled]) -> Program:
+    return Program(tuple(ecb for one in compiled for ecb in one.program.ecbs))
+
+
+def save_header(
+    compiled: Sequence[Compiled], providers: Mapping[str, Mapping[str, DeclaredProbe]], output: str | None
+) -> None:
+    """Write a C header for provider blocks.  Raises `SavingError`."""
+    name = _beside(compiled, ".h")
+    if name is None:
+        raise SavingError("-h requires a script (-s) with provider definitions")
+    path = output or name
+    _write(path, header(path, providers).encode(), "failed to open header file")
+
+
+def save_object(compiled: Sequence[Compiled], isa: Isa, output: str | None, *, raw: bool) -> None:
+    """Write an object file with the DOF of programs, or, `raw`, the DOF alone.  Raises `SavingError`."""
+    if not compiled:
+        raise SavingError("-G requires one or more scripts or enabling options")
+    dof = encode(_together(compiled))
+    path = output or _beside(compiled, ".o") or "d.out"
+    _write(path, dof if raw else object_file(dof, isa), "failed to link")
+
+
+def save_anonymous(compiled: Sequence[Compiled], options: Mapping[str, int], output: str | None) -> str:
+    """Save programs and options for -a; return where.  Raises `SavingError`."""
+    if not compiled:
+        raise SavingError("no probes specified")
+    path = output or ANONYMOUS
+    wanted = {name: value for name, value in options.items() if name in OPTIONS}
+    _write(path, encode(_together(compiled), wanted), "failed to open")
+    return path
+
+
+def saved_anonymous() -> bytes:
+    """Return what -A has saved.  Raises `SavingError`."""
+    try:
+        return Path(ANONYMOUS).read_bytes()
+    except FileNotFoundError:
+        raise SavingError(f"no anonymous state: dtrace -A saves it in {ANONYMOUS}") from None
+    except OSError as error:
+        raise SavingError(f"failed to open '{ANONYMOUS}': {error.strerror}") from None
