@@ -25,6 +25,7 @@ from providers.fasttrap import (
     parse_provider,
     probe_name,
 )
+from providers.profile import Profile
 from trapline.consumer.compiling import ProcessProbeError
 from trapline.framework.dtrace import DTrace
 from trapline.framework.program import ProbeDescription
@@ -203,6 +204,7 @@ def start(options: LinuxOptions) -> LinuxMachine:
     """
     guest = start_guest(options)
     dtrace = DTrace(guest, guest.traps.core)
+    Profile(dtrace, guest)
     refusals = Refusals(options.report)
     fasttrap = Fasttrap(guest.kernel, dtrace, options.fidelity, report=refusals.add)
     pid = PidProbes(fasttrap, dtrace, guest.objects, dtrace.probes_created)

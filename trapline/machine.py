@@ -12,6 +12,7 @@ from emu.isa import DEFAULT_ISA, Isa
 from emu.trap import TrapHandler
 from providers.base import Framework
 from providers.fbt import FBT, Fidelity
+from providers.profile import Profile
 from trapline.framework.dtrace import DTrace
 from trapline.types import KernelNames, KernelSignatures, types_of
 
@@ -74,5 +75,6 @@ def boot(
     dtrace = DTrace(guest, guest.traps.core)
     types = types_of(guest.image)
     FBT(watch(dtrace), guest.patcher, guest.traps, guest.isa, KernelSignatures(types), fidelity)
+    Profile(dtrace, guest)
     dtrace.load_module(Module("kernel", guest.image.symbols, guest.patcher.original))
     return Machine(guest, dtrace, KernelNames(guest.image, types))

@@ -25,6 +25,7 @@ from emu.guest.base import BadAddressError, Location, RunState, Thread
 from emu.guest.kernel import images, initrd
 from emu.guest.kernel.introspection import Introspection
 from emu.guest.kernel.panic import KernelPanicError
+from emu.guest.timers import Timers
 from emu.host_trap import HostTrap
 from emu.isa.base import Isa
 from emu.patcher import Patcher
@@ -94,6 +95,7 @@ class KernelGuest:
         self._ready = False
         self._link_places: dict[int, int | None] = {}
         self._interrupted = False
+        self.timers = Timers()
         self.host_trap = HostTrap(
             self.engine,
             self.traps,
@@ -213,6 +215,13 @@ class KernelGuest:
 
     def run(self, deadline: int | None) -> RunState:
         """Run until virtual time `deadline` (None: for ever), or until power off.  Raises `KernelPanicError`."""
+        return self.timers.run(self._run, self.clock.now, deadline)
+
+    def pc(self) -> int:
+        """Return where the CPU is."""
+        return self.engine.pc
+
+    def _run(self, deadline: int | None) -> RunState:
         self._interrupted = False
         while self.exit_status is None:
             now = self.clock.now()
@@ -249,6 +258,7 @@ class KernelGuest:
     def interrupt(self) -> None:
         """Make the run under way return soon."""
         self._interrupted = True
+        self.timers.interrupt()
         self.engine.stop()
 
     def _crash(self, reason: str, frame: Frame | None = None) -> KernelPanicError:

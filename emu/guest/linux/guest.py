@@ -28,6 +28,7 @@ from emu.guest.linux.objects import Objects
 from emu.guest.linux.paths import walk
 from emu.guest.linux.process import Process
 from emu.guest.linux.stdio import Standard
+from emu.guest.timers import Timers
 from emu.isa.base import Isa
 from emu.patcher import Patcher
 
@@ -94,6 +95,7 @@ class LinuxGuest:
         self.clock = self.kernel.clock
         self.now = self.clock.now
         self.traps = self.kernel.traps
+        self.timers = Timers()
         self.kernel.root = self._root(root)
         self.objects = Objects(self.kernel)
         """The ELF files that processes have mapped, with their symbols."""
@@ -214,6 +216,13 @@ class LinuxGuest:
 
     def run(self, deadline: int | None) -> RunState:
         """Run until virtual time `deadline` (None: for ever), or until the first process has ended."""
+        return self.timers.run(self._run, self.now, deadline)
+
+    def pc(self) -> int:
+        """Return where the CPU is."""
+        return self.engine.pc
+
+    def _run(self, deadline: int | None) -> RunState:
         return RunState.RUNNING if self.kernel.run(deadline) else RunState.FINISHED
 
     def run_to_start(self, *, main: bool) -> None:
@@ -250,6 +259,7 @@ class LinuxGuest:
 
     def interrupt(self) -> None:
         """Make the run under way return soon."""
+        self.timers.interrupt()
         self.kernel.interrupt()
 
     # -- what the framework sees

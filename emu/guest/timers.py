@@ -1,0 +1,73 @@
+"""Timers in virtual time: what has somebody called while a guest runs."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count
+
+from emu.guest.base import RunState
+
+
+@dataclass(order=True, slots=True)
+class Timer:
+    """A timer that goes off every `interval` nanoseconds; `fire(late)` is told by how many it is late."""
+
+    due: int
+    number: int
+    """Of two that are due at once, the one that was started first goes off first."""
+    interval: int = field(compare=False)
+    fire: Callable[[int], object] = field(compare=False)
+    running: bool = field(compare=False, default=True)
+
+
+class Timers:
+    """The timers of one guest.  They go off at the first block boundary at or after their time."""
+
+    def __init__(self) -> None:
+        self._heap: list[Timer] = []
+        self._numbers = count()
+        self._interrupted = False
+
+    def start(self, now: int, interval: int, fire: Callable[[int], object]) -> Timer:
+        """Start a timer; it goes off first an interval from now."""
+        timer = Timer(now + interval, next(self._numbers), interval, fire)
+        heapq.heappush(self._heap, timer)
+        return timer
+
+    def stop(self, timer: Timer) -> None:
+        """Stop a timer."""
+        timer.running = False
+
+    def interrupt(self) -> None:
+        """Have the run under way end, also if it is a timer's function that asks."""
+        self._interrupted = True
+
+    def run(self, run: Callable[[int | None], RunState], now: Callable[[], int], deadline: int | None) -> RunState:
+        """Run a guest until a deadline, with its timers going off.
+
+        `run` runs it until a time, or until it is interrupted; that is seen by its coming back before the time.
+        """
+        self._interrupted = False
+        while True:
+            due = self._next()
+            until = deadline if due is None or (deadline is not None and deadline <= due) else due
+            state = run(until)
+            if state is RunState.FINISHED or until is None or now() < until:
+                return state
+            self._ring(now())
+            if self._interrupted or (deadline is not None and now() >= deadline):
+                return RunState.RUNNING
+
+    def _next(self) -> int | None:
+        while self._heap and not self._heap[0].running:
+            heapq.heappop(self._heap)
+        return self._heap[0].due if self._heap else None
+
+    def _ring(self, now: int) -> None:
+        while (due := self._next()) is not None and due <= now:
+            timer = heapq.heappop(self._heap)
+            timer.due += timer.interval
+            heapq.heappush(self._heap, timer)
+            timer.fire(now - due)

@@ -1,0 +1,130 @@
+"""The profile provider: names, times, and that it changes nothing."""
+
+import itertools
+
+import pytest
+
+from emu.guest.base import RunState
+from emu.guest.kernel import images
+from emu.guest.timers import Timers
+from emu.isa import ISAS
+from providers.profile import interval_of
+from tests.linux.support import expected, zoo
+from tests.support.command import run_trapline
+from trapline.consumer.tracer import Tracer
+from trapline.machine import KernelOptions, boot, kernel_guest
+
+
+@pytest.mark.parametrize(
+    ("name", "interval"),
+    [
+        ("tick-1", 1_000_000_000),
+        ("tick-1s", 1_000_000_000),
+        ("tick-10hz", 100_000_000),
+        ("profile-997", 1_003_009),
+        ("profile-5000", 200_000),
+        ("profile-5001", None),
+        ("tick-200us", 200_000),
+        ("tick-199us", None),
+        ("tick-500MSEC", 500_000_000),
+        ("tick-2min", 120_000_000_000),
+        ("tick-1hour", 3_600_000_000_000),
+        ("tick-1day", 86_400_000_000_000),
+        ("tick-0", None),
+        ("tick-0s", None),
+        ("tick-1x", None),
+        ("tick", None),
+        ("tick-", None),
+        ("entry", None),
+    ],
+)
+def test_a_name_is_a_rate_or_an_interval(name, interval):
+    assert interval_of(name) == interval
+
+
+class Clock:
+    """A guest that does nothing but let time pass, ten at a time."""
+
+    def __init__(self):
+        self.time = 0
+        self.timers = Timers()
+
+    def run(self, deadline):
+        return self.timers.run(self._run, lambda: self.time, deadline)
+
+    def _run(self, until):
+        while until is None or self.time < until:
+            self.time += 10
+            if self.time >= 1000:
+                return RunState.FINISHED
+        return RunState.RUNNING
+
+
+def test_timers_go_off_in_their_order_and_know_how_late_they_are():
+    clock, seen = Clock(), []
+    clock.timers.start(0, 35, lambda late: seen.append(("a", clock.time, late)))
+    second = clock.timers.start(0, 50, lambda late: seen.append(("b", clock.time, late)))
+    assert clock.run(100) is RunState.RUNNING
+    assert seen == [("a", 40, 5), ("b", 50, 0), ("a", 70, 0), ("b", 100, 0)]
+    clock.timers.stop(second)
+    seen.clear()
+    assert clock.run(None) is RunState.FINISHED
+    assert {name for name, *_ in seen} == {"a"}
+    assert len(seen) == 26
+
+
+def test_a_timers_function_may_end_the_run():
+    clock = Clock()
+    clock.timers.start(0, 50, lambda _late: clock.timers.interrupt())
+    assert clock.run(None) is RunState.RUNNING
+    assert clock.time == 50
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_ticks_come_at_their_times_whatever_the_guest_does(isa):
+    machine = boot(kernel_guest(KernelOptions(isa=ISAS[isa], command="sleep 1")))
+    with Tracer(machine.guest, machine.dtrace) as tracer:
+        tracer.enable("tick-100ms { trace(timestamp); trace(arg0 != 0); trace(arg1); } tick-1s { exit(0) }")
+        events = tracer.run()
+        assert not tracer.faults
+    start = machine.guest.now() - 1_000_000_000
+    times = [event.values[0] for event in events if event.probe.name == "tick-100ms"]
+    assert len(times) in {9, 10}
+    assert all(abs(late - early - 100_000_000) < 50_000 for early, late in itertools.pairwise(times))
+    assert abs(times[0] - start - 100_000_000) < 50_000_000
+    assert tracer.status == 0
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_a_profiled_kernel_prints_what_it_prints_unprofiled(isa):
+    plain = run_trapline(["dtrace", "--isa", isa, "--console", "-qn", "BEGIN { }"])
+    run = run_trapline(["dtrace", "--isa", isa, "--console", "-qn", "profile-4999 { @ = count(); }"])
+    assert run.stderr == ""
+    assert run.stdout.startswith(plain.stdout.rstrip("\n"))
+    assert int(run.stdout.split()[-1]) > 100
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("case", ["cxx", "threads", "processes", "signals"])
+def test_a_profiled_program_is_the_same_to_the_instruction(isa, case):
+    plain = zoo(isa, case)
+    profiled = zoo(isa, case, "profile-4999 { @ = count(); }")
+    assert profiled.output == expected(case, isa)
+    assert profiled.instructions == plain.instructions
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_arg1_is_where_a_program_is(isa):
+    program = "profile-4999 /pid == $target/ { @[ufunc(arg1)] = count(); kernel = arg0; } END { trace(kernel) }"
+    run = run_trapline(["dtrace", "-qn", program, "-c", f"{images.linux(ISAS[isa], 'zoo')} cxx"])
+    assert run.stdout.count("zoo`") > 10
+
+
+def test_a_probe_is_made_when_it_is_named_and_not_by_a_glob():
+    run = run_trapline(["dtrace", "-l", "-n", "tick-17ms"])
+    assert run.stdout.splitlines()[-1].endswith("tick-17ms")
+    run = run_trapline(["dtrace", "-l", "-P", "profile"])
+    assert len(run.stdout.splitlines()) == 1 + 13
+    run = run_trapline(["dtrace", "-n", "tick-100us"])
+    assert run.returncode == 1
+    assert "does not match any probes" in run.stderr
