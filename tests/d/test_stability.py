@@ -50,3 +50,20 @@ def test_with_e_each_description_follows():
     run = run_trapline(["dtrace", "-e", "-v", "-n", "fbt::sys_read: { trace(1) }"])
     assert "\nfbt::sys_read:\n\n\tProbe Description Attributes\n" in run.stdout
     assert "args[0]: struct thread *" in run.stdout
+
+
+def test_a_pragma_gives_a_name_its_stability():
+    pragma = "inline int X = 1;\n#pragma D attributes Evolving/Private/ISA X\n"
+    found = compile_text(f"{pragma}BEGIN {{ trace(X) }}").stability
+    assert found == Attribute(Stability.EVOLVING, Stability.PRIVATE, DependencyClass.ISA)
+
+
+def test_option_amin_refuses_what_is_less_stable():
+    run = run_trapline(
+        ["dtrace", "-x", "errtags", "-x", "amin=Stable/Stable/Common", "-n", "BEGIN { trace(curthread) }"]
+    )
+    assert run.returncode == 1
+    assert "[D_ATTR_MIN]" in run.stderr
+    assert "Stable/Private/Common" in run.stderr
+    run = run_trapline(["dtrace", "-x", "amin=Stable/Private/Common", "-n", "BEGIN { trace(curthread); exit(0) }"])
+    assert run.returncode == 0

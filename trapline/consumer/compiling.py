@@ -117,6 +117,7 @@ class Compiler:
             self._make_probes,
             self._session.device.probe_argument,
             self._report,
+            self._exists,
         )
         return compile_program(text, context)
 
@@ -147,7 +148,7 @@ class Compiler:
         return any(getattr(one.description, field) == name for one in self._session.device.probes())
 
     def _compile_library(self, file: library.LibraryFile) -> None:
-        context = CompileContext(self._library_options, names=self.names, arguments=(str(file.path),))
+        context = CompileContext(self._library_options, names=self.names, arguments=(str(file.path),), library=True)
         try:
             compile_program(file.text, context)
         except CompileError as error:

@@ -336,7 +336,7 @@ def _refuse(flag: str, value: str) -> None:
     if (flag, value) == ("6", "4"):
         return
     if (flag, value) == ("3", "2"):
-        raise UsageError("-32 is not supported yet")
+        raise UsageError("-32: there is no 32-bit guest; programs are compiled for 64 bits")
     if flag == "p":
         raise UsageError("-p: a process of this host is not in the guest; trace a program of the guest with -c")
     raise FlagError(f"illegal option -- {flag}{value}")

@@ -26,7 +26,7 @@ from trapline.d.parser import literals, parse_items
 from trapline.d.pragmas import Pragmas
 from trapline.d.providers import Providers
 from trapline.d.scopes import Globals
-from trapline.d.stability import least
+from trapline.d.stability import least, parse_attribute, shown
 from trapline.d.statements import Statements
 from trapline.d.types import is_scalar, type_name
 from trapline.d.typetext import type_of_text
@@ -70,6 +70,10 @@ class CompileContext:
     """`Device.probe_argument`."""
     show: Callable[[str], object] = lambda _text: None
     """Takes the text of option tree: how the program was understood."""
+    exists: Callable[[str, str], bool] = lambda _kind, _name: True
+    """Tells whether there is a module or a provider of a name."""
+    library: bool = False
+    """Whether it is a D library, whose dependencies were looked at before."""
 
 
 def compile_program(text: str, context: CompileContext) -> Program:
@@ -91,7 +95,8 @@ class _Compiler:
         self._names = context.names
         self._options = context.options
         self._macros = Macros(context.arguments, context.numbers, missing_allowed=self._options.is_set("defaultargs"))
-        self._pragmas = Pragmas(self._options, self._option_set)
+        exists = None if context.library else context.exists
+        self._pragmas = Pragmas(self._options, self._option_set, self._names, context.arguments[0], exists)
         self._lexer = Lexer(text, self, self._macros, literals(), pspec=context.form is not Form.SCRIPT)
         self._strsize = self._options.number("strsize", STRING_SIZE)
         self._expressions = Expressions(self._names, self._strsize)
@@ -139,6 +144,7 @@ class _Compiler:
         if not items and not self._options.is_set("empty"):
             raise CompileError("D_EMPTY", "the program is empty: it has no clause and no declaration")
         ecbs = [ecb for clause in self._clauses for ecb in self._clause(clause)]
+        self._pragmas.check_used()
         if not self._options.is_set("argref"):
             self._macros.check_used()
         return Program(tuple(ecbs), tuple(self._pragmas.options), tuple(self._names.aggregations), self._stability)
@@ -171,7 +177,7 @@ class _Compiler:
         parts = branch_free(clause)
         for probe in clause.probes:
             description = self._described(probe)
-            self._stability = minimum(self._stability, least(clause, partial(self._argument_attributes, description)))
+            self._stability = minimum(self._stability, self._stability_of(clause, description))
             self._expressions.arguments = ProbeArguments(
                 description, self._context.probes, self._context.argument, lambda text: type_of_text(text, self._names)
             )
@@ -180,6 +186,16 @@ class _Compiler:
                 ecbs.append(EcbDescription(description, predicate, actions))
             self._expressions.arguments = None
         return ecbs
+
+    def _stability_of(self, clause: ast.Clause, description: ProbeDescription) -> Attribute:
+        """Return the stability of a clause.  Raises `CompileError` D_ATTR_MIN if it is below option amin."""
+        found = least(clause, partial(self._argument_attributes, description), self._names.attributes)
+        wanted = parse_attribute(self._options.text("amin")) if self._options.text("amin") else None
+        if wanted is not None and minimum(found, wanted) != wanted:
+            raise CompileError(
+                "D_ATTR_MIN", f"attributes {shown(found)} are less than the minimum {shown(wanted)}", clause.line
+            )
+        return found
 
     def _argument_attributes(self, description: ProbeDescription) -> Attribute:
         """Return the stability of the arguments of the probes that a description matches."""

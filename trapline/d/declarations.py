@@ -89,6 +89,11 @@ BASES: Final[dict[str, Type]] = {
     "_Bool": BOOL,
 }
 """Words of a type, sorted -> the type."""
+_COMBINATIONS: Final = {
+    **dict.fromkeys(("long", "short"), "D_DECL_LONGINT"),
+    **dict.fromkeys(("signed", "unsigned"), "D_DECL_SIGNINT"),
+}
+"""Tag of the mistake to put a word before a type that has a name."""
 _NUMBERS: Final = frozenset({"int", "char", "short", "long"})
 _ARRAY_MAX: Final = (1 << 32) - 1
 _INT_MIN, _INT_MAX = -(1 << 31), (1 << 31) - 1
@@ -150,7 +155,8 @@ class Declarations:
     def _base(self, named: Type | None, words: list[str], line: int) -> Type:
         if named is not None:
             if words:
-                raise CompileError("D_DECL_COMBO", f"{words[0]} cannot stand with {type_name(named)}", line)
+                tag = _COMBINATIONS.get(words[0], "D_DECL_COMBO")
+                raise CompileError(tag, f"{words[0]} cannot stand with {type_name(named)}", line)
             return named
         key = " ".join(sorted(words))
         if key in BASES:

@@ -314,7 +314,7 @@ class Expressions:
         if self.arguments is None:
             raise CompileError("D_ARGS_NONE", "args[ ] has no meaning outside a clause", line)
         if not isinstance(index, typed.Constant):
-            raise CompileError("D_ARGS_IDX", "the index of args[ ] is not a constant", line)
+            raise CompileError("D_PROTO_ARG", "the index of args[ ] is not an integer constant", line)
         types = self.arguments(line)
         if not 0 <= index.signed < len(types):
             raise CompileError("D_ARGS_IDX", f"args[{index.signed}]: the probe has {len(types)} arguments", line)
@@ -485,6 +485,10 @@ class Expressions:
         enumeration = resolve(left.type)
         if isinstance(enumeration, Enumeration) and isinstance(node, ast.Name):
             value = (enumeration.enumerators or {}).get(node.name)
+            if value is not None and (Scope.GLOBAL, node.name) in self._names.variables:
+                raise CompileError(
+                    "D_IDENT_AMBIG", f"{node.name} is one of {type_name(enumeration)} and a variable too", node.line
+                )
             if value is not None:
                 return typed.Constant(value & MASK, enumeration)
         return self.check(node)

@@ -10,9 +10,13 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from trapline.d.errors import CompileError, Place, did_you_mean
+from trapline.d.scopes import Globals
+from trapline.d.stability import parse_attribute
 from trapline.options import OPTIONS, OptionError, Options, parse_assignment
 
 _IGNORED: Final = frozenset({"", "ident"})
+_OF_PROVIDERS: Final = ("provider", "module", "function", "name", "args")
+_VERSION: Final = re.compile(r'"\d+(\.\d+){1,2}"')
 _LINE: Final = re.compile(r'(\d+)(?:\s+"([^"]*)"(?:\s+[0-9 ]+)?)?')
 
 
@@ -25,20 +29,37 @@ class _Origin(NamedTuple):
 
 
 class Pragmas:
-    """The control lines of one program."""
+    """The control lines of one program.
 
-    def __init__(self, options: Options, on_option: Callable[[str], None]) -> None:
+    `main` is the path of the program's own file: what `#line` says of it is no other file's.  `exists` tells whether
+    there is a module or a provider of a name; None: nobody asks, in a library, whose dependencies were looked at.
+    """
+
+    def __init__(
+        self,
+        options: Options,
+        on_option: Callable[[str], None],
+        names: Globals,
+        main: str,
+        exists: Callable[[str, str], bool] | None,
+    ) -> None:
         self.options: list[tuple[str, str | None]] = []
         """Options set by pragmas, in order."""
+        self._names = names
+        self._main = main
+        self._exists = exists
+        self._foreign = names.defined()
+        """Names that are no business of this program: it cannot give them attributes."""
+        self._named: list[tuple[str, int]] = []
         self._origins = [_Origin(0, 0, None)]
         self._known = options
         self._on_option = on_option
         self._table: dict[str, Callable[[list[str], int], None]] = {
             "option": self._option,
             "error": _error,
-            "attributes": _attributes,
-            "binding": _attributes,
-            "depends_on": _depends_on,
+            "attributes": self._attributes,
+            "binding": self._binding,
+            "depends_on": self._depends_on,
         }
 
     def control(self, text: str, line: int) -> None:
@@ -68,9 +89,9 @@ class Pragmas:
         """Note where the following lines come from: `#line N "file"`."""
         found = _LINE.fullmatch(text.strip())
         if found is None:
-            raise CompileError("D_PRAGCTL_INVAL", 'malformed #line: write #line NUMBER "FILE"', line)
+            raise CompileError("D_PRAGMA_MALFORM", 'malformed #line: write #line NUMBER "FILE"', line)
         file = found[2] if found[2] is not None else self._origins[-1].file
-        self._origins.append(_Origin(line + 1, int(found[1]), file))
+        self._origins.append(_Origin(line + 1, int(found[1]), None if file == self._main else file))
 
     def place(self, line: int) -> Place:
         """Return where a line of the text comes from."""
@@ -89,19 +110,55 @@ class Pragmas:
         self.options.append((name, value))
         self._on_option(name)
 
+    def _attributes(self, words: list[str], line: int) -> None:
+        """Give a name of the program, or a provider, its stability."""
+        if len(words) not in {2, 4}:
+            raise CompileError("D_PRAGMA_MALFORM", "malformed pragma: write attributes NAME/DATA/CLASS IDENT", line)
+        attribute = parse_attribute(words[0])
+        if attribute is None:
+            raise CompileError("D_PRAGMA_INVAL", f"'{words[0]}' is no stability: write Name/Data/Class", line)
+        if len(words) == 2:
+            self._name(words[1], line)
+            self._names.attributes[words[1]] = attribute
+        elif words[1] != "provider" or words[3] not in _OF_PROVIDERS:
+            what = f"write attributes {words[0]} provider NAME {'|'.join(_OF_PROVIDERS)}"
+            raise CompileError("D_PRAGMA_INVAL", f"invalid pragma: {what}", line)
+        elif words[2] not in self._names.providers:
+            raise CompileError("D_PRAGMA_UNUSED", f"the program does not define provider {words[2]}", line)
+
+    def _binding(self, words: list[str], line: int) -> None:
+        """Say since which version of the language there is a name: all that is known is there."""
+        if len(words) != 2:
+            raise CompileError("D_PRAGMA_MALFORM", 'malformed pragma: write binding "VERSION" IDENT', line)
+        if not _VERSION.fullmatch(words[0]):
+            raise CompileError("D_PRAGMA_INVAL", f"{words[0]} is no version in quotes", line)
+        self._name(words[1], line)
+
+    def _name(self, name: str, line: int) -> None:
+        if name in self._foreign:
+            raise CompileError("D_PRAGMA_SCOPE", f"{name} is defined outside this program", line)
+        self._named.append((name, line))
+
+    def check_used(self) -> None:
+        """Refuse pragmas for names that the program has not defined in the end.  Raises `CompileError`."""
+        defined = self._names.defined()
+        for name, line in self._named:
+            if name not in defined:
+                raise CompileError("D_PRAGMA_UNUSED", f"the program does not define {name}", line)
+
+    def _depends_on(self, words: list[str], line: int) -> None:
+        if len(words) != 2:
+            raise CompileError("D_PRAGMA_MALFORM", "malformed #pragma D depends_on: write CLASS NAME", line)
+        kind, name = words
+        if kind not in {"provider", "module", "library"}:
+            raise CompileError("D_PRAGMA_INVAL", f"depends_on {kind}: write provider, module or library", line)
+        if self._exists is None:
+            return
+        if kind == "library":
+            raise CompileError("D_PRAGMA_DEPEND", f"depends_on library {name}: only a library depends on one", line)
+        if not self._exists(kind, name):
+            raise CompileError("D_PRAGMA_DEPEND", f"the program needs {kind} {name}, which is not there", line)
+
 
 def _error(words: list[str], line: int) -> None:
     raise CompileError("D_PRAGERR", f"#pragma D error: {' '.join(words)}", line)
-
-
-def _attributes(words: list[str], line: int) -> None:
-    """Check the number of words; stability is not reported yet."""
-    if len(words) not in {2, 3}:
-        raise CompileError("D_PRAGMA_MALFORM", "malformed pragma: a value and a name are needed", line)
-
-
-def _depends_on(words: list[str], line: int) -> None:
-    if len(words) != 2:
-        raise CompileError("D_PRAGMA_MALFORM", "malformed #pragma D depends_on: write CLASS NAME", line)
-    if words[0] not in {"provider", "module", "library"}:
-        raise CompileError("D_PRAGMA_INVAL", f"depends_on {words[0]}: write provider, module or library", line)

@@ -5,10 +5,11 @@ Source: FreeBSD libdtrace, the identifier tables of dtrace_hdl_t (dt_globals, dt
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from providers.base import Attribute
 from trapline.d import builtins
 from trapline.d.errors import CompileError
 from trapline.d.typed import Node, Parameter, Translator, Variable
@@ -109,6 +110,8 @@ class Globals:
     translators: list[Translator] = field(default_factory=list)
     providers: dict[str, dict[str, DeclaredProbe]] = field(default_factory=dict)
     """Probes of provider blocks, by provider and name."""
+    attributes: dict[str, Attribute] = field(default_factory=dict)
+    """Stability that pragmas give to names."""
     foreign: Foreign = field(default_factory=NoNames)
     _next: dict[Scope, int] = field(default_factory=lambda: dict.fromkeys(Scope, USER_VARIABLE_BASE))
 
@@ -124,7 +127,12 @@ class Globals:
         """Tell whether a name means anything but a type."""
         return any(name in table for table in self._values())
 
-    def _values(self) -> Iterator[Container[str]]:
+    def defined(self) -> frozenset[str]:
+        """Return everything that has a name, types included."""
+        tables = (*self._values(), self.typedefs, self.tags, self.aggregations)
+        return frozenset(name for table in tables for name in table)
+
+    def _values(self) -> Iterator[Collection[str]]:
         yield {known for scope, known in self.variables if scope is Scope.GLOBAL}
         yield from (self.inlines, self.enumerators, builtins.VARIABLES, builtins.CONSTANTS, builtins.SUBROUTINES)
         yield from (builtins.ACTIONS, builtins.AGGREGATING)

@@ -5,7 +5,7 @@ Source: FreeBSD libdtrace dt_open.c (the attributes of each identifier), dt_attr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, Final
 
@@ -28,8 +28,27 @@ _NAMES: Final = {
 _ARGUMENTS: Final = frozenset({"args", *(f"arg{number}" for number in range(10))})
 
 
-def least(clause: ast.Clause, arguments: Callable[[], Attribute]) -> Attribute:
-    """Return the least stability of what a clause names; `arguments` gives that of its probes' arguments."""
+def parse_attribute(text: str) -> Attribute | None:
+    """Read a stability, `Evolving/Private/ISA`; None: it is none."""
+    parts = text.upper().split("/")
+    if len(parts) != 3 or not {parts[0], parts[1]} <= set(Stability.__members__):
+        return None
+    if parts[2] not in DependencyClass.__members__:
+        return None
+    return Attribute(Stability[parts[0]], Stability[parts[1]], DependencyClass[parts[2]])
+
+
+def shown(attribute: Attribute) -> str:
+    """Show a stability as `parse_attribute` reads it."""
+    parts = (attribute.name.name, attribute.data.name, attribute.klass.name)
+    return "/".join(part.capitalize() for part in parts)
+
+
+def least(clause: ast.Clause, arguments: Callable[[], Attribute], given: Mapping[str, Attribute]) -> Attribute:
+    """Return the least stability of what a clause names.
+
+    `arguments` gives that of its probes' arguments, `given` is what pragmas say.
+    """
     found = STABLE
     for name in _named(clause):
         if "`" in name:
@@ -37,7 +56,7 @@ def least(clause: ast.Clause, arguments: Callable[[], Attribute]) -> Attribute:
         elif name in _ARGUMENTS:
             found = minimum(found, arguments())
         else:
-            found = minimum(found, _NAMES.get(name, STABLE))
+            found = minimum(found, given.get(name) or _NAMES.get(name, STABLE))
     return found
 
 

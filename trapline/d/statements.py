@@ -116,6 +116,8 @@ class Statements:
 
     def _statement(self, node: ast.Expression) -> Actions:
         match node:
+            case ast.Assign(target=ast.Index(base=ast.Index(base=ast.Aggregation(name=name)))):
+                raise CompileError("D_AGG_MDIM", f"@{name} has one pair of brackets: write @{name}[a, b]", node.line)
             case ast.Assign(target=ast.Aggregation() | ast.Index(base=ast.Aggregation())):
                 return self._aggregate(node)
             case ast.Aggregation(name=name) | ast.Index(base=ast.Aggregation(name=name)):
