@@ -112,6 +112,13 @@ class GuestMemory(Memory):
         physical = self._walk(self.physical_word, root, address)
         return physical if physical is not None and physical < self.size else None
 
+    def read(self, address: int, size: int, root: int | None = None) -> bytes:
+        """Return bytes; from the linear map with one comparison.  Raises `BadAddressError`."""
+        physical = address - self._base
+        if 0 <= physical <= self.size - size:
+            return bytes(self.ram[physical : physical + size])
+        return super().read(address, size, root)
+
     def load(self, address: int, size: int) -> int:
         """Return an unsigned integer; from the linear map with one comparison."""
         physical = address - self._base
