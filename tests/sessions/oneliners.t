@@ -70,3 +70,12 @@ EXPECT
 |2 93 1024 558
 |
 STDERR
+
+NAME a stack or a symbol may be what a format begins with
+RUN trapline dtrace -qn 'fbt::sys_read:entry { printf("<%k>", stack(2)); printf("%a %d\n", sym(caller), 3); exit(0); }'
+EXPECT
+|<
+|kernel`{{\S+}}
+|kernel`{{\S+}}
+|>kernel`{{\S+}} 3
+|

@@ -135,7 +135,7 @@ def test_a_program_reads_the_kernels_structs_by_name(isa):
         ("BEGIN { trace(other`proc0) }", "no such symbol"),
         ("fbt:::entry { trace(args[0]) }", "different arguments"),
         ("fbt::sys_read:entry { trace(args[2]) }", "the probe has 2 arguments"),
-        ("fbt::sys_read:entry { trace(args[pid]) }", "not a constant"),
+        ("fbt::sys_read:entry { trace(args[pid]) }", "not an integer constant"),
         ("fbt::sys_read:entry { trace(args[0]->td_pid) }", "did you mean td_tid?"),
         ("inline int x = args[0]; BEGIN { }", "outside a clause"),
     ],

@@ -64,6 +64,7 @@ _KERNEL_SYMBOLS: Final = frozenset({ActionKind.SYM, ActionKind.MOD})
 _RESTORE: Final = " "
 """Format of freopen(""): the consumer restores the output."""
 _INT_MAX: Final = (1 << 31) - 1
+_EMPTY_TEXT: Final = DifType(TypeKind.CTF, Kind.ARRAY.value, BY_REFERENCE, 1)
 
 Actions = list[ActionDescription]
 
@@ -261,9 +262,10 @@ class Statements:
         written = printf.check(name, pieces, [type_ for _action, type_ in data], call.line)
         actions = [action for action, _type in data] or [ActionDescription(kind, constant(0, returns=INT32))]
         if actions[0].kind is not kind:
-            # The consumer knows the statement by its first record, so one without a value goes before a stack or
-            # symbol.
-            actions[0] = replace(actions[0], kind=kind) if actions[0].difo else actions[0]
+            # The statement is known by its first record, and that has the format: before a stack or a symbol goes a
+            # string of which nothing is shown.
+            actions.insert(0, ActionDescription(kind, self.difo(typed.Text(""), _EMPTY_TEXT)))
+            written = f"%.0s{written}"
         return [replace(actions[0], format=written), *actions[1:]]
 
     def _format(self, name: str, node: ast.Expression, *, empty: bool = False) -> str:
