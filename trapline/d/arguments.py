@@ -6,10 +6,9 @@ Source: FreeBSD libdtrace dt_cc.c (dt_setcontext), dt_provider.c (dt_probe_disco
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from trapline.d.errors import CompileError
-from trapline.d.expressions import ProbeArgument
 
 if TYPE_CHECKING:
     from providers.base import ArgumentDescription
@@ -19,6 +18,17 @@ if TYPE_CHECKING:
 
 _MOST: Final = 32
 """No probe has so many arguments."""
+
+
+class ProbeArgument(NamedTuple):
+    """One element of args[]."""
+
+    native: Type
+    """Type of what the probe passes."""
+    mapping: int
+    """Which of the probe's arguments it is."""
+    shown: Type | None = None
+    """What it is translated to; None: nothing."""
 
 
 class ProbeArguments:

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final, NamedTuple
+from typing import Final
 
 from trapline.d import ast, builtins, typed
+from trapline.d.arguments import ProbeArgument
 from trapline.d.declarations import Declarations
 from trapline.d.errors import CompileError, did_you_mean
 from trapline.d.operators import (
     COMPARISONS,
     add,
-    argument_fits,
     compare,
     converted,
     cut,
@@ -23,6 +23,7 @@ from trapline.d.operators import (
     operate,
     scale,
 )
+from trapline.d.prototypes import argument_fits, check_count, incompatible
 from trapline.d.scopes import SCOPES, Globals, Inline
 from trapline.d.translators import Translators
 from trapline.d.typed import MASK, Variable, address_of, is_writable
@@ -62,17 +63,6 @@ from trapline.framework.dif import Op, Var
 from trapline.framework.program import Scope
 
 _ARGS: Final = builtins.VARIABLES["args"]
-
-
-class ProbeArgument(NamedTuple):
-    """One element of args[]."""
-
-    native: Type
-    """Type of what the probe passes."""
-    mapping: int
-    """Which of the probe's arguments it is."""
-    shown: Type | None = None
-    """What it is translated to; None: nothing."""
 
 
 class Expressions:
@@ -602,28 +592,6 @@ class Expressions:
     def _translate(self, node: ast.Translate) -> typed.Node:
         type_ = self.declarations.type_name(node.type)
         return self.translators.translate(type_, self.check(node.operand), node.line)
-
-
-def check_count(name: str, given: int, signature: builtins.Signature, line: int) -> None:
-    """Raise `CompileError` D_PROTO_LEN if a function has too few or too many arguments."""
-    most = len(signature.parameters)
-    least = most - signature.optional
-    if given < least or (given > most and not signature.varargs):
-        wanted = str(least) if least == most else f"{least} to {most}"
-        if signature.varargs:
-            wanted = f"at least {least}"
-        raise CompileError(
-            "D_PROTO_LEN", f"{name}( ) takes {wanted} argument{'s' * (wanted != '1')}, not {given}", line
-        )
-
-
-def incompatible(what: str, wanted: Type, given: Type, line: int) -> CompileError:
-    """Say that an argument or a key has the wrong type."""
-    return CompileError(
-        "D_PROTO_ARG",
-        f"{what} is incompatible with its prototype: {type_name(wanted)} wanted, {type_name(given)} given",
-        line,
-    )
 
 
 def _variable_type(value: typed.Node) -> Type:

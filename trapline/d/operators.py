@@ -21,10 +21,8 @@ from trapline.d.types import (
     element_of,
     integer_of,
     is_arithmetic,
-    is_dynamic,
     is_integer,
     is_pointer,
-    is_reference,
     is_scalar,
     is_signed,
     is_string,
@@ -176,24 +174,6 @@ def converted(value: typed.Node, type_: Type, name: str, line: int) -> typed.Nod
     raise CompileError(
         "D_OP_INCOMPAT", f"{name} is {type_name(type_)}: {type_name(value.type)} cannot be assigned to it", line
     )
-
-
-def argument_fits(argument: typed.Node, parameter: Type) -> bool:
-    """Tell whether a value can be passed for a parameter or key."""
-    given = argument.type
-    if is_void(given) or is_dynamic(given):
-        return False
-    if is_string(parameter) or (is_pointer(parameter) and is_text(parameter)):
-        return is_text(given) or (is_pointer(given) and is_void(element_of(given) or given)) or is_zero(argument)
-    if is_integer(parameter):
-        return is_integer(given) or (is_scalar(given) and size_of(parameter) == size_of(given))
-    if is_pointer(parameter):
-        return (
-            pointers_compatible(parameter, given)
-            or is_integer(given)
-            or (is_reference(given) and is_void(element_of(parameter) or parameter))
-        )
-    return same(parameter, given)
 
 
 def is_zero(node: typed.Node) -> bool:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 from trapline.d import ast, builtins, printf, quantize, typed
 from trapline.d.codegen import constant, generate
 from trapline.d.errors import CompileError, did_you_mean
-from trapline.d.expressions import Expressions, check_count, incompatible
-from trapline.d.operators import argument_fits
+from trapline.d.expressions import Expressions
+from trapline.d.prototypes import argument_fits, check_count, incompatible
 from trapline.d.types import (
     DYNAMIC,
     STACK,

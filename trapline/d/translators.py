@@ -17,7 +17,8 @@ from contextlib import AbstractContextManager
 from trapline.d import ast, typed
 from trapline.d.declarations import Declarations
 from trapline.d.errors import CompileError, did_you_mean
-from trapline.d.operators import argument_fits, converted
+from trapline.d.operators import converted
+from trapline.d.prototypes import argument_fits
 from trapline.d.scopes import Globals
 from trapline.d.types import (
     STRING,
