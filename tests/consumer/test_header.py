@@ -75,5 +75,9 @@ def test_a_script_is_preprocessed_with_c_and_errors_keep_their_lines(tmp_path):
     assert run.stdout == "hello\n"
     (tmp_path / "y.d").write_text("#define A nosuch\n\nBEGIN { trace(A) }\n")
     run = run_trapline(["dtrace", "-C", "-s", "y.d"], cwd=tmp_path)
-    assert "line 3: failed to resolve nosuch" in run.stderr
+    assert "script y.d: line 3: failed to resolve nosuch" in run.stderr
+    (tmp_path / "bad.h").write_text("inline int BAD = nosuch;\n")
+    (tmp_path / "z.d").write_text('#include "bad.h"\nBEGIN { trace(BAD) }\n')
+    run = run_trapline(["dtrace", "-C", "-s", "z.d"], cwd=tmp_path)
+    assert 'script z.d: "bad.h", line 1: failed to resolve nosuch' in run.stderr
     assert run.returncode == 1
