@@ -7,9 +7,10 @@ line: everything else.  Refused: what cannot be moved.  Encodings: RISC-V unpriv
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
-from emu.displaced import Compare, Displaced, Plan, Set
+from emu.displaced import Compare, Displaced, DisplacedRow, DisplacedTable, Plan, Set
+from emu.displaced import Treatment as Otherwise
 from emu.isa.riscv64.length import instruction_length
 from emu.isa.riscv64.plans import (
     auipc,
@@ -33,32 +34,51 @@ _SEQUENCE: Final = 16
 """Instructions of an lr/sc loop that is bound to succeed, at most (chapter 8.3)."""
 
 
-class _Row(NamedTuple):
-    mask: int
-    value: int
-    length: int
-    kind: str
-    plan: Callable[[Displaced], Plan | None]
-
-
-_ROWS: Final = (
-    _Row(0x7F, 0x63, 4, "BRANCH", branch),
-    _Row(0x7F, 0x6F, 4, "JAL", jal),
-    _Row(0x7F, 0x67, 4, "JALR", jalr),
-    _Row(0x7F, 0x17, 4, "AUIPC", auipc),
-    _Row(0xE003, 0xA001, 2, "C_J", c_j),
-    _Row(0xE07F, 0x8002, 2, "C_JR", c_jump),
-    _Row(0xE003, 0xC001, 2, "C_BEQZ", c_branch(Compare.EQ)),
-    _Row(0xE003, 0xE001, 2, "C_BNEZ", c_branch(Compare.NE)),
-    _Row(0xFFFFFFFF, 0x00000013, 4, "NOP", lambda _: Plan((Set("pc", "pc", 4),))),
-    _Row(0xFFFF, 0x0001, 2, "NOP", lambda _: Plan((Set("pc", "pc", 2),))),
-)
-_RETURNS: Final = frozenset({(4, 0x00008067), (2, 0x8082)})
-"""ret and c.ret: jumps to ra that leave nothing behind."""
+_EXCLUSIVE: Final = 0xF800607F
+"""Of lr and sc: the width is not looked at."""
 _LR: Final = 0x1000202F
 _SC: Final = 0x1800202F
-_ATOMIC: Final = 0xF800707F & ~0x1000
-"""lr.w and lr.d, sc.w and sc.d: the width is not looked at."""
+
+
+def _emulated(
+    name: str, mask: int, value: int, length: int, plan: Callable[[Displaced], Plan], why: str
+) -> DisplacedRow:
+    return DisplacedRow(name, mask, value, length, plan, why, _SPEC)
+
+
+def _refused(name: str, mask: int, value: int, length: int, why: str, source: str = _SPEC) -> DisplacedRow:
+    return DisplacedRow(name, mask, value, length, Otherwise.REFUSE, why, source)
+
+
+_JUMPS: Final = "it transfers control"
+_RESERVED: Final = "the encoding is reserved"
+_RESERVATION: Final = "lr and sc belong together: a trap at either loses the reservation"
+_COMMON: Final = "it does the same wherever it stands"
+_SIMULATOR: Final = "this simulator"
+TABLE: Final = DisplacedTable((
+    _refused("EBREAK", 0xFFFFFFFF, EBREAK, 4, "it is a breakpoint", _SIMULATOR),
+    _refused("C_EBREAK", 0xFFFF, C_EBREAK, 2, "it is a breakpoint", _SIMULATOR),
+    _refused("C_UNIMP", 0xFFFF, 0x0000, 2, "it is no instruction and never will be"),
+    _refused("LR", _EXCLUSIVE, _LR, 4, _RESERVATION),
+    _refused("SC", _EXCLUSIVE, _SC, 4, _RESERVATION),
+    _refused("BRANCH, reserved", 0x607F, 0x2063, 4, _RESERVED),
+    _emulated("BRANCH", 0x7F, 0x63, 4, branch, _JUMPS),
+    _emulated("JAL", 0x7F, 0x6F, 4, jal, _JUMPS),
+    _emulated("JALR", 0x707F, 0x67, 4, jalr, _JUMPS),
+    _refused("JALR, reserved", 0x7F, 0x67, 4, _RESERVED),
+    _emulated("AUIPC", 0x7F, 0x17, 4, auipc, "it names an address relative to the pc"),
+    _emulated("C_J", 0xE003, 0xA001, 2, c_j, _JUMPS),
+    _refused("C_JR, reserved", 0xFFFF, 0x8002, 2, _RESERVED),
+    _emulated("C_JR", 0xE07F, 0x8002, 2, c_jump, _JUMPS),
+    _emulated("C_BEQZ", 0xE003, 0xC001, 2, c_branch(Compare.EQ), _JUMPS),
+    _emulated("C_BNEZ", 0xE003, 0xE001, 2, c_branch(Compare.NE), _JUMPS),
+    _emulated("NOP", 0xFFFFFFFF, 0x00000013, 4, lambda _: Plan((Set("pc", "pc", 4),)), "nothing to do"),
+    _emulated("C_NOP", 0xFFFF, 0x0001, 2, lambda _: Plan((Set("pc", "pc", 2),)), "nothing to do"),
+    DisplacedRow("COMMON", 0x3, 0x3, 4, Otherwise.OUT_OF_LINE, _COMMON, _SIMULATOR),
+    DisplacedRow("C_COMMON", 0, 0, 2, Otherwise.OUT_OF_LINE, _COMMON, _SIMULATOR),
+), by_code=False)  # fmt: skip
+_RETURNS: Final = frozenset({(4, 0x00008067), (2, 0x8082)})
+"""ret and c.ret: jumps to ra that leave nothing behind."""
 
 
 def _word(code: bytes) -> tuple[int, int]:
@@ -67,11 +87,11 @@ def _word(code: bytes) -> tuple[int, int]:
 
 
 def _is_lr(word: int) -> bool:
-    return word & _ATOMIC == _LR & _ATOMIC
+    return word & _EXCLUSIVE == _LR
 
 
 def _is_sc(word: int) -> bool:
-    return word & _ATOMIC == _SC & _ATOMIC
+    return word & _EXCLUSIVE == _SC
 
 
 def _in_sequence(before: bytes) -> bool:
@@ -88,22 +108,17 @@ def _treat(code: Code, fidelity: Fidelity) -> Treatment:
     """Decide about an instruction."""
     del fidelity  # there is no system to differ from
     length, word = _word(code.data)
-    if not length or (length == 2 and not word):
+    if not length:
         return Refused("the bytes are no instruction", _SPEC)
-    if word in {EBREAK, C_EBREAK}:
-        return Refused("it is a breakpoint", "this simulator")
-    if length == 4 and (_is_lr(word) or _is_sc(word)):
-        return Refused("lr and sc belong together: a trap at either loses the reservation", _SPEC)
+    data = code.data[:length]
+    row, plan = TABLE.decide(data, code.address)
+    if row.what is Otherwise.REFUSE:
+        return Refused(row.why, row.source)
     if _in_sequence(code.before):
         return Refused("it stands between lr and sc", _OURS)
-    insn = Displaced(word, code.address)
-    for row in _ROWS:
-        if row.length == length and word & row.mask == row.value:
-            plan = row.plan(insn)
-            if plan is None:
-                return Refused("the encoding is reserved", _SPEC)
-            return Emulated(row.kind, length, plan, leaves=(length, word) in _RETURNS)
-    return OutOfLine(length, code.data[:length])
+    if plan is not None:
+        return Emulated(row.name, length, plan, leaves=(length, word) in _RETURNS)
+    return OutOfLine(length, data)
 
 
 def _chunk(move: OutOfLine, after: int, saved: int, wants_trap: bool) -> bytes:  # noqa: ARG001

@@ -3,54 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final
 
-from emu.displaced import Compare, Displaced, Plan
+from emu.displaced import Compare, Displaced, DisplacedRow, DisplacedTable, Plan, Treatment
 from emu.isa.riscv64 import plans
 from emu.isa.riscv64.length import instruction_length
 from emu.isa.riscv64.traps import C_EBREAK, EBREAK
 from providers.uprobes.port import EINVAL, ENOTSUPP, Analysis, Port, Refused, Simulated, SingleStepped
 
 _SOURCE: Final = "Linux arch/riscv/kernel/probes/decode-insn.c"
+_MOVES: Final = "it transfers control or names an address relative to the pc"
+_CORE: Final = "Linux kernel/events/uprobes.c"
+"""It refuses with a number of its own."""
 
 
-class _Row(NamedTuple):
-    mask: int
-    value: int
-    length: int
-    what: str
-    plan: Callable[[Displaced], Plan | None] | None = None
-    """None: refused."""
+def _simulated(name: str, mask: int, value: int, length: int, plan: Callable[[Displaced], Plan]) -> DisplacedRow:
+    return DisplacedRow(name, mask, value, length, plan, _MOVES, _SOURCE)
 
 
-_ROWS: Final = (
-    _Row(0x7F, 0x73, 4, "a system instruction"),
-    _Row(0x7F, 0x0F, 4, "a fence"),
-    _Row(0xE003, 0xA001, 2, "c.j", plans.c_j),
-    _Row(0xE07F, 0x8002, 2, "c.jr", plans.c_jump),
-    _Row(0xE003, 0xC001, 2, "c.beqz", plans.c_branch(Compare.EQ)),
-    _Row(0xE003, 0xE001, 2, "c.bnez", plans.c_branch(Compare.NE)),
-    _Row(0x7F, 0x6F, 4, "jal", plans.jal),
-    _Row(0x707F, 0x67, 4, "jalr", plans.jalr),
-    _Row(0x7F, 0x17, 4, "auipc", plans.auipc),
-    _Row(0x7F, 0x63, 4, "branch", plans.branch),
-)
+def _refused(name: str, mask: int, value: int, length: int, why: str, source: str = _SOURCE) -> DisplacedRow:
+    return DisplacedRow(name, mask, value, length, Treatment.REFUSE, why, source)
+
+
+_RESERVED: Final = "the encoding is reserved: of such Linux carries out nothing and stays where it is, for ever"
+_SAME: Final = "it does the same wherever it stands"
+TABLE: Final = DisplacedTable((
+    _refused("ebreak", 0xFFFFFFFF, EBREAK, 4, "it is a breakpoint", _CORE),
+    _refused("c.ebreak", 0xFFFF, C_EBREAK, 2, "it is a breakpoint", _CORE),
+    _refused("ecall, csrrw", 0x7F, 0x73, 4, "a system instruction: it cannot be moved"),
+    _refused("fence", 0x7F, 0x0F, 4, "a fence: it cannot be moved"),
+    _simulated("c.j", 0xE003, 0xA001, 2, plans.c_j),
+    _refused("c.jr, reserved", 0xFFFF, 0x8002, 2, _RESERVED),
+    _simulated("c.jr", 0xE07F, 0x8002, 2, plans.c_jump),
+    _simulated("c.beqz", 0xE003, 0xC001, 2, plans.c_branch(Compare.EQ)),
+    _simulated("c.bnez", 0xE003, 0xE001, 2, plans.c_branch(Compare.NE)),
+    _simulated("jal", 0x7F, 0x6F, 4, plans.jal),
+    _simulated("jalr", 0x707F, 0x67, 4, plans.jalr),
+    _simulated("auipc", 0x7F, 0x17, 4, plans.auipc),
+    _refused("branch, reserved", 0x607F, 0x2063, 4, _RESERVED),
+    _simulated("branch", 0x7F, 0x63, 4, plans.branch),
+    DisplacedRow("anything else", 0x3, 0x3, 4, Treatment.OUT_OF_LINE, _SAME, _SOURCE),
+    DisplacedRow("anything else, compressed", 0, 0, 2, Treatment.OUT_OF_LINE, _SAME, _SOURCE),
+), by_code=False)  # fmt: skip
 
 
 def _analyze(code: bytes, address: int) -> Analysis:
     length = instruction_length(code)
     if not length:
         return Refused(EINVAL, "the file ends", _SOURCE)
-    word = int.from_bytes(code[:length], "little")
-    if word in {EBREAK, C_EBREAK}:
-        return Refused(ENOTSUPP, "it is a breakpoint", "Linux kernel/events/uprobes.c")
-    for row in _ROWS:
-        if row.length == length and word & row.mask == row.value:
-            plan = row.plan(Displaced(word, address)) if row.plan is not None else None
-            if plan is None:
-                # Of reserved branches Linux carries out nothing and stays where it is, for ever.
-                return Refused(EINVAL, f"{row.what}: it cannot be moved", _SOURCE)
-            return Simulated(row.what, length, plan)
+    row, plan = TABLE.decide(code[:length], address)
+    if plan is not None:
+        return Simulated(row.name, length, plan)
+    if row.what is Treatment.REFUSE:
+        return Refused(ENOTSUPP if row.source == _CORE else EINVAL, row.why, row.source)
     return SingleStepped(length, code[:length])
 
 

@@ -52,12 +52,9 @@ def cb_immediate(insn: Displaced) -> int:
     return _assemble(insn, (12, 12, 8), (11, 10, 3), (6, 5, 6), (4, 3, 1), (2, 2, 5), bits=9)
 
 
-def branch(insn: Displaced) -> Plan | None:
-    """Plan beq, bne, blt, bge, bltu, bgeu; None: the encoding is reserved."""
-    compare = _BRANCHES.get(insn.bits(14, 12))
-    if compare is None:
-        return None
-    test = Check(compare, _r(insn.bits(19, 15)), _r(insn.bits(24, 20)))
+def branch(insn: Displaced) -> Plan:
+    """Plan beq, bne, blt, bge, bltu, bgeu."""
+    test = Check(_BRANCHES[insn.bits(14, 12)], _r(insn.bits(19, 15)), _r(insn.bits(24, 20)))
     return Plan((Branch((test,), b_immediate(insn), 4),))
 
 
@@ -66,10 +63,8 @@ def jal(insn: Displaced) -> Plan:
     return Plan((*_link(insn.bits(11, 7), 4), Set("pc", "pc", j_immediate(insn))))
 
 
-def jalr(insn: Displaced) -> Plan | None:
-    """Plan jalr; None: the encoding is reserved."""
-    if insn.bits(14, 12):
-        return None
+def jalr(insn: Displaced) -> Plan:
+    """Plan jalr."""
     target = (Set("%0", _r(insn.bits(19, 15)), insn.signed(31, 20)), Clear("%0", "%0", 1))
     return Plan((*target, *_link(insn.bits(11, 7), 4), Set("pc", "%0")))
 
@@ -86,13 +81,10 @@ def c_j(insn: Displaced) -> Plan:
     return Plan((Set("pc", "pc", cj_immediate(insn)),))
 
 
-def c_jump(insn: Displaced) -> Plan | None:
-    """Plan c.jr and c.jalr, which bit 12 tells apart; None: the encoding is another's."""
-    number = insn.bits(11, 7)
-    if not number:
-        return None
+def c_jump(insn: Displaced) -> Plan:
+    """Plan c.jr and c.jalr, which bit 12 tells apart."""
     link = _link(1, 2) if insn.bits(12, 12) else ()
-    return Plan((Clear("%0", _r(number), 1), *link, Set("pc", "%0")))
+    return Plan((Clear("%0", _r(insn.bits(11, 7)), 1), *link, Set("pc", "%0")))
 
 
 def c_branch(compare: Compare) -> Callable[[Displaced], Plan]:
