@@ -1,0 +1,33 @@
+"""An ISA's encodings, cut into chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from trapline.lab.check.encodings import x86_64
+from trapline.lab.check.encodings.space import CHUNK, FORMS, WITNESSES, Chunk
+
+
+def forms(isa: str) -> Mapping[str, int]:
+    """Return how many encodings each form of an ISA has."""
+    if isa in FORMS:
+        return {name: form.encodings for name, form in FORMS[isa].items()}
+    return {name: form.encodings for name, form in x86_64.FORMS.items()}
+
+
+def chunks(isa: str, sample: int | None = None) -> Iterator[Chunk]:
+    """Cut an ISA's encodings into chunks: all of them, or about `sample` that are spread evenly.
+
+    A sample begins with the witnesses of the rows.  Its stride is odd, so that it meets all values of the low bits too.
+    """
+    if sample is not None:
+        yield Chunk(isa, WITNESSES, 0, 1)
+    sizes = forms(isa)
+    total = sum(sizes.values())
+    most = CHUNK[isa]
+    for form, size in sizes.items():
+        stride = 1 if sample is None else max(1, total // sample) | 1
+        numbers = range(0, size, stride)
+        for start in range(0, len(numbers), most):
+            part = numbers[start : start + most]
+            yield Chunk(isa, form, part.start, len(part), stride)
