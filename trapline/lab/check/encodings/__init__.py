@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from trapline.lab.check.encodings.classification import classify
 from trapline.lab.check.encodings.results import ChunkResult
-from trapline.lab.check.encodings.sampling import chunks
+from trapline.lab.check.encodings.sampling import SWEPT, chunks
 from trapline.lab.check.encodings.space import Chunk
 from trapline.lab.check.encodings.verdict import Disagreement, Verdict, judge, unreached
 
-__all__ = ["Chunk", "ChunkResult", "Disagreement", "Verdict", "chunks", "classify", "judge", "unreached"]
+__all__ = ["SWEPT", "Chunk", "ChunkResult", "Disagreement", "Verdict", "chunks", "classify", "judge", "unreached"]

@@ -77,6 +77,7 @@ def _rows(isa: str, size: int) -> str:
         exempt = [(one.mask & word, one.value, index) for index, one in enumerate(exemptions(isa, provider), 1)
                   if one.value <= word]  # fmt: skip
         for rules, bits in ((rows, ROW_BITS), (exempt, EXEMPTION_BITS)):
+            assert all(number < 1 << bits for _, _, number in rules), "more rows than a key has room for"
             found = chain.first(rules, 0)
             shifted = chain.put(f"shl i64 {packed}, {bits}")
             packed = chain.put(f"or i64 {shifted}, {found}")

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import capstone
 
+from emu.isa.x86_64 import length, plans
+from providers.fasttrap import x86_64 as fasttrap
+from providers.uprobes import x86_64 as uprobes
 from trapline.lab.check.encodings import x86_64
 from trapline.lab.check.encodings.exemptions import EXEMPTIONS
 from trapline.lab.check.encodings.results import ChunkResult
@@ -27,9 +31,10 @@ def providers(isa: str) -> tuple[str, ...]:
 def fingerprint(isa: str) -> str:
     """Return what finished chunks depend on, short: with another one they are to be done again.
 
-    On x86-64 the rules are code, and only what is listed of them counts.
+    On x86-64, where the rules are code, that is the text of the modules.
     """
-    rules: list[object] = [capstone.__version__, EXEMPTIONS[isa]]
+    rules: list[object] = [capstone.__version__]
+    rules += [(one.providers, one.rows, one.mask, one.value, sorted(one.names), one.differs) for one in EXEMPTIONS[isa]]
     if isa in FORMS:
         rules += [
             (provider, row.name, row.mask, row.value, row.length, callable(row.what), facts(isa, provider, number))
@@ -37,7 +42,7 @@ def fingerprint(isa: str) -> str:
             for number, row in enumerate(rows)
         ]
     else:
-        rules += [x86_64.ROWS, [(name, form.heads, form.tails) for name, form in x86_64.FORMS.items()]]
+        rules += [inspect.getsource(module) for module in (x86_64, fasttrap, uprobes, length, plans)]
     return hashlib.sha256(repr(rules).encode()).hexdigest()[:16]
 
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 from trapline.lab.check.encodings import x86_64
-from trapline.lab.check.encodings.space import CHUNK, FORMS, WITNESSES, Chunk
+from trapline.lab.check.encodings.space import CHUNK, FORMS, WITNESSES, Chunk, Form
+
+_FORMS: Final[Mapping[str, Mapping[str, Form | x86_64.Form]]] = {**FORMS, "x86_64": x86_64.FORMS}
+SWEPT: Final = tuple(_FORMS)
+"""The ISAs whose encodings can be looked at."""
 
 
 def forms(isa: str) -> Mapping[str, int]:
     """Return how many encodings each form of an ISA has."""
-    if isa in FORMS:
-        return {name: form.encodings for name, form in FORMS[isa].items()}
-    return {name: form.encodings for name, form in x86_64.FORMS.items()}
+    return {name: form.encodings for name, form in _FORMS[isa].items()}
 
 
 def chunks(isa: str, sample: int | None = None) -> Iterator[Chunk]:
