@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from providers.fbt.fbt import FBT, PORTS, Fidelity, Signature, SignatureSource, walk
+from providers.fbt.fbt import FBT, PORTS, Fidelity, Signature, SignatureSource, sound_sites, walk
 
-__all__ = ["FBT", "PORTS", "Fidelity", "Signature", "SignatureSource", "walk"]
+__all__ = ["FBT", "PORTS", "Fidelity", "Signature", "SignatureSource", "sound_sites", "walk"]

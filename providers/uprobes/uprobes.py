@@ -60,11 +60,11 @@ class UprobeError(Exception):
 
 
 class Uprobes(Observer):
-    """All uprobes of one guest."""
+    """All uprobes of one guest; `port` is what the ISA brings, if it is not to be `PORTS`' own."""
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Kernel, port: Port | None = None) -> None:
         self.kernel = kernel
-        self.port = PORTS[kernel.isa.name]
+        self.port = port or PORTS[kernel.isa.name]
         self.problems: list[str] = []
         """Why probes were not installed in mappings that came later: Linux ignores such errors."""
         self._engine = kernel.engine
@@ -133,7 +133,8 @@ class Uprobes(Observer):
 
     # -- installing
 
-    def _space(self, process: Process) -> WatchedSpace:
+    def watch(self, process: Process) -> WatchedSpace:
+        """Return the books of a process's address space."""
         if process.space not in self._spaces:
             code = ProcessCode(self.kernel, process.space)
             slots = SlotPages(self.kernel, code, self.port.slot, "[uprobes]")
@@ -143,7 +144,7 @@ class Uprobes(Observer):
     def _install(self, process: Process, probe: Uprobe, area: Area) -> None:
         """Write the breakpoint (install_breakpoint).  Raises `UprobeError`."""
         address = area.start + probe.offset - area.offset
-        space = self._space(process)
+        space = self.watch(process)
         if address in space.installed:
             return
         if probe.analysis is None:
@@ -171,6 +172,8 @@ class Uprobes(Observer):
         space.patcher.forget(installed.tracepoint)
         if installed.counter:
             _add(space, installed.counter, -1)
+        if installed.slot and not any(step.slot == installed.slot for step in self._steps.values()):
+            space.slots.give_back(installed.slot)
 
     @staticmethod
     def _count(space: WatchedSpace, installed: Installed) -> None:
@@ -246,7 +249,7 @@ class Uprobes(Observer):
         space = self._spaces.get(parent.space)
         if space is None or child.space is parent.space:
             return
-        twin = self._space(child)
+        twin = self.watch(child)
         space.slots.unmap_from(child.space)
         if space.trampoline:
             # At the same address: the stack that was copied holds it.

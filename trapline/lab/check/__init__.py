@@ -1,1 +1,1 @@
-"""What can be proved about patching by running or by looking at all there is."""
+"""`trapline check`: whether a patched program is still the same program."""
