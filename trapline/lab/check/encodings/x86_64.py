@@ -8,6 +8,7 @@ that are all alike there is one.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import product
@@ -146,14 +147,18 @@ ROWS: Final[Mapping[str, tuple[str, ...]]] = {
 """The rules of each provider, by the kind of tracepoint or the reason for which there is none."""
 
 
-def _fbt(code: bytes) -> tuple[str, Doing, int, Facts | None]:
+_Said = tuple[str, Doing, int, Facts | None]
+"""Row, what is done, length in bytes, what it claims."""
+
+
+def _fbt(code: bytes) -> _Said:
     row, plan = X86_64.displaced.decide(code, 0)
     if plan is None or isinstance(row.what, Treatment):
         return row.name, Doing.REFUSED, row.length, None
     return row.name, Doing.EMULATED, row.length, plan_facts(plan, "rip", row.length)
 
 
-def _pid(code: bytes, fidelity: Fidelity) -> tuple[str, Doing, int, Facts | None]:
+def _pid(code: bytes, fidelity: Fidelity) -> _Said:
     match FASTTRAP["x86_64"].treat(Code(code, 0), fidelity):
         case Emulated(kind, length, plan):
             return kind, Doing.EMULATED, length, plan_facts(plan, "rip", length)
@@ -164,7 +169,7 @@ def _pid(code: bytes, fidelity: Fidelity) -> tuple[str, Doing, int, Facts | None
             return refused.why, Doing.REFUSED, 0, None
 
 
-def _uprobe(code: bytes) -> tuple[str, Doing, int, Facts | None]:
+def _uprobe(code: bytes) -> _Said:
     match UPROBES["x86_64"].analyze(code, 0):
         case Simulated(name, length, plan):
             return name, Doing.EMULATED, length, plan_facts(plan, "rip", length)
@@ -218,11 +223,23 @@ def classify(chunk: Chunk) -> Iterator[Cell]:
     else:
         form = FORMS[chunk.form]
         codes = (form.code(number) for number in chunk.numbers)
+    rules = tuple(_RULES.values())
+    # Facts are looked up by identity: there is one of each, and hashing an enum is slow.
+    counts: Counter[tuple[object, ...]] = Counter()
+    said: dict[tuple[object, ...], tuple[list[_Said], Decoded, bytes]] = {}
     for code in codes:
         theirs = _theirs(code)
-        ours = tuple(
+        ours = [rule(code) for rule in rules]
+        key = (
+            theirs.name, theirs.length, id(theirs.facts),
+            *((row, length, id(facts)) for row, _, length, facts in ours),
+        )  # fmt: skip
+        counts[key] += 1
+        if counts[key] == 1:
+            said[key] = ours, theirs, code
+    for key, (ours, theirs, code) in said.items():
+        found = tuple(
             Ours(provider, row, doing, length, facts, _exemption(provider, row, theirs.name))
-            for provider, rule in _RULES.items()
-            for row, doing, length, facts in (rule(code),)
+            for provider, (row, doing, length, facts) in zip(_RULES, ours, strict=True)
         )
-        yield Cell(ours, theirs, 1, code)
+        yield Cell(found, theirs, counts[key], code)

@@ -8,7 +8,11 @@ from dataclasses import replace
 
 import pytest
 
-from emu.displaced import Treatment
+from emu.displaced import Displaced, Treatment
+from emu.isa import ISAS
+from providers import fasttrap, uprobes
+from providers.fasttrap import Fidelity
+from providers.fasttrap.port import Code
 from trapline.lab.check.encodings import (
     SWEPT,
     Chunk,
@@ -228,3 +232,30 @@ def test_another_process_finds_the_same_fingerprint():
     found = subprocess.run([sys.executable, "-c", program], env={**os.environ, "PYTHONHASHSEED": "7"},
                            capture_output=True, text=True, check=True).stdout  # fmt: skip
     assert found.strip() == fingerprint("aarch64")
+
+
+@pytest.mark.parametrize("isa", FORMS)
+def test_the_ports_decide_what_their_tables_say(isa):
+    # What stands before an instruction can make a port refuse it besides; nothing stands before these.
+    for form in FORMS[isa].values():
+        for number in range(5, form.encodings, form.encodings // 1500 | 1):
+            word = form.word(number)
+            code = word.to_bytes(form.size, "little")
+            for provider, table in tables.tables(isa).items():
+                row = table[tables.row_of(table, word, form.size)]
+                if provider == "uprobe":
+                    found = uprobes.PORTS[isa].analyze(code, 0)
+                elif provider != "fbt":
+                    fidelity = Fidelity.FREEBSD if ":" in provider else Fidelity.EXACT
+                    found = fasttrap.PORTS[isa].treat(Code(code, 0), fidelity)
+                else:
+                    found = ISAS[isa].displaced.decide(code, 0)
+                    assert found.row is row
+                    continue
+                if callable(row.what):
+                    assert getattr(found, "kind", None) or found.name == row.name
+                    assert found.plan == row.what(Displaced(word, 0))
+                elif row.what is Treatment.REFUSE:
+                    assert (found.why, found.source) == (row.why, row.source)
+                else:
+                    assert (found.code, found.length) == (code, row.length)
