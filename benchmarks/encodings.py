@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -44,15 +45,21 @@ def sweep(isa: str, sample: int | None, jobs: int) -> tuple[list[ChunkResult], f
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     started = time.perf_counter()
     path.parent.mkdir(exist_ok=True)
-    with Progress(*columns) as progress, ProcessPoolExecutor(jobs) as pool:
+    # An interrupt is for this process: it tells the workers.
+    pool = ProcessPoolExecutor(jobs, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN))
+    with Progress(*columns) as progress, pool:
         task = progress.add_task(isa, total=len(wanted), completed=len(wanted) - len(left))
-        for future in as_completed([pool.submit(classify, chunk) for chunk in left]):
-            result = future.result()
-            done[result.chunk] = result
-            if sample is None:
-                with path.open("a") as store:
-                    store.write(result.to_json() + "\n")
-            progress.advance(task)
+        try:
+            for future in as_completed([pool.submit(classify, chunk) for chunk in left]):
+                result = future.result()
+                done[result.chunk] = result
+                if sample is None:
+                    with path.open("a") as store:
+                        store.write(result.to_json() + "\n")
+                progress.advance(task)
+        except KeyboardInterrupt:
+            pool.shutdown(cancel_futures=True)
+            raise
     return [done[chunk] for chunk in wanted], time.perf_counter() - started
 
 
@@ -79,4 +86,8 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit("stopped; what is finished is kept, and the same command goes on")

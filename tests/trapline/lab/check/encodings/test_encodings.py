@@ -31,6 +31,7 @@ from trapline.lab.check.encodings.results import Doing
 from trapline.lab.check.encodings.run import as_dict, fingerprint, providers, summary, verdicts
 from trapline.lab.check.encodings.sampling import forms
 from trapline.lab.check.encodings.space import FORMS, WITNESSES
+from trapline.lab.check.encodings.verdict import rows as row_names
 
 SAMPLE = {"aarch64": 100_000, "riscv64": 100_000, "x86_64": 6_000}
 TABLES = [(isa, provider) for isa in SWEPT for provider in providers(isa)]
@@ -189,6 +190,15 @@ def test_a_row_that_is_shadowed_is_named(change):
     assert found.unreached == ("bl again",)
     assert not found.right
     assert any("row 'bl again' is never reached" in line for line in summary(found))
+
+
+def test_claims_and_exemptions_name_rows_that_there_are():
+    for isa, provider, name in tables._REFUSED:
+        assert any(row.name == name and row.what is Treatment.REFUSE for row in rows(isa, provider)), name
+    for isa, listed in EXEMPTIONS.items():
+        for one in listed:
+            names = {name for provider in one.providers for name in row_names(isa, provider)}
+            assert set(one.rows) <= names, one
 
 
 def test_an_exemption_that_nothing_needs_is_named(monkeypatch):
