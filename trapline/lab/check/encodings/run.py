@@ -12,25 +12,37 @@ import capstone
 from emu.isa.x86_64 import length, plans
 from providers.fasttrap import x86_64 as fasttrap
 from providers.uprobes import x86_64 as uprobes
-from trapline.lab.check.encodings import x86_64
+from trapline.lab.check.encodings import ports, x86_64
 from trapline.lab.check.encodings.exemptions import EXEMPTIONS
 from trapline.lab.check.encodings.results import ChunkResult
 from trapline.lab.check.encodings.space import FORMS
 from trapline.lab.check.encodings.tables import facts, tables
 from trapline.lab.check.encodings.verdict import Verdict, judge
+from trapline.lab.check.rules import RulesError, load_rules
 
 _SHOWN = 20
 """Disagreements that are told one by one."""
 
 
-def providers(isa: str) -> tuple[str, ...]:
-    """Return the names of the tables that an ISA has; "pid:freebsd" is fasttrap's with the quirks of the real ones."""
+def providers(isa: str, rules: str = "") -> tuple[str, ...]:
+    """Return the names of the tables that an ISA has, or somebody's rules.  Raises `RulesError`.
+
+    "pid:freebsd" is fasttrap's with the quirks of the systems that it comes from.
+    """
+    if rules:
+        found = tuple(ports.of_rules(isa, load_rules(rules)))
+        if not found:
+            raise RulesError(
+                f"{rules} says nothing about encodings: a DisplacedTable or a Port of fasttrap or uprobes does"
+            )
+        return found
     return tuple(tables(isa)) if isa in FORMS else tuple(x86_64.ROWS)
 
 
 def fingerprint(isa: str) -> str:
     """Return what finished chunks depend on, short: with another one they are to be done again.
 
+    Chunks of somebody's rules are not worth keeping: nobody knows what these depend on.
     On x86-64, where the rules are code, that is the text of the modules.
     """
     rules: list[object] = [capstone.__version__]
@@ -42,14 +54,15 @@ def fingerprint(isa: str) -> str:
             for number, row in enumerate(rows)
         ]
     else:
-        rules += [inspect.getsource(module) for module in (x86_64, fasttrap, uprobes, length, plans)]
+        rules += [inspect.getsource(module) for module in (x86_64, ports, fasttrap, uprobes, length, plans)]
     return hashlib.sha256(repr(rules).encode()).hexdigest()[:16]
 
 
 def verdicts(isa: str, results: Iterable[ChunkResult], wanted: Iterable[str] | None = None) -> tuple[Verdict, ...]:
     """Judge the tables of the providers that are wanted, or of all."""
     kept = tuple(results)
-    return tuple(judge(isa, provider, kept) for provider in wanted or providers(isa))
+    rules = next((result.chunk.rules for result in kept), "")
+    return tuple(judge(isa, provider, kept) for provider in wanted or providers(isa, rules))
 
 
 def summary(verdict: Verdict) -> Iterator[str]:

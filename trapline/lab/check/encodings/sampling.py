@@ -18,19 +18,19 @@ def forms(isa: str) -> Mapping[str, int]:
     return {name: form.encodings for name, form in _FORMS[isa].items()}
 
 
-def chunks(isa: str, sample: int | None = None) -> Iterator[Chunk]:
+def chunks(isa: str, sample: int | None = None, rules: str = "") -> Iterator[Chunk]:
     """Cut an ISA's encodings into chunks: all of them, or about `sample` that are spread evenly.
 
     A sample begins with the witnesses of the rows.  Its stride is odd, so that it meets all values of the low bits too.
     """
     if sample is not None:
-        yield Chunk(isa, WITNESSES, 0, 1)
+        yield Chunk(isa, WITNESSES, 0, 1, rules=rules)
     sizes = forms(isa)
     total = sum(sizes.values())
-    most = CHUNK[isa]
+    most = CHUNK["x86_64" if rules else isa]  # somebody's rules are asked one by one, as those of x86-64 are
     for form, size in sizes.items():
         stride = 1 if sample is None else max(1, total // sample) | 1
         numbers = range(0, size, stride)
         for start in range(0, len(numbers), most):
             part = numbers[start : start + most]
-            yield Chunk(isa, form, part.start, len(part), stride)
+            yield Chunk(isa, form, part.start, len(part), stride, rules)

@@ -56,6 +56,7 @@ FORMS: Final[Mapping[str, Mapping[str, Form]]] = {
 class Chunk:
     """A stretch of an ISA's encodings: `count` of a form, from number `first` in steps of `stride`.
 
+    `rules` names somebody's rules, as `trapline.lab.check.rules.load_rules` takes them; "" is the package's own tables.
     Hashable, picklable, and as a tuple of its fields fit for any store.
     """
 
@@ -64,6 +65,7 @@ class Chunk:
     first: int
     count: int
     stride: int = 1
+    rules: str = ""
 
     @property
     def numbers(self) -> range:

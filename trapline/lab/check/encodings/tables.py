@@ -91,18 +91,24 @@ _WORD: Final = 0xFFFF_FFFF
 def facts(isa: str, provider: str, number: int) -> Facts | None:
     """Return what a row claims of the instructions that it matches; None: it makes no claim.
 
-    What is run out of line must be neither, or the copy would do something else.  Of what is emulated the plans tell;
-    with some operands, such as register 0, an instruction does less, so several are asked.
+    What is run out of line must be neither, or the copy would do something else.
     """
     row = tables(isa)[provider][number]
     if row.what is Treatment.OUT_OF_LINE:
         return Facts.NONE
     if isinstance(row.what, Treatment):
         return _REFUSED.get((isa, provider.partition(":")[0], row.name), Facts.NONE)
-    pc = ISAS[isa].registers.pc
-    found = Facts.NONE
+    return emulated_facts(isa, tables(isa)[provider], number)
+
+
+def emulated_facts(isa: str, rows: Sequence[DisplacedRow], number: int) -> Facts:
+    """Return what the plans of a row do, taken together.
+
+    With some operands, such as register 0, an instruction does less than with others, so several are asked.
+    """
+    row, pc, found = rows[number], ISAS[isa].registers.pc, Facts.NONE
     for word in witnesses(row.mask, row.value, row.length):
-        if row_of(tables(isa)[provider], word, row.length) == number:
+        if row_of(rows, word, row.length) == number and not isinstance(row.what, Treatment):
             found |= plan_facts(row.what(Displaced(word, 0)), pc, row.length)
     return found
 

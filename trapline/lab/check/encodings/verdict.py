@@ -12,6 +12,7 @@ from trapline.lab.check.encodings.exemptions import EXEMPTIONS, Exemption
 from trapline.lab.check.encodings.results import Cell, ChunkResult, Doing, Ours, merge
 from trapline.lab.check.encodings.space import FORMS
 from trapline.lab.check.encodings.tables import tables
+from trapline.lab.check.rules import load_rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +63,11 @@ class Verdict:
         return not (self.unreached or self.unused or self.disagreements)
 
 
-def rows(isa: str, provider: str) -> tuple[str, ...]:
-    """Return the names of a table's rows."""
+def rows(isa: str, provider: str, rules: str = "") -> tuple[str, ...]:
+    """Return the names of a table's rows; of somebody's rules that are code there are none."""
+    if rules:
+        displaced = load_rules(rules).displaced
+        return tuple(row.name for row in displaced.rows) if displaced and provider == "fbt" else ()
     if isa in FORMS:
         return tuple(row.name for row in tables(isa)[provider])
     return x86_64.ROWS[provider]
@@ -94,12 +98,13 @@ def _exempted(ours: Ours, theirs: Decoded, isa: str) -> Exemption | None:
 
 
 def judge(isa: str, provider: str, results: Iterable[ChunkResult]) -> Verdict:
-    """Judge a provider's table by what was classified."""
+    """Judge a provider's table by what was classified.  What exemptions somebody's rules need is theirs to know."""
+    results = tuple(results)
+    rules = next((result.chunk.rules for result in results), "")
     doing: Counter[Doing] = Counter()
-    reached: Counter[str] = Counter(dict.fromkeys(rows(isa, provider), 0))
-    exempted: Counter[Exemption] = Counter(
-        dict.fromkeys((one for one in EXEMPTIONS[isa] if provider in one.providers), 0)
-    )
+    reached: Counter[str] = Counter(dict.fromkeys(rows(isa, provider, rules), 0))
+    expected = () if rules else (one for one in EXEMPTIONS[isa] if provider in one.providers)
+    exempted: Counter[Exemption] = Counter(dict.fromkeys(expected, 0))
     wrong: list[Cell] = []
     for cell in merge(cell for result in results for cell in result.cells):
         ours = next(one for one in cell.ours if one.provider == provider)

@@ -8,24 +8,12 @@ that are all alike there is one.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from itertools import product
 from typing import Final, NamedTuple
 
-from emu.displaced import Treatment
 from emu.isa import X86_64
-from providers.fasttrap import PORTS as FASTTRAP
-from providers.fasttrap import Fidelity
-from providers.fasttrap.port import Code, Emulated, OutOfLine
-from providers.uprobes import PORTS as UPROBES
-from providers.uprobes.port import Refused, Simulated, SingleStepped
-from trapline.lab.check.encodings.decoder import NOTHING_DECODED, Decoded, Facts, decoder
-from trapline.lab.check.encodings.exemptions import EXEMPTIONS
-from trapline.lab.check.encodings.results import Cell, Doing, Ours
-from trapline.lab.check.encodings.space import WITNESSES, Chunk
-from trapline.lab.check.encodings.tables import plan_facts
+from trapline.lab.check.encodings.ports import AWAY, BAD_OPCODE, BY_REGISTER
 
 _PREFIXES: Final = tuple(
     bytes.fromhex(text)
@@ -111,19 +99,17 @@ FORMS: Final[Mapping[str, Form]] = {
 }
 """Encodings by opcode map."""
 
-_BY_REGISTER: Final = ", by a register"
 _KINDS: Final = "JCC LOOP JCXZ CALL JMP RET RET16 PUSHL_EBP NOP COMMON".split()
 _NO_INSTRUCTION: Final = "the bytes are no instruction"
 _TWO_SEGMENTS: Final = "it has two segment prefixes"
 _PID: Final = (
     *_KINDS,
-    "COMMON" + _BY_REGISTER,
+    "COMMON" + BY_REGISTER,
     _NO_INSTRUCTION,
     _TWO_SEGMENTS,
     "it is a breakpoint, or a software interrupt",
     "a VEX, EVEX or XOP instruction with an operand relative to rip",
 )
-_BAD_OPCODE: Final = "opcode xx is in the table of those that cannot be probed"
 ROWS: Final[Mapping[str, tuple[str, ...]]] = {
     "fbt": tuple(row.name for row in X86_64.displaced.rows),
     "pid": (
@@ -135,11 +121,11 @@ ROWS: Final[Mapping[str, tuple[str, ...]]] = {
     "pid:freebsd": _PID,
     "uprobe": (
         "nop", "jmp", "call", "jcc", "push",
-        "stepped", "stepped" + _BY_REGISTER, "stepped, goes away", "stepped, goes away" + _BY_REGISTER,
+        "stepped", "stepped" + BY_REGISTER, "stepped" + AWAY, "stepped" + AWAY + BY_REGISTER,
         _NO_INSTRUCTION,
         _TWO_SEGMENTS,
         "it has a segment or lock prefix",
-        _BAD_OPCODE,
+        BAD_OPCODE,
         "mov to ss masks interrupts for an instruction",
         "CPUs differ about a branch with an operand-size prefix",
     ),
@@ -147,63 +133,7 @@ ROWS: Final[Mapping[str, tuple[str, ...]]] = {
 """The rules of each provider, by the kind of tracepoint or the reason for which there is none."""
 
 
-_Said = tuple[str, Doing, int, Facts | None]
-"""Row, what is done, length in bytes, what it claims."""
-
-
-def _fbt(code: bytes) -> _Said:
-    row, plan = X86_64.displaced.decide(code, 0)
-    if plan is None or isinstance(row.what, Treatment):
-        return row.name, Doing.REFUSED, row.length, None
-    return row.name, Doing.EMULATED, row.length, plan_facts(plan, "rip", row.length)
-
-
-def _pid(code: bytes, fidelity: Fidelity) -> _Said:
-    match FASTTRAP["x86_64"].treat(Code(code, 0), fidelity):
-        case Emulated(kind, length, plan):
-            return kind, Doing.EMULATED, length, plan_facts(plan, "rip", length)
-        case OutOfLine(length, _, scratch):
-            return ("COMMON" + bool(scratch) * _BY_REGISTER, Doing.OUT_OF_LINE, length,
-                    Facts.RELATIVE if scratch else Facts.NONE)  # fmt: skip
-        case refused:
-            return refused.why, Doing.REFUSED, 0, None
-
-
-def _uprobe(code: bytes) -> _Said:
-    match UPROBES["x86_64"].analyze(code, 0):
-        case Simulated(name, length, plan):
-            return name, Doing.EMULATED, length, plan_facts(plan, "rip", length)
-        case SingleStepped(length, _, scratch, absolute):
-            name = "stepped" + absolute * ", goes away" + bool(scratch) * _BY_REGISTER
-            facts = (Facts.CONTROL if absolute else Facts.NONE) | (Facts.RELATIVE if scratch else Facts.NONE)
-            return name, Doing.OUT_OF_LINE, length, facts
-        case Refused(_, why):
-            return (_BAD_OPCODE if why.startswith("opcode ") else why), Doing.REFUSED, 0, None
-
-
-_RULES: Final = {
-    "fbt": _fbt,
-    "pid": lambda code: _pid(code, Fidelity.EXACT),
-    "pid:freebsd": lambda code: _pid(code, Fidelity.FREEBSD),
-    "uprobe": _uprobe,
-}
-
-
-@cache
-def _exemption(provider: str, row: str, name: str) -> int:
-    """Return the number of the exemption; they go by names, not by bits, which prefixes shift."""
-    for index, one in enumerate(EXEMPTIONS["x86_64"]):
-        if provider in one.providers and row in one.rows and name in one.names:
-            return index
-    return -1
-
-
-def _theirs(code: bytes) -> Decoded:
-    other = decoder("x86_64")
-    return other.facts(other.number, other.bits) if other.decode(code) else NOTHING_DECODED
-
-
-def _witnesses() -> Iterator[bytes]:
+def witnesses() -> Iterator[bytes]:
     """Yield encodings that reach each rule: a few of each opcode, and those with prefixes that rules ask for."""
     for escape, opcode, tail in product((b"", b"\x0f"), range(256), _ALL_TAILS[4::5]):
         yield escape + bytes((opcode,)) + tail
@@ -214,32 +144,3 @@ def _witnesses() -> Iterator[bytes]:
 _NARROW: Final = (
     "2e3e8b00 f08700 6674 66ff25 64ff25 c5fa6f05 c5fa6f00 48ff2d ff2d 480f07 480f35 48cf 66cf 48cb c7f8".split()
 )
-
-
-def classify(chunk: Chunk) -> Iterator[Cell]:
-    """Classify encodings one by one."""
-    if chunk.form == WITNESSES:
-        codes = _witnesses()
-    else:
-        form = FORMS[chunk.form]
-        codes = (form.code(number) for number in chunk.numbers)
-    rules = tuple(_RULES.values())
-    # Facts are looked up by identity: there is one of each, and hashing an enum is slow.
-    counts: Counter[tuple[object, ...]] = Counter()
-    said: dict[tuple[object, ...], tuple[list[_Said], Decoded, bytes]] = {}
-    for code in codes:
-        theirs = _theirs(code)
-        ours = [rule(code) for rule in rules]
-        key = (
-            theirs.name, theirs.length, id(theirs.facts),
-            *((row, length, id(facts)) for row, _, length, facts in ours),
-        )  # fmt: skip
-        counts[key] += 1
-        if counts[key] == 1:
-            said[key] = ours, theirs, code
-    for key, (ours, theirs, code) in said.items():
-        found = tuple(
-            Ours(provider, row, doing, length, facts, _exemption(provider, row, theirs.name))
-            for provider, (row, doing, length, facts) in zip(_RULES, ours, strict=True)
-        )
-        yield Cell(found, theirs, counts[key], code)

@@ -10,7 +10,7 @@ from unicorn import arm64_const, riscv_const, x86_const
 from emu.isa import AARCH64, X86_64
 from emu.isa.x86_64.length import instruction_length
 from emu.isa.x86_64.plans import REGISTERS, take_apart
-from trapline.lab.check.encodings import Chunk, x86_64
+from trapline.lab.check.encodings import Chunk, ports, x86_64
 from trapline.lab.check.encodings.decoder import Facts, decoder
 from trapline.lab.check.encodings.space import FORMS
 from trapline.lab.check.encodings.tables import row_of, tables
@@ -99,7 +99,7 @@ def test_on_x86_the_length_is_what_the_cpu_takes_it_for():
         for number in range(7, form.encodings, 347):
             code = form.code(number)
             length = instruction_length(code)
-            if not length or Facts.CONTROL in x86_64._theirs(code).facts:
+            if not length or Facts.CONTROL in ports._theirs("x86_64", code).facts:
                 continue
             if not place % (size >> 4):
                 engine = unicorn.Uc(unicorn.UC_ARCH_X86, unicorn.UC_MODE_64)
