@@ -143,6 +143,13 @@ def _theirs(isa: str, code: bytes) -> Decoded:
     return other.facts(other.number, other.bits) if other.decode(code) else NOTHING_DECODED
 
 
+def _asked(say: Opinion, code: bytes) -> Said:
+    try:
+        return say(code)
+    except Exception as error:  # noqa: BLE001  whatever rules raise is a finding of this check
+        return f"{type(error).__name__}: {error}", Doing.FAILED, 0, None
+
+
 def count(isa: str, opinions: Mapping[str, Opinion], codes: Iterable[bytes]) -> Iterator[Cell]:
     """Count encodings one by one, by what is said of them."""
     # Facts are looked up by identity: there is one of each, and hashing an enum is slow.
@@ -150,7 +157,7 @@ def count(isa: str, opinions: Mapping[str, Opinion], codes: Iterable[bytes]) -> 
     cells: dict[tuple[object, ...], Cell] = {}
     for code in codes:
         theirs = _theirs(isa, code)
-        ours = [(provider, *say(code)) for provider, say in opinions.items()]
+        ours = [(provider, *_asked(say, code)) for provider, say in opinions.items()]
         exempt = [_exemption(isa, provider, row, theirs.name, code) for provider, row, *_ in ours]
         key = (
             theirs.name, theirs.length, id(theirs.facts), *exempt,

@@ -18,6 +18,8 @@ class Doing(Enum):
     EMULATED = "emulated"
     OUT_OF_LINE = "out of line"
     REFUSED = "refused"
+    FAILED = "failed"
+    """Nothing: the rules raised an exception."""
 
 
 class Ours(NamedTuple):

@@ -78,6 +78,8 @@ def agree(ours: Ours, theirs: Decoded) -> bool:
 
     Of what it does not decode it says nothing; refusing that cannot be wrong.
     """
+    if ours.doing is Doing.FAILED:
+        return False
     if not theirs.name:
         return ours.doing is Doing.REFUSED
     return ours.facts is None or (ours.facts == theirs.facts and ours.length in (0, theirs.length))
@@ -131,10 +133,11 @@ def _told(isa: str, cell: Cell) -> Disagreement:
     other = decoder(isa)
     text = other.text if other.decode(cell.example) else ""
     length = f", {ours.length} bytes" if ours.length else ""
+    claim = "" if ours.facts is None else f" as {ours.facts}"
     return Disagreement(
         cell.example,
         cell.encodings,
-        f"ours, {ours.row}{length}: {ours.doing.value} as {ours.facts}",
+        f"ours, {ours.row}{length}: {ours.doing.value}{claim}",
         f"capstone, {cell.theirs.length} bytes: {cell.theirs.facts}" if cell.theirs.name else "capstone: nothing",
         text,
     )

@@ -42,6 +42,13 @@ def _careless(code, _fidelity):
     return OutOfLine(4, code.data[:4])
 
 
+def _failing(code, fidelity):
+    if code.data[:2] == b"\x0f\x77":  # emms
+        raise IndexError("index out of range")
+    return FASTTRAP["x86_64"].treat(code, fidelity)
+
+
+FAILING = replace(FASTTRAP["x86_64"], treat=_failing)
 CARELESS = replace(FASTTRAP["riscv64"], treat=_careless)
 
 
@@ -81,6 +88,12 @@ def test_a_port_that_takes_no_care_is_told_what_it_broke():
     found = judged("riscv64", "CARELESS").disagreements
     assert any(one.text.startswith("auipc") for one in found)
     assert any(one.text.startswith("c.") and "4 bytes" in one.ours and "2 bytes" in one.theirs for one in found)
+
+
+def test_rules_that_raise_an_exception_are_told_where():
+    (found,) = judged("x86_64", "FAILING").disagreements
+    assert found.ours == "ours, IndexError: index out of range: failed"
+    assert found.text == "emms"
 
 
 def test_rules_that_say_nothing_about_encodings_are_named():
