@@ -58,10 +58,14 @@ class HostTrap:
         self._plans: dict[tuple[int, int], _Displaced | None] = {}
         self._displaced: _Displaced | None = None
         self._native = True
-        engine.on_late = self._late
+
+    def attach(self) -> None:
+        """Have the engine bring its breakpoints here."""
+        self._engine.on_breakpoint = self.breakpoint
+        self._engine.on_late = self._late
 
     def breakpoint(self, pc: int) -> int:
-        """Take a breakpoint that left the CPU at `pc`: the engine's `on_breakpoint`."""
+        """Take a breakpoint that left the CPU at `pc`."""
         address = pc - self._pc_after
         if address < self._lowest:
             return DELIVER

@@ -97,6 +97,7 @@ class Engine:
         self._system_call_number = layout.SYSTEM_CALL.get(isa.name) if on_system_call else None
         self._failure: BaseException | None = None
         self._in_code_hook = False
+        self._steps = False
         self._running = False
         self._stale = False
         self._indices: dict[tuple[int, int], int] = {}
@@ -390,8 +391,7 @@ class Engine:
     def step(self) -> bool:
         """Execute one instruction; of a repeated string instruction of x86, one repetition.  Answers as `run`.
 
-        An engine that steps should do nothing else: counting in Unicorn, begun or ended, makes it translate all code
-        anew.
+        An engine that steps should do nothing else: all code is translated anew when stepping begins or ends.
         """
         self._emulate(NEVER, NEVER, count=1)
         waits = bool(self._halted.value)
@@ -400,6 +400,10 @@ class Engine:
 
     def _emulate(self, soft: int, hard: int, count: int = 0) -> None:
         """Have Unicorn run, and raise what went wrong.  `count` 0: until something stops it."""
+        if bool(count) is not self._steps:
+            # Blocks of one instruction, or of many: Unicorn runs what it finds translated.
+            self._uc.ctl_flush_tb()
+            self._steps = bool(count)
         self._state[Word.SOFT], self._state[Word.HARD], self._state[Word.NEXT] = soft, hard, min(soft, hard)
         if self._stale:
             ctypes.memset(self._table, 0, ctypes.sizeof(self._table))

@@ -21,7 +21,7 @@ from emu.displaced import Load, Store, compile_plan
 from emu.engine.access import Access
 from emu.frame import Frame
 from emu.guest.base import BadAddressError
-from emu.guest.linux.abi.signals import SEGV_MAPERR, Signal, SignalInfo
+from emu.guest.linux.abi.signals import SignalInfo
 from emu.guest.linux.code import ProcessCode, SlotPages
 from emu.guest.linux.kernel import CARRIED_OUT
 from emu.guest.linux.observer import Observer
@@ -286,7 +286,7 @@ class Fasttrap(Observer):
             point.run(cpu, point.address)
         except BadAddressError as error:
             engine.pc = point.address
-            self.kernel.raise_fault(SignalInfo(Signal.SIGSEGV, SEGV_MAPERR, address=error.address))
+            self.kernel.raise_bad_address(error.address)
             return CARRIED_OUT
         if point.after:
             new_pc = engine.pc

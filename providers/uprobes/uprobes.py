@@ -24,7 +24,7 @@ from emu.engine.access import Access
 from emu.frame import Frame
 from emu.guest.base import BadAddressError
 from emu.guest.linux.abi.errno import EINVAL, EIO
-from emu.guest.linux.abi.signals import SEGV_MAPERR, SI_KERNEL, Signal, SignalInfo
+from emu.guest.linux.abi.signals import SI_KERNEL, Signal, SignalInfo
 from emu.guest.linux.code import ProcessCode, SlotPages
 from emu.guest.linux.inodes import RegularFile
 from emu.guest.linux.kernel import CARRIED_OUT
@@ -310,7 +310,7 @@ class Uprobes(Observer):
             installed.run(self._engine, address)
         except BadAddressError as error:
             self._engine.pc = address
-            self.kernel.raise_fault(SignalInfo(Signal.SIGSEGV, SEGV_MAPERR, address=error.address))
+            self.kernel.raise_bad_address(error.address)
 
     # -- single steps
 

@@ -519,6 +519,13 @@ class Kernel:
         self.engine.leave()
         return HANDLED
 
+    def raise_bad_address(self, address: int) -> int:
+        """Send the thread that ran what a CPU's own access to a bad address would have come to; from a trap."""
+        assert self.current is not None
+        space = self.current.process.space
+        access = Access.READ if space.reach(address, Access.READ) is None else Access.WRITE
+        return self.raise_fault(faults.page_fault(space, access, address))
+
     def _on_system_call(self) -> None:
         self._called = True
         self.engine.leave()

@@ -33,6 +33,8 @@ RIGHTS: Final = (_BOTH, _BOTH, _BOTH, _BOTH, _BOTH, Access.READ, _BOTH, Access(0
 """What may be done in a page, by its number modulo `KINDS`."""
 _LONGEST: Final = 2_000
 """Steps after which something that should have ended is left as it is."""
+_TRAPS: Final = 100
+"""Breakpoints that one instruction may take."""
 _SIGSEGV: Final = 11
 _PID: Final = 100
 
@@ -44,12 +46,20 @@ class Ending(NamedTuple):
     fault: tuple[int, int, int] | None = None
     """Signal, code, address."""
     system_call: bool = False
+    endless: bool = False
+    """Whether it trapped again and again."""
 
     def __str__(self) -> str:
         if self.fault is not None:
             signal, code, address = self.fault
             return f"signal {signal} (code {code}) at {address:#x}, pc {self.pc:#x}"
+        if self.endless:
+            return f"no end: it trapped {_TRAPS} times, pc {self.pc:#x}"
         return f"a system call, pc {self.pc:#x}" if self.system_call else f"pc {self.pc:#x}"
+
+
+class _EndlessError(Exception):
+    """A breakpoint was taken again and again."""
 
 
 class Code(NamedTuple):
@@ -75,16 +85,28 @@ class AliasedSpace(Space):
         """Physical address of the eight pages."""
         assert taken == list(range(taken[0], taken[0] + KINDS * PAGE, PAGE)), "the first frames follow each other"
 
+    def area_at(self, address: int) -> Area | None:
+        """Return the area that holds an address; a page that may be read alone is one by itself."""
+        area = super().area_at(address)
+        page = address // PAGE
+        if area is None and RIGHTS[page % KINDS] is Access.READ:
+            return Area(page * PAGE, (page + 1) * PAGE, Access.READ, shared=True)
+        return area
+
+    def mapped(self, address: int) -> Area | None:
+        """Return the area of the program or of a provider that holds an address."""
+        return super().area_at(address)
+
     def look_up(self, address: int, access: Access) -> tuple[int, Access] | None:
         """Serve a miss of the TLB."""
-        if self.area_at(address) is not None:
+        if self.mapped(address) is not None:
             return super().look_up(address, access)
         kind = address // PAGE % KINDS
         return (self.memory_at + address % (KINDS * PAGE), RIGHTS[kind]) if access in RIGHTS[kind] else None
 
     def reach(self, address: int, access: Access) -> int | None:
         """Return the physical address for the host's own access."""
-        if self.area_at(address) is not None:
+        if self.mapped(address) is not None:
             return super().reach(address, access)
         return self.memory_at + address % (KINDS * PAGE) if access in RIGHTS[address // PAGE % KINDS] else None
 
@@ -212,8 +234,10 @@ class Cpu:
         elif self.stepping:
             fault = kernel.advance(self.thread, engine.step)
         else:
-            deadline = engine.instructions + 1
-            fault = kernel.advance(self.thread, lambda: engine.run(hard=deadline))
+            try:
+                fault = self._run_one()
+            except _EndlessError:
+                return Ending(engine.pc, endless=True)
         called = kernel.take_call()
         pc = engine.pc
         if fault is None and not self.stepping and self._in_scratch(pc):
@@ -226,9 +250,29 @@ class Cpu:
             return Ending(pc)  # done: it is the next one that cannot be fetched
         return Ending(pc, (fault.number, fault.code, fault.address or 0))
 
+    def _run_one(self) -> SignalInfo | None:
+        """Run until one instruction is counted, or a fault.  Raises `_EndlessError`."""
+        engine = self.engine
+        deadline = engine.instructions + 1
+        answer = engine.on_breakpoint
+        taken = 0
+
+        def counted(pc: int) -> int:
+            nonlocal taken
+            taken += 1
+            if taken > _TRAPS:
+                raise _EndlessError
+            return answer(pc)
+
+        engine.on_breakpoint = counted
+        try:
+            return self.kernel.advance(self.thread, lambda: engine.run(hard=deadline))
+        finally:
+            engine.on_breakpoint = answer
+
     def _in_scratch(self, pc: int) -> bool:
         """Tell whether the pc is in one of the pages where providers run copies."""
-        area = self.space.area_at(pc)
+        area = self.space.mapped(pc)
         return area is not None and area.backing is None
 
     def _step_until(self, over: Callable[[int], bool]) -> SignalInfo | None:

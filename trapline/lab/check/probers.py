@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
 from emu.guest.base import BadAddressError
-from emu.guest.linux.abi.signals import SEGV_MAPERR, Signal, SignalInfo
+from emu.guest.linux.abi.signals import Signal, SignalInfo
 from emu.guest.linux.code import ProcessCode, SlotPages
 from emu.guest.modules import Module
 from emu.host_trap import HostTrap
@@ -184,7 +184,7 @@ class FbtProber:
         }
 
         def faulted(_address: int, error: BadAddressError) -> int:
-            return kernel.raise_fault(SignalInfo(Signal.SIGSEGV, SEGV_MAPERR, address=error.address))
+            return kernel.raise_bad_address(error.address)
 
         def unclaimed(address: int) -> int:
             return kernel.raise_fault(SignalInfo(Signal.SIGTRAP, 0x80, address=address))
@@ -195,7 +195,6 @@ class FbtProber:
         self._table = rules.displaced or cpu.isa.displaced
         self._native, self._python = trap(), trap()
         self._python.use_python()
-        self._engine = engine
 
     def look(self, site: Site) -> Treated | Refusal:
         """Decide about a site."""
@@ -211,7 +210,7 @@ class FbtProber:
 
     def _way(self, name: str, number: int, record: Record, trap: HostTrap) -> Way:
         def enter() -> None:
-            self._engine.on_breakpoint = trap.breakpoint
+            trap.attach()
             self._provider.enable(number, record)
 
         return Way(name, enter, lambda: self._provider.disable(number, record))

@@ -58,6 +58,8 @@ class Tally:
     spec: dict[str, Any]
     """What was checked, by option name: program, isa, provider, states, ..."""
     outcomes: Counter[Outcome] = field(default_factory=Counter)
+    files: dict[tuple[str, str], Counter[Outcome]] = field(default_factory=dict)
+    """(file, provider) -> the outcomes there."""
     states: int = 0
     left_out: int = 0
     refusals: Counter[str] = field(default_factory=Counter)
@@ -153,10 +155,11 @@ class Results:
                     tally.runs.append(RunResult(**found["run"]))
                 if "encodings" in found:
                     tally.encodings.append(found["encodings"])
-            for outcome, count, states, left_out in cursor.execute(
-                "SELECT outcome, COUNT(*), SUM(states), SUM(left_out) FROM site GROUP BY outcome"
+            for subject, provider, outcome, count, states, left_out in cursor.execute(
+                "SELECT subject, provider, outcome, COUNT(*), SUM(states), SUM(left_out) FROM site GROUP BY 1, 2, 3"
             ):
-                tally.outcomes[Outcome(outcome)] = count
+                tally.outcomes[Outcome(outcome)] += count
+                tally.files.setdefault((subject, provider), Counter())[Outcome(outcome)] = count
                 tally.states += states
                 tally.left_out += left_out
             for why, count in cursor.execute(

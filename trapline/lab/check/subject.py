@@ -74,6 +74,10 @@ class Subject:
     every_instruction: bool = False
     """All instructions of the program; else where functions begin and return."""
 
+    def __reduce__(self) -> tuple[type[Subject], tuple[object, ...]]:
+        """Travel by name: every process reads the file itself."""
+        return type(self), (self.path, self.isa_name, self.provider, self.function, self.every_instruction)
+
     @cached_property
     def image(self) -> Image:
         """The file.  Raises `emu.elf.ElfError`."""
@@ -92,6 +96,11 @@ class Subject:
         if self.image.kind is ElfKind.RELOCATABLE:
             return "fbt"
         return "fbt" if any(segment.vaddr >= _KERNEL_HALF for segment in self.image.segments) else "pid"
+
+    @property
+    def boots(self) -> bool:
+        """Tell whether it is the kernel guest's kernel, which can be booted."""
+        return self.kind == "fbt" and any(one.name == "dtrace_invop_return" for one in self.image.symbols)
 
     def cpu(self, *, stepping: bool, accelerated: bool | None = None) -> Cpu:
         """Return a CPU with the program's code."""
