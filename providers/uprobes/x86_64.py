@@ -20,6 +20,7 @@ instructions are looked up there too.
 """
 _RETURNS: Final = frozenset({0xC2, 0xC3, 0xCA, 0xCB, 0xEA})
 _NOP: Final = 0x90
+_PUSHF, _POPF = 0x9C, 0x9D
 
 
 def _is_near_jcc(insn: Instruction) -> bool:
@@ -81,7 +82,8 @@ def _stepped(insn: Instruction, second: int, vector: int | None) -> Analysis:
     calls = insn.opcode == 0xFF and extension in {2, 3}
     at = insn.modrm_at if vector is None else insn.at + {0xC5: 3, 0xC4: 4, 0x62: 5}[insn.opcode]
     if at is None or at >= insn.length or insn.data[at] & 0xC7 != 0x05:
-        return SingleStepped(insn.length, insn.data, "", absolute, calls)
+        flags = insn.opcode == _PUSHF, insn.opcode == _POPF
+        return SingleStepped(insn.length, insn.data, "", absolute, calls, *flags)
     code = bytearray(insn.data)
     other = code[at] >> 3 & 7
     used = {other}
