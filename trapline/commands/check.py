@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 import click
 from rich.console import Console
@@ -88,7 +87,7 @@ class _Bar:
         self._progress = Progress(*columns, console=console, disable=not shown)
         self._task = self._progress.add_task("", total=None)
 
-    def __enter__(self) -> _Bar:
+    def __enter__(self) -> Self:
         self._progress.start()
         return self
 
@@ -116,16 +115,28 @@ class _Bar:
 )
 @click.option("--function", metavar="GLOB", help="Only functions whose names match, such as 'crc32*'.")
 @click.option("--every-instruction", is_flag=True, help="All instructions, not only where functions begin and return.")
-@click.option("--states", type=click.IntRange(1, 10_000), default=_STATES, show_default=True, help="States for each site.")
+@click.option(
+    "--states", type=click.IntRange(1, 10_000), default=_STATES, show_default=True, help="States for each site."
+)
 @click.option("--run/--no-run", default=True, show_default=True, help="Run it whole as well, plain and patched.")
-@click.option("--root", type=click.Path(exists=True, file_okay=False, path_type=Path), help="What the program sees as /.")
+@click.option(
+    "--root", type=click.Path(exists=True, file_okay=False, path_type=Path), help="What the program sees as /."
+)
 @click.option("--rules", default="", metavar="MODULE:OBJECT", help="A patcher or a table of yours, instead of ours.")
 @click.option("--fidelity", type=click.Choice(["exact", "freebsd"]), default="exact", show_default=True,
               help="freebsd: with the system's own mistakes, which are then found.")  # fmt: skip
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Worker processes.")
 @click.option("--dask", metavar="ADDRESS", help="Have the workers of a Dask cluster do it, such as tcp://host:8786.")
-@click.option("--report", "reports", multiple=True, metavar="FILE", help="Write a report: .html, .json, .xml (JUnit) or .txt.")
-@click.option("--results", "kept", type=click.Path(dir_okay=False), metavar="FILE", help="Keep the results (SQLite); go on with those there.")  # fmt: skip
+@click.option(
+    "--report", "reports", multiple=True, metavar="FILE", help="Write a report: .html, .json, .xml (JUnit) or .txt."
+)
+@click.option(
+    "--results",
+    "kept",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Keep results (SQLite), or go on with them.",
+)
 def check_command(
     program: str | None,
     arguments: tuple[str, ...],
@@ -158,7 +169,17 @@ def check_command(
     if program is None:
         raise click.UsageError("what is to be checked? Name an ELF file, or testbins:kernel")
     wanted = Wanted(
-        program, arguments, isa, provider or "", function, every_instruction, states, rules, fidelity == "freebsd", run, root
+        program,
+        arguments,
+        isa,
+        provider or "",
+        function,
+        every_instruction,
+        states,
+        rules,
+        fidelity == "freebsd",
+        run,
+        root,
     )
     try:
         for file in reports:
@@ -183,8 +204,7 @@ def _check(spec: Spec, kept: str | None, jobs: int, executor: MakeExecutor | Non
             tally = check(spec, results=results, executor=executor, jobs=jobs, progress=bar)
     except KeyboardInterrupt:
         click.echo(f"trapline: interrupted; the same command goes on where this one stopped ({path})", err=True)
-        sys.stderr.flush()
-        os._exit(_INTERRUPTED)  # workers may be in the middle of something
+        sys.exit(_INTERRUPTED)
     finally:
         results.close()
     if kept is None:

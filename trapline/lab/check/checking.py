@@ -23,7 +23,7 @@ from trapline.lab.check.results import Results, Tally
 from trapline.lab.check.work import Done, Spec, Unit, units
 
 _CACHE: Final = Path("~/.cache/trapline")
-_OURS: Final = tuple(Path(str(package.__file__)).parent for package in (emu, providers)) + (Path(__file__).parent,)
+_OURS: Final = (*(Path(str(package.__file__)).parent for package in (emu, providers)), Path(__file__).parent)
 """Whose source decides what a check finds."""
 
 
@@ -94,7 +94,9 @@ def check(
     every = units(spec)
     left = [unit for unit in every if unit.name not in finished and not _covered(unit, finished)]
     if progress is not None:
-        progress.begin(sum(_size(spec, unit) for unit in every), sum(_size(spec, unit) for unit in every if unit not in left))
+        progress.begin(
+            sum(_size(spec, unit) for unit in every), sum(_size(spec, unit) for unit in every if unit not in left)
+        )
     fresh = 0
     crew = Crew(_maker(executor, jobs), jobs)
     try:

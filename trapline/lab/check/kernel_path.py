@@ -68,6 +68,8 @@ class KernelPathChecker:
         )
         for guest in (self._plain, self._patched):
             guest.boot()
+        returns = self._patched.image.symbol("dtrace_invop_return").value
+        self._patched.engine.on_code(returns, self._returned)
         framework: Any = _Nobody()
         self._provider = fbt.FBT(
             framework,
@@ -85,6 +87,11 @@ class KernelPathChecker:
         self._somewhere = self._plain.image.symbol("panic").value
         self._stack = self._somewhere.to_bytes(8, "little") * (2 * _WINDOW // 8)
         """What is on the stack: addresses that can be returned to."""
+
+    def _returned(self) -> None:
+        """Stop after the return from the trap, which is the next instruction."""
+        self._patched.clock.resume(1)
+        self._patched.engine.stop()
 
     def _stack_pointer(self) -> int:
         """Return where on process 1's kernel stack states have their stack pointers, more or less."""
@@ -114,7 +121,8 @@ class KernelPathChecker:
             self._clean()
         outcome = Outcome.DIVERGED if divergence else Outcome.AGREED
         states = self._states - left_out
-        return SiteResult(site, outcome, "the guest's trap path", states, left_out, (divergence,) if divergence else ())
+        how = str(self._isa.displaced.decide(site.code, site.address).plan)
+        return SiteResult(site, outcome, how, states, left_out, (divergence,) if divergence else ())
 
     # -- one state
 
@@ -136,7 +144,9 @@ class KernelPathChecker:
             return None
         if faults:
             return None
-        return tuple(self._compare(plain.pc, self._come_back(patched, plain.pc)))
+        return tuple(
+            self._compare(self._sp + state.registers[self._isa.registers.sp], self._come_back(patched, plain.pc))
+        )
 
     def _load(self, guest: KernelGuest, context: Any, site: Site, state: State) -> None:
         engine = guest.engine
@@ -157,20 +167,17 @@ class KernelPathChecker:
         engine.pc = site.address
 
     def _come_back(self, engine: Any, pc: int) -> str:
-        """Step until the kernel is where the instruction leads; return what went wrong, if it does not get there."""
+        """Run to where the kernel returns from the trap; return what went wrong, if it does not come there."""
         try:
-            for _ in range(_STEPS):
-                engine.step()
-                if engine.pc == pc:
-                    return ""
+            engine.run(hard=engine.instructions + _STEPS)
         except (EngineError, GuestError) as error:
             return str(error)
-        return f"not back after {_STEPS} instructions"
+        return "" if engine.pc == pc else f"after at most {_STEPS} instructions"
 
-    def _compare(self, pc: int, trouble: str) -> Iterator[Difference]:
+    def _compare(self, sp: int, trouble: str) -> Iterator[Difference]:
         plain, patched = self._plain.engine, self._patched.engine
         if trouble:
-            yield Difference("end", f"pc {pc:#x}", f"pc {patched.pc:#x}: {trouble}")
+            yield Difference("end", f"pc {plain.pc:#x}", f"pc {patched.pc:#x}: {trouble}")
             return
         for name in self._names:
             before, after = plain.read_register(name), patched.read_register(name)
@@ -180,14 +187,14 @@ class KernelPathChecker:
             before, after = (engine.read_register(self._isa.traps.flags) for engine in (plain, patched))
             if before != after:
                 yield Difference(self._isa.traps.flags, f"{before:#x}", f"{after:#x}")
-        alive = max(plain.read_register(self._isa.registers.sp), self._sp - _WINDOW)
-        size = self._sp - _WINDOW + len(self._stack) - alive
-        if 0 < size <= len(self._stack):
-            stacks = [engine.read(alive, size) for engine in (plain, patched)]
-            for at in range(0, size - 7, 8):
-                before_word, after_word = (stack[at : at + 8] for stack in stacks)
-                if before_word != after_word:
-                    yield Difference(f"[sp+{at:#x}]", before_word[::-1].hex(), after_word[::-1].hex())
+        start = self._sp - _WINDOW
+        stacks = [engine.read(start, len(self._stack)) for engine in (plain, patched)]
+        for at in range(0, len(self._stack), 8):
+            before_word, after_word = (stack[at : at + 8] for stack in stacks)
+            # Below the stack pointer the trap frame was: what the instruction did not write is nobody's.
+            written = start + at >= sp or before_word != self._stack[at : at + 8]
+            if written and before_word != after_word:
+                yield Difference(f"[sp{start + at - sp:+#x}]", before_word[::-1].hex(), after_word[::-1].hex())
 
     def _smallest(self, site: Site, state: State, found: tuple[Difference, ...]) -> Divergence:
         """Make the state as small as still shows a difference."""
