@@ -215,8 +215,9 @@ class _Command:
 
     def _show_type(self, name: str, data: bytes) -> str | None:
         """Show what print() has recorded; None: as trace() would."""
+        names = self._compiler.names
         try:
-            type_ = type_of_text(name, self._compiler.names)
+            type_ = names.printed.get(name) or type_of_text(name, names)
         except CompileError:
             return None
         return show(type_, data, self._session.symbols.function)

@@ -191,6 +191,8 @@ class Request:
 
 _SPECIFIERS: Final = {specifier.value: specifier for specifier in Specifier}
 _MODES: Final = {mode.value[1:]: mode for mode in Mode if mode.value}
+_ZERO_ALLOWED: Final = frozenset({Mode.LIST, Mode.LINK, Mode.HEADER})
+"""Modes in which a description may match nothing: they imply -Z."""
 _SWITCHES: Final = {
     "S": "disassemble",
     "v": "verbose",
@@ -300,6 +302,7 @@ def parse_arguments(argv: Sequence[str]) -> Request:
         raise UsageError("only one of the [-AGhlV] options can be specified at a time")
     if modes:
         request.mode = modes[0]
+    request.allow_zero = request.allow_zero or request.mode in _ZERO_ALLOWED
     request.machine = MachineOptions(
         isa=machine.get("isa"),
         guest=machine.get("guest"),

@@ -205,11 +205,11 @@ class _Compiler:
     def _described(self, probe: ast.ProbeText) -> ProbeDescription:
         description = parse_description(probe.text, self._context.form, probe.line)
         description = self._context.provide(description)
-        if not self._options.is_set("zdefs") and not self._context.probes(description):
-            if description.id:
-                raise CompileError("D_PDESC_INVAL", f"there is no probe with id {description.id}", probe.line)
-            raise CompileError("D_PDESC_ZERO", f"probe description {description} does not match any probes", probe.line)
-        return description
+        if (self._options.is_set("zdefs") and not description.id) or self._context.probes(description):
+            return description
+        if description.id:
+            raise CompileError("D_PDESC_INVAL", f"there is no probe with id {description.id}", probe.line)
+        raise CompileError("D_PDESC_ZERO", f"probe description {description} does not match any probes", probe.line)
 
     def _parts(self, clause: ast.Clause) -> tuple[tuple[ActionDescription, ...], Difo | None]:
         """Compile the actions and the predicate; in this order, unless a name in the actions is unknown without it."""

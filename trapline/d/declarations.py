@@ -178,6 +178,8 @@ class Declarations:
         known = self._names.tags.get(tag) if tag else None
         if known is None and tag and not defines:
             known = self._names.foreign.tag(keyword, tag)
+        if known is None and "`" in tag:
+            raise CompileError("D_UNKNOWN", f"{keyword} {tag} is not known", line)
         if known is None:
             known = Enumeration(tag) if keyword == "enum" else Composite(Kind[keyword.upper()], tag)
             if tag:
@@ -282,8 +284,10 @@ class Declarations:
                 case ast.ArrayPart(keys=parameters) if parameters is not None:
                     if part.varargs:
                         raise CompileError("D_DECL_PROTO_VARARGS", "a list of keys has no ...", part.line)
-                    if place or keys is not None:
-                        raise CompileError("D_DECL_DYNOBJ", f"{node.name}: an array of associative arrays", part.line)
+                    if len(node.parts) > 1 and (place or not isinstance(node.parts[1], ast.PointerPart)):
+                        raise CompileError(
+                            "D_DECL_DYNOBJ", f"{node.name}: an associative array is no part of an array", part.line
+                        )
                     keys = self._keys(parameters)
                 case ast.ArrayPart():
                     type_ = Array(self._element(type_, part.line), self._count(part, node))
@@ -305,12 +309,24 @@ class Declarations:
         return count
 
     def _parameters(self, part: ast.FunctionPart) -> tuple[Type, ...]:
-        types = tuple(self.type_name(parameter) for parameter in part.parameters)
-        if len(types) == 1 and is_void(types[0]):
+        return tuple(type_ for _name, type_ in self.parameters(part))
+
+    def parameters(self, part: ast.FunctionPart) -> tuple[tuple[str, Type], ...]:
+        """Return the names (empty: none) and types of the parameters of a prototype."""
+        found = [
+            (parameter.declarator.name if parameter.declarator else "", self.type_name(parameter))
+            for parameter in part.parameters
+        ]
+        names = [name for name, _type in found if name]
+        if len(set(names)) < len(names):
+            raise CompileError("D_DECL_PROTO_FORM", "two parameters of one name", part.line)
+        if any(is_void(type_) for _name, type_ in found):
+            if len(found) > 1:
+                raise CompileError("D_DECL_PROTO_VOID", "void cannot stand with other parameters", part.line)
+            if names:
+                raise CompileError("D_DECL_PROTO_NAME", f"{names[0]}: a void parameter has no name", part.line)
             return ()
-        if any(map(is_void, types)):
-            raise CompileError("D_DECL_PROTO_VOID", "void cannot stand with other parameters", part.line)
-        return types
+        return tuple(found)
 
     def _keys(self, parameters: Iterable[ast.Parameter]) -> tuple[Type, ...]:
         keys = []
@@ -343,6 +359,9 @@ class Declarations:
     def _typedef(self, name: str, type_: Type, line: int) -> None:
         if self._names.is_defined(name):
             raise CompileError("D_DECL_IDRED", f"{name} is defined already, and not as a type", line)
+        known = self._names.typedefs.get(name)
+        if known is not None and not same(known, type_):
+            raise CompileError("D_DECL_IDRED", f"{name} is {type_name(resolve(known))} already", line)
         self._names.typedefs[name] = Typedef(name, type_)
 
     def _variable(self, scope: Scope, name: str, type_: Type, keys: tuple[Type, ...] | None, line: int) -> None:
@@ -377,6 +396,8 @@ def _is_complete(type_: Type) -> bool:
     resolved = resolve(type_)
     if isinstance(resolved, Composite):
         return resolved.members is not None
+    if isinstance(resolved, Enumeration):
+        return resolved.enumerators is not None
     if isinstance(resolved, Array):
         return _is_complete(resolved.element)
     return bool(size_of(resolved)) or is_string(resolved) or isinstance(resolved, Array)

@@ -36,6 +36,7 @@ from trapline.d.types import (
     Array,
     Composite,
     Enumeration,
+    Float,
     Function,
     Pointer,
     Type,
@@ -270,7 +271,7 @@ class Expressions:
     def _is_known(self, node: ast.Scoped | ast.Name) -> bool:
         if isinstance(node, ast.Scoped):
             return (SCOPES[node.scope], node.name) in self._names.variables
-        return node.name in self._parameters or self._names.is_defined(node.name)
+        return "`" in node.name or node.name in self._parameters or self._names.is_defined(node.name)
 
     def _keys(
         self, name: str, nodes: Sequence[ast.Expression], wanted: Sequence[Type], line: int
@@ -353,7 +354,7 @@ class Expressions:
             raise CompileError(
                 "D_TYPE_MEMBER", f"{node.name} is not a member of {type_name(composite)}{hint}", node.line
             )
-        offset = typed.Constant(member.offset // 8, INT64)
+        offset = typed.Constant(member.place, INT64)
         place = typed.Relabel(address, INT64)
         return typed.Memory(
             place if not offset.value else typed.Binary(Op.ADD, place, offset, INT64),
@@ -499,8 +500,6 @@ class Expressions:
         scope = SCOPES[base.scope] if isinstance(base, ast.Scoped) else Scope.GLOBAL
         if keys is not None and scope is Scope.LOCAL:
             raise CompileError("D_ARR_LOCAL", f"this->{base.name} cannot be an associative array", target.line)
-        if "`" in base.name:
-            raise CompileError("D_OP_WRITE", f"{base.name} is kernel memory: D cannot write it", target.line)
         self._names.declare(scope, base.name, type_, keys)
 
     @staticmethod
@@ -570,7 +569,10 @@ class Expressions:
     def _comma(self, node: ast.Comma) -> typed.Node:
         for part in (node.left, node.right):
             _refuse_action(part, ",")
-        return typed.Sequence(self.check(node.left), self.check(node.right))
+        left, right = self.check(node.left), self.check(node.right)
+        if is_dynamic(left.type) or is_dynamic(right.type):
+            raise CompileError("D_OP_DYN", "operator , cannot take what is no value", node.line)
+        return typed.Sequence(left, right)
 
     def _cast(self, node: ast.Cast) -> typed.Node:
         type_ = self.declarations.type_name(node.type)
@@ -583,7 +585,8 @@ class Expressions:
             if isinstance(operand, typed.Constant):
                 return typed.Constant(cut(operand.value, type_), type_)
             return typed.Convert(operand, type_)
-        if is_scalar(type_) and is_reference(operand.type) and not isinstance(resolve(operand.type), Composite):
+        whole = isinstance(resolve(operand.type), Composite | Float) or (is_string(operand.type) and is_integer(type_))
+        if is_scalar(type_) and is_reference(operand.type) and not whole:
             return typed.Relabel(operand, type_)
         if same(type_, operand.type):
             return operand

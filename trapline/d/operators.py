@@ -142,7 +142,8 @@ def compare(operator: str, left: typed.Node, right: typed.Node, line: int) -> ty
     """Make a comparison of numbers, of texts or of pointers.  Raises `CompileError` D_OP_INCOMPAT."""
     branches = COMPARISONS[operator]
     if is_string(left.type) or is_string(right.type):
-        if is_text(left.type) and is_text(right.type):
+        # NULL compares like the empty string: a subroutine that has found nothing gives it.
+        if all(is_text(side.type) or is_zero(side) for side in (left, right)):
             return typed.Compare(Op.SCMP, branches[0], left, right)
     elif is_integer(left.type) and is_integer(right.type):
         type_ = promote(left.type, right.type)

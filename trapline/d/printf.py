@@ -11,6 +11,7 @@ from typing import Final
 
 from trapline.d.errors import CompileError
 from trapline.d.types import (
+    Array,
     Float,
     Integer,
     Special,
@@ -38,6 +39,11 @@ def _is_text(type_: Type) -> bool:
     return is_text(type_) and not is_pointer(type_)
 
 
+def _is_wide_text(type_: Type) -> bool:
+    array = resolve(type_)
+    return isinstance(array, Array) and is_integer(array.element) and size_of(array.element) == 4
+
+
 def _is_float(type_: Type) -> bool:
     return isinstance(resolve(type_), Float)
 
@@ -51,7 +57,7 @@ _ACCEPTS: Final[dict[Accepts, Callable[[Type], bool]]] = {
     Accepts.KERNEL_ADDRESS: lambda type_: is_scalar(type_) or resolve(type_) is Special.SYMBOL,
     Accepts.USER_ADDRESS: lambda type_: is_scalar(type_) or resolve(type_) is Special.USER_SYMBOL,
     Accepts.STRING: _is_text,
-    Accepts.WIDE_STRING: lambda _type: False,
+    Accepts.WIDE_STRING: _is_wide_text,
     Accepts.STACK: lambda type_: resolve(type_) is Special.STACK,
     Accepts.TIME: _sized(8),
     Accepts.PORT: _sized(2, signed=False),

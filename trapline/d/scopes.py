@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from itertools import count
 from typing import NamedTuple, Protocol
 
 from providers.base import Attribute
 from trapline.d import builtins
 from trapline.d.errors import CompileError
 from trapline.d.typed import Node, Parameter, Translator, Variable
-from trapline.d.types import TYPEDEFS, Composite, Enumeration, Type
+from trapline.d.types import TYPEDEFS, Composite, Enumeration, Type, same
 from trapline.framework.dif import USER_VARIABLE_BASE, USER_VARIABLE_MAX
 from trapline.framework.program import ActionKind, Scope
 
@@ -113,6 +114,8 @@ class Globals:
     attributes: dict[str, Attribute] = field(default_factory=dict)
     """Stability that pragmas give to names."""
     foreign: Foreign = field(default_factory=NoNames)
+    printed: dict[str, Type] = field(default_factory=dict)
+    """Types of what print() records, by the names its records have for them."""
     _next: dict[Scope, int] = field(default_factory=lambda: dict.fromkeys(Scope, USER_VARIABLE_BASE))
 
     def is_type(self, name: str) -> bool:
@@ -150,6 +153,15 @@ class Globals:
         self._next[scope] = number + 1
         variable = self.variables[scope, name] = Variable(name, number, scope, type_, keys)
         return variable
+
+    def print_as(self, type_: Type) -> str:
+        """Return a name for a type that print() records: its own, or a numbered one if that means another type."""
+        name = str(type_)
+        for number in count(2):
+            if same(self.printed.setdefault(name, type_), type_):
+                return name
+            name = f"{type_} #{number}"
+        raise AssertionError
 
     def aggregation(self, name: str) -> Aggregation:
         """Return an aggregation, a new one if it was not named before."""

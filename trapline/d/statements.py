@@ -15,7 +15,6 @@ from trapline.d.errors import CompileError, did_you_mean
 from trapline.d.expressions import Expressions
 from trapline.d.prototypes import argument_fits, check_count, incompatible
 from trapline.d.types import (
-    DYNAMIC,
     STACK,
     STRING,
     SYMBOL,
@@ -224,10 +223,16 @@ class Statements:
         checked = self._check(node)
         return ActionDescription(kind, self.difo(checked, self._recorded(checked))), checked.type
 
+    def _is_dynamic(self, node: ast.Expression) -> bool:
+        """Tell whether an expression is a translation as a whole, which has no value."""
+        return isinstance(node, ast.Name | ast.Translate | ast.Index) and is_dynamic(self._check(node).type)
+
     @staticmethod
     def _recorded(node: typed.Node) -> DifType:
         """Describe a value as it is recorded: memory of the traced process is fetched from there."""
-        userland = isinstance(node, typed.Memory) and node.userland
+        userland = (isinstance(node, typed.Memory) and node.userland) or (
+            isinstance(node, typed.Relabel) and is_userland(node.operand.type)
+        )
         return diftype(node.type, userland=userland)
 
     # -- actions
@@ -239,16 +244,16 @@ class Statements:
             isinstance(argument, ast.Index) and isinstance(argument.base, ast.Aggregation)
         ):
             raise CompileError(f"D_{tag}_AGG", f"{name}( ) cannot show an aggregation: use printa( )", call.line)
+        if self._is_dynamic(argument):
+            raise CompileError(f"D_{tag}_DYN", f"{name}( ) of something that is no value", call.line)
         action, type_ = self._datum(argument, ActionKind.DIFEXPR)
         if is_void(type_):
             raise CompileError(f"D_{tag}_VOID", f"{name}( ) of an expression without a value", call.line)
-        if is_dynamic(type_):
-            raise CompileError(f"D_{tag}_DYN", f"{name}( ) of something that is no value", call.line)
         return [action]
 
     def _print(self, name: str, call: ast.Call) -> Actions:
         (action,) = self._trace(name, call)
-        return [replace(action, format=type_name(self._check(call.arguments[0]).type))]
+        return [replace(action, format=self._names.print_as(self._check(call.arguments[0]).type))]
 
     def _printm(self, call: ast.Call) -> ActionDescription:
         size = self._constant(call.arguments[0], "D_PROTO_ARG", "printm( ) needs a constant size", least=1)
@@ -409,8 +414,10 @@ class Statements:
         actions: Actions = []
         types: list[Type] = []
         for place, key in enumerate(keys, start=1):
+            if self._is_dynamic(key):
+                raise CompileError("D_KEY_TYPE", f"@{name}[ ] key #{place} is no value", line)
             action, type_ = self._datum(key, ActionKind.DIFEXPR)
-            if is_void(type_) or type_ is DYNAMIC:
+            if is_void(type_):
                 raise CompileError("D_KEY_TYPE", f"@{name}[ ] key #{place} cannot be {type_name(type_)}", line)
             actions.append(action)
             types.append(type_)
@@ -426,7 +433,8 @@ class Statements:
             was, now = found.function.name.lower(), kind.name.lower()
             raise CompileError("D_AGG_REDEF", f"aggregation redefined: @{found.name} is {was}( ), not {now}( )", line)
         if len(types) != len(found.keys):
-            raise CompileError("D_PROTO_LEN", f"@{found.name}[ ] has {len(found.keys)} keys, not {len(types)}", line)
+            has = f"{len(found.keys)} key{'s' * (len(found.keys) != 1)}"
+            raise CompileError("D_PROTO_LEN", f"@{found.name}[ ] has {has}, not {len(types)}", line)
         for place, (type_, known) in enumerate(zip(types, found.keys, strict=True), start=1):
             if not _alike(type_, known):
                 raise incompatible(f"@{found.name}[ ] key #{place}", known, type_, line)

@@ -6,7 +6,7 @@ A type is immutable, except that a struct, union or enum tag may be completed on
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final, TypeAlias
 
@@ -130,6 +130,23 @@ class Member:
     offset: int
     """Bit offset from the start."""
     bits: int = 0
+
+    @property
+    def place(self) -> int:
+        """Byte offset to read and write it at."""
+        return self.unit[0] if self.bits else self.offset // 8
+
+    @property
+    def unit(self) -> tuple[int, int]:
+        """The smallest aligned unit of memory that holds a whole bit-field: its byte offset, and its size in bytes.
+
+        C's layout has each within one unit of its type.
+        """
+        for size in (1, 2, 4, 8):
+            first = self.offset // (8 * size)
+            if (self.offset + self.bits - 1) // (8 * size) == first:
+                return first * size, size
+        raise ValueError(f"bit-field {self.name} is in no unit of 8 bytes")
 
 
 @dataclass(eq=False, slots=True)
@@ -331,8 +348,8 @@ def is_text(type_: Type) -> bool:
 
 
 def is_reference(type_: Type) -> bool:
-    """Types whose values are handed around by address: strings, structs, unions, arrays."""
-    return isinstance(resolve(type_), Composite | Array) or is_string(type_)
+    """Types whose values are handed around by address: strings, structs, unions, arrays, floating-point numbers."""
+    return isinstance(resolve(type_), Composite | Array | Float) or is_string(type_)
 
 
 def is_dynamic(type_: Type) -> bool:
@@ -409,7 +426,7 @@ def pointers_compatible(left: Type, right: Type) -> bool:
 def diftype(type_: Type, *, userland: bool = False) -> DifType:
     """Describe a type for DIF; a string has size 0, which means strsize."""
     if is_string(type_):
-        return program.STRING
+        return replace(program.STRING, flags=BY_USER_REFERENCE) if userland else program.STRING
     flags = (BY_USER_REFERENCE if userland else BY_REFERENCE) if is_reference(type_) else 0
     return DifType(TypeKind.CTF, kind(type_).value, flags, size_of(type_))
 

@@ -366,7 +366,7 @@ class ConsumerState:
         self.buffers += [self._principal(reserve) for _ in range(cpus)]
         if options["specsize"]:
             self._fit("specsize", 0)
-            self.speculations.start(options["nspec"], options["specsize"], self.buffers)
+        self.speculations.start(options["nspec"], options["specsize"], self.buffers)
         if options["aggsize"]:
             self._fit("aggsize", 0)
         self.aggregation_buffers += [AggregationBuffer(options["aggsize"]) for _ in range(cpus)]

@@ -47,7 +47,8 @@ class KernelNames:
 
     def tag(self, keyword: str, tag: str) -> Composite | Enumeration | None:
         """Return a struct, union or enum."""
-        return self.types.tag(keyword, tag)
+        module, mark, plain = tag.rpartition("`")
+        return self.types.tag(keyword, plain) if not mark or module == MODULE else None
 
     def symbol(self, name: str) -> Symbol | None:
         """Return where a symbol is, and its type if that is known; `name` is "symbol" or "kernel`symbol"."""
