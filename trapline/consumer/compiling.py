@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from trapline.consumer import library
 from trapline.consumer.usage import Request, Source, Specifier
+from trapline.d.builtins import NEWEST, vocabulary
 from trapline.d.compiler import CompileContext, CompileError, Form, Globals, compile_program
 from trapline.d.errors import Place
 from trapline.d.scopes import Foreign, NoNames
@@ -74,7 +75,11 @@ class Compiler:
         self._library_options = Options()
         self._library_options.set("empty")
         self._arguments = tuple(request.arguments)
-        self.names = Globals(foreign=foreign or NoNames())
+        foreign = foreign or NoNames()
+        version = session.options.text("version")
+        known = tuple(map(int, version.split("."))) if version else NEWEST
+        words = vocabulary(request.model or foreign.model.model, known)
+        self.names = Globals(words, foreign=foreign)
         """What the programs declare."""
         self._numbers = {"pid": PID, "ppid": 1, "pgid": PID, "sid": PID, "target": target}
         if request.allow_zero:
@@ -143,7 +148,9 @@ class Compiler:
             raise CompileError("D_UNKNOWN", str(error)) from None
 
     def _exists(self, kind: str, name: str) -> bool:
-        """Tell whether there is a module or a provider."""
+        """Tell whether there is a module or a provider; a module's types are of no use in another data model."""
+        if kind == "module" and self.names.foreign.model is not self.names.model:
+            return False
         field = {"provider": "provider"}.get(kind, "module")
         return any(getattr(one.description, field) == name for one in self._session.device.probes())
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from trapline.d import ast, builtins
+from trapline.d import ast
 from trapline.d.errors import CompileError
 from trapline.d.lexer import QUALIFIERS, STORAGE_WORDS
 from trapline.d.scopes import SCOPES, Globals
@@ -20,25 +20,26 @@ from trapline.d.types import (
     DOUBLE,
     FLOAT,
     INT,
-    LONG,
     LONG_DOUBLE,
     LONG_LONG,
+    LP64,
     SHORT,
     SIGNED_CHAR,
     STRING,
     UNSIGNED,
     UNSIGNED_CHAR,
-    UNSIGNED_LONG,
     UNSIGNED_LONG_LONG,
     UNSIGNED_SHORT,
     VOID,
     Array,
     Composite,
     Enumeration,
+    Float,
     Function,
+    Integer,
     Kind,
     Member,
-    Pointer,
+    Special,
     Type,
     Typedef,
     align_of,
@@ -53,7 +54,10 @@ from trapline.d.types import (
 )
 from trapline.framework.program import Scope
 
-BASES: Final[dict[str, Type]] = {
+_LONG: Final = LP64.long
+_UNSIGNED_LONG: Final = LP64.unsigned_long
+
+_BASES: Final[dict[str, Special | Integer | Float]] = {
     "": INT,
     "signed": INT,
     "unsigned": UNSIGNED,
@@ -69,12 +73,12 @@ BASES: Final[dict[str, Type]] = {
     "int short": SHORT,
     "int short signed": SHORT,
     "int short unsigned": UNSIGNED_SHORT,
-    "long": LONG,
-    "long signed": LONG,
-    "long unsigned": UNSIGNED_LONG,
-    "int long": LONG,
-    "int long signed": LONG,
-    "int long unsigned": UNSIGNED_LONG,
+    "long": _LONG,
+    "long signed": _LONG,
+    "long unsigned": _UNSIGNED_LONG,
+    "int long": _LONG,
+    "int long signed": _LONG,
+    "int long unsigned": _UNSIGNED_LONG,
     "long long": LONG_LONG,
     "long long signed": LONG_LONG,
     "long long unsigned": UNSIGNED_LONG_LONG,
@@ -88,7 +92,14 @@ BASES: Final[dict[str, Type]] = {
     "string": STRING,
     "_Bool": BOOL,
 }
-"""Words of a type, sorted -> the type."""
+"""Words of a type, sorted -> the type; long is as in LP64."""
+
+
+def base_type(words: Iterable[str]) -> Special | Integer | Float | None:
+    """Return the type that words make, in any order, with long as in LP64; None: they make none."""
+    return _BASES.get(" ".join(sorted(words)))
+
+
 _COMBINATIONS: Final = {
     **dict.fromkeys(("long", "short"), "D_DECL_LONGINT"),
     **dict.fromkeys(("signed", "unsigned"), "D_DECL_SIGNINT"),
@@ -158,9 +169,10 @@ class Declarations:
                 tag = _COMBINATIONS.get(words[0], "D_DECL_COMBO")
                 raise CompileError(tag, f"{words[0]} cannot stand with {type_name(named)}", line)
             return named
-        key = " ".join(sorted(words))
-        if key in BASES:
-            return BASES[key]
+        base = base_type(words)
+        if base is not None:
+            model = self._names.model
+            return model.long if base is _LONG else model.unsigned_long if base is _UNSIGNED_LONG else base
         raise CompileError(_combination_tag(Counter(words)), f"'{' '.join(words)}' is no type", line)
 
     def _named(self, word: ast.NamedType | ast.CompositeSpecifier | ast.EnumSpecifier) -> Type:
@@ -177,7 +189,7 @@ class Declarations:
         """Return the type of a tag, which may be completed later; a definition is the program's own."""
         known = self._names.tags.get(tag) if tag else None
         if known is None and tag and not defines:
-            known = self._names.foreign.tag(keyword, tag)
+            known = self._names.foreign_tag(keyword, tag)
         if known is None and "`" in tag:
             raise CompileError("D_UNKNOWN", f"{keyword} {tag} is not known", line)
         if known is None:
@@ -278,7 +290,7 @@ class Declarations:
         for place, part in reversed(list(enumerate(node.parts))):
             match part:
                 case ast.PointerPart():
-                    type_ = Pointer(type_, specified.userland)
+                    type_ = self._names.model.pointer_to(type_, userland=specified.userland)
                 case ast.FunctionPart():
                     type_ = Function(type_, self._parameters(part), part.varargs)
                 case ast.ArrayPart(keys=parameters) if parameters is not None:
@@ -383,7 +395,7 @@ class Declarations:
                 raise CompileError("D_DECL_IDRED", f"{name} is {type_name(known.type)} already", line)
             return
         if scope is Scope.GLOBAL and (self._names.is_defined(name) or self._names.is_type(name)):
-            what = "built in" if name in builtins.VARIABLES else "defined"
+            what = "built in" if name in self._names.words.variables else "defined"
             raise CompileError("D_DECL_IDRED", f"{name} is {what} already", line)
         self._names.declare(scope, name, type_, keys)
 

@@ -74,6 +74,7 @@ class Statements:
     def __init__(self, expressions: Expressions, names: Globals, *, registers: int, strsize: int) -> None:
         self._expressions = expressions
         self._names = names
+        self._words = names.words
         self._registers = registers
         self._strsize = strsize
         self._seen: set[str] = set()
@@ -124,12 +125,12 @@ class Statements:
                 raise CompileError(
                     "D_AGG_NULL", f"@{name} alone does nothing: assign an aggregating function", node.line
                 )
-            case ast.Call(function=ast.Name(name=name)) if name in builtins.ACTIONS:
-                action = builtins.ACTIONS[name]
+            case ast.Call(function=ast.Name(name=name)) if name in self._words.actions:
+                action = self._words.actions[name]
                 check_count(name, len(node.arguments), action.signature, node.line)
                 self._keep_rules(action, node.line)
                 return self._table[name](name, node)
-            case ast.Call(function=ast.Name(name=name)) if name in builtins.AGGREGATING:
+            case ast.Call(function=ast.Name(name=name)) if name in self._words.aggregating:
                 raise CompileError(
                     "D_CG_EXPR", f"{name}( ) can only be assigned to an aggregation: @ = {name}(...)", node.line
                 )
@@ -170,7 +171,7 @@ class Statements:
         """Compile the only argument of an action, an integer."""
         name = call.function.name if isinstance(call.function, ast.Name) else ""
         node = self._check(call.arguments[0])
-        parameter = builtins.ACTIONS[name].signature.parameters[0]
+        parameter = self._words.actions[name].signature.parameters[0]
         if parameter is not None and not argument_fits(node, parameter):
             raise incompatible(f"{name}( ) argument #1", parameter, node.type, call.line)
         return self.difo(node, returns)
@@ -187,7 +188,7 @@ class Statements:
             return None
         name, count = node.function.name, len(node.arguments)
         if name in _SYMBOLS:
-            check_count(name, count, builtins.ACTIONS[name].signature, node.line)
+            check_count(name, count, self._words.actions[name].signature, node.line)
             return ActionDescription(_SYMBOLS[name], self._argument(node, INT64_RECORD))
         if name == "stack":
             if count > 1:
@@ -263,8 +264,8 @@ class Statements:
     def _printf(self, kind: ActionKind, name: str, call: ast.Call) -> Actions:
         text = self._format(name, call.arguments[0], empty=kind is ActionKind.FREOPEN)
         data = [self._datum(argument, kind) for argument in call.arguments[1:]]
-        pieces = printf.parse(text, call.line)
-        written = printf.check(name, pieces, [type_ for _action, type_ in data], call.line)
+        pieces = printf.parse(text, self._words.model, call.line)
+        written = printf.check(name, pieces, [type_ for _action, type_ in data], self._words.model, call.line)
         actions = [action for action, _type in data] or [ActionDescription(kind, constant(0, returns=INT32))]
         if actions[0].kind is not kind:
             # The statement is known by its first record, and that has the format: before a stack or a symbol goes a
@@ -365,7 +366,9 @@ class Statements:
             for place, argument in enumerate(arguments, start=1 + (text is not None))
         ]
         self._check_joined(found, call.line)
-        written = "" if text is None else printf.check_keys(printf.parse(text, call.line), found[0].keys, call.line)
+        written, model = "", self._words.model
+        if text is not None:
+            written = printf.check_keys(printf.parse(text, model, call.line), found[0].keys, model, call.line)
         actions = [ActionDescription(ActionKind.PRINTA, constant(each.id, returns=INT32)) for each in found]
         return [replace(actions[0], format=written), *actions[1:]]
 
@@ -392,14 +395,14 @@ class Statements:
             node.operator != "="
             or not isinstance(call, ast.Call)
             or not isinstance(call.function, ast.Name)
-            or call.function.name not in builtins.AGGREGATING
+            or call.function.name not in self._words.aggregating
         ):
             raise CompileError(
                 "D_AGG_FUNC",
                 f"@{name} must be assigned the result of an aggregating function, such as count( )",
                 node.line,
             )
-        function = builtins.AGGREGATING[call.function.name]
+        function = self._words.aggregating[call.function.name]
         check_count(function.name, len(call.arguments), function.signature, node.line)
         elements, types = self._tuple(name, keys, node.line)
         found = self._names.aggregation(name)

@@ -11,7 +11,7 @@ from trapline.d.lexer import Lexer
 from trapline.d.macros import Macros
 from trapline.d.parser import literals, parse_items
 from trapline.d.scopes import Globals
-from trapline.d.types import Type
+from trapline.d.types import Model, Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,11 @@ class _Names:
     """What the lexer asks."""
 
     names: Globals
+
+    @property
+    def model(self) -> Model:
+        """The data model of the program."""
+        return self.names.model
 
     def is_type(self, name: str) -> bool:
         """Tell whether a name is that of a type."""

@@ -19,6 +19,7 @@ from tests.support.fake_guest import KERNEL, FakeGuest, FakeProvider
 from trapline.consumer.command import CommandEnvironment, Machine, main
 from trapline.d.compiler import CompileContext, compile_program
 from trapline.d.scopes import Globals, Symbol
+from trapline.d.types import LP64
 from trapline.framework.dtrace import DTrace
 from trapline.options import Options
 
@@ -37,7 +38,8 @@ struct proc {
 enum td_states { TDS_INACTIVE, TDS_INHIBITED, TDS_CAN_RUN, TDS_RUNQ, TDS_RUNNING };
 struct syscall_args { int code; };
 struct thread {
-    struct proc *td_proc; int td_tid; int td_flags; enum td_states td_state; struct syscall_args td_sa; void *td_wchan;
+    struct proc *td_proc; int td_tid; int td_flags; enum td_states td_state; struct syscall_args td_sa;
+    void *td_wchan; char td_name[20];
 };
 struct sys_read_args { int fd; char *buf; unsigned long nbyte; };
 """
@@ -58,6 +60,8 @@ BUFFER = 0x40_6000
 
 class SceneNames:
     """The kernel's names.  Implements `trapline.d.scopes.Foreign`."""
+
+    model = LP64
 
     def __init__(self) -> None:
         options = Options()
@@ -116,10 +120,11 @@ class SceneGuest(FakeGuest):
         self.poke(ROOT, word(5, 4) + word(0b11101_101, 1) + b"root".ljust(11, b"\0") + word(0))
         self.poke(VNODE, word(1, 4) + word(0b00011_010, 1) + b"cat".ljust(11, b"\0") + word(ROOT))
         proc = (word(42, 4), b"kernel".ljust(16, b"\0"), word(0, 4), word(VNODE), word(7), word(-9))
-        rest = (b"abc\0", word(0, 4), word(0), word(1001, 4), word(20, 4), word(ARGUMENTS), word(8))
+        rest = (b"abc\0", word(0, 4), word(0), word(1001, 4), word(20, 4), word(ARGUMENTS), word(9))
         self.poke(PROC, b"".join((*proc, *rest)))
-        self.poke(ARGUMENTS, b"sh\0-c\0ls")
-        self.poke(THREAD, b"".join((word(PROC), word(100_001, 4), word(6, 4), word(4, 4), word(3, 4), word(0))))
+        self.poke(ARGUMENTS, b"sh\0-c\0ls\0")
+        thread = (word(PROC), word(100_001, 4), word(6, 4), word(4, 4), word(3, 4), word(0), b"worker".ljust(24, b"\0"))
+        self.poke(THREAD, b"".join(thread))
         self.poke(LIST, word(LIST + 16) + word(10, 4) + word(0, 4) + word(0) + word(20, 4) + word(0, 4))
         self.poke(READ_ARGS, word(3, 4) + word(0, 4) + word(BUFFER) + word(512))
         self.poke(TICKS, word(1234, 4) + word(0, 4))
