@@ -15,11 +15,12 @@ from trapline.d.builtins import NEWEST, vocabulary
 from trapline.d.compiler import CompileContext, CompileError, Form, Globals, compile_program
 from trapline.d.errors import Place
 from trapline.d.scopes import Foreign, NoNames
+from trapline.framework.program import ProbeDescription
 from trapline.options import Options
 
 if TYPE_CHECKING:
     from trapline.consumer.session import Session
-    from trapline.framework.program import ProbeDescription, Program
+    from trapline.framework.program import Program
 
 _FORMS: Final = {
     Specifier.SCRIPT: Form.SCRIPT,
@@ -151,8 +152,8 @@ class Compiler:
         """Tell whether there is a module or a provider; a module's types are of no use in another data model."""
         if kind == "module" and self.names.foreign.model is not self.names.model:
             return False
-        field = {"provider": "provider"}.get(kind, "module")
-        return any(getattr(one.description, field) == name for one in self._session.device.probes())
+        wanted = ProbeDescription(provider=name) if kind == "provider" else ProbeDescription(module=name)
+        return self._session.device.has(wanted)
 
     def _compile_library(self, file: library.LibraryFile) -> None:
         context = CompileContext(self._library_options, names=self.names, arguments=(str(file.path),), library=True)
