@@ -13,6 +13,7 @@ from emu.trap import TrapHandler
 from providers.base import Framework
 from providers.fbt import FBT, Fidelity
 from providers.profile import Profile
+from providers.sdt import Sdt
 from trapline.framework.dtrace import DTrace
 from trapline.types import KernelNames, KernelSignatures, types_of
 
@@ -77,4 +78,5 @@ def boot(
     FBT(watch(dtrace), guest.patcher, guest.traps, guest.isa, KernelSignatures(types), fidelity)
     Profile(dtrace, guest)
     dtrace.load_module(Module("kernel", guest.image.symbols, guest.patcher.original))
+    Sdt(dtrace, guest, guest.traps.core)
     return Machine(guest, dtrace, KernelNames(guest.image, types))

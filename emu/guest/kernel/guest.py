@@ -14,7 +14,7 @@ from enum import Enum
 from pathlib import Path
 
 from emu.displaced import Store
-from emu.elf import Image
+from emu.elf import ElfError, Image
 from emu.engine.clock import DEFAULT_RATE, NANOSECONDS, VirtualClock
 from emu.engine.engine import Engine
 from emu.engine.errors import GuestCrashError
@@ -25,6 +25,7 @@ from emu.guest.base import BadAddressError, Location, RunState, Thread
 from emu.guest.kernel import images, initrd
 from emu.guest.kernel.introspection import Introspection
 from emu.guest.kernel.panic import KernelPanicError
+from emu.guest.kernel.traced import TracedStretches
 from emu.guest.timers import Timers
 from emu.host_trap import HostTrap
 from emu.isa.base import Isa
@@ -87,6 +88,9 @@ class KernelGuest:
         self._introspection = Introspection(self.engine, self.image)
         self._live = LiveFrame(self.engine)
         self._pc_after = isa.traps.pc_after
+        self.probe_frames: int | None = None
+        """While the kernel calls `dtrace_probe`: how many frames of that call a stack leaves out; None otherwise."""
+        self._on_probe: Callable[..., None] = lambda *_: None
         self._arguments = [isa.registers.slots[name] for name in isa.calling.arguments]
         self._result = isa.registers.slots[isa.calling.results[0]]
         self._tick: int | None = None
@@ -148,11 +152,13 @@ class KernelGuest:
         }
         for name, gate in gates.items():
             self.engine.on_code(self.image.symbol(name).value, self._caller_of(gate))
+        self.engine.on_code(self.image.symbol("dtrace_probe").value, self._gate_probe)
+        self._traced = TracedStretches(self.engine, self.image, self.clock)
         # What user addresses mean changes with the page tables, and they change here only.
         self.engine.on_code(self.image.symbol("pmap_activate").value, self.engine.forget_user_blocks)
         self.engine.on_code(self.image.symbol("pmap_enter").value, self._map_page)
         # The return instruction itself still belongs to the probe.
-        self.engine.on_code(self.image.symbol("dtrace_invop_return").value, lambda: self.clock.resume(1))
+        self.engine.on_code(self.image.symbol("dtrace_invop_return").value, lambda: self._resume(1))
 
     def _map_page(self) -> None:
         # pmap_enter(pmap, va, pa, prot): a page that will be executed may have held another program's text, and Unicorn
@@ -198,10 +204,19 @@ class KernelGuest:
     def _gate_invop(self, address: int, frame: int, extra: int) -> int:
         rval = self.traps.invop(address, SavedFrame(self.engine, frame, self._pc_after), extra)
         if not rval:
-            self.clock.resume()  # not a probe: its handling takes time as any trap's does
+            self._resume()  # not a probe: its handling takes time as any trap's does
         return rval
 
+    def _gate_probe(self) -> None:
+        number, *arguments = (self.engine.words[slot] for slot in self._arguments[:6])
+        self._on_probe(number & 0xFFFF_FFFF, *arguments)
+
     # -- traps
+
+    def _resume(self, extra: int = 0) -> None:
+        """Start the clock after a trap, unless the trap was met where it stood still anyway."""
+        if not self._traced.inside:
+            self.clock.resume(extra)
 
     def _enter_vector(self, pc: int) -> int:
         if pc - self._pc_after >= _KERNEL_HALF:
@@ -301,6 +316,36 @@ class KernelGuest:
             raise BadAddressError(address)
         return self.engine.read(address, size)
 
+    def store(self, address: int, data: bytes) -> None:
+        """Write the kernel's data.  Raises `BadAddressError`."""
+        if not self.isa.is_kernel_address(address):
+            raise BadAddressError(address)
+        self.engine.memory.write(address, data)
+
+    def serve_probes(self, probe: Callable[..., None]) -> None:
+        """Have `probe(id, arg0 ... arg4)` called whenever the kernel calls `dtrace_probe`."""
+        self._on_probe = probe
+
+    def call_argument(self, index: int) -> int:
+        """Return argument `index` >= 5 of the call of `dtrace_probe` under way, which has its id before argument 0."""
+        return self._live.argument(index + 1)
+
+    def linker_set(self, name: str) -> tuple[int, int] | None:
+        """Return the address and the size of a linker set of the kernel, None if there is none of that name."""
+        section = self.image.section(name)
+        return None if section is None else (section.address, len(section.data))
+
+    def symbol_address(self, name: str) -> int | None:
+        """Return the address of a symbol of the kernel, None if there is none."""
+        try:
+            return self.image.symbol(name).value
+        except ElfError:
+            return None
+
+    def thread_field(self, name: str) -> int:
+        """Return a word of the current thread, by the name of its offset in `kernel_assym`."""
+        return self._introspection.thread_field(name)
+
     def user_load(self, address: int, size: int) -> bytes:
         """Read memory of the current process.  Raises `BadAddressError`."""
         if self.isa.is_kernel_address(address) or self.isa.is_kernel_address(address + size):
@@ -328,6 +373,9 @@ class KernelGuest:
             return []
         pcs = [pc]
         pointer = source.register(registers.fp)
+        if self.probe_frames is not None:
+            caller = source.stack_word(0) if registers.link is None else source.register(registers.link)
+            return [pc, *[caller, *self._introspection.kernel_chain(pointer)][self.probe_frames :]]
         if frame is not None:
             pcs.append(frame.stack_word(0) if registers.link is None else frame.register(registers.link))
             place = self._link_place(pc)

@@ -1,6 +1,10 @@
 /* The clock interrupt (FreeBSD sys/kern/kern_clock.c). */
 #include "sys/random.h"
+#include "sys/sdt.h"
 #include "sys/systm.h"
+
+SDT_PROVIDER_DECLARE(sched);
+SDT_PROBE_DEFINE2(sched, , , tick, "struct thread *", "struct proc *");
 
 volatile uint64_t ticks;
 
@@ -16,6 +20,7 @@ hardclock_cnt(struct thread *td)
 {
 	ticks++;
 	sched_clock(td);
+	SDT_PROBE2(sched, , , tick, td, td->td_proc);
 	callout_process(ticks);
 }
 

@@ -1,0 +1,7 @@
+"""SDT: probes that are written into the kernel's code, and the providers they make (proc, sched, io, lockstat ...)."""
+
+from __future__ import annotations
+
+from providers.sdt.sdt import Sdt, SdtProvider
+
+__all__ = ["Sdt", "SdtProvider"]
