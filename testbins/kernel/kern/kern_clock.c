@@ -1,12 +1,14 @@
 /* The clock interrupt (FreeBSD sys/kern/kern_clock.c). */
 #include "sys/random.h"
 #include "sys/sdt.h"
+#include "sys/sysctl.h"
 #include "sys/systm.h"
 
 SDT_PROVIDER_DECLARE(sched);
 SDT_PROBE_DEFINE2(sched, , , tick, "struct thread *", "struct proc *");
 
 volatile uint64_t ticks;
+SYSCTL(hz, "kern.hz", &hz, NULL);
 
 static void
 initclocks(const void *unused __unused)

@@ -3,6 +3,7 @@
 #define SYS_PRIV_H
 
 #define PRIV_REBOOT 8
+#define PRIV_CRED_SETUID 50
 #define PRIV_SIGNAL_DIFFCRED 230
 #define PRIV_SYSCTL_WRITE 241
 
