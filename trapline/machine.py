@@ -13,7 +13,7 @@ from emu.trap import TrapHandler
 from providers.base import Framework
 from providers.fbt import FBT, Fidelity
 from providers.profile import Profile
-from providers.sdt import Sdt
+from providers.sdt import IllumosSdt, Sdt, Site
 from trapline.framework.dtrace import DTrace
 from trapline.types import KernelNames, KernelSignatures, types_of
 
@@ -79,4 +79,6 @@ def boot(
     Profile(dtrace, guest)
     dtrace.load_module(Module("kernel", guest.image.symbols, guest.patcher.original))
     Sdt(dtrace, guest, guest.traps.core)
+    if guest.probe_calls:
+        IllumosSdt(dtrace, guest, guest.traps, (Site(*call) for call in guest.probe_calls))
     return Machine(guest, dtrace, KernelNames(guest.image, types))

@@ -14,15 +14,16 @@ from enum import Enum
 from pathlib import Path
 
 from emu.displaced import Store
-from emu.elf import ElfError, Image
+from emu.elf import ElfError, Image, Symbol
 from emu.engine.clock import DEFAULT_RATE, NANOSECONDS, VirtualClock
 from emu.engine.engine import Engine
 from emu.engine.errors import GuestCrashError
+from emu.engine.layout import X86_INVALID_OPCODE
 from emu.engine.pages import PAGE
 from emu.engine.state import DELIVER
 from emu.frame import Frame, LiveFrame, SavedFrame
 from emu.guest.base import BadAddressError, Location, RunState, Thread
-from emu.guest.kernel import images, initrd
+from emu.guest.kernel import images, initrd, krtld
 from emu.guest.kernel.introspection import Introspection
 from emu.guest.kernel.panic import KernelPanicError
 from emu.guest.kernel.traced import TracedStretches
@@ -76,6 +77,8 @@ class KernelGuest:
         self.isa = isa
         self.trap_path = trap_path
         self.image = Image(image or images.built(isa) / "kernel", isa=isa)
+        self.probe_calls = krtld.probe_calls(self.image)
+        """Where the kernel has nops instead of calls, for illumos's SDT."""
         self.engine = Engine(isa, ram, accelerated=accelerated)
         self.clock = VirtualClock(self.engine, rate)
         self.now = self.clock.now
@@ -97,6 +100,8 @@ class KernelGuest:
         self._next_tick = 0
         self._idle = False
         self._ready = False
+        self._uncounted = 0
+        """Displaced instructions the engine did not count: a breakpoint counts as one, an invalid opcode does not."""
         self._link_places: dict[int, int | None] = {}
         self._interrupted = False
         self.timers = Timers()
@@ -111,6 +116,8 @@ class KernelGuest:
         self.engine.on_breakpoint = {TrapPath.HOST: self.host_trap.breakpoint, TrapPath.GUEST: self._enter_vector}[
             trap_path
         ]
+        if self.probe_calls:
+            self.engine.on_trap = self._invalid_opcode
         self._load(initrd.archive(images.programs(isa) | dict(files or {})))
         self._serve_gates()
 
@@ -124,6 +131,9 @@ class KernelGuest:
             if end > memory.size:
                 raise GuestCrashError(f"the kernel image ends at {end:#x}, past the {memory.size >> 20} MiB of RAM", 0)
             memory.ram[segment.paddr : segment.paddr + len(segment.data)] = segment.data
+        for call in self.probe_calls:
+            place = call.offset - 1 - self.isa.kernel_base
+            memory.ram[place : place + len(krtld.NOPS)] = krtld.NOPS
         start = (memory.size - len(archive)) & ~0xFFF
         if start < end:
             raise GuestCrashError(f"the initial file system of {len(archive) >> 20} MiB does not fit into RAM", 0)
@@ -216,12 +226,26 @@ class KernelGuest:
     def _resume(self, extra: int = 0) -> None:
         """Start the clock after a trap, unless the trap was met where it stood still anyway."""
         if not self._traced.inside:
-            self.clock.resume(extra)
+            self.clock.resume(extra - self._uncounted)
+            self._uncounted = 0
 
     def _enter_vector(self, pc: int) -> int:
         if pc - self._pc_after >= _KERNEL_HALF:
             self.clock.pause()  # until the handler is done
         return DELIVER
+
+    def _invalid_opcode(self, number: int) -> int:
+        """Take illumos's LOCK NOP as the breakpoint that it is; of anything else the guest's own vector decides."""
+        pc = self.engine.pc
+        if number != X86_INVALID_OPCODE or pc < _KERNEL_HALF:
+            return DELIVER
+        self.clock.pause()
+        self._uncounted = 1
+        if self.trap_path is TrapPath.GUEST:
+            return DELIVER
+        answer = self.host_trap.take(pc)
+        self._resume()
+        return answer
 
     def _displaced_fault(self, _address: int, error: BadAddressError) -> int:
         raise self._crash(f"the displaced instruction cannot reach {error.address:#x}") from None
@@ -342,6 +366,10 @@ class KernelGuest:
         except ElfError:
             return None
 
+    def symbol_at(self, address: int) -> tuple[Symbol, int] | None:
+        """Return the kernel's symbol an address is in, and how far."""
+        return self.image.symbol_at(address)
+
     def thread_field(self, name: str) -> int:
         """Return a word of the current thread, by the name of its offset in `kernel_assym`."""
         return self._introspection.thread_field(name)
@@ -374,6 +402,8 @@ class KernelGuest:
         pcs = [pc]
         pointer = source.register(registers.fp)
         if self.probe_frames is not None:
+            if frame is not None:  # a trap in the middle of a function
+                return [pc, *self._introspection.kernel_chain(pointer)[self.probe_frames :]]
             caller = source.stack_word(0) if registers.link is None else source.register(registers.link)
             return [pc, *[caller, *self._introspection.kernel_chain(pointer)][self.probe_frames :]]
         if frame is not None:

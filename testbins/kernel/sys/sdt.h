@@ -73,7 +73,6 @@ void sdt_probe(uint32_t id, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_
 #define SDT_PROBE_DEFINEN(n, p, m, f, name) SDT_PROBE_DEFINE_AS(SDT_NAME(p, m, f, name), n, p, #m, #f, #name)
 #define SDT_PROBE_DEFINE_AS(symbol, n, p, mod, func, name) SDT_PROBE_DEFINE_SYMBOL(symbol, n, p, mod, func, name)
 #define SDT_PROBE_DEFINE_SYMBOL(symbol, n, p, mod, func, name)                                        \
-	SDT_PROBE_DECLARE_SITES(symbol);                                                              \
 	__attribute__((section(".data.sdt_probes"))) struct sdt_probe symbol[1] = { { sizeof(struct sdt_probe), 0, sdt_provider_##p, mod, func, name, n } }; \
 	DATA_SET(sdt_probes_set, symbol)
 #define SDT_PROBE_DECLARE(p, m, f, n) extern struct sdt_probe SDT_NAME(p, m, f, n)[1]
@@ -111,24 +110,26 @@ void sdt_probe(uint32_t id, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_
 #define SDT_WORDS(a0, a1, a2, a3, a4, a5) \
 	TRACED_VALUE(a0), TRACED_VALUE(a1), TRACED_VALUE(a2), TRACED_VALUE(a3), TRACED_VALUE(a4), TRACED_VALUE(a5)
 
-#define SDT_PROBE_DECLARE_SITES(symbol)
 #if SDT_GENERATION == 2013
-#define SDT_SITE(probe, ...) TRACED(TRACED_TEST32((probe)->id), SDT_CALL(probe, __VA_ARGS__);)
+#define SDT_SITE_OF(probe, ...) TRACED(TRACED_TEST32((probe)->id), SDT_CALL(probe, __VA_ARGS__);)
 #elif SDT_GENERATION == 2018
-#define SDT_SITE(probe, ...) TRACED(TRACED_TEST8(sdt_probes_enabled), if ((probe)->id != 0) SDT_CALL(probe, __VA_ARGS__);)
+#define SDT_SITE_OF(probe, ...) TRACED(TRACED_TEST8(sdt_probes_enabled), if ((probe)->id != 0) SDT_CALL(probe, __VA_ARGS__);)
 #elif SDT_GENERATION == 2024
 #define SDT_TRACEPOINT(probe)                                                                              \
 	asm goto("2: " TRACED_NOP TRACED_BEGINS(TRACED_NOP_OWES)                                           \
 		 ".pushsection set_sdt_tracepoint_set, \"a\"\n\t.quad " TRACED_SYMBOL ", 2b, %l[slow]\n\t.popsection\n"   \
 	    : : "i"(probe) : "memory" : slow)
-#define SDT_SITE(probe, ...) TRACED(SDT_TRACEPOINT(probe), SDT_CALL(probe, __VA_ARGS__);)
+#define SDT_SITE_OF(probe, ...) TRACED(SDT_TRACEPOINT(probe), SDT_CALL(probe, __VA_ARGS__);)
 #elif SDT_GENERATION == 2005
 #include "illumos_sdt.h"
 #else
 #error "SDT_GENERATION: 2013, 2018, 2024, or 2005 where there is an illumos"
 #endif
 
-#define SDT_PROBE6(p, m, f, n, ...) SDT_SITE(SDT_NAME(p, m, f, n), __VA_ARGS__)
+#ifndef SDT_SITE
+#define SDT_SITE(p, m, f, n, ...) SDT_SITE_OF(SDT_NAME(p, m, f, n), __VA_ARGS__)
+#endif
+#define SDT_PROBE6(p, m, f, n, ...) SDT_SITE(p, m, f, n, __VA_ARGS__)
 #define SDT_PROBE5(p, m, f, n, a0, a1, a2, a3, a4) SDT_PROBE6(p, m, f, n, a0, a1, a2, a3, a4, 0ul)
 #define SDT_PROBE4(p, m, f, n, a0, a1, a2, a3) SDT_PROBE6(p, m, f, n, a0, a1, a2, a3, 0ul, 0ul)
 #define SDT_PROBE3(p, m, f, n, a0, a1, a2) SDT_PROBE6(p, m, f, n, a0, a1, a2, 0ul, 0ul, 0ul)
