@@ -45,7 +45,6 @@ md_kthread(void *unused __unused)
 static void
 mdstrategy(struct bio *bp)
 {
-	bp->bio_resid = bp->bio_bcount;
 	mtx_lock(&md_lock);
 	TAILQ_INSERT_TAIL(&md_queue, bp, bio_queue);
 	mtx_unlock(&md_lock);

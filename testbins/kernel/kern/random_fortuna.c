@@ -20,7 +20,7 @@ static struct fortuna_state {
 		uint32_t fsp_length;
 		struct sha256_ctx fsp_hash;
 	} fs_pool[RANDOM_FORTUNA_NPOOLS];
-	uint32_t fs_reseedcount;
+	u_int fs_reseedcount;
 	uint32_t fs_counter[4];
 	uint8_t fs_key[RANDOM_KEYSIZE];
 	struct mtx fs_mtx;

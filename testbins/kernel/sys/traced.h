@@ -9,7 +9,8 @@
  * own in traced_end_set, so both are exact whatever the compiler puts between. TRACED_TEST*, TRACED_RETURN: traced_machdep.h.
  *
  * Where the two ways meet there is an empty asm, unlike any other, past which no jump is threaded; and what the stretch computes goes through
- * TRACED_VALUE, so that the compiler does not compute it on the way at rest too, for use by both.
+ * TRACED_VALUE, so that the compiler does not compute it on the way at rest too, for use by both. The asm names the frame,
+ * so that the function has one on both ways.
  */
 #ifndef SYS_TRACED_H
 #define SYS_TRACED_H
@@ -37,7 +38,7 @@
 		__VA_ARGS__                                                                            \
 		asm goto("1: " TRACED_RETURN " %l[join]\n\t" TRACED_ENDS : : : "memory" : join); \
 		__builtin_unreachable();                                                               \
-	join:	asm volatile("" : : "i"(__LINE__));                                                   \
+	join:	asm volatile("" : : "i"(__LINE__), "X"(__builtin_frame_address(0)));                   \
 	} while (0)
 
 #endif
