@@ -7,12 +7,16 @@ from dataclasses import dataclass
 
 from emu.engine.clock import DEFAULT_RATE
 from emu.guest.kernel.guest import KernelGuest, TrapPath
+from emu.guest.kernel.malloc_types import MallocTypes
+from emu.guest.kernel.system_calls import SystemCalls
 from emu.guest.modules import Module
 from emu.isa import DEFAULT_ISA, Isa
 from emu.trap import TrapHandler
 from providers.base import Framework
+from providers.dtmalloc import Dtmalloc
 from providers.fbt import FBT, Fidelity
 from providers.profile import Profile
+from providers.syscall import Syscall
 from trapline.framework.dtrace import DTrace
 from trapline.types import KernelNames, KernelSignatures, types_of
 
@@ -76,5 +80,9 @@ def boot(
     types = types_of(guest.image)
     FBT(watch(dtrace), guest.patcher, guest.traps, guest.isa, KernelSignatures(types), fidelity)
     Profile(dtrace, guest)
+    guest.on_probe = watch(dtrace).probe
+    calls = SystemCalls(guest.engine, guest.image, lambda: guest.thread().address)
+    Syscall(dtrace, [calls], forgetful=fidelity is Fidelity.FREEBSD)
+    Dtmalloc(dtrace, MallocTypes(guest.engine, guest.image))
     dtrace.load_module(Module("kernel", guest.image.symbols, guest.patcher.original))
     return Machine(guest, dtrace, KernelNames(guest.image, types))

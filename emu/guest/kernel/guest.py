@@ -82,6 +82,8 @@ class KernelGuest:
         self.patcher = Patcher(self.engine)
         self.traps = traps or TrapHandler()
         self.exit_status: int | None = None
+        self.on_probe: Callable[..., object] = lambda *_: None
+        """Called with what the kernel passes to `dtrace_probe`: an id and five arguments."""
         self._console = console
         self._input = console_input
         self._introspection = Introspection(self.engine, self.image)
@@ -148,6 +150,7 @@ class KernelGuest:
         }
         for name, gate in gates.items():
             self.engine.on_code(self.image.symbol(name).value, self._caller_of(gate))
+        self.engine.on_code(self.image.symbol("dtrace_probe").value, self._gate_probe)
         # What user addresses mean changes with the page tables, and they change here only.
         self.engine.on_code(self.image.symbol("pmap_activate").value, self.engine.forget_user_blocks)
         self.engine.on_code(self.image.symbol("pmap_enter").value, self._map_page)
@@ -200,6 +203,11 @@ class KernelGuest:
         if not rval:
             self.clock.resume()  # not a probe: its handling takes time as any trap's does
         return rval
+
+    def _gate_probe(self) -> None:
+        words = self.engine.words
+        probe_id, *arguments = (words[slot] for slot in self._arguments[:6])
+        self.on_probe(probe_id & 0xFFFF_FFFF, *arguments)
 
     # -- traps
 

@@ -4,9 +4,9 @@
 
 #define NARG(name) (sizeof(struct name##_args) / 8)
 
-const struct sysent sysent[SYS_MAXSYSCALL] = {
-	[0] = { sys_nosys, 0 },
-#define SYSCALL(number, name) [number] = { (sy_call_t *)(void *)sys_##name, NARG(name) },
+struct sysent sysent[SYS_MAXSYSCALL] = {
+	[0] = { sys_nosys, 0, 0, 0 },
+#define SYSCALL(number, name) [number] = { (sy_call_t *)(void *)sys_##name, NARG(name), 0, 0 },
 #include "sys/syscalls.def"
 #undef SYSCALL
 };

@@ -72,9 +72,11 @@ typedef int sy_call_t(struct thread *td, void *uap);
 struct sysent {
 	sy_call_t *sy_call;
 	int sy_narg;
+	uint32_t sy_entry;  /* ids of the probes; 0 is none */
+	uint32_t sy_return;
 };
 
-extern const struct sysent sysent[];
+extern struct sysent sysent[];
 extern const char *const syscallnames[];
 int sys_nosys(struct thread *td, void *uap);
 
