@@ -73,10 +73,8 @@ def test_what_a_function_gets_is_what_its_probe_has(isa):
 
 @pytest.mark.parametrize("isa", ISAS)
 def test_a_call_that_fails_returns_minus_one_and_errno(isa):
-    events, _, screen, _ = traced(
-        isa,
-        'syscall::open:return /execname == "cat" && errno/ { trace((int)arg0); trace((int)arg1); trace(errno); trace(arg5); }',
-    )
+    values = "trace((int)arg0); trace((int)arg1); trace(errno); trace(arg5);"
+    events, screen, _ = traced(isa, f'syscall::open:return /execname == "cat" && errno/ {{ {values} }}')
     assert b"No such file" in screen
     assert [event.values for event in events] == [(-1, -1, 2, 0)]
 
