@@ -9,12 +9,14 @@ from emu.engine.clock import DEFAULT_RATE
 from emu.guest.kernel.guest import KernelGuest, TrapPath
 from emu.guest.kernel.malloc_types import MallocTypes
 from emu.guest.kernel.system_calls import SystemCalls
+from emu.guest.kernel.trampolines import Trampolines
 from emu.guest.modules import Module
 from emu.isa import DEFAULT_ISA, Isa
 from emu.trap import TrapHandler
 from providers.base import Framework
 from providers.dtmalloc import Dtmalloc
 from providers.fbt import FBT, Fidelity
+from providers.kinst import Kinst
 from providers.profile import Profile
 from providers.syscall import Syscall
 from trapline.framework.dtrace import DTrace
@@ -79,6 +81,8 @@ def boot(
     dtrace = DTrace(guest, guest.traps.core)
     types = types_of(guest.image)
     FBT(watch(dtrace), guest.patcher, guest.traps, guest.isa, KernelSignatures(types), fidelity)
+    trampolines = Trampolines(guest.engine, guest.image)
+    Kinst(watch(dtrace), guest.patcher, guest.traps, guest.isa, trampolines, guest.clock)
     Profile(dtrace, guest)
     guest.on_probe = watch(dtrace).probe
     calls = SystemCalls(guest.engine, guest.image, lambda: guest.thread().address)

@@ -336,8 +336,9 @@ class KernelGuest:
             return []
         pcs = [pc]
         pointer = source.register(registers.fp)
-        if frame is not None:
-            pcs.append(frame.stack_word(0) if registers.link is None else frame.register(registers.link))
+        core = self.traps.core
+        if frame is not None and not core.framed:
+            pcs.append(frame.stack_word(core.pushed) if registers.link is None else frame.register(registers.link))
             place = self._link_place(pc)
             calling = self.isa.calling
             if place is not None and frame.register(registers.sp) + place == pointer + calling.frame_return:
