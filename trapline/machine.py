@@ -81,12 +81,14 @@ def boot(
     dtrace = DTrace(guest, guest.traps.core)
     types = types_of(guest.image)
     FBT(watch(dtrace), guest.patcher, guest.traps, guest.isa, KernelSignatures(types), fidelity)
-    trampolines = Trampolines(guest.engine, guest.image)
+    trampolines = Trampolines(guest.engine, guest.image, guest.text_end)
     Kinst(watch(dtrace), guest.patcher, guest.traps, guest.isa, trampolines, guest.clock)
     Profile(dtrace, guest)
     guest.on_probe = watch(dtrace).probe
     calls = SystemCalls(guest.engine, guest.image, lambda: guest.thread().address)
     Syscall(dtrace, [calls], forgetful=fidelity is Fidelity.FREEBSD)
     Dtmalloc(dtrace, MallocTypes(guest.engine, guest.image))
+    guest.on_module_loaded = dtrace.load_module
+    guest.on_module_unload = dtrace.unload_module
     dtrace.load_module(Module("kernel", guest.image.symbols, guest.patcher.original))
     return Machine(guest, dtrace, KernelNames(guest.image, types))

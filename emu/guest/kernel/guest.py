@@ -24,7 +24,9 @@ from emu.frame import Frame, LiveFrame, SavedFrame
 from emu.guest.base import BadAddressError, Location, RunState, Thread
 from emu.guest.kernel import images, initrd
 from emu.guest.kernel.introspection import Introspection
+from emu.guest.kernel.modules import Modules
 from emu.guest.kernel.panic import KernelPanicError
+from emu.guest.modules import Module
 from emu.guest.timers import Timers
 from emu.host_trap import HostTrap
 from emu.isa.base import Isa
@@ -40,6 +42,9 @@ _WORD_MASK = 0xFFFF_FFFF_FFFF_FFFF
 _KERNEL_HALF = 1 << 63
 _TEXT_LIMIT = 1024
 _PROT_EXEC = 4
+_SYMBOL_SIZE = 24
+_SYMBOL_ALIGNMENT = 64
+_EBUSY = 16
 
 
 class TrapPath(Enum):
@@ -84,6 +89,11 @@ class KernelGuest:
         self.exit_status: int | None = None
         self.on_probe: Callable[..., object] = lambda *_: None
         """Called with what the kernel passes to `dtrace_probe`: an id and five arguments."""
+        self.modules = Modules(self.engine, self.image, self.patcher.original)
+        self.on_module_loaded: Callable[[Module], object] = lambda _module: None
+        """Called when the kernel has loaded a file."""
+        self.on_module_unload: Callable[[Module], bool] = lambda _module: True
+        """Called when a file is about to go; False: it must not."""
         self._console = console
         self._input = console_input
         self._introspection = Introspection(self.engine, self.image)
@@ -109,6 +119,9 @@ class KernelGuest:
         self.engine.on_breakpoint = {TrapPath.HOST: self.host_trap.breakpoint, TrapPath.GUEST: self._enter_vector}[
             trap_path
         ]
+        text = self.image.segments[0]
+        self.text_end = text.vaddr + text.memsz
+        """Where the kernel's text, and what the boot loader has put behind it, ends."""
         self._load(initrd.archive(images.programs(isa) | dict(files or {})))
         self._serve_gates()
 
@@ -126,9 +139,27 @@ class KernelGuest:
         if start < end:
             raise GuestCrashError(f"the initial file system of {len(archive) >> 20} MiB does not fit into RAM", 0)
         memory.ram[start : start + len(archive)] = archive
+        self._load_symbols()
         for slot, value in zip(self._arguments, (memory.size, start, len(archive)), strict=False):
             self.engine.words[slot] = value
         self.engine.pc = self.image.entry
+
+    def _load_symbols(self) -> None:
+        """Put the kernel's symbol table behind its text, as FreeBSD's boot loader leaves it for the linker."""
+        memory, text = self.engine.memory, self.image.segments[0]
+        symbols, strings = self.image.section(".symtab"), self.image.section(".strtab")
+        if symbols is None or strings is None:
+            return  # stripped: the kernel can load no modules
+        start = text.vaddr + text.memsz
+        table = start + -start % _SYMBOL_ALIGNMENT
+        names = table + len(symbols.data)
+        self.text_end = names + len(strings.data)
+        memory.ram[table - text.vaddr + text.paddr :][: len(symbols.data)] = symbols.data
+        memory.ram[names - text.vaddr + text.paddr :][: len(strings.data)] = strings.data
+        values = {"ksymtab": table, "ksymtab_count": len(symbols.data) // _SYMBOL_SIZE, "kstrtab": names}
+        for name, value in values.items():
+            place = self.image.symbol(name).value - text.vaddr + text.paddr
+            memory.ram[place : place + 8] = value.to_bytes(8, "little")
 
     def boot(self) -> None:
         """Run until the kernel is up and process 1 is about to enter user mode.  Raises `KernelPanicError`."""
@@ -146,7 +177,10 @@ class KernelGuest:
             "gate_panic": self._gate_panic,
             "gate_nanouptime": lambda *_: self.clock.now(),
             "gate_clock_start": self._gate_clock_start,
+            "gate_icache_sync": self._gate_icache_sync,
             "dtrace_invop": self._gate_invop,
+            "dtrace_kld_load": self._gate_kld_load,
+            "dtrace_kld_unload_try": self._gate_kld_unload_try,
         }
         for name, gate in gates.items():
             self.engine.on_code(self.image.symbol(name).value, self._caller_of(gate))
@@ -197,6 +231,19 @@ class KernelGuest:
     def _gate_clock_start(self, interval: int, *_: int) -> None:
         self._tick = interval
         self._next_tick = self.clock.now() + interval
+
+    def _gate_icache_sync(self, address: int, size: int, _: int) -> None:
+        self.engine.forget_code(address - self.isa.kernel_base, size)
+
+    def _gate_kld_load(self, file: int, *_: int) -> None:
+        self.on_module_loaded(self.modules.add(file))
+
+    def _gate_kld_unload_try(self, file: int, *_: int) -> int:
+        module = self.modules.get(file)
+        if module is not None and not self.on_module_unload(module):
+            return _EBUSY
+        self.modules.remove(file)
+        return 0
 
     def _gate_invop(self, address: int, frame: int, extra: int) -> int:
         rval = self.traps.invop(address, SavedFrame(self.engine, frame, self._pc_after), extra)
@@ -376,6 +423,9 @@ class KernelGuest:
         """Name a kernel address."""
         if not self.isa.is_kernel_address(address):
             return None
+        place = self.modules.locate(address)
+        if place is not None:
+            return Location(*place)
         found = self.image.symbol_at(address)
         if found is None:
             return None

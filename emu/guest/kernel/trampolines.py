@@ -18,9 +18,8 @@ class Trampolines:
     FreeBSD's kinst takes pages of the kernel's map for that (sys/cddl/dev/kinst/trampoline.c).
     """
 
-    def __init__(self, engine: Engine, image: Image) -> None:
-        text = image.segments[0]
-        end = text.vaddr + text.memsz
+    def __init__(self, engine: Engine, image: Image, end: int) -> None:
+        """`end` is where the text, and what the boot loader has put behind it, ends."""
         self._next = end + -end % _ALIGNMENT
         self._limit = image.symbol("kernel_data_start").value
         self._engine = engine

@@ -13,6 +13,7 @@ struct sysent sysent[SYS_MAXSYSCALL] = {
 
 const char *const syscallnames[SYS_MAXSYSCALL] = {
 	[0] = "nosys",
+	[210] = "lkmnosys", /* kept for modules */
 #define SYSCALL(number, name) [number] = #name,
 #include "sys/syscalls.def"
 #undef SYSCALL

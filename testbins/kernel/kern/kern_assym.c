@@ -1,5 +1,6 @@
 /* Offsets for whoever reads the kernel's structures from outside (FreeBSD's genassym, as data). */
 #include "sys/assym.h"
+#include "sys/linker.h"
 #include "sys/malloc.h"
 #include "sys/syscall.h"
 #include "sys/sysproto.h"
@@ -37,6 +38,18 @@ const struct assym kernel_assym[] = {
 	{ "SYS_MAXSYSCALL", SYS_MAXSYSCALL },
 	{ "SYSTRACE_NARGS", nitems(((struct syscall_args *)NULL)->args) },
 	{ "SYSTRACE_ARGDESC_SIZE", sizeof(struct systrace_argdesc) },
+	OFFSET("LF_FILENAME", linker_file, filename),
+	OFFSET("LF_ADDRESS", linker_file, address),
+	OFFSET("LF_SIZE", linker_file, size),
+	OFFSET("LF_ID", linker_file, id),
+	OFFSET("LF_REFS", linker_file, refs),
+	OFFSET("LF_LOADCNT", linker_file, loadcnt),
+	OFFSET("LF_SYMTAB", linker_file, symtab),
+	OFFSET("LF_NSYMS", linker_file, nsyms),
+	OFFSET("LF_STRTAB", linker_file, strtab),
+	OFFSET("LF_NDEPS", linker_file, ndeps),
+	OFFSET("LF_DEPS", linker_file, deps),
+	OFFSET("LF_NEXT", linker_file, link.tqe_next),
 	OFFSET("KS_NEXT", malloc_type, ks_next),
 	OFFSET("KS_SHORTDESC", malloc_type, ks_shortdesc),
 	OFFSET("KS_PROBES", malloc_type, ks_mti.mti_probes),

@@ -60,6 +60,17 @@ int fstatat(int fd, const char *path, struct stat *status, int flags);
 ssize_t getdirentries(int fd, char *buffer, size_t size, off_t *base);
 ssize_t getrandom(void *buffer, size_t size, unsigned flags);
 char *__break(char *address);
+struct kld_file_stat;
+struct module_stat;
+int kldload(const char *file);
+int kldunload(int fileid);
+int kldfind(const char *file);
+int kldnext(int fileid);
+int kldstat(int fileid, struct kld_file_stat *stat);
+int kldfirstmod(int fileid);
+int modfnext(int modid);
+int modstat(int modid, struct module_stat *stat);
+int syscall(int number, ...); /* any call, by its number */
 
 /* string */
 void *memcpy(void *to, const void *from, size_t n);
