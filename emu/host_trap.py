@@ -70,6 +70,9 @@ class HostTrap:
         if address < self._lowest:
             return DELIVER
         rval = self._invop(address, self.frame)
+        if self.frame.moved:
+            self.frame.moved = False
+            return HANDLED
         if not rval:
             return self._unclaimed(address)
         try:
