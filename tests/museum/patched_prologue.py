@@ -35,8 +35,8 @@ EXHIBIT = Exhibit(
     __doc__,
     system="uftrace, full dynamic tracing on x86-64, 2019 and 2023",
     references=(
+        "https://github.com/namhyung/uftrace/issues/281 (a jump to the fourth byte of a function of gcc)",
         "https://github.com/namhyung/uftrace/issues/1692",
-        "https://github.com/namhyung/uftrace/issues/281 (a jump to the fourth byte)",
     ),
     isa_name="x86_64",
     provider="pid",
