@@ -44,8 +44,8 @@ EXHIBIT = Exhibit(
         "31c0"  # xorl %eax, %eax
         "01f8"  # addl %edi, %eax
         "ffcf"  # decl %edi
-        "75fa"  # jne to the addl
-        "c3"  # ret
+        "75fa"  # jne 2
+        "c3"  # retq
     ),
     old=Rules(pid=replace(RIGHT, treat=treat, breakpoint=lambda _length: b"\xcc" + DISTANCE)),
     was="five bytes are patched, and three instructions displaced",

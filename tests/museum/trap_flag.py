@@ -32,7 +32,7 @@ EXHIBIT = Exhibit(
     code=bytes.fromhex(
         "9c"  # pushfq
         "58"  # popq %rax
-        "c3"  # ret
+        "c3"  # retq
     ),
     old=Rules(uprobe=replace(RIGHT, analyze=analyze)),
     was="what the copy pushed stays as it is",
