@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 from providers import fasttrap, fbt
 from trapline.lab.check.compare import Outcome, SiteChecker, SiteResult
 from trapline.lab.check.kernel_path import KernelPathChecker
+from trapline.lab.check.recorded import check_recorded
 from trapline.lab.check.results import RunResult
 from trapline.lab.check.rules import Rules, load_rules
 from trapline.lab.check.runs import RunSpec, as_data, run_check
@@ -123,7 +124,14 @@ def _run(spec: Spec, unit: Unit) -> Done:
     return Done(unit, {"run": as_data(run_check(spec.runs[unit.number], spec.all_rules()))}, [])
 
 
-WORK: Final = {"sites": _check_sites, "guest": _check_kernel_path, "run": _run}
+def _recorded(spec: Spec, unit: Unit) -> Done:
+    run = spec.runs[unit.number]
+    provider = f"{run.subject.kind}, met in a run"
+    found = check_recorded(run, spec.all_rules())
+    return Done(unit, {}, [(str(run.subject.path), provider, result) for result in found])
+
+
+WORK: Final = {"sites": _check_sites, "guest": _check_kernel_path, "run": _run, "recorded": _recorded}
 """Kind of unit -> how it is done."""
 
 
@@ -136,7 +144,7 @@ def crashed(spec: Spec, unit: Unit, error: BaseException | None) -> Done:
     """Return what there is to say of a unit of one site, or a run, that no worker survived."""
     died = error is None or isinstance(error, BrokenExecutor)
     why = "the worker process died: the CPU emulator did not survive it" if died else f"{type(error).__name__}: {error}"
-    if unit.kind == "run":
+    if unit.kind in {"run", "recorded"}:
         name = spec.runs[unit.number].name
         lost = RunResult(name, same=False, instructions=0, fired=0, differences=(why,))
         return Done(unit, {"run": as_data(lost)}, [])
@@ -155,4 +163,8 @@ def units(spec: Spec) -> list[Unit]:
         found += [
             Unit(kind, number, first, min(first + UNIT, count)) for kind in kinds for first in range(0, count, UNIT)
         ]
-    return found + [Unit("run", number) for number in range(len(spec.runs))]
+    for number, run in enumerate(spec.runs):
+        found.append(Unit("run", number))
+        if run.subject.kind != "fbt":
+            found.append(Unit("recorded", number))
+    return found
