@@ -251,6 +251,15 @@ class Engine:
         places = vectors.locate(self._uc, self.isa.name, self._env, self.new_context())
         return tuple(memoryview((ctypes.c_uint8 * size).from_address(place)).cast("B") for place, size in places)
 
+    def lose_reservation(self) -> None:
+        """Forget what a load-exclusive has reserved, as a CPU does that returns from an exception.
+
+        Unicorn takes a trap without one, and keeps the reservation.
+        """
+        offset = layout.RESERVATION.get(self.isa.name)
+        if offset is not None:
+            ctypes.c_uint64.from_address(self._env + offset).value = (1 << 64) - 1
+
     # -- address spaces of the host's
 
     def use(self, space: AddressSpace) -> None:

@@ -20,6 +20,7 @@ instructions are looked up there too.
 """
 _RETURNS: Final = frozenset({0xC2, 0xC3, 0xCA, 0xCB, 0xEA})
 _NOP: Final = 0x90
+_PUSHF, _POPF = 0x9C, 0x9D
 
 
 def _is_near_jcc(insn: Instruction) -> bool:
@@ -75,7 +76,8 @@ def _stepped(insn: Instruction, second: int, vector: int | None) -> Analysis:
     calls = insn.opcode == 0xFF and extension in {2, 3}
     at = insn.relative_at
     if at is None:
-        return SingleStepped(insn.length, insn.data, "", absolute, calls)
+        flags = insn.opcode == _PUSHF, insn.opcode == _POPF
+        return SingleStepped(insn.length, insn.data, "", absolute, calls, *flags)
     code = bytearray(insn.data)
     other = code[at] >> 3 & 7
     used = {other}

@@ -117,12 +117,20 @@ class Cpu:
     `stepping` says that it executes instructions as they are, one by one; else it runs what has been patched.
     """
 
-    def __init__(self, isa: Isa, code: Iterable[Code], *, stepping: bool, accelerated: bool | None = None) -> None:
+    def __init__(
+        self,
+        isa: Isa,
+        code: Iterable[Code],
+        *,
+        stepping: bool,
+        accelerated: bool | None = None,
+        space: Callable[[Frames, int, int], AliasedSpace] = AliasedSpace,
+    ) -> None:
         self.isa = isa
         self.kernel = Kernel(isa, {}, accelerated=accelerated)
         self.engine = self.kernel.engine
         self.stepping = stepping
-        self.space = AliasedSpace(self.kernel.frames, PAGE * 16, ABIS[isa.name].highest)
+        self.space = space(self.kernel.frames, PAGE * 16, ABIS[isa.name].highest)
         root = self.kernel.root
         self.process = Process(_PID, None, self.space, Descriptors(), Surroundings(root, root), Signals(), _PID, _PID)
         self.thread = Thread(_PID, self.process)
@@ -181,9 +189,11 @@ class Cpu:
         """Tell whether two CPUs have the same in their pages."""
         return not _memcmp(self.memory, other.memory, KINDS * PAGE)
 
-    def written(self) -> bytes:
-        """Return what is in the pages."""
-        return ctypes.string_at(self.memory, KINDS * PAGE)
+    def written(self) -> dict[str, bytes]:
+        """Return the pages that were written, by name."""
+        content, before = ctypes.string_at(self.memory, KINDS * PAGE), pristine_memory()
+        parts = {f"memory, pages {kind} modulo {KINDS}": slice(kind * PAGE, (kind + 1) * PAGE) for kind in range(KINDS)}
+        return {name: content[part] for name, part in parts.items() if content[part] != before[part]}
 
     def load(self, state: State) -> None:
         """Put a state into the registers."""
@@ -193,8 +203,12 @@ class Cpu:
         if self._flags:
             self.engine.write_register(self._flags, state.flags)
         draw = random.Random(state.vectors)  # noqa: S311
+        at = 0
         for place in self._vectors:
-            place[:] = draw.randbytes(len(place)) if state.vectors else bytes(len(place))
+            size = len(place)
+            drawn = draw.randbytes(size) if state.vectors else bytes(size)
+            place[:] = state.recorded[at : at + size] if state.recorded else drawn
+            at += size
 
     def load_numbered(self, states: Sequence[State], number: int) -> None:
         """Put a state of a pool into the registers; what it comes to is kept."""
