@@ -181,6 +181,10 @@ class Expressions:
 
     def _symbol(self, name: str, line: int) -> typed.Node:
         """Return a symbol of the traced system."""
+        if "``" in name:
+            if self._names.foreign.symbol(name.replace("``", "`").removeprefix("`")) is not None:
+                raise CompileError("D_SYM_BADREF", f"{name} is a kernel symbol: name it with one back-quote", line)
+            raise CompileError("D_IDENT_UNDEF", f"failed to resolve {name}: no such symbol of a process", line)
         symbol = self._names.foreign_symbol(name.removeprefix("`"))
         if symbol is None:
             raise CompileError("D_IDENT_UNDEF", f"failed to resolve {name}: no such symbol", line)

@@ -160,6 +160,9 @@ class SceneProvider(FakeProvider):
 
     def argument_description(self, probe_id: int, arg: Any, index: int) -> ArgumentDescription | None:
         function, _, name = arg.partition(":")
+        if function == "odd":
+            described = ArgumentDescription(index, "nosuch_t" if name == "entry" else "int", "struct vnode *")
+            return described if index == 0 else None
         types = self.TYPES.get(function, ()) if name == "entry" else ("int", "int")
         return ArgumentDescription(index, types[index]) if index < len(types) else None
 
@@ -172,7 +175,7 @@ def scene() -> tuple[SceneGuest, DTrace]:
     fbt = SceneProvider(dtrace, "fbt")
     probes = {
         (function, name): fbt.create("kernel", function, name)
-        for function in ("sys_read", "malloc", "namei", "dofileread")
+        for function in ("sys_read", "malloc", "namei", "dofileread", "odd")
         for name in ("entry", "return")
     }
     at = guest.time
