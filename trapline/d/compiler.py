@@ -9,6 +9,7 @@ Source: FreeBSD libdtrace dt_cc.c (dtrace_program_compile()).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -27,7 +28,7 @@ from trapline.d.pragmas import Pragmas
 from trapline.d.providers import Providers
 from trapline.d.scopes import Globals
 from trapline.d.stability import least, parse_attribute, shown
-from trapline.d.statements import Statements
+from trapline.d.statements import Statements, is_aggregation
 from trapline.d.types import Model, is_scalar, type_name
 from trapline.d.typetext import type_of_text
 from trapline.d.unparse import unparse
@@ -229,14 +230,26 @@ class _Compiler:
         try:
             actions = self._actions(clause)
         except CompileError as error:
-            if clause.predicate is None or error.tag not in _RETRIED:
+            if error.tag.endswith("_AGGBAD"):
+                self._define_aggregations()
+            elif clause.predicate is not None and error.tag in _RETRIED:
+                predicate = self._predicate(clause.predicate)
+            else:
                 raise
-            predicate = self._predicate(clause.predicate)
             self._statement = start
             actions = self._actions(clause)
         if clause.predicate is not None and predicate is None:
             predicate = self._predicate(clause.predicate)
         return actions, predicate
+
+    def _define_aggregations(self) -> None:
+        """Find out what aggregations hold that are assigned further on; what cannot be compiled yet is left."""
+        for clause in self._clauses:
+            for part in branch_free(clause):
+                for statement in part.body or ():
+                    if is_aggregation(statement):
+                        with suppress(CompileError):
+                            list(self._statements().compile((statement,)))
 
     def _statements(self) -> Statements:
         registers = self._options.number("iregs", INTEGER_REGISTERS)

@@ -119,7 +119,7 @@ class Statements:
         match node:
             case ast.Assign(target=ast.Index(base=ast.Index(base=ast.Aggregation(name=name)))):
                 raise CompileError("D_AGG_MDIM", f"@{name} has one pair of brackets: write @{name}[a, b]", node.line)
-            case ast.Assign(target=ast.Aggregation() | ast.Index(base=ast.Aggregation())):
+            case ast.Assign() if is_aggregation(node):
                 return self._aggregate(node)
             case ast.Aggregation(name=name) | ast.Index(base=ast.Aggregation(name=name)):
                 raise CompileError(
@@ -329,9 +329,10 @@ class Statements:
         tag = {"denormalize": "NORMALIZE"}.get(name, name.upper())
         if not isinstance(node, ast.Aggregation):
             raise CompileError(f"D_{tag}_AGGARG", f"{name}( ) argument #{place} is no aggregation", node.line)
-        found = self._names.aggregations.get(node.name)
-        if found is None:
-            hint = did_you_mean(node.name, self._names.aggregations)
+        known = [other for other, one in self._names.aggregations.items() if one.function is not None]
+        found = self._names.aggregation(node.name)  # which has its place from here on, also if it is assigned later
+        if found.function is None:
+            hint = did_you_mean(node.name, known)
             raise CompileError(f"D_{tag}_AGGBAD", f"undefined aggregation: @{node.name}{hint}", node.line)
         return found
 
@@ -464,6 +465,14 @@ class Statements:
                 raise CompileError("D_PROTO_ARG", f"{function.name}( ): the increment is no integer", call.line)
             increments.append(ActionDescription(ActionKind.DIFEXPR, self.difo(increment, VOID_RECORD)))
         return self.difo(value), argument, increments
+
+
+def is_aggregation(node: ast.Statement) -> bool:
+    """Tell whether a statement assigns an aggregation."""
+    match node:
+        case ast.Assign(target=ast.Aggregation() | ast.Index(base=ast.Aggregation())):
+            return True
+    return False
 
 
 def _named(target: ast.Expression) -> tuple[str, tuple[ast.Expression, ...]]:
