@@ -41,7 +41,7 @@ struct thread {
     struct proc *td_proc; int td_tid; int td_flags; enum td_states td_state; struct syscall_args td_sa;
     void *td_wchan; char td_name[20];
 };
-struct sys_read_args { int fd; char *buf; unsigned long nbyte; };
+struct read_args { int fd; char *buf; unsigned long nbyte; };
 """
 """What the kernel of the scene has for types."""
 
@@ -153,7 +153,7 @@ class SceneProvider(FakeProvider):
     """FBT-like probes with typed arguments."""
 
     TYPES: ClassVar = {
-        "sys_read": ("struct thread *", "struct sys_read_args *"),
+        "sys_read": ("struct thread *", "struct read_args *"),
         "malloc": ("unsigned long", "void *", "int"),
         "namei": ("char *", "struct vnode *"),
     }
