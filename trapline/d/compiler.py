@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from providers.base import minimum
 from trapline.d import ast
+from trapline.d.aggregations import is_aggregation
 from trapline.d.arguments import ProbeArguments
 from trapline.d.branches import branch_free
 from trapline.d.descriptions import Form, parse_description
@@ -28,7 +29,7 @@ from trapline.d.pragmas import Pragmas
 from trapline.d.providers import Providers
 from trapline.d.scopes import Globals
 from trapline.d.stability import least, parse_attribute, shown
-from trapline.d.statements import Statements, is_aggregation
+from trapline.d.statements import Statements
 from trapline.d.types import Model, is_scalar, type_name
 from trapline.d.typetext import type_of_text
 from trapline.d.unparse import unparse
@@ -269,6 +270,6 @@ class _Compiler:
         checked = self._expressions.check(node)
         if not is_scalar(checked.type):
             raise CompileError("D_PRED_SCALAR", f"the predicate is {type_name(checked.type)}, not a scalar", node.line)
-        difo = self._statements().difo(checked)
+        difo = self._statements().values.difo(checked)
         self.region = None
         return difo
