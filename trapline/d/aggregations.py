@@ -70,7 +70,7 @@ class Aggregations:
         return actions
 
     def printa(self, name: str, call: ast.Call) -> Actions:
-        """Compile a printa( ), with a format or without."""
+        """Compile the action that shows aggregations, with a format or without."""
         arguments = list(call.arguments)
         if not arguments:
             raise CompileError("D_PRINTA_PROTO", "printa( ) needs an aggregation", call.line)

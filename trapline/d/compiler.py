@@ -170,7 +170,7 @@ class _Compiler:
             case ast.Declaration():
                 self._expressions.declarations.declare(item)
             case ast.Inline():
-                self._expressions.define_inline(item)
+                self._expressions.inlines.define(item)
             case ast.Translator():
                 self._expressions.translators.define(item)
             case ast.Provider():
