@@ -12,7 +12,8 @@ import click
 from emu.guest.kernel.guest import TrapPath
 from emu.isa import DEFAULT_ISA, ISAS
 from providers.fbt import Fidelity
-from trapline.consumer.command import CommandEnvironment, Machine, MachineError, main
+from trapline.consumer.command import main
+from trapline.consumer.environment import CommandEnvironment, Machine, MachineError
 from trapline.consumer.output import Writer
 from trapline.consumer.usage import MachineOptions
 from trapline.machine import KernelOptions, boot, kernel_guest

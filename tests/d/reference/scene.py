@@ -16,7 +16,8 @@ from emu.trap import CpuCore
 from providers.base import ArgumentDescription
 from providers.profile import Profile
 from tests.support.fake_guest import KERNEL, FakeGuest, FakeProvider
-from trapline.consumer.command import CommandEnvironment, Machine, main
+from trapline.consumer.command import main
+from trapline.consumer.environment import CommandEnvironment, Machine
 from trapline.d.compiler import CompileContext, compile_program
 from trapline.d.scopes import Globals, Symbol
 from trapline.d.types import LP64
