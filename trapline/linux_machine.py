@@ -24,6 +24,7 @@ from providers.fasttrap import (
     probe_name,
 )
 from providers.profile import Profile
+from providers.syscall import LinuxCalls, Syscall
 from trapline.consumer.compiling import ProcessProbeError
 from trapline.framework.dtrace import DTrace
 from trapline.framework.program import ProbeDescription
@@ -158,6 +159,8 @@ def start(options: LinuxOptions) -> LinuxMachine:
     guest = start_guest(options)
     dtrace = DTrace(guest, guest.traps.core)
     Profile(dtrace, guest)
+    calls = LinuxCalls(guest.kernel, dtrace.probe)
+    Syscall(dtrace, [calls], forgetful=options.fidelity is Fidelity.FREEBSD)
     refusals = Refusals(options.report)
     fasttrap = Fasttrap(guest.kernel, dtrace, options.fidelity, report=refusals.add)
     pid = PidProbes(fasttrap, dtrace, guest.objects, dtrace.probes_created)

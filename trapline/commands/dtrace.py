@@ -16,7 +16,7 @@ from trapline.consumer.command import main
 from trapline.consumer.environment import CommandEnvironment, Machine, MachineError
 from trapline.consumer.output import Writer
 from trapline.consumer.usage import MachineOptions
-from trapline.machine import KernelOptions, boot, kernel_guest
+from trapline.machine import KernelOptions, NoKernelError, boot, kernel_guest
 from trapline.programs import program_isa, split
 
 
@@ -107,10 +107,14 @@ def _open_kernel(wanted: MachineOptions) -> Machine:
         isa=ISAS[wanted.isa or DEFAULT_ISA.name],
         trap_path=TrapPath(wanted.trap),
         fidelity=Fidelity(wanted.fidelity),
+        sdt=int(wanted.sdt),
         command="\n".join(wanted.commands) or None,
         console=console.write,
     )
-    machine = boot(kernel_guest(options), options.fidelity)
+    try:
+        machine = boot(kernel_guest(options), options.fidelity)
+    except NoKernelError as error:
+        raise MachineError(str(error)) from None
     # What a command of -c prints is shown, as dtrace's children write to its terminal; how the kernel comes up is not.
     console.shown = console.shown or bool(wanted.commands)
     libraries = ("common", "kernel", machine.guest.isa.name)

@@ -300,10 +300,15 @@ class Expressions:
     def _member(self, node: ast.MemberAccess) -> typed.Node:
         base = self.check(node.base)
         operator = "->" if node.arrow else "."
-        if isinstance(base, typed.Translation):
-            if node.arrow is not is_pointer(base.target):
-                raise CompileError("D_OP_PTR", f"operator {operator} for {type_name(base.target)}", node.line)
-            return self.translators.member(base, node.name, node.line)
+        # An inline with parameters, such as fds[ ], is its translation with the arguments around it.
+        translation = base.body if isinstance(base, typed.Let) else base
+        if isinstance(translation, typed.Translation):
+            if node.arrow is not is_pointer(translation.target):
+                raise CompileError("D_OP_PTR", f"operator {operator} for {type_name(translation.target)}", node.line)
+            found_member = self.translators.member(translation, node.name, node.line)
+            if isinstance(base, typed.Let):
+                return typed.Let(base.parameters, base.arguments, found_member)
+            return found_member
         type_: Type | None = base.type
         if node.arrow:
             if element_of(base.type) is None:
