@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from benchmarks import check_speed, firing, language, linux, linux_speed, speed, startup
+from benchmarks import check_speed, firing, language, linux, linux_speed, sdt, speed, startup
 from benchmarks.figures import Figures
 
 RESULTS = Path(__file__).parent / "results"
@@ -26,6 +26,7 @@ BENCHMARKS: dict[str, Callable[[], Figures]] = {
     "language": language.measure,
     "linux": linux.measure,
     "linux_speed": linux_speed.measure,
+    "sdt": sdt.measure,
     "speed": speed.measure,
     "startup": startup.measure,
 }
