@@ -19,5 +19,8 @@
 	gate	gate_icache_sync
 	gate	dtrace_invop
 	gate	dtrace_probe
+	gate	dtrace_dev_open
+	gate	dtrace_dev_close
+	gate	dtrace_dev_ioctl
 	gate	dtrace_kld_load
 	gate	dtrace_kld_unload_try

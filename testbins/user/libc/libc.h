@@ -37,6 +37,7 @@ int access(const char *path, int mode);
 int kill(pid_t pid, int sig);
 int dup(int fd);
 int dup2(int from, int to);
+int ioctl(int fd, unsigned long command, void *data);
 int reboot(int how);
 int execve(const char *path, char *const argv[], char *const envp[]);
 void *mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset);
