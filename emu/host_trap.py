@@ -86,6 +86,12 @@ class HostTrap:
             return displaced.native
         return self._carry_out(displaced, address)
 
+    def take(self, address: int) -> int:
+        """Take a trap at `address` that is a breakpoint in all but the exception: the engine's `on_trap`."""
+        rval = self._invop(address, self.frame)
+        displaced = self._decide(address, rval) if rval else None
+        return self._unclaimed(address) if displaced is None else self._carry_out(displaced, address)
+
     def use_python(self) -> None:
         """Carry plans out in Python from now on, so that they are done when `breakpoint` is."""
         self._native = False

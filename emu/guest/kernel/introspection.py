@@ -99,6 +99,10 @@ class Introspection:
             frame_pointer = following
         return pcs
 
+    def thread_field(self, name: str) -> int:
+        """Return a word of the current thread, by the name of its offset."""
+        return self._engine.load(self._engine.load(self._current, 8) + self._offset[name], 8)
+
     def user_frame(self) -> int | None:
         """Return the address of the frame that brought the current thread into the kernel; None for a kernel thread."""
         thread = self._engine.load(self._current, 8)

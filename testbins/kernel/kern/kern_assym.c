@@ -21,6 +21,7 @@ const struct assym kernel_assym[] = {
 	OFFSET("TD_KSTACK_SIZE", thread, td_kstack_size),
 	OFFSET("TD_FRAME", thread, td_frame),
 	OFFSET("TD_ERRNO", thread, td_errno),
+	OFFSET("TD_SDT_ARG5", thread, td_sdt_arg5),
 	OFFSET("P_PID", proc, p_pid),
 	OFFSET("P_PPTR", proc, p_pptr),
 	OFFSET("P_COMM", proc, p_comm),

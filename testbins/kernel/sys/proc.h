@@ -50,6 +50,7 @@ struct thread {
 	int td_locks;			/* mutexes held: must be 0 on the way to user mode */
 	uint64_t td_syscalls;		/* system calls made */
 	struct syscall_args td_sa;	/* the one under way */
+	uintptr_t td_sdt_arg5;		/* sixth argument of the SDT probe under way */
 	uint64_t *td_systrace_args;	/* its arguments as its probe sees them, while it is under way */
 	char td_name[MAXCOMLEN + 1];
 	TAILQ_ENTRY(thread) td_runq;	/* run queue */

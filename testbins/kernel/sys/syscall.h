@@ -14,6 +14,7 @@
 #define SYS_chdir 12
 #define SYS_break 17
 #define SYS_getpid 20
+#define SYS_setuid 23
 #define SYS_getuid 24
 #define SYS_geteuid 25
 #define SYS_access 33
@@ -67,6 +68,7 @@
 #define SYS_fstatat 552
 #define SYS_getdirentries 554
 #define SYS_getrandom 563
+#define SYS___sysctlbyname 570
 #define SYS_MAXSYSCALL 600
 
 #endif

@@ -20,6 +20,7 @@ struct unlink_args { ARG(const char *, path) };
 struct chdir_args { ARG(const char *, path) };
 struct break_args { ARG(char *, nsize) };
 struct getpid_args { ARG(int, dummy) };
+struct setuid_args { ARG(uid_t, uid) };
 struct getuid_args { ARG(int, dummy) };
 struct geteuid_args { ARG(int, dummy) };
 struct getgid_args { ARG(int, dummy) };
@@ -72,6 +73,7 @@ struct fstat_args { ARG(int, fd) ARG(void *, sb) };
 struct fstatat_args { ARG(int, fd) ARG(const char *, path) ARG(void *, buf) ARG(int, flag) };
 struct getdirentries_args { ARG(int, fd) ARG(char *, buf) ARG(size_t, count) ARG(off_t *, basep) };
 struct getrandom_args { ARG(void *, buf) ARG(size_t, buflen) ARG(unsigned, flags) };
+struct __sysctlbyname_args { ARG(const char *, name) ARG(size_t, namelen) ARG(void *, old) ARG(size_t *, oldlenp) ARG(const void *, new) ARG(size_t, newlen) };
 
 #define SYSCALL(number, name) int sys_##name(struct thread *td, struct name##_args *uap);
 #include "sys/syscalls.def"

@@ -83,7 +83,7 @@ class Run(NamedTuple):
 
     end: str
     registers: bytes
-    memory: bytes
+    memory: dict[str, bytes]
 
 
 @dataclass(frozen=True, slots=True)
