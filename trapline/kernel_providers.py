@@ -6,7 +6,7 @@ followed.  A provider with an enabled probe keeps its file, as a module with one
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from emu.guest.kernel.guest import KernelGuest
@@ -19,6 +19,7 @@ from providers.dtmalloc import Dtmalloc
 from providers.fbt import FBT, Fidelity, SignatureSource
 from providers.kinst import Kinst
 from providers.profile import Profile
+from providers.sdt import IllumosSdt, Sdt, Site
 from providers.syscall import Syscall
 from trapline.framework.dtrace import DTrace
 
@@ -43,23 +44,24 @@ class KernelProviders:
         calls = SystemCalls(guest.engine, guest.image, lambda: guest.thread().address)
         types = MallocTypes(guest.engine, guest.image)
         forgetful = fidelity is Fidelity.FREEBSD
-        self._makers: dict[str, Callable[[], Provider]] = {
-            "fbt.ko": lambda: FBT(watched, guest.patcher, guest.traps, guest.isa, signatures, fidelity),
-            "kinst.ko": lambda: Kinst(watched, guest.patcher, guest.traps, guest.isa, trampolines, guest.clock),
-            "profile.ko": lambda: Profile(dtrace, guest),
-            "systrace.ko": lambda: Syscall(dtrace, [calls], forgetful=forgetful),
-            "dtmalloc.ko": lambda: Dtmalloc(dtrace, types),
+        guest.on_probe = watched.probe
+        self._makers: dict[str, Callable[[], Sequence[Provider]]] = {
+            "fbt.ko": lambda: [FBT(watched, guest.patcher, guest.traps, guest.isa, signatures, fidelity)],
+            "kinst.ko": lambda: [Kinst(watched, guest.patcher, guest.traps, guest.isa, trampolines, guest.clock)],
+            "profile.ko": lambda: [Profile(dtrace, guest)],
+            "systrace.ko": lambda: [Syscall(dtrace, [calls], forgetful=forgetful)],
+            "dtmalloc.ko": lambda: [Dtmalloc(dtrace, types)],
+            "sdt.ko": lambda: list(_sdt(guest, dtrace)),
         }
         self._dtrace = dtrace
-        self._present: dict[str, Provider] = {}
+        self._present: dict[str, Sequence[Provider]] = {}
         present = list(guest.modules)
+        dtrace.load_module(Module("kernel", guest.image.symbols, guest.patcher.original))
         for name in self._makers:
             if any(module.name == name for module in present):
                 self._make(name)
-        dtrace.load_module(Module("kernel", guest.image.symbols, guest.patcher.original))
         for module in present:
             dtrace.load_module(module)
-        guest.on_probe = watched.probe
         guest.on_module_loaded = self._loaded
         guest.on_module_unload = self._unloading
 
@@ -73,13 +75,20 @@ class KernelProviders:
         self._dtrace.load_module(module)
 
     def _unloading(self, module: Module) -> bool:
-        """Let a file go with its probes and its provider; False while one of them is in use."""
-        provider = self._present.get(module.name)
-        if provider is not None:
-            try:
-                self._dtrace.unregister(provider)
-            except ValueError:
-                return False
+        """Let a file go with its probes and its providers; False while one of them is in use."""
+        providers = self._present.get(module.name, ())
+        if any(probe.ecbs for probe in self._dtrace.table if probe.provider in providers):
+            return False
+        for provider in providers:
+            self._dtrace.unregister(provider)
             provider.unregistered()
-            del self._present[module.name]
+        self._present.pop(module.name, None)
         return self._dtrace.unload_module(module)
+
+
+def _sdt(guest: KernelGuest, dtrace: DTrace) -> Iterator[Provider]:
+    """Make the providers that the kernel declares itself."""
+    yield from Sdt(dtrace, guest, guest.traps.core).providers.values()
+    if guest.probe_calls:
+        sites = (Site(*call) for call in guest.probe_calls)
+        yield from IllumosSdt(dtrace, guest, guest.traps, sites).providers.values()

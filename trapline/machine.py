@@ -14,7 +14,6 @@ from emu.isa import DEFAULT_ISA, Isa
 from emu.trap import TrapHandler
 from providers.base import Framework
 from providers.fbt import Fidelity
-from providers.sdt import IllumosSdt, Sdt, Site
 from trapline.framework.dtrace import DTrace
 from trapline.guest_consumers import GuestConsumers
 from trapline.kernel_providers import LOADER_CONF, PRELOADED, KernelProviders
@@ -110,8 +109,5 @@ def boot(
     dtrace = DTrace(guest, guest.traps.core)
     types = _types(guest.image)
     KernelProviders(guest, dtrace, KernelSignatures(types), fidelity, watch)
-    Sdt(dtrace, guest, guest.traps.core)
-    if guest.probe_calls:
-        IllumosSdt(dtrace, guest, guest.traps, (Site(*call) for call in guest.probe_calls))
     GuestConsumers(guest, dtrace)
     return Machine(guest, dtrace, KernelNames(guest.image, types))

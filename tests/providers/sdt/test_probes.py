@@ -127,7 +127,7 @@ class Run:
         self.probes = {}
         for probe in machine.dtrace.table:
             name = probe.provider.name
-            if name not in {"dtrace", "fbt", "profile"}:
+            if name not in {"dtrace", "fbt", "profile", "syscall", "dtmalloc"}:
                 self.probes.setdefault(name, set()).add((probe.module, probe.function, probe.name))
         libraries = ("common", "kernel", isa)
         options = {"aggsize": "4m", "bufsize": "32m"}
