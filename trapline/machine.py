@@ -10,13 +10,19 @@ from emu.elf import Image
 from emu.engine.clock import DEFAULT_RATE
 from emu.guest.kernel import images
 from emu.guest.kernel.guest import KernelGuest, TrapPath
+from emu.guest.kernel.malloc_types import MallocTypes
+from emu.guest.kernel.system_calls import SystemCalls
+from emu.guest.kernel.trampolines import Trampolines
 from emu.guest.modules import Module
 from emu.isa import DEFAULT_ISA, Isa
 from emu.trap import TrapHandler
 from providers.base import Framework
+from providers.dtmalloc import Dtmalloc
 from providers.fbt import FBT, Fidelity
+from providers.kinst import Kinst
 from providers.profile import Profile
 from providers.sdt import IllumosSdt, Sdt, Site
+from providers.syscall import Syscall
 from trapline.framework.dtrace import DTrace
 from trapline.types import KernelNames, KernelSignatures, Types, types_of
 
@@ -107,7 +113,15 @@ def boot(
     dtrace = DTrace(guest, guest.traps.core)
     types = _types(guest.image)
     FBT(watch(dtrace), guest.patcher, guest.traps, guest.isa, KernelSignatures(types), fidelity)
+    trampolines = Trampolines(guest.engine, guest.image, guest.text_end)
+    Kinst(watch(dtrace), guest.patcher, guest.traps, guest.isa, trampolines, guest.clock)
     Profile(dtrace, guest)
+    guest.on_probe = watch(dtrace).probe
+    calls = SystemCalls(guest.engine, guest.image, lambda: guest.thread().address)
+    Syscall(dtrace, [calls], forgetful=fidelity is Fidelity.FREEBSD)
+    Dtmalloc(dtrace, MallocTypes(guest.engine, guest.image))
+    guest.on_module_loaded = dtrace.load_module
+    guest.on_module_unload = dtrace.unload_module
     dtrace.load_module(Module("kernel", guest.image.symbols, guest.patcher.original))
     Sdt(dtrace, guest, guest.traps.core)
     if guest.probe_calls:

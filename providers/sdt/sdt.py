@@ -247,7 +247,7 @@ class Sdt:
         self._point("sdt_probe_stub")
 
     def _fire(self, probe_id: int, *args: int) -> None:
-        self.kernel.probe_frames = self._aframes.get(probe_id, _AFRAMES)
+        self.kernel.probe_frames = self._aframes.get(probe_id)  # None: a system call's
         try:
             self.framework.probe(probe_id, *args)
         finally:

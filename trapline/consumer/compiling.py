@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Final
 
 from trapline.consumer import library
 from trapline.consumer.usage import Request, Source, Specifier
+from trapline.d.builtins import NEWEST, vocabulary
 from trapline.d.compiler import CompileContext, CompileError, Form, Globals, compile_program
 from trapline.d.errors import Place
 from trapline.d.scopes import Foreign, NoNames
+from trapline.framework.program import ProbeDescription
 from trapline.options import Options
 
 if TYPE_CHECKING:
     from trapline.consumer.session import Session
-    from trapline.framework.program import ProbeDescription, Program
+    from trapline.framework.program import Program
 
 _FORMS: Final = {
     Specifier.SCRIPT: Form.SCRIPT,
@@ -30,6 +32,7 @@ _FORMS: Final = {
 }
 PID: Final = 99_999
 """$pid: dtrace runs outside the guest, so this is a pid that no process of it ever has."""
+_PID_MAX: Final = (1 << 31) - 1
 _COMMAND: Final = "dtrace"
 
 
@@ -74,7 +77,11 @@ class Compiler:
         self._library_options = Options()
         self._library_options.set("empty")
         self._arguments = tuple(request.arguments)
-        self.names = Globals(foreign=foreign or NoNames())
+        foreign = foreign or NoNames()
+        version = session.options.text("version")
+        known = tuple(map(int, version.split("."))) if version else NEWEST
+        words = vocabulary(request.model or foreign.model.model, known)
+        self.names = Globals(words, foreign=foreign)
         """What the programs declare."""
         self._numbers = {"pid": PID, "ppid": 1, "pgid": PID, "sid": PID, "target": target}
         if request.allow_zero:
@@ -143,9 +150,11 @@ class Compiler:
             raise CompileError("D_UNKNOWN", str(error)) from None
 
     def _exists(self, kind: str, name: str) -> bool:
-        """Tell whether there is a module or a provider."""
-        field = {"provider": "provider"}.get(kind, "module")
-        return any(getattr(one.description, field) == name for one in self._session.device.probes())
+        """Tell whether there is a module or a provider; a module's types are of no use in another data model."""
+        if kind == "module" and self.names.foreign.model is not self.names.model:
+            return False
+        wanted = ProbeDescription(provider=name) if kind == "provider" else ProbeDescription(module=name)
+        return self._session.device.has(wanted)
 
     def _compile_library(self, file: library.LibraryFile) -> None:
         context = CompileContext(self._library_options, names=self.names, arguments=(str(file.path),), library=True)
@@ -156,7 +165,21 @@ class Compiler:
             raise
 
     def _make_probes(self, wanted: ProbeDescription) -> ProbeDescription:
+        """Make the probes of the process that the name of a provider ends with (dt_pid_create_probes)."""
         try:
+            self._check_process(wanted.provider)
             return self._provide(wanted)
         except ProcessProbeError as error:
             raise CompileError(error.tag, str(error)) from None
+
+    def _check_process(self, name: str) -> None:
+        """Check the pid that an unknown provider's name ends with.  Raises `ProcessProbeError`."""
+        digits = name[len(name.rstrip("0123456789")) :]
+        if not digits or self._session.device.has(ProbeDescription(provider=name)):
+            return
+        if name == digits:
+            raise ProcessProbeError("D_PROC_BADPROV", f"'{name}' is not a valid provider")
+        if not 0 < int(digits) <= _PID_MAX:
+            raise ProcessProbeError("D_PROC_BADPID", f"'{name}' does not contain a valid pid")
+        if self._provide is provide_nothing:
+            raise ProcessProbeError("D_PROC_GRAB", f"failed to grab process {digits}: no process here has probes")

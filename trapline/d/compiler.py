@@ -9,12 +9,14 @@ Source: FreeBSD libdtrace dt_cc.c (dtrace_program_compile()).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from providers.base import minimum
 from trapline.d import ast
+from trapline.d.aggregations import is_aggregation
 from trapline.d.arguments import ProbeArguments
 from trapline.d.branches import branch_free
 from trapline.d.descriptions import Form, parse_description
@@ -28,7 +30,7 @@ from trapline.d.providers import Providers
 from trapline.d.scopes import Globals
 from trapline.d.stability import least, parse_attribute, shown
 from trapline.d.statements import Statements
-from trapline.d.types import is_scalar, type_name
+from trapline.d.types import Model, is_scalar, type_name
 from trapline.d.typetext import type_of_text
 from trapline.d.unparse import unparse
 from trapline.framework.dif import INTEGER_REGISTERS
@@ -108,6 +110,11 @@ class _Compiler:
 
     # What the lexer asks
 
+    @property
+    def model(self) -> Model:
+        """The data model of the program."""
+        return self._names.model
+
     def is_type(self, name: str) -> bool:
         """Tell whether a name is that of a type."""
         return self._names.is_type(name)
@@ -147,7 +154,13 @@ class _Compiler:
         self._pragmas.check_used()
         if not self._options.is_set("argref"):
             self._macros.check_used()
-        return Program(tuple(ecbs), tuple(self._pragmas.options), tuple(self._names.aggregations), self._stability)
+        return Program(
+            tuple(ecbs),
+            tuple(self._pragmas.options),
+            tuple(self._names.aggregations),
+            self._stability,
+            self._names.model.model,
+        )
 
     def _item(self, item: ast.Item) -> None:
         match item:
@@ -157,7 +170,7 @@ class _Compiler:
             case ast.Declaration():
                 self._expressions.declarations.declare(item)
             case ast.Inline():
-                self._expressions.define_inline(item)
+                self._expressions.inlines.define(item)
             case ast.Translator():
                 self._expressions.translators.define(item)
             case ast.Provider():
@@ -205,11 +218,11 @@ class _Compiler:
     def _described(self, probe: ast.ProbeText) -> ProbeDescription:
         description = parse_description(probe.text, self._context.form, probe.line)
         description = self._context.provide(description)
-        if not self._options.is_set("zdefs") and not self._context.probes(description):
-            if description.id:
-                raise CompileError("D_PDESC_INVAL", f"there is no probe with id {description.id}", probe.line)
-            raise CompileError("D_PDESC_ZERO", f"probe description {description} does not match any probes", probe.line)
-        return description
+        if (self._options.is_set("zdefs") and not description.id) or self._context.probes(description):
+            return description
+        if description.id:
+            raise CompileError("D_PDESC_INVAL", f"there is no probe with id {description.id}", probe.line)
+        raise CompileError("D_PDESC_ZERO", f"probe description {description} does not match any probes", probe.line)
 
     def _parts(self, clause: ast.Clause) -> tuple[tuple[ActionDescription, ...], Difo | None]:
         """Compile the actions and the predicate; in this order, unless a name in the actions is unknown without it."""
@@ -218,14 +231,26 @@ class _Compiler:
         try:
             actions = self._actions(clause)
         except CompileError as error:
-            if clause.predicate is None or error.tag not in _RETRIED:
+            if error.tag.endswith("_AGGBAD"):
+                self._define_aggregations()
+            elif clause.predicate is not None and error.tag in _RETRIED:
+                predicate = self._predicate(clause.predicate)
+            else:
                 raise
-            predicate = self._predicate(clause.predicate)
             self._statement = start
             actions = self._actions(clause)
         if clause.predicate is not None and predicate is None:
             predicate = self._predicate(clause.predicate)
         return actions, predicate
+
+    def _define_aggregations(self) -> None:
+        """Find out what aggregations hold that are assigned further on; what cannot be compiled yet is left."""
+        for clause in self._clauses:
+            for part in branch_free(clause):
+                for statement in part.body or ():
+                    if is_aggregation(statement):
+                        with suppress(CompileError):
+                            list(self._statements().compile((statement,)))
 
     def _statements(self) -> Statements:
         registers = self._options.number("iregs", INTEGER_REGISTERS)
@@ -245,6 +270,6 @@ class _Compiler:
         checked = self._expressions.check(node)
         if not is_scalar(checked.type):
             raise CompileError("D_PRED_SCALAR", f"the predicate is {type_name(checked.type)}, not a scalar", node.line)
-        difo = self._statements().difo(checked)
+        difo = self._statements().values.difo(checked)
         self.region = None
         return difo

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from pathlib import Path
 
-from emu.displaced import Store
+from emu.displaced import DisplacedTable, Store
 from emu.elf import ElfError, Image, Symbol
 from emu.engine.clock import DEFAULT_RATE, NANOSECONDS, VirtualClock
 from emu.engine.engine import Engine
@@ -25,12 +25,14 @@ from emu.frame import Frame, LiveFrame, SavedFrame
 from emu.guest.base import BadAddressError, Location, RunState, Thread
 from emu.guest.kernel import images, initrd, krtld
 from emu.guest.kernel.introspection import Introspection
+from emu.guest.kernel.modules import Modules
 from emu.guest.kernel.panic import KernelPanicError
 from emu.guest.kernel.traced import TracedStretches
+from emu.guest.modules import Module
 from emu.guest.timers import Timers
 from emu.host_trap import HostTrap
 from emu.isa.base import Isa
-from emu.patcher import Patcher
+from emu.patcher import CodeMemory, Patcher
 from emu.trap import TrapHandler
 
 RAM = 64 << 20
@@ -42,6 +44,9 @@ _WORD_MASK = 0xFFFF_FFFF_FFFF_FFFF
 _KERNEL_HALF = 1 << 63
 _TEXT_LIMIT = 1024
 _PROT_EXEC = 4
+_SYMBOL_SIZE = 24
+_SYMBOL_ALIGNMENT = 64
+_EBUSY = 16
 
 
 class TrapPath(Enum):
@@ -55,7 +60,8 @@ class KernelGuest:
     """The teaching kernel on one emulated CPU.  Implements `emu.guest.base.Guest`.
 
     `files` are added to the initial file system, or replace files of it (path without leading slash -> content;
-    /etc/rc is the start-up script).  `console` gets what the guest prints.  Call `boot` before anything else.
+    /etc/rc is the start-up script).  `console` gets what the guest prints.  `patcher` makes what writes
+    breakpoints, and `displaced` says what the host's trap path does, if not the ISA's table.  Call `boot` first.
     """
 
     cpu = 0
@@ -73,6 +79,8 @@ class KernelGuest:
         rate: int = DEFAULT_RATE,
         ram: int = RAM,
         accelerated: bool | None = None,
+        patcher: Callable[[CodeMemory], Patcher] = Patcher,
+        displaced: DisplacedTable | None = None,
     ) -> None:
         self.isa = isa
         self.trap_path = trap_path
@@ -83,9 +91,16 @@ class KernelGuest:
         self.clock = VirtualClock(self.engine, rate)
         self.now = self.clock.now
         """Returns virtual nanoseconds since power on."""
-        self.patcher = Patcher(self.engine)
+        self.patcher = patcher(self.engine)
         self.traps = traps or TrapHandler()
         self.exit_status: int | None = None
+        self.on_probe: Callable[..., object] = lambda *_: None
+        """Called with what the kernel passes to `dtrace_probe`: an id and five arguments."""
+        self.modules = Modules(self.engine, self.image, self.patcher.original)
+        self.on_module_loaded: Callable[[Module], object] = lambda _module: None
+        """Called when the kernel has loaded a file."""
+        self.on_module_unload: Callable[[Module], bool] = lambda _module: True
+        """Called when a file is about to go; False: it must not."""
         self._console = console
         self._input = console_input
         self._introspection = Introspection(self.engine, self.image)
@@ -93,7 +108,6 @@ class KernelGuest:
         self._pc_after = isa.traps.pc_after
         self.probe_frames: int | None = None
         """While the kernel calls `dtrace_probe`: how many frames of that call a stack leaves out; None otherwise."""
-        self._on_probe: Callable[..., None] = lambda *_: None
         self._arguments = [isa.registers.slots[name] for name in isa.calling.arguments]
         self._result = isa.registers.slots[isa.calling.results[0]]
         self._tick: int | None = None
@@ -112,12 +126,17 @@ class KernelGuest:
             unclaimed=lambda _address: DELIVER,
             faulted=self._displaced_fault,
             lowest=_KERNEL_HALF,
+            table=displaced,
         )
-        self.engine.on_breakpoint = {TrapPath.HOST: self.host_trap.breakpoint, TrapPath.GUEST: self._enter_vector}[
-            trap_path
-        ]
+        if trap_path is TrapPath.HOST:
+            self.host_trap.attach()
+        else:
+            self.engine.on_breakpoint = self._enter_vector
         if self.probe_calls:
             self.engine.on_trap = self._invalid_opcode
+        text = self.image.segments[0]
+        self.text_end = text.vaddr + text.memsz
+        """Where the kernel's text, and what the boot loader has put behind it, ends."""
         self._load(initrd.archive(images.programs(isa) | dict(files or {})))
         self._serve_gates()
 
@@ -138,9 +157,27 @@ class KernelGuest:
         if start < end:
             raise GuestCrashError(f"the initial file system of {len(archive) >> 20} MiB does not fit into RAM", 0)
         memory.ram[start : start + len(archive)] = archive
+        self._load_symbols()
         for slot, value in zip(self._arguments, (memory.size, start, len(archive)), strict=False):
             self.engine.words[slot] = value
         self.engine.pc = self.image.entry
+
+    def _load_symbols(self) -> None:
+        """Put the kernel's symbol table behind its text, as FreeBSD's boot loader leaves it for the linker."""
+        memory, text = self.engine.memory, self.image.segments[0]
+        symbols, strings = self.image.section(".symtab"), self.image.section(".strtab")
+        if symbols is None or strings is None:
+            return  # stripped: the kernel can load no modules
+        start = text.vaddr + text.memsz
+        table = start + -start % _SYMBOL_ALIGNMENT
+        names = table + len(symbols.data)
+        self.text_end = names + len(strings.data)
+        memory.ram[table - text.vaddr + text.paddr :][: len(symbols.data)] = symbols.data
+        memory.ram[names - text.vaddr + text.paddr :][: len(strings.data)] = strings.data
+        values = {"ksymtab": table, "ksymtab_count": len(symbols.data) // _SYMBOL_SIZE, "kstrtab": names}
+        for name, value in values.items():
+            place = self.image.symbol(name).value - text.vaddr + text.paddr
+            memory.ram[place : place + 8] = value.to_bytes(8, "little")
 
     def boot(self) -> None:
         """Run until the kernel is up and process 1 is about to enter user mode.  Raises `KernelPanicError`."""
@@ -158,7 +195,10 @@ class KernelGuest:
             "gate_panic": self._gate_panic,
             "gate_nanouptime": lambda *_: self.clock.now(),
             "gate_clock_start": self._gate_clock_start,
+            "gate_icache_sync": self._gate_icache_sync,
             "dtrace_invop": self._gate_invop,
+            "dtrace_kld_load": self._gate_kld_load,
+            "dtrace_kld_unload_try": self._gate_kld_unload_try,
         }
         for name, gate in gates.items():
             self.engine.on_code(self.image.symbol(name).value, self._caller_of(gate))
@@ -211,6 +251,19 @@ class KernelGuest:
         self._tick = interval
         self._next_tick = self.clock.now() + interval
 
+    def _gate_icache_sync(self, address: int, size: int, _: int) -> None:
+        self.engine.forget_code(address - self.isa.kernel_base, size)
+
+    def _gate_kld_load(self, file: int, *_: int) -> None:
+        self.on_module_loaded(self.modules.add(file))
+
+    def _gate_kld_unload_try(self, file: int, *_: int) -> int:
+        module = self.modules.get(file)
+        if module is not None and not self.on_module_unload(module):
+            return _EBUSY
+        self.modules.remove(file)
+        return 0
+
     def _gate_invop(self, address: int, frame: int, extra: int) -> int:
         rval = self.traps.invop(address, SavedFrame(self.engine, frame, self._pc_after), extra)
         if not rval:
@@ -218,8 +271,9 @@ class KernelGuest:
         return rval
 
     def _gate_probe(self) -> None:
-        number, *arguments = (self.engine.words[slot] for slot in self._arguments[:6])
-        self._on_probe(number & 0xFFFF_FFFF, *arguments)
+        words = self.engine.words
+        probe_id, *arguments = (words[slot] for slot in self._arguments[:6])
+        self.on_probe(probe_id & 0xFFFF_FFFF, *arguments)
 
     # -- traps
 
@@ -348,7 +402,7 @@ class KernelGuest:
 
     def serve_probes(self, probe: Callable[..., None]) -> None:
         """Have `probe(id, arg0 ... arg4)` called whenever the kernel calls `dtrace_probe`."""
-        self._on_probe = probe
+        self.on_probe = probe
 
     def call_argument(self, index: int) -> int:
         """Return argument `index` >= 5 of the call of `dtrace_probe` under way, which has its id before argument 0."""
@@ -406,8 +460,9 @@ class KernelGuest:
                 return [pc, *self._introspection.kernel_chain(pointer)[self.probe_frames :]]
             caller = source.stack_word(0) if registers.link is None else source.register(registers.link)
             return [pc, *[caller, *self._introspection.kernel_chain(pointer)][self.probe_frames :]]
-        if frame is not None:
-            pcs.append(frame.stack_word(0) if registers.link is None else frame.register(registers.link))
+        core = self.traps.core
+        if frame is not None and not core.framed:
+            pcs.append(frame.stack_word(core.pushed) if registers.link is None else frame.register(registers.link))
             place = self._link_place(pc)
             calling = self.isa.calling
             if place is not None and frame.register(registers.sp) + place == pointer + calling.frame_return:
@@ -445,6 +500,9 @@ class KernelGuest:
         """Name a kernel address."""
         if not self.isa.is_kernel_address(address):
             return None
+        place = self.modules.locate(address)
+        if place is not None:
+            return Location(*place)
         found = self.image.symbol_at(address)
         if found is None:
             return None

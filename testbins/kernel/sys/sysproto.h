@@ -47,6 +47,16 @@ struct mkdir_args { ARG(const char *, path) ARG(int, mode) };
 struct rmdir_args { ARG(const char *, path) };
 struct clock_gettime_args { ARG(int, clock_id) ARG(void *, tp) };
 struct nanosleep_args { ARG(const void *, rqtp) ARG(void *, rmtp) };
+struct modstat_args { ARG(int, modid) ARG(void *, stat) };
+struct modfnext_args { ARG(int, modid) };
+struct modfind_args { ARG(const char *, name) };
+struct kldload_args { ARG(const char *, file) };
+struct kldunload_args { ARG(int, fileid) };
+struct kldfind_args { ARG(const char *, file) };
+struct kldnext_args { ARG(int, fileid) };
+struct kldstat_args { ARG(int, fileid) ARG(void *, stat) };
+struct kldfirstmod_args { ARG(int, fileid) };
+struct kldunloadf_args { ARG(int, fileid) ARG(int, flags) };
 struct __getcwd_args { ARG(char *, buf) ARG(size_t, buflen) };
 struct sched_yield_args { ARG(int, dummy) };
 struct sigprocmask_args { ARG(int, how) ARG(const void *, set) ARG(void *, oset) };
@@ -74,9 +84,11 @@ typedef int sy_call_t(struct thread *td, void *uap);
 struct sysent {
 	sy_call_t *sy_call;
 	int sy_narg;
+	uint32_t sy_entry;  /* ids of the probes; 0 is none */
+	uint32_t sy_return;
 };
 
-extern const struct sysent sysent[];
+extern struct sysent sysent[];
 extern const char *const syscallnames[];
 int sys_nosys(struct thread *td, void *uap);
 

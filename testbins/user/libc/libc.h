@@ -62,6 +62,17 @@ ssize_t getdirentries(int fd, char *buffer, size_t size, off_t *base);
 ssize_t getrandom(void *buffer, size_t size, unsigned flags);
 int __sysctlbyname(const char *name, size_t namelen, void *old, size_t *oldlen, const void *new, size_t newlen);
 char *__break(char *address);
+struct kld_file_stat;
+struct module_stat;
+int kldload(const char *file);
+int kldunload(int fileid);
+int kldfind(const char *file);
+int kldnext(int fileid);
+int kldstat(int fileid, struct kld_file_stat *stat);
+int kldfirstmod(int fileid);
+int modfnext(int modid);
+int modstat(int modid, struct module_stat *stat);
+int syscall(int number, ...); /* any call, by its number */
 
 /* string */
 void *memcpy(void *to, const void *from, size_t n);

@@ -1,0 +1,44 @@
+"""A compressed move is simulated as a jump.
+
+c.jr and c.mv differ in one field: c.jr has 0 where c.mv names the register it copies from.  The masks by which Linux'
+RISC-V probes knew c.jr and c.jalr had one of that field's five bits.  So every other c.mv, one of the most frequent
+instructions there are, was simulated as a jump to whatever its target register held, and every other c.add as a call.
+"""
+
+from dataclasses import replace
+
+from emu.displaced import Displaced
+from emu.isa.riscv64.plans import c_jump
+from providers.uprobes import PORTS
+from providers.uprobes.port import Simulated
+from trapline.lab.check.museum import Exhibit
+from trapline.lab.check.rules import Rules
+from trapline.lab.check.shown import InStates
+
+RIGHT = PORTS["riscv64"]
+
+
+def analyze(code, address):
+    """Look at one bit of the second register's five, as the masks f007 did."""
+    insn = Displaced(int.from_bytes(code[:2], "little"), address)
+    if insn.word & 0xF007 in {0x8002, 0x9002} and insn.bits(11, 7):
+        return Simulated("c.jr", 2, c_jump(insn))
+    return RIGHT.analyze(code, address)
+
+
+EXHIBIT = Exhibit(
+    __file__,
+    __doc__,
+    system="Linux kprobes and uprobes on RISC-V before commit b2d473a6019e, 2021 to 2023",
+    references=("https://git.kernel.org/linus/b2d473a6019e",),
+    isa_name="riscv64",
+    provider="uprobe",
+    code=bytes.fromhex(
+        "3285"  # c.mv a0, a2
+        "8280"  # c.jr ra
+    ),
+    old=Rules(uprobe=replace(RIGHT, analyze=analyze)),
+    was="what has no odd second register is c.jr (mask f007)",
+    now="what has no second register is c.jr (mask f07f)",
+    check=InStates(),
+)
