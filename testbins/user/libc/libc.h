@@ -15,7 +15,9 @@
 #define BUFSIZ 1024
 #define EXIT_FAILURE 1
 
-extern int errno;
+int *__error(void);
+#define errno (*__error())
+void __set_error_selector(int *(*selector)(void));
 extern char **environ;
 
 /* system calls */
@@ -93,6 +95,7 @@ char *readline(struct reader *in, char *line, size_t size); /* without its newli
 
 /* stdlib, unistd */
 void exit(int status) __dead2;
+int atexit(void (*function)(void));
 pid_t fork(void); /* flushes first */
 pid_t wait(int *status);
 void *malloc(size_t size);
