@@ -5,33 +5,19 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Final
 
 from emu.elf import ElfError, Image
 from emu.guest.base import GuestError
 from emu.guest.linux.guest import ENVIRONMENT, LinuxGuest, Program
 from emu.guest.linux.stdio import Standard
 from emu.isa import DEFAULT_ISA, Isa
-from providers.fasttrap import (
-    Fasttrap,
-    Fidelity,
-    PidError,
-    PidProbes,
-    UsdtProbes,
-    Wanted,
-    parse_provider,
-    probe_name,
-)
+from providers.fasttrap import Fidelity
 from providers.profile import Profile
-from trapline.consumer.compiling import ProcessProbeError
 from trapline.framework.dtrace import DTrace
-from trapline.framework.program import ProbeDescription
-
-PID: Final = "pid"
-_REFUSALS_TOLD: Final = 5
+from trapline.process_probes import ProcessProbes
 
 
 class EvalTime(Enum):
@@ -65,34 +51,12 @@ class LinuxOptions:
 
 
 @dataclass(slots=True)
-class Refusals:
-    """Why tracepoints were not installed: the first are reported as they come, the rest counted."""
-
-    report: Callable[[str], object]
-    texts: list[str] = field(default_factory=list)
-
-    def add(self, text: str) -> None:
-        """Take one."""
-        self.texts.append(text)
-        if len(self.texts) <= _REFUSALS_TOLD:
-            self.report(text)
-
-    def rest(self) -> tuple[str, ...]:
-        """Return what there is to say of those that were not reported."""
-        more = len(self.texts) - _REFUSALS_TOLD
-        return (f"{more} more tracepoints were refused (trapline sites --provider pid shows why)",) if more > 0 else ()
-
-
-@dataclass(slots=True)
 class LinuxMachine:
     """A Linux program, stopped, and the framework over it."""
 
     guest: LinuxGuest
     dtrace: DTrace
-    fasttrap: Fasttrap
-    pid: PidProbes
-    usdt: UsdtProbes
-    refusals: Refusals
+    probes: ProcessProbes
     told: bool = False
 
     @property
@@ -100,31 +64,13 @@ class LinuxMachine:
         """The program's process number ($target)."""
         return self.guest.target
 
-    def provide(self, wanted: ProbeDescription) -> ProbeDescription:
-        """Make the probes of processes that a description asks for, and return it as they are named.
-
-        Raises `ProcessProbeError`.
-        """
-        parsed = parse_provider(wanted.provider)
-        if parsed is None:
-            return wanted
-        name, pid = parsed
-        try:
-            if name == PID:
-                module = self.pid.provide(pid, Wanted(wanted.module, wanted.function, wanted.name))
-                return replace(wanted, module=module)
-            self.usdt.provide(name, pid)
-            return replace(wanted, name=probe_name(wanted.name))
-        except PidError as error:
-            raise ProcessProbeError(error.tag, str(error)) from None
-
     def ended(self) -> Sequence[str]:
         """Return, once, how the program ended, and how many refusals were not told one by one."""
         ending = self.guest.ending()
         if ending is None or self.told:
             return ()
         self.told = True
-        return (*self.refusals.rest(), ending)
+        return (*self.probes.refusals.rest(), ending)
 
 
 def program_isa(words: Sequence[str], root: Path | None) -> Isa | None:
@@ -205,7 +151,5 @@ def start(options: LinuxOptions) -> LinuxMachine:
     guest = start_guest(options)
     dtrace = DTrace(guest, guest.traps.core)
     Profile(dtrace, guest)
-    refusals = Refusals(options.report)
-    fasttrap = Fasttrap(guest.kernel, dtrace, options.fidelity, report=refusals.add)
-    pid = PidProbes(fasttrap, dtrace, guest.objects, dtrace.probes_created)
-    return LinuxMachine(guest, dtrace, fasttrap, pid, UsdtProbes(fasttrap, dtrace, guest.objects), refusals)
+    probes = ProcessProbes(guest.kernel, guest.objects, dtrace, options.fidelity, options.report)
+    return LinuxMachine(guest, dtrace, probes)

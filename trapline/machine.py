@@ -11,9 +11,11 @@ from emu.guest.modules import Module
 from emu.isa import DEFAULT_ISA, Isa
 from emu.trap import TrapHandler
 from providers.base import Framework
+from providers.fasttrap import Fidelity as FasttrapFidelity
 from providers.fbt import FBT, Fidelity
 from providers.profile import Profile
 from trapline.framework.dtrace import DTrace
+from trapline.process_probes import ProcessProbes
 from trapline.types import KernelNames, KernelSignatures, types_of
 
 START_UP_SCRIPT = "etc/rc"
@@ -44,6 +46,8 @@ class Machine:
 
     guest: KernelGuest
     dtrace: DTrace
+    probes: ProcessProbes
+    """Those of the guest's user programs."""
     names: KernelNames
     """The kernel's types and symbols, for D programs."""
 
@@ -66,15 +70,18 @@ def boot(
     guest: KernelGuest,
     fidelity: Fidelity = Fidelity.EXACT,
     watch: Callable[[Framework], Framework] = lambda framework: framework,
+    report: Callable[[str], object] = lambda _text: None,
 ) -> Machine:
     """Boot a guest and put the framework and the providers over it.
 
-    `watch` may wrap the framework as providers see it.  Raises `emu.guest.base.GuestError`.
+    `watch` may wrap the framework as providers see it; `report` is told of tracepoints of user programs that were
+    refused.  Raises `emu.guest.base.GuestError`.
     """
     guest.boot()
     dtrace = DTrace(guest, guest.traps.core)
     types = types_of(guest.image)
     FBT(watch(dtrace), guest.patcher, guest.traps, guest.isa, KernelSignatures(types), fidelity)
     Profile(dtrace, guest)
+    probes = ProcessProbes(guest.userland, guest.userland.objects, dtrace, FasttrapFidelity(fidelity.value), report)
     dtrace.load_module(Module("kernel", guest.image.symbols, guest.patcher.original))
-    return Machine(guest, dtrace, KernelNames(guest.image, types))
+    return Machine(guest, dtrace, probes, KernelNames(guest.image, types))

@@ -51,6 +51,12 @@ class VirtualClock:
         if self._paused is None:
             self._paused = self._engine.instructions
 
+    def discount(self, instructions: int) -> None:
+        """Take instructions off the count (`Engine.discount`), also while the clock stands still."""
+        self._engine.discount(instructions)
+        if self._paused is not None:
+            self._paused -= instructions
+
     def resume(self, extra: int = 0) -> None:
         """Start it again; `extra` instructions still belong to the probe (the return instruction under way)."""
         if self._paused is not None:

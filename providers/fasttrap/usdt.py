@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from emu.elf import ElfError
 from emu.frame import Frame
 from emu.guest.base import BadAddressError
-from emu.guest.linux.objects import LoadedObject, Objects
+from emu.guest.objects import LoadedObject
 from emu.stapsdt import Marker, MarkerArgument, MarkerArgumentError, evaluate, markers, parse_arguments
 from providers.fasttrap.fasttrap import Fasttrap
 from providers.fasttrap.pid import PidError, PidProvider
 from providers.fasttrap.records import Probe, ProbeType
 
 if TYPE_CHECKING:
-    from emu.guest.linux.process import Process
+    from emu.guest.processes import Objects, Process
     from providers.base import Framework
 
 _AFRAMES = 3
@@ -52,7 +52,7 @@ class UsdtProbes:
 
     def provide(self, provider: str, pid: int) -> None:
         """Make the probes of a provider's markers.  Raises `PidError` if there is no such process."""
-        process = self._fasttrap.kernel.processes.get(pid)
+        process = self._fasttrap.kernel.process(pid)
         if process is None or not process.alive:
             raise PidError("D_PROC_GRAB", f"failed to grab process {pid}: there is no such process in the guest")
         for loaded in self._objects.of(process):
@@ -108,18 +108,18 @@ class UsdtProbes:
         self, loaded: LoadedObject, arguments: dict[int, tuple[MarkerArgument, ...]]
     ) -> Callable[[Frame], tuple[int, ...]]:
         """Return what reads the arguments at whichever of the places was hit; what cannot be read is 0."""
-        engine = self._fasttrap.kernel.engine
+        kernel = self._fasttrap.kernel
 
         def resolve(symbol: str) -> int:
             return loaded.image.symbol(symbol).value + loaded.bias
 
         def value(argument: MarkerArgument) -> int:
             try:
-                return evaluate(argument, engine.read_register, engine.load, resolve)
+                return evaluate(argument, kernel.cpu.read_register, kernel.cpu.load, resolve)
             except (BadAddressError, ElfError):
                 return 0
 
         def read(_frame: Frame) -> tuple[int, ...]:
-            return tuple(map(value, arguments.get(engine.pc, ())))
+            return tuple(map(value, arguments.get(kernel.cpu.pc, ())))
 
         return read

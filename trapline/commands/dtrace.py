@@ -18,6 +18,7 @@ from trapline import linux_machine as linux
 from trapline.consumer.command import CommandEnvironment, Machine, MachineError, main
 from trapline.consumer.output import Writer
 from trapline.consumer.usage import MachineOptions
+from trapline.kernel_target import KernelTarget
 from trapline.machine import KernelOptions, boot, kernel_guest
 
 
@@ -61,6 +62,8 @@ def _wants_linux(wanted: MachineOptions) -> bool:
 
 
 def _open_linux(wanted: MachineOptions) -> Machine:
+    if wanted.pids:
+        raise MachineError("-p names a process of the kernel guest; the Linux guest runs the program of -c")
     if not wanted.commands:
         raise MachineError("the Linux guest needs a program: -c 'PROGRAM ARGUMENTS'")
     if len(wanted.commands) > 1:
@@ -74,14 +77,14 @@ def _open_linux(wanted: MachineOptions) -> Machine:
             fidelity=FasttrapFidelity(wanted.fidelity),
             environment=wanted.environment,
             standard=of_this_process(lambda data: _put(sys.stdout, data), lambda data: _put(sys.stderr, data)),
-            report=lambda text: sys.stderr.write(f"dtrace: {text}\n"),
+            report=_report,
         )
     )
     return Machine(
         machine.guest,
         machine.dtrace,
-        machine.target,
-        machine.provide,
+        lambda: machine.target,
+        machine.probes.provide,
         machine.ended,
         libraries=("common", "linux", machine.guest.isa.name),
     )
@@ -106,11 +109,26 @@ def _open_kernel(wanted: MachineOptions) -> Machine:
         command="\n".join(wanted.commands) or None,
         console=console.write,
     )
-    machine = boot(kernel_guest(options), options.fidelity)
+    machine = boot(kernel_guest(options), options.fidelity, report=_report)
     # What a command of -c prints is shown, as dtrace's children write to its terminal; how the kernel comes up is not.
     console.shown = console.shown or bool(wanted.commands)
     libraries = ("common", "kernel", machine.guest.isa.name)
-    return Machine(machine.guest, machine.dtrace, foreign=machine.names, libraries=libraries)
+    target = KernelTarget(
+        machine.guest, options.command or "", wanted.pids[0] if wanted.pids else None, evaltime=wanted.evaltime
+    )
+    return Machine(
+        machine.guest,
+        machine.dtrace,
+        target.number,
+        machine.probes.provide,
+        target.ended,
+        foreign=machine.names,
+        libraries=libraries,
+    )
+
+
+def _report(text: str) -> None:
+    sys.stderr.write(f"dtrace: {text}\n")
 
 
 class Console:

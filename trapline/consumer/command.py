@@ -81,8 +81,11 @@ class Machine:
 
     guest: Guest
     dtrace: Framework
-    target: int = 0
-    """Pid of the first command of -c ($target); 0: there is none."""
+    target: Callable[[], int] = lambda: 0
+    """Returns the pid of the first command of -c or process of -p ($target); 0: there is none.
+
+    The guest may have to run to where that process begins.  Raises `emu.guest.base.GuestError`.
+    """
     provide: Provide = provide_nothing
     """Makes the probes of processes that a description asks for."""
     ended: Callable[[], Sequence[str]] = tuple
@@ -257,6 +260,8 @@ class _Command:
             program = self._compiler.compile(source)
         except OSError as error:
             self._fail(f"failed to open {source.text}: {error.strerror}")
+        except GuestError as error:
+            self._fail(error.report())
         except CompileError as error:
             text = error.text(errtags=self._session.options.is_set("errtags"))
             what = "failed to compile script" if source.kind == "script" else "invalid probe specifier"

@@ -5,7 +5,7 @@ Source: FreeBSD cmd/dtrace/dtrace.c (compile_str, compile_file).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -53,6 +53,24 @@ def provide_nothing(wanted: ProbeDescription) -> ProbeDescription:
     return wanted
 
 
+class _Numbers(Mapping[str, int]):
+    """Macro variables that are numbers.  $target is found when a program names it: the guest may run to there first."""
+
+    _OWN: Final = {"pid": PID, "ppid": 1, "pgid": PID, "sid": PID}
+
+    def __init__(self, target: Callable[[], int]) -> None:
+        self._target = target
+
+    def __getitem__(self, name: str) -> int:
+        return self._target() if name == "target" else self._OWN[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*self._OWN, "target"))
+
+    def __len__(self) -> int:
+        return len(self._OWN) + 1
+
+
 class Compiler:
     """Compiles the programs of one session; they share their variables and aggregations."""
 
@@ -60,7 +78,7 @@ class Compiler:
         self,
         session: Session,
         request: Request,
-        target: int,
+        target: Callable[[], int],
         provide: Provide = provide_nothing,
         report: Callable[[str], object] = lambda _text: None,
         foreign: Foreign | None = None,
@@ -76,7 +94,7 @@ class Compiler:
         self._arguments = tuple(request.arguments)
         self.names = Globals(foreign=foreign or NoNames())
         """What the programs declare."""
-        self._numbers = {"pid": PID, "ppid": 1, "pgid": PID, "sid": PID, "target": target}
+        self._numbers = _Numbers(target)
         if request.allow_zero:
             session.options.set("zdefs")
 

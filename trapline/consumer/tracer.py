@@ -75,7 +75,7 @@ class Tracer:
         self.session = Session(dtrace.open(), guest, Output(self._text), handlers)
         for name, value in (options or {}).items():
             self.session.options.set(name, value)
-        self._compiler = Compiler(self.session, Request(), target, provide, foreign=foreign)
+        self._compiler = Compiler(self.session, Request(), lambda: target, provide, foreign=foreign)
 
     @property
     def text(self) -> str:

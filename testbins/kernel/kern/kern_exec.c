@@ -289,6 +289,7 @@ do_execve(struct thread *td, struct image_args *args)
 	strlcpy(td->td_name, name, sizeof(td->td_name));
 	proc_set_args(p, args->buf, args->begin_envv - args->buf);
 	cpu_exec_setregs(td->td_frame, imgp->interp_base != 0 ? imgp->interp_entry : imgp->entry_addr, sp, args->argc, argv, envp);
+	dtrace_fasttrap_exec(p);
 	free(imgp, M_EXEC);
 	return (0);
 

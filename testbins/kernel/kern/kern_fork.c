@@ -64,6 +64,8 @@ do_fork(struct thread *td, struct fork_req *fr, struct proc *p2, struct vmspace 
 	if (fr->fr_flags & RFPPWAIT)
 		p2->p_flag |= P_PPWAIT;
 	p2->p_state = PRS_NORMAL;
+	if (fr->fr_function == NULL)
+		dtrace_fasttrap_fork(p1, p2);
 	setrunnable(td2);
 	*fr->fr_procp = p2;
 }

@@ -19,3 +19,9 @@
 	gate	gate_icache_sync
 	gate	dtrace_invop
 	gate	dtrace_probe
+	gate	dtrace_pid_probe
+	gate	dtrace_fasttrap_fork
+	gate	dtrace_fasttrap_exec
+	gate	dtrace_fasttrap_exit
+	gate	dtrace_fasttrap_sendsig
+	gate	gate_call_return

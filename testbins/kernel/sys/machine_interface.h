@@ -97,6 +97,12 @@ void gate_clock_start(uint64_t interval);
 void gate_icache_sync(void *address, size_t size);
 int64_t dtrace_invop(uintptr_t address, struct trapframe *frame, uintptr_t extra);
 void dtrace_probe(uint32_t id, uintptr_t arg0, uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4);
+bool dtrace_pid_probe(struct trapframe *frame);
+void dtrace_fasttrap_fork(struct proc *parent, struct proc *child);
+void dtrace_fasttrap_exec(struct proc *p);
+void dtrace_fasttrap_exit(struct proc *p);
+void dtrace_fasttrap_sendsig(struct thread *td, struct trapframe *frame);
+void gate_call_return(void);
 
 /* ---- given by the machine-independent part ---- */
 
