@@ -142,8 +142,8 @@ class Processes(Protocol):
     def is_shared(self, process: Any) -> bool:
         """Tell whether another process has the same address space (vfork)."""
 
-    def segmentation_fault(self, address: int) -> int:
-        """Have the current thread meet its fault at an address; from a trap, whose answer is returned."""
+    def raise_bad_address(self, address: int) -> object:
+        """Have the current thread meet what its own access to an address would have come to; from a trap."""
 
     def set_pc(self, thread: Any, pc: int) -> None:
         """Move a thread that does not run."""

@@ -56,7 +56,8 @@ class Fasttrap(Observer):
     """All fasttrap probes of one guest.
 
     `report` is told why probes were not enabled: FreeBSD tells nobody.  `limit` is how many tracepoints there may be;
-    None: as many as FreeBSD has room for when its behaviour is asked for, any number otherwise.
+    None: as many as FreeBSD has room for when its behaviour is asked for, any number otherwise.  `port` is what the ISA
+    brings, if it is not to be `PORTS`' own.
     """
 
     def __init__(
@@ -66,11 +67,12 @@ class Fasttrap(Observer):
         fidelity: Fidelity = Fidelity.EXACT,
         limit: int | None = None,
         report: Callable[[str], object] = lambda _text: None,
+        port: Port | None = None,
     ) -> None:
         self.kernel = kernel
         self.framework = framework
         self.fidelity = fidelity
-        self.port = PORTS[kernel.isa.name]
+        self.port = port or PORTS[kernel.isa.name]
         self.limit = limit if limit is not None else (MAX_TRACEPOINTS if fidelity is Fidelity.FREEBSD else None)
         self.total = 0
         """Tracepoints of all probes there are."""
@@ -291,7 +293,8 @@ class Fasttrap(Observer):
             point.run(cpu, point.address)
         except BadAddressError as error:
             engine.pc = point.address
-            return self.kernel.segmentation_fault(error.address)
+            self.kernel.raise_bad_address(error.address)
+            return CARRIED_OUT
         if point.after:
             new_pc = engine.pc
             engine.pc = point.address

@@ -24,7 +24,7 @@ from emu.engine.access import Access
 from emu.frame import Frame
 from emu.guest.base import BadAddressError
 from emu.guest.linux.abi.errno import EINVAL, EIO
-from emu.guest.linux.abi.signals import SEGV_MAPERR, SI_KERNEL, Signal, SignalInfo
+from emu.guest.linux.abi.signals import SI_KERNEL, Signal, SignalInfo
 from emu.guest.linux.code import ProcessCode, SlotPages
 from emu.guest.linux.inodes import RegularFile
 from emu.guest.observer import Observer
@@ -60,11 +60,11 @@ class UprobeError(Exception):
 
 
 class Uprobes(Observer):
-    """All uprobes of one guest."""
+    """All uprobes of one guest; `port` is what the ISA brings, if it is not to be `PORTS`' own."""
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Kernel, port: Port | None = None) -> None:
         self.kernel = kernel
-        self.port = PORTS[kernel.isa.name]
+        self.port = port or PORTS[kernel.isa.name]
         self.problems: list[str] = []
         """Why probes were not installed in mappings that came later: Linux ignores such errors."""
         self._engine = kernel.engine
@@ -133,7 +133,8 @@ class Uprobes(Observer):
 
     # -- installing
 
-    def _space(self, process: Process) -> WatchedSpace:
+    def watch(self, process: Process) -> WatchedSpace:
+        """Return the books of a process's address space."""
         if process.space not in self._spaces:
             code = ProcessCode(self.kernel, process.space)
             slots = SlotPages(self.kernel, code, self.port.slot, "[uprobes]")
@@ -143,7 +144,7 @@ class Uprobes(Observer):
     def _install(self, process: Process, probe: Uprobe, area: Area) -> None:
         """Write the breakpoint (install_breakpoint).  Raises `UprobeError`."""
         address = area.start + probe.offset - area.offset
-        space = self._space(process)
+        space = self.watch(process)
         if address in space.installed:
             return
         if probe.analysis is None:
@@ -171,6 +172,8 @@ class Uprobes(Observer):
         space.patcher.forget(installed.tracepoint)
         if installed.counter:
             _add(space, installed.counter, -1)
+        if installed.slot and not any(step.slot == installed.slot for step in self._steps.values()):
+            space.slots.give_back(installed.slot)
 
     @staticmethod
     def _count(space: WatchedSpace, installed: Installed) -> None:
@@ -246,7 +249,7 @@ class Uprobes(Observer):
         space = self._spaces.get(parent.space)
         if space is None or child.space is parent.space:
             return
-        twin = self._space(child)
+        twin = self.watch(child)
         space.slots.unmap_from(child.space)
         if space.trampoline:
             # At the same address: the stack that was copied holds it.
@@ -307,7 +310,7 @@ class Uprobes(Observer):
             installed.run(self._engine, address)
         except BadAddressError as error:
             self._engine.pc = address
-            self.kernel.raise_fault(SignalInfo(Signal.SIGSEGV, SEGV_MAPERR, address=error.address))
+            self.kernel.raise_bad_address(error.address)
 
     # -- single steps
 

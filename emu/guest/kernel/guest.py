@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from pathlib import Path
 
-from emu.displaced import Store
+from emu.displaced import DisplacedTable, Store
 from emu.elf import Image
 from emu.engine.clock import DEFAULT_RATE, NANOSECONDS, VirtualClock
 from emu.engine.engine import Engine
@@ -30,7 +30,7 @@ from emu.guest.processes import CARRIED_OUT
 from emu.guest.timers import Timers
 from emu.host_trap import HostTrap
 from emu.isa.base import Isa
-from emu.patcher import Patcher
+from emu.patcher import CodeMemory, Patcher
 from emu.trap import TrapHandler
 
 RAM = 64 << 20
@@ -57,7 +57,8 @@ class KernelGuest:
     """The teaching kernel on one emulated CPU.  Implements `emu.guest.base.Guest`.
 
     `files` are added to the initial file system, or replace files of it (path without leading slash -> content;
-    /etc/rc is the start-up script).  `console` gets what the guest prints.  Call `boot` before anything else.
+    /etc/rc is the start-up script).  `console` gets what the guest prints.  `patcher` makes what writes
+    breakpoints, and `displaced` says what the host's trap path does, if not the ISA's table.  Call `boot` first.
     """
 
     cpu = 0
@@ -75,6 +76,8 @@ class KernelGuest:
         rate: int = DEFAULT_RATE,
         ram: int = RAM,
         accelerated: bool | None = None,
+        patcher: Callable[[CodeMemory], Patcher] = Patcher,
+        displaced: DisplacedTable | None = None,
     ) -> None:
         self.isa = isa
         self.trap_path = trap_path
@@ -83,7 +86,7 @@ class KernelGuest:
         self.clock = VirtualClock(self.engine, rate)
         self.now = self.clock.now
         """Returns virtual nanoseconds since power on."""
-        self.patcher = Patcher(self.engine)
+        self.patcher = patcher(self.engine)
         self.traps = traps or TrapHandler()
         self.exit_status: int | None = None
         self._console = console
@@ -110,7 +113,10 @@ class KernelGuest:
             unclaimed=lambda _address: DELIVER,
             faulted=self._displaced_fault,
             lowest=_KERNEL_HALF,
+            table=displaced,
         )
+        if trap_path is TrapPath.HOST:
+            self.host_trap.attach()
         self.engine.on_breakpoint = {TrapPath.HOST: self._breakpoint, TrapPath.GUEST: self._enter_vector}[trap_path]
         self.engine.on_trap = self._trap
         self.userland = Userland(self)

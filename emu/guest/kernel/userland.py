@@ -20,7 +20,6 @@ from emu.guest.kernel.saved_cpu import SavedCpu, UserCpu
 from emu.guest.kernel.user_memory import Area, File, Space, UserMemory
 from emu.guest.objects import LoadedObject
 from emu.guest.observer import Observer
-from emu.guest.processes import CARRIED_OUT
 from emu.trap import TrapHandler
 
 if TYPE_CHECKING:
@@ -216,7 +215,7 @@ class Userland:
         self.guest.probe_taken(claimed=claimed)
         return claimed
 
-    def segmentation_fault(self, address: int) -> int:
+    def raise_bad_address(self, address: int) -> None:
         """Have the current thread meet a fault that the emulation of its instruction has met, or see that it has none.
 
         The page may only not be there yet, or be shared until it is written to: the kernel is asked, and the
@@ -238,7 +237,6 @@ class Userland:
 
         self._cpu.discount(1)  # the breakpoint will be counted again
         self.guest.soon(ask)
-        return CARRIED_OUT
 
     # -- processes and threads
 

@@ -290,6 +290,10 @@ class Space:
 
     # -- what debuggers and probes do, whatever the area's rights
 
+    def touched(self, area: Area) -> list[int]:
+        """Return the addresses of an area's pages that were used so far."""
+        return sorted(page * PAGE for page in self._resident if area.start <= page * PAGE < area.end)
+
     def peek(self, address: int, size: int) -> bytes:
         """Read memory.  Raises `BadAddressError`."""
         data = bytearray()
