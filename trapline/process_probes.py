@@ -51,7 +51,7 @@ class ProcessProbes:
         self.refusals = Refusals(report)
         self.fasttrap = Fasttrap(processes, dtrace, fidelity, report=self.refusals.add)
         self.pid = PidProbes(self.fasttrap, dtrace, objects, dtrace.probes_created)
-        self.usdt = UsdtProbes(self.fasttrap, dtrace, objects)
+        self.usdt = UsdtProbes(self.fasttrap, dtrace, objects, dtrace.probes_created)
 
     def provide(self, wanted: ProbeDescription) -> ProbeDescription:
         """Make the probes of processes that a description asks for, and return it as they are named.

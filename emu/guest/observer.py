@@ -50,6 +50,12 @@ class Observer(ABC):  # noqa: B024  (nothing must be heard)
         del thread
         return True
 
+    def helper_added(self, process: Any, module: str, load_address: int, dof: int, generation: int) -> None:
+        """A process has told of its probes: an object's name, where it was loaded, and where its DOF is."""
+
+    def helper_removed(self, process: Any, generation: int) -> None:
+        """A process takes back what it told under a number."""
+
     def signalled(self, thread: Any) -> None:
         """A signal is about to be delivered to the current thread where it stands."""
 

@@ -259,12 +259,17 @@ class Fasttrap(Observer):
     def _fire_before(self, point: Point, frame: Frame) -> None:
         words, core = self.kernel.cpu.words, self._core
         for probe in tuple(point.before):
-            if probe.type is ProbeType.ENTRY:
+            if point.address in probe.questions:
+                words[self._results[0]] = 1
+            elif probe.type is ProbeType.ENTRY:
                 core.flags |= _ENTRY
                 self.framework.probe(probe.id, *[words[slot] for slot in self._arguments])
                 core.flags &= ~_ENTRY
             elif probe.read is not None:
                 self.framework.probe(probe.id, *probe.read(frame)[: len(self._arguments)])
+            elif probe.types:
+                values = [words[slot] for slot in self._arguments]
+                self.framework.probe(probe.id, *[values[native] for _type, _translated, native in probe.types[:5]])
             elif probe.type is ProbeType.OFFSETS:
                 self.framework.probe(probe.id, *[words[slot] for slot in self._arguments])
 

@@ -21,7 +21,16 @@ from emu.guest.linux.space import Area
 from emu.guest.objects import LoadedObject
 from emu.guest.observer import Observer
 from emu.guest.processes import Objects, Process
-from providers.base import Attribute, DependencyClass, Framework, Privilege, Provider, ProviderAttributes, Stability
+from providers.base import (
+    ArgumentDescription,
+    Attribute,
+    DependencyClass,
+    Framework,
+    Privilege,
+    Provider,
+    ProviderAttributes,
+    Stability,
+)
 from providers.fasttrap.fasttrap import Fasttrap
 from providers.fasttrap.port import Fidelity
 from providers.fasttrap.records import Probe, ProbeType
@@ -84,6 +93,13 @@ class PidProvider(Provider):
     def usermode(self, probe_id: int, arg: Probe) -> bool:
         """Say that it fires in user mode."""
         return True
+
+    def argument_description(self, probe_id: int, arg: Probe, index: int) -> ArgumentDescription | None:
+        """Return the types that a program's DOF gives an argument."""
+        if index >= len(arg.types):
+            return None
+        native, translated, mapping = arg.types[index]
+        return ArgumentDescription(index, native, translated if translated != native else "", mapping)
 
     def argument_value(self, probe_id: int, arg: Probe, index: int) -> int | None:
         """Return arg5 and up: registers, then the stack.  Raises `BadAddressError`."""

@@ -79,6 +79,10 @@ class Probe:
     enabled: bool = False
     read: Callable[[Frame], tuple[int, ...]] | None = None
     """Arguments of a marker; None: those of the function."""
+    questions: frozenset[int] = frozenset()
+    """Those of the addresses where the program asks whether the probe is enabled (is-enabled tracepoints)."""
+    types: tuple[tuple[str, str, int], ...] = ()
+    """Native and translated type of each argument, and which native argument it is."""
     semaphores: tuple[int, ...] = ()
     """Addresses of counters that tell the program that somebody listens."""
 

@@ -1,7 +1,7 @@
 # The programs of the guest. Most are position independent and share lib/libc.so.7, which libexec/ld-elf.so.1 loads; a few stand alone at 0x400000.
 
 U := user
-USER_FLAGS := $(COMMON) $(USER.$(ISA)) -g0 -I$U/libc -I$U/rtld -I$K -I$K/$(ISA)
+USER_FLAGS := $(COMMON) $(USER.$(ISA)) -g0 -I$U/libc -I$U/rtld -I$U/usdt -I$K -I$K/$(ISA)
 UCFLAGS := $(USER_FLAGS) -ffunction-sections -fdata-sections
 PICFLAGS := $(USER_FLAGS) -fPIC
 # rtld runs before it is relocated: nothing of it may be reached by way of a table.
@@ -51,6 +51,9 @@ $(addprefix $(OUT)/,$(DYNAMIC)): $(OUT)/%: $(OBJ)/pic/$U/%.c.o $(OBJ)/pic/$(CRT)
 	@mkdir -p $(@D)
 	$(CC) $(SHARED) -pie -Wl,--dynamic-linker=/libexec/ld-elf.so.1 -o $@ $^
 	$(STRIP) --strip-debug $@
+
+# What has probes tells of them when it is loaded.
+$(OUT)/bin/query: $(OBJ)/pic/$U/usdt/drti.c.o
 
 $(OUT)/lib/libc.so.7: $(LIBC_PIC)
 	@mkdir -p $(@D)

@@ -76,3 +76,29 @@ RUN trapline dtrace -n 'pid$target:libc.so.7:nosuch:entry' -c 'ls'
 STDERR
 |dtrace: invalid probe specifier pid$target:libc.so.7:nosuch:entry: {{.*}}failed to lookup 'nosuch' in module 'libc.so.7'
 EXIT 1
+
+NAME probes that a program has told of, and one that it makes ready for a listener only
+RUN trapline dtrace -qn 'myprov$target:::query-start { printf("%d: %s\n", arg1, copyinstr(arg0)); } myprov$target:::query-plan { printf("   %s\n", copyinstr(arg0)); } myprov$target::query:query-done { @[args[0]] = sum(args[1]); }' -c 'query 3'
+EXPECT
+|query: 3 queries, 13 rows
+|0: select name from animals
+|   scan animals
+|1: select * from cages
+|   scan cages
+|2: select food from stores
+|   scan stores
+|
+|        0                3
+|        2                4
+|        1                6
+STDERR
+
+NAME a provider of every process that has it
+RUN trapline dtrace -Zn 'myprov*:::query-start { @[execname, probemod, probefunc] = count(); }' -c 'query 2; query 1'
+STDERR
+|dtrace: description 'myprov*:::query-start ' matched 0 probes
+EXPECT
+|query: 2 queries, 9 rows
+|query: 1 queries, 3 rows
+|
+|  query                                               query                                               query                                                             3

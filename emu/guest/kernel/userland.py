@@ -7,8 +7,10 @@ between two runs: a gate or a trap that wants it has the run end first (`KernelG
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from typing import TYPE_CHECKING, Final
 
 from emu.elf import ElfError, ElfKind, Image
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from emu.guest.kernel.guest import KernelGuest
 
 _ZOMBIE: Final = 2
+_DOF_HELPER: Final = struct.Struct("<64sQQii")
 _DEEPEST: Final = 512
 
 
@@ -94,7 +97,7 @@ class UserCode:
 class ScratchPages:
     """Pages where displaced instructions run, below the room of the stack (fasttrap_scraddr).
 
-    A page can be made between two runs only, so there is one from the beginning, and the next when that is full.
+    A page can be made between two runs only: whoever finds none has the run end, and comes again.
     """
 
     def __init__(self, userland: Userland, space: Space, size: int) -> None:
@@ -105,7 +108,6 @@ class ScratchPages:
         self._contents: dict[int, bytes] = {}
         self.pages: list[int] = []
         self._full = False
-        self._add_page()
 
     def _add_page(self) -> None:
         offset = self._userland.memory.offset
@@ -160,11 +162,14 @@ class Userland:
         self._processes: dict[int, Process] = {}
         self._threads: dict[int, Thread] = {}
         self._current = guest.introspection.current
+        self._generations = count(1)
         guest.serve("dtrace_pid_probe", self._pid_probe)
         guest.serve("dtrace_fasttrap_fork", self._forked)
         guest.serve("dtrace_fasttrap_exec", self._executed)
         guest.serve("dtrace_fasttrap_exit", self._exited)
         guest.serve("dtrace_fasttrap_sendsig", self._signal)
+        guest.serve("dtrace_helper_slurp", self._helper)
+        guest.serve("dtrace_helper_destroygen", self._no_helper)
 
     # -- the CPU of the thread in a trap
 
@@ -361,6 +366,25 @@ class Userland:
         with self._saved(frame):
             for watcher in self._watchers:
                 watcher.signalled(self._thread(thread))
+
+    def _helper(self, address: int, helper: int, _: int) -> int:
+        process = self.process_at(address)
+        module, load_address, dof, _pid, _generation = _DOF_HELPER.unpack(self.engine.read(helper, _DOF_HELPER.size))
+        name = module.split(b"\0", 1)[0].decode("utf-8", "replace")
+        generation = next(self._generations)
+
+        def tell() -> None:
+            for watcher in self._watchers:
+                watcher.helper_added(process, name, load_address, dof, generation)
+
+        self.guest.soon(tell)
+        return generation
+
+    def _no_helper(self, address: int, generation: int, _: int) -> int:
+        process = self.process_at(address)
+        for watcher in self._watchers:
+            watcher.helper_removed(process, generation)
+        return 0
 
 
 class Objects:

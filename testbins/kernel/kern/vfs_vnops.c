@@ -160,11 +160,21 @@ vn_closefile(struct file *fp, struct thread *td)
 	return (vn_close(fp->f_vnode, fp->f_flag, td));
 }
 
+static int
+vn_ioctl(struct file *fp, uint64_t com, void *data, struct thread *td)
+{
+	struct cdev *dev = fp->f_vnode->v_rdev;
+
+	if (fp->f_vnode->v_type != VCHR || dev->si_devsw->d_ioctl == NULL)
+		return (ENOTTY);
+	return (dev->si_devsw->d_ioctl(dev, com, data, td));
+}
+
 const struct fileops vnops = {
 	.fo_read = vn_read,
 	.fo_write = vn_write,
 	.fo_truncate = vn_truncate,
-	.fo_ioctl = invfo_ioctl,
+	.fo_ioctl = vn_ioctl,
 	.fo_stat = vn_statfile,
 	.fo_close = vn_closefile,
 };

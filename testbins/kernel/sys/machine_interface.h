@@ -102,6 +102,9 @@ void dtrace_fasttrap_fork(struct proc *parent, struct proc *child);
 void dtrace_fasttrap_exec(struct proc *p);
 void dtrace_fasttrap_exit(struct proc *p);
 void dtrace_fasttrap_sendsig(struct thread *td, struct trapframe *frame);
+struct dof_helper;
+int dtrace_helper_slurp(struct proc *p, struct dof_helper *helper); /* a generation, or -1 */
+int dtrace_helper_destroygen(struct proc *p, int generation);
 void gate_call_return(void);
 
 /* ---- given by the machine-independent part ---- */

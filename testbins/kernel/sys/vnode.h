@@ -20,6 +20,7 @@ struct cdevsw {
 	const char *d_name;
 	int (*d_read)(struct cdev *dev, struct uio *uio, int ioflag);
 	int (*d_write)(struct cdev *dev, struct uio *uio, int ioflag);
+	int (*d_ioctl)(struct cdev *dev, uint64_t cmd, void *data, struct thread *td);
 };
 
 struct cdev {

@@ -36,6 +36,7 @@ pid_t getppid(void);
 uid_t getuid(void);
 int access(const char *path, int mode);
 int kill(pid_t pid, int sig);
+int ioctl(int fd, uint64_t request, void *data);
 int dup(int fd);
 int dup2(int from, int to);
 int reboot(int how);
