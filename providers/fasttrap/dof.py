@@ -163,9 +163,11 @@ class _Dof:
              count_questions, _pad, _pad2) = _PROBE.unpack_from(self._data, at)  # fmt: skip
             if not count + count_questions:
                 raise HelperDofError("a probe without a place")
-            mapped = tuple(self._data[arguments.offset + mapping :][:nxargs]) if mapping < arguments.size else ()
-            if len(mapped) < nxargs or mapped == (0,) * nxargs:
-                mapped = tuple(range(nxargs))  # the identity, which need not be written down
+            if mapping + nxargs > arguments.size:
+                raise HelperDofError("an argument mapping outside of its section")
+            mapped = tuple(self._data[arguments.offset + mapping :][:nxargs])
+            if any(one >= nargs for one in mapped):
+                raise HelperDofError("an argument mapping to an argument that is not there")
             found.append(
                 HelperProbe(
                     name,

@@ -95,6 +95,7 @@ class Fasttrap(Observer):
         self._pc = kernel.isa.registers.slots[kernel.isa.registers.pc]
         slots = kernel.isa.registers.slots
         self._arguments = [slots[name] for name in self.port.arguments]
+        self._late = [slots[name] for name in self.port.late_arguments]
         self._results = [slots[name] for name in self.port.results]
         kernel.traps.add(self._hit)
         kernel.exceptions.append(self._exception)
@@ -268,8 +269,9 @@ class Fasttrap(Observer):
             elif probe.read is not None:
                 self.framework.probe(probe.id, *probe.read(frame)[: len(self._arguments)])
             elif probe.types:
-                values = [words[slot] for slot in self._arguments]
-                self.framework.probe(probe.id, *[values[native] for _type, _translated, native in probe.types[:5]])
+                registers = (*self._arguments, *self._late)
+                natives = [native for _type, _translated, native in probe.types[:5]]
+                self.framework.probe(probe.id, *[words[registers[one]] for one in natives if one < len(registers)])
             elif probe.type is ProbeType.OFFSETS:
                 self.framework.probe(probe.id, *[words[slot] for slot in self._arguments])
 

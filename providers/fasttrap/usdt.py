@@ -106,10 +106,8 @@ class UsdtProbes(Observer):
             key = _Name(f"{one.provider}{process.pid}", helper.module, one.function, one.name)
             if key in self._made:
                 continue
-            native = one.types
             types = tuple(
-                (native[place] if place < len(native) else "", text, place)
-                for text, place in zip(one.translated, one.mapping, strict=True)
+                (one.types[place], text, place) for text, place in zip(one.translated, one.mapping, strict=True)
             )
             probe = Probe(
                 self._fasttrap.target(process),

@@ -1,7 +1,7 @@
 # The programs of the guest. Most are position independent and share lib/libc.so.7, which libexec/ld-elf.so.1 loads; a few stand alone at 0x400000.
 
 U := user
-USER_FLAGS := $(COMMON) $(USER.$(ISA)) -g0 -I$U/libc -I$U/rtld -I$U/usdt -I$K -I$K/$(ISA)
+USER_FLAGS := $(COMMON) $(USER.$(ISA)) -g0 -I$U/libc -I$U/rtld -I$U/usdt -I$U/libthr -I$K -I$K/$(ISA)
 UCFLAGS := $(USER_FLAGS) -ffunction-sections -fdata-sections
 PICFLAGS := $(USER_FLAGS) -fPIC
 # rtld runs before it is relocated: nothing of it may be reached by way of a table.
@@ -21,7 +21,8 @@ PROGRAMS := $(patsubst $U/%.c,%,$(sort $(wildcard $U/bin/*.c $U/sbin/*.c)))
 # What runs when nothing else does, and what damages itself.
 STATIC := sbin/init bin/sh bin/crash
 DYNAMIC := $(filter-out $(STATIC),$(PROGRAMS))
-LIBRARIES := $(OUT)/libexec/ld-elf.so.1 $(OUT)/lib/libc.so.7
+LIBTHR := $(patsubst %,$(OBJ)/pic/%.o,$(sort $(wildcard $U/libthr/*.c)) $U/usdt/drti.c)
+LIBRARIES := $(OUT)/libexec/ld-elf.so.1 $(OUT)/lib/libc.so.7 $(OUT)/lib/libthr.so.3
 
 # The other files of the initrd, as they are.
 FILES := $(patsubst %,$(OUT)/%,$(sort $(wildcard etc/* usr/share/man/*)))
@@ -53,9 +54,15 @@ $(addprefix $(OUT)/,$(DYNAMIC)): $(OUT)/%: $(OBJ)/pic/$U/%.c.o $(OBJ)/pic/$(CRT)
 	$(STRIP) --strip-debug $@
 
 # What has probes tells of them when it is loaded.
+$(OUT)/bin/contend: $(OUT)/lib/libthr.so.3
 $(OUT)/bin/query: $(OBJ)/pic/$U/usdt/drti.c.o
 
 $(OUT)/lib/libc.so.7: $(LIBC_PIC)
+	@mkdir -p $(@D)
+	$(CC) $(SHARED) -shared -Wl,-soname,$(@F) -o $@ $^
+	$(STRIP) --strip-debug $@
+
+$(OUT)/lib/libthr.so.3: $(LIBTHR) $(OUT)/lib/libc.so.7
 	@mkdir -p $(@D)
 	$(CC) $(SHARED) -shared -Wl,-soname,$(@F) -o $@ $^
 	$(STRIP) --strip-debug $@
@@ -70,4 +77,4 @@ $(FILES): $(OUT)/%: %
 	cp $< $@
 	chmod 644 $@
 
--include $(LIBC:.o=.d) $(LIBC_PIC:.o=.d) $(RTLD:.o=.d)
+-include $(LIBC:.o=.d) $(LIBC_PIC:.o=.d) $(LIBTHR:.o=.d) $(RTLD:.o=.d)

@@ -168,6 +168,7 @@ class Userland:
         guest.serve("dtrace_fasttrap_exec", self._executed)
         guest.serve("dtrace_fasttrap_exit", self._exited)
         guest.serve("dtrace_fasttrap_sendsig", self._signal)
+        guest.serve("dtrace_fasttrap_thread_exit", self._thread_ended)
         guest.serve("dtrace_helper_slurp", self._helper)
         guest.serve("dtrace_helper_destroygen", self._no_helper)
 
@@ -361,6 +362,13 @@ class Userland:
         for thread in process.threads:
             self._threads.pop(thread.address, None)
         self._processes.pop(process.pid, None)
+
+    def _thread_ended(self, address: int, *_: int) -> None:
+        thread = self._thread(address)
+        for watcher in self._watchers:
+            watcher.thread_ended(thread)
+        thread.process.threads.remove(thread)
+        self._threads.pop(address, None)
 
     def _signal(self, thread: int, frame: int, _: int) -> None:
         with self._saved(frame):

@@ -272,6 +272,7 @@ do_execve(struct thread *td, struct image_args *args)
 	if (error != 0)
 		goto fail;
 
+	thread_single(td);
 	vm_map_sharedpage(imgp->newvm);
 	exec_new_vmspace(imgp);
 	imgp->newvm = NULL;

@@ -54,6 +54,8 @@ sleepq_wait(const void *wchan __unused)
 
 	if (td->td_flags & TDF_SINTR && (sig = cursig(td)) != 0)
 		sleepq_resume_thread(td, sig_intr(td->td_proc, sig));
+	if (td->td_flags & TDF_SINTR && thread_must_exit(td))
+		sleepq_resume_thread(td, EINTR);
 	if (td->td_flags & TDF_SLEEPING) {
 		td->td_state = TDS_INHIBITED;
 		mi_switch(SW_VOL);

@@ -24,6 +24,7 @@
 	gate	dtrace_fasttrap_exec
 	gate	dtrace_fasttrap_exit
 	gate	dtrace_fasttrap_sendsig
+	gate	dtrace_fasttrap_thread_exit
 	gate	dtrace_helper_slurp
 	gate	dtrace_helper_destroygen
 	gate	gate_call_return

@@ -64,7 +64,7 @@ void pmap_guard(vaddr_t va);
 void cpu_switch(struct thread *old, struct thread *new);
 void cpu_fork(struct thread *parent, struct thread *child);
 void cpu_thread_start(struct thread *td, void (*function)(void *), void *arg); /* function does not return */
-void cpu_exec_setregs(struct trapframe *frame, vaddr_t entry, vaddr_t sp, int argc, vaddr_t argv, vaddr_t envp);
+void cpu_exec_setregs(struct trapframe *frame, vaddr_t entry, vaddr_t sp, uint64_t argc, vaddr_t argv, vaddr_t envp);
 void cpu_user_enter(struct trapframe *frame) __dead2;
 int cpu_sigreturn(struct trapframe *frame, const struct trapframe *saved); /* takes saved over, user mode kept; 0 or EINVAL */
 void cpu_idle(void);	/* interrupts on, wait for one, interrupts off */
@@ -101,6 +101,7 @@ bool dtrace_pid_probe(struct trapframe *frame);
 void dtrace_fasttrap_fork(struct proc *parent, struct proc *child);
 void dtrace_fasttrap_exec(struct proc *p);
 void dtrace_fasttrap_exit(struct proc *p);
+void dtrace_fasttrap_thread_exit(struct thread *td);
 void dtrace_fasttrap_sendsig(struct thread *td, struct trapframe *frame);
 struct dof_helper;
 int dtrace_helper_slurp(struct proc *p, struct dof_helper *helper); /* a generation, or -1 */

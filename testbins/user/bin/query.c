@@ -4,7 +4,7 @@
 
 const char usdt_module[] = "query";
 
-static int __noinline
+static int __probed
 answer(const char *question, int number)
 {
 	int rows = strlen(question) % 7 + number;
@@ -19,7 +19,7 @@ answer(const char *question, int number)
 	return (rows);
 }
 
-static int __noinline
+static int __probed
 query(const char *question, int number)
 {
 	int rows;

@@ -63,6 +63,10 @@ int fstatat(int fd, const char *path, struct stat *status, int flags);
 ssize_t getdirentries(int fd, char *buffer, size_t size, off_t *base);
 ssize_t getrandom(void *buffer, size_t size, unsigned flags);
 char *__break(char *address);
+int thr_new(void *param, int size);
+int thr_self(int64_t *id);
+void thr_exit(uint64_t *state);
+int _umtx_op(void *object, int operation, uint64_t value, void *uaddr1, void *uaddr2);
 
 /* string */
 void *memcpy(void *to, const void *from, size_t n);

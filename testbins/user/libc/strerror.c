@@ -8,7 +8,7 @@ strerror(int error)
 		[0] = "No error: 0", [EPERM] = "Operation not permitted", [ENOENT] = "No such file or directory",
 		[ESRCH] = "No such process", [EINTR] = "Interrupted system call", [EIO] = "Input/output error",
 		[ENXIO] = "Device not configured", [E2BIG] = "Argument list too long", [ENOEXEC] = "Exec format error",
-		[EBADF] = "Bad file descriptor", [ECHILD] = "No child processes", [ENOMEM] = "Cannot allocate memory",
+		[EBADF] = "Bad file descriptor", [ECHILD] = "No child processes", [EDEADLK] = "Resource deadlock avoided", [ENOMEM] = "Cannot allocate memory",
 		[EACCES] = "Permission denied", [EFAULT] = "Bad address", [EBUSY] = "Device busy", [EEXIST] = "File exists",
 		[EXDEV] = "Cross-device link", [ENODEV] = "Operation not supported by device", [ENOTDIR] = "Not a directory",
 		[EISDIR] = "Is a directory", [EINVAL] = "Invalid argument", [ENFILE] = "Too many open files in system",

@@ -21,7 +21,7 @@ static struct {
 	struct dof_provider provider;
 	struct dof_probe probes[MAX_PROBES];
 	uint32_t offsets[MAX_PROBES], enoffsets[MAX_PROBES];
-	uint8_t arguments[1];
+	uint8_t arguments[8];
 	char strings[STRINGS];
 } dof __attribute__((aligned(8)));
 
@@ -134,6 +134,8 @@ make_dof(void)
 		if (earlier == site)
 			add_probe(site);
 	}
+	for (size_t i = 0; i < nitems(dof.arguments); i++) /* each translated argument is the native one of its number */
+		dof.arguments[i] = i;
 	dof.provider = (struct dof_provider){
 		.dofpr_strtab = SECTION_STRTAB,
 		.dofpr_probes = SECTION_PROBES,

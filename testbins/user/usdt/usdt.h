@@ -3,13 +3,16 @@
  * none for AArch64 and RISC-V. So here a probe is a no-operation from the start, its arguments in the registers of a call, and a record of
  * it lies in the section set_usdt, of which drti.c makes the DOF when the object is loaded.
  *
- *   USDT2(function, provider, name, type, argument, type, argument);   function is the one it stands in, which is not to be inlined
+ *   USDT2(function, provider, name, type, argument, type, argument);   function is the one it stands in, which is __probed
  *   if (USDT_ENABLED(function, provider, name)) ...                    only while somebody listens
  */
 #ifndef USDT_H
 #define USDT_H
 
 #include "sys/types.h"
+
+/* A function with probes: under its own name, in one place. */
+#define __probed __attribute__((noipa))
 
 struct usdt_site {
 	uint64_t address;
