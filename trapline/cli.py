@@ -16,6 +16,7 @@ COMMANDS: Final = {
     "sites": "sites_command",
     "step": "step_command",
     "check": "check_command",
+    "plockstat": "plockstat_command",
     "demo": "demo_command",
 }
 """Command -> its name in the module of `trapline.commands` that is called as the command is."""

@@ -456,6 +456,9 @@ class Objects:
             while len(pcs) < _DEEPEST and pointer >= sp and not pointer & 7:
                 address = load(pointer + calling.frame_return, 8)
                 following = load(pointer + calling.frame_next, 8)
+                if len(pcs) == 1 and registers.link and pointer < address < pointer + _DEEPEST * PAGE:
+                    # A function of RISC-V that calls none saves its caller's frame pointer alone, where others save ra.
+                    address, following = frame.register(registers.link), address
                 if not address:
                     break
                 pcs.append(address)

@@ -3,6 +3,7 @@
 #include "thr_private.h"
 
 #define THR_STACK 0x10000 /* also their alignment: by its stack a thread knows itself */
+#define FRAME_END 16 /* zeros at the top, where a walk of the stack ends */
 
 const char usdt_module[] = "libthr.so.3";
 static struct pthread initial; /* the thread the program began with */
@@ -55,7 +56,7 @@ int
 pthread_create(pthread_t *thread, const void *attributes __unused, void *(*start)(void *), void *arg)
 {
 	struct pthread *new = stack_alloc();
-	struct thr_param param = { .start_func = thread_start, .arg = new, .stack_base = (char *)new, .stack_size = THR_STACK };
+	struct thr_param param = { .start_func = thread_start, .arg = new, .stack_base = (char *)new, .stack_size = THR_STACK - FRAME_END };
 
 	if (new == NULL)
 		return (EAGAIN);
