@@ -16,6 +16,7 @@ from emu.guest.linux.stdio import Standard
 from emu.isa import DEFAULT_ISA, Isa
 from providers.fasttrap import Fidelity
 from providers.profile import Profile
+from providers.syscall import LinuxCalls, Syscall
 from trapline.framework.dtrace import DTrace
 from trapline.process_probes import ProcessProbes
 
@@ -151,5 +152,7 @@ def start(options: LinuxOptions) -> LinuxMachine:
     guest = start_guest(options)
     dtrace = DTrace(guest, guest.traps.core)
     Profile(dtrace, guest)
+    calls = LinuxCalls(guest.kernel, dtrace.probe)
+    Syscall(dtrace, [calls], forgetful=options.fidelity is Fidelity.FREEBSD)
     probes = ProcessProbes(guest.kernel, guest.objects, dtrace, options.fidelity, options.report)
     return LinuxMachine(guest, dtrace, probes)

@@ -51,6 +51,14 @@ class VirtualClock:
         if self._paused is None:
             self._paused = self._engine.instructions
 
+    def state(self) -> tuple[int, int, int | None]:
+        """Return what the clock is to go back to with `set_state`, after instructions that are none of the guest's."""
+        return self._hidden, self._skipped, self._paused
+
+    def set_state(self, state: tuple[int, int, int | None]) -> None:
+        """Go back to a state; the instructions executed since are to be taken off the count by then."""
+        self._hidden, self._skipped, self._paused = state
+
     def discount(self, instructions: int) -> None:
         """Take instructions off the count (`Engine.discount`), also while the clock stands still."""
         self._engine.discount(instructions)
@@ -62,3 +70,7 @@ class VirtualClock:
         if self._paused is not None:
             self._hidden += self._engine.instructions + extra - self._paused
             self._paused = None
+
+    def hide(self, instructions: int) -> None:
+        """Take instructions out of the time: they are about to be executed, and serve a probe."""
+        self._hidden += instructions

@@ -97,6 +97,7 @@ class Engine:
         self._system_call_number = layout.SYSTEM_CALL.get(isa.name) if on_system_call else None
         self._failure: BaseException | None = None
         self._in_code_hook = False
+        self._left = False
         self._steps = False
         self._running = False
         self._stale = False
@@ -251,6 +252,15 @@ class Engine:
         places = vectors.locate(self._uc, self.isa.name, self._env, self.new_context())
         return tuple(memoryview((ctypes.c_uint8 * size).from_address(place)).cast("B") for place, size in places)
 
+    def lose_reservation(self) -> None:
+        """Forget what a load-exclusive has reserved, as a CPU does that returns from an exception.
+
+        Unicorn takes a trap without one, and keeps the reservation.
+        """
+        offset = layout.RESERVATION.get(self.isa.name)
+        if offset is not None:
+            ctypes.c_uint64.from_address(self._env + offset).value = (1 << 64) - 1
+
     # -- address spaces of the host's
 
     def use(self, space: AddressSpace) -> None:
@@ -288,6 +298,7 @@ class Engine:
         self._user_indices.clear()
         if self._in_code_hook:
             self._uc.reg_write(self._public[self.isa.registers.pc], self.pc)  # leave the block that is running
+            self._left = True
 
     def code_changed(self) -> None:
         """Forget how many instructions the user's blocks have: code of some process was written."""
@@ -310,6 +321,9 @@ class Engine:
         """Call `callback` before the instruction at `address` runs.  Set it before that code is translated."""
 
         def hook(_uc: int, _address: int, _size: int, _words: int) -> None:
+            if self._left:  # the callback wrote code, so the block was left, and the hook is met once more
+                self._left = False
+                return
             self._in_code_hook = True
             try:
                 callback()
@@ -317,6 +331,8 @@ class Engine:
                 self._fail(error)
             finally:
                 self._in_code_hook = False
+            if self._left:
+                self._settle()
 
         function = _CODE_HOOK(hook)
         self._keep.append(function)

@@ -48,7 +48,6 @@ MAX_DEPTH: Final = 64
 _TRAP_FLAG: Final = 0x100
 _DEBUG: Final = 1
 """Number of x86's exception after a single step."""
-_POPF, _PUSHF = b"\x9d", b"\x9c"
 
 
 class UprobeError(Exception):
@@ -342,23 +341,24 @@ class Uprobes(Observer):
         if thread is None or step is None or self.port.step_trap or number != _DEBUG:
             return False
         engine, move = self._engine, step.move
-        self._clear_trap_flag(step)
+        if not move.pops_flags:  # else the flag is the program's own
+            self._restore_trap_flag(step)
         if not move.absolute:
             engine.pc += step.address - step.slot
-        if move.code[-1:] == _PUSHF and not step.flags & _TRAP_FLAG:
+        if move.pushes_flags and not step.flags & _TRAP_FLAG:
             # Linux leaves the flag in what was pushed: a popf would trap then.
             sp = engine.read_register(self.kernel.isa.registers.sp)
-            engine.store(sp, 8, engine.load(sp, 8) & ~_TRAP_FLAG)
+            engine.store(sp, 2, engine.load(sp, 2) & ~_TRAP_FLAG)  # two bytes: all that a 16-bit pushf stores
         if move.calls:
             engine.store(engine.read_register(self.kernel.isa.registers.sp), 8, step.address + move.length)
         self._end_step(thread, step)
         return True
 
-    def _clear_trap_flag(self, step: Step) -> None:
-        if step.move.code[-1:] != _POPF:  # else the flag is the program's own
-            name = self.kernel.isa.traps.flags
-            flags = self._engine.read_register(name)
-            self._engine.write_register(name, flags & ~_TRAP_FLAG | step.flags & _TRAP_FLAG)
+    def _restore_trap_flag(self, step: Step) -> None:
+        """Make the trap flag what it was before the step."""
+        name = self.kernel.isa.traps.flags
+        flags = self._engine.read_register(name)
+        self._engine.write_register(name, flags & ~_TRAP_FLAG | step.flags & _TRAP_FLAG)
 
     def _end_step(self, thread: Thread, step: Step) -> None:
         del self._steps[thread]
@@ -372,7 +372,7 @@ class Uprobes(Observer):
         if step is None or not step.slot <= at < step.slot + self.port.slot:
             return info
         if not self.port.step_trap:
-            self._clear_trap_flag(step)
+            self._restore_trap_flag(step)
         self._end_step(thread, step)
         self._engine.pc = step.address
         return SignalInfo(info.number, info.code, address=step.address) if info.address == at else info

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import click
 from rich.console import Console
@@ -18,14 +18,17 @@ from emu.guest.kernel.guest import TrapPath
 from emu.isa import ISAS
 from trapline.lab.check import report
 from trapline.lab.check.checking import check, default_results, describe
+from trapline.lab.check.museum import MuseumError, show
 from trapline.lab.check.pool import MakeExecutor
 from trapline.lab.check.results import Results, ResultsError, Tally
 from trapline.lab.check.rules import RulesError
 from trapline.lab.check.runs import RunSpec
 from trapline.lab.check.subject import OWN, PROVIDERS, Subject, SubjectError, find
-from trapline.lab.check.work import Spec
+from trapline.lab.check.work import EncodingsSpec, Spec
 
 _INTERRUPTED: Final = 130
+_ERRORS: Final = (ElfError, SubjectError, RulesError, ResultsError, MuseumError, report.ReportError)
+"""What may be wrong with what is asked for."""
 _STATES: Final = 20
 
 
@@ -33,28 +36,35 @@ _STATES: Final = 20
 class Wanted:
     """The options that say what is checked."""
 
-    program: str
+    program: str | None
     arguments: tuple[str, ...]
     isa: str | None
-    provider: str
+    provider: str | None
     function: str | None
     every_instruction: bool
     states: int
     rules: str
-    faithful: bool
+    fidelity: str
     run: bool
     root: Path | None
+    encodings: str | None
+    sample: int | None
 
     def spec(self) -> Spec:
         """Return what is checked.  Raises `ElfError` and `SubjectError`."""
+        if self.encodings is not None:
+            wanted = EncodingsSpec(self.encodings, self.provider or "", self.sample)
+            return Spec(rules=self.rules, encodings=(wanted,))
+        if self.program is None:
+            raise SubjectError("what is to be checked? Name an ELF file, testbins:kernel, or --encodings ISA")
         isas = [self.isa] if self.isa or not self.program.startswith(OWN) else list(ISAS)
         subjects = tuple(
-            Subject(path, isa, self.provider, self.function, self.every_instruction)
+            Subject(path, isa, self.provider or "", self.function, self.every_instruction)
             for isa in isas
             for path in find(self.program, isa)
         )
         runs = tuple(run for subject in subjects for run in self._runs(subject)) if self.run else ()
-        return Spec(subjects, self.states, self.rules, self.faithful, runs)
+        return Spec(subjects, self.states, self.rules, self.fidelity == "freebsd", runs)
 
     def _runs(self, subject: Subject) -> Iterator[RunSpec]:
         if subject.boots:
@@ -68,6 +78,12 @@ class Wanted:
         if image.kind is ElfKind.RELOCATABLE or not image.entry or self.program == f"{OWN}user":
             return False
         return image.interpreter is None or self.root is not None
+
+
+class _Failure(click.ClickException):
+    """Something that cannot be checked."""
+
+    exit_code = 2
 
 
 class _Rate(ProgressColumn):
@@ -131,29 +147,20 @@ class _Bar:
     "--report", "reports", multiple=True, metavar="FILE", help="Write a report: .html, .json, .xml (JUnit) or .txt."
 )
 @click.option(
-    "--results",
-    "kept",
-    type=click.Path(dir_okay=False),
-    metavar="FILE",
-    help="Keep results (SQLite), or go on with them.",
+    "--results", "kept", type=click.Path(dir_okay=False), metavar="FILE", help="Keep results (SQLite); go on with them."
 )
+@click.option(
+    "--encodings", type=click.Choice(list(ISAS)), help="Check the decode tables of an ISA, encoding by encoding."
+)
+@click.option("--sample", type=click.IntRange(1), metavar="N", help="Of the encodings, look at about N.")
+@click.option("--museum", metavar="NAME", help="Show a bug that probe code has had: red, and green; 'list' for names.")
 def check_command(
-    program: str | None,
-    arguments: tuple[str, ...],
-    isa: str | None,
-    provider: str | None,
-    function: str | None,
-    states: int,
-    root: Path | None,
-    rules: str,
-    fidelity: str,
     jobs: int,
     dask: str | None,
     reports: tuple[str, ...],
     kept: str | None,
-    *,
-    every_instruction: bool,
-    run: bool,
+    museum: str | None,
+    **options: Any,
 ) -> None:
     """Check that PROGRAM is the same program when it is probed, or show exactly where it is not.
 
@@ -163,35 +170,22 @@ def check_command(
 
     PROGRAM is an ELF file, or testbins:kernel, testbins:user, testbins:zoo, ...: the package's own.
 
-    Exit status: 0 if nothing diverged, 1 if something did, 2 for wrong usage, 130 when interrupted; the same command
-    goes on where it stopped.
+    Exit status: 0 if nothing diverged, 1 if something did, 2 if it could not be checked, 130 when interrupted; the
+    same command goes on where it stopped.
     """
-    if program is None:
-        raise click.UsageError("what is to be checked? Name an ELF file, or testbins:kernel")
-    wanted = Wanted(
-        program,
-        arguments,
-        isa,
-        provider or "",
-        function,
-        every_instruction,
-        states,
-        rules,
-        fidelity == "freebsd",
-        run,
-        root,
-    )
     try:
+        if museum is not None:
+            sys.exit(show(museum, click.echo))
         for file in reports:
             report.writer(file)
-        spec = wanted.spec()
+        spec = Wanted(**options).spec()
         tally = _check(spec, kept, jobs, None if dask is None else _dask(dask))
         for file in reports:
             report.write(tally, file)
-    except (ElfError, SubjectError, RulesError, ResultsError, report.ReportError) as error:
-        raise click.ClickException(str(error)) from None
+    except _ERRORS as error:
+        raise _Failure(str(error)) from None
     _print(tally)
-    sys.exit(not tally.same)
+    sys.exit(0 if tally.same else 1)
 
 
 def _check(spec: Spec, kept: str | None, jobs: int, executor: MakeExecutor | None) -> Tally:
@@ -217,11 +211,11 @@ def _dask(address: str) -> MakeExecutor:
     try:
         from distributed import Client  # noqa: PLC0415  a large import, and an optional one
     except ImportError:
-        raise click.ClickException("--dask needs the package 'distributed': pip install 'trapline[dask]'") from None
+        raise _Failure("--dask needs the package 'distributed': pip install 'trapline[dask]'") from None
     try:
         client = Client(address, timeout=10)
     except (OSError, ValueError) as error:
-        raise click.ClickException(f"no Dask scheduler at {address}: {str(error).splitlines()[0]}") from None
+        raise _Failure(f"no Dask scheduler at {address}: {str(error).splitlines()[0]}") from None
     return client.get_executor
 
 

@@ -19,7 +19,7 @@ from trapline.consumer.command import CommandEnvironment, Machine, MachineError,
 from trapline.consumer.output import Writer
 from trapline.consumer.usage import MachineOptions
 from trapline.kernel_target import KernelTarget
-from trapline.machine import KernelOptions, boot, kernel_guest
+from trapline.machine import KernelOptions, NoKernelError, boot, kernel_guest
 
 
 @click.command(
@@ -106,10 +106,14 @@ def _open_kernel(wanted: MachineOptions) -> Machine:
         isa=ISAS[wanted.isa or DEFAULT_ISA.name],
         trap_path=TrapPath(wanted.trap),
         fidelity=Fidelity(wanted.fidelity),
+        sdt=int(wanted.sdt),
         command="\n".join(wanted.commands) or None,
         console=console.write,
     )
-    machine = boot(kernel_guest(options), options.fidelity, report=_report)
+    try:
+        machine = boot(kernel_guest(options), options.fidelity, report=_report)
+    except NoKernelError as error:
+        raise MachineError(str(error)) from None
     # What a command of -c prints is shown, as dtrace's children write to its terminal; how the kernel comes up is not.
     console.shown = console.shown or bool(wanted.commands)
     libraries = ("common", "kernel", machine.guest.isa.name)

@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from emu.guest.base import Guest, RunState
+from trapline.consumer.client import Client
 from trapline.consumer.compiling import Compiler, Provide, provide_nothing
 from trapline.consumer.consume import Handlers
 from trapline.consumer.elements import Aggregations, Element, aggregations
@@ -60,10 +61,12 @@ class Tracer:
         target: int = 0,
         provide: Provide = provide_nothing,
         foreign: Foreign | None = None,
+        libraries: Sequence[str] = (),
     ) -> None:
         """Open a device of `dtrace`; `options` are those of -x by name (None: no value).
 
-        `foreign` knows the traced system's own types and symbols (`trapline.machine.Machine.names`).
+        `foreign` knows the traced system's own types and symbols (`trapline.machine.Machine.names`); `libraries` are
+        directories of trapline/dlib that go with it: "common", "kernel", and the name of the ISA.
 
         Raises `trapline.options.OptionError`.
         """
@@ -72,10 +75,12 @@ class Tracer:
         self._text = io.StringIO()
         self._events: list[Event] = []
         handlers = Handlers(self.faults.append, self.drops.append, self._record)
-        self.session = Session(dtrace.open(), guest, Output(self._text), handlers)
+        self.session = Session(Client(dtrace.open()), guest, Output(self._text), handlers)
         for name, value in (options or {}).items():
             self.session.options.set(name, value)
-        self._compiler = Compiler(self.session, Request(), lambda: target, provide, foreign=foreign)
+        self._compiler = Compiler(
+            self.session, Request(), lambda: target, provide, foreign=foreign, libraries=libraries
+        )
 
     @property
     def text(self) -> str:

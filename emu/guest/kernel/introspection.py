@@ -20,14 +20,15 @@ _STACK_LIMIT = 2048
 _NO_THREAD = Thread(0, 0, 0, 0, "kernel")
 
 
-def _offsets(image: Image) -> dict[str, int]:
+def offsets(image: Image) -> dict[str, int]:
+    """Return what the kernel tells of its structures: offsets and sizes in bytes, and a few counts."""
     address = image.symbol("kernel_assym").value
-    offsets: dict[str, int] = {}
+    known: dict[str, int] = {}
     while True:
         name, value = _ENTRY.unpack(image.read(address, _ENTRY.size))
         if not name.rstrip(b"\0"):
-            return offsets
-        offsets[name.rstrip(b"\0").decode()] = value
+            return known
+        known[name.rstrip(b"\0").decode()] = value
         address += _ENTRY.size
 
 
@@ -36,7 +37,7 @@ class Introspection:
 
     def __init__(self, engine: Engine, image: Image) -> None:
         self._engine = engine
-        self.offset = self._offset = _offsets(image)
+        self.offset = self._offset = offsets(image)
         """Offsets and sizes of the kernel's structures, by name."""
         self.current = self._current = image.symbol("pcpu0").value + self._offset["PC_CURTHREAD"]
         """Address of the word that points at the current thread."""
@@ -99,6 +100,10 @@ class Introspection:
                 break
             frame_pointer = following
         return pcs
+
+    def thread_field(self, name: str) -> int:
+        """Return a word of the current thread, by the name of its offset."""
+        return self._engine.load(self._engine.load(self._current, 8) + self._offset[name], 8)
 
     def user_frame(self) -> int | None:
         """Return the address of the frame that brought the current thread into the kernel; None for a kernel thread."""

@@ -282,6 +282,7 @@ class LinuxGuest:
             ppid=process.parent.pid if process.parent is not None else 1,
             execname=process.name,
             execargs=b"\0".join(process.arguments).decode("utf-8", "surrogateescape"),
+            errno=current.errno,
         )
 
     def thread_time(self) -> int:

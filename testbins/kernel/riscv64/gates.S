@@ -28,3 +28,5 @@
 	gate	dtrace_helper_slurp
 	gate	dtrace_helper_destroygen
 	gate	gate_call_return
+	gate	dtrace_kld_load
+	gate	dtrace_kld_unload_try

@@ -37,6 +37,19 @@ struct elf64_dyn {
 	uint64_t d_val;
 };
 
+struct elf64_shdr {
+	uint32_t sh_name;
+	uint32_t sh_type;
+	uint64_t sh_flags;
+	uint64_t sh_addr;
+	uint64_t sh_offset;
+	uint64_t sh_size;
+	uint32_t sh_link;
+	uint32_t sh_info;
+	uint64_t sh_addralign;
+	uint64_t sh_entsize;
+};
+
 struct elf64_sym {
 	uint32_t st_name;
 	uint8_t st_info;
@@ -52,6 +65,25 @@ struct elf64_rela {
 	int64_t r_addend;
 };
 
+#define SHT_PROGBITS 1
+#define SHT_SYMTAB 2
+#define SHT_RELA 4
+#define SHT_NOBITS 8
+#define SHF_ALLOC 2
+#define SHF_EXECINSTR 4
+#define SHN_UNDEF 0
+#define SHN_LORESERVE 0xff00
+#define SHN_ABS 0xfff1
+#define STT_SECTION 3
+#define STT_FILE 4
+#define ELF64_ST_BIND(info) ((info) >> 4)
+#define ELF64_ST_TYPE(info) ((info) & 15)
+#define STB_LOCAL 0
+#define STB_WEAK 2
+#define ELF64_R_SYM(info) ((info) >> 32)
+#define ELF64_R_TYPE(info) ((uint32_t)(info))
+#define ET_REL 1
+
 #define ELF64_IDENT "\177ELF\2\1\1"
 #define ET_EXEC 2
 #define ET_DYN 3
@@ -62,9 +94,6 @@ struct elf64_rela {
 #define PF_X 1
 #define PF_W 2
 #define PF_R 4
-
-#define SHN_UNDEF 0
-#define STB_WEAK 2
 
 #define DT_NULL 0
 #define DT_NEEDED 1

@@ -18,9 +18,10 @@ from typing import Any, Final, Protocol
 import emu
 import providers
 from trapline.lab.check.compare import Outcome
+from trapline.lab.check.encodings.run import fingerprint
 from trapline.lab.check.pool import Crew, MakeExecutor, local
 from trapline.lab.check.results import Results, Tally
-from trapline.lab.check.work import Done, Spec, Unit, units
+from trapline.lab.check.work import Done, EncodingsSpec, Spec, Unit, size, units, verdicts
 
 _CACHE: Final = Path("~/.cache/trapline")
 _OURS: Final = (*(Path(str(package.__file__)).parent for package in (emu, providers)), Path(__file__).parent)
@@ -60,6 +61,7 @@ def describe(spec: Spec) -> dict[str, Any]:
         "states": spec.states,
         "rules": spec.rules or ("freebsd" if spec.faithful else "exact"),
         "runs": [run.name for run in spec.runs],
+        "encodings": [(one.isa, one.provider, one.sample, fingerprint(one.isa)) for one in spec.encodings],
         "source": rules.hexdigest()[:16],
     }
 
@@ -95,7 +97,7 @@ def check(
     left = [unit for unit in every if unit.name not in finished and not _covered(unit, finished)]
     if progress is not None:
         progress.begin(
-            sum(_size(spec, unit) for unit in every), sum(_size(spec, unit) for unit in every if unit not in left)
+            sum(size(spec, unit) for unit in every), sum(size(spec, unit) for unit in every if unit not in left)
         )
     fresh = 0
     crew = Crew(_maker(executor, jobs), jobs)
@@ -105,10 +107,11 @@ def check(
             fresh += sum(result.states for _, _, result in done.sites)
             found(done)
             if progress is not None:
-                progress.advance(_size(spec, done.unit))
+                progress.advance(size(spec, done.unit))
     finally:
         crew.close()
     tally = results.tally()
+    tally.encodings = verdicts(spec, results.chunks())
     tally.seconds = time.monotonic() - before
     tally.fresh = fresh
     return tally
@@ -120,14 +123,10 @@ def _maker(executor: Executor | MakeExecutor | None, jobs: int) -> MakeExecutor:
     return (lambda: executor) if isinstance(executor, Executor) else executor
 
 
-def _size(spec: Spec, unit: Unit) -> int:
-    return spec.states * (unit.last - unit.first)
-
-
 def _covered(unit: Unit, finished: set[str]) -> bool:
     """Tell whether a unit was done in parts: it was halved because of a crash in it."""
     halves = unit.halves()
     return halves is not None and all(half.name in finished or _covered(half, finished) for half in halves)
 
 
-__all__ = ["Outcome", "Progress", "Spec", "Tally", "check", "default_results", "describe"]
+__all__ = ["EncodingsSpec", "Outcome", "Progress", "Spec", "Tally", "check", "default_results", "describe"]

@@ -17,7 +17,7 @@ from emu.engine.pages import PAGE
 from trapline.lab.check.cpu import Cpu, Ending
 from trapline.lab.check.probers import Prober, Refusal, Way
 from trapline.lab.check.site import Site
-from trapline.lab.check.states import KINDS, State, chosen, general_registers, pool
+from trapline.lab.check.states import State, chosen, general_registers, pool
 
 _SHOWN: Final = 6
 """Bytes, or registers, that a divergence names one by one."""
@@ -81,6 +81,10 @@ class SiteResult:
     """At most one for each way."""
 
 
+_Seen = tuple[Ending, bytes, int, list[bytes], dict[str, bytes]]
+"""How an execution ended; general registers, flags, vectors, and the memory that it wrote, by name."""
+
+
 class SiteChecker:
     """Checks the sites of one program for one provider: the same code on two CPUs, one of which is probed."""
 
@@ -97,13 +101,13 @@ class SiteChecker:
         looked = self._prober.look(site)
         if isinstance(looked, Refusal):
             return SiteResult(site, Outcome.REFUSED, looked.rule)
-        numbers = chosen(site.address, self._states)
+        numbers = self._numbers(site, len(looked.ways))
         self._left_out = 0
         divergences = []
         repeats = is_repeated(self._plain, site)
         for index, way in enumerate(looked.ways):
             with way.in_place():
-                for number in numbers[index :: len(looked.ways)]:
+                for number in numbers[index]:
                     if self._agree(site, number, repeats):
                         continue
                     if not self._repeatable(site, number, repeats):
@@ -111,7 +115,14 @@ class SiteChecker:
                     divergences.append(self._smallest(site, way, self._pool[number], repeats))
                     break
         outcome = Outcome.DIVERGED if divergences else Outcome.AGREED
-        return SiteResult(site, outcome, looked.how, len(numbers) - self._left_out, self._left_out, tuple(divergences))
+        return SiteResult(
+            site, outcome, looked.how, sum(map(len, numbers)) - self._left_out, self._left_out, tuple(divergences)
+        )
+
+    def _numbers(self, site: Site, ways: int) -> list[list[int]]:
+        """Return which states of the pool are tried in each way: they share them."""
+        numbers = chosen(site.address, self._states)
+        return [numbers[index::ways] for index in range(ways)]
 
     # -- one state
 
@@ -152,7 +163,7 @@ class SiteChecker:
     # -- a difference
 
     @staticmethod
-    def _seen(cpu: Cpu, site: Site, repeats: bool) -> tuple[Ending, bytes, int, list[bytes], bytes]:
+    def _seen(cpu: Cpu, site: Site, repeats: bool) -> _Seen:
         """Execute, and return all there is to compare; the memory is clean afterwards."""
         if repeats:
             cpu.engine.write_register("rcx", cpu.engine.read_register("rcx") & _FEW)
@@ -173,8 +184,8 @@ class SiteChecker:
 
     def _tell(
         self,
-        original: tuple[Ending, bytes, int, list[bytes], bytes],
-        patched: tuple[Ending, bytes, int, list[bytes], bytes],
+        original: _Seen,
+        patched: _Seen,
     ) -> Iterator[Difference]:
         if original[0] != patched[0]:
             yield Difference("end", str(original[0]), str(patched[0]))
@@ -187,10 +198,8 @@ class SiteChecker:
         for number, (before, after) in enumerate(zip(original[3], patched[3], strict=True)):
             if before != after:
                 yield from _bytes(f"vector registers, file {number}", before, after)
-        if original[4] != patched[4]:
-            for kind in range(KINDS):
-                part = slice(kind * PAGE, (kind + 1) * PAGE)
-                yield from _bytes(f"memory, pages {kind} modulo {KINDS}", original[4][part], patched[4][part])
+        for what in sorted({*original[4], *patched[4]}):
+            yield from _bytes(what, original[4].get(what, b""), patched[4].get(what, b""))
 
     def _smallest(self, site: Site, way: Way, state: State, repeats: bool) -> Divergence:
         """Make the state as small as still shows a difference: zeros for whatever does not matter."""
@@ -221,6 +230,9 @@ def _beyond(ending: Ending) -> bool:
 
 def _bytes(what: str, original: bytes, patched: bytes) -> Iterator[Difference]:
     """Yield the first stretch of bytes that differs."""
+    if not original or not patched:
+        yield Difference(what, "as it was" if not original else "written", "as it was" if not patched else "written")
+        return
     places = [at for at, (before, after) in enumerate(zip(original, patched, strict=True)) if before != after]
     if places:
         part = slice(places[0], min(places[0] + 8, places[-1] + 1))

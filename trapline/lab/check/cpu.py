@@ -46,15 +46,17 @@ class Ending(NamedTuple):
     fault: tuple[int, int, int] | None = None
     """Signal, code, address."""
     system_call: bool = False
-    endless: bool = False
-    """Whether it trapped again and again."""
+    traps: int = 1
+    """How many breakpoints a patched instruction took, where that is none, or too many."""
 
     def __str__(self) -> str:
+        if not self.traps:
+            return f"no trap: the breakpoint was never taken, pc {self.pc:#x}"
+        if self.traps > 1:
+            return f"no end: it trapped {self.traps} times, pc {self.pc:#x}"
         if self.fault is not None:
             signal, code, address = self.fault
             return f"signal {signal} (code {code}) at {address:#x}, pc {self.pc:#x}"
-        if self.endless:
-            return f"no end: it trapped {_TRAPS} times, pc {self.pc:#x}"
         return f"a system call, pc {self.pc:#x}" if self.system_call else f"pc {self.pc:#x}"
 
 
@@ -117,12 +119,20 @@ class Cpu:
     `stepping` says that it executes instructions as they are, one by one; else it runs what has been patched.
     """
 
-    def __init__(self, isa: Isa, code: Iterable[Code], *, stepping: bool, accelerated: bool | None = None) -> None:
+    def __init__(
+        self,
+        isa: Isa,
+        code: Iterable[Code],
+        *,
+        stepping: bool,
+        accelerated: bool | None = None,
+        space: Callable[[Frames, int, int], AliasedSpace] = AliasedSpace,
+    ) -> None:
         self.isa = isa
         self.kernel = Kernel(isa, {}, accelerated=accelerated)
         self.engine = self.kernel.engine
         self.stepping = stepping
-        self.space = AliasedSpace(self.kernel.frames, PAGE * 16, ABIS[isa.name].highest)
+        self.space = space(self.kernel.frames, PAGE * 16, ABIS[isa.name].highest)
         root = self.kernel.root
         self.process = Process(_PID, None, self.space, Descriptors(), Surroundings(root, root), Signals(), _PID, _PID)
         self.thread = Thread(_PID, self.process)
@@ -146,6 +156,7 @@ class Cpu:
         self._places = [(ctypes.addressof(ctypes.c_uint8.from_buffer(place)), len(place)) for place in self._vectors]
         self._registers_at = ctypes.addressof(ctypes.c_uint8.from_buffer(self._registers))
         self._pristine = ctypes.create_string_buffer(pristine_memory(), KINDS * PAGE)
+        self._taken = 0
         self.clean()
 
     def _map(self, stretch: Code) -> None:
@@ -181,9 +192,11 @@ class Cpu:
         """Tell whether two CPUs have the same in their pages."""
         return not _memcmp(self.memory, other.memory, KINDS * PAGE)
 
-    def written(self) -> bytes:
-        """Return what is in the pages."""
-        return ctypes.string_at(self.memory, KINDS * PAGE)
+    def written(self) -> dict[str, bytes]:
+        """Return the pages that were written, by name."""
+        content, before = ctypes.string_at(self.memory, KINDS * PAGE), pristine_memory()
+        parts = {f"memory, pages {kind} modulo {KINDS}": slice(kind * PAGE, (kind + 1) * PAGE) for kind in range(KINDS)}
+        return {name: content[part] for name, part in parts.items() if content[part] != before[part]}
 
     def load(self, state: State) -> None:
         """Put a state into the registers."""
@@ -193,8 +206,12 @@ class Cpu:
         if self._flags:
             self.engine.write_register(self._flags, state.flags)
         draw = random.Random(state.vectors)  # noqa: S311
+        at = 0
         for place in self._vectors:
-            place[:] = draw.randbytes(len(place)) if state.vectors else bytes(len(place))
+            size = len(place)
+            drawn = draw.randbytes(size) if state.vectors else bytes(size)
+            place[:] = state.recorded[at : at + size] if state.recorded else drawn
+            at += size
 
     def load_numbered(self, states: Sequence[State], number: int) -> None:
         """Put a state of a pool into the registers; what it comes to is kept."""
@@ -237,7 +254,9 @@ class Cpu:
             try:
                 fault = self._run_one()
             except _EndlessError:
-                return Ending(engine.pc, endless=True)
+                return Ending(engine.pc, traps=_TRAPS)
+            if not self._taken:
+                return Ending(engine.pc, traps=0)
         called = kernel.take_call()
         pc = engine.pc
         if fault is None and not self.stepping and self._in_scratch(pc):
@@ -255,12 +274,11 @@ class Cpu:
         engine = self.engine
         deadline = engine.instructions + 1
         answer = engine.on_breakpoint
-        taken = 0
+        self._taken = 0
 
         def counted(pc: int) -> int:
-            nonlocal taken
-            taken += 1
-            if taken > _TRAPS:
+            self._taken += 1
+            if self._taken > _TRAPS:
                 raise _EndlessError
             return answer(pc)
 

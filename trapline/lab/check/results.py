@@ -144,6 +144,13 @@ class Results:
                 ],
             )
 
+    def chunks(self) -> Iterator[tuple[int, str]]:
+        """Yield the chunks of encodings that are done: (which of the specification's, result)."""
+        for (data,) in self._database.execute("SELECT data FROM unit WHERE name LIKE 'encodings %' ORDER BY name"):
+            found = json.loads(data)
+            if "chunk" in found:
+                yield found["encodings"], found["chunk"]
+
     def tally(self) -> Tally:
         """Count everything there is."""
         tally = Tally(self.spec)
@@ -153,8 +160,6 @@ class Results:
                 if "run" in found:
                     found["run"]["differences"] = tuple(found["run"]["differences"])
                     tally.runs.append(RunResult(**found["run"]))
-                if "encodings" in found:
-                    tally.encodings.append(found["encodings"])
             for subject, provider, outcome, count, states, left_out in cursor.execute(
                 "SELECT subject, provider, outcome, COUNT(*), SUM(states), SUM(left_out) FROM site GROUP BY 1, 2, 3"
             ):

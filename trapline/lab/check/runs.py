@@ -36,7 +36,7 @@ from trapline.lab.check.site import Site
 from trapline.lab.check.states import general_registers
 from trapline.lab.check.subject import Subject
 
-_LONGEST_RUN: Final = 120 * NANOSECONDS
+LONGEST_RUN: Final = 120 * NANOSECONDS
 """Virtual time after which a run is stopped, and compared as far as it came."""
 _FOLLOWED: Final = 4_000_000
 """Instructions that are compared one by one."""
@@ -173,7 +173,7 @@ class _LinuxRun(Observer):
         """Run to the end."""
         status = "nothing"
         try:
-            finished = self._guest.run(_LONGEST_RUN) is RunState.FINISHED
+            finished = self._guest.run(LONGEST_RUN) is RunState.FINISHED
             status = f"exit status {self._guest.exit_status}" if finished else "not over in time"
         except GuestError as error:
             status = str(error)
@@ -241,7 +241,7 @@ class _KernelRun:
     def go(self) -> Ended:
         """Run to the power off."""
         try:
-            finished = self._guest.run(_LONGEST_RUN) is RunState.FINISHED
+            finished = self._guest.run(LONGEST_RUN) is RunState.FINISHED
             status = f"exit status {self._guest.exit_status}" if finished else "not over in time"
         except GuestError as error:
             status = str(error)

@@ -43,6 +43,8 @@ class State:
     flags: int = 0
     vectors: int = 0
     """Seed of what is in the vector registers; 0: zeros."""
+    recorded: bytes = b""
+    """What is in them instead, if the state was met in a real run."""
 
 
 def general_registers(isa: Isa) -> tuple[str, ...]:

@@ -102,19 +102,21 @@ class Subject:
         """Tell whether it is the kernel guest's kernel, which can be booted."""
         return self.kind == "fbt" and any(one.name == "dtrace_invop_return" for one in self.image.symbols)
 
+    def code(self) -> list[Code]:
+        """Return the program's code, where the file has it."""
+        executable = (segment for segment in self.image.segments if segment.flags & SegmentFlag.EXECUTE)
+        return [Code(segment.vaddr, segment.data) for segment in executable]
+
     def cpu(self, *, stepping: bool, accelerated: bool | None = None) -> Cpu:
         """Return a CPU with the program's code."""
-        code = [
-            Code(segment.vaddr, segment.data) for segment in self.image.segments if segment.flags & SegmentFlag.EXECUTE
-        ]
-        return Cpu(self.isa, code, stepping=stepping, accelerated=accelerated)
+        return Cpu(self.isa, self.code(), stepping=stepping, accelerated=accelerated)
 
-    def prober(self, cpu: Cpu, rules: Rules) -> Prober:
-        """Return the provider, on a CPU that runs what is patched."""
+    def prober(self, cpu: Cpu, rules: Rules, bias: int = 0) -> Prober:
+        """Return the provider, on a CPU that runs what is patched; `bias`: so far from where the file has it."""
         if self.kind == "fbt":
             return FbtProber(cpu, self._module, rules)
         end = max(segment.vaddr + segment.memsz for segment in self.image.segments)
-        near = end // PAGE * PAGE + _BEYOND
+        near = (end + bias) // PAGE * PAGE + _BEYOND
         return PidProber(cpu, near, rules) if self.kind == "pid" else UprobeProber(cpu, near, rules)
 
     # -- sites

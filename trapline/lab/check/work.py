@@ -5,14 +5,18 @@ Everything that travels is small and plain: the specification by names, a unit b
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from providers import fasttrap, fbt
+from trapline.lab.check import encodings
 from trapline.lab.check.compare import Outcome, SiteChecker, SiteResult
+from trapline.lab.check.encodings import run
 from trapline.lab.check.kernel_path import KernelPathChecker
+from trapline.lab.check.recorded import check_recorded
 from trapline.lab.check.results import RunResult
 from trapline.lab.check.rules import Rules, load_rules
 from trapline.lab.check.runs import RunSpec, as_data, run_check
@@ -24,16 +28,28 @@ UNIT: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
+class EncodingsSpec:
+    """An ISA's encodings, each held against the decode tables."""
+
+    isa: str
+    provider: str = ""
+    """Whose table is judged; "": all."""
+    sample: int | None = None
+    """How many encodings are looked at; None: all there are."""
+
+
+@dataclass(frozen=True, slots=True)
 class Spec:
     """What is checked, by names."""
 
-    subjects: tuple[Subject, ...]
+    subjects: tuple[Subject, ...] = ()
     states: int = 20
     rules: str = ""
     """"module:object"; "": the package's own."""
     faithful: bool = False
     """Whether the systems' own mistakes are wanted (`fidelity=freebsd`)."""
     runs: tuple[RunSpec, ...] = ()
+    encodings: tuple[EncodingsSpec, ...] = ()
     accelerated: bool | None = None
 
     def all_rules(self) -> Rules:
@@ -51,10 +67,10 @@ class Unit(NamedTuple):
     kind: str
     """A key of `WORK`."""
     number: int
-    """Which of the specification's subjects, or runs."""
+    """Which of the specification's subjects, runs, or encodings."""
     first: int = 0
     last: int = 1
-    """Sites [first, last)."""
+    """Sites, or chunks of encodings, [first, last)."""
 
     @property
     def name(self) -> str:
@@ -123,7 +139,30 @@ def _run(spec: Spec, unit: Unit) -> Done:
     return Done(unit, {"run": as_data(run_check(spec.runs[unit.number], spec.all_rules()))}, [])
 
 
-WORK: Final = {"sites": _check_sites, "guest": _check_kernel_path, "run": _run}
+def _recorded(spec: Spec, unit: Unit) -> Done:
+    wanted = spec.runs[unit.number]
+    provider = f"{wanted.subject.kind}, met in a run"
+    found = check_recorded(wanted, spec.all_rules())
+    return Done(unit, {}, [(str(wanted.subject.path), provider, result) for result in found])
+
+
+@lru_cache(maxsize=1)
+def _chunks(spec: EncodingsSpec, rules: str) -> list[encodings.Chunk]:
+    return list(encodings.chunks(spec.isa, spec.sample, rules))
+
+
+def _encodings(spec: Spec, unit: Unit) -> Done:
+    chunk = _chunks(spec.encodings[unit.number], spec.rules)[unit.first]
+    return Done(unit, {"chunk": encodings.classify(chunk).to_json(), "encodings": unit.number}, [])
+
+
+WORK: Final = {
+    "sites": _check_sites,
+    "guest": _check_kernel_path,
+    "run": _run,
+    "recorded": _recorded,
+    "encodings": _encodings,
+}
 """Kind of unit -> how it is done."""
 
 
@@ -136,8 +175,8 @@ def crashed(spec: Spec, unit: Unit, error: BaseException | None) -> Done:
     """Return what there is to say of a unit of one site, or a run, that no worker survived."""
     died = error is None or isinstance(error, BrokenExecutor)
     why = "the worker process died: the CPU emulator did not survive it" if died else f"{type(error).__name__}: {error}"
-    if unit.kind == "run":
-        name = spec.runs[unit.number].name
+    if unit.kind not in {"sites", "guest"}:
+        name = f"encodings {unit.first}" if unit.kind == "encodings" else spec.runs[unit.number].name
         lost = RunResult(name, same=False, instructions=0, fired=0, differences=(why,))
         return Done(unit, {"run": as_data(lost)}, [])
     subject = spec.subjects[unit.number]
@@ -155,4 +194,29 @@ def units(spec: Spec) -> list[Unit]:
         found += [
             Unit(kind, number, first, min(first + UNIT, count)) for kind in kinds for first in range(0, count, UNIT)
         ]
-    return found + [Unit("run", number) for number in range(len(spec.runs))]
+    for number, wanted in enumerate(spec.runs):
+        found.append(Unit("run", number))
+        if wanted.subject.kind != "fbt":
+            found.append(Unit("recorded", number))
+    for number, space in enumerate(spec.encodings):
+        found += [Unit("encodings", number, at, at + 1) for at in range(len(_chunks(space, spec.rules)))]
+    return found
+
+
+def size(spec: Spec, unit: Unit) -> int:
+    """Return how much a unit is, in site-states, or in encodings."""
+    if unit.kind == "encodings":
+        return _chunks(spec.encodings[unit.number], spec.rules)[unit.first].count
+    return spec.states * (unit.last - unit.first)
+
+
+def verdicts(spec: Spec, chunks: Iterable[tuple[int, str]]) -> list[dict[str, Any]]:
+    """Judge the tables by the chunks that are done: (which of the specification's encodings, result)."""
+    done: dict[int, list[encodings.ChunkResult]] = {number: [] for number in range(len(spec.encodings))}
+    for number, text in chunks:
+        done[number].append(encodings.ChunkResult.from_json(text))
+    found = []
+    for space, results in zip(spec.encodings, done.values(), strict=True):
+        wanted = [space.provider] if space.provider else run.providers(space.isa, spec.rules)
+        found += [run.as_dict(verdict) for verdict in run.verdicts(space.isa, results, wanted)]
+    return found
