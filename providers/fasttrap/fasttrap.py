@@ -15,13 +15,13 @@ Source: FreeBSD sys/cddl/contrib/opensolaris/uts/common/dtrace/fasttrap.c, uts/i
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from emu.displaced import Load, Store, compile_plan
 from emu.engine.access import Access
 from emu.frame import Frame
 from emu.guest.base import BadAddressError
-from emu.guest.linux.abi.signals import SignalInfo
 from emu.guest.observer import Observer
 from emu.guest.processes import CARRIED_OUT
 from emu.patcher import Patcher
@@ -33,6 +33,7 @@ from providers.fasttrap.records import AFTER, Point, Probe, ProbeType, Stepping,
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from emu.guest.linux.abi.signals import SignalInfo
     from emu.guest.linux.space import Area
     from emu.guest.processes import Process, Processes, Thread
     from providers.base import Framework
@@ -397,7 +398,7 @@ class Fasttrap(Observer):
             engine.write_register(move.scratch, stepping.saved)
         engine.pc = stepping.point.address
         if info.address == at:
-            return SignalInfo(info.number, info.code, address=stepping.point.address)
+            return replace(info, address=stepping.point.address)
         return info
 
     def again(self, thread: Thread, address: int) -> None:

@@ -13,11 +13,10 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 from emu.elf import Symbol, SymbolType
 from emu.guest.base import BadAddressError
-from emu.guest.linux.space import Area
 from emu.guest.objects import LoadedObject
 from emu.guest.observer import Observer
 from emu.guest.processes import Objects, Process
@@ -34,6 +33,9 @@ from providers.base import (
 from providers.fasttrap.fasttrap import Fasttrap
 from providers.fasttrap.port import Fidelity
 from providers.fasttrap.records import Probe, ProbeType
+
+if TYPE_CHECKING:
+    from emu.guest.linux.space import Area
 
 ENTRY: Final = "entry"
 RETURN: Final = "return"

@@ -117,8 +117,14 @@ class Kinst(Provider):
         self._points: dict[int, Point] = {}
         self._ends: dict[int, Point] = {}
         """By the address of the breakpoint that ends a trampoline."""
+        self._traps = traps
+        self._handler = self._invop
         framework.register(self)
-        traps.add(self._invop)
+        traps.add(self._handler)
+
+    def unregistered(self) -> None:
+        """Leave the chain."""
+        self._traps.remove(self._handler)
 
     def provide_module(self, module: Module) -> None:
         """Take note of a module: its probes come when they are named."""

@@ -60,7 +60,7 @@ EXPECT
 |
 
 NAME a process that never comes
-RUN trapline dtrace -n 'pid$target::main:entry' -p 777
+RUN trapline dtrace -n BEGIN -p 777
 STDERR
 |dtrace: failed to grab process 777: the guest never has a program of that number
 EXIT 1

@@ -28,7 +28,7 @@ from trapline.consumer.usage import Request, Source, Specifier
 __all__ = ["Aggregations", "Element", "Event", "Tracer"]
 
 if TYPE_CHECKING:
-    from trapline.consumer.command import Framework
+    from trapline.consumer.environment import Framework
     from trapline.consumer.faults import Drop, Fault
     from trapline.consumer.plan import Firing
     from trapline.d.scopes import Foreign

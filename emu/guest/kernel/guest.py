@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from enum import Enum
 from pathlib import Path
+from typing import Protocol
 
 from emu.displaced import DisplacedTable, Store
 from emu.elf import ElfError, Image, Symbol
@@ -50,6 +51,7 @@ _RED_ZONE = 256
 """Bytes below the kernel's stack pointer that a call from outside leaves alone."""
 _SYMBOL_SIZE = 24
 _SYMBOL_ALIGNMENT = 64
+_ENXIO = 6
 _EBUSY = 16
 
 
@@ -58,6 +60,22 @@ class TrapPath(Enum):
 
     HOST = "host"
     GUEST = "guest"
+
+
+class Consumers(Protocol):
+    """Who serves the guest's /dev/dtrace/dtrace."""
+
+    def open(self) -> int:
+        """Return the number of a new consumer."""
+        ...
+
+    def close(self, consumer: int) -> None:
+        """Let a consumer go."""
+        ...
+
+    def ioctl(self, consumer: int, command: int, data: int) -> int:
+        """Answer a request with an error number, 0 for none; `data` is the kernel's copy of its argument."""
+        ...
 
 
 class KernelGuest:
@@ -105,6 +123,8 @@ class KernelGuest:
         """Called when the kernel has loaded a file."""
         self.on_module_unload: Callable[[Module], bool] = lambda _module: True
         """Called when a file is about to go; False: it must not."""
+        self.consumers: Consumers | None = None
+        """Who serves /dev/dtrace/dtrace; None: nobody."""
         self._console = console
         self._input = console_input
         self.introspection = Introspection(self.engine, self.image)
@@ -206,6 +226,9 @@ class KernelGuest:
             "dtrace_invop": self._gate_invop,
             "dtrace_kld_load": self._gate_kld_load,
             "dtrace_kld_unload_try": self._gate_kld_unload_try,
+            "dtrace_dev_open": lambda *_: self.consumers.open() if self.consumers else 0,
+            "dtrace_dev_close": self._gate_dev_close,
+            "dtrace_dev_ioctl": self._gate_dev_ioctl,
         }
         for name, gate in gates.items():
             self.serve(name, gate)
@@ -311,6 +334,13 @@ class KernelGuest:
         self._tick = interval
         self._next_tick = self.clock.now() + interval
 
+    def _gate_dev_close(self, consumer: int, *_: int) -> None:
+        if self.consumers is not None:
+            self.consumers.close(consumer)
+
+    def _gate_dev_ioctl(self, consumer: int, command: int, data: int) -> int:
+        return _ENXIO if self.consumers is None else self.consumers.ioctl(consumer, command, data)
+
     def _gate_icache_sync(self, address: int, size: int, _: int) -> None:
         self.engine.forget_code(address - self.isa.kernel_base, size)
 
@@ -394,7 +424,7 @@ class KernelGuest:
 
     def run(self, deadline: int | None) -> RunState:
         """Run until virtual time `deadline` (None: for ever), or until power off.  Raises `KernelPanicError`."""
-        return self.timers.run(self._run, self.clock.now, deadline)
+        return self.timers.run(self._run, self.clock.now, deadline, self._come_back)
 
     def pc(self) -> int:
         """Return where the CPU is."""
@@ -445,8 +475,11 @@ class KernelGuest:
 
     def interrupt(self) -> None:
         """Make the run under way return soon."""
-        self._interrupted = True
         self.timers.interrupt()
+        self._come_back()
+
+    def _come_back(self) -> None:
+        self._interrupted = True
         self.engine.stop()
 
     def _crash(self, reason: str, frame: Frame | None = None) -> KernelPanicError:

@@ -28,5 +28,8 @@
 	gate	dtrace_helper_slurp
 	gate	dtrace_helper_destroygen
 	gate	gate_call_return
+	gate	dtrace_dev_open
+	gate	dtrace_dev_close
+	gate	dtrace_dev_ioctl
 	gate	dtrace_kld_load
 	gate	dtrace_kld_unload_try

@@ -101,6 +101,9 @@ void gate_icache_sync(void *address, size_t size);
 int64_t dtrace_invop(uintptr_t address, struct trapframe *frame, uintptr_t extra);
 void dtrace_kld_load(struct linker_file *lf);
 int dtrace_kld_unload_try(struct linker_file *lf); /* 0, or EBUSY while one of its probes is on; its probes are gone then */
+uint64_t dtrace_dev_open(void);	/* a new consumer */
+void dtrace_dev_close(uint64_t consumer);
+int dtrace_dev_ioctl(uint64_t consumer, uint64_t cmd, void *data);
 void dtrace_probe(uint32_t id, uintptr_t arg0, uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4);
 bool dtrace_pid_probe(struct trapframe *frame);
 void dtrace_fasttrap_fork(struct proc *parent, struct proc *child);

@@ -40,6 +40,7 @@ int kill(pid_t pid, int sig);
 int ioctl(int fd, uint64_t request, void *data);
 int dup(int fd);
 int dup2(int from, int to);
+int ioctl(int fd, unsigned long command, void *data);
 int reboot(int how);
 int execve(const char *path, char *const argv[], char *const envp[]);
 void *mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset);

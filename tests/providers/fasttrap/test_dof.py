@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emu.guest.kernel.guest import KernelGuest
 from emu.guest.observer import Observer
 from emu.isa import ISAS
 from providers.fasttrap.dof import HEADER_SIZE, HelperDofError, helper_probes, loaded_size
+from trapline.machine import KernelOptions, kernel_guest
 
 
 @cache
 def told(isa):
     """Return the DOF that the guest's `query` tells, and where it has it."""
-    guest = KernelGuest(ISAS[isa], files={"etc/rc": b"query 1\n"})
+    guest = kernel_guest(KernelOptions(isa=ISAS[isa], command="query 1"))
     found = []
 
     class Listener(Observer):
