@@ -17,6 +17,7 @@ COMMANDS: Final = {
     "sites": "sites_command",
     "step": "step_command",
     "check": "check_command",
+    "plockstat": "plockstat_command",
     "kldstat": "kldstat_command",
     "demo": "demo_command",
 }

@@ -13,10 +13,12 @@ from emu.guest.kernel.guest import KernelGuest, TrapPath
 from emu.isa import DEFAULT_ISA, Isa
 from emu.trap import TrapHandler
 from providers.base import Framework
+from providers.fasttrap import Fidelity as FasttrapFidelity
 from providers.fbt import Fidelity
 from trapline.framework.dtrace import DTrace
 from trapline.guest_consumers import GuestConsumers
 from trapline.kernel_providers import LOADER_CONF, PRELOADED, KernelProviders
+from trapline.process_probes import ProcessProbes
 from trapline.types import KernelNames, KernelSignatures, Types, types_of
 
 START_UP_SCRIPT = "etc/rc"
@@ -59,6 +61,8 @@ class Machine:
 
     guest: KernelGuest
     dtrace: DTrace
+    probes: ProcessProbes
+    """Those of the guest's user programs."""
     names: KernelNames
     """The kernel's types and symbols, for D programs."""
 
@@ -100,14 +104,17 @@ def boot(
     guest: KernelGuest,
     fidelity: Fidelity = Fidelity.EXACT,
     watch: Callable[[Framework], Framework] = lambda framework: framework,
+    report: Callable[[str], object] = lambda _text: None,
 ) -> Machine:
     """Boot a guest and put the framework and the providers over it.
 
-    `watch` may wrap the framework as providers see it.  Raises `emu.guest.base.GuestError`.
+    `watch` may wrap the framework as providers see it; `report` is told of tracepoints of user programs that were
+    refused.  Raises `emu.guest.base.GuestError`.
     """
     guest.boot()
     dtrace = DTrace(guest, guest.traps.core)
     types = _types(guest.image)
+    probes = ProcessProbes(guest.userland, guest.userland.objects, dtrace, FasttrapFidelity(fidelity.value), report)
     KernelProviders(guest, dtrace, KernelSignatures(types), fidelity, watch)
     GuestConsumers(guest, dtrace)
-    return Machine(guest, dtrace, KernelNames(guest.image, types))
+    return Machine(guest, dtrace, probes, KernelNames(guest.image, types))

@@ -46,10 +46,14 @@ EXPECT
 |boot
 |dev
 |etc
+|lib
+|libexec
 |sbin
 |usr
 |
 |  calls{{ +\d+}}
+|  bytes{{ +92 +92}}
+|  bytes{{ +98 +98}}
 |  bytes{{ +1024 +\d+}}
 STDERR
 
@@ -68,7 +72,7 @@ RUN trapline dtrace -qn 'fbt::malloc:entry /execname == "cat"/ { @n = count(); @
 EXPECT
 |Welcome to the teaching kernel.
 |Everything you see here may be probed.
-|2 93 1024 558
+|5 92 1024 466
 |
 STDERR
 

@@ -5,7 +5,7 @@ Source: FreeBSD cmd/dtrace/dtrace.c (compile_str, compile_file).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -56,6 +56,24 @@ def provide_nothing(wanted: ProbeDescription) -> ProbeDescription:
     return wanted
 
 
+class _Numbers(Mapping[str, int]):
+    """Macro variables that are numbers.  $target is found when a program names it: the guest may run to there first."""
+
+    _OWN: Final = {"pid": PID, "ppid": 1, "pgid": PID, "sid": PID}
+
+    def __init__(self, target: Callable[[], int]) -> None:
+        self._target = target
+
+    def __getitem__(self, name: str) -> int:
+        return self._target() if name == "target" else self._OWN[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*self._OWN, "target"))
+
+    def __len__(self) -> int:
+        return len(self._OWN) + 1
+
+
 class Compiler:
     """Compiles the programs of one session; they share their variables and aggregations."""
 
@@ -63,7 +81,7 @@ class Compiler:
         self,
         session: Session,
         request: Request,
-        target: int,
+        target: Callable[[], int],
         provide: Provide = provide_nothing,
         report: Callable[[str], object] = lambda _text: None,
         foreign: Foreign | None = None,
@@ -84,7 +102,7 @@ class Compiler:
         words = vocabulary(request.model or foreign.model.model, known)
         self.names = Globals(words, foreign=foreign)
         """What the programs declare."""
-        self._numbers = {"pid": PID, "ppid": 1, "pgid": PID, "sid": PID, "target": target}
+        self._numbers = _Numbers(target)
         if request.allow_zero:
             session.options.set("zdefs")
 

@@ -1,4 +1,5 @@
 /* dtrace.ko: the framework's devices. The framework is the emulator's, which answers their requests. */
+#include "sys/dof.h"
 #include "sys/linker.h"
 #include "sys/systm.h"
 #include "sys/vnode.h"
@@ -23,11 +24,24 @@ dtrace_ioctl(struct cdev *dev __unused, uint64_t priv, uint64_t cmd, void *data)
 	return (dtrace_dev_ioctl(priv, cmd, data));
 }
 
-/* Programs that carry USDT probes would tell of them here: the emulator reads them in the programs' files. */
+/* Programs tell of the USDT probes they carry. */
 static int
-dtrace_ioctl_helper(struct cdev *dev __unused, uint64_t priv __unused, uint64_t cmd __unused, void *data __unused)
+dtrace_ioctl_helper(struct cdev *dev __unused, uint64_t priv __unused, uint64_t cmd, void *data)
 {
-	return (ENOTTY);
+	struct dof_helper *helper = data;
+	int generation;
+
+	switch (cmd) {
+	case DTRACEHIOC_ADDDOF:
+		if ((generation = dtrace_helper_slurp(curproc, helper)) < 0)
+			return (EINVAL);
+		helper->dofhp_gen = generation;
+		return (0);
+	case DTRACEHIOC_REMOVE:
+		return (dtrace_helper_destroygen(curproc, *(const int *)data) != 0 ? EINVAL : 0);
+	default:
+		return (ENOTTY);
+	}
 }
 
 static const struct cdevsw dtrace_cdevsw = { .d_name = "dtrace", .d_open = dtrace_open, .d_close = dtrace_close, .d_ioctl = dtrace_ioctl };
