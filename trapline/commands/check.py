@@ -150,9 +150,7 @@ class _Bar:
 @click.option(
     "--results", "kept", type=click.Path(dir_okay=False), metavar="FILE", help="Keep results (SQLite); go on with them."
 )
-@click.option(
-    "--encodings", type=click.Choice(SWEPT), help="Check the decode tables of an ISA, encoding by encoding."
-)
+@click.option("--encodings", type=click.Choice(SWEPT), help="Check the decode tables of an ISA, encoding by encoding.")
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="Of the encodings, look at about N.")
 @click.option("--museum", metavar="NAME", help="Show a bug that probe code has had: red, and green; 'list' for names.")
 def check_command(
