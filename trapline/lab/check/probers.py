@@ -23,6 +23,7 @@ from providers.fasttrap.port import Emulated, Refused
 from providers.fasttrap.records import Probe, ProbeType
 from providers.fbt.records import Record
 from trapline.lab.check.cpu import Cpu
+from trapline.lab.check.listener import Listener
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.site import Site
 
@@ -70,29 +71,11 @@ class Prober(Protocol):
         ...
 
 
-class _Nobody:
-    """A framework in which nobody listens: what D makes of a firing is not looked at."""
-
-    def __init__(self) -> None:
-        self.created: list[Any] = []
-
-    def register(self, _provider: object) -> None:
-        """Take a provider."""
-
-    def probe_create(self, *details: Any) -> int:
-        """Take a probe: what the provider keeps with it is last."""
-        self.created.append(details[-1])
-        return len(self.created)
-
-    def probe(self, *_arguments: int) -> None:
-        """Take a firing."""
-
-
 class PidProber:
     """The pid provider: probes before and after the instruction, scratch space far from it and near."""
 
     def __init__(self, cpu: Cpu, near: int, rules: Rules) -> None:
-        framework: Any = _Nobody()
+        framework: Any = Listener()
         self._cpu = cpu
         self._fasttrap = fasttrap.Fasttrap(cpu.kernel, framework, rules.pid_fidelity, port=rules.pid)
         self._target = target = self._fasttrap.target(cpu.process)
@@ -172,7 +155,8 @@ class FbtProber:
     """FBT: the trap answered by the emulator, the displaced instruction carried out natively and by Python."""
 
     def __init__(self, cpu: Cpu, module: Module, rules: Rules) -> None:
-        framework: Any = _Nobody()
+        listener = Listener()
+        framework: Any = listener
         kernel, engine = cpu.kernel, cpu.engine
         patcher = rules.patcher(ProcessCode(kernel, cpu.space))
         traps = TrapHandler()
@@ -180,7 +164,7 @@ class FbtProber:
         self._provider.provide_module(module)
         self._records = {
             record.address: (number, first)
-            for number, first in enumerate(framework.created, 1)
+            for number, (_, first) in enumerate(listener.created, 1)
             for record in first.of_probe()
         }
 
