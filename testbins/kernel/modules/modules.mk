@@ -8,7 +8,7 @@ modules: $(MODULES)
 
 $(OUT)/boot/kernel/%.ko: $K/modules/%.c $(OBJ)/assym.h
 	@mkdir -p $(@D) $(OBJ)/modules
-	$(CC) $(KCFLAGS) $(MODULE.$(ISA)) -g0 -DKLD_MODULE -MMD -MF $(OBJ)/modules/$*.d -c -o $@ $<
+	$(CC) $(KCFLAGS) -I$K/modules $(MODULE.$(ISA)) -g0 -DKLD_MODULE -MMD -MF $(OBJ)/modules/$*.d -c -o $@ $<
 	$(STRIP) --strip-debug -R .comment -R .note.GNU-stack -R .riscv.attributes $@
 
 -include $(wildcard $(OBJ)/modules/*.d)

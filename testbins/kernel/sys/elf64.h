@@ -1,4 +1,4 @@
-/* As much of ELF as loading a static program takes. */
+/* As much of ELF as the kernel and the run-time linker take to load programs. */
 #ifndef SYS_ELF64_H
 #define SYS_ELF64_H
 
@@ -32,6 +32,11 @@ struct elf64_phdr {
 	uint64_t p_align;
 };
 
+struct elf64_dyn {
+	int64_t d_tag;
+	uint64_t d_val;
+};
+
 struct elf64_shdr {
 	uint32_t sh_name;
 	uint32_t sh_type;
@@ -56,7 +61,7 @@ struct elf64_sym {
 
 struct elf64_rela {
 	uint64_t r_offset;
-	uint64_t r_info;
+	uint64_t r_info; /* symbol, type */
 	int64_t r_addend;
 };
 
@@ -81,10 +86,42 @@ struct elf64_rela {
 
 #define ELF64_IDENT "\177ELF\2\1\1"
 #define ET_EXEC 2
+#define ET_DYN 3
 #define PT_LOAD 1
+#define PT_DYNAMIC 2
+#define PT_INTERP 3
+#define PT_PHDR 6
 #define PF_X 1
 #define PF_W 2
 #define PF_R 4
+
+#define DT_NULL 0
+#define DT_NEEDED 1
+#define DT_PLTRELSZ 2
+#define DT_PLTGOT 3
+#define DT_HASH 4
+#define DT_STRTAB 5
+#define DT_SYMTAB 6
+#define DT_RELA 7
+#define DT_RELASZ 8
+#define DT_DEBUG 21
+#define DT_JMPREL 23
+#define DT_INIT_ARRAY 25
+#define DT_FINI_ARRAY 26
+#define DT_INIT_ARRAYSZ 27
+#define DT_FINI_ARRAYSZ 28
+
+/* What the kernel tells a program of itself, after its environment (FreeBSD sys/sys/elf_common.h). */
+#define AT_NULL 0
+#define AT_PHDR 3
+#define AT_PHENT 4
+#define AT_PHNUM 5
+#define AT_PAGESZ 6
+#define AT_BASE 7
+#define AT_FLAGS 8
+#define AT_ENTRY 9
+#define AT_EXECPATH 15
+#define AT_COUNT 16 /* one more than the highest here */
 
 #if defined(__x86_64__)
 #define ELF_MACHINE 62

@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 from emu.guest.kernel import images
-from emu.guest.linux.observer import Observer
+from emu.guest.observer import Observer
 from emu.guest.system_calls import Moment
 from emu.isa import ISAS
 from providers.fbt import Fidelity

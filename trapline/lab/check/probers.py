@@ -14,6 +14,7 @@ from emu.guest.base import BadAddressError
 from emu.guest.linux.abi.signals import Signal, SignalInfo
 from emu.guest.linux.code import ProcessCode, SlotPages
 from emu.guest.modules import Module
+from emu.guest.processes import Slots
 from emu.host_trap import HostTrap
 from emu.trap import TrapHandler
 from providers import fasttrap, fbt, uprobes
@@ -97,7 +98,7 @@ class PidProber:
         self._target = target = self._fasttrap.target(cpu.process)
         target.patcher = rules.patcher(target.code)
         self._far = target.slots
-        self._near = SlotPages(cpu.kernel, target.code, CHUNK, "[fasttrap]", below=near)
+        self._near: Slots = SlotPages(cpu.kernel, cpu.kernel.code(cpu.process), CHUNK, "[fasttrap]", below=near)
 
     def look(self, site: Site) -> Treated | Refusal:
         """Decide about a site (fasttrap_tracepoint_init)."""
@@ -111,11 +112,11 @@ class PidProber:
         ways = tuple(way for name, slots in places for way in self._ways(f"out of line, {name}", site, slots))
         return Treated(f"out of line: {treatment.code.hex()}{scratch}", ways)
 
-    def _ways(self, name: str, site: Site, slots: SlotPages | None = None) -> Iterator[Way]:
+    def _ways(self, name: str, site: Site, slots: Slots | None = None) -> Iterator[Way]:
         yield self._way(name, site, ProbeType.OFFSETS, slots)
         yield self._way(f"{name}, and a probe after it", site, ProbeType.POST_OFFSETS, slots)
 
-    def _way(self, name: str, site: Site, kind: ProbeType, slots: SlotPages | None) -> Way:
+    def _way(self, name: str, site: Site, kind: ProbeType, slots: Slots | None) -> Way:
         probe = Probe(self._target, kind, site.address, 1, (site.address,))
 
         def enter() -> None:

@@ -22,10 +22,11 @@ from emu.engine.clock import NANOSECONDS
 from emu.guest.base import GuestError, RunState
 from emu.guest.kernel.guest import KernelGuest, TrapPath
 from emu.guest.linux.guest import LinuxGuest, Program
-from emu.guest.linux.observer import Observer
+from emu.guest.linux.inodes import RegularFile
 from emu.guest.linux.process import Process
 from emu.guest.linux.stdio import Standard
 from emu.guest.modules import Module
+from emu.guest.observer import Observer
 from emu.isa.base import Isa
 from providers import fasttrap, fbt, uprobes
 from providers.fasttrap.records import Probe, ProbeType
@@ -161,6 +162,7 @@ class _LinuxRun(Observer):
         registry = uprobes.Uprobes(self._kernel, port=self._rules.uprobe)
         space = registry.watch(self._process)
         space.patcher = self._rules.patcher(space.code)
+        assert isinstance(loaded.file, RegularFile)
         for site in sites:
             offset = loaded.image.offset_of(site.address)
             if offset is not None:
