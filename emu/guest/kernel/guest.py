@@ -532,6 +532,10 @@ class KernelGuest:
         """Have `probe(id, arg0 ... arg4)` called whenever the kernel calls `dtrace_probe`."""
         self.on_probe = probe
 
+    def watch_traced(self) -> None:
+        """Be told that probes will be on which the kernel itself calls: their work is not to take the guest's time."""
+        self._traced.watch()
+
     def call_argument(self, index: int) -> int:
         """Return argument `index` >= 5 of the call of `dtrace_probe` under way, which has its id before argument 0."""
         return self._live.argument(index + 1)
