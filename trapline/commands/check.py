@@ -18,6 +18,7 @@ from emu.guest.kernel.guest import TrapPath
 from emu.isa import ISAS
 from trapline.lab.check import report
 from trapline.lab.check.checking import check, default_results, describe
+from trapline.lab.check.encodings import SWEPT
 from trapline.lab.check.museum import MuseumError, show
 from trapline.lab.check.pool import MakeExecutor
 from trapline.lab.check.results import Results, ResultsError, Tally
@@ -149,9 +150,7 @@ class _Bar:
 @click.option(
     "--results", "kept", type=click.Path(dir_okay=False), metavar="FILE", help="Keep results (SQLite); go on with them."
 )
-@click.option(
-    "--encodings", type=click.Choice(list(ISAS)), help="Check the decode tables of an ISA, encoding by encoding."
-)
+@click.option("--encodings", type=click.Choice(SWEPT), help="Check the decode tables of an ISA, encoding by encoding.")
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="Of the encodings, look at about N.")
 @click.option("--museum", metavar="NAME", help="Show a bug that probe code has had: red, and green; 'list' for names.")
 def check_command(
