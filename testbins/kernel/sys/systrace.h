@@ -4,6 +4,7 @@
 
 #include "sys/proc.h"
 #include "sys/sysproto.h"
+#include "sys/traced.h"
 
 enum systrace_probe_t { SYSTRACE_ENTRY, SYSTRACE_RETURN };
 
@@ -21,11 +22,9 @@ void systrace_args(unsigned code, const void *params, uint64_t *uarg, int *n_arg
 typedef void systrace_probe_func_t(struct syscall_args *sa, enum systrace_probe_t type, int retval);
 extern systrace_probe_func_t *systrace_probe_func; /* systrace.ko's */
 
-#define SYSTRACE(sa, type, retval)                                                           \
-	do {                                                                                 \
-		if (systrace_enabled &&                                                          \
-		    ((type) == SYSTRACE_ENTRY ? (sa)->callp->sy_entry : (sa)->callp->sy_return) != 0) \
-			(*systrace_probe_func)(sa, type, retval);                            \
-	} while (0)
+#define SYSTRACE(sa, type, retval)                                                                                \
+	TRACED(TRACED_TEST8(systrace_enabled),                                                                    \
+	    if (((type) == SYSTRACE_ENTRY ? (sa)->callp->sy_entry : (sa)->callp->sy_return) != 0)                 \
+		(*systrace_probe_func)(sa, type, (int)TRACED_VALUE(retval));)
 
 #endif

@@ -107,6 +107,14 @@ def test_a_traced_kernel_prints_what_it_prints_untraced(isa):
     assert run.stdout.endswith("\n1\n")
 
 
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("program", [KERNEL_EVERYTHING, "syscall:::entry, dtmalloc:::, fbt::sys_*: { @ = count(); }"])
+def test_a_traced_kernel_takes_the_time_of_one_that_is_not(isa, program):
+    machine = boot(kernel_guest(KernelOptions(isa=ISAS[isa], command=COMMAND)))
+    machine.guest.run(None)
+    assert traced(isa, program)[-1].guest.now() == machine.guest.now()
+
+
 @pytest.mark.parametrize(("isa", "fidelity", "left"), [*product(ISAS, Fidelity, Moment)])
 def test_disabling_one_of_two_silences_both_on_freebsd_only(isa, fidelity, left):
     machine = boot(kernel_guest(KernelOptions(isa=ISAS[isa], command="getpid 5", fidelity=fidelity)), fidelity)
