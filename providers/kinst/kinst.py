@@ -46,11 +46,6 @@ EXCLUSIONS: Final = (
     ),
 )
 _AFRAMES: Final = 3
-NO_PROLOGUE: Final = Rule(
-    "no prologue",
-    "nothing in the function opens a stack frame: it may be an exception handler, best left alone",
-    "FreeBSD sys/cddl/dev/kinst/<isa>/kinst_isa.c, kinst_make_probe",
-)
 
 
 @dataclass(slots=True, eq=False)
