@@ -100,7 +100,9 @@ class CheckItem(pytest.Item):
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the marker known."""
+    """Make the marker known.  Raises `pytest.UsageError` for an ISA that is not."""
+    if config.getoption("--trapline-isa"):
+        _isas(config)
     config.addinivalue_line("markers", "trapline: a check that --trapline-check has added")
 
 

@@ -19,7 +19,7 @@ pytest_plugins = ["pytester"]
 PROGRAMS = {
     "x86_64": "554889e58d043f5dc3",  # push %rbp; mov %rsp,%rbp; lea (%rdi,%rdi),%eax; pop %rbp; ret
     "aarch64": "fd7bbfa90000000bfd7bc1a8c0035fd6",  # stp; add w0,w0,w0; ldp; ret
-    "riscv64": "411106e42a95a26041018280",  # addi; sd ra,8(sp); add a0,a0,a0; ld ra; addi; ret
+    "riscv64": "97020000411106e42a95a26041018280",  # auipc t0; addi; sd ra,8(sp); add a0,a0,a0; ld ra; addi; ret
 }
 """A function that doubles its argument, by ISA."""
 
@@ -69,15 +69,15 @@ def test_checks_are_tests(pytester: pytest.Pytester) -> None:
         [pytest]
         trapline_check =
             testbins:tiny --isa aarch64 --every-instruction --states 4
-            testbins:tiny --isa riscv64 --states 2 --rules wrong:RULES
-            testbins:tyni
+            testbins:tiny --isa riscv64 --every-instruction --states 2 --rules wrong:RULES
+            testbins:tinny
         """
     )
     pytester.makepyfile(wrong="from tests.trapline.lab.check.rules_under_test import riscv64 as RULES")
     result = pytester.runpytest_subprocess("--trapline-check")
     result.assert_outcomes(passed=1, failed=2)
     result.stdout.fnmatch_lines(
-        ["*NOT the same: *", "*became pc *", "*no testbins:tyni (did you mean 'testbins:tiny'?)*"]
+        ["*NOT the same: *", "*became pc *", "*no testbins:tinny (did you mean 'testbins:tiny'?)*"]
     )
     assert "Traceback" not in result.stdout.str()
 
