@@ -43,6 +43,7 @@ NAME sizes of allocations by program
 RUN trapline dtrace -qn 'fbt::malloc:entry /execname == "ls"/ { @["calls"] = count(); @b["bytes", arg0] = sum(arg0); }' -c 'ls /'
 EXPECT
 |bin
+|boot
 |dev
 |etc
 |lib
