@@ -138,15 +138,17 @@ def _sites(isa: Isa, image: Image | None, function: str | bytes, rules: Rules, s
 
 
 def _results(isa: Isa, image: Image | None, function: str | bytes, rules: Rules, states: int) -> Iterator[Any]:
+    bias = 0
     if image is not None:
         assert isinstance(function, str)
         subject = Subject(image.path, None, "pid", function, every_instruction=True)
-        code, sites = subject.code(), subject.sites(rules)
+        bias = subject.bias
+        code, sites = subject.code(bias), [site.moved(bias) for site in subject.sites(rules)]
     else:
         data = _bytes_of(function)
         code, sites = [Code(CODE, data)], list(_sites_of(isa, data))
     plain, patched = (Cpu(isa, code, stepping=stepping) for stepping in (True, False))
-    checker = SiteChecker(plain, patched, PidProber(patched, _NEAR, rules), states)
+    checker = SiteChecker(plain, patched, PidProber(patched, bias + _NEAR, rules), states)
     return (checker.check(site) for site in sites)
 
 

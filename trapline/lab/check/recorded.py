@@ -25,7 +25,7 @@ from emu.isa.base import Isa
 from providers import fasttrap, fbt
 from providers.fasttrap.records import Probe, ProbeType
 from trapline.lab.check.compare import Outcome, SiteChecker, SiteResult
-from trapline.lab.check.cpu import AliasedSpace, Code, Cpu
+from trapline.lab.check.cpu import AliasedSpace, Cpu
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.runs import LONGEST_RUN, RunSpec
 from trapline.lab.check.site import Site
@@ -160,10 +160,8 @@ class _Visits:
         subject = spec.subject
         self._isa = subject.isa
         self.sites = subject.sites(rules)
-        self.moved = [
-            site._replace(address=site.address + bias, start=site.start and site.start + bias) for site in self.sites
-        ]
-        code = [Code(one.address + bias, one.data) for one in subject.code()]
+        self.moved = [site.moved(bias) for site in self.sites]
+        code = subject.code(bias)
         plain, patched = (
             BorrowingCpu(self._isa, code, stepping=stepping, accelerated=spec.accelerated, space=BorrowedSpace)
             for stepping in (True, False)

@@ -18,6 +18,10 @@ class Site(NamedTuple):
     probe: str = ""
     """entry or return, where it is one."""
 
+    def moved(self, bias: int) -> Site:
+        """Return the same place in a program that is `bias` bytes from where its file has it."""
+        return self._replace(address=self.address + bias, start=self.start and self.start + bias)
+
     @property
     def name(self) -> str:
         """What people call it: function+offset, or its address."""

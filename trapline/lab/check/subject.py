@@ -30,6 +30,8 @@ OWN: Final = "testbins:"
 PROVIDERS: Final = ("fbt", "pid", "uprobe")
 _KERNEL_HALF: Final = 1 << 63
 _LONGEST: Final = 16
+_ANYWHERE: Final = 0x15_5555_4000
+"""Where programs are checked that may be anywhere: on every ISA there may be one."""
 _BEYOND: Final = 32 << 20
 """Near scratch space begins so far after a program: in reach of every relative branch."""
 
@@ -102,14 +104,23 @@ class Subject:
         """Tell whether it is the kernel guest's kernel, which can be booted."""
         return self.kind == "fbt" and any(one.name == "dtrace_invop_return" for one in self.image.symbols)
 
-    def code(self) -> list[Code]:
-        """Return the program's code, where the file has it."""
+    @property
+    def bias(self) -> int:
+        """How far from where the file has it a program is checked.
+
+        One that may be anywhere is not left at address 0, where small numbers in registers would point into it: what
+        reads its own code finds the breakpoint there.
+        """
+        return _ANYWHERE if self.image.kind is ElfKind.SHARED else 0
+
+    def code(self, bias: int = 0) -> list[Code]:
+        """Return the program's code, `bias` bytes from where the file has it."""
         executable = (segment for segment in self.image.segments if segment.flags & SegmentFlag.EXECUTE)
-        return [Code(segment.vaddr, segment.data) for segment in executable]
+        return [Code(segment.vaddr + bias, segment.data) for segment in executable]
 
     def cpu(self, *, stepping: bool, accelerated: bool | None = None) -> Cpu:
         """Return a CPU with the program's code."""
-        return Cpu(self.isa, self.code(), stepping=stepping, accelerated=accelerated)
+        return Cpu(self.isa, self.code(self.bias), stepping=stepping, accelerated=accelerated)
 
     def prober(self, cpu: Cpu, rules: Rules, bias: int = 0) -> Prober:
         """Return the provider, on a CPU that runs what is patched; `bias`: so far from where the file has it."""

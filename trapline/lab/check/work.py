@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from concurrent.futures import BrokenExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -106,7 +106,7 @@ def _checker(spec: Spec, number: int) -> SiteChecker:
     subject = spec.subjects[number]
     plain = subject.cpu(stepping=True, accelerated=spec.accelerated)
     patched = subject.cpu(stepping=False, accelerated=spec.accelerated)
-    return SiteChecker(plain, patched, subject.prober(patched, spec.all_rules()), spec.states)
+    return SiteChecker(plain, patched, subject.prober(patched, spec.all_rules(), subject.bias), spec.states)
 
 
 @lru_cache(maxsize=1)
@@ -124,11 +124,12 @@ def _check_kernel_path(spec: Spec, unit: Unit) -> Done:
 
 def _each(spec: Spec, unit: Unit, checker: Any, provider: str) -> Done:
     """Check each site of a unit; a checker that fails is made anew."""
-    path = str(spec.subjects[unit.number].path)
+    subject = spec.subjects[unit.number]
+    path = str(subject.path)
     found = []
     for site in sites_of(spec, unit.number)[unit.first : unit.last]:
         try:
-            result = checker(spec, unit.number).check(site)
+            result = replace(checker(spec, unit.number).check(site.moved(subject.bias)), site=site)
         except Exception as error:  # noqa: BLE001  whatever a rule under test does, the others are checked
             result = SiteResult(site, Outcome.CRASHED, f"{type(error).__name__}: {error}")
             checker.cache_clear()
