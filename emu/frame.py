@@ -12,12 +12,14 @@ from operator import itemgetter
 from typing import Protocol
 
 from emu.engine.engine import Engine
+from emu.guest.base import BadAddressError
 
-_WORD = 8
+_FIVE = 5
+"""Arguments that `dtrace_probe()` takes."""
 
 
 class Frame(Protocol):
-    """What a provider may read of the interrupted context; values are unsigned 64-bit."""
+    """What a provider may read of the interrupted context; values are unsigned, words are the ISA's."""
 
     def register(self, name: str) -> int:
         """Return a register by name.  Raises KeyError for one this kind of frame does not hold."""
@@ -36,12 +38,12 @@ class Frame(Protocol):
         ...
 
     def stack_word(self, index: int) -> int:
-        """Return the 64-bit word at sp + 8 * index.  Raises `emu.guest.base.BadAddressError`."""
+        """Return the word at sp + `index` words.  Raises `emu.guest.base.BadAddressError`."""
         ...
 
 
 def _late_argument(frame: Frame, engine: Engine, index: int) -> int:
-    """Return argument 5 and up: FreeBSD sys/cddl/dev/dtrace/amd64/dtrace_isa.c dtrace_getarg.
+    """Return argument 5 and up: FreeBSD sys/cddl/dev/dtrace/{amd64,i386}/dtrace_isa.c dtrace_getarg.
 
     Its AArch64 and RISC-V twins are not written: they say so on the console and give 0.
     """
@@ -50,7 +52,20 @@ def _late_argument(frame: Frame, engine: Engine, index: int) -> int:
         return 0
     if index < len(isa.calling.arguments):
         return frame.register(isa.calling.arguments[index])
-    return frame.stack_word(index - len(isa.calling.arguments) + isa.calling.stack_arguments // _WORD)
+    return frame.stack_word(index - len(isa.calling.arguments) + isa.calling.stack_arguments // isa.word)
+
+
+def _stack_arguments(frame: Frame, first: int) -> tuple[int, int, int, int, int]:
+    """Return five words of the stack from word `first` on, 0 where there is no stack."""
+
+    def word(index: int) -> int:
+        try:
+            return frame.stack_word(index)
+        except BadAddressError:
+            return 0
+
+    a, b, c, d, e = (word(first + place) for place in range(_FIVE))
+    return a, b, c, d, e
 
 
 class LiveFrame:
@@ -69,14 +84,19 @@ class LiveFrame:
         self._pc_after = pc_after
         self._words = engine.words
         slots = engine.isa.registers.slots
-        # Every firing asks for one of these: no function of Python's in between.
-        get_arguments = itemgetter(*(slots[name] for name in engine.isa.calling.arguments[:5]))
-        get_results = itemgetter(*(slots[name] for name in engine.isa.calling.results))
-        self.arguments: Callable[[], tuple[int, int, int, int, int]] = partial(get_arguments, engine.words)
+        calling = engine.isa.calling
+        self.arguments: Callable[[], tuple[int, int, int, int, int]]
         """Returns the first five integer arguments."""
+        # Every firing asks for one of these: no function of Python's in between.
+        if calling.arguments:
+            self.arguments = partial(itemgetter(*(slots[name] for name in calling.arguments[:_FIVE])), engine.words)
+        else:
+            self.arguments = partial(_stack_arguments, self, calling.stack_arguments // engine.isa.word)
+        get_results = itemgetter(*(slots[name] for name in calling.results))
         self.results: Callable[[], tuple[int, int]] = partial(get_results, engine.words)
         """Returns the two result registers."""
         self._sp = slots[engine.isa.registers.sp]
+        self._word = engine.isa.word
         self._load = engine.load
 
     def register(self, name: str) -> int:
@@ -93,8 +113,8 @@ class LiveFrame:
         return _late_argument(self, self._engine, index)
 
     def stack_word(self, index: int) -> int:
-        """Return the 64-bit word at sp + 8 * index."""
-        return self._load(self._words[self._sp] + _WORD * index, _WORD)
+        """Return the word at sp + `index` words."""
+        return self._load(self._words[self._sp] + self._word * index, self._word)
 
 
 class SavedFrame:
@@ -103,22 +123,29 @@ class SavedFrame:
     def __init__(self, engine: Engine, address: int, pc_after: int = 0) -> None:
         self.address = address
         self._engine = engine
+        self._word = engine.isa.word
         self._pc_after = pc_after
 
     def register(self, name: str) -> int:
         """Return a register by name.  Raises KeyError for one the frame does not hold."""
         if name == self._engine.isa.registers.zero:
             return 0
+        traps = self._engine.isa.traps
         try:
-            index = self._engine.isa.traps.frame.index(name)
+            place = self.address + self._word * traps.frame.index(name)
         except ValueError:
             raise KeyError(name) from None
-        value = self._engine.load(self.address + _WORD * index, _WORD)
+        if name == traps.frame_sp and traps.privilege and not self.register(traps.privilege) & 3:
+            return place
+        value = self._engine.load(place, self._word)
         return value - self._pc_after if name == self._engine.isa.registers.pc else value
 
     def arguments(self) -> tuple[int, int, int, int, int]:
         """Return the first five integer arguments."""
-        a, b, c, d, e = (self.register(name) for name in self._engine.isa.calling.arguments[:5])
+        calling = self._engine.isa.calling
+        if not calling.arguments:
+            return _stack_arguments(self, calling.stack_arguments // self._word)
+        a, b, c, d, e = (self.register(name) for name in calling.arguments[:_FIVE])
         return a, b, c, d, e
 
     def argument(self, index: int) -> int:
@@ -131,5 +158,5 @@ class SavedFrame:
         return first, second
 
     def stack_word(self, index: int) -> int:
-        """Return the 64-bit word at the interrupted sp + 8 * index."""
-        return self._engine.load(self.register(self._engine.isa.traps.frame_sp) + _WORD * index, _WORD)
+        """Return the word at the interrupted sp + `index` words."""
+        return self._engine.load(self.register(self._engine.isa.traps.frame_sp) + self._word * index, self._word)
