@@ -11,11 +11,20 @@ from functools import partial
 from operator import itemgetter
 from typing import Protocol
 
+from emu.displaced import Plan, Set
 from emu.engine.engine import Engine
 from emu.guest.base import BadAddressError
+from emu.isa.base import Isa
 
 _FIVE = 5
 """Arguments that `dtrace_probe()` takes."""
+
+
+def takes_frame_back(plan: Plan | None, isa: Isa) -> bool:
+    """Tell whether an instruction gives the caller its frame pointer back: until it has run, the frame is there."""
+    return plan is not None and any(
+        isinstance(operation, Set) and operation.target == isa.registers.fp for operation in plan.operations
+    )
 
 
 class Frame(Protocol):

@@ -18,6 +18,7 @@ from emu.engine.clock import VirtualClock
 from emu.engine.engine import Engine
 from emu.engine.errors import GuestCrashError
 from emu.engine.pages import PAGE, PageMap
+from emu.frame import takes_frame_back
 from emu.guest.base import BadAddressError, Location, RunState, Thread
 from emu.host_trap import HostTrap
 from emu.isa.base import Isa
@@ -169,8 +170,12 @@ class FunctionGuest:
         frame = self.traps.core.trapframe
         if frame is None:
             return [self.engine.pc]
-        link = self.isa.registers.link
-        return [frame.register(self.isa.registers.pc), frame.register(link) if link else frame.stack_word(0)]
+        registers = self.isa.registers
+        pc = frame.register(registers.pc)
+        if takes_frame_back(self.isa.displaced.decide(self.patcher.original(pc, 8), pc).plan, self.isa):
+            place = frame.register(registers.fp) + self.isa.calling.frame_return
+            return [pc, self.engine.load(place, self.isa.word)]
+        return [pc, frame.register(registers.link) if registers.link else frame.stack_word(0)]
 
     def user_stack(self) -> list[int]:
         """Return nothing: there is no user mode."""

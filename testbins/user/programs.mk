@@ -2,7 +2,7 @@
 
 U := user
 UCFLAGS := $(COMMON) $(USER.$(ISA)) -g0 -I$U/libc -I$K -I$K/$(ISA) -ffunction-sections -fdata-sections
-LIBC_SOURCES := $U/libc/$(ISA).S $(sort $(wildcard $U/libc/*.c)) $K/kern/kvprintf.c $K/kern/libkern.c
+LIBC_SOURCES := $U/libc/$(ISA).S $(sort $(wildcard $U/libc/*.c)) $K/kern/kvprintf.c $K/kern/libkern.c $(wildcard $K/$(ISA)/qdivrem.c)
 LIBC := $(patsubst %,$(OBJ)/user/%.o,$(LIBC_SOURCES))
 PROGRAMS := $(patsubst $U/%.c,$(OUT)/%,$(sort $(wildcard $U/bin/*.c $U/sbin/*.c)))
 

@@ -150,6 +150,7 @@ _EXCEPTIONS = {
     "x86_64": "#BP, vector 3: a trap, so the saved rip points after the int3.",
     "aarch64": "BRK, exception class 0x3c, immediate 0x40d: ELR points at the brk.",
     "riscv64": "breakpoint, scause 3: sepc points at the ebreak.",
+    "i386": "#UD, vector 6: a LOCK before what cannot be locked is a fault, so the saved eip points at it.",
 }
 
 

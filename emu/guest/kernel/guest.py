@@ -13,14 +13,15 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from pathlib import Path
 
-from emu.displaced import Store
+from emu.calls import pass_arguments
+from emu.displaced import Plan, Store
 from emu.elf import Image
 from emu.engine.clock import DEFAULT_RATE, NANOSECONDS, VirtualClock
 from emu.engine.engine import Engine
 from emu.engine.errors import GuestCrashError
 from emu.engine.pages import PAGE
 from emu.engine.state import DELIVER
-from emu.frame import Frame, LiveFrame, SavedFrame
+from emu.frame import Frame, LiveFrame, SavedFrame, takes_frame_back
 from emu.guest.base import BadAddressError, Location, RunState, Thread
 from emu.guest.kernel import images, initrd
 from emu.guest.kernel.introspection import Introspection
@@ -36,8 +37,8 @@ EPOCH = 1_700_000_000 * NANOSECONDS
 """Wall time at power on: a constant, so that a run is the same every day."""
 BOOT_LIMIT = 10 * NANOSECONDS
 """Virtual time within which the kernel must be up."""
-_WORD_MASK = 0xFFFF_FFFF_FFFF_FFFF
-_KERNEL_HALF = 1 << 63
+_BOOT_STACK = 0x1000
+"""Where the stack ends that the kernel starts on, if its arguments come on one."""
 _TEXT_LIMIT = 1024
 _PROT_EXEC = 4
 
@@ -87,13 +88,12 @@ class KernelGuest:
         self._introspection = Introspection(self.engine, self.image)
         self._live = LiveFrame(self.engine)
         self._pc_after = isa.traps.pc_after
-        self._arguments = [isa.registers.slots[name] for name in isa.calling.arguments]
-        self._result = isa.registers.slots[isa.calling.results[0]]
+        self._results = [isa.registers.slots[name] for name in isa.calling.results]
         self._tick: int | None = None
         self._next_tick = 0
         self._idle = False
         self._ready = False
-        self._link_places: dict[int, int | None] = {}
+        self._plans: dict[int, Plan | None] = {}
         self._interrupted = False
         self.timers = Timers()
         self.host_trap = HostTrap(
@@ -102,7 +102,7 @@ class KernelGuest:
             self.patcher,
             unclaimed=lambda _address: DELIVER,
             faulted=self._displaced_fault,
-            lowest=_KERNEL_HALF,
+            lowest=isa.kernel_start,
         )
         self.engine.on_breakpoint = {TrapPath.HOST: self.host_trap.breakpoint, TrapPath.GUEST: self._enter_vector}[
             trap_path
@@ -124,8 +124,8 @@ class KernelGuest:
         if start < end:
             raise GuestCrashError(f"the initial file system of {len(archive) >> 20} MiB does not fit into RAM", 0)
         memory.ram[start : start + len(archive)] = archive
-        for slot, value in zip(self._arguments, (memory.size, start, len(archive)), strict=False):
-            self.engine.words[slot] = value
+        self.engine.write_register(self.isa.registers.sp, _BOOT_STACK - 4 * self.isa.word)
+        pass_arguments(self.engine, (memory.size, start, len(archive)))
         self.engine.pc = self.image.entry
 
     def boot(self) -> None:
@@ -157,17 +157,22 @@ class KernelGuest:
     def _map_page(self) -> None:
         # pmap_enter(pmap, va, pa, prot): a page that will be executed may have held another program's text, and Unicorn
         # does not see the kernel fill it through the linear map, which is not executable.
-        physical, protection = (self.engine.words[slot] for slot in self._arguments[2:4])
+        _pmap, _address, physical, protection, _ = self._live.arguments()
         if protection & _PROT_EXEC:
             self.engine.forget_code(physical, PAGE)
 
     def _caller_of(self, gate: Callable[..., int | None]) -> Callable[[], None]:
-        words, arguments = self.engine.words, self._arguments[:3]
+        words, arguments, mask = self.engine.words, self._live.arguments, self.isa.address_mask
+        first, second = self._results
+        bits = 8 * self.isa.word
 
         def call() -> None:
-            result = gate(*(words[slot] for slot in arguments))
+            a, b, c, _, _ = arguments()
+            result = gate(a, b, c)
             if result is not None:
-                words[self._result] = result & _WORD_MASK
+                words[first] = result & mask
+                if bits < 64:  # a pair of registers
+                    words[second] = result >> bits & mask
 
         return call
 
@@ -204,7 +209,7 @@ class KernelGuest:
     # -- traps
 
     def _enter_vector(self, pc: int) -> int:
-        if pc - self._pc_after >= _KERNEL_HALF:
+        if pc - self._pc_after >= self.isa.kernel_start:
             self.clock.pause()  # until the handler is done
         return DELIVER
 
@@ -318,7 +323,8 @@ class KernelGuest:
 
         In a breakpoint of FBT the frame of the probed function is not there (yet, or any more): its caller is in the
         link register or on the stack, and the frame pointer is the caller's.  But RISC-V compilers may set the frame
-        pointer before they save ra, which is the instruction displaced: the frame is there, and its ra is not.
+        pointer before they save ra, which is the instruction displaced: the frame is there, and its ra is not.  And
+        on i386 the return site is the instruction that undoes the frame: it is all there.
         """
         frame = self.traps.core.trapframe
         registers = self.isa.registers
@@ -328,22 +334,26 @@ class KernelGuest:
             return []
         pcs = [pc]
         pointer = source.register(registers.fp)
-        if frame is not None:
+        if frame is not None and not takes_frame_back(self._displaced(pc), self.isa):
             pcs.append(frame.stack_word(0) if registers.link is None else frame.register(registers.link))
             place = self._link_place(pc)
             calling = self.isa.calling
             if place is not None and frame.register(registers.sp) + place == pointer + calling.frame_return:
-                pointer = self.engine.load(pointer + calling.frame_next, 8)
+                pointer = self.engine.load(pointer + calling.frame_next, self.isa.word)
         return pcs + self._introspection.kernel_chain(pointer)
 
     def _link_place(self, pc: int) -> int | None:
         """Return how far from sp the displaced instruction at pc saves the link register; None if it does not."""
-        if pc not in self._link_places:
-            plan = self.isa.displaced.decide(self.patcher.original(pc, 8), pc).plan
-            link, sp = self.isa.registers.link, self.isa.registers.sp
-            saves = (op for op in plan.operations if isinstance(op, Store)) if plan and link else ()
-            self._link_places[pc] = next((op.offset for op in saves if (op.source, op.base) == (link, sp)), None)
-        return self._link_places[pc]
+        plan = self._displaced(pc)
+        link, sp = self.isa.registers.link, self.isa.registers.sp
+        saves = (op for op in plan.operations if isinstance(op, Store)) if plan and link else ()
+        return next((op.offset for op in saves if (op.source, op.base) == (link, sp)), None)
+
+    def _displaced(self, pc: int) -> Plan | None:
+        """Return what the instruction at pc does, if a breakpoint may displace it."""
+        if pc not in self._plans:
+            self._plans[pc] = self.isa.displaced.decide(self.patcher.original(pc, 8), pc).plan
+        return self._plans[pc]
 
     def user_frame(self) -> Frame | None:
         """Return the registers with which the current thread left user mode, None if it never was there (uregs[])."""

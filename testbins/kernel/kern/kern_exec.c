@@ -74,11 +74,11 @@ exec_args_shift(struct image_args *args)
 static int
 exec_copyin_strings(struct image_args *args, char **vector, int *countp)
 {
-	uint64_t s;
+	unsigned long s;
 	int error;
 
 	for (;; vector++) {
-		if ((error = fuword64(vector, &s)) != 0)
+		if ((error = fuword(vector, &s)) != 0)
 			return (error);
 		if (s == 0)
 			return (0);
@@ -139,30 +139,30 @@ exec_copyout_strings(struct image_args *args, vaddr_t *sp, vaddr_t *argvp, vaddr
 {
 	size_t size = args->endp - args->buf;
 	vaddr_t strings = USRSTACK - roundup2(size, 16);
-	vaddr_t vectp = rounddown2(strings - (1 + args->argc + 1 + args->envc + 1) * sizeof(uint64_t), 16);
-	uint64_t *vector = (uint64_t *)vectp;
+	vaddr_t vectp = rounddown2(strings - (1 + args->argc + 1 + args->envc + 1) * sizeof(long), 16);
+	unsigned long *vector = (unsigned long *)vectp;
 	const char *s = args->buf;
 	int error;
 
 	if ((error = copyout(args->buf, (void *)strings, size)) != 0)
 		return (error);
 	*sp = vectp;
-	error = suword64(vector++, args->argc);
+	error = suword(vector++, args->argc);
 	*argvp = (vaddr_t)vector;
 	for (int i = 0; i < args->argc + args->envc && error == 0; i++) {
 		if (i == args->argc) {
-			error = suword64(vector++, 0);
+			error = suword(vector++, 0);
 			*envp = (vaddr_t)vector;
 		}
 		if (error == 0)
-			error = suword64(vector++, strings + (s - args->buf));
+			error = suword(vector++, strings + (s - args->buf));
 		s += strlen(s) + 1;
 	}
 	if (args->envc == 0 && error == 0) {
-		error = suword64(vector++, 0);
+		error = suword(vector++, 0);
 		*envp = (vaddr_t)vector;
 	}
-	return (error != 0 ? error : suword64(vector, 0));
+	return (error != 0 ? error : suword(vector, 0));
 }
 
 /* Whatever can fail has been done: the old address space goes. */
@@ -220,7 +220,7 @@ do_execve(struct thread *td, struct image_args *args)
 	const char *fname = args->fname;
 	enum uio_seg segflg = args->fname_seg;
 	char name[MAXCOMLEN + 1], path[PATH_MAX], script[PATH_MAX];
-	vaddr_t sp, argv, envp;
+	vaddr_t sp, argv, envp = 0;
 	int error;
 
 	imgp->proc = p;

@@ -2,6 +2,7 @@
 #ifndef SYS_IMGACT_H
 #define SYS_IMGACT_H
 
+#include "sys/elf64.h"
 #include "sys/types.h"
 #include "sys/vnode.h"
 

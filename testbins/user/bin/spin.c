@@ -20,6 +20,6 @@ main(int argc, char *argv[])
 	for (long i = 0; i < n; i++)
 		x = round_and_round(x);
 	sink = x;
-	printf("spin: %ld rounds, %lx\n", n, x);
+	printf("spin: %ld rounds, %jx\n", n, x);
 	return (0);
 }

@@ -1,0 +1,18 @@
+/*
+ * The gates: calls the emulator answers. It watches these addresses, does the work when one is reached, and the return
+ * instruction goes back to the caller.
+ */
+#include "asmacros.h"
+
+#define GATE(name) ENTRY(name) ret; END(name)
+
+GATE(gate_ready)
+GATE(gate_console_write)
+GATE(gate_console_read)
+GATE(gate_poweroff)
+GATE(gate_panic)
+GATE(gate_nanouptime)
+GATE(gate_clock_start)
+GATE(gate_icache_sync)
+GATE(dtrace_invop)
+GATE(dtrace_probe)
