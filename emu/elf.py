@@ -303,8 +303,12 @@ class Image:
             elf = ELFFile(io.BytesIO(self._data) if isinstance(self._data, bytes) else cast("IO[bytes]", self._data))
             header = elf.header
             self._check_class(elf)
-            self._check_table("program header", header["e_phoff"], header["e_phnum"], header["e_phentsize"], program_header)
-            self._check_table("section header", header["e_shoff"], header["e_shnum"], header["e_shentsize"], section_header)
+            self._check_table(
+                "program header", header["e_phoff"], header["e_phnum"], header["e_phentsize"], program_header
+            )
+            self._check_table(
+                "section header", header["e_shoff"], header["e_shnum"], header["e_shentsize"], section_header
+            )
             self._sections = tuple(elf.iter_sections())
             self._program_headers = tuple(segment.header for segment in elf.iter_segments())
         except ElfError:

@@ -47,7 +47,9 @@ def prepared(isa):
     guest = FunctionGuest(isa, LOOP[isa.name])
     for number, name in enumerate(sorted(isa.registers.slots)):
         if name not in {isa.registers.zero, isa.registers.root, isa.registers.kernel_root}:
-            guest.engine.write_register(name, (0x1111_0000_1111_0000 * (number % 15) + number * 0x101) & isa.address_mask)
+            guest.engine.write_register(
+                name, (0x1111_0000_1111_0000 * (number % 15) + number * 0x101) & isa.address_mask
+            )
     guest.engine.write_register(isa.registers.sp, SP)
     guest.engine.write_register(isa.registers.pc, 0x10000)
     for place in range(8):

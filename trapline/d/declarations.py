@@ -160,7 +160,7 @@ class Declarations:
             return named
         key = " ".join(sorted(words))
         if key in BASES:
-            return BASES[key]
+            return self._names.foreign.model.base(BASES[key])
         raise CompileError(_combination_tag(Counter(words)), f"'{' '.join(words)}' is no type", line)
 
     def _named(self, word: ast.NamedType | ast.CompositeSpecifier | ast.EnumSpecifier) -> Type:
@@ -208,12 +208,13 @@ class Declarations:
                 if name and any(member.name == name for member in members):
                     raise CompileError("D_UNKNOWN", f"{name} is a member of {type_name(composite)} already", one.line)
                 unit = 8 * size_of(type_)
-                step = 8 * align_of(type_)
+                aligned = min(align_of(type_), self._names.foreign.model.alignment)
+                step = 8 * aligned
                 start = 0 if composite.kind is Kind.UNION else position
                 if bits is None or start // unit != (start + bits - 1) // unit:
                     start = -(-start // step) * step
                 position = max(position, start + (unit if bits is None else bits))
-                alignment = max(alignment, align_of(type_))
+                alignment = max(alignment, aligned)
                 members.append(Member(name, type_, start, bits or 0))
         composite.members = tuple(members)
         composite.alignment = alignment
@@ -276,7 +277,7 @@ class Declarations:
         for place, part in reversed(list(enumerate(node.parts))):
             match part:
                 case ast.PointerPart():
-                    type_ = Pointer(type_, specified.userland)
+                    type_ = Pointer(type_, specified.userland, self._names.foreign.model.pointer)
                 case ast.FunctionPart():
                     type_ = Function(type_, self._parameters(part), part.varargs)
                 case ast.ArrayPart(keys=parameters) if parameters is not None:

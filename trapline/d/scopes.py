@@ -13,7 +13,7 @@ from providers.base import Attribute
 from trapline.d import builtins
 from trapline.d.errors import CompileError
 from trapline.d.typed import Node, Parameter, Translator, Variable
-from trapline.d.types import TYPEDEFS, Composite, Enumeration, Type
+from trapline.d.types import LP64, Composite, DataModel, Enumeration, Type
 from trapline.framework.dif import USER_VARIABLE_BASE, USER_VARIABLE_MAX
 from trapline.framework.program import ActionKind, Scope
 
@@ -54,6 +54,11 @@ class Symbol(NamedTuple):
 class Foreign(Protocol):
     """The names of the traced system itself; all may have their module before them, ``kernel`name``."""
 
+    @property
+    def model(self) -> DataModel:
+        """Its data model."""
+        ...
+
     def typedef(self, name: str) -> Type | None:
         """Return what a typedef names."""
         ...
@@ -67,8 +72,11 @@ class Foreign(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
 class NoNames:
     """A traced system that is not known by name.  Implements `Foreign`."""
+
+    model: DataModel = LP64
 
     def typedef(self, name: str) -> Type | None:  # noqa: ARG002
         """Know none."""
@@ -103,7 +111,7 @@ class Globals:
     variables: dict[tuple[Scope, str], Variable] = field(default_factory=dict)
     aggregations: dict[str, Aggregation] = field(default_factory=dict)
     inlines: dict[str, Inline] = field(default_factory=dict)
-    typedefs: dict[str, Type] = field(default_factory=lambda: dict(TYPEDEFS))
+    typedefs: dict[str, Type] = field(default_factory=dict)
     tags: dict[str, Composite | Enumeration] = field(default_factory=dict)
     """Structs, unions and enums by their tag."""
     enumerators: dict[str, tuple[int, Enumeration]] = field(default_factory=dict)
@@ -114,6 +122,9 @@ class Globals:
     """Stability that pragmas give to names."""
     foreign: Foreign = field(default_factory=NoNames)
     _next: dict[Scope, int] = field(default_factory=lambda: dict.fromkeys(Scope, USER_VARIABLE_BASE))
+
+    def __post_init__(self) -> None:
+        self.typedefs = {**self.foreign.model.typedefs, **self.typedefs}
 
     def is_type(self, name: str) -> bool:
         """Tell whether a name is that of a type."""

@@ -1,4 +1,4 @@
-"""D's types: C's, and string.  Data model LP64.
+"""D's types: C's, and string.  The types named here are those of data model LP64; `DataModel` knows the other.
 
 A type is immutable, except that a struct, union or enum tag may be completed once after it was named
 (C types may refer to themselves).  `const` and its like are not kept: D accepts and ignores them.
@@ -6,6 +6,7 @@ A type is immutable, except that a struct, union or enum tag may be completed on
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, TypeAlias
@@ -82,6 +83,8 @@ class Pointer:
 
     target: Type
     userland: bool = False
+    size: int = field(default=POINTER_SIZE, compare=False)
+    """Bytes of it in memory: the traced system's, which need not be D's own 8."""
 
     def __str__(self) -> str:
         return type_name(self)
@@ -233,6 +236,45 @@ CHAR_POINTER: Final = Pointer(CHAR)
 VOID_POINTER: Final = Pointer(VOID)
 
 
+@dataclass(frozen=True)
+class DataModel:
+    """What C's types are where a program's data comes from (dtrace's -32 and -64)."""
+
+    pointer: int
+    """Bytes of a pointer."""
+    alignment: int
+    """The largest alignment that a number has."""
+    bases: Mapping[Integer, Integer]
+    """The types that differ from LP64's, by these."""
+    typedefs: Mapping[str, Typedef]
+    """The typedefs every program sees."""
+
+    def base(self, type_: Type) -> Type:
+        """Return what a type of LP64 is here."""
+        return self.bases.get(type_, type_) if isinstance(type_, Integer) else type_
+
+
+_LONG_32: Final = {LONG: Integer("long", 4, signed=True), UNSIGNED_LONG: Integer("unsigned long", 4, signed=False)}
+_ALWAYS_64: Final = {"int64_t": LONG_LONG, "uint64_t": UNSIGNED_LONG_LONG}
+
+LP64: Final = DataModel(POINTER_SIZE, 16, {}, TYPEDEFS)
+ILP32: Final = DataModel(
+    4,
+    4,
+    _LONG_32,
+    {
+        name: Typedef(name, _ALWAYS_64.get(name) or _LONG_32.get(known.target, known.target))
+        for name, known in TYPEDEFS.items()
+        if isinstance(known.target, Integer)
+    },
+)
+
+
+def data_model(word: int) -> DataModel:
+    """Return the data model of a system whose words have so many bytes."""
+    return LP64 if word == POINTER_SIZE else ILP32
+
+
 def resolve(type_: Type) -> Type:
     """Follow typedefs to the type itself."""
     while isinstance(type_, Typedef):
@@ -265,8 +307,8 @@ def size_of(type_: Type) -> int:
     match resolve(type_):
         case Integer(size=size) | Float(size=size) | Composite(size=size) | Enumeration(size=size):
             return size
-        case Pointer():
-            return POINTER_SIZE
+        case Pointer(size=size):
+            return size
         case Array(element=element, count=count):
             return size_of(element) * count
         case Special.SYMBOL | Special.USER_SYMBOL:

@@ -145,7 +145,7 @@ class DwarfTypes:
             case "DW_TAG_base_type":
                 return _base(die)
             case "DW_TAG_pointer_type" | "DW_TAG_reference_type":
-                return Pointer(self._target(die))
+                return Pointer(self._target(die), size=self._image.isa.word)
             case "DW_TAG_typedef":
                 return Typedef(_name(die), self._target(die))
             case "DW_TAG_array_type":

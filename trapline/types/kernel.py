@@ -8,7 +8,7 @@ from typing import Protocol
 from emu.elf import ElfError, Image
 from providers.fbt.fbt import Signature
 from trapline.d.scopes import Symbol
-from trapline.d.types import Composite, Enumeration, Function, Type, type_name
+from trapline.d.types import Composite, DataModel, Enumeration, Function, Type, data_model, type_name
 
 MODULE = "kernel"
 
@@ -39,6 +39,11 @@ class KernelNames:
 
     image: Image
     types: Types
+
+    @property
+    def model(self) -> DataModel:
+        """The data model of the kernel's ISA."""
+        return data_model(self.image.isa.word)
 
     def typedef(self, name: str) -> Type | None:
         """Return what a typedef names."""

@@ -24,6 +24,7 @@ def sizes(isa):
     """What a load or store may have for a size."""
     return st.sampled_from([size for size in (1, 2, 4, 8) if size <= isa.word])
 
+
 every_isa = pytest.mark.parametrize("isa", [ISAS[name] for name in ISA_NAMES], ids=ISA_NAMES)
 
 
