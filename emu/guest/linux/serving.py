@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from emu.guest.linux.calls.table import Handler
     from emu.guest.linux.kernel import Kernel
 
-_MASK: Final = 0xFFFF_FFFF_FFFF_FFFF
-
 
 class Serving:
     """Serves the system calls of one kernel from a table of functions by name.
@@ -74,7 +72,7 @@ class Serving:
 
     def _finish(self, thread: Thread, result: int) -> None:
         """Give the current thread the result of its system call."""
-        self._words[self._result] = result & _MASK
+        self._words[self._result] = result & self._kernel.isa.address_mask
         for observer in self._kernel.observers:
             observer.system_call_done(thread, thread.call_name, result)
 

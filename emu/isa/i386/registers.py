@@ -24,8 +24,9 @@ REGISTERS = RegisterFile(
         *(Register(name, number, slot) for slot, (name, number) in enumerate(zip(GENERAL, _NUMBERS, strict=True))),
         Register("eip", uc.UC_X86_REG_EIP, _EIP_SLOT),
         *(Register(name, number) for name, number in _OTHER),
-        # The bases of segments: CPUX86State.segs, 24 bytes each (ES CS SS DS FS GS), the base 8 bytes into it.
+        # The bases of segments: CPUX86State.segs, 24 bytes each (ES CS SS DS FS GS), the selector first, the base 8 bytes on.
         Register("fs_base", uc.UC_X86_REG_FS_BASE, 36),
+        Register("gs_selector", uc.UC_X86_REG_GS, 38),
         Register("gs_base", uc.UC_X86_REG_GS_BASE, 39),
         Register("cr2", uc.UC_X86_REG_CR2, 55),
         Register("cr3", uc.UC_X86_REG_CR3, 56),
