@@ -27,7 +27,7 @@ from emu.guest.linux.kernel import CARRIED_OUT
 from emu.guest.linux.observer import Observer
 from emu.patcher import Patcher
 from emu.trap import CpuFlag
-from providers.fasttrap import aarch64, riscv64, x86_64
+from providers.fasttrap import aarch64, i386, riscv64, x86_64
 from providers.fasttrap.port import Code, Emulated, Fidelity, OutOfLine, Port, Refused, Treatment
 from providers.fasttrap.records import AFTER, Point, Probe, ProbeType, Stepping, Target
 
@@ -39,9 +39,16 @@ if TYPE_CHECKING:
     from emu.guest.linux.space import Area
     from providers.base import Framework
 
-PORTS: Final[dict[str, Port]] = {"x86_64": x86_64.PORT, "aarch64": aarch64.PORT, "riscv64": riscv64.PORT}
+PORTS: Final[dict[str, Port]] = {
+    "x86_64": x86_64.PORT,
+    "aarch64": aarch64.PORT,
+    "riscv64": riscv64.PORT,
+    "i386": i386.PORT,
+}
 """Fasttrap on each ISA, by the ISA's name."""
 MAX_TRACEPOINTS: Final = 250_000
+PASSED: Final = 5
+"""Arguments that `dtrace_probe()` takes."""
 """FreeBSD's kern.dtrace.fasttrap.max_probes."""
 CHUNK: Final = 64
 """Bytes of scratch space per instruction (FASTTRAP_SCRATCH)."""
@@ -248,16 +255,30 @@ class Fasttrap(Observer):
         return self._step(thread, point, treatment)
 
     def _fire_before(self, point: Point, frame: Frame) -> None:
-        words, core = self._engine.words, self._core
+        core = self._core
         for probe in tuple(point.before):
             if probe.type is ProbeType.ENTRY:
                 core.flags |= _ENTRY
-                self.framework.probe(probe.id, *[words[slot] for slot in self._arguments])
+                self.framework.probe(probe.id, *self._read_arguments(self.port.stack_skip))
                 core.flags &= ~_ENTRY
             elif probe.read is not None:
-                self.framework.probe(probe.id, *probe.read(frame)[: len(self._arguments)])
+                self.framework.probe(probe.id, *probe.read(frame)[:PASSED])
             elif probe.type is ProbeType.OFFSETS:
-                self.framework.probe(probe.id, *[words[slot] for slot in self._arguments])
+                self.framework.probe(probe.id, *self._read_arguments(0))
+
+    def _read_arguments(self, skipped: int) -> list[int]:
+        """Return arg0 to arg4: registers, or words of the stack after those that are `skipped`."""
+        engine, isa = self._engine, self.kernel.isa
+        if self._arguments:
+            return [engine.words[slot] for slot in self._arguments]
+        sp, word = engine.read_register(isa.registers.sp), isa.word
+        values = []
+        for place in range(skipped, skipped + PASSED):
+            try:
+                values.append(engine.load(sp + place * word, word))
+            except BadAddressError:
+                values.append(0)
+        return values
 
     def _fire_after(self, point: Point, new_pc: int) -> None:
         """Fire the return probes, unless the instruction stays inside their function (fasttrap_return_common)."""
@@ -309,7 +330,7 @@ class Fasttrap(Observer):
         saved = engine.read_register(move.scratch) if move.scratch else 0
         fires = bool(point.after)
         if move.scratch or self._filled.get(key) is not fires:
-            slots.fill(chunk, port.chunk(move, after, saved, fires))
+            slots.fill(chunk, port.chunk(move, chunk, after, saved, fires))
             self._filled[key] = fires
         trapped = fires or port.always_steps
         start = chunk + (port.second_copy(move) if trapped else 0)

@@ -22,7 +22,7 @@ from emu.guest.linux.observer import Observer
 from emu.guest.linux.process import Process
 from emu.guest.linux.space import Area
 from providers.base import Attribute, DependencyClass, Framework, Privilege, Provider, ProviderAttributes, Stability
-from providers.fasttrap.fasttrap import Fasttrap
+from providers.fasttrap.fasttrap import PASSED, Fasttrap
 from providers.fasttrap.port import Fidelity
 from providers.fasttrap.records import Probe, ProbeType
 
@@ -93,7 +93,7 @@ class PidProvider(Provider):
             return values[index] if index < len(values) else 0
         if arg.type is ProbeType.RETURN:
             return 0
-        index -= len(port.arguments)
+        index -= PASSED if port.arguments else 0
         if index < len(port.late_arguments):
             return kernel.engine.read_register(port.late_arguments[index])
         return kernel.frame.stack_word(index - len(port.late_arguments) + port.stack_skip)

@@ -12,13 +12,15 @@ from typing import Final
 from emu.displaced import Plan, Set
 from emu.isa.x86_64.length import instruction_lengths
 from emu.isa.x86_64.plans import (
+    LONG_MODE,
     REGISTERS,
     Instruction,
+    Mode,
     indirect,
     jcc,
     jcxz,
     loop,
-    push_rbp,
+    push_fp,
     ret,
     take_apart,
     transfer,
@@ -36,9 +38,9 @@ _JUMP: Final = bytes.fromhex("ff2500000000")
 """jmp *0(%rip): to the address that follows."""
 
 
-def _treat(code: Code, fidelity: Fidelity) -> Treatment:
+def treat(code: Code, fidelity: Fidelity, mode: Mode = LONG_MODE) -> Treatment:
     """Decide about an instruction (fasttrap_tracepoint_init)."""
-    insn = take_apart(code.data)
+    insn = take_apart(code.data, mode)
     if isinstance(insn, str):
         return Refused(insn, _ISA)
     opcode, length = insn.opcode, insn.length
@@ -62,9 +64,9 @@ def _treat(code: Code, fidelity: Fidelity) -> Treatment:
     if opcode in {0xC2, 0xC3}:
         return Emulated("RET" if opcode == 0xC3 else "RET16", length, ret(insn), leaves=True)
     if opcode == 0x55 and length == 1:
-        return Emulated("PUSHL_EBP", length, push_rbp(insn))
+        return Emulated("PUSHL_EBP", length, push_fp(insn))
     if opcode == 0x90 and not insn.rex & 1:
-        return Emulated("NOP", length, Plan((Set("rip", "rip", length),)))
+        return Emulated("NOP", length, Plan((Set(mode.pc, mode.pc, length),)))
     if fidelity is Fidelity.EXACT and opcode == 0xC7 and second == 0xF8:
         return Refused("xbegin names the address of its handler relative to itself", _OURS)
     return _common(insn, fidelity)
@@ -72,6 +74,8 @@ def _treat(code: Code, fidelity: Fidelity) -> Treatment:
 
 def _common(insn: Instruction, fidelity: Fidelity) -> Treatment:
     """Run a copy; one that names an address relative to rip goes by way of a register the instruction does not use."""
+    if insn.mode is not LONG_MODE:
+        return OutOfLine(insn.length, insn.data)
     if insn.opcode in {0xC4, 0xC5, 0x62}:
         relative = _vector_is_relative(insn)
         if relative:
@@ -105,7 +109,7 @@ def _vector_is_relative(insn: Instruction) -> bool:
 # Scratch space
 
 
-def _chunk(move: OutOfLine, after: int, saved: int, wants_trap: bool) -> bytes:  # noqa: ARG001
+def _chunk(move: OutOfLine, _at: int, after: int, saved: int, wants_trap: bool) -> bytes:  # noqa: ARG001
     restore = b""
     if move.scratch:
         number = REGISTERS.index(move.scratch)
@@ -121,20 +125,22 @@ def _second_copy(move: OutOfLine) -> int:
 # Functions (libdtrace)
 
 
-def _boundaries(code: bytes) -> Iterator[int]:
+def boundaries(code: bytes, mode: Mode = LONG_MODE) -> Iterator[int]:
+    """Yield where instructions begin."""
     offset = 0
-    for length in instruction_lengths(code):
+    for length in instruction_lengths(code, mode=mode.capstone):
         yield offset
         offset += length
 
 
-def _has_jump_table(code: bytes) -> bool:
+def has_jump_table(code: bytes, mode: Mode = LONG_MODE) -> bool:
     """Tell whether disassembly fails somewhere: then data lies between the instructions, FreeBSD thinks."""
-    return sum(instruction_lengths(code)) < len(code)
+    return sum(instruction_lengths(code, mode=mode.capstone)) < len(code)
 
 
-def _returns(code: bytes, _address: int) -> Iterator[int]:
-    return _certain_returns(code) if _has_jump_table(code) else _return_sites(code)
+def returns(code: bytes, _address: int, mode: Mode = LONG_MODE) -> Iterator[int]:
+    """Yield where functions return."""
+    return _certain_returns(code) if has_jump_table(code, mode) else _return_sites(code, mode)
 
 
 def _certain_returns(code: bytes) -> Iterator[int]:
@@ -147,10 +153,10 @@ def _certain_returns(code: bytes) -> Iterator[int]:
                 at = code.find(ending + leaving, at + 1)
 
 
-def _return_sites(code: bytes) -> Iterator[int]:
+def _return_sites(code: bytes, mode: Mode) -> Iterator[int]:
     size = len(code)
     end = 0
-    for length in instruction_lengths(code):
+    for length in instruction_lengths(code, mode=mode.capstone):
         offset, end = end, end + length
         first = code[offset]
         second = code[offset + 1] if offset + 1 < size else 0
@@ -171,10 +177,10 @@ def _return_sites(code: bytes) -> Iterator[int]:
 PORT: Final = Port(
     breakpoint=lambda _length: bytes((_INT3,)),
     longest=15,
-    treat=_treat,
-    returns=_returns,
-    boundaries=_boundaries,
-    has_jump_table=_has_jump_table,
+    treat=treat,
+    returns=returns,
+    boundaries=boundaries,
+    has_jump_table=has_jump_table,
     arguments=("rdi", "rsi", "rdx", "rcx", "r8"),
     late_arguments=("r9",),
     stack_skip=1,

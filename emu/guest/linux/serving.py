@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from emu.guest.base import BadAddressError
 from emu.guest.linux.abi.errno import EFAULT, EINTR, ENOMEM, ENOSYS, LinuxError

@@ -24,7 +24,7 @@ REGISTERS = RegisterFile(
         *(Register(name, number, slot) for slot, (name, number) in enumerate(zip(GENERAL, _NUMBERS, strict=True))),
         Register("eip", uc.UC_X86_REG_EIP, _EIP_SLOT),
         *(Register(name, number) for name, number in _OTHER),
-        # The bases of segments: CPUX86State.segs, 24 bytes each (ES CS SS DS FS GS), the selector first, the base 8 bytes on.
+        # CPUX86State.segs, 24 bytes each (ES CS SS DS FS GS): the selector, and 8 bytes on the base.
         Register("fs_base", uc.UC_X86_REG_FS_BASE, 36),
         Register("gs_selector", uc.UC_X86_REG_GS, 38),
         Register("gs_base", uc.UC_X86_REG_GS_BASE, 39),

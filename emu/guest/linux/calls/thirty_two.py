@@ -34,7 +34,9 @@ _SAME: Final = {
         lchown getuid getgid geteuid getegid setreuid setregid getgroups setgroups fchown setresuid getresuid setresgid
         getresgid chown setuid setgid setfsuid setfsgid
     """.split()},
-    **{f"{name}64": name for name in "stat lstat fstat fcntl sendfile clock_gettime clock_settime clock_adjtime".split()},
+    **{f"{name}64": name for name in """
+        stat lstat fstat fcntl sendfile clock_gettime clock_settime clock_adjtime
+    """.split()},
     **{f"{name}_time64": name for name in """
         clock_getres clock_nanosleep utimensat pselect6 ppoll rt_sigtimedwait futex
     """.split()},
@@ -83,9 +85,7 @@ def mmap2(
     c: Caller, address: Address, length: Size, protection: Unsigned, flags: Unsigned, fd: Int, pages: Unsigned
 ) -> int:
     """Map a file, or memory; the offset is in pages of 4 KiB."""
-    mapped = HANDLERS["mmap"](
-        c.kernel, c.thread, [address, length, protection, flags, fd & 0xFFFF_FFFF, pages << 12]
-    )
+    mapped = HANDLERS["mmap"](c.kernel, c.thread, [address, length, protection, flags, fd & 0xFFFF_FFFF, pages << 12])
     assert isinstance(mapped, int)
     return mapped
 
@@ -139,6 +139,4 @@ def set_thread_area(c: Caller, descriptor: Address) -> int:
 
 
 HANDLERS |= {name: HANDLERS[known] for name, known in _SAME.items() if known in HANDLERS}
-HANDLERS |= {
-    name: _split(HANDLERS[known], place, both=name == "fallocate") for name, (known, place) in _SPLIT.items()
-}
+HANDLERS |= {name: _split(HANDLERS[known], place, both=name == "fallocate") for name, (known, place) in _SPLIT.items()}
