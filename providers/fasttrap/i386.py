@@ -14,6 +14,7 @@ from providers.fasttrap.x86_64 import boundaries, has_jump_table, returns, treat
 
 _OURS: Final = "this simulator: it would compute something else"
 _T_DTRACE_RET: Final = 32
+SYSTEM_CALL: Final = b"\xcd\x80"
 _JUMP: Final = 0xE9
 _JUMP_SIZE: Final = 5
 _COUNTED: Final = frozenset({0xE0, 0xE1, 0xE2})
@@ -21,6 +22,9 @@ _COUNTED: Final = frozenset({0xE0, 0xE1, 0xE2})
 
 def _treat(code: Code, fidelity: Fidelity) -> Treatment:
     """Decide about an instruction; those are refused that FreeBSD takes for their full-size forms."""
+    if fidelity is Fidelity.EXACT and code.data.startswith(SYSTEM_CALL):
+        # FreeBSD refuses every software interrupt, the one that makes system calls too.
+        return OutOfLine(len(SYSTEM_CALL), SYSTEM_CALL)
     found = treat(code, fidelity, PROTECTED_MODE)
     insn = take_apart(code.data, PROTECTED_MODE)
     if fidelity is Fidelity.EXACT and isinstance(found, Emulated) and not isinstance(insn, str):

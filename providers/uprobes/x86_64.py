@@ -32,10 +32,10 @@ def _is_branch(insn: Instruction) -> bool:
 
 def _vector_opcode(insn: Instruction) -> int | None:
     """Return the opcode byte of a VEX or EVEX instruction, None if it is neither."""
-    if insn.mode is not LONG_MODE and insn.data[insn.at + 1] >> 6 != 3:
-        return None  # les, lds and bound
     at = {0xC5: 2, 0xC4: 3, 0x62: 4}.get(insn.opcode)
-    return None if at is None else insn.data[insn.at + at]
+    if at is None or (insn.mode is not LONG_MODE and insn.data[insn.at + 1] >> 6 != 3):  # les, lds and bound
+        return None
+    return insn.data[insn.at + at]
 
 
 _BAD_OPCODES_32: Final = frozenset(bytes.fromhex("07171f6c6d6e6fcccdcecfe4e5e6e7ecedeeeff1f4fafb"))
