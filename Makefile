@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test lint testbins debian bench sweep clean
+.PHONY: demo test lint testbins debian bench sweep encodings clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -37,6 +37,10 @@ bench: $(STAMP)
 # Every instruction of every test program probed: some minutes.
 sweep: $(STAMP)
 	$(BIN)/python -m benchmarks.sweep
+
+# Every encoding of every ISA against capstone: an hour or so; stopped, it goes on where it was.
+encodings: $(STAMP)
+	$(BIN)/python -m benchmarks.encodings
 
 clean:
 	rm -rf $(VENV)

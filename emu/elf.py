@@ -215,6 +215,22 @@ class Image:
         return FileSection(found["sh_addr"], bytes(self._section_data(f"section {name}", found)) if in_file else b"")
 
     @cached_property
+    def code_sections(self) -> tuple[FileSection, ...]:
+        """The sections that hold instructions, at their addresses; without section headers the segments that do."""
+        found = tuple(
+            FileSection(
+                self._places[number] if self.kind is ElfKind.RELOCATABLE else section["sh_addr"],
+                bytes(self._section_data(f"section {section.name}", section)),
+            )
+            for number, section in enumerate(self._sections)
+            if section["sh_flags"] & _EXECUTABLE
+            and section["sh_flags"] & _ALLOCATED
+            and section["sh_type"] != "SHT_NOBITS"
+        )
+        loaded = (segment for segment in self.segments if segment.flags & SegmentFlag.EXECUTE)
+        return found or tuple(FileSection(segment.vaddr, bytes(segment.data)) for segment in loaded)
+
+    @cached_property
     def interpreter(self) -> str | None:
         """The program that loads this one (PT_INTERP), None if there is none."""
         for header in self._program_headers:

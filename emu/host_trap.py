@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from emu.displaced import compile_plan
+from emu.displaced import DisplacedTable, compile_plan
 from emu.engine.engine import Engine
 from emu.engine.state import DELIVER, HANDLED
 from emu.frame import LiveFrame
@@ -31,8 +31,8 @@ class HostTrap:
     """Takes the breakpoints of one engine at addresses from `lowest` on; others are delivered.
 
     `unclaimed(address)` is told of a breakpoint that no handler claims, and answers `DELIVER` or `HANDLED`, or raises.
-    `faulted(address, error)` is told that a displaced instruction met an invalid address, and raises; the registers
-    are as they were before that instruction.
+    `faulted(address, error)` is told that a displaced instruction met an invalid address, and raises, or answers; the
+    registers are as they were before that instruction.  `table` says what displaced instructions do, if not the ISA's.
     """
 
     def __init__(
@@ -44,6 +44,7 @@ class HostTrap:
         unclaimed: Callable[[int], int],
         faulted: Callable[[int, BadAddressError], int],
         lowest: int = 0,
+        table: DisplacedTable | None = None,
     ) -> None:
         self.frame = LiveFrame(engine, engine.isa.traps.pc_after, trapped=True)
         self._engine = engine
@@ -52,14 +53,19 @@ class HostTrap:
         self._unclaimed = unclaimed
         self._faulted = faulted
         self._lowest = lowest
+        self._table = table or engine.isa.displaced
         self._pc_after = engine.isa.traps.pc_after
         self._plans: dict[tuple[int, int], _Displaced | None] = {}
         self._displaced: _Displaced | None = None
         self._native = True
-        engine.on_late = self._late
+
+    def attach(self) -> None:
+        """Have the engine bring its breakpoints here."""
+        self._engine.on_breakpoint = self.breakpoint
+        self._engine.on_late = self._late
 
     def breakpoint(self, pc: int) -> int:
-        """Take a breakpoint that left the CPU at `pc`: the engine's `on_breakpoint`."""
+        """Take a breakpoint that left the CPU at `pc`."""
         address = pc - self._pc_after
         if address < self._lowest:
             return DELIVER
@@ -98,7 +104,7 @@ class HostTrap:
     def _decide(self, address: int, rval: int) -> _Displaced | None:
         isa = self._engine.isa
         saved = int.from_bytes(self._patcher.original(address, 4), "little")
-        plan = isa.displaced.invop(rval, saved, address)
+        plan = self._table.invop(rval, saved, address)
         if plan is None:
             return None
         return _Displaced(self._engine.plan(plan) if self._native else 0, compile_plan(plan, isa))

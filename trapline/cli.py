@@ -15,6 +15,7 @@ COMMANDS: Final = {
     "usdt": "usdt_command",
     "sites": "sites_command",
     "step": "step_command",
+    "check": "check_command",
     "demo": "demo_command",
 }
 """Command -> its name in the module of `trapline.commands` that is called as the command is."""

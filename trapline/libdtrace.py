@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from emu.guest.base import RunState
+from trapline.consumer.client import Client
 from trapline.consumer.compiling import Compiler, Provide, provide_nothing
 from trapline.consumer.consume import Handlers
 from trapline.consumer.elements import Aggregations, Element, aggregations
@@ -67,7 +68,7 @@ class Handle:
 
     def getopt(self, name: str) -> int | None:
         """Return a run-time option as it is in force, None if it is not set."""
-        return self.session.device.option(name)
+        return self.session.device.in_force().get(name)
 
     def strcompile(self, text: str, specifier: Specifier = Specifier.NAME, arguments: Sequence[str] = ()) -> Program:
         """Compile a text.  Raises `trapline.d.errors.CompileError`."""
@@ -149,6 +150,6 @@ def dtrace_open(
     result of False leaves out.
     """
     writer = output if output is not None else io.StringIO()
-    session = Session(dtrace.open(), guest, Output(writer), Handlers(print, print, consume))
+    session = Session(Client(dtrace.open()), guest, Output(writer), Handlers(print, print, consume))
     compiler = Compiler(session, Request(), target, provide, foreign=foreign, libraries=libraries)
     return Handle(session, compiler, writer)

@@ -164,7 +164,12 @@ def _words(*words: str) -> Callable[[str | None], Value]:
 
 _STABILITIES = "internal|private|obsolete|external|unstable|evolving|stable|standard"
 _ATTRIBUTE = re.compile(rf"({_STABILITIES})/({_STABILITIES})/(unknown|cpu|platform|group|isa|common)", re.IGNORECASE)
-_VERSION = re.compile(r"\d+\.\d+(\.\d+)?")
+_VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})(?:\.(\d{1,3}))?")
+_VERSIONS: Final = frozenset(
+    "1.0 1.1 1.2 1.2.1 1.2.2 1.3 1.4 1.4.1 1.5 1.6 1.6.1 1.6.2 1.6.3 1.7 1.7.1 1.8 1.8.1 1.9 1.9.1 1.10 1.11 1.12"
+    " 1.12.1 1.13 1.14".split()
+)
+"""The versions of the language."""
 
 
 def _matching(pattern: re.Pattern[str]) -> Callable[[str | None], Value]:
@@ -174,6 +179,16 @@ def _matching(pattern: re.Pattern[str]) -> Callable[[str | None], Value]:
         return text
 
     return parse
+
+
+def _parse_version(text: str | None) -> Value:
+    match = _VERSION.fullmatch(text or "")
+    if match is None:
+        raise OptionError("Version is not properly formatted or is too large")
+    known = ".".join(str(int(part)) for part in match.groups() if part and (part != match[3] or int(part)))
+    if known not in _VERSIONS:
+        raise OptionError("Requested version is not supported by compiler")
+    return known
 
 
 def _rows() -> list[Option]:
@@ -210,7 +225,7 @@ def _rows() -> list[Option]:
         Option("udefs", compile_time, parse_flag, clears="unodefs"),
         Option("undef", compile_time, parse_text, in_program=False, repeats=True),
         Option("unsetenv", compile_time, parse_text, in_program=False, repeats=True),
-        Option("version", compile_time, _matching(_VERSION)),
+        Option("version", compile_time, _parse_version),
         Option("aggsize", run, parse_size),
         Option("bufsize", run, parse_size),
         Option("bufpolicy", run, _one_of(**{policy.name.lower(): policy.value for policy in BufferPolicy})),

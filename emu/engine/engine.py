@@ -20,7 +20,7 @@ import unicorn
 from unicorn.unicorn_py3.unicorn import uclib
 
 from emu.displaced import Plan
-from emu.engine import interpreted, layout, native
+from emu.engine import interpreted, layout, native, vectors
 from emu.engine.access import Access
 from emu.engine.errors import EngineError, GuestCrashError, PageFaultError
 from emu.engine.memory import GuestMemory, HostMemory, Memory
@@ -101,6 +101,7 @@ class Engine:
         self._system_call_number = layout.SYSTEM_CALL.get(isa.name) if on_system_call else None
         self._failure: BaseException | None = None
         self._in_code_hook = False
+        self._steps = False
         self._running = False
         self._stale = False
         self._indices: dict[tuple[int, int], int] = {}
@@ -273,6 +274,20 @@ class Engine:
         """Take all registers from a place where they were saved; what addresses mean stays as it is."""
         self._uc.context_restore(context)
 
+    def vectors(self) -> tuple[memoryview, ...]:
+        """Return the vector and floating-point registers as bytes of the CPU state."""
+        places = vectors.locate(self._uc, self.isa.name, self._env, self.new_context())
+        return tuple(memoryview((ctypes.c_uint8 * size).from_address(place)).cast("B") for place, size in places)
+
+    def lose_reservation(self) -> None:
+        """Forget what a load-exclusive has reserved, as a CPU does that returns from an exception.
+
+        Unicorn takes a trap without one, and keeps the reservation.
+        """
+        offset = layout.RESERVATION.get(self.isa.name)
+        if offset is not None:
+            ctypes.c_uint64.from_address(self._env + offset).value = (1 << 64) - 1
+
     # -- address spaces of the host's
 
     def use(self, space: AddressSpace) -> None:
@@ -402,21 +417,45 @@ class Engine:
         Raises what a callback raised, `emu.engine.tlb.PageFaultError` where the host keeps the address space, and
         `GuestCrashError` when the CPU cannot go on.
         """
+        soft = NEVER if soft is None else min(NEVER, soft + _PREPAID)
+        hard = NEVER if hard is None else min(NEVER, hard + _PREPAID)
+        self._emulate(soft, hard)
+        if self._halted.value:
+            self._halted.value = 0
+            return True
+        if not self._state[Word.STOPPED]:
+            raise GuestCrashError(f"the CPU shut down at {self.pc:#x} (an exception while delivering one)", self.pc)
+        return False
+
+    def step(self) -> bool:
+        """Execute one instruction; of a repeated string instruction of x86, one repetition.  Answers as `run`.
+
+        An engine that steps should do nothing else: all code is translated anew when stepping begins or ends.
+        """
+        self._emulate(NEVER, NEVER, count=1)
+        waits = bool(self._halted.value)
+        self._halted.value = 0
+        return waits
+
+    def _emulate(self, soft: int, hard: int, count: int = 0) -> None:
+        """Have Unicorn run, and raise what went wrong.  `count` 0: until something stops it."""
+        if bool(count) is not self._steps:
+            # Blocks of one instruction, or of many: Unicorn runs what it finds translated.
+            self._uc.ctl_flush_tb()
+            self._steps = bool(count)
+        self._state[Word.SOFT], self._state[Word.HARD], self._state[Word.NEXT] = soft, hard, min(soft, hard)
         if self._stale:
             ctypes.memset(self._table, 0, ctypes.sizeof(self._table))
             self._indices.clear()
             self._user_indices.clear()
             self._stale = False
-        soft = NEVER if soft is None else min(NEVER, soft + _PREPAID)
-        hard = NEVER if hard is None else min(NEVER, hard + _PREPAID)
-        self._state[Word.SOFT], self._state[Word.HARD], self._state[Word.NEXT] = soft, hard, min(soft, hard)
         self._state[Word.STOPPED] = 0
         if self._tlb is not None:
             self._tlb.missed = None
         crash = None
         self._running = True
         try:
-            self._uc.emu_start(self.pc, _NOWHERE)
+            self._uc.emu_start(self.pc, _NOWHERE, count=count)
         except unicorn.UcError as error:
             crash = error
         finally:
@@ -433,17 +472,6 @@ class Engine:
             raise PageFaultError(self.pc if access is Access.EXECUTE else address, access, self.pc)
         if crash:
             raise GuestCrashError(f"the CPU cannot go on at {self.pc:#x}: {crash}", self.pc)
-        if self._halted.value:
-            self._halted.value = 0
-            return True
-        if not self._state[Word.STOPPED]:
-            raise GuestCrashError(f"the CPU shut down at {self.pc:#x} (an exception while delivering one)", self.pc)
-        return False
-
-    def step(self) -> None:
-        """Execute one instruction.  Slow: counting in Unicorn makes it translate everything anew."""
-        self._uc.emu_start(self.pc, _NOWHERE, count=1)
-        self._settle()
 
     def stop(self) -> None:
         """End the run under way before its next block; between two runs this does nothing.

@@ -59,6 +59,8 @@ X86_IS_INT: Final = 0x150C
 X86_OLD_EXCEPTION: Final = 0x1578
 ARM64_TARGET_EL: Final = 0xBE0
 RISCV_PC: Final = 0x200
+RESERVATION: Final = {"aarch64": 0x2F00, "riscv64": 0x208}
+"""The address that a load-exclusive, or lr, has reserved: all ones for none."""
 
 LAYOUTS: Final = {
     "x86_64": StateLayout("x86_cpu_do_interrupt_x86_64", unicorn.x86_const.UC_X86_REG_RAX, 0, 0, "x86_64"),

@@ -88,7 +88,7 @@ class FunctionGuest:
         self.host_trap = HostTrap(
             self.engine, self.traps, self.patcher, unclaimed=self._unclaimed, faulted=self._faulted
         )
-        self.engine.on_breakpoint = self.host_trap.breakpoint
+        self.host_trap.attach()
         self.engine.on_trap = self._on_trap
         for start, data, _, _ in parts:
             self.engine.memory.write(start, data)

@@ -81,7 +81,8 @@ _ROWS: Final = (
         "it reads or writes memory exclusively: a trap loses what it reserved", _XNU,
     ),
     _emulated("NOP", 0xFFFFFFFF, 0xD503201F, lambda _: NOP, "nothing to do"),
-    _refused("BRAA", 0xFEFFF800, 0xD61F0800, "braa, blraa and their kin authenticate their target"),
+    _refused("BRAA", 0xFEDFF800, 0xD61F0800, "braa, blraa and their kin authenticate their target"),
+    _refused("BC_COND", 0xFF000010, 0x54000010, "bc.cond is newer than XNU's table and than the CPU that is emulated"),
     _refused("RETAA", 0xFFFFFBFF, 0xD65F0BFF, "retaa and retab authenticate their target"),
     DisplacedRow("COMMON", 0, 0, 4, Otherwise.OUT_OF_LINE, "it does the same wherever it stands", _XNU),
 )  # fmt: skip

@@ -21,7 +21,7 @@ from emu.displaced import Load, Store, compile_plan
 from emu.engine.access import Access
 from emu.frame import Frame
 from emu.guest.base import BadAddressError
-from emu.guest.linux.abi.signals import SEGV_MAPERR, Signal, SignalInfo
+from emu.guest.linux.abi.signals import SignalInfo
 from emu.guest.linux.code import ProcessCode, SlotPages
 from emu.guest.linux.kernel import CARRIED_OUT
 from emu.guest.linux.observer import Observer
@@ -65,7 +65,8 @@ class Fasttrap(Observer):
     """All fasttrap probes of one guest.
 
     `report` is told why probes were not enabled: FreeBSD tells nobody.  `limit` is how many tracepoints there may be;
-    None: as many as FreeBSD has room for when its behaviour is asked for, any number otherwise.
+    None: as many as FreeBSD has room for when its behaviour is asked for, any number otherwise.  `port` is what the ISA
+    brings, if it is not to be `PORTS`' own.
     """
 
     def __init__(
@@ -75,11 +76,12 @@ class Fasttrap(Observer):
         fidelity: Fidelity = Fidelity.EXACT,
         limit: int | None = None,
         report: Callable[[str], object] = lambda _text: None,
+        port: Port | None = None,
     ) -> None:
         self.kernel = kernel
         self.framework = framework
         self.fidelity = fidelity
-        self.port = PORTS[kernel.isa.name]
+        self.port = port or PORTS[kernel.isa.name]
         self.limit = limit if limit is not None else (MAX_TRACEPOINTS if fidelity is Fidelity.FREEBSD else None)
         self.total = 0
         """Tracepoints of all probes there are."""
@@ -305,7 +307,7 @@ class Fasttrap(Observer):
             point.run(cpu, point.address)
         except BadAddressError as error:
             engine.pc = point.address
-            self.kernel.raise_fault(SignalInfo(Signal.SIGSEGV, SEGV_MAPERR, address=error.address))
+            self.kernel.raise_bad_address(error.address)
             return CARRIED_OUT
         if point.after:
             new_pc = engine.pc

@@ -27,11 +27,10 @@ def _treat(code: Code, fidelity: Fidelity) -> Treatment:
         return OutOfLine(len(SYSTEM_CALL), SYSTEM_CALL)
     found = treat(code, fidelity, PROTECTED_MODE)
     insn = take_apart(code.data, PROTECTED_MODE)
-    if fidelity is Fidelity.EXACT and isinstance(found, Emulated) and not isinstance(insn, str):
-        if 0x66 in insn.prefixes and found.kind != "NOP":
-            return Refused("a 16-bit operand size cuts the address it goes to", _OURS)
-        if 0x67 in insn.prefixes and (insn.opcode in _COUNTED or insn.opcode == 0xFF):
-            return Refused("a 16-bit address size: it counts cx, or adds 16-bit registers", _OURS)
+    if fidelity is Fidelity.FREEBSD or isinstance(insn, str) or not isinstance(found, Emulated):
+        return found
+    if 0x67 in insn.prefixes and (insn.opcode in _COUNTED or insn.opcode == 0xFF):
+        return Refused("a 16-bit address size: it counts cx, or adds 16-bit registers", _OURS)
     return found
 
 

@@ -34,6 +34,12 @@ _INT3: Final = 0xCC
 _INT: Final = 0xCD
 _T_DTRACE_RET: Final = 32
 """FreeBSD sys/x86/include/trap.h."""
+_REX_W: Final = 8
+"""The operand is of 64 bits, whatever other prefixes say."""
+_FAR_CALL: Final = 0x9A
+"""Of 32-bit mode alone."""
+_BRANCHES: Final = frozenset({*range(0x70, 0x80), 0xC2, 0xC3, *range(0xE0, 0xE4), 0xE8, 0xE9, 0xEB})
+"""Opcodes of one byte that transfer control within the code segment."""
 _JUMP: Final = bytes.fromhex("ff2500000000")
 """jmp *0(%rip): to the address that follows."""
 
@@ -47,6 +53,9 @@ def treat(code: Code, fidelity: Fidelity, mode: Mode = LONG_MODE) -> Treatment:
     second = insn.data[insn.at + 1] if length > insn.at + 1 else 0
     if opcode in {_INT3, _INT}:
         return Refused("it is a breakpoint, or a software interrupt", _ISA)
+    why = _untrustworthy(insn, second) if fidelity is Fidelity.EXACT else ""
+    if why:
+        return Refused(why, _OURS)
     if opcode >> 4 == 7 or (opcode == 0x0F and second >> 4 == 8):
         return Emulated("JCC", length, jcc(insn))
     if opcode in {0xE0, 0xE1, 0xE2}:
@@ -67,23 +76,29 @@ def treat(code: Code, fidelity: Fidelity, mode: Mode = LONG_MODE) -> Treatment:
         return Emulated("PUSHL_EBP", length, push_fp(insn))
     if opcode == 0x90 and not insn.rex & 1:
         return Emulated("NOP", length, Plan((Set(mode.pc, mode.pc, length),)))
-    if fidelity is Fidelity.EXACT and opcode == 0xC7 and second == 0xF8:
-        return Refused("xbegin names the address of its handler relative to itself", _OURS)
     return _common(insn, fidelity)
+
+
+def _untrustworthy(insn: Instruction, second: int) -> str:
+    """Return why an instruction is refused that FreeBSD takes; "" if it is not."""
+    opcode, extension = insn.opcode, second >> 3 & 7
+    if opcode == 0xC7 and second == 0xF8:
+        return "xbegin names the address of its handler relative to itself"
+    if opcode == _FAR_CALL or (opcode == 0xFF and extension == 3):
+        return "a far call would push the address after its copy"
+    branch = opcode in _BRANCHES or (opcode == 0x0F and second >> 4 == 8) or (opcode == 0xFF and extension in {2, 4})
+    if branch and 0x66 in insn.prefixes and not insn.rex & _REX_W:
+        return "CPUs differ about a branch with an operand-size prefix"
+    return ""
 
 
 def _common(insn: Instruction, fidelity: Fidelity) -> Treatment:
     """Run a copy; one that names an address relative to rip goes by way of a register the instruction does not use."""
-    if insn.mode is not LONG_MODE:
+    at = insn.relative_at
+    if at is None:
         return OutOfLine(insn.length, insn.data)
-    if insn.opcode in {0xC4, 0xC5, 0x62}:
-        relative = _vector_is_relative(insn)
-        if relative:
-            return Refused("a VEX or EVEX instruction with an operand relative to rip", _OURS)
-        return OutOfLine(insn.length, insn.data)
-    at = insn.modrm_at
-    if at is None or insn.data[at] & 0xC7 != 0x05:
-        return OutOfLine(insn.length, insn.data)
+    if insn.vector_at is not None:
+        return Refused("a VEX, EVEX or XOP instruction with an operand relative to rip", _OURS)
     other = insn.data[at] >> 3 & 7
     code = bytearray(insn.data)
     if fidelity is Fidelity.FREEBSD:
@@ -99,11 +114,6 @@ def _common(insn: Instruction, fidelity: Fidelity) -> Treatment:
             code[insn.rex_at] &= ~1
     code[at] = 0x80 | other << 3 | number
     return OutOfLine(insn.length, bytes(code), REGISTERS[number | extended << 3])
-
-
-def _vector_is_relative(insn: Instruction) -> bool:
-    at = insn.at + {0xC5: 3, 0xC4: 4, 0x62: 5}[insn.opcode]
-    return at < insn.length and insn.data[at] & 0xC7 == 0x05
 
 
 # Scratch space

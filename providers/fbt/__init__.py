@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from providers.fbt.fbt import FBT, PORTS, Fidelity, Signature, SignatureSource, walk
+from providers.fbt.fbt import FBT, PORTS, Fidelity, Signature, SignatureSource, sound_sites, walk
+from providers.fbt.port import ENTRY, RETURN
 
-__all__ = ["FBT", "PORTS", "Fidelity", "Signature", "SignatureSource", "walk"]
+__all__ = ["ENTRY", "FBT", "PORTS", "RETURN", "Fidelity", "Signature", "SignatureSource", "sound_sites", "walk"]

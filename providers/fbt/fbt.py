@@ -123,13 +123,14 @@ class FBT(Provider):
         isa: Isa,
         signatures: SignatureSource | None = None,
         fidelity: Fidelity = Fidelity.EXACT,
+        port: Port | None = None,
     ) -> None:
-        """Register with the framework and with the chain of breakpoint handlers."""
+        """Register with the framework and with the chain of breakpoint handlers; `port`: if not `PORTS`' own."""
         self.table = RecordTable()
         self._framework = framework
         self._patcher = patcher
         self._traps = traps
-        self._port = PORTS[isa.name]
+        self._port = port or PORTS[isa.name]
         self._signatures = signatures
         self._fidelity = fidelity
         self._handler = self._port.handler(self.table, traps.core, framework.probe)

@@ -47,6 +47,10 @@ class SingleStepped:
     """Whether the pc is right after the step: a return, or a jump through a register."""
     calls: bool = False
     """Whether the copy pushed a return address, which is that of the slot."""
+    pushes_flags: bool = False
+    """Whether the copy pushed the flags, in which the trap flag is that of the step."""
+    pops_flags: bool = False
+    """Whether the trap flag is right after the step: the copy took it from the stack."""
 
 
 Analysis = Refused | Simulated | SingleStepped

@@ -73,8 +73,8 @@ class Installed:
     slot: int = 0
     """Where its copy runs; 0: it has not run yet.
 
-    Linux takes a slot for each hit; here a probe keeps its own, so that Unicorn need not translate it again.  It is not
-    used for another one: a thread may stand in it.
+    Linux takes a slot for each hit; here a probe keeps its own, so that Unicorn need not translate it again.  No other
+    probe uses it while this one is there: a thread may stand in it.
     """
 
 

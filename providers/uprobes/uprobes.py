@@ -24,7 +24,7 @@ from emu.engine.access import Access
 from emu.frame import Frame
 from emu.guest.base import BadAddressError
 from emu.guest.linux.abi.errno import EINVAL, EIO
-from emu.guest.linux.abi.signals import SEGV_MAPERR, SI_KERNEL, Signal, SignalInfo
+from emu.guest.linux.abi.signals import SI_KERNEL, Signal, SignalInfo
 from emu.guest.linux.code import ProcessCode, SlotPages
 from emu.guest.linux.inodes import RegularFile
 from emu.guest.linux.kernel import CARRIED_OUT
@@ -53,7 +53,6 @@ MAX_DEPTH: Final = 64
 _TRAP_FLAG: Final = 0x100
 _DEBUG: Final = 1
 """Number of x86's exception after a single step."""
-_POPF, _PUSHF = b"\x9d", b"\x9c"
 
 
 class UprobeError(Exception):
@@ -65,11 +64,11 @@ class UprobeError(Exception):
 
 
 class Uprobes(Observer):
-    """All uprobes of one guest."""
+    """All uprobes of one guest; `port` is what the ISA brings, if it is not to be `PORTS`' own."""
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Kernel, port: Port | None = None) -> None:
         self.kernel = kernel
-        self.port = PORTS[kernel.isa.name]
+        self.port = port or PORTS[kernel.isa.name]
         self.problems: list[str] = []
         """Why probes were not installed in mappings that came later: Linux ignores such errors."""
         self._engine = kernel.engine
@@ -138,7 +137,8 @@ class Uprobes(Observer):
 
     # -- installing
 
-    def _space(self, process: Process) -> WatchedSpace:
+    def watch(self, process: Process) -> WatchedSpace:
+        """Return the books of a process's address space."""
         if process.space not in self._spaces:
             code = ProcessCode(self.kernel, process.space)
             slots = SlotPages(self.kernel, code, self.port.slot, "[uprobes]")
@@ -148,7 +148,7 @@ class Uprobes(Observer):
     def _install(self, process: Process, probe: Uprobe, area: Area) -> None:
         """Write the breakpoint (install_breakpoint).  Raises `UprobeError`."""
         address = area.start + probe.offset - area.offset
-        space = self._space(process)
+        space = self.watch(process)
         if address in space.installed:
             return
         if probe.analysis is None:
@@ -176,6 +176,8 @@ class Uprobes(Observer):
         space.patcher.forget(installed.tracepoint)
         if installed.counter:
             _add(space, installed.counter, -1)
+        if installed.slot and not any(step.slot == installed.slot for step in self._steps.values()):
+            space.slots.give_back(installed.slot)
 
     @staticmethod
     def _count(space: WatchedSpace, installed: Installed) -> None:
@@ -251,7 +253,7 @@ class Uprobes(Observer):
         space = self._spaces.get(parent.space)
         if space is None or child.space is parent.space:
             return
-        twin = self._space(child)
+        twin = self.watch(child)
         space.slots.unmap_from(child.space)
         if space.trampoline:
             # At the same address: the stack that was copied holds it.
@@ -312,7 +314,7 @@ class Uprobes(Observer):
             installed.run(self._engine, address)
         except BadAddressError as error:
             self._engine.pc = address
-            self.kernel.raise_fault(SignalInfo(Signal.SIGSEGV, SEGV_MAPERR, address=error.address))
+            self.kernel.raise_bad_address(error.address)
 
     # -- single steps
 
@@ -344,23 +346,24 @@ class Uprobes(Observer):
         if thread is None or step is None or self.port.step_trap or number != _DEBUG:
             return False
         engine, move, word = self._engine, step.move, self.kernel.isa.word
-        self._clear_trap_flag(step)
+        if not move.pops_flags:  # else the flag is the program's own
+            self._restore_trap_flag(step)
         if not move.absolute:
             engine.pc += step.address - step.slot
-        if move.code[-1:] == _PUSHF and not step.flags & _TRAP_FLAG:
+        if move.pushes_flags and not step.flags & _TRAP_FLAG:
             # Linux leaves the flag in what was pushed: a popf would trap then.
             sp = engine.read_register(self.kernel.isa.registers.sp)
-            engine.store(sp, word, engine.load(sp, word) & ~_TRAP_FLAG)
+            engine.store(sp, 2, engine.load(sp, 2) & ~_TRAP_FLAG)  # two bytes: all that a 16-bit pushf stores
         if move.calls:
             engine.store(engine.read_register(self.kernel.isa.registers.sp), word, step.address + move.length)
         self._end_step(thread, step)
         return True
 
-    def _clear_trap_flag(self, step: Step) -> None:
-        if step.move.code[-1:] != _POPF:  # else the flag is the program's own
-            name = self.kernel.isa.traps.flags
-            flags = self._engine.read_register(name)
-            self._engine.write_register(name, flags & ~_TRAP_FLAG | step.flags & _TRAP_FLAG)
+    def _restore_trap_flag(self, step: Step) -> None:
+        """Make the trap flag what it was before the step."""
+        name = self.kernel.isa.traps.flags
+        flags = self._engine.read_register(name)
+        self._engine.write_register(name, flags & ~_TRAP_FLAG | step.flags & _TRAP_FLAG)
 
     def _end_step(self, thread: Thread, step: Step) -> None:
         del self._steps[thread]
@@ -374,7 +377,7 @@ class Uprobes(Observer):
         if step is None or not step.slot <= at < step.slot + self.port.slot:
             return info
         if not self.port.step_trap:
-            self._clear_trap_flag(step)
+            self._restore_trap_flag(step)
         self._end_step(thread, step)
         self._engine.pc = step.address
         return SignalInfo(info.number, info.code, address=step.address) if info.address == at else info

@@ -18,8 +18,12 @@ _BAD_OPCODES: Final = frozenset(
 The table for 0f xx never decides: the opcode 0f itself is looked up in the first one, and is good.  The opcodes of VEX
 instructions are looked up there too.
 """
+_BAD_OPCODES_32: Final = frozenset(bytes.fromhex("07171f6c6d6e6fcccdcecfe4e5e6e7ecedeeeff1f4fafb"))
+"""The same in 32-bit tasks (good_insns_32)."""
 _RETURNS: Final = frozenset({0xC2, 0xC3, 0xCA, 0xCB, 0xEA})
+_FAR_CALL: Final = 0x9A
 _NOP: Final = 0x90
+_PUSHF, _POPF = 0x9C, 0x9D
 
 
 def _is_near_jcc(insn: Instruction) -> bool:
@@ -30,18 +34,6 @@ def _is_branch(insn: Instruction) -> bool:
     return insn.opcode in {0xE8, 0xE9, 0xEB} or insn.opcode >> 4 == 7 or _is_near_jcc(insn)
 
 
-def _vector_opcode(insn: Instruction) -> int | None:
-    """Return the opcode byte of a VEX or EVEX instruction, None if it is neither."""
-    at = {0xC5: 2, 0xC4: 3, 0x62: 4}.get(insn.opcode)
-    if at is None or (insn.mode is not LONG_MODE and insn.data[insn.at + 1] >> 6 != 3):  # les, lds and bound
-        return None
-    return insn.data[insn.at + at]
-
-
-_BAD_OPCODES_32: Final = frozenset(bytes.fromhex("07171f6c6d6e6fcccdcecfe4e5e6e7ecedeeeff1f4fafb"))
-"""The same in 32-bit tasks (good_insns_32)."""
-
-
 def analyze(code: bytes, _address: int, mode: Mode = LONG_MODE) -> Analysis:
     """Decide about an instruction (arch_uprobe_analyze_insn)."""
     insn = take_apart(code, mode)
@@ -49,8 +41,8 @@ def analyze(code: bytes, _address: int, mode: Mode = LONG_MODE) -> Analysis:
         return Refused(ENOEXEC, insn, _SOURCE)
     if insn.prefixes & _BAD_PREFIXES:
         return Refused(ENOTSUPP, "it has a segment or lock prefix", _SOURCE)
-    vector = _vector_opcode(insn)
-    opcode = insn.opcode if vector is None else vector
+    vector = insn.vector_at
+    opcode = insn.opcode if vector is None else insn.data[vector]
     second = insn.data[insn.at + 1] if insn.length > insn.at + 1 else 0
     if opcode in (_BAD_OPCODES if mode is LONG_MODE else _BAD_OPCODES_32):
         return Refused(ENOTSUPP, f"opcode {opcode:02x} is in the table of those that cannot be probed", _SOURCE)
@@ -86,10 +78,12 @@ def _simulated(insn: Instruction) -> Simulated | None:
 def _stepped(insn: Instruction, second: int, vector: int | None) -> Analysis:
     extension = second >> 3 & 7
     absolute = insn.opcode in _RETURNS or (insn.opcode == 0xFF and extension in {2, 3, 4, 5})
-    calls = insn.opcode == 0xFF and extension in {2, 3}
-    at = insn.modrm_at if vector is None else insn.at + {0xC5: 3, 0xC4: 4, 0x62: 5}[insn.opcode]
-    if insn.mode is not LONG_MODE or at is None or at >= insn.length or insn.data[at] & 0xC7 != 0x05:
-        return SingleStepped(insn.length, insn.data, "", absolute, calls)
+    calls = insn.opcode == _FAR_CALL or (insn.opcode == 0xFF and extension in {2, 3})
+    absolute = absolute or insn.opcode == _FAR_CALL
+    at = insn.relative_at
+    if at is None:
+        flags = insn.opcode == _PUSHF, insn.opcode == _POPF
+        return SingleStepped(insn.length, insn.data, "", absolute, calls, *flags)
     code = bytearray(insn.data)
     other = code[at] >> 3 & 7
     used = {other}

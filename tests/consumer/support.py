@@ -172,24 +172,26 @@ class FakeDevice:
         header = struct.pack("<III", epid, time >> 32, time & 0xFFFF_FFFF)
         self.buffers[cpu] += header + data[HEADER:]
 
-    def providers(self):
-        return ["dtrace"]
-
     def probes(self, pattern=None):
+        if pattern is not None and pattern.id:
+            return [self.infos[pattern.id]]
         return [self.infos[number] for number in sorted(self.infos)]
+
+    def has(self, pattern):
+        return True
 
     def probe_argument(self, probe_id, index):
         return None
 
-    def option(self, name):
-        return self.options.get(name)
+    def in_force(self):
+        return self.options
 
     def enable(self, dof):
         program = decode(dof)
         if program.ecbs or not program.options:
             self.programs.append(program)
         self.options.update(program.options)
-        return [1] * len(program.ecbs)
+        return len(program.ecbs)
 
     def enabled_probe(self, epid):
         return self.enabled[epid]

@@ -79,7 +79,8 @@ def test_an_empty_scalar_or_a_word_for_off_unsets(text):
         ("iregs", "0", INVALID_VALUE),
         ("define", None, INVALID_VALUE),
         ("encoding", "latin1", INVALID_VALUE),
-        ("version", "one", INVALID_VALUE),
+        ("version", "one", "Version is not properly formatted or is too large"),
+        ("version", "1.15", "Requested version is not supported by compiler"),
         ("amin", "Stable", INVALID_VALUE),
     ],
 )

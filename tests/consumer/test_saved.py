@@ -58,7 +58,7 @@ def test_the_requests_of_a_run_are_logged():
     run = run_trapline(["dtrace", "-x", "verbose_ioctl", "-n", "BEGIN { @ = count(); trace(1); exit(0) }"])
     requests = re.findall(r"dtrace_ioctl: DTRACEIOC_(\w+) \((0x\w+)\)", run.stderr)
     names = [name for name, _code in requests]
-    assert names[0] == "PROBEMATCH"
+    assert names[:2] == ["CONF", "PROBEMATCH"]
     assert names.index("ENABLE") < names.index("GO") < names.index("BUFSNAP") < names.index("EPROBE")
     assert ("AGGDESC", "0x8008780f") in requests
     assert names.index("GO") < names.index("STOP")

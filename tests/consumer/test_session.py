@@ -498,7 +498,7 @@ def test_an_option_the_framework_adjusted_is_told(name, asked, got, text):
     device = FakeDevice()
     session = Session(device, guest_with_symbols(), Output(io.StringIO()), Handlers(print, print))
     session.options.set(name, asked)
-    device.option = lambda option: got if option == name else None
+    device.in_force = lambda: {name: got}
     assert session.go() == [text]
 
 

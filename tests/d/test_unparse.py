@@ -12,7 +12,7 @@ from trapline.d import ast
 from trapline.d.lexer import Lexer
 from trapline.d.macros import Macros
 from trapline.d.parser import LEVELS, literals, parse_items
-from trapline.d.types import INT, LONG, LONG_LONG, UNSIGNED, UNSIGNED_LONG
+from trapline.d.types import INT, LONG_LONG, LP64, UNSIGNED
 from trapline.d.unparse import expression, unparse
 
 TYPES = {"int64_t", "uint8_t", "t"}
@@ -21,6 +21,8 @@ NAMES = st.sampled_from(["x", "y", "execname", "`proc0", "arg1"])
 
 class Names:
     """What the lexer asks."""
+
+    model = LP64
 
     def is_type(self, name):
         return name in TYPES
@@ -44,7 +46,7 @@ def bare(node):
     if isinstance(node, ast.Node):
         values = {field.name: bare(getattr(node, field.name)) for field in fields(node)}
         return replace(node, **{**values, "line": 0})
-    assert not is_dataclass(node) or node in (INT, LONG, LONG_LONG, UNSIGNED, UNSIGNED_LONG) or node
+    assert not is_dataclass(node) or node in (INT, LP64.long, LONG_LONG, UNSIGNED, LP64.unsigned_long) or node
     return node
 
 
@@ -60,7 +62,7 @@ TYPE_NAMES = st.builds(
 
 def number(value):
     """A decimal literal without a suffix has the first type that holds it."""
-    kind = INT if value < 1 << 31 else LONG
+    kind = INT if value < 1 << 31 else LP64.long
     return ast.Number(0, value, kind)
 
 

@@ -34,3 +34,11 @@ LOAD = {
     "i386": bytes.fromhex("8b4c2404408b019090c3"),
     # mov 4(%esp),%ecx; inc %eax; mov (%ecx),%eax; nop; nop; ret
 }
+
+# exclusive(p): load-exclusive from p, breakpoint, store-exclusive there; returns what that says: 0 for success.
+EXCLUSIVE = {
+    "aarch64": bytes.fromhex("01fc5fc8a08120d401fc02c8e00302aac0035fd6"),
+    # ldaxr x1,[x0]; brk #0x40d; stlxr w2,x1,[x0]; mov x0,x2; ret
+    "riscv64": bytes.fromhex("af350510730010002f35b5188280"),
+    # lr.d a1,(a0); ebreak; sc.d a0,a1,(a0); ret
+}

@@ -7,10 +7,11 @@ from emu.engine import native
 from emu.engine.clock import VirtualClock
 from emu.engine.engine import Engine
 from emu.engine.errors import EngineError
+from emu.engine.state import HANDLED
 from emu.guest.base import BadAddressError
 from emu.guest.function import CODE, STACK, FunctionFaultError, FunctionGuest
 from emu.isa import ISAS
-from tests.emu.code import ADD, ADD_ENTRY, ADD_INSTRUCTIONS, LOAD, LOOP
+from tests.emu.code import ADD, ADD_ENTRY, ADD_INSTRUCTIONS, EXCLUSIVE, LOAD, LOOP
 
 LANDING = 1  # the wait instruction a call returns to
 MANY = 1 << 30
@@ -120,6 +121,21 @@ def test_a_displaced_instruction_counts_as_the_instruction_itself(isa, accelerat
     assert guest.call(20, 22) == 42
     assert guest.engine.instructions == ADD_INSTRUCTIONS[isa.name] + LANDING
     assert seen == [(site, (20, 22))]
+
+
+@pytest.mark.parametrize("isa", EXCLUSIVE)
+@pytest.mark.parametrize("returned", [False, True])
+def test_a_reservation_is_lost_where_the_cpu_is_said_to_return_from_an_exception(isa, returned):
+    guest = FunctionGuest(ISAS[isa], EXCLUSIVE[isa])
+
+    def breakpoint_between(pc):
+        if returned:
+            guest.engine.lose_reservation()
+        guest.engine.pc = pc + 4
+        return HANDLED
+
+    guest.engine.on_breakpoint = breakpoint_between
+    assert bool(guest.call(guest.allocate(8))) is returned  # 0: the store-exclusive has succeeded
 
 
 @isas

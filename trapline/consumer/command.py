@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Final, NoReturn, Protocol
 
 from emu.guest.base import Guest, GuestError, RunState
 from providers.base import Attribute, minimum
+from trapline.consumer.client import Client, File
 from trapline.consumer.compiling import Compiler, Provide, provide_nothing
 from trapline.consumer.consume import Handlers
 from trapline.consumer.elements import aggregations
 from trapline.consumer.errors import ConsumerError
 from trapline.consumer.interrupts import Interrupts
-from trapline.consumer.ioctls import LoggedDevice
 from trapline.consumer.jsonlines import element_line, firing_line, probe_line
 from trapline.consumer.listing import (
     HEADING,
@@ -52,7 +52,7 @@ from trapline.options import OptionError
 if TYPE_CHECKING:
     from trapline.consumer.faults import Drop, Fault
     from trapline.consumer.plan import Firing
-    from trapline.framework.device import Device, ProbeInfo
+    from trapline.framework.device import ProbeInfo
     from trapline.framework.program import ProbeDescription
 
 SUCCESS: Final = 0
@@ -70,7 +70,7 @@ _BUFFER: Final = "4m"
 class Framework(Protocol):
     """What opens devices: `trapline.framework.dtrace.DTrace`."""
 
-    def open(self) -> Device:
+    def open(self) -> File:
         """Open a device for one consumer."""
         ...
 
@@ -215,8 +215,9 @@ class _Command:
 
     def _show_type(self, name: str, data: bytes) -> str | None:
         """Show what print() has recorded; None: as trace() would."""
+        names = self._compiler.names
         try:
-            type_ = type_of_text(name, self._compiler.names)
+            type_ = names.printed.get(name) or type_of_text(name, names)
         except CompileError:
             return None
         return show(type_, data, self._session.symbols.function)
@@ -227,9 +228,8 @@ class _Command:
         """Open the machine and a session on it, and set the options of the command line."""
         try:
             self._machine = self._environment.open_machine(self._request.machine)
-            device = self._machine.dtrace.open()
-            if any(setting.name == _VERBOSE_IOCTL for setting in self._request.settings):
-                device = LoggedDevice(device, self._environment.stderr.write)
+            verbose = any(setting.name == _VERBOSE_IOCTL for setting in self._request.settings)
+            device = Client(self._machine.dtrace.open(), self._environment.stderr.write if verbose else None)
         except GuestError as error:
             self._fail(error.report())
         except (MachineError, OSError) as error:

@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Final
 
 from trapline.consumer import library
 from trapline.consumer.usage import Request, Source, Specifier
+from trapline.d.builtins import NEWEST, vocabulary
 from trapline.d.compiler import CompileContext, CompileError, Form, Globals, compile_program
 from trapline.d.errors import Place
 from trapline.d.scopes import Foreign, NoNames
+from trapline.framework.program import ProbeDescription
 from trapline.options import Options
 
 if TYPE_CHECKING:
     from trapline.consumer.session import Session
-    from trapline.framework.program import ProbeDescription, Program
+    from trapline.framework.program import Program
 
 _FORMS: Final = {
     Specifier.SCRIPT: Form.SCRIPT,
@@ -74,7 +76,11 @@ class Compiler:
         self._library_options = Options()
         self._library_options.set("empty")
         self._arguments = tuple(request.arguments)
-        self.names = Globals(foreign=foreign or NoNames())
+        foreign = foreign or NoNames()
+        version = session.options.text("version")
+        known = tuple(map(int, version.split("."))) if version else NEWEST
+        words = vocabulary(request.model or foreign.model.model, known)
+        self.names = Globals(words, foreign=foreign)
         """What the programs declare."""
         self._numbers = {"pid": PID, "ppid": 1, "pgid": PID, "sid": PID, "target": target}
         if request.allow_zero:
@@ -143,9 +149,11 @@ class Compiler:
             raise CompileError("D_UNKNOWN", str(error)) from None
 
     def _exists(self, kind: str, name: str) -> bool:
-        """Tell whether there is a module or a provider."""
-        field = {"provider": "provider"}.get(kind, "module")
-        return any(getattr(one.description, field) == name for one in self._session.device.probes())
+        """Tell whether there is a module or a provider; a module's types are of no use in another data model."""
+        if kind == "module" and self.names.foreign.model is not self.names.model:
+            return False
+        wanted = ProbeDescription(provider=name) if kind == "provider" else ProbeDescription(module=name)
+        return self._session.device.has(wanted)
 
     def _compile_library(self, file: library.LibraryFile) -> None:
         context = CompileContext(self._library_options, names=self.names, arguments=(str(file.path),), library=True)

@@ -16,6 +16,7 @@ from trapline.consumer.layout import SIGNED
 from trapline.consumer.plan import Firing, Plan, Planner
 from trapline.consumer.records import Record, Turn
 from trapline.consumer.text import pad
+from trapline.framework.program import ProbeDescription
 
 if TYPE_CHECKING:
     from trapline.consumer.aggregate import Aggregate
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from trapline.consumer.report import Report
     from trapline.consumer.symbols import Symbols
     from trapline.framework.device import Device, ProbeInfo
-    from trapline.framework.program import ProbeDescription
     from trapline.options import Options
 
 HEADING: Final = f"{'CPU':>3} {'ID':>6} {'FUNCTION:NAME':>32}\n"
@@ -141,9 +141,9 @@ class Consumer:
         self._plans.clear()
 
     def _probe(self, probe_id: int) -> ProbeInfo:
-        """Describe a probe, also one that has appeared since the last look."""
+        """Describe a probe."""
         if probe_id not in self._probes:
-            self._probes.update((probe.id, probe) for probe in self._device.probes())
+            (self._probes[probe_id],) = self._device.probes(ProbeDescription(id=probe_id))
         return self._probes[probe_id]
 
 

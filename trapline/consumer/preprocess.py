@@ -6,6 +6,8 @@ Source: FreeBSD libdtrace dt_cc.c (dt_preproc), dt_open.c (the names that are al
 from __future__ import annotations
 
 import io
+import os
+import re
 from typing import Any, Final
 
 from pcpp import Preprocessor
@@ -63,6 +65,9 @@ def preprocess(text: str, path: str, options: Options) -> tuple[str, list[str]]:
         machine.define(f"{name} {value if equals else 1}")
     for name in options.every("undef"):
         machine.undef(name)
+    # In line markers the script has the name it was given by, other files theirs as seen from here.
+    script = re.escape(os.path.abspath(path))  # noqa: PTH100  pcpp's way: resolve() would follow links
+    machine.rewrite_paths = [(f"{script}$", path.replace("\\", r"\\")), machine.rewrite_paths[0]]
     machine.parse(text, path)
     out = io.StringIO()
     machine.write(out)

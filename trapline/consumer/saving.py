@@ -49,7 +49,8 @@ def _beside(compiled: Sequence[Compiled], suffix: str) -> str | None:
 
 
 def _together(compiled: Sequence[Compiled]) -> Program:
-    return Program(tuple(ecb for one in compiled for ecb in one.program.ecbs))
+    model = compiled[0].program.model
+    return Program(tuple(ecb for one in compiled for ecb in one.program.ecbs), model=model)
 
 
 def save_header(

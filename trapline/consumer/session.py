@@ -102,7 +102,7 @@ class Session:
         """Enable a program that is DOF already.  Raises `ConsumerError`; nothing is enabled then."""
         self._push_options()
         try:
-            return sum(self.device.enable(dof))
+            return self.device.enable(dof)
         except DeviceError as error:
             raise enabling_error(error) from error
 
@@ -255,12 +255,13 @@ class Session:
 
     def _adjustments(self, asked: dict[str, int]) -> Iterator[str]:
         """Say which sizes were lowered and which rates changed (dtrace.c go())."""
+        in_force = self.device.in_force()
         for name, title in _SIZES.items():
-            now = self.device.option(name)
+            now = in_force.get(name)
             if asked[name] >= 0 and now and now < asked[name] - 8:
                 yield f"{title} lowered to {_size_text(now)}"
         for name, title in _RATES.items():
-            now = self.device.option(name)
+            now = in_force.get(name)
             if asked[name] >= 0 and now and now != asked[name]:
                 yield f"{title} {'reduced' if now > asked[name] else 'increased'} to {_rate_text(now)}"
 

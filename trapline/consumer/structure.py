@@ -9,7 +9,7 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from trapline.consumer.text import c_string
+from trapline.consumer.text import c_string, decode
 from trapline.d.types import (
     Array,
     Composite,
@@ -18,6 +18,7 @@ from trapline.d.types import (
     Integer,
     Member,
     Pointer,
+    Special,
     Type,
     resolve,
     size_of,
@@ -52,6 +53,8 @@ def _value(type_: Type, data: bytes, symbol: Symbol, depth: int) -> str:
             return symbol(address) or _hexadecimal(address)
         case Float(size=size) if size in _FLOATS and len(data) >= size:
             return f"{struct.unpack(_FLOATS[size], data[:size])[0]:+.7e}"
+        case Special.STRING:
+            return f'"{decode(c_string(data))}"'
         case Integer(character=True, size=1):
             return _character(data[0] if data else 0)
     return _hexadecimal(int.from_bytes(data[: size_of(type_)], "little"))

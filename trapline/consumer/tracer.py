@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from emu.guest.base import Guest, RunState
+from trapline.consumer.client import Client
 from trapline.consumer.compiling import Compiler, Provide, provide_nothing
 from trapline.consumer.consume import Handlers
 from trapline.consumer.elements import Aggregations, Element, aggregations
@@ -72,7 +73,7 @@ class Tracer:
         self._text = io.StringIO()
         self._events: list[Event] = []
         handlers = Handlers(self.faults.append, self.drops.append, self._record)
-        self.session = Session(dtrace.open(), guest, Output(self._text), handlers)
+        self.session = Session(Client(dtrace.open()), guest, Output(self._text), handlers)
         for name, value in (options or {}).items():
             self.session.options.set(name, value)
         self._compiler = Compiler(self.session, Request(), target, provide, foreign=foreign)

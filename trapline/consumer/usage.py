@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
+from trapline.framework.program import DataModel
 from trapline.options import parse_assignment
 
 SHORT: Final = "3:6:aAb:c:CD:eFf:GhHi:I:lL:m:n:o:p:P:qs:SU:vVwx:X:Z"
@@ -187,10 +188,15 @@ class Request:
     verbose: bool = False
     allow_zero: bool = False
     help: bool = False
+    model: DataModel | None = None
+    """The data model of the programs; None: that of the machine."""
 
 
 _SPECIFIERS: Final = {specifier.value: specifier for specifier in Specifier}
+_MODELS: Final = {"32": DataModel.ILP32, "64": DataModel.LP64}
 _MODES: Final = {mode.value[1:]: mode for mode in Mode if mode.value}
+_ZERO_ALLOWED: Final = frozenset({Mode.LIST, Mode.LINK, Mode.HEADER})
+"""Modes in which a description may match nothing: they imply -Z."""
 _SWITCHES: Final = {
     "S": "disassemble",
     "v": "verbose",
@@ -292,6 +298,8 @@ def parse_arguments(argv: Sequence[str]) -> Request:
             request.output = text
         elif flag == "help":
             request.help = True
+        elif (flag + text) in _MODELS:
+            request.model = _MODELS[flag + text]
         elif flag in LONG:
             machine[flag] = _chosen(f"--{flag}", flag, text)
         else:
@@ -300,6 +308,7 @@ def parse_arguments(argv: Sequence[str]) -> Request:
         raise UsageError("only one of the [-AGhlV] options can be specified at a time")
     if modes:
         request.mode = modes[0]
+    request.allow_zero = request.allow_zero or request.mode in _ZERO_ALLOWED
     request.machine = MachineOptions(
         isa=machine.get("isa"),
         guest=machine.get("guest"),
@@ -332,11 +341,7 @@ def _chosen(flag: str, name: str, value: str) -> str:
 
 
 def _refuse(flag: str, value: str) -> None:
-    """Refuse the flags that name a data model or a process of the host; -64 is what there is."""
-    if (flag, value) == ("6", "4"):
-        return
-    if (flag, value) == ("3", "2"):
-        raise UsageError("-32: there is no 32-bit guest; programs are compiled for 64 bits")
+    """Refuse a process of the host, and what looks like a data model and is none."""
     if flag == "p":
         raise UsageError("-p: a process of this host is not in the guest; trace a program of the guest with -c")
     raise FlagError(f"illegal option -- {flag}{value}")

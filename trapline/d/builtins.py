@@ -1,92 +1,59 @@
 """What every program can name: built-in variables, subroutines, aggregating functions, actions, constants.
 
-Tables only.  Sources: FreeBSD libdtrace dt_open.c (types and prototypes) and dtrace.h (numbers).
+Tables only, for each data model and version of the language.  Sources: FreeBSD libdtrace dt_open.c (types, prototypes
+and the versions that brought them) and dtrace.h (numbers).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from functools import cache
+from typing import Final, TypeAlias, TypeVar
 
 from trapline.d.typed import Variable
 from trapline.d.types import (
     CHAR,
-    CHAR_POINTER,
     DYNAMIC,
     INT,
     INT64,
-    LONG,
-    SIZE,
+    MODELS,
     STACK,
     STRING,
     SYMBOL,
-    TYPEDEFS,
-    UINT64,
-    UINTPTR,
     UNSIGNED,
     USER_SYMBOL,
     VOID,
-    VOID_POINTER,
-    Pointer,
+    Model,
     Type,
     Typedef,
 )
 from trapline.framework.dif import Subr, Var
-from trapline.framework.program import ActionKind, LibraryAction, Scope
+from trapline.framework.program import ActionKind, DataModel, LibraryAction, Scope
 
-_UINT: Final = TYPEDEFS["uint_t"]
-_UINT32: Final = TYPEDEFS["uint32_t"]
-_PID: Final = TYPEDEFS["pid_t"]
-_ID: Final = TYPEDEFS["id_t"]
-
-_VARIABLE_TYPES: Final[dict[Var, Type]] = {
-    Var.ARGS: DYNAMIC,
-    Var.REGS: UINT64,
-    Var.UREGS: UINT64,
-    Var.CURTHREAD: VOID_POINTER,
-    Var.TIMESTAMP: UINT64,
-    Var.VTIMESTAMP: UINT64,
-    Var.IPL: _UINT,
-    Var.EPID: _UINT,
-    Var.ID: _UINT,
-    **dict.fromkeys((Var(Var.ARG0 + n) for n in range(10)), INT64),
-    Var.STACKDEPTH: _UINT32,
-    Var.CALLER: UINTPTR,
-    Var.PROBEPROV: STRING,
-    Var.PROBEMOD: STRING,
-    Var.PROBEFUNC: STRING,
-    Var.PROBENAME: STRING,
-    Var.PID: _PID,
-    Var.TID: _ID,
-    Var.EXECNAME: STRING,
-    Var.ZONENAME: STRING,
-    Var.WALLTIMESTAMP: INT64,
-    Var.USTACKDEPTH: _UINT32,
-    Var.UCALLER: UINT64,
-    Var.PPID: _PID,
-    Var.UID: Typedef("uid_t", UNSIGNED),
-    Var.GID: Typedef("gid_t", UNSIGNED),
-    Var.ERRNO: INT,
-    Var.EXECARGS: STRING,
-    Var.JID: INT,
-    Var.JAILNAME: STRING,
-    Var.CPU: INT,
-}
-
-ARRAYS: Final = frozenset({Var.ARGS, Var.REGS, Var.UREGS})
+ARRAYS: Final = frozenset({Var.ARGS, Var.REGS, Var.UREGS, Var.VMREGS})
 """The built-in variables that are arrays."""
 
-VARIABLES: Final[dict[str, Variable]] = {
-    var.name.lower(): Variable(var.name.lower(), var, Scope.GLOBAL, type_, (INT64,) if var in ARRAYS else None)
-    for var, type_ in _VARIABLE_TYPES.items()
+_T = TypeVar("_T")
+
+Version: TypeAlias = tuple[int, ...]
+NEWEST: Final[Version] = (1, 14)
+
+_SINCE: Final[Mapping[str, Version]] = {
+    **dict.fromkeys("index rindex strchr strrchr strstr strtok substr".split(), (1, 1)),
+    **dict.fromkeys("func mod setopt sym uaddr ucaller ufunc umod ustackdepth usym".split(), (1, 2)),
+    **dict.fromkeys("htonl htonll htons ntohl ntohll ntohs".split(), (1, 3)),
+    **dict.fromkeys("inet_ntoa inet_ntoa6 inet_ntop".split(), (1, 5)),
+    "stddev": (1, 6),
+    **dict.fromkeys(("llquantize", "vmregs"), (1, 7)),
+    **dict.fromkeys(("tolower", "toupper"), (1, 8)),
+    "print": (1, 9),
+    "getf": (1, 10),
+    **dict.fromkeys(("json", "strtoll"), (1, 11)),
 }
+"""The version that brought a name; 1.0 for all others."""
 
 _FAULTS: Final = "UNKNOWN BADADDR BADALIGN ILLOP DIVZERO NOSCRATCH KPRIV UPRIV TUPOFLOW BADSTACK"
-
-CONSTANTS: Final[dict[str, tuple[int, Type]]] = {
-    "NULL": (0, LONG),
-    **{f"DTRACEFLT_{name}": (code, INT) for code, name in enumerate(_FAULTS.split())},
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,60 +101,129 @@ class Action:
     """Whether it changes the traced system, so that tracing with it must be allowed."""
 
 
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """The names of one data model and one version of the language."""
+
+    model: Model
+    variables: Mapping[str, Variable]
+    constants: Mapping[str, tuple[int, Type]]
+    subroutines: Mapping[str, Subroutine]
+    aggregating: Mapping[str, AggregatingFunction]
+    actions: Mapping[str, Action]
+
+    def is_function(self, name: str) -> bool:
+        """Tell whether a name can be called."""
+        return name in self.subroutines or self.is_action(name)
+
+    def is_action(self, name: str) -> bool:
+        """Tell whether a name is called for what it does: that of an action or of an aggregating function."""
+        return name in self.actions or name in self.aggregating
+
+
+@cache
+def vocabulary(model: DataModel = DataModel.LP64, version: Version = NEWEST) -> Vocabulary:
+    """Return what can be named in a data model and a version."""
+    types = MODELS[model]
+
+    def known(names: Mapping[str, _T]) -> dict[str, _T]:
+        return {name: one for name, one in names.items() if _SINCE.get(name, (1, 0)) <= version}
+
+    return Vocabulary(
+        types,
+        known(
+            {name: Variable(name, number, Scope.GLOBAL, type_, keys) for name, number, type_, keys in _variables(types)}
+        ),
+        {"NULL": (0, types.long), **{f"DTRACEFLT_{name}": (code, INT) for code, name in enumerate(_FAULTS.split())}},
+        known(
+            {
+                number.name.lower(): Subroutine(number.name.lower(), number, s)
+                for number, s in _subroutines(types).items()
+            }
+        ),
+        known({one.name: one for one in _AGGREGATING}),
+        known({one.name: one for one in _actions(types)}),
+    )
+
+
+def _variables(model: Model) -> Iterator[tuple[str, Var, Type, tuple[Type, ...] | None]]:
+    named = model.typedefs
+    types: dict[Var, Type] = {
+        Var.ARGS: DYNAMIC,
+        **dict.fromkeys((Var.REGS, Var.UREGS, Var.VMREGS), named["uint64_t"]),
+        Var.CURTHREAD: model.pointer_to(VOID),
+        Var.TIMESTAMP: named["uint64_t"],
+        Var.VTIMESTAMP: named["uint64_t"],
+        **dict.fromkeys((Var.IPL, Var.EPID, Var.ID), named["uint_t"]),
+        **dict.fromkeys((Var(Var.ARG0 + n) for n in range(10)), INT64),
+        Var.STACKDEPTH: named["uint32_t"],
+        Var.CALLER: named["uintptr_t"],
+        **dict.fromkeys((Var.PROBEPROV, Var.PROBEMOD, Var.PROBEFUNC, Var.PROBENAME), STRING),
+        **dict.fromkeys((Var.PID, Var.PPID), named["pid_t"]),
+        Var.TID: named["id_t"],
+        **dict.fromkeys((Var.EXECNAME, Var.ZONENAME, Var.EXECARGS, Var.JAILNAME), STRING),
+        Var.WALLTIMESTAMP: INT64,
+        Var.USTACKDEPTH: named["uint32_t"],
+        Var.UCALLER: named["uint64_t"],
+        Var.UID: Typedef("uid_t", UNSIGNED),
+        Var.GID: Typedef("gid_t", UNSIGNED),
+        **dict.fromkeys((Var.ERRNO, Var.JID, Var.CPU), INT),
+    }
+    for var, type_ in types.items():
+        yield var.name.lower(), var, type_, (INT64,) if var in ARRAYS else None
+
+
 def _returns(returns: Type, *parameters: Type, optional: int = 0) -> Signature:
     return Signature(parameters, optional, returns=returns)
 
 
-_TEXT: Final = CHAR_POINTER
-_LOCK: Final = VOID_POINTER
-_U16, _U32, _U64 = TYPEDEFS["uint16_t"], TYPEDEFS["uint32_t"], TYPEDEFS["uint64_t"]
+def _subroutines(model: Model) -> dict[Subr, Signature]:
+    named = model.typedefs
+    pointer, text = model.pointer_to(VOID), model.pointer_to(CHAR)
+    address, size, pid = named["uintptr_t"], named["size_t"], named["pid_t"]
+    u16, u32, u64 = named["uint16_t"], named["uint32_t"], named["uint64_t"]
+    return {
+        Subr.RAND: _returns(INT),
+        **dict.fromkeys((Subr.MUTEX_OWNED, Subr.MUTEX_TYPE_ADAPTIVE, Subr.MUTEX_TYPE_SPIN), _returns(INT, pointer)),
+        Subr.MUTEX_OWNER: _returns(pointer, pointer),
+        **dict.fromkeys((Subr.RW_READ_HELD, Subr.RW_WRITE_HELD, Subr.RW_ISWRITER), _returns(INT, pointer)),
+        **dict.fromkeys((Subr.SX_SHARED_HELD, Subr.SX_EXCLUSIVE_HELD, Subr.SX_ISEXCLUSIVE), _returns(INT, pointer)),
+        Subr.COPYIN: _returns(pointer, address, size),
+        Subr.COPYINSTR: _returns(STRING, address, size, optional=1),
+        Subr.SPECULATION: _returns(INT),
+        Subr.PROGENYOF: _returns(INT, pid),
+        Subr.STRLEN: _returns(size, text),
+        Subr.COPYOUT: _returns(VOID, pointer, address, size),
+        Subr.COPYOUTSTR: _returns(VOID, text, address, size),
+        Subr.ALLOCA: _returns(pointer, size),
+        Subr.BCOPY: _returns(VOID, pointer, pointer, size),
+        Subr.COPYINTO: _returns(VOID, address, size, pointer),
+        **dict.fromkeys((Subr.MSGDSIZE, Subr.MSGSIZE), _returns(size, pointer)),
+        **dict.fromkeys((Subr.GETMAJOR, Subr.GETMINOR), _returns(UNSIGNED, u64)),
+        Subr.DDI_PATHNAME: _returns(STRING, pointer, INT64),
+        Subr.STRJOIN: _returns(STRING, text, text),
+        Subr.LLTOSTR: _returns(STRING, INT64, INT, optional=1),
+        **dict.fromkeys((Subr.BASENAME, Subr.DIRNAME, Subr.CLEANPATH), _returns(STRING, text)),
+        **dict.fromkeys((Subr.STRCHR, Subr.STRRCHR), _returns(STRING, text, CHAR)),
+        **dict.fromkeys((Subr.STRSTR, Subr.STRTOK), _returns(STRING, text, text)),
+        Subr.SUBSTR: _returns(STRING, text, INT, INT, optional=1),
+        **dict.fromkeys((Subr.INDEX, Subr.RINDEX), _returns(INT, text, text, INT, optional=1)),
+        **dict.fromkeys((Subr.HTONS, Subr.NTOHS), _returns(u16, u16)),
+        **dict.fromkeys((Subr.HTONL, Subr.NTOHL), _returns(u32, u32)),
+        **dict.fromkeys((Subr.HTONLL, Subr.NTOHLL), _returns(u64, u64)),
+        Subr.INET_NTOP: _returns(STRING, INT, pointer),
+        **dict.fromkeys((Subr.INET_NTOA, Subr.INET_NTOA6), _returns(STRING, pointer)),
+        **dict.fromkeys((Subr.TOUPPER, Subr.TOLOWER), _returns(STRING, text)),
+        Subr.MEMREF: _returns(model.pointer_to(address), pointer, size),
+        Subr.MEMSTR: _returns(STRING, pointer, CHAR, size),
+        Subr.GETF: _returns(pointer, INT),
+        Subr.JSON: _returns(STRING, text, text),
+        Subr.STRTOLL: _returns(INT64, text, INT, optional=1),
+    }
 
-_SUBROUTINES: Final[dict[Subr, Signature]] = {
-    Subr.RAND: _returns(INT),
-    **dict.fromkeys((Subr.MUTEX_OWNED, Subr.MUTEX_TYPE_ADAPTIVE, Subr.MUTEX_TYPE_SPIN), _returns(INT, _LOCK)),
-    Subr.MUTEX_OWNER: _returns(VOID_POINTER, _LOCK),
-    **dict.fromkeys((Subr.RW_READ_HELD, Subr.RW_WRITE_HELD, Subr.RW_ISWRITER), _returns(INT, _LOCK)),
-    **dict.fromkeys((Subr.SX_SHARED_HELD, Subr.SX_EXCLUSIVE_HELD, Subr.SX_ISEXCLUSIVE), _returns(INT, _LOCK)),
-    Subr.COPYIN: _returns(VOID_POINTER, UINTPTR, SIZE),
-    Subr.COPYINSTR: _returns(STRING, UINTPTR, SIZE, optional=1),
-    Subr.SPECULATION: _returns(INT),
-    Subr.PROGENYOF: _returns(INT, _PID),
-    Subr.STRLEN: _returns(SIZE, _TEXT),
-    Subr.COPYOUT: _returns(VOID, VOID_POINTER, UINTPTR, SIZE),
-    Subr.COPYOUTSTR: _returns(VOID, CHAR_POINTER, UINTPTR, SIZE),
-    Subr.ALLOCA: _returns(VOID_POINTER, SIZE),
-    Subr.BCOPY: _returns(VOID, VOID_POINTER, VOID_POINTER, SIZE),
-    Subr.COPYINTO: _returns(VOID, UINTPTR, SIZE, VOID_POINTER),
-    **dict.fromkeys((Subr.MSGDSIZE, Subr.MSGSIZE), _returns(SIZE, VOID_POINTER)),
-    **dict.fromkeys((Subr.GETMAJOR, Subr.GETMINOR), _returns(UNSIGNED, UINT64)),
-    Subr.DDI_PATHNAME: _returns(STRING, VOID_POINTER, INT64),
-    Subr.STRJOIN: _returns(STRING, _TEXT, _TEXT),
-    Subr.LLTOSTR: _returns(STRING, INT64, INT, optional=1),
-    **dict.fromkeys((Subr.BASENAME, Subr.DIRNAME, Subr.CLEANPATH), _returns(STRING, _TEXT)),
-    **dict.fromkeys((Subr.STRCHR, Subr.STRRCHR), _returns(STRING, _TEXT, CHAR)),
-    **dict.fromkeys((Subr.STRSTR, Subr.STRTOK), _returns(STRING, _TEXT, _TEXT)),
-    Subr.SUBSTR: _returns(STRING, _TEXT, INT, INT, optional=1),
-    **dict.fromkeys((Subr.INDEX, Subr.RINDEX), _returns(INT, _TEXT, _TEXT, INT, optional=1)),
-    **dict.fromkeys((Subr.HTONS, Subr.NTOHS), _returns(_U16, _U16)),
-    **dict.fromkeys((Subr.HTONL, Subr.NTOHL), _returns(_U32, _U32)),
-    **dict.fromkeys((Subr.HTONLL, Subr.NTOHLL), _returns(_U64, _U64)),
-    Subr.INET_NTOP: _returns(STRING, INT, VOID_POINTER),
-    **dict.fromkeys((Subr.INET_NTOA, Subr.INET_NTOA6), _returns(STRING, VOID_POINTER)),
-    **dict.fromkeys((Subr.TOUPPER, Subr.TOLOWER), _returns(STRING, _TEXT)),
-    Subr.MEMREF: _returns(Pointer(UINTPTR), VOID_POINTER, SIZE),
-    Subr.MEMSTR: _returns(STRING, VOID_POINTER, CHAR, SIZE),
-    Subr.GETF: _returns(VOID_POINTER, INT),
-    Subr.JSON: _returns(STRING, _TEXT, _TEXT),
-    Subr.STRTOLL: _returns(INT64, _TEXT, INT, optional=1),
-}
 
-SUBROUTINES: Final[dict[str, Subroutine]] = {
-    number.name.lower(): Subroutine(number.name.lower(), number, signature)
-    for number, signature in _SUBROUTINES.items()
-}
-
-AGGREGATING: Final[dict[str, AggregatingFunction]] = {
-    kind.name.lower(): AggregatingFunction(kind.name.lower(), kind, signature)
+_AGGREGATING: Final = tuple(
+    AggregatingFunction(kind.name.lower(), kind, signature)
     for kind, signature in {
         ActionKind.COUNT: Signature(),
         **dict.fromkeys(
@@ -197,33 +233,35 @@ AGGREGATING: Final[dict[str, AggregatingFunction]] = {
         ActionKind.LQUANTIZE: Signature((None,) * 5, optional=2),
         ActionKind.LLQUANTIZE: Signature((None,) * 6, optional=1),
     }.items()
-}
+)
 
 _ANY: Final = Signature(varargs=True)
 _FORMAT: Final = Signature((None,), varargs=True)
-_SYMBOL: Final = Signature((UINTPTR,), returns=SYMBOL)
-_USER_SYMBOL: Final = Signature((UINTPTR,), returns=USER_SYMBOL)
 _STACK: Final = Signature(varargs=True, returns=STACK)
 
-ACTIONS: Final[dict[str, Action]] = {
-    action.name: action
-    for action in (
+
+def _actions(model: Model) -> tuple[Action, ...]:
+    named = model.typedefs
+    address, text = named["uintptr_t"], model.pointer_to(CHAR)
+    symbol = Signature((address,), returns=SYMBOL)
+    user_symbol = Signature((address,), returns=USER_SYMBOL)
+    return (
         Action("trace", LibraryAction.TRACE, Signature((None,))),
         Action("print", LibraryAction.PRINT, Signature((None,))),
-        Action("printm", LibraryAction.PRINTM, Signature((SIZE, Pointer(UINTPTR)))),
+        Action("printm", LibraryAction.PRINTM, Signature((named["size_t"], model.pointer_to(address)))),
         Action("printf", LibraryAction.PRINTF, _FORMAT),
         Action("printa", LibraryAction.PRINTA, _ANY),
-        Action("tracemem", LibraryAction.TRACEMEM, Signature((None, SIZE), varargs=True)),
+        Action("tracemem", LibraryAction.TRACEMEM, Signature((None, named["size_t"]), varargs=True)),
         Action("stack", LibraryAction.STACK, _STACK),
         Action("ustack", LibraryAction.USTACK, _STACK),
         Action("jstack", LibraryAction.JSTACK, _STACK),
-        Action("sym", LibraryAction.SYM, _SYMBOL),
-        Action("func", LibraryAction.SYM, _SYMBOL),
-        Action("mod", LibraryAction.MOD, _SYMBOL),
-        Action("usym", LibraryAction.USYM, _USER_SYMBOL),
-        Action("ufunc", LibraryAction.USYM, _USER_SYMBOL),
-        Action("umod", LibraryAction.UMOD, _USER_SYMBOL),
-        Action("uaddr", LibraryAction.UADDR, _USER_SYMBOL),
+        Action("sym", LibraryAction.SYM, symbol),
+        Action("func", LibraryAction.SYM, symbol),
+        Action("mod", LibraryAction.MOD, symbol),
+        Action("usym", LibraryAction.USYM, user_symbol),
+        Action("ufunc", LibraryAction.USYM, user_symbol),
+        Action("umod", LibraryAction.UMOD, user_symbol),
+        Action("uaddr", LibraryAction.UADDR, user_symbol),
         Action("exit", LibraryAction.EXIT, Signature((INT,))),
         Action("clear", LibraryAction.CLEAR, _ANY),
         Action("trunc", LibraryAction.TRUNC, _ANY),
@@ -232,7 +270,7 @@ ACTIONS: Final[dict[str, Action]] = {
         Action("speculate", LibraryAction.SPECULATE, Signature((INT,)), records=False),
         Action("commit", LibraryAction.COMMIT, Signature((INT,)), records=False),
         Action("discard", LibraryAction.DISCARD, Signature((INT,)), records=False),
-        Action("setopt", LibraryAction.SETOPT, Signature((_TEXT, _TEXT), optional=1)),
+        Action("setopt", LibraryAction.SETOPT, Signature((text, text), optional=1)),
         Action("freopen", LibraryAction.FREOPEN, _FORMAT, destroys=True),
         Action("ftruncate", LibraryAction.FTRUNCATE, Signature()),
         Action("system", LibraryAction.SYSTEM, _FORMAT, destroys=True),
@@ -242,4 +280,3 @@ ACTIONS: Final[dict[str, Action]] = {
         Action("breakpoint", LibraryAction.BREAKPOINT, Signature(), records=False, destroys=True),
         Action("panic", LibraryAction.PANIC, Signature(), records=False, destroys=True),
     )
-}

@@ -261,7 +261,7 @@ class _Generator:
         register = self._node(node.address)
         if is_reference(node.type):
             return register
-        size = node.member.bits and _field_size(node.member.bits) if node.member else 0
+        size = node.member.unit[1] if node.member and node.member.bits else 0
         signed = is_signed(node.type) and not size
         op = Op.LDX if (size or size_of(node.type)) == 8 else _LOADS[size or size_of(node.type), signed]
         self._emit(Op(op + _USER) if node.userland else op, register, rd=register)
@@ -271,7 +271,7 @@ class _Generator:
 
     def _extract(self, register: int, member: Member, *, signed: bool) -> None:
         """Move the bits of a bit-field down to bit 0 and extend them."""
-        low = member.offset % 8
+        low = member.offset - 8 * member.unit[0]
         with self._scratch(64 - member.bits - low) as shift:
             self._emit(Op.SLL, register, shift, register)
             self._set(shift, 64 - member.bits)
@@ -447,7 +447,7 @@ class _Generator:
         self._emit(Op.ALLOCS, register, rd=register)
         for member, value in node.fields:
             where = self._allocate()
-            self._set(where, member.offset // 8)
+            self._set(where, member.place)
             self._emit(Op.ADD, register, where, where)
             content = self._node(value)
             self._write(member.type, member, where, content)
@@ -501,8 +501,8 @@ class _Generator:
 
     def _insert(self, member: Member, where: int, register: int) -> None:
         """Put the low bits of a register into a bit-field, leaving the bits around it."""
-        low, mask, size = member.offset % 8, (1 << member.bits) - 1, _field_size(member.bits)
-        size = _field_size(member.bits + low)
+        first, size = member.unit
+        low, mask = member.offset - 8 * first, (1 << member.bits) - 1
         value = self._allocate()
         kept = self._allocate()
         with self._scratch(mask) as scratch:
@@ -543,11 +543,6 @@ class _Generator:
             with self._scratch(64 - 8 * size) as shift:
                 self._emit(Op.SLL, register, shift, register)
                 self._emit(Op.SRL, register, shift, register)
-
-
-def _field_size(bits: int) -> int:
-    """Return the bytes a bit-field is loaded and stored with: 1, 2, 4 or 8."""
-    return 1 << ((bits + 7) // 8 - 1).bit_length()
 
 
 def _fits(node: typed.Node, type_: Type) -> bool:

@@ -28,7 +28,7 @@ from trapline.d.providers import Providers
 from trapline.d.scopes import Globals
 from trapline.d.stability import least, parse_attribute, shown
 from trapline.d.statements import Statements
-from trapline.d.types import is_scalar, type_name
+from trapline.d.types import Model, is_scalar, type_name
 from trapline.d.typetext import type_of_text
 from trapline.d.unparse import unparse
 from trapline.framework.dif import INTEGER_REGISTERS
@@ -108,6 +108,11 @@ class _Compiler:
 
     # What the lexer asks
 
+    @property
+    def model(self) -> Model:
+        """The data model of the program."""
+        return self._names.model
+
     def is_type(self, name: str) -> bool:
         """Tell whether a name is that of a type."""
         return self._names.is_type(name)
@@ -147,7 +152,13 @@ class _Compiler:
         self._pragmas.check_used()
         if not self._options.is_set("argref"):
             self._macros.check_used()
-        return Program(tuple(ecbs), tuple(self._pragmas.options), tuple(self._names.aggregations), self._stability)
+        return Program(
+            tuple(ecbs),
+            tuple(self._pragmas.options),
+            tuple(self._names.aggregations),
+            self._stability,
+            self._names.model.model,
+        )
 
     def _item(self, item: ast.Item) -> None:
         match item:
@@ -205,11 +216,11 @@ class _Compiler:
     def _described(self, probe: ast.ProbeText) -> ProbeDescription:
         description = parse_description(probe.text, self._context.form, probe.line)
         description = self._context.provide(description)
-        if not self._options.is_set("zdefs") and not self._context.probes(description):
-            if description.id:
-                raise CompileError("D_PDESC_INVAL", f"there is no probe with id {description.id}", probe.line)
-            raise CompileError("D_PDESC_ZERO", f"probe description {description} does not match any probes", probe.line)
-        return description
+        if (self._options.is_set("zdefs") and not description.id) or self._context.probes(description):
+            return description
+        if description.id:
+            raise CompileError("D_PDESC_INVAL", f"there is no probe with id {description.id}", probe.line)
+        raise CompileError("D_PDESC_ZERO", f"probe description {description} does not match any probes", probe.line)
 
     def _parts(self, clause: ast.Clause) -> tuple[tuple[ActionDescription, ...], Difo | None]:
         """Compile the actions and the predicate; in this order, unless a name in the actions is unknown without it."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from trapline.d import ast, builtins
+from trapline.d import ast
 from trapline.d.errors import CompileError
 from trapline.d.lexer import QUALIFIERS, STORAGE_WORDS
 from trapline.d.scopes import SCOPES, Globals
@@ -20,25 +20,26 @@ from trapline.d.types import (
     DOUBLE,
     FLOAT,
     INT,
-    LONG,
     LONG_DOUBLE,
     LONG_LONG,
+    LP64,
     SHORT,
     SIGNED_CHAR,
     STRING,
     UNSIGNED,
     UNSIGNED_CHAR,
-    UNSIGNED_LONG,
     UNSIGNED_LONG_LONG,
     UNSIGNED_SHORT,
     VOID,
     Array,
     Composite,
     Enumeration,
+    Float,
     Function,
+    Integer,
     Kind,
     Member,
-    Pointer,
+    Special,
     Type,
     Typedef,
     align_of,
@@ -53,7 +54,10 @@ from trapline.d.types import (
 )
 from trapline.framework.program import Scope
 
-BASES: Final[dict[str, Type]] = {
+_LONG: Final = LP64.long
+_UNSIGNED_LONG: Final = LP64.unsigned_long
+
+_BASES: Final[dict[str, Special | Integer | Float]] = {
     "": INT,
     "signed": INT,
     "unsigned": UNSIGNED,
@@ -69,12 +73,12 @@ BASES: Final[dict[str, Type]] = {
     "int short": SHORT,
     "int short signed": SHORT,
     "int short unsigned": UNSIGNED_SHORT,
-    "long": LONG,
-    "long signed": LONG,
-    "long unsigned": UNSIGNED_LONG,
-    "int long": LONG,
-    "int long signed": LONG,
-    "int long unsigned": UNSIGNED_LONG,
+    "long": _LONG,
+    "long signed": _LONG,
+    "long unsigned": _UNSIGNED_LONG,
+    "int long": _LONG,
+    "int long signed": _LONG,
+    "int long unsigned": _UNSIGNED_LONG,
     "long long": LONG_LONG,
     "long long signed": LONG_LONG,
     "long long unsigned": UNSIGNED_LONG_LONG,
@@ -88,7 +92,14 @@ BASES: Final[dict[str, Type]] = {
     "string": STRING,
     "_Bool": BOOL,
 }
-"""Words of a type, sorted -> the type."""
+"""Words of a type, sorted -> the type; long is as in LP64."""
+
+
+def base_type(words: Iterable[str]) -> Special | Integer | Float | None:
+    """Return the type that words make, in any order, with long as in LP64; None: they make none."""
+    return _BASES.get(" ".join(sorted(words)))
+
+
 _COMBINATIONS: Final = {
     **dict.fromkeys(("long", "short"), "D_DECL_LONGINT"),
     **dict.fromkeys(("signed", "unsigned"), "D_DECL_SIGNINT"),
@@ -158,9 +169,10 @@ class Declarations:
                 tag = _COMBINATIONS.get(words[0], "D_DECL_COMBO")
                 raise CompileError(tag, f"{words[0]} cannot stand with {type_name(named)}", line)
             return named
-        key = " ".join(sorted(words))
-        if key in BASES:
-            return self._names.foreign.model.base(BASES[key])
+        base = base_type(words)
+        if base is not None:
+            model = self._names.model
+            return model.long if base is _LONG else model.unsigned_long if base is _UNSIGNED_LONG else base
         raise CompileError(_combination_tag(Counter(words)), f"'{' '.join(words)}' is no type", line)
 
     def _named(self, word: ast.NamedType | ast.CompositeSpecifier | ast.EnumSpecifier) -> Type:
@@ -177,7 +189,9 @@ class Declarations:
         """Return the type of a tag, which may be completed later; a definition is the program's own."""
         known = self._names.tags.get(tag) if tag else None
         if known is None and tag and not defines:
-            known = self._names.foreign.tag(keyword, tag)
+            known = self._names.foreign_tag(keyword, tag)
+        if known is None and "`" in tag:
+            raise CompileError("D_UNKNOWN", f"{keyword} {tag} is not known", line)
         if known is None:
             known = Enumeration(tag) if keyword == "enum" else Composite(Kind[keyword.upper()], tag)
             if tag:
@@ -208,13 +222,12 @@ class Declarations:
                 if name and any(member.name == name for member in members):
                     raise CompileError("D_UNKNOWN", f"{name} is a member of {type_name(composite)} already", one.line)
                 unit = 8 * size_of(type_)
-                aligned = min(align_of(type_), self._names.foreign.model.alignment)
-                step = 8 * aligned
+                step = 8 * align_of(type_)
                 start = 0 if composite.kind is Kind.UNION else position
                 if bits is None or start // unit != (start + bits - 1) // unit:
                     start = -(-start // step) * step
                 position = max(position, start + (unit if bits is None else bits))
-                alignment = max(alignment, aligned)
+                alignment = max(alignment, align_of(type_))
                 members.append(Member(name, type_, start, bits or 0))
         composite.members = tuple(members)
         composite.alignment = alignment
@@ -277,14 +290,16 @@ class Declarations:
         for place, part in reversed(list(enumerate(node.parts))):
             match part:
                 case ast.PointerPart():
-                    type_ = Pointer(type_, specified.userland, self._names.foreign.model.pointer)
+                    type_ = self._names.model.pointer_to(type_, userland=specified.userland)
                 case ast.FunctionPart():
                     type_ = Function(type_, self._parameters(part), part.varargs)
                 case ast.ArrayPart(keys=parameters) if parameters is not None:
                     if part.varargs:
                         raise CompileError("D_DECL_PROTO_VARARGS", "a list of keys has no ...", part.line)
-                    if place or keys is not None:
-                        raise CompileError("D_DECL_DYNOBJ", f"{node.name}: an array of associative arrays", part.line)
+                    if len(node.parts) > 1 and (place or not isinstance(node.parts[1], ast.PointerPart)):
+                        raise CompileError(
+                            "D_DECL_DYNOBJ", f"{node.name}: an associative array is no part of an array", part.line
+                        )
                     keys = self._keys(parameters)
                 case ast.ArrayPart():
                     type_ = Array(self._element(type_, part.line), self._count(part, node))
@@ -306,12 +321,24 @@ class Declarations:
         return count
 
     def _parameters(self, part: ast.FunctionPart) -> tuple[Type, ...]:
-        types = tuple(self.type_name(parameter) for parameter in part.parameters)
-        if len(types) == 1 and is_void(types[0]):
+        return tuple(type_ for _name, type_ in self.parameters(part))
+
+    def parameters(self, part: ast.FunctionPart) -> tuple[tuple[str, Type], ...]:
+        """Return the names (empty: none) and types of the parameters of a prototype."""
+        found = [
+            (parameter.declarator.name if parameter.declarator else "", self.type_name(parameter))
+            for parameter in part.parameters
+        ]
+        names = [name for name, _type in found if name]
+        if len(set(names)) < len(names):
+            raise CompileError("D_DECL_PROTO_FORM", "two parameters of one name", part.line)
+        if any(is_void(type_) for _name, type_ in found):
+            if len(found) > 1:
+                raise CompileError("D_DECL_PROTO_VOID", "void cannot stand with other parameters", part.line)
+            if names:
+                raise CompileError("D_DECL_PROTO_NAME", f"{names[0]}: a void parameter has no name", part.line)
             return ()
-        if any(map(is_void, types)):
-            raise CompileError("D_DECL_PROTO_VOID", "void cannot stand with other parameters", part.line)
-        return types
+        return tuple(found)
 
     def _keys(self, parameters: Iterable[ast.Parameter]) -> tuple[Type, ...]:
         keys = []
@@ -344,6 +371,9 @@ class Declarations:
     def _typedef(self, name: str, type_: Type, line: int) -> None:
         if self._names.is_defined(name):
             raise CompileError("D_DECL_IDRED", f"{name} is defined already, and not as a type", line)
+        known = self._names.typedefs.get(name)
+        if known is not None and not same(known, type_):
+            raise CompileError("D_DECL_IDRED", f"{name} is {type_name(resolve(known))} already", line)
         self._names.typedefs[name] = Typedef(name, type_)
 
     def _variable(self, scope: Scope, name: str, type_: Type, keys: tuple[Type, ...] | None, line: int) -> None:
@@ -365,7 +395,7 @@ class Declarations:
                 raise CompileError("D_DECL_IDRED", f"{name} is {type_name(known.type)} already", line)
             return
         if scope is Scope.GLOBAL and (self._names.is_defined(name) or self._names.is_type(name)):
-            what = "built in" if name in builtins.VARIABLES else "defined"
+            what = "built in" if name in self._names.words.variables else "defined"
             raise CompileError("D_DECL_IDRED", f"{name} is {what} already", line)
         self._names.declare(scope, name, type_, keys)
 
@@ -378,6 +408,8 @@ def _is_complete(type_: Type) -> bool:
     resolved = resolve(type_)
     if isinstance(resolved, Composite):
         return resolved.members is not None
+    if isinstance(resolved, Enumeration):
+        return resolved.enumerators is not None
     if isinstance(resolved, Array):
         return _is_complete(resolved.element)
     return bool(size_of(resolved)) or is_string(resolved) or isinstance(resolved, Array)

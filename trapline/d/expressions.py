@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final
 
-from trapline.d import ast, builtins, typed
+from trapline.d import ast, typed
 from trapline.d.arguments import ProbeArgument
 from trapline.d.declarations import Declarations
 from trapline.d.errors import CompileError, did_you_mean
@@ -29,15 +28,12 @@ from trapline.d.translators import Translators
 from trapline.d.typed import MASK, Variable, address_of, is_writable
 from trapline.d.types import (
     INT64,
-    SIZE,
     STRING,
-    UINTPTR,
-    VOID_POINTER,
     Array,
     Composite,
     Enumeration,
+    Float,
     Function,
-    Pointer,
     Type,
     element_of,
     integer_of,
@@ -61,8 +57,6 @@ from trapline.d.types import (
 )
 from trapline.framework.dif import Op, Var
 from trapline.framework.program import Scope
-
-_ARGS: Final = builtins.VARIABLES["args"]
 
 
 class Expressions:
@@ -96,6 +90,10 @@ class Expressions:
             ast.OffsetOf: self._offset_of,
             ast.Translate: self._translate,
         }
+
+    @property
+    def _size_type(self) -> Type:
+        return self._names.model.typedefs["size_t"]
 
     def check(self, node: ast.Expression) -> typed.Node:
         """Understand an expression.  Raises `CompileError`."""
@@ -164,31 +162,31 @@ class Expressions:
             if inline.parameters is not None:
                 raise CompileError("D_IDENT_BADREF", f"{name} needs arguments in brackets", node.line)
             return inline.body
-        variable = names.variables.get((Scope.GLOBAL, name)) or builtins.VARIABLES.get(name)
+        variable = names.variables.get((Scope.GLOBAL, name)) or self._names.words.variables.get(name)
         if variable is not None:
             found = self._scalar(variable, node.line)
-            thread = names.foreign.tag("struct", "thread") if variable.id == Var.CURTHREAD else None
-            return typed.Relabel(found, Pointer(thread)) if thread is not None else found
+            thread = names.foreign_tag("struct", "thread") if variable.id == Var.CURTHREAD else None
+            return typed.Relabel(found, names.model.pointer_to(thread)) if thread is not None else found
         if name in names.enumerators:
             value, enumeration = names.enumerators[name]
             return typed.Constant(value & MASK, enumeration)
-        if name in builtins.CONSTANTS:
-            return typed.Constant(*builtins.CONSTANTS[name])
+        if name in names.words.constants:
+            return typed.Constant(*names.words.constants[name])
         if "`" in name:
             return self._symbol(name, node.line)
-        if name in builtins.SUBROUTINES or name in builtins.ACTIONS or name in builtins.AGGREGATING:
+        if names.words.is_function(name):
             raise CompileError("D_IDENT_BADREF", f"{name} is a function: call it as {name}(...)", node.line)
         hint = did_you_mean(name, names.variable_names(Scope.GLOBAL))
         raise CompileError("D_IDENT_UNDEF", f"failed to resolve {name}: unknown variable name{hint}", node.line)
 
     def _symbol(self, name: str, line: int) -> typed.Node:
         """Return a symbol of the traced system."""
-        symbol = self._names.foreign.symbol(name.removeprefix("`"))
+        symbol = self._names.foreign_symbol(name.removeprefix("`"))
         if symbol is None:
             raise CompileError("D_IDENT_UNDEF", f"failed to resolve {name}: no such symbol", line)
         if symbol.type is None:
             raise CompileError("D_SYM_NOTYPES", f"{name}: no type information for this symbol", line)
-        return typed.Memory(typed.Constant(symbol.address, UINTPTR), symbol.type)
+        return typed.Memory(typed.Constant(symbol.address, INT64), symbol.type)
 
     def _scalar(self, variable: Variable, line: int) -> typed.Node:
         if variable.keys is not None:
@@ -216,7 +214,7 @@ class Expressions:
         if not isinstance(node.function, ast.Name):
             raise CompileError("D_FUNC_IDENT", "only a name can be called", node.line)
         name = node.function.name
-        subroutine = builtins.SUBROUTINES.get(name)
+        subroutine = self._names.words.subroutines.get(name)
         if subroutine is None:
             raise self._not_a_subroutine(name, node.line)
         signature = subroutine.signature
@@ -232,11 +230,12 @@ class Expressions:
         return typed.Call(subroutine.number, tuple(checked), parameters[: len(checked)], signature.returns)
 
     def _not_a_subroutine(self, name: str, line: int) -> CompileError:
-        if name in builtins.ACTIONS or name in builtins.AGGREGATING:
+        words = self._names.words
+        if words.is_action(name):
             return CompileError("D_CG_EXPR", f"{name}( ) gives no value: it can only be a statement of its own", line)
         if self._names.is_defined(name):
             return CompileError("D_FUNC_IDKIND", f"{name} is no function", line)
-        known = [*builtins.SUBROUTINES, *builtins.ACTIONS, *builtins.AGGREGATING]
+        known = [*words.subroutines, *words.actions, *words.aggregating]
         return CompileError("D_FUNC_UNDEF", f"undefined function name: {name}{did_you_mean(name, known)}", line)
 
     # -- elements and members
@@ -244,7 +243,9 @@ class Expressions:
     def _array(self, base: ast.Expression) -> Variable | None:
         """Return the associative or built-in array that an expression names."""
         if isinstance(base, ast.Name):
-            variable = self._names.variables.get((Scope.GLOBAL, base.name)) or builtins.VARIABLES.get(base.name)
+            variable = self._names.variables.get((Scope.GLOBAL, base.name)) or self._names.words.variables.get(
+                base.name
+            )
         elif isinstance(base, ast.Scoped):
             variable = self._names.variables.get((SCOPES[base.scope], base.name))
         else:
@@ -265,12 +266,12 @@ class Expressions:
         base = self.check(node.base)
         if len(node.keys) != 1:
             raise CompileError("D_ARR_BADREF", "several keys, but this is no associative array", node.line)
-        return self._dereference(add("+", base, self.check(node.keys[0]), node.line), node.line)
+        return self._dereference(add("+", base, self.check(node.keys[0]), self._names.model, node.line), node.line)
 
     def _is_known(self, node: ast.Scoped | ast.Name) -> bool:
         if isinstance(node, ast.Scoped):
             return (SCOPES[node.scope], node.name) in self._names.variables
-        return node.name in self._parameters or self._names.is_defined(node.name)
+        return "`" in node.name or node.name in self._parameters or self._names.is_defined(node.name)
 
     def _keys(
         self, name: str, nodes: Sequence[ast.Expression], wanted: Sequence[Type], line: int
@@ -294,12 +295,12 @@ class Expressions:
     def _builtin_element(self, variable: Variable, node: ast.Index) -> typed.Node:
         (index,) = self._keys(variable.name, node.keys, (INT64,), node.line)
         if variable.id == Var.ARGS:
-            return self._argument(index, node.line)
+            return self._argument(variable, index, node.line)
         if variable.id == Var.UREGS and isinstance(index, typed.Constant) and index.signed < 0:
             raise CompileError("D_REGS_IDX", f"uregs[{index.signed}]: the index is negative", node.line)
         return typed.BuiltinElement(variable, index, variable.type)
 
-    def _argument(self, index: typed.Node, line: int) -> typed.Node:
+    def _argument(self, variable: Variable, index: typed.Node, line: int) -> typed.Node:
         """Return an argument of the clause's probes, in its type."""
         if self.arguments is None:
             raise CompileError("D_ARGS_NONE", "args[ ] has no meaning outside a clause", line)
@@ -309,7 +310,7 @@ class Expressions:
         if not 0 <= index.signed < len(types):
             raise CompileError("D_ARGS_IDX", f"args[{index.signed}]: the probe has {len(types)} arguments", line)
         argument = types[index.signed]
-        value = typed.BuiltinElement(_ARGS, typed.Constant(argument.mapping, INT64), argument.native)
+        value = typed.BuiltinElement(variable, typed.Constant(argument.mapping, INT64), argument.native)
         if argument.shown is None:
             return value
         try:
@@ -319,7 +320,9 @@ class Expressions:
 
     def _let(self, inline: Inline, node: ast.Index) -> typed.Node:
         if inline.parameters is None:
-            return self._dereference(add("+", inline.body, self.check(node.keys[0]), node.line), node.line)
+            return self._dereference(
+                add("+", inline.body, self.check(node.keys[0]), self._names.model, node.line), node.line
+            )
         arguments = self._keys(inline.name, node.keys, [parameter.type for parameter in inline.parameters], node.line)
         return typed.Let(inline.parameters, arguments, inline.body)
 
@@ -337,7 +340,7 @@ class Expressions:
             type_ = element_of(base.type)
             address: typed.Node = base
         else:
-            found = address_of(base, VOID_POINTER)
+            found = address_of(base, INT64)
             address = base if found is None else found
         assert type_ is not None
         composite = resolve(type_)
@@ -353,7 +356,7 @@ class Expressions:
             raise CompileError(
                 "D_TYPE_MEMBER", f"{node.name} is not a member of {type_name(composite)}{hint}", node.line
             )
-        offset = typed.Constant(member.offset // 8, INT64)
+        offset = typed.Constant(member.place, INT64)
         place = typed.Relabel(address, INT64)
         return typed.Memory(
             place if not offset.value else typed.Binary(Op.ADD, place, offset, INT64),
@@ -406,7 +409,7 @@ class Expressions:
     def _size_of_operand(self, node: ast.Prefix) -> typed.Node:
         operand = self.check(node.operand)
         if isinstance(operand, typed.Text):
-            return typed.Constant(len(operand.value.encode("utf-8", "surrogateescape")) + 1, SIZE)
+            return typed.Constant(len(operand.value.encode("utf-8", "surrogateescape")) + 1, self._size_type)
         if isinstance(operand, typed.Memory) and operand.member is not None:
             raise CompileError("D_SIZEOF_BITFIELD", "a bit-field has no size in bytes", node.line)
         return self._size_of(operand.type, node.line)
@@ -415,7 +418,7 @@ class Expressions:
         size = self._strsize if is_string(type_) else size_of(type_)
         if not size or is_dynamic(type_):
             raise CompileError("D_SIZEOF_TYPE", f"{type_name(type_)} has no size", line)
-        return typed.Constant(size, SIZE)
+        return typed.Constant(size, self._size_type)
 
     def _offset_of(self, node: ast.OffsetOf) -> typed.Node:
         type_ = resolve(self.declarations.type_name(node.type))
@@ -427,7 +430,7 @@ class Expressions:
             raise CompileError("D_UNKNOWN", f"{node.member} is not a member of {type_name(type_)}{hint}", node.line)
         if member.bits:
             raise CompileError("D_OFFSETOF_BITFIELD", f"{node.member} is a bit-field", node.line)
-        return typed.Constant(member.offset // 8, SIZE)
+        return typed.Constant(member.offset // 8, self._size_type)
 
     def _dereference(self, operand: typed.Node, line: int) -> typed.Node:
         target = element_of(operand.type)
@@ -446,7 +449,7 @@ class Expressions:
         if isinstance(operand, typed.Memory):
             if operand.member is not None:
                 raise CompileError("D_ADDROF_BITFIELD", "a bit-field has no address", node.line)
-            return typed.Relabel(operand.address, Pointer(operand.type, operand.userland))
+            return typed.Relabel(operand.address, self._names.model.pointer_to(operand.type, userland=operand.userland))
         if isinstance(operand, typed.Scalar | typed.Element):
             raise CompileError("D_ADDROF_VAR", f"{operand.variable.name} is a D variable: it has no address", node.line)
         raise CompileError("D_ADDROF_LVAL", "operator & needs something that has an address", node.line)
@@ -468,7 +471,7 @@ class Expressions:
         if operator in COMPARISONS:
             return compare(operator, left, self._enumerated(left, node.right), line)
         right = self.check(node.right)
-        return operate(operator, left, right, line)
+        return operate(operator, left, right, self._names.model, line)
 
     def _enumerated(self, left: typed.Node, node: ast.Expression) -> typed.Node:
         """Check the right side of a comparison; beside an enum its own names count first."""
@@ -499,8 +502,6 @@ class Expressions:
         scope = SCOPES[base.scope] if isinstance(base, ast.Scoped) else Scope.GLOBAL
         if keys is not None and scope is Scope.LOCAL:
             raise CompileError("D_ARR_LOCAL", f"this->{base.name} cannot be an associative array", target.line)
-        if "`" in base.name:
-            raise CompileError("D_OP_WRITE", f"{base.name} is kernel memory: D cannot write it", target.line)
         self._names.declare(scope, base.name, type_, keys)
 
     @staticmethod
@@ -533,19 +534,27 @@ class Expressions:
                 value = self.translators.whole(value)
             if is_void(value.type) or is_dynamic(value.type):
                 raise CompileError("D_OP_INCOMPAT", f"a value of type {type_name(value.type)} cannot be assigned", line)
-            self._define_target(node.target, _variable_type(value))
+            self._define_target(node.target, self._variable_type(value))
             target = self._target(node.target, operator, line)
             return typed.Store(target, converted(value, target.type, _shown(node.target), line))
         self._define_target(node.target, INT64)
         target = self._target(node.target, operator, line)
-        result = operate(operator[:-1], target, value, line)
+        result = operate(operator[:-1], target, value, self._names.model, line)
         return typed.Store(target, converted(result, target.type, _shown(node.target), line))
+
+    def _variable_type(self, value: typed.Node) -> Type:
+        """Return the type a variable gets from its first value."""
+        type_ = value.type
+        resolved = resolve(type_)
+        if isinstance(resolved, Array):
+            return STRING if is_text(type_) else self._names.model.pointer_to(resolved.element)
+        return type_
 
     # -- the rest
 
     def _conditional(self, node: ast.Conditional) -> typed.Node:
         for part in (node.then, node.otherwise):
-            _refuse_action(part, "?:")
+            self._refuse_action(part, "?:")
         test, then, otherwise = map(self.check, (node.test, node.then, node.otherwise))
         line = node.line
         if not is_scalar(test.type):
@@ -569,8 +578,11 @@ class Expressions:
 
     def _comma(self, node: ast.Comma) -> typed.Node:
         for part in (node.left, node.right):
-            _refuse_action(part, ",")
-        return typed.Sequence(self.check(node.left), self.check(node.right))
+            self._refuse_action(part, ",")
+        left, right = self.check(node.left), self.check(node.right)
+        if is_dynamic(left.type) or is_dynamic(right.type):
+            raise CompileError("D_OP_DYN", "operator , cannot take what is no value", node.line)
+        return typed.Sequence(left, right)
 
     def _cast(self, node: ast.Cast) -> typed.Node:
         type_ = self.declarations.type_name(node.type)
@@ -583,24 +595,21 @@ class Expressions:
             if isinstance(operand, typed.Constant):
                 return typed.Constant(cut(operand.value, type_), type_)
             return typed.Convert(operand, type_)
-        if is_scalar(type_) and is_reference(operand.type) and not isinstance(resolve(operand.type), Composite):
+        whole = isinstance(resolve(operand.type), Composite | Float) or (is_string(operand.type) and is_integer(type_))
+        if is_scalar(type_) and is_reference(operand.type) and not whole:
             return typed.Relabel(operand, type_)
         if same(type_, operand.type):
             return operand
         raise CompileError("D_CAST_INVAL", f"{type_name(operand.type)} cannot be cast to {type_name(type_)}", node.line)
 
+    def _refuse_action(self, node: ast.Expression, operator: str) -> None:
+        match node:
+            case ast.Call(function=ast.Name(name=name)) if name in self._names.words.actions:
+                raise CompileError("D_OP_ACT", f"{name}( ) is an action: operator {operator} needs values", node.line)
+
     def _translate(self, node: ast.Translate) -> typed.Node:
         type_ = self.declarations.type_name(node.type)
         return self.translators.translate(type_, self.check(node.operand), node.line)
-
-
-def _variable_type(value: typed.Node) -> Type:
-    """Return the type a variable gets from its first value."""
-    type_ = value.type
-    resolved = resolve(type_)
-    if isinstance(resolved, Array):
-        return STRING if is_text(type_) else Pointer(resolved.element)
-    return type_
 
 
 def _shown(node: ast.Expression) -> str:
@@ -612,10 +621,3 @@ def _shown(node: ast.Expression) -> str:
         case ast.Index(base=base):
             return f"{_shown(base)}[ ]"
     return "the left side"
-
-
-def _refuse_action(node: ast.Expression, operator: str) -> None:
-    if isinstance(node, ast.Call) and isinstance(node.function, ast.Name) and node.function.name in builtins.ACTIONS:
-        raise CompileError(
-            "D_OP_ACT", f"{node.function.name}( ) is an action: operator {operator} needs values", node.line
-        )

@@ -15,7 +15,7 @@ from typing import Final, Protocol
 from trapline.d.errors import CompileError, Region
 from trapline.d.literals import parse_character, parse_integer, parse_string
 from trapline.d.macros import Macros, is_identifier, parse_number
-from trapline.d.types import INT, LONG, LONG_LONG, UNSIGNED_LONG_LONG, Integer
+from trapline.d.types import INT, LONG_LONG, UNSIGNED_LONG_LONG, Integer, Model
 
 TYPE_WORDS: Final = frozenset("void char short int long float double signed unsigned string _Bool".split())
 STORAGE_WORDS: Final = frozenset("auto register static extern typedef".split())
@@ -63,6 +63,11 @@ class Token:
 
 class Names(Protocol):
     """What the lexer must know about names."""
+
+    @property
+    def model(self) -> Model:
+        """The data model of the program."""
+        ...
 
     def is_type(self, name: str) -> bool:
         """Tell whether a name is that of a type."""
@@ -226,7 +231,7 @@ class Lexer:
             case "integer":
                 if not _LITERAL.fullmatch(text):
                     raise CompileError("D_SYNTAX", f'syntax error near "{text}": no integer literal')
-                return Token("INTEGER", text, line, parse_integer(text))
+                return Token("INTEGER", text, line, parse_integer(text, self._names.model))
             case "floating":
                 raise CompileError("D_SYNTAX", f'D has no floating-point literals: syntax error near "{text}"')
             case "aggregation":
@@ -299,7 +304,7 @@ class Lexer:
             return Token("INTEGER", "0", self.line, (0, INT))
         number = parse_number(value)
         if number is not None:
-            candidates = (INT, LONG, LONG_LONG, UNSIGNED_LONG_LONG)
+            candidates = (INT, self._names.model.long, LONG_LONG, UNSIGNED_LONG_LONG)
             type_ = next(c for c in candidates if abs(number) < 1 << (8 * c.size - c.signed) or c is candidates[-1])
             return Token("INTEGER", value, self.line, (number & (1 << 64) - 1, type_))
         if is_identifier(value):

@@ -6,27 +6,23 @@ import re
 from typing import Final
 
 from trapline.d.errors import CompileError
-from trapline.d.types import (
-    INT,
-    LONG,
-    LONG_LONG,
-    UNSIGNED,
-    UNSIGNED_LONG,
-    UNSIGNED_LONG_LONG,
-    Integer,
-)
+from trapline.d.types import INT, LONG_LONG, MODELS, UNSIGNED, UNSIGNED_LONG_LONG, Integer, Model
 
-_SIGNED: Final = {"": (INT, LONG, LONG_LONG), "l": (LONG, LONG_LONG), "ll": (LONG_LONG,)}
-_UNSIGNED: Final = {
-    "": (UNSIGNED, UNSIGNED_LONG, UNSIGNED_LONG_LONG),
-    "l": (UNSIGNED_LONG, UNSIGNED_LONG_LONG),
-    "ll": (UNSIGNED_LONG_LONG,),
-}
-_EITHER: Final = {
-    suffix: tuple(type_ for pair in zip(signed[-len(unsigned) :], unsigned, strict=True) for type_ in pair)
-    for (suffix, signed), unsigned in zip(_SIGNED.items(), _UNSIGNED.values(), strict=True)
-}
-"""Types a literal may have, by its l's: the first that holds the value is taken (C, and libdtrace dt_parser.c)."""
+
+def _candidates(model: Model) -> dict[tuple[str, str], tuple[Integer, ...]]:
+    """Return the types a literal may have, by what it is and its l's: the first that holds the value is taken."""
+    signed = (INT, model.long, LONG_LONG)
+    unsigned = (UNSIGNED, model.unsigned_long, UNSIGNED_LONG_LONG)
+    either = tuple(type_ for pair in zip(signed, unsigned, strict=True) for type_ in pair)
+    return {
+        (kind, "l" * longs): types[longs * len(types) // 3 :]
+        for kind, types in (("signed", signed), ("unsigned", unsigned), ("either", either))
+        for longs in range(3)
+    }
+
+
+_CANDIDATES: Final = {model.model: _candidates(model) for model in MODELS.values()}
+"""Source: C, and libdtrace dt_parser.c (dt_node_int)."""
 
 _INTEGER: Final = re.compile(r"(0[xX][0-9a-fA-F]+|[0-9]+)([uU]?)([lL]{0,2})")
 _SIMPLE: Final = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, '"': 34, "\\": 92}
@@ -35,7 +31,7 @@ _ESCAPE: Final = re.compile(rb"\\(x[0-9a-fA-F]+|[0-7]{1,3}|[abfnrtv\"\\])")
 CHARACTERS_MAX: Final = 8
 
 
-def parse_integer(text: str) -> tuple[int, Integer]:
+def parse_integer(text: str, model: Model) -> tuple[int, Integer]:
     """Read an integer literal: its value and type.  Raises `CompileError` D_INT_DIGIT or D_INT_OFLOW."""
     match = _INTEGER.fullmatch(text)
     assert match is not None
@@ -49,7 +45,8 @@ def parse_integer(text: str) -> tuple[int, Integer]:
         if bad := set(digits) & {"8", "9"}:
             raise CompileError("D_INT_DIGIT", f"{min(bad)} is no octal digit: {text} starts with 0, so it is octal")
         value = int(digits, 8)
-    candidates = (_UNSIGNED if unsigned else _SIGNED if decimal else _EITHER)[longs]
+    kind = "unsigned" if unsigned else "signed" if decimal else "either"
+    candidates = _CANDIDATES[model.model][kind, longs]
     for type_ in candidates:
         if value < 1 << (8 * type_.size - type_.signed):
             return value, type_

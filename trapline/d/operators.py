@@ -13,10 +13,9 @@ from trapline.d.errors import CompileError
 from trapline.d.typed import MASK, Connective
 from trapline.d.types import (
     INT64,
-    PTRDIFF,
     STRING,
     Function,
-    Pointer,
+    Model,
     Type,
     element_of,
     integer_of,
@@ -71,7 +70,7 @@ _FOLDED: Final[dict[Op, Callable[[int, int], int]]] = {
 }
 
 
-def operate(operator: str, left: typed.Node, right: typed.Node, line: int) -> typed.Node:
+def operate(operator: str, left: typed.Node, right: typed.Node, model: Model, line: int) -> typed.Node:
     """Check and make an arithmetic, bit or logical operation.  Raises `CompileError` D_OP_*, D_DIV_ZERO."""
     if operator in _CONNECTIVES:
         for operand in (left, right):
@@ -81,7 +80,7 @@ def operate(operator: str, left: typed.Node, right: typed.Node, line: int) -> ty
                 )
         return logical(_CONNECTIVES[operator], left, right)
     if operator in {"+", "-"}:
-        return add(operator, left, right, line)
+        return add(operator, left, right, model, line)
     integers = operator in _INTEGERS_ONLY
     for operand in (left, right):
         if not (is_integer(operand.type) if integers else is_arithmetic(operand.type)):
@@ -115,7 +114,7 @@ def scale(target: Type, line: int) -> int:
     return size_of(target) or 1
 
 
-def add(operator: str, left: typed.Node, right: typed.Node, line: int) -> typed.Node:
+def add(operator: str, left: typed.Node, right: typed.Node, model: Model, line: int) -> typed.Node:
     """Make + or -, on numbers and on pointers.  Raises `CompileError` D_OP_INCOMPAT."""
     op = _ARITHMETIC[operator]
     if is_arithmetic(left.type) and is_arithmetic(right.type):
@@ -126,11 +125,12 @@ def add(operator: str, left: typed.Node, right: typed.Node, line: int) -> typed.
     if inner is not None and is_integer(right.type):
         size = typed.Constant(scale(inner, line), INT64)
         offset = right if size.value == 1 else fold(Op.MUL, right, size, INT64)
-        return typed.Binary(op, left, offset, Pointer(inner, is_userland(left.type)))
+        return typed.Binary(op, left, offset, model.pointer_to(inner, userland=is_userland(left.type)))
     if inner is not None and operator == "-" and pointers_compatible(left.type, right.type):
         size = typed.Constant(scale(inner, line), INT64)
-        difference = typed.Binary(Op.SUB, left, right, PTRDIFF)
-        return difference if size.value == 1 else typed.Binary(Op.SDIV, difference, size, PTRDIFF)
+        type_ = model.typedefs["ptrdiff_t"]
+        difference = typed.Binary(Op.SUB, left, right, type_)
+        return difference if size.value == 1 else typed.Binary(Op.SDIV, difference, size, type_)
     raise CompileError(
         "D_OP_INCOMPAT",
         f"operator {operator} cannot take {type_name(left.type)} and {type_name(right.type)}",
@@ -142,7 +142,8 @@ def compare(operator: str, left: typed.Node, right: typed.Node, line: int) -> ty
     """Make a comparison of numbers, of texts or of pointers.  Raises `CompileError` D_OP_INCOMPAT."""
     branches = COMPARISONS[operator]
     if is_string(left.type) or is_string(right.type):
-        if is_text(left.type) and is_text(right.type):
+        # NULL compares like the empty string: a subroutine that has found nothing gives it.
+        if all(is_text(side.type) or is_zero(side) for side in (left, right)):
             return typed.Compare(Op.SCMP, branches[0], left, right)
     elif is_integer(left.type) and is_integer(right.type):
         type_ = promote(left.type, right.type)

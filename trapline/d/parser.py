@@ -75,14 +75,22 @@ def parse_items(lexer: Lexer) -> Iterator[ast.Item]:
 
 def _parse(tokens: Iterable[Token], start: str, lexer: Lexer) -> Any:
     parser = _grammar().parse_interactive(None, start)
+    tokens = iter(tokens)
+    previous = Token("", "", 0)
     try:
         for token in tokens:
             # Lark only looks at a token's type; its own class can hold nothing but text.
             parser.feed_token(cast("Any", token))
+            previous = token
         return parser.feed_token(cast("Any", Token("$END", "", lexer.line)))
     except UnexpectedToken as error:
-        expected = set(error.accepts or error.expected)
-        raise _syntax_error(cast("Token", error.token), expected, lexer.region) from None
+        token, expected = cast("Token", error.token), set(error.accepts or error.expected)
+        if start == "external" and token.type == "IDENT":
+            first, second = (previous, token) if previous.type == "IDENT" else (token, next(tokens, previous))
+            if second.type == "IDENT":
+                message = f"{first} {second}: two names in one declaration (is {first} a type?)"
+                raise CompileError("D_DECL_IDENT", message, token.line) from None
+        raise _syntax_error(token, expected, lexer.region) from None
 
 
 def _syntax_error(token: Token, expected: set[str], region: Region | None) -> CompileError:

@@ -11,8 +11,11 @@ from typing import Final
 
 from trapline.d.errors import CompileError
 from trapline.d.types import (
+    MODELS,
+    Array,
     Float,
     Integer,
+    Model,
     Special,
     Type,
     is_integer,
@@ -38,6 +41,11 @@ def _is_text(type_: Type) -> bool:
     return is_text(type_) and not is_pointer(type_)
 
 
+def _is_wide_text(type_: Type) -> bool:
+    array = resolve(type_)
+    return isinstance(array, Array) and is_integer(array.element) and size_of(array.element) == 4
+
+
 def _is_float(type_: Type) -> bool:
     return isinstance(resolve(type_), Float)
 
@@ -51,7 +59,7 @@ _ACCEPTS: Final[dict[Accepts, Callable[[Type], bool]]] = {
     Accepts.KERNEL_ADDRESS: lambda type_: is_scalar(type_) or resolve(type_) is Special.SYMBOL,
     Accepts.USER_ADDRESS: lambda type_: is_scalar(type_) or resolve(type_) is Special.USER_SYMBOL,
     Accepts.STRING: _is_text,
-    Accepts.WIDE_STRING: lambda _type: False,
+    Accepts.WIDE_STRING: _is_wide_text,
     Accepts.STACK: lambda type_: resolve(type_) is Special.STACK,
     Accepts.TIME: _sized(8),
     Accepts.PORT: _sized(2, signed=False),
@@ -59,9 +67,6 @@ _ACCEPTS: Final[dict[Accepts, Callable[[Type], bool]]] = {
     Accepts.SHORT: _sized(2, signed=True),
     Accepts.UNSIGNED_SHORT: _sized(2, signed=False),
     Accepts.ANY_SHORT: _sized(2),
-    Accepts.LONG: _sized(8, signed=True),
-    Accepts.UNSIGNED_LONG: _sized(8, signed=False),
-    Accepts.ANY_LONG: _sized(8),
     Accepts.LONG_LONG: _sized(8, signed=True),
     Accepts.UNSIGNED_LONG_LONG: _sized(8, signed=False),
     Accepts.ANY_LONG_LONG: _sized(8),
@@ -69,15 +74,27 @@ _ACCEPTS: Final[dict[Accepts, Callable[[Type], bool]]] = {
 }
 
 
-def parse(text: str, line: int) -> tuple[Piece, ...]:
+_BY_MODEL: Final = {
+    model.model: _ACCEPTS
+    | {
+        Accepts.LONG: _sized(model.long.size, signed=True),
+        Accepts.UNSIGNED_LONG: _sized(model.long.size, signed=False),
+        Accepts.ANY_LONG: _sized(model.long.size),
+    }
+    for model in MODELS.values()
+}
+"""What conversions accept, by data model."""
+
+
+def parse(text: str, model: Model, line: int) -> tuple[Piece, ...]:
     """Take a format apart.  Raises `CompileError` D_SYNTAX."""
     try:
-        return parse_format(text)
+        return parse_format(text, 2 * model.pointer)
     except FormatError as error:
         raise CompileError("D_SYNTAX", str(error), line) from None
 
 
-def check(name: str, pieces: Sequence[Piece], types: Sequence[Type], line: int) -> str:
+def check(name: str, pieces: Sequence[Piece], types: Sequence[Type], model: Model, line: int) -> str:
     """Hold a format against the types of the arguments; return it with their types written in.
 
     Raises `CompileError` D_PRINTF_*.
@@ -97,7 +114,7 @@ def check(name: str, pieces: Sequence[Piece], types: Sequence[Type], line: int) 
                 "D_PRINTF_ARG_PROTO", f"{name}( ): conversion #{piece.number} ({piece}) has no argument", line
             )
         place, type_ = remaining.pop(0)
-        if not _ACCEPTS[piece.accepts](type_):
+        if not _BY_MODEL[model.model][piece.accepts](type_):
             raise CompileError(
                 "D_PRINTF_ARG_TYPE",
                 f"{name}( ) argument #{place} is incompatible with conversion #{piece.number} prototype:\n"
@@ -134,7 +151,7 @@ def _with_type(piece: Conversion, type_: Type) -> Conversion:
     return replace(piece, name="u") if piece.name == "d" and unsigned else piece
 
 
-def check_keys(pieces: Sequence[Piece], keys: Sequence[Type], line: int) -> str:
+def check_keys(pieces: Sequence[Piece], keys: Sequence[Type], model: Model, line: int) -> str:
     """Hold a format of printa() against the keys of its aggregations.  Raises `CompileError` D_PRINTF_*."""
     written: list[Piece] = []
     remaining = list(enumerate(keys, start=1))
@@ -147,7 +164,7 @@ def check_keys(pieces: Sequence[Piece], keys: Sequence[Type], line: int) -> str:
                 "D_PRINTF_ARG_PROTO", f"printa( ): conversion #{piece.number} ({piece}) has no key", line
             )
         place, type_ = remaining.pop(0)
-        if not _ACCEPTS[piece.accepts](type_):
+        if not _BY_MODEL[model.model][piece.accepts](type_):
             raise CompileError(
                 "D_PRINTF_ARG_TYPE",
                 f"printa( ): key #{place} is {type_name(type_)}; {piece} wants {piece.accepts.value}",

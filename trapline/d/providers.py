@@ -57,15 +57,17 @@ class Providers:
             return DeclaredProbe(name, types, types, tuple(range(len(types))))
         return self._translated(name, native, node)
 
-    def _translated(self, name: str, native: list[tuple[str, Type]], node: ast.ProbeDeclaration) -> DeclaredProbe:
+    def _translated(self, name: str, native: tuple[tuple[str, Type], ...], node: ast.ProbeDeclaration) -> DeclaredProbe:
         """Map the arguments that D programs see to those that the program passes."""
         assert node.translated is not None
         places = {parameter: place for place, (parameter, _type) in enumerate(native) if parameter}
         shown, mapping = [], []
         for parameter, type_ in self._parameters(node.translated):
+            if not parameter:
+                raise CompileError("D_DECL_PROTO_NAME", f"probe {name}: a translated argument needs a name", node.line)
             place = places.get(parameter)
             if place is None:
-                raise CompileError("D_DECL_PROTO_NAME", f"probe {name}: no argument is called '{parameter}'", node.line)
+                raise CompileError("D_DECL_PROTO_FORM", f"probe {name}: no argument is called '{parameter}'", node.line)
             given = native[place][1]
             if not same(type_, given):
                 try:
@@ -80,16 +82,7 @@ class Providers:
             mapping.append(place)
         return DeclaredProbe(name, tuple(type_ for _name, type_ in native), tuple(shown), tuple(mapping))
 
-    def _parameters(self, part: ast.FunctionPart) -> list[tuple[str, Type]]:
+    def _parameters(self, part: ast.FunctionPart) -> tuple[tuple[str, Type], ...]:
         if part.varargs:
             raise CompileError("D_DECL_PROTO_VARARGS", "a probe has no ... among its arguments", part.line)
-        found = []
-        for parameter in part.parameters:
-            specified = self.declarations.specified(parameter.specifiers)
-            type_, name = specified.type, ""
-            if parameter.declarator is not None:
-                type_, name, _keys = self.declarations.declared(specified, parameter.declarator)
-            found.append((name, type_))
-        if len(found) == 1 and type_name(found[0][1]) == "void" and not found[0][0]:
-            return []
-        return found
+        return self.declarations.parameters(part)

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from itertools import count
 from typing import NamedTuple, Protocol
 
 from providers.base import Attribute
-from trapline.d import builtins
+from trapline.d.builtins import Vocabulary, vocabulary
 from trapline.d.errors import CompileError
 from trapline.d.typed import Node, Parameter, Translator, Variable
-from trapline.d.types import LP64, Composite, DataModel, Enumeration, Type
+from trapline.d.types import LP64, Composite, Enumeration, Model, Type, same
 from trapline.framework.dif import USER_VARIABLE_BASE, USER_VARIABLE_MAX
 from trapline.framework.program import ActionKind, Scope
 
@@ -55,7 +56,7 @@ class Foreign(Protocol):
     """The names of the traced system itself; all may have their module before them, ``kernel`name``."""
 
     @property
-    def model(self) -> DataModel:
+    def model(self) -> Model:
         """Its data model."""
         ...
 
@@ -72,11 +73,10 @@ class Foreign(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
 class NoNames:
     """A traced system that is not known by name.  Implements `Foreign`."""
 
-    model: DataModel = LP64
+    model = LP64
 
     def typedef(self, name: str) -> Type | None:  # noqa: ARG002
         """Know none."""
@@ -108,6 +108,8 @@ class DeclaredProbe:
 class Globals:
     """All names that outlive a program."""
 
+    words: Vocabulary = field(default_factory=vocabulary)
+    """What every program can name."""
     variables: dict[tuple[Scope, str], Variable] = field(default_factory=dict)
     aggregations: dict[str, Aggregation] = field(default_factory=dict)
     inlines: dict[str, Inline] = field(default_factory=dict)
@@ -121,10 +123,17 @@ class Globals:
     attributes: dict[str, Attribute] = field(default_factory=dict)
     """Stability that pragmas give to names."""
     foreign: Foreign = field(default_factory=NoNames)
+    printed: dict[str, Type] = field(default_factory=dict)
+    """Types of what print() records, by the names its records have for them."""
     _next: dict[Scope, int] = field(default_factory=lambda: dict.fromkeys(Scope, USER_VARIABLE_BASE))
 
     def __post_init__(self) -> None:
-        self.typedefs = {**self.foreign.model.typedefs, **self.typedefs}
+        self.typedefs = {**self.model.typedefs, **self.typedefs}
+
+    @property
+    def model(self) -> Model:
+        """The data model of the programs."""
+        return self.words.model
 
     def is_type(self, name: str) -> bool:
         """Tell whether a name is that of a type."""
@@ -132,7 +141,24 @@ class Globals:
 
     def typedef(self, name: str) -> Type | None:
         """Return the type of a name: the program's own, or the traced system's."""
-        return self.typedefs.get(name) or self.foreign.typedef(name)
+        return self.typedefs.get(name) or (self.foreign.typedef(name) if self._types_fit else None)
+
+    def foreign_tag(self, keyword: str, tag: str) -> Composite | Enumeration | None:
+        """Return a struct, union or enum of the traced system."""
+        return self.foreign.tag(keyword, tag) if self._types_fit else None
+
+    def foreign_symbol(self, name: str) -> Symbol | None:
+        """Return a symbol of the traced system.  Raises `CompileError` D_SYM_MODEL."""
+        found = self.foreign.symbol(name)
+        if found is not None and not self._types_fit:
+            system, own = (model.model.name for model in (self.foreign.model, self.model))
+            raise CompileError("D_SYM_MODEL", f"cannot use the {system} symbol {name} in a program that is {own}")
+        return found
+
+    @property
+    def _types_fit(self) -> bool:
+        """Whether the traced system's data model is the programs' own."""
+        return self.foreign.model is self.model
 
     def is_defined(self, name: str) -> bool:
         """Tell whether a name means anything but a type."""
@@ -145,13 +171,14 @@ class Globals:
 
     def _values(self) -> Iterator[Collection[str]]:
         yield {known for scope, known in self.variables if scope is Scope.GLOBAL}
-        yield from (self.inlines, self.enumerators, builtins.VARIABLES, builtins.CONSTANTS, builtins.SUBROUTINES)
-        yield from (builtins.ACTIONS, builtins.AGGREGATING)
+        words = self.words
+        yield from (self.inlines, self.enumerators, words.variables, words.constants, words.subroutines)
+        yield from (words.actions, words.aggregating)
 
     def variable_names(self, scope: Scope) -> list[str]:
         """List the names that can be read in a scope."""
         own = [name for known, name in self.variables if known is scope]
-        return [*own, *builtins.VARIABLES, *self.inlines] if scope is Scope.GLOBAL else own
+        return [*own, *self.words.variables, *self.inlines] if scope is Scope.GLOBAL else own
 
     def declare(self, scope: Scope, name: str, type_: Type, keys: tuple[Type, ...] | None = None) -> Variable:
         """Add a variable.  Raises `CompileError` D_ID_OFLOW."""
@@ -161,6 +188,15 @@ class Globals:
         self._next[scope] = number + 1
         variable = self.variables[scope, name] = Variable(name, number, scope, type_, keys)
         return variable
+
+    def print_as(self, type_: Type) -> str:
+        """Return a name for a type that print() records: its own, or a numbered one if that means another type."""
+        name = str(type_)
+        for number in count(2):
+            if same(self.printed.setdefault(name, type_), type_):
+                return name
+            name = f"{type_} #{number}"
+        raise AssertionError
 
     def aggregation(self, name: str) -> Aggregation:
         """Return an aggregation, a new one if it was not named before."""

@@ -15,7 +15,6 @@ from trapline.d.errors import CompileError, did_you_mean
 from trapline.d.expressions import Expressions
 from trapline.d.prototypes import argument_fits, check_count, incompatible
 from trapline.d.types import (
-    DYNAMIC,
     STACK,
     STRING,
     SYMBOL,
@@ -75,6 +74,7 @@ class Statements:
     def __init__(self, expressions: Expressions, names: Globals, *, registers: int, strsize: int) -> None:
         self._expressions = expressions
         self._names = names
+        self._words = names.words
         self._registers = registers
         self._strsize = strsize
         self._seen: set[str] = set()
@@ -125,12 +125,12 @@ class Statements:
                 raise CompileError(
                     "D_AGG_NULL", f"@{name} alone does nothing: assign an aggregating function", node.line
                 )
-            case ast.Call(function=ast.Name(name=name)) if name in builtins.ACTIONS:
-                action = builtins.ACTIONS[name]
+            case ast.Call(function=ast.Name(name=name)) if name in self._words.actions:
+                action = self._words.actions[name]
                 check_count(name, len(node.arguments), action.signature, node.line)
                 self._keep_rules(action, node.line)
                 return self._table[name](name, node)
-            case ast.Call(function=ast.Name(name=name)) if name in builtins.AGGREGATING:
+            case ast.Call(function=ast.Name(name=name)) if name in self._words.aggregating:
                 raise CompileError(
                     "D_CG_EXPR", f"{name}( ) can only be assigned to an aggregation: @ = {name}(...)", node.line
                 )
@@ -171,7 +171,7 @@ class Statements:
         """Compile the only argument of an action, an integer."""
         name = call.function.name if isinstance(call.function, ast.Name) else ""
         node = self._check(call.arguments[0])
-        parameter = builtins.ACTIONS[name].signature.parameters[0]
+        parameter = self._words.actions[name].signature.parameters[0]
         if parameter is not None and not argument_fits(node, parameter):
             raise incompatible(f"{name}( ) argument #1", parameter, node.type, call.line)
         return self.difo(node, returns)
@@ -188,7 +188,7 @@ class Statements:
             return None
         name, count = node.function.name, len(node.arguments)
         if name in _SYMBOLS:
-            check_count(name, count, builtins.ACTIONS[name].signature, node.line)
+            check_count(name, count, self._words.actions[name].signature, node.line)
             return ActionDescription(_SYMBOLS[name], self._argument(node, INT64_RECORD))
         if name == "stack":
             if count > 1:
@@ -224,10 +224,16 @@ class Statements:
         checked = self._check(node)
         return ActionDescription(kind, self.difo(checked, self._recorded(checked))), checked.type
 
+    def _is_dynamic(self, node: ast.Expression) -> bool:
+        """Tell whether an expression is a translation as a whole, which has no value."""
+        return isinstance(node, ast.Name | ast.Translate | ast.Index) and is_dynamic(self._check(node).type)
+
     @staticmethod
     def _recorded(node: typed.Node) -> DifType:
         """Describe a value as it is recorded: memory of the traced process is fetched from there."""
-        userland = isinstance(node, typed.Memory) and node.userland
+        userland = (isinstance(node, typed.Memory) and node.userland) or (
+            isinstance(node, typed.Relabel) and is_userland(node.operand.type)
+        )
         return diftype(node.type, userland=userland)
 
     # -- actions
@@ -239,16 +245,16 @@ class Statements:
             isinstance(argument, ast.Index) and isinstance(argument.base, ast.Aggregation)
         ):
             raise CompileError(f"D_{tag}_AGG", f"{name}( ) cannot show an aggregation: use printa( )", call.line)
+        if self._is_dynamic(argument):
+            raise CompileError(f"D_{tag}_DYN", f"{name}( ) of something that is no value", call.line)
         action, type_ = self._datum(argument, ActionKind.DIFEXPR)
         if is_void(type_):
             raise CompileError(f"D_{tag}_VOID", f"{name}( ) of an expression without a value", call.line)
-        if is_dynamic(type_):
-            raise CompileError(f"D_{tag}_DYN", f"{name}( ) of something that is no value", call.line)
         return [action]
 
     def _print(self, name: str, call: ast.Call) -> Actions:
         (action,) = self._trace(name, call)
-        return [replace(action, format=type_name(self._check(call.arguments[0]).type))]
+        return [replace(action, format=self._names.print_as(self._check(call.arguments[0]).type))]
 
     def _printm(self, call: ast.Call) -> ActionDescription:
         size = self._constant(call.arguments[0], "D_PROTO_ARG", "printm( ) needs a constant size", least=1)
@@ -258,8 +264,8 @@ class Statements:
     def _printf(self, kind: ActionKind, name: str, call: ast.Call) -> Actions:
         text = self._format(name, call.arguments[0], empty=kind is ActionKind.FREOPEN)
         data = [self._datum(argument, kind) for argument in call.arguments[1:]]
-        pieces = printf.parse(text, call.line)
-        written = printf.check(name, pieces, [type_ for _action, type_ in data], call.line)
+        pieces = printf.parse(text, self._words.model, call.line)
+        written = printf.check(name, pieces, [type_ for _action, type_ in data], self._words.model, call.line)
         actions = [action for action, _type in data] or [ActionDescription(kind, constant(0, returns=INT32))]
         if actions[0].kind is not kind:
             # The statement is known by its first record, and that has the format: before a stack or a symbol goes a
@@ -360,7 +366,9 @@ class Statements:
             for place, argument in enumerate(arguments, start=1 + (text is not None))
         ]
         self._check_joined(found, call.line)
-        written = "" if text is None else printf.check_keys(printf.parse(text, call.line), found[0].keys, call.line)
+        written, model = "", self._words.model
+        if text is not None:
+            written = printf.check_keys(printf.parse(text, model, call.line), found[0].keys, model, call.line)
         actions = [ActionDescription(ActionKind.PRINTA, constant(each.id, returns=INT32)) for each in found]
         return [replace(actions[0], format=written), *actions[1:]]
 
@@ -387,14 +395,14 @@ class Statements:
             node.operator != "="
             or not isinstance(call, ast.Call)
             or not isinstance(call.function, ast.Name)
-            or call.function.name not in builtins.AGGREGATING
+            or call.function.name not in self._words.aggregating
         ):
             raise CompileError(
                 "D_AGG_FUNC",
                 f"@{name} must be assigned the result of an aggregating function, such as count( )",
                 node.line,
             )
-        function = builtins.AGGREGATING[call.function.name]
+        function = self._words.aggregating[call.function.name]
         check_count(function.name, len(call.arguments), function.signature, node.line)
         elements, types = self._tuple(name, keys, node.line)
         found = self._names.aggregation(name)
@@ -409,8 +417,10 @@ class Statements:
         actions: Actions = []
         types: list[Type] = []
         for place, key in enumerate(keys, start=1):
+            if self._is_dynamic(key):
+                raise CompileError("D_KEY_TYPE", f"@{name}[ ] key #{place} is no value", line)
             action, type_ = self._datum(key, ActionKind.DIFEXPR)
-            if is_void(type_) or type_ is DYNAMIC:
+            if is_void(type_):
                 raise CompileError("D_KEY_TYPE", f"@{name}[ ] key #{place} cannot be {type_name(type_)}", line)
             actions.append(action)
             types.append(type_)
@@ -426,7 +436,8 @@ class Statements:
             was, now = found.function.name.lower(), kind.name.lower()
             raise CompileError("D_AGG_REDEF", f"aggregation redefined: @{found.name} is {was}( ), not {now}( )", line)
         if len(types) != len(found.keys):
-            raise CompileError("D_PROTO_LEN", f"@{found.name}[ ] has {len(found.keys)} keys, not {len(types)}", line)
+            has = f"{len(found.keys)} key{'s' * (len(found.keys) != 1)}"
+            raise CompileError("D_PROTO_LEN", f"@{found.name}[ ] has {has}, not {len(types)}", line)
         for place, (type_, known) in enumerate(zip(types, found.keys, strict=True), start=1):
             if not _alike(type_, known):
                 raise incompatible(f"@{found.name}[ ] key #{place}", known, type_, line)

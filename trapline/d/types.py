@@ -1,4 +1,4 @@
-"""D's types: C's, and string.  The types named here are those of data model LP64; `DataModel` knows the other.
+"""D's types: C's, and string, in two data models.
 
 A type is immutable, except that a struct, union or enum tag may be completed once after it was named
 (C types may refer to themselves).  `const` and its like are not kept: D accepts and ignores them.
@@ -7,14 +7,12 @@ A type is immutable, except that a struct, union or enum tag may be completed on
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final, TypeAlias
 
 from trapline.framework import program
-from trapline.framework.program import BY_REFERENCE, BY_USER_REFERENCE, DifType, TypeKind
-
-POINTER_SIZE: Final = 8
+from trapline.framework.program import BY_REFERENCE, BY_USER_REFERENCE, DataModel, DifType, TypeKind
 
 
 class Kind(Enum):
@@ -83,8 +81,7 @@ class Pointer:
 
     target: Type
     userland: bool = False
-    size: int = field(default=POINTER_SIZE, compare=False)
-    """Bytes of it in memory: the traced system's, which need not be D's own 8."""
+    size: int = 8
 
     def __str__(self) -> str:
         return type_name(self)
@@ -133,6 +130,23 @@ class Member:
     offset: int
     """Bit offset from the start."""
     bits: int = 0
+
+    @property
+    def place(self) -> int:
+        """Byte offset to read and write it at."""
+        return self.unit[0] if self.bits else self.offset // 8
+
+    @property
+    def unit(self) -> tuple[int, int]:
+        """The smallest aligned unit of memory that holds a whole bit-field: its byte offset, and its size in bytes.
+
+        C's layout has each within one unit of its type.
+        """
+        for size in (1, 2, 4, 8):
+            first = self.offset // (8 * size)
+            if (self.offset + self.bits - 1) // (8 * size) == first:
+                return first * size, size
+        raise ValueError(f"bit-field {self.name} is in no unit of 8 bytes")
 
 
 @dataclass(eq=False, slots=True)
@@ -192,87 +206,62 @@ SHORT: Final = Integer("short", 2, signed=True)
 UNSIGNED_SHORT: Final = Integer("unsigned short", 2, signed=False)
 INT: Final = Integer("int", 4, signed=True)
 UNSIGNED: Final = Integer("unsigned int", 4, signed=False)
-LONG: Final = Integer("long", 8, signed=True)
-UNSIGNED_LONG: Final = Integer("unsigned long", 8, signed=False)
 LONG_LONG: Final = Integer("long long", 8, signed=True)
 UNSIGNED_LONG_LONG: Final = Integer("unsigned long long", 8, signed=False)
 FLOAT: Final = Float("float", 4)
 DOUBLE: Final = Float("double", 8)
 LONG_DOUBLE: Final = Float("long double", 16)
 
-TYPEDEFS: Final[dict[str, Typedef]] = {
-    name: Typedef(name, target)
-    for name, target in {
-        "int8_t": CHAR,
-        "int16_t": SHORT,
-        "int32_t": INT,
-        "int64_t": LONG,
-        "uint8_t": UNSIGNED_CHAR,
-        "uint16_t": UNSIGNED_SHORT,
-        "uint32_t": UNSIGNED,
-        "uint64_t": UNSIGNED_LONG,
-        "intptr_t": LONG,
-        "uintptr_t": UNSIGNED_LONG,
-        "size_t": UNSIGNED_LONG,
-        "ssize_t": LONG,
-        "ptrdiff_t": LONG,
-        "uchar_t": UNSIGNED_CHAR,
-        "ushort_t": UNSIGNED_SHORT,
-        "uint_t": UNSIGNED,
-        "ulong_t": UNSIGNED_LONG,
-        "u_longlong_t": UNSIGNED_LONG_LONG,
-        "id_t": INT,
-        "pid_t": INT,
-    }.items()
-}
-"""The typedefs every program sees."""
 
-INT64: Final = TYPEDEFS["int64_t"]
-UINT64: Final = TYPEDEFS["uint64_t"]
-SIZE: Final = TYPEDEFS["size_t"]
-PTRDIFF: Final = TYPEDEFS["ptrdiff_t"]
-UINTPTR: Final = TYPEDEFS["uintptr_t"]
-CHAR_POINTER: Final = Pointer(CHAR)
-VOID_POINTER: Final = Pointer(VOID)
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A data model: the types that long and pointers decide."""
 
-
-@dataclass(frozen=True)
-class DataModel:
-    """What C's types are where a program's data comes from (dtrace's -32 and -64)."""
-
+    model: DataModel
     pointer: int
     """Bytes of a pointer."""
-    alignment: int
-    """The largest alignment that a number has."""
-    bases: Mapping[Integer, Integer]
-    """The types that differ from LP64's, by these."""
+    long: Integer
+    unsigned_long: Integer
     typedefs: Mapping[str, Typedef]
     """The typedefs every program sees."""
 
-    def base(self, type_: Type) -> Type:
-        """Return what a type of LP64 is here."""
-        return self.bases.get(type_, type_) if isinstance(type_, Integer) else type_
+    def pointer_to(self, target: Type, *, userland: bool = False) -> Pointer:
+        """Return the type of pointers to a type."""
+        return Pointer(target, userland, self.pointer)
 
 
-_LONG_32: Final = {LONG: Integer("long", 4, signed=True), UNSIGNED_LONG: Integer("unsigned long", 4, signed=False)}
-_ALWAYS_64: Final = {"int64_t": LONG_LONG, "uint64_t": UNSIGNED_LONG_LONG}
+def _model(model: DataModel, size: int) -> Model:
+    long = Integer("long", size, signed=True)
+    unsigned_long = Integer("unsigned long", size, signed=False)
+    wide = size == 8
+    word, unsigned_word = (long, unsigned_long) if wide else (INT, UNSIGNED)
+    targets = {
+        "int8_t": CHAR,
+        "int16_t": SHORT,
+        "int32_t": INT,
+        "int64_t": long if wide else LONG_LONG,
+        "uint8_t": UNSIGNED_CHAR,
+        "uint16_t": UNSIGNED_SHORT,
+        "uint32_t": UNSIGNED,
+        "uint64_t": unsigned_long if wide else UNSIGNED_LONG_LONG,
+        **dict.fromkeys(("intptr_t", "ssize_t", "ptrdiff_t"), word),
+        **dict.fromkeys(("uintptr_t", "size_t"), unsigned_word),
+        "uchar_t": UNSIGNED_CHAR,
+        "ushort_t": UNSIGNED_SHORT,
+        "uint_t": UNSIGNED,
+        "ulong_t": unsigned_long,
+        "u_longlong_t": UNSIGNED_LONG_LONG,
+        **dict.fromkeys(("id_t", "pid_t"), INT if wide else long),
+    }
+    return Model(model, size, long, unsigned_long, {name: Typedef(name, type_) for name, type_ in targets.items()})
 
-LP64: Final = DataModel(POINTER_SIZE, 16, {}, TYPEDEFS)
-ILP32: Final = DataModel(
-    4,
-    4,
-    _LONG_32,
-    {
-        name: Typedef(name, _ALWAYS_64.get(name) or _LONG_32.get(known.target, known.target))
-        for name, known in TYPEDEFS.items()
-        if isinstance(known.target, Integer)
-    },
-)
 
+LP64: Final = _model(DataModel.LP64, 8)
+ILP32: Final = _model(DataModel.ILP32, 4)
+MODELS: Final = {one.model: one for one in (LP64, ILP32)}
 
-def data_model(word: int) -> DataModel:
-    """Return the data model of a system whose words have so many bytes."""
-    return LP64 if word == POINTER_SIZE else ILP32
+INT64: Final = LP64.typedefs["int64_t"]
+"""The type of what is 64 bits in either model."""
 
 
 def resolve(type_: Type) -> Type:
@@ -305,14 +294,12 @@ def kind(type_: Type) -> Kind:
 def size_of(type_: Type) -> int:
     """Return the size in bytes; 0 for string (its size is the option strsize) and for what has none."""
     match resolve(type_):
-        case Integer(size=size) | Float(size=size) | Composite(size=size) | Enumeration(size=size):
-            return size
-        case Pointer(size=size):
+        case Integer(size=size) | Float(size=size) | Pointer(size=size) | Composite(size=size) | Enumeration(size=size):
             return size
         case Array(element=element, count=count):
             return size_of(element) * count
         case Special.SYMBOL | Special.USER_SYMBOL:
-            return POINTER_SIZE
+            return LP64.pointer
     return 0
 
 
@@ -373,8 +360,8 @@ def is_text(type_: Type) -> bool:
 
 
 def is_reference(type_: Type) -> bool:
-    """Types whose values are handed around by address: strings, structs, unions, arrays."""
-    return isinstance(resolve(type_), Composite | Array) or is_string(type_)
+    """Types whose values are handed around by address: strings, structs, unions, arrays, floating-point numbers."""
+    return isinstance(resolve(type_), Composite | Array | Float) or is_string(type_)
 
 
 def is_dynamic(type_: Type) -> bool:
@@ -451,7 +438,7 @@ def pointers_compatible(left: Type, right: Type) -> bool:
 def diftype(type_: Type, *, userland: bool = False) -> DifType:
     """Describe a type for DIF; a string has size 0, which means strsize."""
     if is_string(type_):
-        return program.STRING
+        return replace(program.STRING, flags=BY_USER_REFERENCE) if userland else program.STRING
     flags = (BY_USER_REFERENCE if userland else BY_REFERENCE) if is_reference(type_) else 0
     return DifType(TypeKind.CTF, kind(type_).value, flags, size_of(type_))
 

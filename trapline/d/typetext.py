@@ -11,7 +11,7 @@ from trapline.d.lexer import Lexer
 from trapline.d.macros import Macros
 from trapline.d.parser import literals, parse_items
 from trapline.d.scopes import Globals
-from trapline.d.types import Type
+from trapline.d.types import Model, Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,11 @@ class _Names:
     """What the lexer asks."""
 
     names: Globals
+
+    @property
+    def model(self) -> Model:
+        """The data model of the program."""
+        return self.names.model
 
     def is_type(self, name: str) -> bool:
         """Tell whether a name is that of a type."""
@@ -36,8 +41,8 @@ class _Names:
 def type_of_text(text: str, names: Globals) -> Type:
     """Return the type of a name.  Raises `CompileError`."""
     macros = Macros((), {}, missing_allowed=False)
-    items = list(parse_items(Lexer(f"typedef {text} _;", _Names(names), macros, literals(), pspec=False)))
-    if len(items) != 1 or not isinstance(items[0], ast.Declaration) or len(items[0].declarators) != 1:
-        raise CompileError("D_SYNTAX", f"'{text}' is no type", 1)
-    declarations = Expressions(names).declarations
-    return declarations.declared(declarations.specified(items[0].specifiers), items[0].declarators[0])[0]
+    lexer = Lexer(f"BEGIN {{ sizeof ({text}) }}", _Names(names), macros, literals(), pspec=True)
+    match list(parse_items(lexer)):
+        case [ast.Clause(body=[ast.SizeOfType(type=named)])]:
+            return Expressions(names).declarations.type_name(named)
+    raise CompileError("D_SYNTAX", f"'{text}' is no type", 1)

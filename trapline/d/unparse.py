@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from trapline.d import ast
-from trapline.d.types import LONG, LONG_LONG, UNSIGNED, UNSIGNED_LONG, UNSIGNED_LONG_LONG, Integer
+from trapline.d.types import LONG_LONG, MODELS, UNSIGNED, UNSIGNED_LONG_LONG, Integer
 
 _SUFFIXES: Final[dict[Integer, str]] = {
     UNSIGNED: "u",
-    LONG: "l",
-    UNSIGNED_LONG: "ul",
+    **{model.long: "l" for model in MODELS.values()},
+    **{model.unsigned_long: "ul" for model in MODELS.values()},
     LONG_LONG: "ll",
     UNSIGNED_LONG_LONG: "ull",
 }

@@ -17,11 +17,9 @@ from trapline.dof.layout import (
     ECB,
     FORMS,
     HEADER,
-    ILP32,
     LINK,
     LITTLE,
     LOAD,
-    LP64,
     MAGIC,
     MAX_SIZE,
     NONE,
@@ -42,6 +40,7 @@ from trapline.framework.dynvars import STRING_SIZE
 from trapline.framework.program import (
     ActionDescription,
     ActionKind,
+    DataModel,
     Difo,
     DifType,
     DifVariable,
@@ -301,7 +300,7 @@ def _check_ident(ident: bytes) -> None:
     if ident[:4] != MAGIC:
         raise DofError("DOF magic string mismatch")
     checks = (
-        (ident[4] in {ILP32, LP64}, "DOF has an invalid data model"),
+        (ident[4] in {*DataModel}, "DOF has an invalid data model"),
         (ident[5] == LITTLE, "DOF encoding mismatch"),
         (ident[6] in {1, VERSION}, "DOF version mismatch"),
         (ident[7] == DIF_VERSION, "DOF uses an unsupported instruction set"),

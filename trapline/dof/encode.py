@@ -17,7 +17,6 @@ from trapline.dof.layout import (
     LINK,
     LITTLE,
     LOAD,
-    LP64,
     MAGIC,
     NONE,
     NOT_LOADED,
@@ -33,6 +32,7 @@ from trapline.dof.layout import (
 )
 from trapline.framework.program import (
     ActionDescription,
+    DataModel,
     Difo,
     DifType,
     EcbDescription,
@@ -46,11 +46,12 @@ _MASK: Final = (1 << 64) - 1
 
 def encode(program: Program, options: Mapping[str, int] | None = None) -> bytes:
     """Return a program as DOF, with run-time options by name."""
-    return _Encoder().encode(program, options or {})
+    return _Encoder(program.model).encode(program, options or {})
 
 
 class _Encoder:
-    def __init__(self) -> None:
+    def __init__(self, model: DataModel) -> None:
+        self._model = model
         self._sections: list[tuple[SectionType, bytes]] = []
         self._strings = bytearray(b"\0")
         self._offsets: dict[str, int] = {"": 0}
@@ -140,7 +141,7 @@ class _Encoder:
             )
             for index, (type_, data) in enumerate(self._sections)
         )  # fmt: skip
-        ident = MAGIC + bytes((LP64, LITTLE, VERSION, DIF_VERSION, REGISTERS, REGISTERS)) + bytes(6)
+        ident = MAGIC + bytes((self._model, LITTLE, VERSION, DIF_VERSION, REGISTERS, REGISTERS)) + bytes(6)
         size = start + len(body)
         header = HEADER.pack(ident, 0, HEADER.size, SECTION.size, len(self._sections), HEADER.size, loaded, size, 0)
         return header + table + bytes(body)

@@ -10,7 +10,6 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 MAGIC: Final = b"\x7fDOF"
-LP64: Final = 2
 LITTLE: Final = 1
 VERSION: Final = 2
 DIF_VERSION: Final = 2
@@ -21,7 +20,6 @@ LOAD: Final = 1
 """Flag of a section that the framework is to look at."""
 MAX_SIZE: Final = 256 * 1024
 """dtrace_dof_maxsize."""
-ILP32: Final = 1
 
 
 class SectionType(IntEnum):

@@ -1,16 +1,16 @@
-"""/dev/dtrace/dtrace as the consumer sees it: the ioctls and the structures they carry.
+"""/dev/dtrace/dtrace as the consumer sees it: what the requests ask for and give.
 
-Source: FreeBSD dtrace.h (dtrace_recdesc_t, dtrace_eprobedesc_t, dtrace_aggdesc_t, dtrace_bufdesc_t,
-dtrace_status_t, dtrace_conf_t) and the DTRACEIOC_* requests, one method each.
+`structures.py` has the bytes of it, `ioctl.py` answers the requests.  Source: FreeBSD dtrace.h (dtrace_recdesc_t,
+dtrace_eprobedesc_t, dtrace_aggdesc_t, dtrace_bufdesc_t, dtrace_status_t).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from providers.base import ArgumentDescription, ProviderAttributes
     from trapline.framework.program import ActionKind, ProbeDescription
@@ -22,6 +22,16 @@ class DeviceError(Exception):
     def __init__(self, errno_name: str, message: str) -> None:
         super().__init__(message)
         self.errno_name = errno_name
+
+
+class Answer(NamedTuple):
+    """What a request gives."""
+
+    errno: int
+    """0, or the number of an error; the data are empty then."""
+    data: bytes = b""
+    complaint: str = ""
+    """What a kernel with kern.dtrace.err_verbose says on its console about the error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,30 +128,26 @@ class Status:
 
 
 class Device(Protocol):
-    """An open /dev/dtrace/dtrace: one consumer's state."""
-
-    def providers(self) -> Sequence[str]:
-        """Return the provider names in registration order (PROVIDER)."""
-        ...
+    """One consumer's state as the consumer sees it: `trapline.consumer.client.Client` makes ioctls of it."""
 
     def probes(self, pattern: ProbeDescription | None = None) -> Sequence[ProbeInfo]:
         """Return the probes that match, by id; None: all (PROBES, PROBEMATCH)."""
+        ...
+
+    def has(self, pattern: ProbeDescription) -> bool:
+        """Tell whether a probe matches (PROBEMATCH)."""
         ...
 
     def probe_argument(self, probe_id: int, index: int) -> ArgumentDescription | None:
         """Return the type of a probe's argument (PROBEARG)."""
         ...
 
-    def set_option(self, name: str, value: int) -> None:
-        """Set a run-time option by name (OPTDESC).  Raises `DeviceError` EBUSY once tracing has begun."""
+    def in_force(self) -> Mapping[str, int]:
+        """Return the run-time options as they are in force; sizes may have been lowered by `go` (DOFGET)."""
         ...
 
-    def option(self, name: str) -> int | None:
-        """Return a run-time option as it is in force (None: unset); sizes may have been lowered by `go`."""
-        ...
-
-    def enable(self, dof: bytes) -> Sequence[int]:
-        """Enable a program given as DOF (ENABLE); returns, per ECB description, how many probes it matched.
+    def enable(self, dof: bytes) -> int:
+        """Enable a program given as DOF (ENABLE); return how many probes it matched.
 
         Options in the DOF are set first.  Raises `DeviceError`: EINVAL when the DOF, a DIF object or an action list is
         refused, E2BIG for too much of it, EBUSY once tracing has begun; nothing is enabled then.

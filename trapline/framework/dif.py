@@ -215,6 +215,7 @@ class Var(IntEnum):
     ARGS = 0x0
     REGS = 0x1
     UREGS = 0x2
+    VMREGS = 0x3
     CURTHREAD = 0x100
     TIMESTAMP = 0x101
     VTIMESTAMP = 0x102

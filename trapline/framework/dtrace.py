@@ -129,9 +129,9 @@ class DTrace:
         for provider in self._providers.values():
             provider.provide_module(module)
 
-    def provider_names(self) -> Sequence[str]:
-        """Return the names of the providers, in the order they registered."""
-        return list(self._providers)
+    def provider(self, name: str) -> Provider | None:
+        """Return a provider by its name."""
+        return self._providers.get(name)
 
     def match(self, wanted: ProbeDescription) -> Sequence[Probe]:
         """Return the probes a description matches, having let the providers create what it may mean."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 POINTER_WIDTH: Final = 16
-"""Width of `%?`: the digits of a pointer in the LP64 data model."""
+"""Width of `%?` unless said otherwise: the digits of a pointer in the LP64 data model."""
 
 
 class FormatError(ValueError):
@@ -157,7 +157,7 @@ _FLAGS: Final = {
 _SIZES: Final = "hlLw"
 
 
-def parse_format(text: str) -> tuple[Piece, ...]:
+def parse_format(text: str, pointer_width: int = POINTER_WIDTH) -> tuple[Piece, ...]:
     """Take a format apart into literal texts (`%%` is the literal `%`) and conversions.
 
     Raises `FormatError` for an unknown conversion, `%n$`, a second precision, `*` twice, flags on `%%`, or
@@ -173,7 +173,7 @@ def parse_format(text: str) -> tuple[Piece, ...]:
             literal += "%"
             position = percent + 2
             continue
-        conversion, position = _parse_conversion(text, percent + 1, number)
+        conversion, position = _parse_conversion(text, percent + 1, number, pointer_width)
         if literal:
             pieces.append(literal)
             literal = ""
@@ -194,7 +194,7 @@ def write_format(pieces: Iterable[Piece]) -> str:
     return "".join(piece.replace("%", "%%") if isinstance(piece, str) else str(piece) for piece in pieces)
 
 
-def _parse_conversion(text: str, position: int, number: int) -> tuple[Conversion, int]:
+def _parse_conversion(text: str, position: int, number: int, pointer_width: int) -> tuple[Conversion, int]:
     """Read a conversion whose `%` lies before `position`; return it and the position after it."""
     flags = Flag.NONE
     width = precision = 0
@@ -229,7 +229,7 @@ def _parse_conversion(text: str, position: int, number: int) -> tuple[Conversion
                 raise FormatError(f"format conversion #{number} has more than one '*' specified for the output {what}")
             dynamic_width, dynamic_precision = dynamic_width or not dot, dynamic_precision or dot
         elif mark == "?":
-            width = POINTER_WIDTH
+            width = pointer_width
         elif mark == "@":
             aggregation = True
         elif mark and mark in _SIZES:

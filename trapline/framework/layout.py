@@ -17,7 +17,15 @@ from typing import Final
 
 from trapline.framework.aggfuncs import AggregatingFunction, ParameterError, aggregating_function
 from trapline.framework.dif import Op, index, opcode
-from trapline.framework.program import BY_REFERENCE, ActionDescription, ActionKind, Difo, EcbDescription, TypeKind
+from trapline.framework.program import (
+    BY_REFERENCE,
+    BY_USER_REFERENCE,
+    ActionDescription,
+    ActionKind,
+    Difo,
+    EcbDescription,
+    TypeKind,
+)
 
 HEADER_SIZE: Final = 12
 ID_SIZE: Final = 4
@@ -89,7 +97,7 @@ def _expression_only(action: ActionDescription, _options: Options) -> tuple[int,
 def _value(action: ActionDescription, options: Options) -> tuple[int, int]:
     returns = _difo(action).returns
     if returns.size == 0 and returns.kind == TypeKind.STRING:
-        if not returns.flags & BY_REFERENCE:
+        if not returns.flags & (BY_REFERENCE | BY_USER_REFERENCE):
             raise LayoutError("a string is recorded by reference")
         return options["strsize"], action.argument
     return returns.size, action.argument
@@ -182,6 +190,8 @@ def _add(placed: list[Placed], action: ActionDescription, options: Options) -> P
     before = _kinds(placed)
     if ActionKind.COMMIT in before and (size or action.kind in (ActionKind.SPECULATE, ActionKind.COMMIT)):
         raise LayoutError("after commit() nothing may be recorded, committed or speculated")
+    if action.kind in (ActionKind.SPECULATE, ActionKind.COMMIT) and any(other.aggregating for other in placed):
+        raise LayoutError("an aggregating clause can neither speculate nor commit")
     if action.kind == ActionKind.SPECULATE and any(other.size and not other.in_tuple for other in placed):
         raise LayoutError("speculate() may not follow what records data")
     return Placed(action, size, _alignment(size), argument)

@@ -36,6 +36,13 @@ class ProbeDescription:
         return f"{self.provider}:{self.module}:{self.function}:{self.name}"
 
 
+class DataModel(IntEnum):
+    """How wide long and pointers are (CTF_MODEL_*)."""
+
+    ILP32 = 1
+    LP64 = 2
+
+
 class TypeKind(IntEnum):
     """Kind of a DIF type (DIF_TYPE_*)."""
 
@@ -246,3 +253,4 @@ class Program:
     """Names of the aggregations; the aggregation with variable id i (from 1) is `aggregations[i - 1]`."""
     stability: Attribute = STABLE
     """The least of what its statements name."""
+    model: DataModel = DataModel.LP64

@@ -5,7 +5,9 @@ Source: FreeBSD dtrace.c dtrace_state_create(), dtrace_state_go(), dtrace_state_
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +21,7 @@ from trapline.framework.context import Context
 from trapline.framework.device import (
     AggregationDescription,
     AggregationSnapshot,
+    Answer,
     BufferSnapshot,
     DeviceError,
     EnabledProbe,
@@ -29,6 +32,7 @@ from trapline.framework.device import (
 from trapline.framework.dynvars import STRING_SIZE
 from trapline.framework.ecb import Clause, Ecb
 from trapline.framework.faults import DROP, fault_code
+from trapline.framework.ioctl import answer
 from trapline.framework.layout import HEADER_SIZE, LayoutError, Placed, lay_out, variable_of
 from trapline.framework.machine import Loaded, Machine
 from trapline.framework.memory import SLACK, Region
@@ -42,6 +46,7 @@ from trapline.framework.variables import Variables
 from trapline.framework.world import MASK
 
 if TYPE_CHECKING:
+    from providers.base import Provider
     from trapline.framework.dtrace import DTrace
     from trapline.framework.probes import Probe
 
@@ -87,7 +92,7 @@ class Activity(IntEnum):
 
 
 class ConsumerState:
-    """One consumer.  Implements `trapline.framework.device.Device`."""
+    """One consumer; `ioctl` is how it is reached from outside."""
 
     def __init__(self, dtrace: DTrace) -> None:
         self.world = dtrace.world
@@ -115,15 +120,47 @@ class ConsumerState:
         self._formats: list[str] = []
         self._strings: dict[bytes, Region] = {}
         self._translated: dict[Difo, Translated] = {}
+        self._matched: tuple[ProbeDescription, Sequence[Probe]] = (ProbeDescription(), ())
+        """The pattern that was last looked for, and the probes it matches."""
         self._double_errors = 0
         self._errors_seen = 0
         self._next_clean = 0
 
+    def ioctl(self, command: int, buffer: bytes) -> Answer:
+        """Answer a request of /dev/dtrace/dtrace."""
+        return answer(self, command, buffer)
+
     # Probes
 
-    def providers(self) -> Sequence[str]:
-        """Return the provider names in registration order."""
-        return self._dtrace.provider_names()
+    def provider(self, name: str) -> Provider:
+        """Return a provider.  Raises `DeviceError` ESRCH."""
+        found = self._dtrace.provider(name)
+        if found is None:
+            raise DeviceError("ESRCH", f"there is no provider {name}")
+        return found
+
+    def next_probe(self, pattern: ProbeDescription | None, number: int) -> ProbeInfo:
+        """Return the first probe that matches (None: any) with a number of at least `number`.
+
+        A search that begins, with number 0, has the providers make what the pattern may mean.  Raises `DeviceError`
+        ESRCH when there is no more.
+        """
+        found = self._from(number) if pattern is None else self._matching_from(pattern, number)
+        if found is None:
+            raise DeviceError("ESRCH", "there is no more probe")
+        return ProbeInfo(found.id, found.description, found.provider.attributes)
+
+    def _from(self, number: int) -> Probe | None:
+        table = self._dtrace.table
+        found = (table.get(place) for place in range(number, table.newest + 1))
+        return next((probe for probe in found if probe is not None), None)
+
+    def _matching_from(self, pattern: ProbeDescription, number: int) -> Probe | None:
+        if not number or self._matched[0] != pattern:
+            self._matched = pattern, self._dtrace.match(pattern)
+        probes = self._matched[1]
+        place = bisect_left(probes, number, key=lambda probe: probe.id)
+        return probes[place] if place < len(probes) else None
 
     def probes(self, pattern: ProbeDescription | None = None) -> Sequence[ProbeInfo]:
         """Return the probes that match, by id; None: all."""
@@ -168,6 +205,15 @@ class ConsumerState:
         self._enablings += enablings
         self._newest = self._dtrace.table.newest
         return matched
+
+    def replicate(self, match: ProbeDescription, create: ProbeDescription) -> None:
+        """Enable for `create` what was enabled for `match` (dtrace_enabling_replicate)."""
+        for description, _clause in list(self._enablings):
+            if description.probe == match:
+                copy = replace(description, probe=create)
+                clause = self._prepare(copy)
+                self._link(clause, self._dtrace.match(create))
+                self._enablings.append((copy, clause))
 
     def match_new(self) -> None:
         """Put the clauses at the probes that were created since (dtrace_enabling_match)."""
@@ -366,7 +412,7 @@ class ConsumerState:
         self.buffers += [self._principal(reserve) for _ in range(cpus)]
         if options["specsize"]:
             self._fit("specsize", 0)
-            self.speculations.start(options["nspec"], options["specsize"], self.buffers)
+        self.speculations.start(options["nspec"], options["specsize"], self.buffers)
         if options["aggsize"]:
             self._fit("aggsize", 0)
         self.aggregation_buffers += [AggregationBuffer(options["aggsize"]) for _ in range(cpus)]

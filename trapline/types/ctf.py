@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Final, NamedTuple, TypeVar
 
 from emu.elf import Image
-from trapline.d.declarations import BASES
+from trapline.d.declarations import base_type
 from trapline.d.types import (
     VOID,
     Array,
@@ -406,7 +406,7 @@ def _first_dictionary(data: bytes) -> bytes:
 
 def _number(entry: _Entry, data: int) -> Type:
     """Return an integer or float: D's own where it is the same."""
-    known = BASES.get(" ".join(sorted(entry.name.split())))
+    known = base_type(entry.name.split())
     if entry.kind == _FLOAT:
         return known if isinstance(known, Float) else Float(entry.name, entry.size)
     encoding, signed = data >> 24, bool(data >> 24 & _SIGNED)

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, Final, TypeVar
 
 from emu.elf import ElfKind, Image
-from trapline.d.declarations import BASES
+from trapline.d.declarations import base_type
 from trapline.d.types import (
     VOID,
     Array,
@@ -46,6 +46,8 @@ _NAMED: Final = {
 _UNSIGNED: Final = frozenset({2, 7, 8, 0x10})
 """DW_ATE_boolean, unsigned, unsigned_char, UTF."""
 _CHARACTERS: Final = frozenset({6, 8, 0x10})
+_POINTER: Final = 8
+"""Bytes of a pointer whose entry does not say."""
 _FLOAT: Final = 4
 _PLUS_UCONST: Final = 0x23
 
@@ -145,7 +147,7 @@ class DwarfTypes:
             case "DW_TAG_base_type":
                 return _base(die)
             case "DW_TAG_pointer_type" | "DW_TAG_reference_type":
-                return Pointer(self._target(die), size=self._image.isa.word)
+                return Pointer(self._target(die), size=_number(die, "DW_AT_byte_size") or _POINTER)
             case "DW_TAG_typedef":
                 return Typedef(_name(die), self._target(die))
             case "DW_TAG_array_type":
@@ -230,7 +232,7 @@ def _is_declaration(die: Any) -> bool:
 def _base(die: Any) -> Type:
     """Return a base type: D's own where it is the same, so that both are one type."""
     name, size, encoding = _name(die), _number(die, "DW_AT_byte_size"), _number(die, "DW_AT_encoding")
-    known = BASES.get(" ".join(sorted(name.split())))
+    known = base_type(name.split())
     if encoding == _FLOAT:
         return known if isinstance(known, Float) else Float(name, size)
     signed = encoding not in _UNSIGNED

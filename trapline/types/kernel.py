@@ -8,7 +8,7 @@ from typing import Protocol
 from emu.elf import ElfError, Image
 from providers.fbt.fbt import Signature
 from trapline.d.scopes import Symbol
-from trapline.d.types import Composite, DataModel, Enumeration, Function, Type, data_model, type_name
+from trapline.d.types import ILP32, LP64, Composite, Enumeration, Function, Model, Type, type_name
 
 MODULE = "kernel"
 
@@ -41,9 +41,9 @@ class KernelNames:
     types: Types
 
     @property
-    def model(self) -> DataModel:
-        """The data model of the kernel's ISA."""
-        return data_model(self.image.isa.word)
+    def model(self) -> Model:
+        """Its data model: that of the file."""
+        return ILP32 if self.image.elf.elfclass == 32 else LP64
 
     def typedef(self, name: str) -> Type | None:
         """Return what a typedef names."""
@@ -52,7 +52,8 @@ class KernelNames:
 
     def tag(self, keyword: str, tag: str) -> Composite | Enumeration | None:
         """Return a struct, union or enum."""
-        return self.types.tag(keyword, tag)
+        module, mark, plain = tag.rpartition("`")
+        return self.types.tag(keyword, plain) if not mark or module == MODULE else None
 
     def symbol(self, name: str) -> Symbol | None:
         """Return where a symbol is, and its type if that is known; `name` is "symbol" or "kernel`symbol"."""

@@ -14,7 +14,7 @@ from enum import Enum
 from pathlib import Path
 
 from emu.calls import pass_arguments
-from emu.displaced import Plan, Store
+from emu.displaced import DisplacedTable, Plan, Store
 from emu.elf import Image
 from emu.engine.clock import DEFAULT_RATE, NANOSECONDS, VirtualClock
 from emu.engine.engine import Engine
@@ -29,7 +29,7 @@ from emu.guest.kernel.panic import KernelPanicError
 from emu.guest.timers import Timers
 from emu.host_trap import HostTrap
 from emu.isa.base import Isa
-from emu.patcher import Patcher
+from emu.patcher import CodeMemory, Patcher
 from emu.trap import TrapHandler
 
 RAM = 64 << 20
@@ -54,7 +54,8 @@ class KernelGuest:
     """The teaching kernel on one emulated CPU.  Implements `emu.guest.base.Guest`.
 
     `files` are added to the initial file system, or replace files of it (path without leading slash -> content;
-    /etc/rc is the start-up script).  `console` gets what the guest prints.  Call `boot` before anything else.
+    /etc/rc is the start-up script).  `console` gets what the guest prints.  `patcher` makes what writes
+    breakpoints, and `displaced` says what the host's trap path does, if not the ISA's table.  Call `boot` first.
     """
 
     cpu = 0
@@ -72,6 +73,8 @@ class KernelGuest:
         rate: int = DEFAULT_RATE,
         ram: int = RAM,
         accelerated: bool | None = None,
+        patcher: Callable[[CodeMemory], Patcher] = Patcher,
+        displaced: DisplacedTable | None = None,
     ) -> None:
         self.isa = isa
         self.trap_path = trap_path
@@ -80,7 +83,7 @@ class KernelGuest:
         self.clock = VirtualClock(self.engine, rate)
         self.now = self.clock.now
         """Returns virtual nanoseconds since power on."""
-        self.patcher = Patcher(self.engine)
+        self.patcher = patcher(self.engine)
         self.traps = traps or TrapHandler()
         self.exit_status: int | None = None
         self._console = console
@@ -103,10 +106,12 @@ class KernelGuest:
             unclaimed=lambda _address: DELIVER,
             faulted=self._displaced_fault,
             lowest=isa.kernel_start,
+            table=displaced,
         )
-        self.engine.on_breakpoint = {TrapPath.HOST: self.host_trap.breakpoint, TrapPath.GUEST: self._enter_vector}[
-            trap_path
-        ]
+        if trap_path is TrapPath.HOST:
+            self.host_trap.attach()
+        else:
+            self.engine.on_breakpoint = self._enter_vector
         self._load(initrd.archive(images.programs(isa) | dict(files or {})))
         self._serve_gates()
 

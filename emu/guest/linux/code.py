@@ -39,14 +39,15 @@ class ProcessCode:
 class SlotPages:
     """Pages of an address space, divided into slots of one size, where copies of instructions run.
 
-    They lie above what mmap hands out, so that nothing else moves because of them.
+    They lie above what mmap hands out, so that nothing else moves because of them, or below `below`.
     """
 
-    def __init__(self, kernel: Kernel, code: ProcessCode, size: int, name: str) -> None:
+    def __init__(self, kernel: Kernel, code: ProcessCode, size: int, name: str, below: int | None = None) -> None:
         self._kernel = kernel
         self._code = code
         self._size = size
         self._name = name
+        self._below = code.space.highest - _BELOW_STACK if below is None else below
         self._free: list[int] = []
         self._pages: list[int] = []
         self._contents: dict[int, bytes] = {}
@@ -66,7 +67,7 @@ class SlotPages:
     def _add_page(self, address: int | None = None) -> None:
         space = self._code.space
         if address is None:
-            address = space.room(PAGE, below=space.highest - _BELOW_STACK)
+            address = space.room(PAGE, below=self._below)
         if address is None:
             raise BadAddressError(space.highest)
         space.map(Area(address, address + PAGE, Access.READ | Access.EXECUTE, name=self._name))

@@ -81,9 +81,10 @@ class Frames:
         """Return the content of a frame."""
         return bytes(self._ram[frame : frame + PAGE])
 
-    def write(self, frame: int, offset: int, data: bytes) -> None:
-        """Change bytes of a frame."""
-        self.changed(frame, offset, len(data))
+    def write(self, frame: int, offset: int, data: bytes, *, forget: bool = True) -> None:
+        """Change bytes of a frame, and have code forgotten that was translated from them, unless that is not wanted."""
+        if forget:
+            self.changed(frame, offset, len(data))
         self._ram[frame + offset : frame + offset + len(data)] = data
 
     @property

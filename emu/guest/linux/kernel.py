@@ -460,8 +460,25 @@ class Kernel:
         if upcoming is not None:
             stops.append(self.clock.instructions_at(upcoming))
         before = self.engine.instructions
+        fault = self.advance(thread, lambda: self.engine.run(min(stops)))
+        ran = self.engine.instructions - before
+        thread.ran += ran
+        thread.process.ran += ran
+        if fault is not None:
+            self.delivery.force(thread, fault)
+        elif self.take_call():
+            self._turn_end -= _CALL_COST
+            self._serving.serve(thread)
+        elif self.engine.instructions >= self._turn_end + LONGEST_TURN - TURN:
+            self._turn_end = 0
+
+    def advance(self, thread: Thread, run: Callable[[], bool]) -> SignalInfo | None:
+        """Have the CPU run the current thread by `run`, and return the fault it met, as observers leave it.
+
+        None: it met none; `take_call` then tells whether it made a system call.  Raises `GuestError`.
+        """
         try:
-            waits = self.engine.run(min(stops))
+            waits = run()
         except PageFaultError as error:
             place = error.address if error.access is Access.EXECUTE else fault_address(self.engine, error.address)
             self._fault = faults.page_fault(thread.process.space, error.access, place)
@@ -473,20 +490,16 @@ class Kernel:
         else:
             if waits:  # hlt or wfi, which only a kernel may
                 self._fault = SignalInfo(Signal.SIGSEGV, 0x80, address=0)
-        ran = self.engine.instructions - before
-        thread.ran += ran
-        thread.process.ran += ran
-        if self._fault is not None:
-            fault, self._fault = self._fault, None
+        fault, self._fault = self._fault, None
+        if fault is not None:
             for observer in self.observers:
                 fault = observer.faulted(thread, fault)
-            self.delivery.force(thread, fault)
-        elif self._called:
-            self._called = False
-            self._turn_end -= _CALL_COST
-            self._serving.serve(thread)
-        elif self.engine.instructions >= self._turn_end + LONGEST_TURN - TURN:
-            self._turn_end = 0
+        return fault
+
+    def take_call(self) -> bool:
+        """Tell, once, whether the CPU's latest run ended in a system call."""
+        called, self._called = self._called, False
+        return called
 
     # -- traps
 
@@ -508,6 +521,13 @@ class Kernel:
         self._fault = fault
         self.engine.leave()
         return HANDLED
+
+    def raise_bad_address(self, address: int) -> int:
+        """Send the thread that ran what a CPU's own access to a bad address would have come to; from a trap."""
+        assert self.current is not None
+        space = self.current.process.space
+        access = Access.READ if space.reach(address, Access.READ) is None else Access.WRITE
+        return self.raise_fault(faults.page_fault(space, access, address))
 
     def _on_system_call(self) -> None:
         self._called = True

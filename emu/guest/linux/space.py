@@ -290,6 +290,10 @@ class Space:
 
     # -- what debuggers and probes do, whatever the area's rights
 
+    def touched(self, area: Area) -> list[int]:
+        """Return the addresses of an area's pages that were used so far."""
+        return sorted(page * PAGE for page in self._resident if area.start <= page * PAGE < area.end)
+
     def peek(self, address: int, size: int) -> bytes:
         """Read memory.  Raises `BadAddressError`."""
         data = bytearray()
@@ -300,13 +304,16 @@ class Space:
             data += self.frames.read(frame)[place % PAGE : place % PAGE + step]
         return bytes(data)
 
-    def poke(self, address: int, data: bytes) -> None:
-        """Write memory, in this process alone; translated code is forgotten.  Raises `BadAddressError`."""
+    def poke(self, address: int, data: bytes, *, forget: bool = True) -> None:
+        """Write memory, in this process alone.  Raises `BadAddressError`.
+
+        Translated code is forgotten, unless `forget` says otherwise: a system that leaves the instruction cache alone.
+        """
         done = 0
         while done < len(data):
             place = address + done
             step = min(len(data) - done, PAGE - place % PAGE)
-            self.frames.write(self._frame(place, writing=True), place % PAGE, data[done : done + step])
+            self.frames.write(self._frame(place, writing=True), place % PAGE, data[done : done + step], forget=forget)
             done += step
 
     def _frame(self, address: int, *, writing: bool) -> int:

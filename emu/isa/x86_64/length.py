@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 
 import capstone
 
@@ -15,7 +15,12 @@ def _decoder(mode: int) -> capstone.Cs:
 
 def instruction_length(code: bytes, *, mode: int = capstone.CS_MODE_64) -> int:
     """Return the length in bytes, 0 if the bytes do not decode."""
-    for _address, size, _mnemonic, _operands in _decoder(mode).disasm_lite(code[:15], 0, 1):
+    return _length(code[:15], mode)
+
+
+@lru_cache(1 << 12)
+def _length(code: bytes, mode: int) -> int:
+    for _address, size, _mnemonic, _operands in _decoder(mode).disasm_lite(code, 0, 1):
         return int(size)
     return 0
 

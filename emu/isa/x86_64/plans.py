@@ -40,14 +40,16 @@ _SEGMENTS: Final = {0x26: "es", 0x2E: "cs", 0x36: "ss", 0x3E: "ds", 0x64: "fs", 
 _PREFIXES: Final = frozenset({*_SEGMENTS, 0x66, 0x67, 0xF0, 0xF2, 0xF3})
 _LOW_HALF: Final = 0xFFFF_FFFF_0000_0000
 _MAPS_WITH_MODRM_0F: Final = frozenset(
-    {*range(0x04), *range(0x10, 0x30), *range(0x40, 0x80), *range(0x90, 0xA0), 0xA3, 0xA4, 0xA5, 0xAB, 0xAC, 0xAD,
-     0xAE, 0xAF, *range(0xB0, 0xC8), *range(0xD0, 0x100), 0x0D, 0x18, 0x19, 0x1A, 0x1B, 0x1C, 0x1D, 0x1E, 0x1F}
+    {*range(0x04), 0x0D, 0x0F, *range(0x10, 0x30), *range(0x40, 0x77), *range(0x78, 0x80), *range(0x90, 0xA0),
+     0xA3, 0xA4, 0xA5, 0xAB, 0xAC, 0xAD, 0xAE, 0xAF, *range(0xB0, 0xC8), *range(0xD0, 0x100)}
 )  # fmt: skip
 _MODRM: Final = frozenset(
     {*(row + low for row in range(0x00, 0x40, 8) for low in range(4)), 0x62, 0x63, 0x69, 0x6B, *range(0x80, 0x90),
      0xC0, 0xC1, 0xC6, 0xC7, 0xD0, 0xD1, 0xD2, 0xD3, *range(0xD8, 0xE0), 0xF6, 0xF7, 0xFE, 0xFF}
 )  # fmt: skip
 """One-byte opcodes with a ModRM byte (Intel SDM volume 2, appendix A)."""
+_VECTOR_OPCODES: Final = {0xC5: 2, 0xC4: 3, 0x62: 4}
+"""First byte of VEX and EVEX -> offset of the opcode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,38 +81,69 @@ class Instruction:
         return int.from_bytes(self.data[offset : offset + size], "little", signed=True)
 
     @property
+    def vector_at(self) -> int | None:
+        """Offset of the opcode behind VEX, EVEX or XOP; None for an instruction that begins with neither."""
+        if self.opcode in _VECTOR_OPCODES:
+            if self.mode is not LONG_MODE and self.data[self.at + 1] >> 6 != 3:
+                return None  # les, lds and bound
+            return self.at + _VECTOR_OPCODES[self.opcode]
+        # XOP is pop with a reg that pop has not.
+        return self.at + 3 if self.opcode == 0x8F and self.data[self.at + 1] & 0x1F >= 8 else None
+
+    @property
     def modrm_at(self) -> int | None:
-        """Offset of the ModRM byte; None if there is none, or the opcode is one of VEX or EVEX."""
-        if self.opcode in {0xC4, 0xC5, 0x62}:
-            return None
-        if self.opcode != 0x0F:
+        """Offset of the ModRM byte; None if there is none."""
+        vector = self.vector_at
+        if vector is not None:
+            at = vector + 1
+        elif self.opcode != 0x0F:
             return self.at + 1 if self.opcode in _MODRM else None
-        second = self.data[self.at + 1]
-        if second in {0x38, 0x3A}:
-            return self.at + 3
-        return self.at + 2 if second in _MAPS_WITH_MODRM_0F else None
+        else:
+            second = self.data[self.at + 1]
+            if second in {0x38, 0x3A}:
+                return self.at + 3
+            if second not in _MAPS_WITH_MODRM_0F:
+                return None
+            at = self.at + 2
+        # vzeroupper has none.  ud0 and ud1 have one, but not to capstone, whose lengths are taken.
+        return at if at < self.length else None
+
+    @property
+    def relative_at(self) -> int | None:
+        """Offset of the ModRM byte if it names an operand relative to rip; None otherwise."""
+        at = self.modrm_at if self.mode is LONG_MODE else None
+        if at is None or self.data[at] & 0xC7 != 0x05 or self._moves_control_register:
+            return None
+        return at
+
+    @property
+    def _moves_control_register(self) -> bool:
+        """Whether it is mov to or from a control or debug register, where rm is a register whatever mod is."""
+        return self.opcode == 0x0F and self.data[self.at + 1] >> 2 == 0x20 >> 2
 
 
 def take_apart(data: bytes, mode: Mode = LONG_MODE) -> Instruction | str:
-    """Find prefixes and opcode; a text says why that fails."""
+    """Find prefixes and opcode; a text says why that fails.  Of a REX that is not the last prefix nothing is left."""
     length = instruction_length(data, mode=mode.capstone)
     if not length:
         return "the bytes are no instruction"
     data = data[:length]
     at, segment = 0, ""
-    prefixes = set()
-    while data[at] in _PREFIXES:
-        if data[at] in _SEGMENTS:
-            if segment:
-                return "it has two segment prefixes"
-            segment = _SEGMENTS[data[at]]
-        prefixes.add(data[at])
-        at += 1
     rex, rex_at = 0, -1
-    if data[at] >> 4 == 4 and mode is LONG_MODE:
-        rex, rex_at = data[at], at
+    prefixes = set()
+    while True:
+        if data[at] >> 4 == 4 and mode is LONG_MODE:
+            rex, rex_at = data[at], at
+        elif data[at] in _PREFIXES:
+            if data[at] in _SEGMENTS:
+                if segment:
+                    return "it has two segment prefixes"
+                segment = _SEGMENTS[data[at]]
+            prefixes.add(data[at])
+            rex, rex_at = 0, -1
+        else:
+            return Instruction(data, frozenset(prefixes), segment, rex, rex_at, at, mode)
         at += 1
-    return Instruction(data, frozenset(prefixes), segment, rex, rex_at, at, mode)
 
 
 # Plans
@@ -181,13 +214,14 @@ def indirect(insn: Instruction, *, call: bool) -> Plan:
             base = registers[sib & 7 | (insn.rex & 1) << 3]
     elif rm == 5 and mod == 0:
         # 64-bit mode: relative to the next instruction; 32-bit mode: the address itself.
-        base, displacement = (insn.mode.pc, insn.signed(at, 4) + insn.length) if word == 8 else ("", insn.signed(at, 4))
+        relative = word == LONG_MODE.word
+        base, displacement = insn.mode.pc * relative, insn.signed(at, 4) + insn.length * relative
     else:
         base = registers[rm | (insn.rex & 1) << 3]
     if mod:
         displacement = insn.signed(at, 1 if mod == 1 else 4)
     address: list[Operation] = [Sum("%1", base, index, shift, displacement)]
-    if 0x67 in insn.prefixes:  # 64-bit mode; the 16-bit addresses of the other are nobody's
+    if 0x67 in insn.prefixes:  # in 64-bit mode: the 16-bit addresses of the other are refused
         address.append(Clear("%1", "%1", _LOW_HALF))
     if insn.segment in {"fs", "gs"}:
         address.append(Sum("%1", "%1", f"{insn.segment}_base"))

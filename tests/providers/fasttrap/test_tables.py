@@ -53,12 +53,49 @@ def test_what_transfers_control_on_x86_is_emulated(code, kind, length):
     assert (found.kind, found.length) == (kind, length)
 
 
-@pytest.mark.parametrize("code", ["cc", "cd80", "2e3e8b00", "06", "c7f800000000"])
+@pytest.mark.parametrize(
+    "code",
+    [
+        "cc", "cd80", "2e3e8b00", "06", "c7f800000000",
+        "ff18", "48ff18",  # far calls
+        "66e800000000", "66c3", "660f8400000000", "66ff10",  # Intel's and AMD's CPUs take these for different things
+        "c5f85805 00000000", "8fe8009f0500000000",  # a vector operand relative to rip, of VEX and of XOP
+    ],
+)  # fmt: skip
 def test_what_cannot_be_displaced_on_x86_is_refused_with_a_reason(code):
     found = x86(code)
     assert isinstance(found, Refused)
     assert found.why
     assert found.source
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "length"),
+    [("66480f1f00", "", 5), ("6648e800000000", "CALL", 7), ("4066e900000000", "", 0), ("4140e900000000", "JMP", 7)],
+)
+def test_prefixes_before_a_branch_count_as_they_do_for_a_cpu(code, kind, length):
+    # REX.W makes 66 void; a REX that another prefix follows is void itself.
+    found = x86(code)
+    if kind:
+        assert isinstance(found, Emulated)
+        assert (found.kind, found.length) == (kind, length)
+    else:
+        assert isinstance(found, OutOfLine if length else Refused)
+
+
+def test_an_operand_relative_to_rip_is_seen_behind_a_void_rex():
+    found = x86("4866 8b05 00000000")  # mov 0(%rip),%ax
+    assert isinstance(found, OutOfLine)
+    assert found.scratch == "rsi"
+    assert found.code == bytes.fromhex("48668b8600000000")
+
+
+@pytest.mark.parametrize("code", ["0f77", "c5f877", "0f0b", "0fff", "0fb9", "f30f2005"])
+def test_what_only_looks_like_a_modrm_byte_is_none(code):
+    # emms, vzeroupper and ud2 have none; of mov %cr0,%rbp rm is a register whatever mod says.
+    found = x86(code)
+    assert isinstance(found, OutOfLine)
+    assert not found.scratch
 
 
 @pytest.mark.parametrize("code", ["4155", "4190", "50", "0f05", "f0480fb10a", "f3a4", "4889e5"])
@@ -117,7 +154,9 @@ def test_what_names_the_pc_on_aarch64_is_emulated(word, kind):
     assert found.kind == kind
 
 
-@pytest.mark.parametrize("word", [0xC85FFC41, 0xC800FC41, 0xD4200000, 0xD65F0BFF, 0xD71F0811])
+@pytest.mark.parametrize("word", [
+    0xC85FFC41, 0xC800FC41, 0xD4200000, 0xD65F0BFF, 0xD71F0811, 0xD73F0811, 0xD63F081F, 0x54000050,
+])  # fmt: skip
 def test_what_cannot_be_displaced_on_aarch64_is_refused(word):
     assert isinstance(treat(AARCH64, word.to_bytes(4, "little")), Refused)
 

@@ -8,7 +8,15 @@ from emu.guest.kernel import images
 from emu.isa import ISAS
 from providers.uprobes import Consumer, HandlerResult, UprobeError, Uprobes
 from tests.linux.support import expected, start, zoo
+from trapline.lab.check.compare import Outcome, SiteChecker
+from trapline.lab.check.cpu import Code, Cpu
+from trapline.lab.check.probers import UprobeProber
+from trapline.lab.check.rules import Rules
+from trapline.lab.check.site import Site
+from trapline.lab.check.states import POOL
 from trapline.linux_machine import EvalTime
+
+ADDRESS = 0x40_0000
 
 
 def prepared(isa, case):
@@ -210,7 +218,29 @@ def test_with_every_instruction_of_its_own_functions_watched_a_program_is_the_sa
                 except UprobeError:
                     refused += 1
     assert finish(guest, output) == expected(case, isa)
-    if (isa, case) not in {("x86_64", "asm"), ("i386", "cxx")}:  # rep is stepped an iteration at a time, the last of which has nothing to do
+    # rep is stepped an iteration at a time, the last of which has nothing to do
+    if (isa, case) not in {("x86_64", "asm"), ("i386", "cxx")}:
         assert guest.engine.instructions == zoo(isa, case).instructions
     assert count[0] > 100
     assert refused < 200
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "9c",  # pushfq
+        "669c",  # pushfw
+        "9d",  # popfq
+        "669d",  # popfw
+        "b09c",  # movb $0x9c, %al
+        "b09d",  # movb $0x9d, %al
+    ],
+)
+def test_the_flag_that_steps_a_copy_is_seen_by_nobody(code):
+    """Not by a pushf, not after a popf that faults; and an operand that looks like either is none."""
+    text = [Code(ADDRESS, bytes.fromhex(code) + bytes(16))]
+    plain, patched = (Cpu(ISAS["x86_64"], text, stepping=stepping) for stepping in (True, False))
+    checker = SiteChecker(plain, patched, UprobeProber(patched, ADDRESS + (1 << 20), Rules()), states=POOL)
+    result = checker.check(Site(ADDRESS, text[0].data))
+    assert result.outcome is Outcome.AGREED, result
+    assert result.why.startswith("stepped")

@@ -32,3 +32,4 @@ translator lwpsinfo_t < struct thread *T > {
 
 inline psinfo_t *curpsinfo = xlate <psinfo_t *> (curthread->td_proc);
 inline lwpsinfo_t *curlwpsinfo = xlate <lwpsinfo_t *> (curthread);
+inline string threadname = stringof(curthread->td_name);

@@ -21,3 +21,4 @@ translator lwpsinfo_t < id_t T > {
 
 inline psinfo_t *curpsinfo = xlate <psinfo_t *> (pid);
 inline lwpsinfo_t *curlwpsinfo = xlate <lwpsinfo_t *> (tid);
+inline string threadname = execname;

@@ -1,0 +1,121 @@
+"""Every instruction of whole programs, each in awkward states: python -m benchmarks.check [--isa ISA] [--case CASE].
+
+The kernel guest (FBT, on both trap paths, and a whole boot), its user programs, and Debian's static busybox where
+`make debian` has fetched it, every instruction of both as the pid provider and as uprobes displace it.  The totals go
+to benchmarks/results/check.json; the exit status says whether nothing diverged.  An interrupted run goes on where it
+stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from rich.progress import Progress
+
+from emu.guest.kernel.guest import TrapPath
+from emu.isa import ISAS
+from trapline.lab.check.checking import check, default_results, describe
+from trapline.lab.check.results import Results, Tally
+from trapline.lab.check.runs import RunSpec
+from trapline.lab.check.subject import Subject, find
+from trapline.lab.check.work import Spec
+
+DEBIAN = Path(__file__).parents[1] / ".debian"
+RESULTS = Path(__file__).parent / "results" / "check.json"
+STATES = 20
+
+
+def _kernel(isa: str) -> Spec:
+    subject = Subject(find("testbins:kernel", isa)[0], isa)
+    return Spec((subject,), STATES, runs=tuple(RunSpec(subject, trap_path=path) for path in TrapPath))
+
+
+def _user(isa: str, provider: str) -> Spec:
+    programs = find("testbins:user", isa)
+    return Spec(tuple(Subject(path, isa, provider, every_instruction=True) for path in programs), STATES)
+
+
+def _busybox(isa: str, provider: str) -> Spec:
+    subject = Subject(DEBIAN / isa / "usr/bin/busybox", isa, provider, every_instruction=True)
+    return Spec((subject,), STATES, runs=(RunSpec(subject, ("ls", "/etc"), DEBIAN / isa),))
+
+
+CASES = {
+    "kernel": _kernel,
+    "user pid": lambda isa: _user(isa, "pid"),
+    "user uprobe": lambda isa: _user(isa, "uprobe"),
+    "busybox pid": lambda isa: _busybox(isa, "pid"),
+    "busybox uprobe": lambda isa: _busybox(isa, "uprobe"),
+}
+
+
+class _Bar:
+    """Tells a progress bar of one case."""
+
+    def __init__(self, progress: Progress, title: str) -> None:
+        self._progress = progress
+        self._task = progress.add_task(title, total=None)
+
+    def begin(self, total: int, done: int) -> None:
+        """Hear how much there is."""
+        self._progress.update(self._task, total=total, completed=done)
+
+    def advance(self, states: int) -> None:
+        """Hear that more is done."""
+        self._progress.advance(self._task, states)
+
+
+def _row(isa: str, case: str, tally: Tally, jobs: int) -> dict[str, Any]:
+    rate = round(tally.fresh / tally.seconds / jobs) if tally.fresh else None
+    return {
+        "isa": isa,
+        "case": case,
+        "sites": tally.sites,
+        "states": tally.states,
+        "left_out": tally.left_out,
+        "outcomes": {
+            outcome.value: count for outcome, count in sorted(tally.outcomes.items(), key=lambda item: item[0].value)
+        },
+        "refusals": dict(tally.refusals.most_common()),
+        "runs": [{"name": run.name.rsplit("/", 1)[-1], "same": run.same, "fired": run.fired} for run in tally.runs],
+        "diverged": [site.site.name for _, _, site in tally.trouble],
+        "states_per_second_and_core": rate,
+    }
+
+
+def main() -> int:
+    """Check; 1 if anything diverged."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.check", description="Check every instruction.")
+    parser.add_argument("--isa", choices=list(ISAS), action="append")
+    parser.add_argument("--case", choices=list(CASES), action="append")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    arguments = parser.parse_args()
+    rows = []
+    same = True
+    with Progress() as progress:
+        for case in arguments.case or CASES:
+            for isa in arguments.isa or ISAS:
+                if case.startswith("busybox") and not DEBIAN.is_dir():
+                    continue
+                spec = CASES[case](isa)
+                description = describe(spec)
+                results = Results(default_results(description), description)
+                tally = check(spec, results=results, jobs=arguments.jobs, progress=_Bar(progress, f"{isa} {case}"))
+                results.close()
+                rows.append(_row(isa, case, tally, arguments.jobs))
+                same &= tally.same
+                print(json.dumps(rows[-1] | {"refusals": len(tally.refusals)}), flush=True)
+    if not arguments.isa and not arguments.case:
+        totals = {key: sum(row[key] for row in rows) for key in ("sites", "states", "left_out")}
+        diverged = sum(len(row["diverged"]) for row in rows)
+        RESULTS.write_text(json.dumps({**totals, "diverged": diverged, "rows": rows}, indent=1) + "\n")
+    return not same
+
+
+if __name__ == "__main__":
+    sys.exit(main())

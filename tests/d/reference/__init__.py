@@ -1,0 +1,1 @@
+"""The reference of the language and the command, section by section."""

@@ -1,0 +1,35 @@
+"""Every section of the reference holds: see tests/d/reference."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.d.reference.transcripts import evaluate, read_transcripts, run
+
+HOME = Path(__file__).parent / "reference"
+TRANSCRIPTS = [
+    pytest.param(one, id=f"{path.stem}-{one.name}")
+    for path in sorted(HOME.glob("*.t"))
+    for one in read_transcripts(path)
+]
+EXPRESSIONS = [
+    pytest.param(*map(str.strip, line.split("=>")), id=f"{path.stem}-{number}: {line.split('=>')[0].strip()}")
+    for path in sorted(HOME.glob("*.x"))
+    for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1)
+    if line and not line.startswith("#")
+]
+
+
+@pytest.mark.parametrize("transcript", TRANSCRIPTS)
+def test_a_transcript_is_what_happens(transcript, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, lines in transcript.files.items():
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
+    assert run(transcript) == (transcript.output, transcript.errors, transcript.status)
+
+
+@pytest.mark.parametrize(("text", "shown"), EXPRESSIONS)
+def test_an_expression_has_its_type_and_value(text, shown):
+    assert evaluate(text).replace("\n", "\\n") == shown

@@ -1,0 +1,43 @@
+"""The register that stands in for rip is one that the instruction uses without naming it.
+
+A copy of an instruction with an operand relative to rip gets a register instead, which must be one that it does not
+use.  Solaris' fasttrap, and FreeBSD's, takes rax unless the ModRM byte names it.  But cmpxchg compares with rax, and
+mul and div take it for an operand, named nowhere: they compute with an address.  Linux' uprobes chose the same, and
+changed to rsi, rdi or rbx in 2014; what uses which is told in a comment of its source.
+"""
+
+from dataclasses import replace
+
+from providers.fasttrap import PORTS
+from providers.fasttrap.port import Fidelity
+from trapline.lab.check.museum import Exhibit
+from trapline.lab.check.rules import Rules
+from trapline.lab.check.shown import InStates
+
+RIGHT = PORTS["x86_64"]
+
+
+def treat(code, _fidelity):
+    """Decide as FreeBSD does."""
+    return RIGHT.treat(code, Fidelity.FREEBSD)
+
+
+EXHIBIT = Exhibit(
+    __file__,
+    __doc__,
+    system="Solaris, illumos and FreeBSD fasttrap on amd64, to this day; Linux uprobes before 3.16, 2014",
+    references=(
+        "FreeBSD sys/cddl/contrib/opensolaris/uts/intel/dtrace/fasttrap_isa.c, fasttrap_tracepoint_init()",
+        "Linux arch/x86/kernel/uprobes.c, riprel_analyze()",
+    ),
+    isa_name="x86_64",
+    provider="pid",
+    code=bytes.fromhex(
+        "0fb10d00100000"  # cmpxchgl %ecx, 0x1000(%rip)
+        "c3"  # ret
+    ),
+    old=Rules(pid=replace(RIGHT, treat=treat)),
+    was="rax stands in for rip, for the ModRM byte names rcx",
+    now="rsi stands in for rip: no instruction with such an operand uses it unnamed",
+    check=InStates(),
+)

@@ -1,0 +1,47 @@
+"""The emulated jle asks for both of its conditions where one is enough.
+
+`jle` jumps if the zero flag is set, or if sign and overflow differ.  When kprobes learnt to emulate conditional jumps,
+the two were combined by "and": the jump was missed for everything that is less and not equal, and its opposite, `jg`,
+taken.  A kernel with a probe on such a jump went the wrong way, for more than a year.
+"""
+
+from dataclasses import replace
+
+from emu.displaced import Branch, Check, Compare, Plan
+from providers.uprobes import PORTS
+from providers.uprobes.port import Simulated
+from trapline.lab.check.museum import Exhibit
+from trapline.lab.check.rules import Rules
+from trapline.lab.check.shown import InStates
+
+RIGHT = PORTS["x86_64"]
+EQUAL, LESS = 4, 12
+"""Numbers of the two conditions."""
+
+
+def analyze(code, address):
+    """Simulate a short jle by both conditions."""
+    if code[0] != 0x7E:
+        return RIGHT.analyze(code, address)
+    distance = int.from_bytes(code[1:2], "little", signed=True)
+    tests = tuple(Check(Compare.FLAGS, right=number) for number in (EQUAL, LESS))
+    return Simulated("jcc", 2, Plan((Branch(tests, 2 + distance, 2),)))
+
+
+EXHIBIT = Exhibit(
+    __file__,
+    __doc__,
+    system="Linux kprobes on x86 before commit 8924779df820, 2021 to 2022",
+    references=("https://git.kernel.org/linus/8924779df820",),
+    isa_name="x86_64",
+    provider="uprobe",
+    code=bytes.fromhex(
+        "7e01"  # jle over the nop
+        "90"  # nop
+        "c3"  # ret
+    ),
+    old=Rules(uprobe=replace(RIGHT, analyze=analyze)),
+    was="jle jumps if equal and less",
+    now="jle jumps if equal or less",
+    check=InStates(),
+)

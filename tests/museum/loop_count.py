@@ -1,0 +1,43 @@
+"""The emulated loop looks at the count before it decrements it.
+
+`loop` decrements rcx and jumps unless it is zero then.  Fasttrap emulates it the other way round: it looks, and then
+decrements.  A probed loop runs once more than it should, and what begins at zero, which means 2 to the power of 64
+rounds, ends at once.
+"""
+
+from dataclasses import replace
+
+from providers.fasttrap import PORTS
+from providers.fasttrap.port import Fidelity
+from trapline.lab.check.museum import Exhibit
+from trapline.lab.check.rules import Rules
+from trapline.lab.check.shown import InRun
+
+RIGHT = PORTS["x86_64"]
+
+
+def treat(code, _fidelity):
+    """Decide as FreeBSD does."""
+    return RIGHT.treat(code, Fidelity.FREEBSD)
+
+
+EXHIBIT = Exhibit(
+    __file__,
+    __doc__,
+    system="Solaris, illumos and FreeBSD fasttrap on x86, to this day",
+    references=(
+        "FreeBSD sys/cddl/contrib/opensolaris/uts/intel/dtrace/fasttrap_isa.c, FASTTRAP_T_LOOP in fasttrap_pid_probe()",
+    ),
+    isa_name="x86_64",
+    provider="pid",
+    code=bytes.fromhex(
+        "31c0"  # xorl %eax, %eax
+        "ffc0"  # incl %eax
+        "e2fc"  # loop to the incl
+        "c3"  # ret
+    ),
+    old=Rules(pid=replace(RIGHT, treat=treat)),
+    was="jump if the count is not zero; then decrement it",
+    now="decrement the count; then jump if it is not zero",
+    check=InRun(arguments=(0, 0, 0, 4), offset=4),
+)

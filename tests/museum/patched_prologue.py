@@ -1,0 +1,54 @@
+"""The function jumps back to an instruction that the patch has overwritten.
+
+A jump or call to a trampoline takes five bytes, more than most instructions, so such a patch displaces several.  They
+run elsewhere, one after another, and all is well until a branch of the function itself goes to the second of them: it
+lands in the middle of the patch.  Loops that begin right at the start of a function do so.  A breakpoint of one byte
+displaces exactly one instruction, and nothing can jump into it.
+"""
+
+from dataclasses import replace
+
+from emu.isa.x86_64.length import instruction_lengths
+from providers.fasttrap import PORTS
+from providers.fasttrap.port import OutOfLine
+from trapline.lab.check.museum import Exhibit
+from trapline.lab.check.rules import Rules
+from trapline.lab.check.shown import InRun
+
+RIGHT = PORTS["x86_64"]
+DISTANCE = bytes.fromhex("fbffff01")
+"""What a jump to a trampoline has after its opcode, whose part the int3 plays."""
+
+
+def treat(code, _fidelity):
+    """Displace as many instructions as five bytes overwrite."""
+    length = 0
+    for each in instruction_lengths(code.data):
+        length += each
+        if length >= 5:
+            break
+    return OutOfLine(length, code.data[:length])
+
+
+EXHIBIT = Exhibit(
+    __file__,
+    __doc__,
+    system="uftrace, full dynamic tracing on x86-64, 2019 and 2023",
+    references=(
+        "https://github.com/namhyung/uftrace/issues/1692",
+        "https://github.com/namhyung/uftrace/issues/281 (a jump to the fourth byte)",
+    ),
+    isa_name="x86_64",
+    provider="pid",
+    code=bytes.fromhex(
+        "31c0"  # xorl %eax, %eax
+        "01f8"  # addl %edi, %eax
+        "ffcf"  # decl %edi
+        "75fa"  # jne to the addl
+        "c3"  # ret
+    ),
+    old=Rules(pid=replace(RIGHT, treat=treat, breakpoint=lambda _length: b"\xcc" + DISTANCE)),
+    was="five bytes are patched, and three instructions displaced",
+    now="one byte is patched, and one instruction displaced",
+    check=InRun(arguments=(4,)),
+)

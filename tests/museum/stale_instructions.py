@@ -1,0 +1,42 @@
+"""The breakpoint is taken out of memory, and the CPU goes on executing it.
+
+On most CPUs that are not x86, what was fetched as an instruction stays in the instruction cache when the same bytes are
+written as data.  Who writes code cleans the one cache and drops the line from the other, or the old bytes go on being
+executed.  A debugger's breakpoint was put back to the original instruction and the caches left alone: on the next run
+the CPU took the same breakpoint again, which by then was nobody's.  (Here the cache is Unicorn's translated code.)
+"""
+
+from emu.patcher import Patcher
+from trapline.lab.check.museum import Exhibit
+from trapline.lab.check.rules import Rules
+from trapline.lab.check.shown import InRun
+
+
+class Forgetful:
+    """The memory of a process, written as data."""
+
+    def __init__(self, memory):
+        self._space = memory.space
+        self.read = memory.read
+
+    def write_code(self, address, data):
+        """Write, and leave the instruction cache alone."""
+        self._space.poke(address, data, forget=False)
+
+
+EXHIBIT = Exhibit(
+    __file__,
+    __doc__,
+    system="illumos on arm64 (a port's branch), kmdb's deferred breakpoints, 2025",
+    references=("https://github.com/richlowe/illumos-gate/pull/137",),
+    isa_name="aarch64",
+    provider="pid",
+    code=bytes.fromhex(
+        "00040091"  # add x0, x0, #1
+        "c0035fd6"  # ret
+    ),
+    old=Rules(patcher=lambda memory: Patcher(Forgetful(memory))),
+    was="the original bytes are written back",
+    now="the original bytes are written back, and what was made of the patch is dropped",
+    check=InRun(arguments=(41,)),
+)

@@ -1,0 +1,105 @@
+"""Each bug of the museum is there under the old rule, and not under the package's own."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from emu.isa import ISAS
+from trapline.lab.check import museum
+from trapline.lab.check.museum import MuseumError
+
+EXHIBITS = museum.exhibits()
+
+
+def test_there_are_enough_on_every_isa_and_for_every_provider():
+    assert len(EXHIBITS) >= 10
+    assert {exhibit.isa_name for exhibit in EXHIBITS.values()} == set(ISAS)
+    assert {exhibit.provider for exhibit in EXHIBITS.values()} == {"fbt", "pid", "uprobe"}
+
+
+@pytest.mark.parametrize("name", EXHIBITS)
+def test_the_old_rule_fails_and_the_right_one_does_not(name):
+    old, right = EXHIBITS[name].run()
+    assert not old.agrees, old.lines
+    assert right.agrees, right.lines
+
+
+@pytest.mark.parametrize("name", EXHIBITS)
+def test_its_label_says_what_happened_to_whom_and_where_to_read_of_it(name):
+    exhibit = EXHIBITS[name]
+    assert exhibit.title.endswith(".")
+    assert exhibit.story
+    assert exhibit.system
+    assert any("https://" in one or ".c" in one for one in exhibit.references)
+
+
+@pytest.mark.parametrize("name", EXHIBITS)
+def test_its_code_is_what_the_comments_beside_it_say(name):
+    """Each piece of the code is one instruction, and the mnemonic in its comment is capstone's, but for synonyms."""
+    exhibit = EXHIBITS[name]
+    _, _, listing = Path(exhibit.path).read_text().partition("code=bytes.fromhex(")
+    comments = [line.partition("#")[2].split() for line in listing.partition("),\n    old=")[0].strip().splitlines()]
+    instructions = list(museum.disassembled(exhibit))
+    assert len(comments) == len(instructions)
+    synonyms = {"cmpxchgl": "cmpxchg", "xorl": "xor", "addl": "add", "incl": "inc", "decl": "dec", "popq": "pop",
+                "andnl": "andn"}  # fmt: skip
+    for (mnemonic, *_), line in zip(comments, instructions, strict=True):
+        assert line.split()[2] == synonyms.get(mnemonic, mnemonic)
+
+
+def test_an_old_rule_is_wrong_in_one_decision_only():
+    for exhibit in EXHIBITS.values():
+        changed = [
+            field for field in museum.Rules.__slots__ if getattr(exhibit.old, field) != getattr(museum.Rules(), field)
+        ]
+        assert len(changed) == 1, exhibit.name
+
+
+def test_an_exhibit_is_small():
+    for exhibit in EXHIBITS.values():
+        text = Path(exhibit.path).read_text()
+        assert len(text.splitlines()) <= 75, exhibit.name
+        assert ast.get_docstring(ast.parse(text))
+
+
+# -- what the command prints
+
+
+def test_showing_one_prints_the_story_the_code_and_both_verdicts():
+    lines = []
+    assert museum.show("move-as-jump", lines.append) == 0
+    text = "\n".join(lines)
+    assert "  +0x00  2e85                  c.mv a0, a1" in lines
+    assert "https://git.kernel.org/linus/b2d473a6019e" in lines
+    assert "DIVERGES" in text
+    assert text.index("DIVERGES") < text.index("right rule") < text.index("agreed in 64 states")
+
+
+def test_the_list_names_all_of_them():
+    lines = []
+    assert museum.show("list", lines.append) == 0
+    assert [line.split()[0] for line in lines] == list(EXHIBITS)
+
+
+@pytest.mark.parametrize("field", ["old", "right"])
+def test_an_exhibit_that_shows_nothing_ends_in_failure(monkeypatch, field):
+    agrees, diverges = museum.Verdict(agrees=True, lines=()), museum.Verdict(agrees=False, lines=())
+    verdicts = (agrees, agrees) if field == "old" else (diverges, diverges)
+    monkeypatch.setattr(museum.Exhibit, "run", lambda _self: verdicts)
+    lines = []
+    assert museum.show("loop-count", lines.append) == 1
+    assert ("shows nothing" if field == "old" else "fails as well") in lines[-1]
+
+
+def test_a_misspelt_name_gets_a_proposal():
+    with pytest.raises(MuseumError, match="no exhibit 'loop-cuont' \\(did you mean 'loop-count'\\?\\)"):
+        museum.show("loop-cuont", print)
+    with pytest.raises(MuseumError, match="--museum list names them"):
+        museum.show("qqq", print)
+
+
+def test_without_a_checkout_it_says_so(monkeypatch, tmp_path):
+    monkeypatch.setattr(museum.trapline, "__file__", str(tmp_path / "trapline" / "__init__.py"))
+    with pytest.raises(MuseumError, match="no exhibits; the museum is part of a checkout"):
+        museum.exhibits()

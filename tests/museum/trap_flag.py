@@ -1,0 +1,41 @@
+"""The flag that single-steps a copy leaks into what a probed pushf saves.
+
+Uprobes on x86 run a copy of most instructions with the trap flag set, which stops the CPU after one.  `pushf` stores
+the flags, so the program finds a trap flag on its stack that it never set.  If it restores them later with `popf`, the
+CPU traps after each of its instructions and the program dies of SIGTRAP.  The commit that made the flag's handling
+right otherwise says itself that this is left; kprobes have corrected the word on the stack from their beginning.
+"""
+
+from dataclasses import replace
+
+from providers.uprobes import PORTS, SingleStepped
+from trapline.lab.check.museum import Exhibit
+from trapline.lab.check.rules import Rules
+from trapline.lab.check.shown import InStates
+
+RIGHT = PORTS["x86_64"]
+
+
+def analyze(code, address):
+    """Step pushf like any other instruction."""
+    analysis = RIGHT.analyze(code, address)
+    return replace(analysis, pushes_flags=False) if isinstance(analysis, SingleStepped) else analysis
+
+
+EXHIBIT = Exhibit(
+    __file__,
+    __doc__,
+    system="Linux uprobes on x86, since 2012",
+    references=("https://git.kernel.org/linus/9bd1190a11c9 (its last paragraph)",),
+    isa_name="x86_64",
+    provider="uprobe",
+    code=bytes.fromhex(
+        "9c"  # pushfq
+        "58"  # popq %rax
+        "c3"  # ret
+    ),
+    old=Rules(uprobe=replace(RIGHT, analyze=analyze)),
+    was="what the copy pushed stays as it is",
+    now="the trap flag is cleared in what the copy pushed, unless the program had set it",
+    check=InStates(),
+)

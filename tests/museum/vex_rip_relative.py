@@ -1,0 +1,46 @@
+"""A VEX instruction with an operand relative to rip is moved as it is.
+
+Whoever moves an x86-64 instruction must look for operands relative to rip.  In the old encodings the ModRM byte that
+says so follows the opcode.  VEX and EVEX have prefixes of their own before it, and one of AVX' registers is in there
+as well.  Tools that were written before them do not see the operand.  Moved as it is, the instruction reads from
+beside its copy; Dyninst noticed in time, and died of an assertion.
+"""
+
+from dataclasses import replace
+
+from emu.isa.x86_64.length import instruction_length
+from providers.uprobes import PORTS, SingleStepped
+from trapline.lab.check.museum import Exhibit
+from trapline.lab.check.rules import Rules
+from trapline.lab.check.shown import InStates
+
+RIGHT = PORTS["x86_64"]
+
+
+def analyze(code, address):
+    """Step instructions with a VEX prefix where they are put."""
+    if code[0] not in {0xC4, 0xC5}:
+        return RIGHT.analyze(code, address)
+    length = instruction_length(code)
+    return SingleStepped(length, code[:length])
+
+
+EXHIBIT = Exhibit(
+    __file__,
+    __doc__,
+    system="Dyninst, 2019 and 2023",
+    references=(
+        "https://github.com/dyninst/dyninst/issues/1363",
+        "https://github.com/dyninst/dyninst/issues/566",
+    ),
+    isa_name="x86_64",
+    provider="uprobe",
+    code=bytes.fromhex(
+        "c4e270f20500100000"  # andnl 0x1000(%rip), %ecx, %eax
+        "c3"  # ret
+    ),
+    old=Rules(uprobe=replace(RIGHT, analyze=analyze)),
+    was="the copy is the instruction, byte for byte",
+    now="the copy goes by way of a register that holds what rip would",
+    check=InStates(),
+)

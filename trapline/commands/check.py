@@ -1,0 +1,232 @@
+"""The command `trapline check`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Self
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from emu.elf import ElfError, ElfKind
+from emu.guest.kernel.guest import TrapPath
+from emu.isa import ISAS
+from trapline.lab.check import report
+from trapline.lab.check.checking import check, default_results, describe
+from trapline.lab.check.museum import MuseumError, show
+from trapline.lab.check.pool import MakeExecutor
+from trapline.lab.check.results import Results, ResultsError, Tally
+from trapline.lab.check.rules import RulesError
+from trapline.lab.check.runs import RunSpec
+from trapline.lab.check.subject import OWN, PROVIDERS, Subject, SubjectError, find
+from trapline.lab.check.work import EncodingsSpec, Spec
+
+_INTERRUPTED: Final = 130
+_ERRORS: Final = (ElfError, SubjectError, RulesError, ResultsError, MuseumError, report.ReportError)
+"""What may be wrong with what is asked for."""
+_STATES: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The options that say what is checked."""
+
+    program: str | None
+    arguments: tuple[str, ...]
+    isa: str | None
+    provider: str | None
+    function: str | None
+    every_instruction: bool
+    states: int
+    rules: str
+    fidelity: str
+    run: bool
+    root: Path | None
+    encodings: str | None
+    sample: int | None
+
+    def spec(self) -> Spec:
+        """Return what is checked.  Raises `ElfError` and `SubjectError`."""
+        if self.encodings is not None:
+            wanted = EncodingsSpec(self.encodings, self.provider or "", self.sample)
+            return Spec(rules=self.rules, encodings=(wanted,))
+        if self.program is None:
+            raise SubjectError("what is to be checked? Name an ELF file, testbins:kernel, or --encodings ISA")
+        isas = [self.isa] if self.isa or not self.program.startswith(OWN) else list(ISAS)
+        subjects = tuple(
+            Subject(path, isa, self.provider or "", self.function, self.every_instruction)
+            for isa in isas
+            for path in find(self.program, isa)
+        )
+        runs = tuple(run for subject in subjects for run in self._runs(subject)) if self.run else ()
+        return Spec(subjects, self.states, self.rules, self.fidelity == "freebsd", runs)
+
+    def _runs(self, subject: Subject) -> Iterator[RunSpec]:
+        if subject.boots:
+            yield from (RunSpec(subject, trap_path=path) for path in TrapPath)
+        elif subject.kind != "fbt" and self._starts(subject):
+            yield RunSpec(subject, self.arguments, self.root)
+
+    def _starts(self, subject: Subject) -> bool:
+        """Tell whether a program can be run: it is one of Linux', and its interpreter is there."""
+        image = subject.image
+        if image.kind is ElfKind.RELOCATABLE or not image.entry or self.program == f"{OWN}user":
+            return False
+        return image.interpreter is None or self.root is not None
+
+
+class _Failure(click.ClickException):
+    """Something that cannot be checked."""
+
+    exit_code = 2
+
+
+class _Rate(ProgressColumn):
+    """Site-states per second."""
+
+    def render(self, task: Task) -> Text:
+        """Render the rate, once there is one."""
+        return Text(f"{task.speed:,.0f}/s" if task.speed else "", "progress.data.speed")
+
+
+class _Bar:
+    """The progress bar: site-states, their rate, and the time left."""
+
+    def __init__(self, *, shown: bool) -> None:
+        console = Console(stderr=True)
+        columns = (TextColumn("checking"), BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
+        self._progress = Progress(*columns, console=console, disable=not shown)
+        self._task = self._progress.add_task("", total=None)
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def begin(self, total: int, done: int) -> None:
+        """Hear how much there is."""
+        self._progress.update(self._task, total=total, completed=done)
+
+    def advance(self, states: int) -> None:
+        """Hear that more is done."""
+        self._progress.advance(self._task, states)
+
+
+@click.command("check")
+@click.argument("program", required=False)
+@click.argument("arguments", nargs=-1)
+@click.option("--isa", type=click.Choice(list(ISAS)), help="The program's ISA; of testbins: all, if not said.")
+@click.option(
+    "--provider",
+    type=click.Choice(PROVIDERS),
+    default=None,
+    help="Whose probes are tried: fbt for kernels and modules, else pid, if not said.",
+)
+@click.option("--function", metavar="GLOB", help="Only functions whose names match, such as 'crc32*'.")
+@click.option("--every-instruction", is_flag=True, help="All instructions, not only where functions begin and return.")
+@click.option(
+    "--states", type=click.IntRange(1, 10_000), default=_STATES, show_default=True, help="States for each site."
+)
+@click.option("--run/--no-run", default=True, show_default=True, help="Run it whole as well, plain and patched.")
+@click.option(
+    "--root", type=click.Path(exists=True, file_okay=False, path_type=Path), help="What the program sees as /."
+)
+@click.option("--rules", default="", metavar="MODULE:OBJECT", help="A patcher or a table of yours, instead of ours.")
+@click.option("--fidelity", type=click.Choice(["exact", "freebsd"]), default="exact", show_default=True,
+              help="freebsd: with the system's own mistakes, which are then found.")  # fmt: skip
+@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Worker processes.")
+@click.option("--dask", metavar="ADDRESS", help="Have the workers of a Dask cluster do it, such as tcp://host:8786.")
+@click.option(
+    "--report", "reports", multiple=True, metavar="FILE", help="Write a report: .html, .json, .xml (JUnit) or .txt."
+)
+@click.option(
+    "--results", "kept", type=click.Path(dir_okay=False), metavar="FILE", help="Keep results (SQLite); go on with them."
+)
+@click.option(
+    "--encodings", type=click.Choice(list(ISAS)), help="Check the decode tables of an ISA, encoding by encoding."
+)
+@click.option("--sample", type=click.IntRange(1), metavar="N", help="Of the encodings, look at about N.")
+@click.option("--museum", metavar="NAME", help="Show a bug that probe code has had: red, and green; 'list' for names.")
+def check_command(
+    jobs: int,
+    dask: str | None,
+    reports: tuple[str, ...],
+    kept: str | None,
+    museum: str | None,
+    **options: Any,
+) -> None:
+    """Check that PROGRAM is the same program when it is probed, or show exactly where it is not.
+
+    Each probe site is tried in states as awkward as they get: the original instruction on a plain CPU, the breakpoint
+    and what is done in its place on another; registers, flags, memory, pc and faults are compared.  Then the program
+    is run with ARGUMENTS, plain and with all its sites patched.
+
+    PROGRAM is an ELF file, or testbins:kernel, testbins:user, testbins:zoo, ...: the package's own.
+
+    Exit status: 0 if nothing diverged, 1 if something did, 2 if it could not be checked, 130 when interrupted; the
+    same command goes on where it stopped.
+    """
+    try:
+        if museum is not None:
+            sys.exit(show(museum, click.echo))
+        for file in reports:
+            report.writer(file)
+        spec = Wanted(**options).spec()
+        tally = _check(spec, kept, jobs, None if dask is None else _dask(dask))
+        for file in reports:
+            report.write(tally, file)
+    except _ERRORS as error:
+        raise _Failure(str(error)) from None
+    _print(tally)
+    sys.exit(not tally.same)
+
+
+def _check(spec: Spec, kept: str | None, jobs: int, executor: MakeExecutor | None) -> Tally:
+    spec.all_rules()
+    description = describe(spec)
+    path = kept or default_results(description)
+    results = Results(path, description)
+    try:
+        with _Bar(shown=sys.stderr.isatty()) as bar:
+            tally = check(spec, results=results, executor=executor, jobs=jobs, progress=bar)
+    except KeyboardInterrupt:
+        click.echo(f"trapline: interrupted; the same command goes on where this one stopped ({path})", err=True)
+        sys.exit(_INTERRUPTED)
+    finally:
+        results.close()
+    if kept is None:
+        Path(path).unlink(missing_ok=True)
+    return tally
+
+
+def _dask(address: str) -> MakeExecutor:
+    """Return what has a Dask cluster do the work."""
+    try:
+        from distributed import Client  # noqa: PLC0415  a large import, and an optional one
+    except ImportError:
+        raise _Failure("--dask needs the package 'distributed': pip install 'trapline[dask]'") from None
+    try:
+        client = Client(address, timeout=10)
+    except (OSError, ValueError) as error:
+        raise _Failure(f"no Dask scheduler at {address}: {str(error).splitlines()[0]}") from None
+    return client.get_executor
+
+
+def _print(tally: Tally) -> None:
+    console = Console(highlight=False)
+    for line in _lines(tally):
+        if console.is_terminal:
+            console.print(line, soft_wrap=True)
+        else:
+            click.echo(line.plain)
+
+
+def _lines(tally: Tally) -> Sequence[Text]:
+    return list(report.text.lines(tally))

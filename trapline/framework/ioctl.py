@@ -1,0 +1,137 @@
+"""/dev/dtrace/dtrace: requests as commands and bytes, answered by one consumer's state.
+
+A request's argument is the structure in full, as it lies in the caller's memory: where the real request carries a
+pointer, what that points at.  Data of no fixed size follow the structure: DOF, a buffer's content, a format's text.
+
+Source: FreeBSD sys/cddl/dev/dtrace/dtrace_ioctl.c.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from trapline.dof import encode
+from trapline.dof.layout import DIF_VERSION, OPTIONS, REGISTERS
+from trapline.framework import structures
+from trapline.framework.device import Answer, DeviceError
+from trapline.framework.program import DataModel, Program
+from trapline.framework.structures import REQUESTS, Request
+
+if TYPE_CHECKING:
+    from trapline.framework.state import ConsumerState
+
+_ALIGNMENT: Final = 8
+"""Of the entries in a snapshot of an aggregation buffer."""
+
+
+def answer(state: ConsumerState, command: int, buffer: bytes) -> Answer:
+    """Answer a request.  ENOTTY: there is none of the command; EFAULT: the buffer is too short for its structure."""
+    request = REQUESTS.get(command)
+    if request is None:
+        return Answer(errno.ENOTTY, complaint=f"no request {command:#010x}")
+    if len(buffer) < request.size:
+        return Answer(errno.EFAULT, complaint=f"DTRACEIOC_{request.name} carries {request.size} bytes")
+    try:
+        return Answer(0, _TABLE[request](state, buffer))
+    except DeviceError as error:
+        return Answer(getattr(errno, error.errno_name), complaint=str(error))
+
+
+def _provider(state: ConsumerState, buffer: bytes) -> bytes:
+    name = structures.provider_name(buffer)
+    provider = state.provider(name)
+    return structures.pack_provider(name, provider.attributes, provider.privilege)
+
+
+def _probes(state: ConsumerState, buffer: bytes) -> bytes:
+    """Give the first probe with a number of at least the one given."""
+    number, _pattern = structures.unpack_probe(buffer)
+    found = state.next_probe(None, number)
+    return structures.pack_probe(found.description, found.id)
+
+
+def _probematch(state: ConsumerState, buffer: bytes) -> bytes:
+    number, pattern = structures.unpack_probe(buffer)
+    found = state.next_probe(pattern, number)
+    return structures.pack_probe(found.description, found.id)
+
+
+def _probearg(state: ConsumerState, buffer: bytes) -> bytes:
+    probe, index = structures.argument_asked(buffer)
+    found = state.probe_argument(probe, index)
+    return structures.pack_argument(probe, structures.NO_ARGUMENT if found is None else index, found)
+
+
+def _enable(state: ConsumerState, buffer: bytes) -> bytes:
+    """Enable the DOF that follows the structure."""
+    matched = sum(state.enable(buffer[structures.ENABLE.size :]))
+    return structures.ENABLE.pack(0, matched, 0)
+
+
+def _eprobe(state: ConsumerState, buffer: bytes) -> bytes:
+    epid, *_ = structures.ENABLED.unpack_from(buffer)
+    return structures.pack_enabled(state.enabled_probe(epid), structures.records_wanted(buffer, structures.ENABLED))
+
+
+def _aggdesc(state: ConsumerState, buffer: bytes) -> bytes:
+    number = structures.AGGREGATION.unpack_from(buffer)[3]
+    room = structures.records_wanted(buffer, structures.AGGREGATION)
+    return structures.pack_aggregation(state.aggregation(number), room)
+
+
+def _bufsnap(state: ConsumerState, buffer: bytes) -> bytes:
+    _size, cpu, *_ = structures.BUFFER.unpack_from(buffer)
+    found = state.buffer_snapshot(cpu)
+    head = structures.BUFFER.pack(len(found.data), cpu, found.errors, found.drops, 0, 0, found.timestamp)
+    return head + found.data
+
+
+def _aggsnap(state: ConsumerState, buffer: bytes) -> bytes:
+    """Give the entries of an aggregation buffer as they lie in it, each at a multiple of 8 bytes."""
+    _size, cpu, *_ = structures.BUFFER.unpack_from(buffer)
+    found = state.aggregation_snapshot(cpu)
+    data = b"".join(entry + bytes(-len(entry) % _ALIGNMENT) for entry in found.entries)
+    return structures.BUFFER.pack(len(data), cpu, 0, found.drops, 0, 0, 0) + data
+
+
+def _format(state: ConsumerState, buffer: bytes) -> bytes:
+    """Give the length of a format, and the format if there is room for it."""
+    _string, room, number = structures.FORMAT.unpack_from(buffer)
+    text = state.format(number).encode("utf-8", "surrogateescape") + b"\0"
+    return structures.FORMAT.pack(0, len(text), number) + (text if len(text) <= room else b"")
+
+
+def _dofget(state: ConsumerState, _buffer: bytes) -> bytes:
+    """Give the options in force, as DOF."""
+    values = {name: state.option(name) for name in OPTIONS}
+    return encode(Program(()), {name: value for name, value in values.items() if value is not None})
+
+
+def _replicate(state: ConsumerState, buffer: bytes) -> bytes:
+    half = structures.PROBE.size
+    (_, match), (_, create) = structures.unpack_probe(buffer), structures.unpack_probe(buffer[half:])
+    state.replicate(match, create)
+    return buffer
+
+
+_CONFIGURATION: Final = structures.CONFIGURATION.pack(DIF_VERSION, REGISTERS, REGISTERS, DataModel.LP64, *(0,) * 8)
+_TABLE: Final[dict[Request, Callable[[ConsumerState, bytes], bytes]]] = {
+    Request.PROVIDER: _provider,
+    Request.PROBES: _probes,
+    Request.PROBEMATCH: _probematch,
+    Request.PROBEARG: _probearg,
+    Request.ENABLE: _enable,
+    Request.EPROBE: _eprobe,
+    Request.AGGDESC: _aggdesc,
+    Request.BUFSNAP: _bufsnap,
+    Request.AGGSNAP: _aggsnap,
+    Request.FORMAT: _format,
+    Request.DOFGET: _dofget,
+    Request.REPLICATE: _replicate,
+    Request.STATUS: lambda state, _buffer: structures.pack_status(state.status()),
+    Request.GO: lambda state, _buffer: structures.CPU.pack(state.go()),
+    Request.STOP: lambda state, _buffer: structures.CPU.pack(state.stop()),
+    Request.CONF: lambda _state, _buffer: _CONFIGURATION,
+}

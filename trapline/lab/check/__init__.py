@@ -1,0 +1,1 @@
+"""`trapline check`: whether a patched program is still the same program."""

@@ -1,0 +1,132 @@
+"""A check from end to end: what there is to do, who does it, and where the results go.
+
+    tally = check(Spec((Subject(Path("a.out")),)))
+    assert tally.same
+
+The Python face of `trapline check`; any `concurrent.futures.Executor` may do the work.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import emu
+import providers
+from trapline.lab.check.compare import Outcome
+from trapline.lab.check.encodings.run import fingerprint
+from trapline.lab.check.pool import Crew, MakeExecutor, local
+from trapline.lab.check.results import Results, Tally
+from trapline.lab.check.work import Done, EncodingsSpec, Spec, Unit, size, units, verdicts
+
+_CACHE: Final = Path("~/.cache/trapline")
+_OURS: Final = (*(Path(str(package.__file__)).parent for package in (emu, providers)), Path(__file__).parent)
+"""Whose source decides what a check finds."""
+
+
+class Progress(Protocol):
+    """Who is told how far a check has come, in site-states."""
+
+    def begin(self, total: int, done: int) -> object:
+        """Hear how much there is, and how much of it was done earlier."""
+        ...
+
+    def advance(self, states: int) -> object:
+        """Hear that more is done."""
+        ...
+
+
+def describe(spec: Spec) -> dict[str, Any]:
+    """Return what results are results of: the files as they are, and the rules as they are."""
+    rules = hashlib.sha256()
+    for place in _OURS:
+        for path in sorted(place.rglob("*.py")):
+            rules.update(path.read_bytes())
+    return {
+        "programs": [
+            {
+                "path": str(subject.path),
+                "content": hashlib.sha256(subject.path.read_bytes()).hexdigest()[:16],
+                "isa": subject.isa.name,
+                "provider": subject.kind,
+                "function": subject.function,
+                "every instruction": subject.every_instruction,
+            }
+            for subject in spec.subjects
+        ],
+        "states": spec.states,
+        "rules": spec.rules or ("freebsd" if spec.faithful else "exact"),
+        "runs": [run.name for run in spec.runs],
+        "encodings": [(one.isa, one.provider, one.sample, fingerprint(one.isa)) for one in spec.encodings],
+        "source": rules.hexdigest()[:16],
+    }
+
+
+def default_results(description: dict[str, Any]) -> Path:
+    """Return where the results of a check are kept while it is under way, if nobody says where."""
+    name = hashlib.sha256(repr(sorted(description.items())).encode()).hexdigest()[:16]
+    place = _CACHE.expanduser()
+    place.mkdir(parents=True, exist_ok=True)
+    return place / f"check-{name}.sqlite"
+
+
+def check(
+    spec: Spec,
+    *,
+    results: Results | None = None,
+    executor: Executor | MakeExecutor | None = None,
+    jobs: int = 1,
+    progress: Progress | None = None,
+    found: Callable[[Done], object] = lambda _done: None,
+) -> Tally:
+    """Do what is left of a check, and return what was found, now and earlier.
+
+    `executor`: one of `concurrent.futures`' kind, or what makes them (a new one is made when a worker has died); None:
+    `jobs` processes.  `found` is told of each unit as it is done.  Raises `emu.elf.ElfError`, `SubjectError` and
+    `RulesError`.
+    """
+    spec.all_rules()
+    results = results or Results(":memory:", describe(spec))
+    before = time.monotonic()
+    finished = results.finished()
+    every = units(spec)
+    left = [unit for unit in every if unit.name not in finished and not _covered(unit, finished)]
+    if progress is not None:
+        progress.begin(
+            sum(size(spec, unit) for unit in every), sum(size(spec, unit) for unit in every if unit not in left)
+        )
+    fresh = 0
+    crew = Crew(_maker(executor, jobs), jobs)
+    try:
+        for done in crew.run(spec, left):
+            results.add(done.unit.name, done.data, done.sites)
+            fresh += sum(result.states for _, _, result in done.sites)
+            found(done)
+            if progress is not None:
+                progress.advance(size(spec, done.unit))
+    finally:
+        crew.close()
+    tally = results.tally()
+    tally.encodings = verdicts(spec, results.chunks())
+    tally.seconds = time.monotonic() - before
+    tally.fresh = fresh
+    return tally
+
+
+def _maker(executor: Executor | MakeExecutor | None, jobs: int) -> MakeExecutor:
+    if executor is None:
+        return local(jobs)
+    return (lambda: executor) if isinstance(executor, Executor) else executor
+
+
+def _covered(unit: Unit, finished: set[str]) -> bool:
+    """Tell whether a unit was done in parts: it was halved because of a crash in it."""
+    halves = unit.halves()
+    return halves is not None and all(half.name in finished or _covered(half, finished) for half in halves)
+
+
+__all__ = ["EncodingsSpec", "Outcome", "Progress", "Spec", "Tally", "check", "default_results", "describe"]

@@ -1,0 +1,258 @@
+"""Is a displaced instruction still the same instruction?  One site, in many states, on two CPUs.
+
+The plain CPU executes the instruction itself; the patched one executes the breakpoint, and whatever a provider does in
+its place.  Everything is compared: registers, flags, vectors, the pc, memory, and the fault with its kind and address.
+Where they part the state is made as small as still shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import partial
+from typing import Final, NamedTuple
+
+from emu.engine.pages import PAGE
+from trapline.lab.check.cpu import Cpu, Ending
+from trapline.lab.check.probers import Prober, Refusal, Way
+from trapline.lab.check.site import Site
+from trapline.lab.check.states import State, chosen, general_registers, pool
+
+_SHOWN: Final = 6
+"""Bytes, or registers, that a divergence names one by one."""
+_RESERVED: Final = 2
+"""The bit of rflags that is always set."""
+_FEW: Final = 0xFF
+"""Repetitions of a string instruction: rcx is cut to as many."""
+
+
+LAST_PAGE: Final = (1 << 64) - PAGE
+"""Unicorn takes an access to the last page of the address space for one to an empty entry of its TLB: loads find zeros,
+and stores are no page faults.  A plan's accesses fault, as a CPU's do; so such states show nothing."""
+
+
+class Outcome(Enum):
+    """What is known of a site once it was checked."""
+
+    AGREED = "agreed"
+    DIVERGED = "diverged"
+    REFUSED = "refused"
+    """No probe may go there."""
+    UNREPEATABLE = "unrepeatable"
+    """The instruction itself does not do the same twice: a clock, say."""
+    CRASHED = "crashed"
+    """The CPU emulator did not survive it."""
+
+
+class Difference(NamedTuple):
+    """One thing that is not as it would be."""
+
+    what: str
+    original: str
+    patched: str
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.original} became {self.patched}"
+
+
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """Where patched and unpatched execution part, and the smallest state that shows it."""
+
+    way: str
+    state: State
+    differences: tuple[Difference, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SiteResult:
+    """What came of one site."""
+
+    site: Site
+    outcome: Outcome
+    why: str = ""
+    """The rule that refuses it, or what became of the instruction."""
+    states: int = 0
+    """States in which both were compared."""
+    left_out: int = 0
+    """States that the CPU emulator gets wrong (`LAST_PAGE`)."""
+    divergences: tuple[Divergence, ...] = ()
+    """At most one for each way."""
+
+
+_Seen = tuple[Ending, bytes, int, list[bytes], dict[str, bytes]]
+"""How an execution ended; general registers, flags, vectors, and the memory that it wrote, by name."""
+
+
+class SiteChecker:
+    """Checks the sites of one program for one provider: the same code on two CPUs, one of which is probed."""
+
+    def __init__(self, plain: Cpu, patched: Cpu, prober: Prober, states: int) -> None:
+        self._plain = plain
+        self._patched = patched
+        self._prober = prober
+        self._states = states
+        self._pool = pool(plain.isa.name)
+        self._names = general_registers(plain.isa)
+
+    def check(self, site: Site) -> SiteResult:
+        """Check a site in all ways in which its instruction may come to be executed."""
+        looked = self._prober.look(site)
+        if isinstance(looked, Refusal):
+            return SiteResult(site, Outcome.REFUSED, looked.rule)
+        numbers = self._numbers(site, len(looked.ways))
+        self._left_out = 0
+        divergences = []
+        repeats = is_repeated(self._plain, site)
+        for index, way in enumerate(looked.ways):
+            with way.in_place():
+                for number in numbers[index]:
+                    if self._agree(site, number, repeats):
+                        continue
+                    if not self._repeatable(site, number, repeats):
+                        return SiteResult(site, Outcome.UNREPEATABLE, looked.how)
+                    divergences.append(self._smallest(site, way, self._pool[number], repeats))
+                    break
+        outcome = Outcome.DIVERGED if divergences else Outcome.AGREED
+        return SiteResult(
+            site, outcome, looked.how, sum(map(len, numbers)) - self._left_out, self._left_out, tuple(divergences)
+        )
+
+    def _numbers(self, site: Site, ways: int) -> list[list[int]]:
+        """Return which states of the pool are tried in each way: they share them."""
+        numbers = chosen(site.address, self._states)
+        return [numbers[index::ways] for index in range(ways)]
+
+    # -- one state
+
+    def _agree(self, site: Site, number: int, repeats: bool) -> bool:
+        """Tell whether both end in the same state; the memory is clean before and after."""
+        plain, patched = self._plain, self._patched
+        plain.load_numbered(self._pool, number)
+        patched.load_numbered(self._pool, number)
+        return self._same(site, repeats)
+
+    def _same(self, site: Site, repeats: bool) -> bool:
+        plain, patched = self._plain, self._patched
+        if repeats:
+            for cpu in (plain, patched):
+                cpu.engine.write_register("rcx", cpu.engine.read_register("rcx") & _FEW)
+        original = plain.execute(site.address, repeats=repeats)
+        ending = patched.execute(site.address, repeats=repeats)
+        same = original == ending and plain.same_registers(patched, called=original.system_call)
+        if not same and _beyond(ending):
+            self._left_out += 1
+            same = True
+        elif plain.is_clean():
+            same = same and patched.is_clean()
+        else:
+            same = same and plain.same_memory(patched)
+        plain.clean()
+        patched.clean()
+        return same
+
+    def _repeatable(self, site: Site, number: int, repeats: bool) -> bool:
+        """Tell whether the instruction itself does the same twice."""
+        seen = []
+        for _ in range(2):
+            self._plain.load_numbered(self._pool, number)
+            seen.append(self._seen(self._plain, site, repeats))
+        return seen[0] == seen[1]
+
+    # -- a difference
+
+    @staticmethod
+    def _seen(cpu: Cpu, site: Site, repeats: bool) -> _Seen:
+        """Execute, and return all there is to compare; the memory is clean afterwards."""
+        if repeats:
+            cpu.engine.write_register("rcx", cpu.engine.read_register("rcx") & _FEW)
+        ending = cpu.execute(site.address, repeats=repeats)
+        seen = ending, cpu.general(), cpu.flags(), cpu.vectors(), cpu.written()
+        cpu.clean()
+        return seen
+
+    def _differences(self, site: Site, state: State, repeats: bool) -> tuple[Difference, ...]:
+        """Return how they differ in a state; nothing if they do not."""
+        self._plain.load(state)
+        original = self._seen(self._plain, site, repeats)
+        self._patched.load(state)
+        patched = self._seen(self._patched, site, repeats)
+        if _beyond(patched[0]):
+            return ()
+        return tuple(self._tell(original, patched))
+
+    def _tell(
+        self,
+        original: _Seen,
+        patched: _Seen,
+    ) -> Iterator[Difference]:
+        if original[0] != patched[0]:
+            yield Difference("end", str(original[0]), str(patched[0]))
+        words = [memoryview(one[1]).cast("Q") for one in (original, patched)]
+        for name, before, after in zip(self._names, *words, strict=True):
+            if before != after and not (original[0].system_call and name in self._plain.clobbered_by_calls):
+                yield Difference(name, f"{before:#x}", f"{after:#x}")
+        if original[2] != patched[2]:
+            yield Difference(self._plain.isa.traps.flags, f"{original[2]:#x}", f"{patched[2]:#x}")
+        for number, (before, after) in enumerate(zip(original[3], patched[3], strict=True)):
+            if before != after:
+                yield from _bytes(f"vector registers, file {number}", before, after)
+        for what in sorted({*original[4], *patched[4]}):
+            yield from _bytes(what, original[4].get(what, b""), patched[4].get(what, b""))
+
+    def _smallest(self, site: Site, way: Way, state: State, repeats: bool) -> Divergence:
+        """Make the state as small as still shows a difference: zeros for whatever does not matter."""
+        differences = self._differences(site, state, repeats)
+        if not differences:
+            return Divergence(way.name, state, (Difference("once only", "", "not seen again"),))
+        simpler: list[Callable[[State], State]] = [
+            lambda one: replace(one, vectors=0),
+            lambda one: replace(one, flags=one.flags & _RESERVED),
+        ]
+        simpler += [partial(_without, name=name) for name in state.registers]
+        for simplify in simpler:
+            smaller = simplify(state)
+            found = self._differences(site, smaller, repeats) if smaller != state else ()
+            if found:
+                state, differences = smaller, found
+        return Divergence(way.name, state, differences)
+
+
+def _without(state: State, name: str) -> State:
+    return replace(state, registers={**state.registers, name: 0})
+
+
+def _beyond(ending: Ending) -> bool:
+    """Tell whether a plan met the page that the CPU emulator does not know."""
+    return ending.fault is not None and ending.fault[2] >= LAST_PAGE
+
+
+def _bytes(what: str, original: bytes, patched: bytes) -> Iterator[Difference]:
+    """Yield the first stretch of bytes that differs."""
+    if not original or not patched:
+        yield Difference(what, "as it was" if not original else "written", "as it was" if not patched else "written")
+        return
+    places = [at for at, (before, after) in enumerate(zip(original, patched, strict=True)) if before != after]
+    if places:
+        part = slice(places[0], min(places[0] + 8, places[-1] + 1))
+        yield Difference(f"{what} +{places[0]:#x}", original[part].hex(), patched[part].hex())
+
+
+_REPEATS: Final = frozenset(b"\xf2\xf3")
+_PREFIXES: Final = frozenset(b"\x26\x2e\x36\x3e\x64\x65\x66\x67\xf0") | _REPEATS
+_STRING: Final = frozenset((*range(0x6C, 0x70), 0xA4, 0xA5, 0xA6, 0xA7, *range(0xAA, 0xB0)))
+
+
+def is_repeated(cpu: Cpu, site: Site) -> bool:
+    """Tell whether an instruction is one of x86's string instructions with a repeat prefix."""
+    if cpu.isa.name != "x86_64":
+        return False
+    at = 0
+    repeat = False
+    while at < len(site.code) and site.code[at] in _PREFIXES:
+        repeat |= site.code[at] in _REPEATS
+        at += 1
+    if at < len(site.code) and site.code[at] & 0xF0 == 0x40:
+        at += 1
+    return repeat and at < len(site.code) and site.code[at] in _STRING

@@ -1,0 +1,316 @@
+"""A CPU with a program's code on it, where one instruction at a time is tried in a given state.
+
+It is a Linux guest with one process, so that whatever probes user programs probes this one.  Its code is where the
+program has it.  Every other address means something too: pages of `KINDS` kinds alternate through the whole address
+space, and all pages of a kind are one page of RAM.  So an instruction may be tried with any values in its registers,
+and what it wrote is found by looking at eight pages; and there is always a page near that cannot be written, or is not
+there.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import random
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+from emu.engine.access import Access
+from emu.engine.pages import PAGE
+from emu.guest.linux.abi.signals import SignalInfo
+from emu.guest.linux.abi.tables import ABIS
+from emu.guest.linux.files import Descriptors
+from emu.guest.linux.frames import Frames
+from emu.guest.linux.inodes import RegularFile
+from emu.guest.linux.kernel import Kernel
+from emu.guest.linux.process import Process, Signals, Surroundings, Thread
+from emu.guest.linux.space import Area, Space
+from emu.isa.base import Isa
+from trapline.lab.check.states import KINDS, State, general_registers
+
+_BOTH: Final = Access.READ | Access.WRITE
+RIGHTS: Final = (_BOTH, _BOTH, _BOTH, _BOTH, _BOTH, Access.READ, _BOTH, Access(0))
+"""What may be done in a page, by its number modulo `KINDS`."""
+_LONGEST: Final = 2_000
+"""Steps after which something that should have ended is left as it is."""
+_TRAPS: Final = 100
+"""Breakpoints that one instruction may take."""
+_SIGSEGV: Final = 11
+_PID: Final = 100
+
+
+class Ending(NamedTuple):
+    """How an instruction ended: where the pc is, and the fault or system call, if any."""
+
+    pc: int
+    fault: tuple[int, int, int] | None = None
+    """Signal, code, address."""
+    system_call: bool = False
+    endless: bool = False
+    """Whether it trapped again and again."""
+
+    def __str__(self) -> str:
+        if self.fault is not None:
+            signal, code, address = self.fault
+            return f"signal {signal} (code {code}) at {address:#x}, pc {self.pc:#x}"
+        if self.endless:
+            return f"no end: it trapped {_TRAPS} times, pc {self.pc:#x}"
+        return f"a system call, pc {self.pc:#x}" if self.system_call else f"pc {self.pc:#x}"
+
+
+class _EndlessError(Exception):
+    """A breakpoint was taken again and again."""
+
+
+class Code(NamedTuple):
+    """A stretch of a program's code."""
+
+    address: int
+    data: bytes
+
+
+@cache
+def pristine_memory() -> bytes:
+    """Return what is in the pages of each kind: no two words alike, and most of them no addresses."""
+    return random.Random(1).randbytes(KINDS * PAGE)  # noqa: S311
+
+
+class AliasedSpace(Space):
+    """An address space in which all addresses that are not mapped mean one of eight pages, by their kind."""
+
+    def __init__(self, frames: Frames, lowest: int, highest: int) -> None:
+        super().__init__(frames, lowest, highest)
+        taken = [frames.take() for _ in range(KINDS)]
+        self.memory_at = taken[0]
+        """Physical address of the eight pages."""
+        assert taken == list(range(taken[0], taken[0] + KINDS * PAGE, PAGE)), "the first frames follow each other"
+
+    def area_at(self, address: int) -> Area | None:
+        """Return the area that holds an address; a page that may be read alone is one by itself."""
+        area = super().area_at(address)
+        page = address // PAGE
+        if area is None and RIGHTS[page % KINDS] is Access.READ:
+            return Area(page * PAGE, (page + 1) * PAGE, Access.READ, shared=True)
+        return area
+
+    def mapped(self, address: int) -> Area | None:
+        """Return the area of the program or of a provider that holds an address."""
+        return super().area_at(address)
+
+    def look_up(self, address: int, access: Access) -> tuple[int, Access] | None:
+        """Serve a miss of the TLB."""
+        if self.mapped(address) is not None:
+            return super().look_up(address, access)
+        kind = address // PAGE % KINDS
+        return (self.memory_at + address % (KINDS * PAGE), RIGHTS[kind]) if access in RIGHTS[kind] else None
+
+    def reach(self, address: int, access: Access) -> int | None:
+        """Return the physical address for the host's own access."""
+        if self.mapped(address) is not None:
+            return super().reach(address, access)
+        return self.memory_at + address % (KINDS * PAGE) if access in RIGHTS[address // PAGE % KINDS] else None
+
+
+class Cpu:
+    """One CPU, its process, and what can be read off it.
+
+    `stepping` says that it executes instructions as they are, one by one; else it runs what has been patched.
+    """
+
+    def __init__(
+        self,
+        isa: Isa,
+        code: Iterable[Code],
+        *,
+        stepping: bool,
+        accelerated: bool | None = None,
+        space: Callable[[Frames, int, int], AliasedSpace] = AliasedSpace,
+    ) -> None:
+        self.isa = isa
+        self.kernel = Kernel(isa, {}, accelerated=accelerated)
+        self.engine = self.kernel.engine
+        self.stepping = stepping
+        self.space = space(self.kernel.frames, PAGE * 16, ABIS[isa.name].highest)
+        root = self.kernel.root
+        self.process = Process(_PID, None, self.space, Descriptors(), Surroundings(root, root), Signals(), _PID, _PID)
+        self.thread = Thread(_PID, self.process)
+        self.process.threads.append(self.thread)
+        self.kernel.processes[_PID] = self.kernel.first = self.process
+        self.kernel.threads[_PID] = self.thread
+        self.files: list[tuple[int, int, RegularFile]] = []
+        """Where each stretch of code is mapped, [start, end), and the file it is mapped from."""
+        for stretch in code:
+            self._map(stretch)
+        self.kernel.switch(self.thread)
+        self._registers = self._general()
+        self._flags = isa.traps.flags
+        self._vectors = self.engine.vectors()
+        self._base = self.engine.new_context()
+        self._contexts: dict[int, Any] = {}
+        self.memory = self.engine.memory.pointer + self.space.memory_at
+        """Address in this process of the eight pages."""
+        self.clobbered_by_calls = {"x86_64": frozenset({"rcx"})}.get(isa.name, frozenset())
+        """Registers in which a system call leaves where it was made."""
+        self._places = [(ctypes.addressof(ctypes.c_uint8.from_buffer(place)), len(place)) for place in self._vectors]
+        self._registers_at = ctypes.addressof(ctypes.c_uint8.from_buffer(self._registers))
+        self._pristine = ctypes.create_string_buffer(pristine_memory(), KINDS * PAGE)
+        self.clean()
+
+    def _map(self, stretch: Code) -> None:
+        start = stretch.address // PAGE * PAGE
+        content = bytes(stretch.address - start) + stretch.data
+        file = RegularFile(0o755, content=content)
+        end = start - -len(content) // PAGE * PAGE
+        backing = file.pages(self.kernel.frames)
+        self.space.map(Area(start, end, Access.READ | Access.EXECUTE, backing=backing, name="text"))
+        self.files.append((start, end, file))
+
+    def file_at(self, address: int) -> tuple[RegularFile, int]:
+        """Return the file that is mapped at an address of code, and the offset in it."""
+        return next((file, address - start) for start, end, file in self.files if start <= address < end)
+
+    def _general(self) -> memoryview:
+        """Return the general registers as bytes of the CPU state."""
+        slots = [self.isa.registers.slots[name] for name in general_registers(self.isa)]
+        assert slots == list(range(slots[0], slots[0] + len(slots))), "the registers follow each other"
+        return self.engine.words.cast("B")[8 * slots[0] : 8 * (slots[-1] + 1)]
+
+    # -- states
+
+    def clean(self) -> None:
+        """Put the pages back as they were."""
+        ctypes.memmove(self.memory, self._pristine, KINDS * PAGE)
+
+    def is_clean(self) -> bool:
+        """Tell whether nothing was written."""
+        return not _memcmp(self.memory, self._pristine, KINDS * PAGE)
+
+    def same_memory(self, other: Cpu) -> bool:
+        """Tell whether two CPUs have the same in their pages."""
+        return not _memcmp(self.memory, other.memory, KINDS * PAGE)
+
+    def written(self) -> dict[str, bytes]:
+        """Return the pages that were written, by name."""
+        content, before = ctypes.string_at(self.memory, KINDS * PAGE), pristine_memory()
+        parts = {f"memory, pages {kind} modulo {KINDS}": slice(kind * PAGE, (kind + 1) * PAGE) for kind in range(KINDS)}
+        return {name: content[part] for name, part in parts.items() if content[part] != before[part]}
+
+    def load(self, state: State) -> None:
+        """Put a state into the registers."""
+        self.engine.restore(self._base)
+        for name, value in state.registers.items():
+            self.engine.write_register(name, value)
+        if self._flags:
+            self.engine.write_register(self._flags, state.flags)
+        draw = random.Random(state.vectors)  # noqa: S311
+        at = 0
+        for place in self._vectors:
+            size = len(place)
+            drawn = draw.randbytes(size) if state.vectors else bytes(size)
+            place[:] = state.recorded[at : at + size] if state.recorded else drawn
+            at += size
+
+    def load_numbered(self, states: Sequence[State], number: int) -> None:
+        """Put a state of a pool into the registers; what it comes to is kept."""
+        context = self._contexts.get(number)
+        if context is None:
+            self.load(states[number])
+            self._contexts[number] = self.engine.new_context()
+        else:
+            self.engine.restore(context)
+
+    def same_registers(self, other: Cpu, *, called: bool = False) -> bool:
+        """Tell whether two CPUs have the same in their registers, flags and vectors.
+
+        `called`: after a system call, which says in a register where it was made.
+        """
+        if called and self.clobbered_by_calls:
+            for cpu in (self, other):
+                for name in self.clobbered_by_calls:
+                    cpu.engine.write_register(name, 0)
+        if _memcmp(self._registers_at, other._registers_at, len(self._registers)):
+            return False
+        if any(_memcmp(at, there, size) for (at, size), (there, _) in zip(self._places, other._places, strict=True)):
+            return False
+        return self.flags() == other.flags()
+
+    # -- running
+
+    def execute(self, address: int, *, repeats: bool = False) -> Ending:
+        """Execute the instruction at an address, from the registers as they are, and tell how it ended.
+
+        What is patched runs until one instruction is counted.  One that `repeats` is stepped until it is over.
+        """
+        engine, kernel = self.engine, self.kernel
+        engine.pc = address
+        if repeats:
+            fault = self._step_until(lambda pc: pc != address and not self._in_scratch(pc))
+        elif self.stepping:
+            fault = kernel.advance(self.thread, engine.step)
+        else:
+            try:
+                fault = self._run_one()
+            except _EndlessError:
+                return Ending(engine.pc, endless=True)
+        called = kernel.take_call()
+        pc = engine.pc
+        if fault is None and not self.stepping and self._in_scratch(pc):
+            # A copy that ends its block, such as a system call: on to what leads back.
+            fault = self._step_until(lambda pc: not self._in_scratch(pc))
+            pc = engine.pc
+        if fault is None:
+            return Ending(pc, None, called)
+        if fault.address == pc != address and fault.number == _SIGSEGV:
+            return Ending(pc)  # done: it is the next one that cannot be fetched
+        return Ending(pc, (fault.number, fault.code, fault.address or 0))
+
+    def _run_one(self) -> SignalInfo | None:
+        """Run until one instruction is counted, or a fault.  Raises `_EndlessError`."""
+        engine = self.engine
+        deadline = engine.instructions + 1
+        answer = engine.on_breakpoint
+        taken = 0
+
+        def counted(pc: int) -> int:
+            nonlocal taken
+            taken += 1
+            if taken > _TRAPS:
+                raise _EndlessError
+            return answer(pc)
+
+        engine.on_breakpoint = counted
+        try:
+            return self.kernel.advance(self.thread, lambda: engine.run(hard=deadline))
+        finally:
+            engine.on_breakpoint = answer
+
+    def _in_scratch(self, pc: int) -> bool:
+        """Tell whether the pc is in one of the pages where providers run copies."""
+        area = self.space.mapped(pc)
+        return area is not None and area.backing is None
+
+    def _step_until(self, over: Callable[[int], bool]) -> SignalInfo | None:
+        """Step to where a pc is that will do, or to a fault."""
+        fault = None
+        for _ in range(_LONGEST):
+            fault = self.kernel.advance(self.thread, self.engine.step)
+            if fault is not None or over(self.engine.pc):
+                break
+        return fault
+
+    def general(self) -> bytes:
+        """Return the general registers."""
+        return bytes(self._registers)
+
+    def flags(self) -> int:
+        """Return the flags; 0 where there are none."""
+        return self.engine.read_register(self._flags) if self._flags else 0
+
+    def vectors(self) -> list[bytes]:
+        """Return the vector and floating-point registers."""
+        return [bytes(place) for place in self._vectors]
+
+
+_libc = ctypes.CDLL(None)
+_memcmp = _libc.memcmp
+_memcmp.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)

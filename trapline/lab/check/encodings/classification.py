@@ -1,0 +1,94 @@
+"""Classifying: a chunk of encodings goes in, and what our tables and capstone say of them comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cache
+
+from emu.displaced import DisplacedRow, Treatment
+from trapline.lab.check.encodings import cells, native, ports, x86_64
+from trapline.lab.check.encodings.decoder import decoder
+from trapline.lab.check.encodings.exemptions import EXEMPTIONS
+from trapline.lab.check.encodings.results import Cell, ChunkResult, Doing, Ours, merge
+from trapline.lab.check.encodings.space import FORMS, WITNESSES, Chunk, Form
+from trapline.lab.check.encodings.tables import facts, tables, witnesses
+from trapline.lab.check.rules import load_rules
+
+
+def classify(chunk: Chunk) -> ChunkResult:
+    """Classify a chunk.  It depends on nothing but the chunk, and runs in any process.
+
+    Raises `trapline.lab.check.rules.RulesError` if somebody's rules cannot be had.
+    """
+    counted: Iterable[Cell]
+    if chunk.rules:
+        counted = ports.count(chunk.isa, ports.of_rules(chunk.isa, load_rules(chunk.rules)), _codes(chunk))
+    elif chunk.isa not in FORMS:
+        counted = ports.count(chunk.isa, ports.own_x86_64(), _codes(chunk))
+    elif chunk.form == WITNESSES:
+        counted = _count_witnesses(chunk.isa)
+    else:
+        counted = _told(chunk, (native if native.available() else cells).count(chunk))
+    return ChunkResult(chunk, merge(counted))
+
+
+def _codes(chunk: Chunk) -> Iterator[bytes]:
+    """Yield the encodings of a chunk."""
+    if chunk.isa not in FORMS:
+        if chunk.form == WITNESSES:
+            return x86_64.witnesses()
+        return map(x86_64.FORMS[chunk.form].code, chunk.numbers)
+    if chunk.form == WITNESSES:
+        displaced = load_rules(chunk.rules).displaced
+        more = displaced.rows if displaced else ()
+        return (word.to_bytes(form.size, "little") for form, words in _witnesses(chunk.isa, more) for word in words)
+    form = FORMS[chunk.isa][chunk.form]
+    return (form.word(number).to_bytes(form.size, "little") for number in chunk.numbers)
+
+
+def _told(chunk: Chunk, counted: Iterable[cells.Cell]) -> Iterator[Cell]:
+    """Say in words what the keys of cells say in numbers."""
+    size = FORMS[chunk.isa][chunk.form].size
+    for cell in counted:
+        key = cells.unpack(chunk.isa, cell.key)
+        ours = tuple(
+            _ours(chunk.isa, provider, choice) for provider, choice in zip(tables(chunk.isa), key.choices, strict=True)
+        )
+        theirs = decoder(chunk.isa).facts(key.number, key.bits)
+        yield Cell(ours, theirs, cell.encodings, cell.example.to_bytes(size, "little"))
+
+
+@cache
+def _ours(isa: str, provider: str, choice: cells.Choice) -> Ours:
+    row = tables(isa)[provider][choice.row]
+    doing = {Treatment.OUT_OF_LINE: Doing.OUT_OF_LINE, Treatment.REFUSE: Doing.REFUSED}
+    exemption = -1
+    if choice.exemption:
+        exemption = EXEMPTIONS[isa].index(cells.exemptions(isa, provider)[choice.exemption - 1])
+    return Ours(
+        provider,
+        row.name,
+        doing[row.what] if isinstance(row.what, Treatment) else Doing.EMULATED,
+        row.length,
+        facts(isa, provider, choice.row),
+        exemption,
+    )
+
+
+def _count_witnesses(isa: str) -> Iterator[Cell]:
+    """Classify encodings made for each row and each exemption."""
+    for form, words in _witnesses(isa):
+        name = next(name for name, one in FORMS[isa].items() if one == form)
+        yield from _told(Chunk(isa, name, 0, 0), cells.count_words(isa, words, form.size))
+
+
+def _witnesses(isa: str, more: Iterable[DisplacedRow] = ()) -> Iterator[tuple[Form, list[int]]]:
+    """Yield, for each form, the words made for the rows of an ISA, for `more` of them, and for each exemption."""
+    rows = (*more, *(row for table in tables(isa).values() for row in table))
+    rules = [(row.mask, row.value, row.length) for row in rows]
+    rules += [(one.mask, one.value, 0) for one in EXEMPTIONS[isa]]
+    for form in FORMS[isa].values():
+        wanted = [(mask, value) for mask, value, length in rules if length in (0, form.size)]
+        words = {word for mask, value in wanted if value < 1 << 8 * form.size
+                 for word in witnesses(mask, value, form.size) if form.holds(word)}  # fmt: skip
+        yield form, sorted(words)

@@ -1,0 +1,204 @@
+"""The other opinion: capstone, called as the C library it is.
+
+Its Python classes cost 20 µs for an instruction, its C functions a quarter of one.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Flag, auto
+from functools import cache, cached_property
+from typing import Any, Final, NamedTuple
+
+import capstone
+
+from emu.isa import ISAS
+
+
+class Facts(Flag):
+    """What an instruction is, for whoever wants to move it."""
+
+    NONE = 0
+    RELATIVE = auto()
+    """It names an address relative to the pc, other than the one after itself."""
+    CONTROL = auto()
+    """It goes elsewhere than to the instruction after it; system calls, which come back by themselves, do not."""
+
+    def __str__(self) -> str:
+        return " and ".join(text for fact, text in _FACTS.items() if fact in self) or "neither relative nor a transfer"
+
+
+_FACTS: Final = {Facts.RELATIVE: "relative to the pc", Facts.CONTROL: "a transfer of control"}
+_CONTROL: Final = Facts.CONTROL
+_RELATIVE: Final = Facts.RELATIVE
+_BOTH: Final = Facts.RELATIVE | Facts.CONTROL
+
+BRACKET: Final = 1 << 2
+"""The text has a memory operand."""
+CONTROL_BIT: Final = 1
+"""Capstone's groups have it among jumps, calls and returns."""
+RELATIVE_BIT: Final = 1 << 1
+"""Capstone's groups have it among the branches relative to the pc."""
+SIZE_SHIFT: Final = 3
+BITS: Final = 5 + SIZE_SHIFT
+
+CONTROL_GROUPS: Final = (capstone.CS_GRP_JUMP, capstone.CS_GRP_CALL, capstone.CS_GRP_RET, capstone.CS_GRP_IRET)
+RELATIVE_GROUP: Final = capstone.CS_GRP_BRANCH_RELATIVE
+
+_KNOWN: Final[Mapping[str, Mapping[str, Facts]]] = {
+    "aarch64": {
+        "adrp": _RELATIVE,
+        # It has them among the relative branches.
+        "blr": _CONTROL,
+        "blraa": _CONTROL,
+        "blraaz": _CONTROL,
+        "blrab": _CONTROL,
+        "blrabz": _CONTROL,
+        # It has them in no group.
+        "bc": _BOTH,
+        "eret": _CONTROL,
+        "eretaa": _CONTROL,
+        "eretab": _CONTROL,
+        "drps": _CONTROL,
+    },
+    "x86_64": {
+        # It has them among the relative branches only.
+        "loop": _BOTH,
+        "loope": _BOTH,
+        "loopne": _BOTH,
+    },
+    "riscv64": {
+        "auipc": _RELATIVE,
+        # It has them among calls and jumps only.
+        "jal": _BOTH,
+        "c.j": _BOTH,
+        "c.jal": _BOTH,
+        # It has them in no group.
+        "sret": _CONTROL,
+        "mret": _CONTROL,
+        "uret": _CONTROL,
+    },
+}
+"""What capstone's groups do not say, or say wrongly; its names are right."""
+_LITERALS: Final = {"aarch64": frozenset({"adr", "ldr", "ldrsw", "prfm"})}
+"""Instructions that name an address relative to the pc where the text has no brackets."""
+
+
+class Decoded(NamedTuple):
+    """What capstone says of an encoding; the name is "" where it says nothing."""
+
+    name: str
+    length: int
+    facts: Facts
+
+
+NOTHING_DECODED: Final = Decoded("", 0, Facts.NONE)
+
+
+_LIBRARY: Any = ctypes.CDLL(capstone._cs._name)  # noqa: SLF001  there is no public way to its name
+_LIBRARY.cs_malloc.restype = ctypes.c_void_p
+_INSN: Any = capstone._cs_insn  # noqa: SLF001
+_DETAIL: Any = capstone._cs_detail  # noqa: SLF001
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Offsets in bytes of what is read of capstone's structures."""
+
+    size: int = _INSN.size.offset
+    text: int = _INSN.op_str.offset
+    detail: int = _INSN.detail.offset
+    groups: int = _DETAIL.groups.offset
+    groups_count: int = _DETAIL.groups_count.offset
+
+
+LAYOUT: Final = Layout()
+
+
+class Decoder:
+    """Capstone for one ISA, one instruction at a time, with its groups."""
+
+    def __init__(self, isa: str) -> None:
+        self.isa = isa
+        self._cs = capstone.Cs(*ISAS[isa].capstone)
+        self._cs.detail = True
+        self.handle: int = self._cs.csh.value
+        self.instruction: int = _LIBRARY.cs_malloc(self._cs.csh)
+        """Where an instruction is decoded to: a cs_insn with its cs_detail."""
+        self._insn = _INSN.from_address(self.instruction)
+        prototype = ctypes.CFUNCTYPE(ctypes.c_bool, *(5 * [ctypes.c_void_p]))
+        self.function: int = ctypes.cast(_LIBRARY.cs_disasm_iter, ctypes.c_void_p).value or 0
+        """Address of cs_disasm_iter."""
+        self._decode = prototype(self.function)
+        self._known = _KNOWN.get(isa, {})
+        self._literals = _LITERALS.get(isa, frozenset())
+        self._code, self._left, self._at = ctypes.c_uint64(), ctypes.c_size_t(), ctypes.c_uint64()
+        self._pointers = tuple(ctypes.addressof(value) for value in (self._code, self._left, self._at))
+
+    def decode(self, code: bytes, address: int = 0x1000) -> bool:
+        """Decode the instruction that starts `code` into `instruction`; tell whether it is one."""
+        buffer = ctypes.c_char_p(code)
+        self._code.value = ctypes.cast(buffer, ctypes.c_void_p).value or 0
+        self._left.value, self._at.value = len(code), address
+        return bool(self._decode(self.handle, *self._pointers, self.instruction))
+
+    @property
+    def text(self) -> str:
+        """The instruction that was decoded last."""
+        return f"{self._insn.mnemonic.decode()} {self._insn.op_str.decode()}".rstrip()
+
+    @property
+    def number(self) -> int:
+        """Capstone's number of it."""
+        return int(self._insn.id)
+
+    @property
+    def length(self) -> int:
+        """Its bytes."""
+        return int(self._insn.size)
+
+    @property
+    def bits(self) -> int:
+        """What else is to be kept of it (BRACKET and so on), so that its facts can be told by number and bits."""
+        insn = self._insn
+        detail = insn.detail.contents
+        bits = insn.size << SIZE_SHIFT | (BRACKET if b"[" in insn.op_str else 0)
+        for group in detail.groups[: detail.groups_count]:
+            if group in CONTROL_GROUPS:
+                bits |= CONTROL_BIT
+            elif group == RELATIVE_GROUP:
+                bits |= RELATIVE_BIT
+        if b"[rip" in insn.op_str or b"[eip" in insn.op_str:
+            bits |= RELATIVE_BIT
+        return int(bits)
+
+    @cached_property
+    def _names(self) -> dict[int, str]:
+        return {0: ""}
+
+    def name(self, number: int) -> str:
+        """Return capstone's name of an instruction number."""
+        names = self._names
+        if number not in names:
+            names[number] = self._cs.insn_name(number)
+        return names[number]
+
+    def facts(self, number: int, bits: int) -> Decoded:
+        """Return what number and bits say."""
+        name = self.name(number)
+        facts = self._known.get(name)
+        if facts is None:
+            facts = Facts.NONE
+            if bits & CONTROL_BIT:
+                facts |= Facts.CONTROL
+            if bits & RELATIVE_BIT or (name in self._literals and not bits & BRACKET):
+                facts |= Facts.RELATIVE
+        return Decoded(name, bits >> SIZE_SHIFT, facts)
+
+
+@cache
+def decoder(isa: str) -> Decoder:
+    """Return the decoder of an ISA; one for each process."""
+    return Decoder(isa)

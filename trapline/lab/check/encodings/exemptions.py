@@ -1,0 +1,130 @@
+"""Where our tables and capstone differ for a reason: each by mask and value, by what capstone says, with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from trapline.lab.check.encodings.decoder import Facts
+
+NOTHING: Final = ""
+"""Capstone's name of what it does not decode."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exemption:
+    """Encodings with word & `mask` == `value` that may be in one of `rows` although capstone disagrees."""
+
+    providers: tuple[str, ...]
+    rows: tuple[str, ...]
+    mask: int
+    value: int
+    names: frozenset[str]
+    """What capstone calls them."""
+    differs: Facts
+    """What either of us says of them and the other does not."""
+    why: str
+
+
+_NOTHING: Final = frozenset({NOTHING})
+_NONE: Final = Facts.NONE
+_RELATIVE: Final = Facts.RELATIVE
+_CONTROL: Final = Facts.CONTROL
+_BOTH: Final = Facts.RELATIVE | Facts.CONTROL
+_PID: Final = ("pid", "pid:freebsd")
+_UNDEFINED: Final = (
+    "capstone decodes nothing here: the CPU that is emulated faults, or does the same wherever the copy stands"
+)
+_PRIVILEGED: Final = "privileged: in user mode the copy faults, as the original does"
+_AARCH64: Final = (
+    Exemption(
+        ("fbt",), ("stp xt1, xt2, [sp, #imm]!", "ldp xt1, xt2, [sp], #imm"), 0xFE800000, 0xA8800000, _NOTHING, _NONE,
+        "unpredictable: the base is among the registers stored or loaded, or one is loaded twice; "
+        "the stub's mask does not look at registers",
+    ),
+    Exemption(
+        _PID, ("PRFM_PC_REL",), 0xFF000000, 0xD8000000, frozenset({"prfm"}), _RELATIVE,
+        "a prefetch may be left out: nothing that the program sees depends on it",
+    ),
+    Exemption(
+        ("pid:freebsd",), ("COMMON",), 0xFFFFFE1F, 0xD61F0200, frozenset({"br"}), _CONTROL,
+        "XNU's mask for br has a bit too many: x16 to x31 are not known",
+    ),
+    Exemption(
+        ("pid:freebsd",), ("COMMON",), 0xFFFFFE1F, 0xD63F0200, frozenset({"blr"}), _CONTROL,
+        "XNU's mask for blr has a bit too many: x16 to x31 are not known",
+    ),
+    Exemption(
+        (*_PID, "uprobe"), ("COMMON", "anything else"), 0x7E000000, 0x74000000, _NOTHING, _NONE,
+        "FEAT_CMPBR, compare and branch: newer than capstone 5 and than the CPU that is emulated, which faults",
+    ),
+    Exemption(
+        (*_PID, "uprobe"), ("COMMON", "anything else"), 0xFFC0001F, 0x5500001F, _NOTHING, _NONE,
+        "FEAT_PAuth_LR, retaasppc and retabsppc: newer than capstone 5 and than the CPU that is emulated, which faults",
+    ),
+    Exemption(
+        (*_PID, "uprobe"), ("COMMON", "anything else"), 0xFFFFFBE0, 0xD65F0BE0, _NOTHING, _NONE,
+        "FEAT_PAuth_LR, retaasppcr and retabsppcr: newer than capstone 5 and than the CPU that is emulated, "
+        "which faults",
+    ),
+    Exemption(
+        (*_PID, "uprobe"), ("COMMON", "anything else"), 0xFFC0001F, 0xF380001F, _NOTHING, _NONE,
+        "FEAT_PAuth_LR, autiasppc and autibsppc: newer than capstone 5 and than the CPU that is emulated, which faults",
+    ),
+    Exemption(
+        (*_PID, "uprobe"), ("COMMON", "anything else"), 0xFFFFDBFF, 0xDAC183FE, _NOTHING, _NONE,
+        "FEAT_PAuth_LR, paciasppc and its kin, which sign with the pc: newer than capstone 5 and than the CPU that is "
+        "emulated, which faults",
+    ),
+    Exemption(_PID, ("COMMON",), 0xFFFFFFFF, 0xD69F03E0, frozenset({"eret"}), _CONTROL, _PRIVILEGED),
+    Exemption(_PID, ("COMMON",), 0xFFFFFBFF, 0xD69F0BFF, frozenset({"eretaa", "eretab"}), _CONTROL, _PRIVILEGED),
+    Exemption(
+        (*_PID, "uprobe"), ("COMMON", "anything else"), 0xFFFFFFFF, 0xD6BF03E0, frozenset({"drps"}), _CONTROL,
+        _PRIVILEGED,
+    ),
+    Exemption((*_PID, "uprobe"), ("COMMON", "anything else"), 0, 0, _NOTHING, _NONE, _UNDEFINED),
+)  # fmt: skip
+_RISCV64: Final = (
+    Exemption(
+        ("pid", "uprobe"), ("COMMON", "anything else"), 0x1F, 0x1F, _NOTHING, _NONE,
+        "reserved for instructions of 48 bits and more, of which there are none: whatever length it has, it faults",
+    ),
+    Exemption(("pid",), ("COMMON",), 0xFFFFFFFF, 0x10200073, frozenset({"sret"}), _CONTROL, _PRIVILEGED),
+    Exemption(("pid",), ("COMMON",), 0xFFFFFFFF, 0x30200073, frozenset({"mret"}), _CONTROL, _PRIVILEGED),
+    Exemption(("pid",), ("COMMON",), 0xFFFFFFFF, 0x00200073, frozenset({"uret"}), _CONTROL, _PRIVILEGED),
+    Exemption(("pid", "uprobe"), ("COMMON", "anything else"), 0x3, 0x3, _NOTHING, _NONE, _UNDEFINED),
+    Exemption(
+        ("pid", "uprobe"), ("C_COMMON", "anything else, compressed"), 0, 0, _NOTHING, _NONE,
+        "reserved, or a hint: the copy faults, or does nothing, as the original does",
+    ),
+)  # fmt: skip
+_SAME: Final = "it goes to an address in memory or in registers: it goes there from anywhere"
+_X86_64: Final = (
+    Exemption(
+        _PID, ("COMMON", "COMMON, by a register"), 0, 0,
+        frozenset({"retf", "retfq", "iret", "iretd", "iretq", "jmp", "ljmp"}), _CONTROL, _SAME,
+    ),
+    Exemption(
+        ("pid:freebsd",), ("COMMON", "COMMON, by a register"), 0, 0, frozenset({"call", "lcall"}), _CONTROL,
+        "FreeBSD runs far calls out of line: the address after the copy is pushed",
+    ),
+    Exemption(
+        ("pid:freebsd",), ("COMMON",), 0, 0, frozenset({"xbegin"}), _BOTH,
+        "FreeBSD runs it out of line: where a transaction fails is relative to the copy",
+    ),
+    Exemption(
+        (*_PID, "uprobe"), ("COMMON", "stepped"), 0, 0, frozenset({"sysret", "sysretq", "sysexit", "sysexitq"}),
+        _CONTROL, _PRIVILEGED,
+    ),
+    Exemption(
+        ("uprobe",), ("stepped",), 0, 0, frozenset({"loop", "loope", "loopne", "jrcxz", "jecxz"}), _BOTH,
+        "relative to the copy, and after the step rip is moved by as much as the copy was",
+    ),
+    Exemption(
+        ("uprobe",), ("stepped",), 0, 0, frozenset({"xbegin"}), _BOTH,
+        "relative to the copy, for all Linux does: it has no rule for it; the CPU that is emulated does not have it",
+    ),
+)  # fmt: skip
+EXEMPTIONS: Final[Mapping[str, tuple[Exemption, ...]]] = {"aarch64": _AARCH64, "riscv64": _RISCV64, "x86_64": _X86_64}
+"""By ISA; of an encoding that two match, the first counts."""

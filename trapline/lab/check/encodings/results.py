@@ -1,0 +1,103 @@
+"""What is known of a stretch of encodings once it was looked at: cells, which add up, and go to a store and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import astuple, dataclass
+from enum import Enum
+from typing import NamedTuple
+
+from trapline.lab.check.encodings.decoder import Decoded, Facts
+from trapline.lab.check.encodings.space import Chunk
+
+
+class Doing(Enum):
+    """What a provider does with an instruction."""
+
+    EMULATED = "emulated"
+    OUT_OF_LINE = "out of line"
+    REFUSED = "refused"
+    FAILED = "failed"
+    """Nothing: the rules raised an exception."""
+
+
+class Ours(NamedTuple):
+    """What one provider's table says of some encodings."""
+
+    provider: str
+    row: str
+    doing: Doing
+    length: int
+    """Bytes of the instruction; 0 where the row does not ask."""
+    facts: Facts | None
+    """None: the row makes no claim."""
+    exemption: int
+    """Number of the exemption that the encodings are under, of those of the ISA; -1 for none."""
+
+
+class Cell(NamedTuple):
+    """Encodings of which all our tables say one thing and capstone says one thing."""
+
+    ours: tuple[Ours, ...]
+    theirs: Decoded
+    encodings: int
+    example: bytes
+    """The first of them that was met."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkResult:
+    """A chunk that was classified."""
+
+    chunk: Chunk
+    cells: tuple[Cell, ...]
+
+    def to_json(self) -> str:
+        """Write it down.  Few things are said of many cells, so they are listed once and referred to by number."""
+        said = list(dict.fromkeys(one for cell in self.cells for one in cell.ours))
+        numbers = {one: number for number, one in enumerate(said)}
+        return json.dumps({
+            "chunk": astuple(self.chunk),
+            "said": [
+                (one.provider, one.row, one.doing.value, one.length, _value(one.facts), one.exemption) for one in said
+            ],
+            "cells": [
+                ([numbers[one] for one in cell.ours], cell.theirs.name, cell.theirs.length, cell.theirs.facts.value,
+                 cell.encodings, cell.example.hex())
+                for cell in self.cells
+            ],
+        })  # fmt: skip
+
+    @classmethod
+    def from_json(cls, text: str) -> ChunkResult:
+        """Read what `to_json` wrote."""
+        found = json.loads(text)
+        said = [
+            Ours(provider, row, Doing(doing), length, None if facts is None else Facts(facts), exemption)
+            for provider, row, doing, length, facts, exemption in found["said"]
+        ]
+        cells = tuple(
+            Cell(
+                tuple(said[number] for number in ours),
+                Decoded(name, length, Facts(facts)),
+                count,
+                bytes.fromhex(example),
+            )
+            for ours, name, length, facts, count, example in found["cells"]
+        )
+        return cls(Chunk(*found["chunk"]), cells)
+
+
+def _value(facts: Facts | None) -> int | None:
+    return None if facts is None else facts.value
+
+
+def merge(cells: Iterable[Cell]) -> tuple[Cell, ...]:
+    """Add up cells that say the same."""
+    merged: dict[tuple[tuple[Ours, ...], Decoded], Cell] = {}
+    for cell in cells:
+        place = cell.ours, cell.theirs
+        there = merged.get(place)
+        merged[place] = cell if there is None else there._replace(encodings=there.encodings + cell.encodings)
+    return tuple(merged.values())

@@ -1,0 +1,116 @@
+"""What a command needs to check encodings, besides hands to do the work: what is to be done, and what came out."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import capstone
+
+from emu.isa.x86_64 import length, plans
+from providers.fasttrap import x86_64 as fasttrap
+from providers.uprobes import x86_64 as uprobes
+from trapline.lab.check.encodings import ports, x86_64
+from trapline.lab.check.encodings.exemptions import EXEMPTIONS
+from trapline.lab.check.encodings.results import ChunkResult
+from trapline.lab.check.encodings.space import FORMS
+from trapline.lab.check.encodings.tables import facts, tables
+from trapline.lab.check.encodings.verdict import Verdict, judge
+from trapline.lab.check.rules import RulesError, load_rules
+
+_SHOWN = 20
+"""Disagreements that are told one by one."""
+
+
+def providers(isa: str, rules: str = "") -> tuple[str, ...]:
+    """Return the names of the tables that an ISA has, or somebody's rules.  Raises `RulesError`.
+
+    "pid:freebsd" is fasttrap's with the quirks of the systems that it comes from.
+    """
+    if rules:
+        found = tuple(ports.of_rules(isa, load_rules(rules)))
+        if not found:
+            raise RulesError(
+                f"{rules} says nothing about encodings: a DisplacedTable or a Port of fasttrap or uprobes does"
+            )
+        return found
+    return tuple(tables(isa)) if isa in FORMS else tuple(x86_64.ROWS)
+
+
+def fingerprint(isa: str) -> str:
+    """Return what finished chunks depend on, short: with another one they are to be done again.
+
+    Chunks of somebody's rules are not worth keeping: nobody knows what these depend on.
+    On x86-64, where the rules are code, that is the text of the modules.
+    """
+    rules: list[object] = [capstone.__version__]
+    rules += [(one.providers, one.rows, one.mask, one.value, sorted(one.names), one.differs) for one in EXEMPTIONS[isa]]
+    if isa in FORMS:
+        rules += [
+            (provider, row.name, row.mask, row.value, row.length, callable(row.what), facts(isa, provider, number))
+            for provider, rows in tables(isa).items()
+            for number, row in enumerate(rows)
+        ]
+    else:
+        rules += [inspect.getsource(module) for module in (x86_64, ports, fasttrap, uprobes, length, plans)]
+    return hashlib.sha256(repr(rules).encode()).hexdigest()[:16]
+
+
+def verdicts(isa: str, results: Iterable[ChunkResult], wanted: Iterable[str] | None = None) -> tuple[Verdict, ...]:
+    """Judge the tables of the providers that are wanted, or of all."""
+    kept = tuple(results)
+    rules = next((result.chunk.rules for result in kept), "")
+    return tuple(judge(isa, provider, kept) for provider in wanted or providers(isa, rules))
+
+
+def summary(verdict: Verdict) -> Iterator[str]:
+    """Tell a verdict in lines of text."""
+    done = ", ".join(f"{count:,} {doing.value}" for doing, count in sorted(verdict.doing.items(), key=lambda i: -i[1]))
+    yield f"{verdict.isa} {verdict.provider}: {verdict.encodings:,} encodings: {done or 'none'}"
+    rows = len(verdict.rows)
+    yield (
+        f"  {rows - len(verdict.unreached)} of {rows} rows reached; {disagreeing(verdict):,} encodings disagree with "
+        f"capstone, and {exempted(verdict):,} for {len(verdict.exempted)} known reasons"
+    )
+    for row in verdict.unreached:
+        yield f"  row '{row}' is never reached: the rows before it take all that it matches"
+    for exemption in verdict.unused:
+        yield f"  exemption of {', '.join(exemption.rows)} for nothing: {exemption.why}"
+    for disagreement in verdict.disagreements[:_SHOWN]:
+        yield f"  {disagreement}"
+    if len(verdict.disagreements) > _SHOWN:
+        yield f"  and {len(verdict.disagreements) - _SHOWN} more kinds"
+
+
+def exempted(verdict: Verdict) -> int:
+    """Count encodings that disagree for a reason."""
+    return verdict.exempted.total()
+
+
+def disagreeing(verdict: Verdict) -> int:
+    """Count encodings that disagree for none."""
+    return sum(disagreement.count for disagreement in verdict.disagreements)
+
+
+def as_dict(verdict: Verdict) -> dict[str, Any]:
+    """Tell a verdict as plain data."""
+    return {
+        "isa": verdict.isa,
+        "provider": verdict.provider,
+        "right": verdict.right,
+        "encodings": verdict.encodings,
+        "doing": {doing.value: count for doing, count in verdict.doing.items()},
+        "rows": dict(verdict.rows),
+        "unreached": list(verdict.unreached),
+        "exempted": [
+            {"rows": list(exemption.rows), "mask": f"{exemption.mask:#x}", "value": f"{exemption.value:#x}",
+             "capstone": sorted(exemption.names), "why": exemption.why, "encodings": count}
+            for exemption, count in verdict.exempted.items()
+        ],
+        "disagreements": [
+            {"encoding": one.encoding.hex(), "encodings": one.count, "ours": one.ours, "theirs": one.theirs,
+             "text": one.text} for one in verdict.disagreements
+        ],
+    }  # fmt: skip

@@ -1,0 +1,73 @@
+"""The encodings of an ISA, in stretches that can be looked at one by one, in any order, anywhere.
+
+AArch64 has one form of 2^32 words.  RISC-V has 2^30 words of 32 bits, those whose two low bits are 3, and for each
+other value of these bits 2^14 of 16 bits; the 16 bits after a compressed instruction are none of its business, so the
+three quarters of 2^32 where they vary are these.  x86-64, whose instructions are up to 15 bytes long, is walked by
+class: `trapline.lab.check.encodings.x86_64`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+CHUNK: Final = {"aarch64": 1 << 24, "riscv64": 1 << 24, "x86_64": 1 << 16}
+"""Encodings of a chunk at most: some seconds of work."""
+WITNESSES: Final = "witnesses"
+"""The form of the encodings made for each row from its mask and value, so that no sample misses a narrow row."""
+
+
+class Form(NamedTuple):
+    """Encodings of fixed length: number `i` is the little-endian word `i << shift | low`."""
+
+    size: int
+    """Bytes of an encoding."""
+    shift: int
+    low: int
+
+    @property
+    def encodings(self) -> int:
+        """How many there are."""
+        return 1 << 8 * self.size - self.shift
+
+    def word(self, number: int) -> int:
+        """Return encoding `number`."""
+        return number << self.shift | self.low
+
+    def holds(self, word: int) -> bool:
+        """Tell whether a word is one of these."""
+        return word & (1 << self.shift) - 1 == self.low and word < 1 << 8 * self.size
+
+
+FORMS: Final[Mapping[str, Mapping[str, Form]]] = {
+    "aarch64": {"word": Form(4, 0, 0)},
+    "riscv64": {
+        "word": Form(4, 2, 3),
+        "half 0": Form(2, 2, 0),
+        "half 1": Form(2, 2, 1),
+        "half 2": Form(2, 2, 2),
+    },
+}
+"""Encodings of fixed length, by ISA and name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A stretch of an ISA's encodings: `count` of a form, from number `first` in steps of `stride`.
+
+    `rules` names somebody's rules, as `trapline.lab.check.rules.load_rules` takes them; "" is the package's own tables.
+    Hashable, picklable, and as a tuple of its fields fit for any store.
+    """
+
+    isa: str
+    form: str
+    first: int
+    count: int
+    stride: int = 1
+    rules: str = ""
+
+    @property
+    def numbers(self) -> range:
+        """The numbers of its encodings within the form."""
+        return range(self.first, self.first + self.count * self.stride, self.stride)

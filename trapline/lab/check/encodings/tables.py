@@ -1,0 +1,137 @@
+"""Our opinion: the decode tables of the providers, and what each row claims of the instructions it matches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Final
+
+from emu.displaced import Branch, Clear, Displaced, DisplacedRow, Load, Plan, Set, Store, Sum, Treatment
+from emu.isa import ISAS
+from providers.fasttrap import Fidelity
+from providers.fasttrap import aarch64 as fasttrap_aarch64
+from providers.fasttrap import riscv64 as fasttrap_riscv64
+from providers.uprobes import aarch64 as uprobes_aarch64
+from providers.uprobes import riscv64 as uprobes_riscv64
+from trapline.lab.check.encodings.decoder import Facts
+
+PROVIDERS: Final = ("fbt", "pid", "pid:freebsd", "uprobe")
+"""The tables, by whose they are; "pid:freebsd" is fasttrap with the quirks of the system it is from."""
+
+Tables = Mapping[str, Sequence[DisplacedRow]]
+
+_TABLES: Final[Mapping[str, Tables]] = {
+    "aarch64": {
+        "fbt": ISAS["aarch64"].displaced.rows,
+        "pid": fasttrap_aarch64.TABLES[Fidelity.EXACT].rows,
+        "pid:freebsd": fasttrap_aarch64.TABLES[Fidelity.FREEBSD].rows,
+        "uprobe": uprobes_aarch64.TABLE.rows,
+    },
+    "riscv64": {
+        "fbt": ISAS["riscv64"].displaced.rows,
+        "pid": fasttrap_riscv64.TABLE.rows,
+        "uprobe": uprobes_riscv64.TABLE.rows,
+    },
+}
+
+_ANY: Final = None
+_CONTROL: Final = Facts.CONTROL
+_RELATIVE: Final = Facts.RELATIVE
+_REFUSED: Final[Mapping[tuple[str, str, str], Facts | None]] = {
+    ("aarch64", "fbt", "anything else"): _ANY,
+    ("riscv64", "fbt", "anything else"): _ANY,
+    ("aarch64", "pid", "BRAA"): _CONTROL,
+    ("aarch64", "pid", "BC_COND"): _CONTROL | _RELATIVE,
+    ("aarch64", "pid", "RETAA"): _CONTROL,
+    ("riscv64", "pid", "JALR, reserved"): _CONTROL,
+    ("riscv64", "pid", "BRANCH, reserved"): _CONTROL,
+    ("riscv64", "pid", "C_JR, reserved"): _CONTROL,
+    ("riscv64", "uprobe", "branch, reserved"): _CONTROL,
+    ("riscv64", "uprobe", "c.jr, reserved"): _CONTROL,
+    ("riscv64", "uprobe", "ecall, csrrw"): _ANY,
+    ("aarch64", "uprobe", "braa"): _CONTROL,
+    ("aarch64", "uprobe", "blraa"): _CONTROL,
+    ("aarch64", "uprobe", "retaa"): _CONTROL,
+    ("aarch64", "uprobe", "eret"): _CONTROL,
+    ("aarch64", "uprobe", "eretaa"): _CONTROL,
+    ("aarch64", "uprobe", "ldr rt, label"): _RELATIVE,
+    ("aarch64", "uprobe", "ldrsw xt, label"): _RELATIVE,
+    ("aarch64", "uprobe", "prfm op, label"): _RELATIVE,
+    ("aarch64", "uprobe", "ldr st, label"): _RELATIVE,
+    ("aarch64", "uprobe", "ldr dt, label"): _RELATIVE,
+    ("aarch64", "uprobe", "ldr qt, label"): _RELATIVE,
+}
+"""What the instructions are that a row refuses, if not nothing of the kind; None: of several kinds."""
+
+
+@cache
+def tables(isa: str) -> Tables:
+    """Return the tables of an ISA whose instructions have fixed lengths, by provider."""
+    return _TABLES[isa]
+
+
+def row_of(rows: Sequence[DisplacedRow], word: int, size: int) -> int:
+    """Return the index of the first row that matches a word of `size` bytes."""
+    return next(index for index, row in enumerate(rows) if row.matches(word) and row.length <= size)
+
+
+def witnesses(mask: int, value: int, size: int) -> Iterator[int]:
+    """Yield words of `size` bytes that a mask and a value match: the other bits all clear, all set, and mixed."""
+    free = ~mask & (1 << 8 * size) - 1
+    for pattern in (0, -1, *(_GOLDEN * number & _WORD for number in range(1, 31))):
+        yield value | pattern & free
+
+
+_GOLDEN: Final = 0x9E3779B1
+"""Odd, and its multiples have no pattern (2^32 divided by the golden ratio)."""
+_WORD: Final = 0xFFFF_FFFF
+
+
+@cache
+def facts(isa: str, provider: str, number: int) -> Facts | None:
+    """Return what a row claims of the instructions that it matches; None: it makes no claim.
+
+    What is run out of line must be neither, or the copy would do something else.
+    """
+    row = tables(isa)[provider][number]
+    if row.what is Treatment.OUT_OF_LINE:
+        return Facts.NONE
+    if isinstance(row.what, Treatment):
+        return _REFUSED.get((isa, provider.partition(":")[0], row.name), Facts.NONE)
+    return emulated_facts(isa, tables(isa)[provider], number)
+
+
+def emulated_facts(isa: str, rows: Sequence[DisplacedRow], number: int) -> Facts:
+    """Return what the plans of a row do, taken together.
+
+    With some operands, such as register 0, an instruction does less than with others, so several are asked.
+    """
+    row, pc, found = rows[number], ISAS[isa].registers.pc, Facts.NONE
+    for word in witnesses(row.mask, row.value, row.length):
+        if row_of(rows, word, row.length) == number and not isinstance(row.what, Treatment):
+            found |= plan_facts(row.what(Displaced(word, 0)), pc, row.length)
+    return found
+
+
+def plan_facts(plan: Plan, pc: str, length: int) -> Facts:
+    """Return what a plan does for an instruction of `length` bytes.
+
+    The address after the instruction, which calls keep, is no address relative to the pc: it does not depend on the
+    encoding.
+    """
+    found = Facts.NONE
+    for operation in plan.operations:
+        match operation:
+            case Branch():
+                found |= Facts.RELATIVE | Facts.CONTROL
+            case Set(target, source, offset):
+                if target == pc and (source, offset) != (pc, length):
+                    found |= Facts.CONTROL
+                if source == pc and offset != length:
+                    found |= Facts.RELATIVE
+            case Clear(target, source):
+                found |= Facts.CONTROL if target == pc else Facts.NONE
+                found |= Facts.RELATIVE if source == pc else Facts.NONE
+            case Load(_, base) | Store(_, base) | Sum(_, base) if base == pc:
+                found |= Facts.RELATIVE
+    return found

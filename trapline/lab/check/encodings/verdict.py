@@ -1,0 +1,143 @@
+"""Judging: from the cells of many chunks, whether a provider's tables on an ISA are right, and what is left over."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from trapline.lab.check.encodings import x86_64
+from trapline.lab.check.encodings.decoder import Decoded, Facts, decoder
+from trapline.lab.check.encodings.exemptions import EXEMPTIONS, Exemption
+from trapline.lab.check.encodings.results import Cell, ChunkResult, Doing, Ours, merge
+from trapline.lab.check.encodings.space import FORMS
+from trapline.lab.check.encodings.tables import tables
+from trapline.lab.check.rules import load_rules
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """Encodings that our table and capstone take for different things, and no exemption says why."""
+
+    encoding: bytes
+    """The first of them."""
+    count: int
+    ours: str
+    theirs: str
+    text: str
+    """The encoding as capstone writes it."""
+
+    def __str__(self) -> str:
+        others = f" and {self.count - 1:,} more" if self.count > 1 else ""
+        return f"{self.encoding.hex(' ')}{others}: {self.text or 'no instruction'}: {self.ours}; {self.theirs}"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One provider on one ISA."""
+
+    isa: str
+    provider: str
+    encodings: int
+    doing: Counter[Doing]
+    """Encodings, by what is done with them."""
+    rows: Counter[str]
+    """Encodings, by row; every row of the table is there."""
+    exempted: Counter[Exemption]
+    """Encodings that disagree for a reason; every exemption of the provider is there."""
+    disagreements: tuple[Disagreement, ...]
+
+    @property
+    def unreached(self) -> tuple[str, ...]:
+        """Rows that no encoding reached: shadowed by the rows before them."""
+        return tuple(row for row, count in self.rows.items() if not count)
+
+    @property
+    def unused(self) -> tuple[Exemption, ...]:
+        """Exemptions that nothing needed."""
+        return tuple(exemption for exemption, count in self.exempted.items() if not count)
+
+    @property
+    def right(self) -> bool:
+        """Whether everything was reached, and agrees or is exempted, by exemptions that are all needed."""
+        return not (self.unreached or self.unused or self.disagreements)
+
+
+def rows(isa: str, provider: str, rules: str = "") -> tuple[str, ...]:
+    """Return the names of a table's rows; of somebody's rules that are code there are none."""
+    if rules:
+        displaced = load_rules(rules).displaced
+        return tuple(row.name for row in displaced.rows) if displaced and provider == "fbt" else ()
+    if isa in FORMS:
+        return tuple(row.name for row in tables(isa)[provider])
+    return x86_64.ROWS[provider]
+
+
+def agree(ours: Ours, theirs: Decoded) -> bool:
+    """Tell whether capstone bears a row out.
+
+    Of what it does not decode it says nothing; refusing that cannot be wrong.
+    """
+    if ours.doing is Doing.FAILED:
+        return False
+    if not theirs.name:
+        return ours.doing is Doing.REFUSED
+    return ours.facts is None or (ours.facts == theirs.facts and ours.length in (0, theirs.length))
+
+
+def differs(ours: Ours, theirs: Decoded) -> Facts:
+    """Return what one says and the other does not; nothing, where one of them says nothing."""
+    return Facts.NONE if ours.facts is None or not theirs.name else ours.facts ^ theirs.facts
+
+
+def _exempted(ours: Ours, theirs: Decoded, isa: str) -> Exemption | None:
+    if ours.exemption < 0:
+        return None
+    exemption = EXEMPTIONS[isa][ours.exemption]
+    same_length = not theirs.name or ours.length == theirs.length
+    named = ours.row in exemption.rows and theirs.name in exemption.names
+    return exemption if named and same_length and differs(ours, theirs) == exemption.differs else None
+
+
+def judge(isa: str, provider: str, results: Iterable[ChunkResult]) -> Verdict:
+    """Judge a provider's table by what was classified.  What exemptions somebody's rules need is theirs to know."""
+    results = tuple(results)
+    rules = next((result.chunk.rules for result in results), "")
+    doing: Counter[Doing] = Counter()
+    reached: Counter[str] = Counter(dict.fromkeys(rows(isa, provider, rules), 0))
+    expected = () if rules else (one for one in EXEMPTIONS[isa] if provider in one.providers)
+    exempted: Counter[Exemption] = Counter(dict.fromkeys(expected, 0))
+    wrong: list[Cell] = []
+    for cell in merge(cell for result in results for cell in result.cells):
+        ours = next(one for one in cell.ours if one.provider == provider)
+        doing[ours.doing] += cell.encodings
+        reached[ours.row] += cell.encodings
+        if agree(ours, cell.theirs):
+            continue
+        exemption = _exempted(ours, cell.theirs, isa)
+        if exemption is None:
+            wrong.append(cell._replace(ours=(ours,)))
+        else:
+            exempted[exemption] += cell.encodings
+    disagreements = tuple(_told(isa, cell) for cell in merge(wrong))
+    return Verdict(isa, provider, doing.total(), doing, reached, exempted, disagreements)
+
+
+def unreached(isa: str, provider: str, results: Iterable[ChunkResult]) -> tuple[str, ...]:
+    """Return the rows of a provider's table that no encoding reached."""
+    return judge(isa, provider, results).unreached
+
+
+def _told(isa: str, cell: Cell) -> Disagreement:
+    (ours,) = cell.ours
+    other = decoder(isa)
+    text = other.text if other.decode(cell.example) else ""
+    length = f", {ours.length} bytes" if ours.length else ""
+    claim = "" if ours.facts is None else f" as {ours.facts}"
+    return Disagreement(
+        cell.example,
+        cell.encodings,
+        f"ours, {ours.row}{length}: {ours.doing.value}{claim}",
+        f"capstone, {cell.theirs.length} bytes: {cell.theirs.facts}" if cell.theirs.name else "capstone: nothing",
+        text,
+    )

@@ -1,0 +1,233 @@
+"""The guest's own trap path: a kernel site in a booted kernel, its breakpoint taken by the kernel's vector.
+
+Two kernels are booted alike.  One executes the instruction; the other takes the breakpoint as an exception, saves a
+trap frame, asks `dtrace_invop`, emulates the instruction in its own assembly, and returns.  The stack pointer has to be
+a stack's, or no kernel survives its own vector; everything else is as awkward as it gets.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from typing import Any, Final
+
+from emu.engine.errors import EngineError, GuestCrashError
+from emu.engine.state import DELIVER
+from emu.guest.base import GuestError
+from emu.guest.kernel.guest import KernelGuest, TrapPath
+from emu.guest.modules import Module
+from emu.isa import ISAS
+from providers import fbt
+from trapline.lab.check.compare import Difference, Divergence, Outcome, SiteResult
+from trapline.lab.check.rules import Rules
+from trapline.lab.check.site import Site
+from trapline.lab.check.states import State, general_registers, pool
+from trapline.lab.check.subject import Subject
+
+_STEPS: Final = 4_000
+"""Instructions that the vector, the stub and the return may take."""
+_RAM: Final = 32 << 20
+_DEPTH: Final = 1_024
+"""How far below the top of its stack a kernel thread stands."""
+_WINDOW: Final = 512
+"""Bytes of stack below the stack pointers that hold something before the instruction."""
+_NEAR: Final = 1
+"""What stands for a frame pointer near the stack pointer."""
+_FLAGS: Final = {"x86_64": 0xCD5, "aarch64": 0xF << 28}
+"""Flags that a state may set: not those that would trap, or let interrupts in."""
+_KEPT: Final = {"aarch64": frozenset({"x18"}), "riscv64": frozenset({"tp", "gp"})}
+"""Registers that a kernel's vector relies on."""
+
+
+class _Nobody:
+    """A framework in which nobody listens."""
+
+    def register(self, _provider: object) -> None:
+        """Take a provider."""
+
+    def probe_create(self, *_details: Any) -> int:
+        """Take a probe."""
+        return 1
+
+    def probe(self, *_arguments: int) -> None:
+        """Take a firing."""
+
+
+class KernelPathChecker:
+    """Checks kernel sites on the guest's own trap path.  Raises `emu.guest.base.GuestError` if it does not boot."""
+
+    def __init__(self, subject: Subject, rules: Rules, states: int) -> None:
+        self._isa = subject.isa
+        self._names = general_registers(self._isa)
+        self._states = states
+        self._plain, self._patched = (
+            KernelGuest(self._isa, image=subject.path, trap_path=TrapPath.GUEST, ram=_RAM, patcher=rules.patcher)
+            for _ in range(2)
+        )
+        for guest in (self._plain, self._patched):
+            guest.boot()
+        returns = self._patched.image.symbol("dtrace_invop_return").value
+        self._patched.engine.on_code(returns, self._returned)
+        framework: Any = _Nobody()
+        self._provider = fbt.FBT(
+            framework,
+            self._patched.patcher,
+            self._patched.traps,
+            self._isa,
+            fidelity=rules.fbt_fidelity,
+            port=rules.fbt,
+        )
+        self._provider.provide_module(Module("kernel", self._patched.image.symbols, self._patched.patcher.original))
+        self._contexts = [guest.engine.new_context() for guest in (self._plain, self._patched)]
+        self._pristine = bytes(self._plain.engine.memory.ram)
+        self._pool = _survivable(self._isa.name)
+        self._sp = self._stack_pointer()
+        self._somewhere = self._plain.image.symbol("panic").value
+        self._stack = self._somewhere.to_bytes(8, "little") * (2 * _WINDOW // 8)
+        """What is on the stack: addresses that can be returned to."""
+
+    def _returned(self) -> None:
+        """Stop after the return from the trap, which is the next instruction."""
+        self._patched.clock.resume(1)
+        self._patched.engine.stop()
+
+    def _stack_pointer(self) -> int:
+        """Return where on process 1's kernel stack states have their stack pointers, more or less."""
+        sp = self._plain.engine.read_register(self._isa.registers.sp)
+        return sp - _DEPTH & ~0xFF
+
+    def check(self, site: Site) -> SiteResult:
+        """Check a site on the guest's trap path."""
+        record = self._provider.table.find(site.address)
+        if record is None:
+            return SiteResult(site, Outcome.REFUSED, "no record: another rule's site")
+        patcher = self._patched.patcher
+        patcher.install(record.tracepoint)
+        left_out = 0
+        divergence = None
+        try:
+            for number in range(self._states):
+                state = self._pool[((site.address >> 2) + number) % len(self._pool)]
+                found = self._differences(site, state)
+                if found is None:
+                    left_out += 1
+                elif found:
+                    divergence = self._smallest(site, state, found)
+                    break
+        finally:
+            patcher.remove(record.tracepoint)
+            self._clean()
+        outcome = Outcome.DIVERGED if divergence else Outcome.AGREED
+        states = self._states - left_out
+        how = str(self._isa.displaced.decide(site.code, site.address).plan)
+        return SiteResult(site, outcome, how, states, left_out, (divergence,) if divergence else ())
+
+    # -- one state
+
+    def _differences(self, site: Site, state: State) -> tuple[Difference, ...] | None:
+        """Return how the two kernels differ after the instruction; None: it faults, which no kernel returns from."""
+        for guest, context in zip((self._plain, self._patched), self._contexts, strict=True):
+            self._load(guest, context, site, state)
+        plain, patched = self._plain.engine, self._patched.engine
+        faults: list[int] = []
+
+        def trap(number: int) -> int:
+            faults.append(number)
+            return DELIVER
+
+        plain.on_trap = trap
+        try:
+            plain.step()
+        except (GuestCrashError, GuestError):
+            return None
+        if faults:
+            return None
+        return tuple(
+            self._compare(self._sp + state.registers[self._isa.registers.sp], self._come_back(patched, plain.pc))
+        )
+
+    def _load(self, guest: KernelGuest, context: Any, site: Site, state: State) -> None:
+        engine = guest.engine
+        engine.restore(context)
+        sp = self._sp + state.registers[self._isa.registers.sp]
+        engine.memory.write(self._sp - _WINDOW, self._stack)
+        for name, value in state.registers.items():
+            engine.write_register(name, value)
+        engine.write_register(self._isa.registers.sp, sp)
+        if state.registers[self._isa.registers.fp] == _NEAR:
+            engine.write_register(self._isa.registers.fp, sp + 32)
+        if self._isa.registers.link and site.probe == fbt.RETURN:
+            engine.write_register(self._isa.registers.link, self._somewhere)
+        if self._isa.traps.flags:
+            flags = engine.read_register(self._isa.traps.flags)
+            mask = _FLAGS[self._isa.name]
+            engine.write_register(self._isa.traps.flags, flags & ~mask | state.flags & mask)
+        engine.pc = site.address
+
+    def _come_back(self, engine: Any, pc: int) -> str:
+        """Run to where the kernel returns from the trap; return what went wrong, if it does not come there."""
+        try:
+            engine.run(hard=engine.instructions + _STEPS)
+        except (EngineError, GuestError) as error:
+            return str(error)
+        return "" if engine.pc == pc else f"after at most {_STEPS} instructions"
+
+    def _compare(self, sp: int, trouble: str) -> Iterator[Difference]:
+        plain, patched = self._plain.engine, self._patched.engine
+        if trouble:
+            yield Difference("end", f"pc {plain.pc:#x}", f"pc {patched.pc:#x}: {trouble}")
+            return
+        for name in self._names:
+            before, after = plain.read_register(name), patched.read_register(name)
+            if before != after:
+                yield Difference(name, f"{before:#x}", f"{after:#x}")
+        if self._isa.traps.flags:
+            before, after = (engine.read_register(self._isa.traps.flags) for engine in (plain, patched))
+            if before != after:
+                yield Difference(self._isa.traps.flags, f"{before:#x}", f"{after:#x}")
+        start = self._sp - _WINDOW
+        stacks = [engine.read(start, len(self._stack)) for engine in (plain, patched)]
+        for at in range(0, len(self._stack), 8):
+            before_word, after_word = (stack[at : at + 8] for stack in stacks)
+            # Below the stack pointer the trap frame was: what the instruction did not write is nobody's.
+            written = start + at >= sp or before_word != self._stack[at : at + 8]
+            if written and before_word != after_word:
+                yield Difference(f"[sp{start + at - sp:+#x}]", before_word[::-1].hex(), after_word[::-1].hex())
+
+    def _smallest(self, site: Site, state: State, found: tuple[Difference, ...]) -> Divergence:
+        """Make the state as small as still shows a difference."""
+        keep = {self._isa.registers.sp, self._isa.registers.fp}
+        for name, value in state.registers.items():
+            if value and name not in keep:
+                smaller = replace(state, registers={**state.registers, name: 0})
+                still = self._differences(site, smaller)
+                if still:
+                    state, found = smaller, still
+        return Divergence("the guest's trap path", state, found)
+
+    def _clean(self) -> None:
+        """Have both kernels' memory as it was after the boot."""
+        for guest, context in zip((self._plain, self._patched), self._contexts, strict=True):
+            guest.engine.restore(context)
+            guest.engine.memory.ram[:] = self._pristine
+
+
+@cache
+def _survivable(isa_name: str) -> tuple[State, ...]:
+    """Return the states of the pool with stack pointers that a kernel's vector can use.
+
+    The stack pointer is an offset from where the stacks are; the frame pointer is near it in every other state.
+    """
+    isa = ISAS[isa_name]
+    kept = _KEPT.get(isa_name, frozenset())
+    states = []
+    for number, state in enumerate(pool(isa_name)):
+        draw = random.Random(number)  # noqa: S311  the same states in every run
+        registers = {name: value for name, value in state.registers.items() if name not in kept}
+        registers[isa.registers.sp] = 16 * draw.randrange(32)
+        if number % 2:
+            registers[isa.registers.fp] = _NEAR
+        states.append(replace(state, registers=registers))
+    return tuple(states)

@@ -1,0 +1,188 @@
+"""The museum: real bugs of real probe implementations, red under the rule that had them, green under the right one.
+
+An exhibit is a module of `tests/museum`: its docstring tells the story, and its `EXHIBIT` has the code, the old rule
+put in the place of the package's own, and how the difference is shown.  The package's own rules are the right ones.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import textwrap
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NamedTuple, Protocol
+
+import capstone
+
+import trapline
+from emu.elf import nearest
+from emu.isa import ISAS
+from emu.isa.base import Isa
+from trapline.lab.check.rules import Rules
+
+_PLACE: Final = "tests/museum"
+_WIDTH: Final = 100
+
+
+class MuseumError(Exception):
+    """An exhibit, or all of them, cannot be found: the message says why, on one line."""
+
+
+class Verdict(NamedTuple):
+    """What came of an exhibit's code under some rules."""
+
+    agrees: bool
+    """Whether the probed code does what it does without probes, and the probes fire as they should."""
+    lines: tuple[str, ...]
+    """Where they part, or what agreed."""
+
+
+class Check(Protocol):
+    """How an exhibit's difference is shown (`trapline.lab.check.shown`)."""
+
+    def verdict(self, exhibit: Exhibit, rules: Rules) -> Verdict:
+        """Try the exhibit's code under rules."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Exhibit:
+    """One bug."""
+
+    path: str
+    """The module's file: it names the exhibit."""
+    text: str
+    """The module's docstring: a line that says what went wrong, and the story."""
+    system: str
+    """Who had the bug, and when."""
+    references: tuple[str, ...]
+    """Where the public reads of it."""
+    isa_name: str
+    provider: str
+    """fbt, pid or uprobe: the part of the package that has the rule in question."""
+    code: bytes
+    """A few instructions, one function."""
+    old: Rules
+    """The package's rules but for the one that was wrong."""
+    was: str
+    """What the old rule decides."""
+    now: str
+    """What the right one decides."""
+    check: Check
+
+    @property
+    def name(self) -> str:
+        """What `--museum` calls it."""
+        return Path(self.path).stem.replace("_", "-")
+
+    @property
+    def title(self) -> str:
+        """What went wrong, in a line."""
+        return self.text.partition("\n")[0].strip()
+
+    @property
+    def story(self) -> tuple[str, ...]:
+        """The paragraphs of the story, each on one line."""
+        paragraphs = self.text.partition("\n")[2].strip().split("\n\n")
+        return tuple(" ".join(one.split()) for one in paragraphs)
+
+    @property
+    def isa(self) -> Isa:
+        """Whose code it is."""
+        return ISAS[self.isa_name]
+
+    def run(self) -> tuple[Verdict, Verdict]:
+        """Return what comes of the code under the old rule, and under the package's own."""
+        return self.check.verdict(self, self.old), self.check.verdict(self, Rules())
+
+
+# -- finding them
+
+
+def exhibits() -> dict[str, Exhibit]:
+    """Return the exhibits by name.  Raises `MuseumError` where they are not installed: they belong to a checkout."""
+    folder = Path(trapline.__file__).parent.parent / _PLACE
+    files = sorted(file for file in folder.glob("*.py") if not file.name.startswith(("_", "test_", "conftest")))
+    if not files:
+        raise MuseumError(f"{folder}: no exhibits; the museum is part of a checkout, not of an installed package")
+    return {exhibit.name: exhibit for exhibit in map(_load, files)}
+
+
+def _load(file: Path) -> Exhibit:
+    spec = importlib.util.spec_from_file_location(f"museum.{file.stem}", file)
+    assert spec is not None, "a file whose name ends in .py"
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    exhibit: Exhibit = module.EXHIBIT
+    return exhibit
+
+
+def find(name: str) -> Exhibit:
+    """Return an exhibit.  Raises `MuseumError`."""
+    known = exhibits()
+    if name not in known:
+        near = nearest(name, known)
+        hint = f"did you mean '{near}'?" if near else "--museum list names them"
+        raise MuseumError(f"no exhibit '{name}' ({hint})")
+    return known[name]
+
+
+# -- telling
+
+
+def listing() -> Iterator[str]:
+    """Yield a line for each exhibit.  Raises `MuseumError`."""
+    known = exhibits()
+    width = max(map(len, known))
+    for name, exhibit in known.items():
+        yield f"{name:{width}}  {exhibit.isa_name:7}  {exhibit.provider:6}  {exhibit.title}"
+
+
+def show(name: str, echo: Callable[[str], object]) -> int:
+    """Print an exhibit, both verdicts included, or, for the name "list", all names; return the exit status.
+
+    It is 0 if the old rule fails and the right one does not.  Raises `MuseumError`.
+    """
+    if name == "list":
+        for line in listing():
+            echo(line)
+        return 0
+    exhibit = find(name)
+    old, right = exhibit.run()
+    for line in _label(exhibit):
+        echo(line)
+    echo("")
+    for title, rule, verdict in (("old rule", exhibit.was, old), ("right rule", exhibit.now, right)):
+        echo(f"{title + ':':12}{rule}")
+        echo(f"{'':12}{'agrees' if verdict.agrees else 'DIVERGES'}")
+        for line in verdict.lines:
+            echo(f"{'':14}{line}")
+    shown = not old.agrees and right.agrees
+    if not shown:
+        echo(f"{name}: " + ("the old rule shows nothing" if old.agrees else "the right rule fails as well"))
+    return 0 if shown else 1
+
+
+def _label(exhibit: Exhibit) -> Iterator[str]:
+    yield f"{exhibit.name}: {exhibit.title}"
+    yield f"{exhibit.system}"
+    yield f"shown here on {exhibit.isa_name}, in the rules of {exhibit.provider}"
+    for paragraph in exhibit.story:
+        yield ""
+        yield from textwrap.wrap(paragraph, _WIDTH, break_long_words=False)
+    yield ""
+    yield from exhibit.references
+    yield ""
+    yield from disassembled(exhibit)
+
+
+def disassembled(exhibit: Exhibit) -> Iterator[str]:
+    """Yield a line for each instruction: offset, bytes, assembly."""
+    offset = 0
+    for at, length, mnemonic, operands in capstone.Cs(*exhibit.isa.capstone).disasm_lite(exhibit.code, 0):
+        yield f"  +{at:#04x}  {exhibit.code[at : at + length].hex():20}  {mnemonic} {operands}".rstrip()
+        offset = at + length
+    if offset < len(exhibit.code):
+        yield f"  +{offset:#04x}  {exhibit.code[offset:].hex()}"

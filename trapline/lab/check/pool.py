@@ -1,0 +1,84 @@
+"""Many units on many workers, some of which may die.
+
+A worker that dies takes its executor's other futures with it, and nobody says which unit it was.  So everything that
+was under way is done again, one unit at a time; a unit that breaks its worker alone is halved until it is one site.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from typing import Final
+
+from trapline.lab.check.work import Done, Spec, Unit, crashed, work
+
+MakeExecutor = Callable[[], Executor]
+_AHEAD: Final = 2
+"""Units that wait for each worker."""
+
+
+def local(jobs: int) -> MakeExecutor:
+    """Return what makes an executor of `jobs` processes of this machine."""
+    context = multiprocessing.get_context("spawn")
+    return lambda: ProcessPoolExecutor(jobs, mp_context=context)
+
+
+class Crew:
+    """Does units on executors that `make` makes: one, and another whenever one has broken."""
+
+    def __init__(self, make: MakeExecutor, jobs: int) -> None:
+        self._make = make
+        self._ahead = _AHEAD * jobs
+        self._executor = make()
+
+    def close(self) -> None:
+        """Stop: what is under way is left."""
+        processes = dict(getattr(self._executor, "_processes", None) or {})
+        self._executor.shutdown(wait=False, cancel_futures=True)
+        for process in processes.values():
+            process.terminate()
+
+    def run(self, spec: Spec, units: Iterable[Unit]) -> Iterator[Done]:
+        """Do all units, and yield what was found as it comes."""
+        waiting = deque(units)
+        under_way: dict[Future[Done], Unit] = {}
+        while waiting or under_way:
+            suspects: list[Unit] = []
+            try:
+                while waiting and len(under_way) < self._ahead:
+                    under_way[self._executor.submit(work, spec, waiting[0])] = waiting[0]
+                    waiting.popleft()
+            except RuntimeError:  # broken, or shut down by somebody
+                suspects = list(under_way.values())
+            for future in wait(under_way, return_when=FIRST_COMPLETED).done if not suspects else ():
+                unit = under_way.pop(future)
+                if future.exception() is None:
+                    yield future.result()
+                else:
+                    suspects.append(unit)
+            if suspects:
+                suspects += [unit for unit in under_way.values() if unit not in suspects]
+                under_way.clear()
+                self._renew()
+                yield from self._one_by_one(spec, suspects)
+
+    def _one_by_one(self, spec: Spec, suspects: list[Unit]) -> Iterator[Done]:
+        left = deque(suspects)
+        while left:
+            unit = left.popleft()
+            future = self._executor.submit(work, spec, unit)
+            if future.exception() is None:
+                yield future.result()
+                continue
+            self._renew()
+            halves = unit.halves()
+            if halves is None:
+                yield crashed(spec, unit, future.exception())
+            else:
+                left.extendleft(reversed(halves))
+
+    def _renew(self) -> None:
+        self.close()
+        self._executor = self._make()

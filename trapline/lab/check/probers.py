@@ -1,0 +1,216 @@
+"""How a site is probed while it is checked: each provider installs its own probe, by its own code.
+
+A prober looks at a site and answers with the rule that refuses it, or with the ways in which its displaced instruction
+may come to be executed.  Each way is put in place, tried in a number of states, and taken out again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple, Protocol
+
+from emu.guest.base import BadAddressError
+from emu.guest.linux.abi.signals import Signal, SignalInfo
+from emu.guest.linux.code import ProcessCode, SlotPages
+from emu.guest.modules import Module
+from emu.host_trap import HostTrap
+from emu.trap import TrapHandler
+from providers import fasttrap, fbt, uprobes
+from providers.fasttrap.fasttrap import CHUNK
+from providers.fasttrap.port import Emulated, Refused
+from providers.fasttrap.records import Probe, ProbeType
+from providers.fbt.records import Record
+from trapline.lab.check.cpu import Cpu
+from trapline.lab.check.rules import Rules
+from trapline.lab.check.site import Site
+
+Apply = Callable[[], None]
+
+
+class Way(NamedTuple):
+    """One way in which a displaced instruction is executed."""
+
+    name: str
+    enter: Apply
+    """Puts the probe in place."""
+    leave: Apply
+    """Takes it out."""
+
+    @contextmanager
+    def in_place(self) -> Iterator[None]:
+        """Have the probe in place for the time being."""
+        self.enter()
+        try:
+            yield
+        finally:
+            self.leave()
+
+
+class Refusal(NamedTuple):
+    """No probe may go there."""
+
+    rule: str
+
+
+class Treated(NamedTuple):
+    """What becomes of a displaced instruction."""
+
+    how: str
+    """The plan, or the copy."""
+    ways: tuple[Way, ...]
+
+
+class Prober(Protocol):
+    """One provider on a CPU that runs what is patched."""
+
+    def look(self, site: Site) -> Treated | Refusal:
+        """Decide about a site."""
+        ...
+
+
+class _Nobody:
+    """A framework in which nobody listens: what D makes of a firing is not looked at."""
+
+    def __init__(self) -> None:
+        self.created: list[Any] = []
+
+    def register(self, _provider: object) -> None:
+        """Take a provider."""
+
+    def probe_create(self, *details: Any) -> int:
+        """Take a probe: what the provider keeps with it is last."""
+        self.created.append(details[-1])
+        return len(self.created)
+
+    def probe(self, *_arguments: int) -> None:
+        """Take a firing."""
+
+
+class PidProber:
+    """The pid provider: probes before and after the instruction, scratch space far from it and near."""
+
+    def __init__(self, cpu: Cpu, near: int, rules: Rules) -> None:
+        framework: Any = _Nobody()
+        self._cpu = cpu
+        self._fasttrap = fasttrap.Fasttrap(cpu.kernel, framework, rules.pid_fidelity, port=rules.pid)
+        self._target = target = self._fasttrap.target(cpu.process)
+        target.patcher = rules.patcher(target.code)
+        self._far = target.slots
+        self._near = SlotPages(cpu.kernel, target.code, CHUNK, "[fasttrap]", below=near)
+
+    def look(self, site: Site) -> Treated | Refusal:
+        """Decide about a site (fasttrap_tracepoint_init)."""
+        treatment = self._fasttrap.look(self._target, site.address, site.start)
+        if isinstance(treatment, Refused):
+            return Refusal(f"{treatment.why} ({treatment.source})")
+        if isinstance(treatment, Emulated):
+            return Treated(f"emulated: {treatment.plan}", tuple(self._ways("emulated", site)))
+        scratch = f", {treatment.scratch} = next pc" if treatment.scratch else ""
+        places = (("far", self._far), ("near", self._near))
+        ways = tuple(way for name, slots in places for way in self._ways(f"out of line, {name}", site, slots))
+        return Treated(f"out of line: {treatment.code.hex()}{scratch}", ways)
+
+    def _ways(self, name: str, site: Site, slots: SlotPages | None = None) -> Iterator[Way]:
+        yield self._way(name, site, ProbeType.OFFSETS, slots)
+        yield self._way(f"{name}, and a probe after it", site, ProbeType.POST_OFFSETS, slots)
+
+    def _way(self, name: str, site: Site, kind: ProbeType, slots: SlotPages | None) -> Way:
+        probe = Probe(self._target, kind, site.address, 1, (site.address,))
+
+        def enter() -> None:
+            self._target.slots = slots or self._far
+            self._fasttrap.enable(probe)
+
+        def leave() -> None:
+            self._fasttrap.disable(probe)
+            self._fasttrap.thread_ended(self._cpu.thread)  # its scratch space is free again
+
+        return Way(name, enter, leave)
+
+
+class UprobeProber:
+    """Uprobes: simulated, or stepped in a slot far from the instruction and near."""
+
+    def __init__(self, cpu: Cpu, near: int, rules: Rules) -> None:
+        self._cpu = cpu
+        self._uprobes = uprobes.Uprobes(cpu.kernel, port=rules.uprobe)
+        self._space = space = self._uprobes.watch(cpu.process)
+        space.patcher = rules.patcher(space.code)
+        self._far = space.slots
+        self._near = SlotPages(cpu.kernel, space.code, self._uprobes.port.slot, "[uprobes]", below=near)
+
+    def look(self, site: Site) -> Treated | Refusal:
+        """Decide about a site (prepare_uprobe)."""
+        file, offset = self._cpu.file_at(site.address)
+        if offset % self._uprobes.port.alignment:
+            return Refusal(f"not a multiple of {self._uprobes.port.alignment}")
+        analysis = self._uprobes.port.analyze(file.read(offset, self._uprobes.port.longest), site.address)
+        if isinstance(analysis, uprobes.Refused):
+            return Refusal(f"{analysis.why} ({analysis.source})")
+        consumer = uprobes.Consumer(handler=lambda _frame: None)
+        registered: list[Any] = []
+
+        def way(name: str, slots: SlotPages) -> Way:
+            def enter() -> None:
+                self._space.slots = slots
+                registered.append(self._uprobes.register(file, offset, consumer))
+
+            return Way(name, enter, lambda: self._uprobes.unregister(registered.pop(), consumer))
+
+        if isinstance(analysis, uprobes.Simulated):
+            return Treated(f"simulated: {analysis.plan}", (way("simulated", self._far),))
+        scratch = f", {analysis.scratch} = next pc" if analysis.scratch else ""
+        return Treated(
+            f"stepped: {analysis.code.hex()}{scratch}",
+            (way("stepped, far", self._far), way("stepped, near", self._near)),
+        )
+
+
+class FbtProber:
+    """FBT: the trap answered by the emulator, the displaced instruction carried out natively and by Python."""
+
+    def __init__(self, cpu: Cpu, module: Module, rules: Rules) -> None:
+        framework: Any = _Nobody()
+        kernel, engine = cpu.kernel, cpu.engine
+        patcher = rules.patcher(ProcessCode(kernel, cpu.space))
+        traps = TrapHandler()
+        self._provider = fbt.FBT(framework, patcher, traps, cpu.isa, fidelity=rules.fbt_fidelity, port=rules.fbt)
+        self._provider.provide_module(module)
+        self._records = {
+            record.address: (number, first)
+            for number, first in enumerate(framework.created, 1)
+            for record in first.of_probe()
+        }
+
+        def faulted(_address: int, error: BadAddressError) -> int:
+            return kernel.raise_bad_address(error.address)
+
+        def unclaimed(address: int) -> int:
+            return kernel.raise_fault(SignalInfo(Signal.SIGTRAP, 0x80, address=address))
+
+        def trap() -> HostTrap:
+            return HostTrap(engine, traps, patcher, unclaimed=unclaimed, faulted=faulted, table=rules.displaced)
+
+        self._table = rules.displaced or cpu.isa.displaced
+        self._native, self._python = trap(), trap()
+        self._python.use_python()
+
+    def look(self, site: Site) -> Treated | Refusal:
+        """Decide about a site."""
+        number, first = self._records[site.address]
+        plan = self._table.decide(site.code, site.address).plan
+        return Treated(
+            f"emulated: {plan}" if plan is not None else "no plan",
+            (
+                self._way("emulated", number, first, self._native),
+                self._way("emulated by Python", number, first, self._python),
+            ),
+        )
+
+    def _way(self, name: str, number: int, record: Record, trap: HostTrap) -> Way:
+        def enter() -> None:
+            trap.attach()
+            self._provider.enable(number, record)
+
+        return Way(name, enter, lambda: self._provider.disable(number, record))

@@ -1,0 +1,213 @@
+"""States met in a real run: a program is run, and where it comes by a site the instruction is tried right there.
+
+The run's own registers are put into the two CPUs, and its memory is lent to them, a page at a time, as they ask for it;
+neither the run nor its memory is changed by it.  Nothing is stored, so nothing is too large to be recorded.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from emu.engine.access import Access
+from emu.engine.pages import PAGE
+from emu.guest.base import BadAddressError
+from emu.guest.linux.frames import Frames
+from emu.guest.linux.guest import LinuxGuest, Program
+from emu.guest.linux.space import Area
+from emu.guest.linux.stdio import Standard
+from emu.isa.base import Isa
+from providers import fasttrap
+from providers.fasttrap.records import Probe, ProbeType
+from trapline.lab.check.compare import Outcome, SiteChecker, SiteResult
+from trapline.lab.check.cpu import AliasedSpace, Code, Cpu
+from trapline.lab.check.rules import Rules
+from trapline.lab.check.runs import LONGEST_RUN, RunSpec
+from trapline.lab.check.site import Site
+from trapline.lab.check.states import State, general_registers
+
+HITS: Final = 2
+"""How often a site is tried: the first times that the run comes by."""
+_BASES: Final = {"x86_64": ("fs_base", "gs_base"), "aarch64": ("tpidr_el0",)}
+"""Registers beside the general ones that addresses are made from."""
+
+Lend = Callable[[int], tuple[bytes, Access] | None]
+"""Address of a page -> what is in it, and what may be done there; None: there is none."""
+
+
+class BorrowedSpace(AliasedSpace):
+    """An address space whose pages, but for the program's code, are borrowed."""
+
+    def __init__(self, frames: Frames, lowest: int, highest: int) -> None:
+        super().__init__(frames, lowest, highest)
+        self.lend: Lend = lambda _page: None
+        self._borrowed: dict[int, tuple[int, Access, bytes]] = {}
+
+    def area_at(self, address: int) -> Area | None:
+        """Return the area that holds an address; a borrowed page is one by itself."""
+        area = self.mapped(address)
+        page = address // PAGE * PAGE
+        if area is None and (found := self._borrow(page)) is not None:
+            return Area(page, page + PAGE, found[1], shared=True)
+        return area
+
+    def look_up(self, address: int, access: Access) -> tuple[int, Access] | None:
+        """Serve a miss of the TLB."""
+        if self.mapped(address) is not None:
+            return super().look_up(address, access)
+        found = self._borrow(address // PAGE * PAGE)
+        if found is None or access not in found[1]:
+            return None
+        return found[0] + address % PAGE, found[1]
+
+    def reach(self, address: int, access: Access) -> int | None:
+        """Return the physical address for the host's own access."""
+        if self.mapped(address) is not None:
+            return super().reach(address, access)
+        found = self._borrow(address // PAGE * PAGE)
+        return None if found is None or access not in found[1] else found[0] + address % PAGE
+
+    def _borrow(self, page: int) -> tuple[int, Access, bytes] | None:
+        if page not in self._borrowed:
+            lent = self.lend(page)
+            if lent is None:
+                return None
+            data, access = lent
+            frame = self.frames.take(data)
+            # What was lent is not executed: an instruction that leads there is over.
+            self._borrowed[page] = frame, access & ~Access.EXECUTE, data
+        return self._borrowed[page]
+
+    def changed(self) -> dict[str, bytes]:
+        """Return the borrowed pages that were written, by name."""
+        found = {}
+        for page, (frame, _, before) in self._borrowed.items():
+            now = bytes(self.frames.read(frame))
+            if now != before:
+                found[f"memory, page {page:#x}"] = now
+        return found
+
+    def forget(self) -> None:
+        """Drop all that was borrowed."""
+        for page, (frame, _, _) in self._borrowed.items():
+            self.flush_page(page)
+            self.frames.release(frame)
+        self._borrowed.clear()
+
+
+class BorrowingCpu(Cpu):
+    """A CPU in a borrowed address space."""
+
+    space: BorrowedSpace
+
+    def clean(self) -> None:
+        """Drop the memory that was borrowed."""
+        self.space.forget()
+
+    def is_clean(self) -> bool:
+        """Tell whether nothing was written."""
+        return not self.space.changed()
+
+    def same_memory(self, other: Cpu) -> bool:
+        """Tell whether two CPUs have written the same."""
+        return self.written() == other.written()
+
+    def written(self) -> dict[str, bytes]:
+        """Return the pages that were written, by name."""
+        return self.space.changed()
+
+    def load_numbered(self, states: Sequence[State], number: int) -> None:
+        """Put a state into the registers: no two are alike."""
+        self.load(states[number])
+
+
+class RecordedChecker(SiteChecker):
+    """Checks one site in one state, in all ways."""
+
+    def check_in(self, site: Site, state: State) -> SiteResult:
+        """Check a site in a state."""
+        self._pool = (state,)
+        return self.check(site)
+
+    def _numbers(self, site: Site, ways: int) -> list[list[int]]:
+        del site
+        return [[0]] * ways
+
+
+class _Tap:
+    """A framework that tells which site was hit."""
+
+    def __init__(self, hit: Callable[[int], object]) -> None:
+        self.probe = lambda number, *_arguments: hit(number)
+
+
+def check_recorded(spec: RunSpec, rules: Rules) -> list[SiteResult]:
+    """Run a program and check the sites it comes by.  Raises `emu.guest.base.GuestError`."""
+    program = Program(str(spec.subject.path), spec.arguments)
+    isa = spec.subject.isa
+    guest = LinuxGuest(isa, program, root=spec.root, standard=Standard(), accelerated=spec.accelerated)
+    process = guest.kernel.first
+    assert process is not None
+    loaded = next(one for one in guest.objects.of(process) if one.file is process.executable)
+    moved = [site._replace(address=site.address + loaded.bias, start=site.start and site.start + loaded.bias)
+             for site in spec.subject.sites(rules)]  # fmt: skip
+    code = [Code(one.address + loaded.bias, one.data) for one in spec.subject.code()]
+    plain, patched = (
+        BorrowingCpu(isa, code, stepping=stepping, accelerated=spec.accelerated, space=BorrowedSpace)
+        for stepping in (True, False)
+    )
+    checker = RecordedChecker(plain, patched, spec.subject.prober(patched, rules, loaded.bias), 1)
+    hits: Counter[int] = Counter()
+    results: dict[int, SiteResult] = {}
+
+    def lend(page: int) -> tuple[bytes, Access] | None:
+        assert guest.kernel.current is not None
+        space = guest.kernel.current.process.space
+        area = space.area_at(page)
+        try:
+            return None if area is None or not area.access else (space.peek(page, PAGE), area.access)
+        except BadAddressError:
+            return None
+
+    for cpu in (plain, patched):
+        cpu.space.lend = lend
+    vectors = guest.engine.vectors()
+
+    def hit(number: int) -> None:
+        hits[number] += 1
+        if hits[number] <= HITS:
+            state = _state(guest.engine, isa, vectors)
+            found = checker.check_in(moved[number], state)
+            results[number] = _together(results.get(number), found)
+
+    framework: Any = _Tap(hit)
+    tap = fasttrap.Fasttrap(guest.kernel, framework)
+    target = tap.target(process)
+    for number, site in enumerate(moved):
+        tap.enable(Probe(target, ProbeType.OFFSETS, site.start or site.address, 1 << 32, (site.address,), id=number))
+    guest.run(LONGEST_RUN)
+    back = spec.subject.sites(rules)
+    return [
+        SiteResult(back[number], one.outcome, one.why, one.states, one.left_out, one.divergences)
+        for number, one in sorted(results.items())
+        if one.outcome is not Outcome.REFUSED
+    ]
+
+
+def _state(engine: Any, isa: Isa, vectors: Sequence[memoryview]) -> State:
+    names = (*general_registers(isa), *_BASES.get(isa.name, ()))
+    flags = engine.read_register(isa.traps.flags) if isa.traps.flags else 0
+    content = b"".join(bytes(place) for place in vectors)
+    return State("met in a run", {name: engine.read_register(name) for name in names}, flags, 0, content)
+
+
+def _together(before: SiteResult | None, now: SiteResult) -> SiteResult:
+    """Return what is known of a site after another state."""
+    if before is None:
+        return now
+    outcome = before.outcome if before.outcome is not Outcome.AGREED else now.outcome
+    divergences = before.divergences or now.divergences
+    return SiteResult(
+        now.site, outcome, now.why, before.states + now.states, before.left_out + now.left_out, divergences
+    )

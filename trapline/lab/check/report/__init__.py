@@ -1,0 +1,48 @@
+"""What `trapline check` has to say: as text, JSON, JUnit XML, or a page.
+
+Which it is to be goes by the suffix of the file it is written to (`WRITERS`).  All say the same; `facts` is where they
+have it from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from trapline.lab.check.report import as_json, html, junit, text
+from trapline.lab.check.results import Tally
+
+Writer = Callable[[Tally], str]
+
+WRITERS: Final[Mapping[str, Writer]] = {
+    ".txt": text.as_text,
+    ".json": as_json.as_json,
+    ".xml": junit.as_junit,
+    ".html": html.as_html,
+}
+"""Suffix of a file -> what makes its content."""
+
+
+class ReportError(Exception):
+    """A report that cannot be written: the message says why, on one line."""
+
+
+def writer(path: str | Path) -> Writer:
+    """Return what makes a report for a file of that name.  Raises `ReportError`; ask before a long check."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in WRITERS:
+        raise ReportError(f"{path}: no report is written as '{suffix}'; name a file that ends in {', '.join(WRITERS)}")
+    return WRITERS[suffix]
+
+
+def write(tally: Tally, path: str | Path) -> None:
+    """Write a report into a file, in the form its suffix asks for.  Raises `ReportError`."""
+    content = writer(path)(tally)
+    try:
+        Path(path).write_text(content, encoding="utf-8")
+    except OSError as error:
+        raise ReportError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+
+
+__all__ = ["WRITERS", "ReportError", "Writer", "write", "writer"]

@@ -1,0 +1,196 @@
+"""What a tally comes to, in the words and numbers that every form of the report has in common."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+import capstone
+
+from emu.elf import ElfError, Image
+from emu.isa import ISAS, Isa
+from trapline.lab.check.compare import Divergence, Outcome, SiteResult
+from trapline.lab.check.results import Tally
+from trapline.lab.check.site import Site
+
+MEANING: Final[Mapping[Outcome, str]] = {
+    Outcome.AGREED: "the same with a probe as without, in every state",
+    Outcome.DIVERGED: "not the same with a probe",
+    Outcome.REFUSED: "no probe may go there",
+    Outcome.UNREPEATABLE: "the instruction itself does not do the same twice",
+    Outcome.CRASHED: "the CPU emulator did not survive it",
+}
+_UNSPEAKABLE: Final = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that XML or HTML has no way to write, or that steer terminals."""
+_LAST: Final = 16
+"""Bytes that are shown of an instruction that cannot be read."""
+
+
+class Trouble(NamedTuple):
+    """A site that is not as it should be."""
+
+    file: str
+    provider: str
+    result: SiteResult
+    code: bytes
+    """Of the instruction alone."""
+    instruction: str
+    """As capstone writes it, x86 in AT&T syntax; "(no instruction)" where it cannot."""
+
+    @property
+    def site(self) -> Site:
+        """Where it is."""
+        return self.result.site
+
+    @property
+    def title(self) -> str:
+        """Name, address, and the probe that goes there by its own name."""
+        where = "" if not self.site.function else f" at {self.site.address:#x}"
+        return f"{self.site.name}{where}" + (f", {self.site.probe}" if self.site.probe else "")
+
+
+class EncodingsSummary(NamedTuple):
+    """What a sweep of a decode table found."""
+
+    title: str
+    encodings: int
+    classes: tuple[tuple[str, int], ...]
+    """What becomes of encodings, and of how many."""
+    disagreements: tuple[str, ...]
+    unreached: tuple[str, ...]
+    """Rows of the table that nothing reaches."""
+
+    @property
+    def same(self) -> bool:
+        """Tell whether there is nothing to complain of."""
+        return not (self.disagreements or self.unreached)
+
+
+def printable(text: str) -> str:
+    """Return a text, which may be from a hostile file, with nothing in it that cannot be written."""
+    return _UNSPEAKABLE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def verdict(tally: Tally) -> str:
+    """Say in one line whether the patched program is the same, and what of it is not."""
+    looked = ", ".join(_looked(tally)) or "nothing was there to check"
+    if tally.same:
+        return f"same: {looked}"
+    return f"NOT the same: {', '.join(_wrong(tally))}; of {looked}"
+
+
+def _looked(tally: Tally) -> Iterator[str]:
+    if tally.sites:
+        yield f"{_count(tally.sites, 'site')} ({_count(tally.states, 'site-state')})"
+    if tally.runs:
+        yield _count(len(tally.runs), "run")
+    if tally.encodings:
+        yield _count(sum(one.encodings for one in encodings(tally)), "encoding")
+
+
+def _wrong(tally: Tally) -> Iterator[str]:
+    outcomes = [trouble[2].outcome for trouble in tally.trouble]
+    if diverged := outcomes.count(Outcome.DIVERGED):
+        yield f"{_count(diverged, 'site')} diverged"
+    if crashed := outcomes.count(Outcome.CRASHED):
+        yield f"{_count(crashed, 'site')} crashed the emulator"
+    if runs := sum(not run.same for run in tally.runs):
+        yield f"{_count(runs, 'run')} differed"
+    if tables := sum(not one.same for one in encodings(tally)):
+        yield f"{_count(tables, 'decode table')} wrong"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def rate(tally: Tally) -> str:
+    """Say how fast this run was; "" if it compared nothing itself."""
+    if not tally.fresh or not tally.seconds:
+        return ""
+    return f"{tally.fresh:,} site-states in {tally.seconds:,.1f} s, {tally.fresh / tally.seconds:,.0f} per second"
+
+
+def troubles(tally: Tally) -> list[Trouble]:
+    """Return the sites that diverged or crashed."""
+    return list(_troubles(tally))
+
+
+def _troubles(tally: Tally) -> Iterator[Trouble]:
+    for file, provider, result in tally.trouble:
+        code, instruction = disassembled(_isa(tally.spec.get("isa"), file), result.site)
+        yield Trouble(file, provider, result, code, instruction)
+
+
+def _isa(named: Any, file: str) -> Isa | None:
+    """Return the ISA of a file's sites: the one that was asked for, or what the file says."""
+    return ISAS[named] if isinstance(named, str) and named in ISAS else _isa_of(file)
+
+
+@cache
+def _isa_of(file: str) -> Isa | None:
+    try:
+        return Image(file).isa
+    except ElfError:
+        return None  # gone since: its sites are shown as bytes
+
+
+def disassembled(isa: Isa | None, site: Site) -> tuple[bytes, str]:
+    """Return an instruction's own bytes, and its text."""
+    if isa is not None:
+        for _address, size, mnemonic, operands in _disassembler(isa.name).disasm_lite(site.code, site.address, 1):
+            return site.code[:size], f"{mnemonic} {operands}".rstrip()
+    return site.code[: isa.instruction_alignment if isa else _LAST], "(no instruction)"
+
+
+@cache
+def _disassembler(isa_name: str) -> capstone.Cs:
+    isa = ISAS[isa_name]
+    disassembler = capstone.Cs(*isa.capstone)
+    if isa.capstone[0] == capstone.CS_ARCH_X86:
+        disassembler.syntax = capstone.CS_OPT_SYNTAX_ATT
+    return disassembler
+
+
+def state_words(divergence: Divergence) -> list[tuple[str, str]]:
+    """Return what matters of the smallest state: registers that are not zero, flags, vectors."""
+    state = divergence.state
+    words = [(name, f"{value:#x}") for name, value in state.registers.items() if value]
+    if state.flags:
+        words.append(("flags", f"{state.flags:#x}"))
+    if state.vectors:
+        words.append(("vectors", f"random, seed {state.vectors}"))
+    return words
+
+
+def encodings(tally: Tally) -> list[EncodingsSummary]:
+    """Return the sweeps of decode tables."""
+    return [
+        EncodingsSummary(
+            f"{one['isa']} {one['provider']}",
+            int(one.get("encodings", 0)),
+            tuple(_classes(one.get("classes", one.get("doing", {})))),
+            tuple(_lines(one["disagreements"])),
+            tuple(_lines(one["unreached"])),
+        )
+        for one in tally.encodings
+    ]
+
+
+def _classes(found: Any) -> Iterator[tuple[str, int]]:
+    if isinstance(found, Mapping):
+        yield from sorted(found.items(), key=lambda item: -item[1])
+    elif found:
+        yield "classes", int(found)
+
+
+def _lines(found: Any) -> Iterator[str]:
+    """Yield a line for each thing of a list; one line for a mere number of them."""
+    if isinstance(found, int):
+        if found:
+            yield f"{found:,} of them"
+        return
+    for one in found:
+        yield ", ".join(f"{key} {value}" for key, value in one.items()) if isinstance(one, Mapping) else str(one)

@@ -1,0 +1,271 @@
+"""The report as one page: no scripts, nothing loaded from anywhere, readable without colours and on paper.
+
+The page is built as a tree of elements, so that whatever a file or a function is called, it stays text.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+from xml.etree import ElementTree as ET
+
+import trapline
+from trapline.lab.check.compare import Divergence, Outcome
+from trapline.lab.check.report import facts
+from trapline.lab.check.report.facts import Trouble, printable
+from trapline.lab.check.report.style import STYLE
+from trapline.lab.check.results import Tally
+
+_WIDTH: Final = 1000
+"""Of a bar, in units of its own."""
+_NARROWEST: Final = 6
+"""What is there at all is seen."""
+
+Part = ET.Element | str
+
+
+def as_html(tally: Tally) -> str:
+    """Return the report."""
+    verdict = facts.verdict(tally)
+    page = _tag("html", _head(verdict), _tag("body", _tag("main", *_body(tally, verdict))), lang="en")
+    return "<!DOCTYPE html>\n" + ET.tostring(page, encoding="unicode", method="html") + "\n"
+
+
+def _tag(name: str, /, *parts: Part, of: str = "", **attributes: str) -> ET.Element:
+    """Return an element; `of` is its class."""
+    element = ET.Element(
+        name, {"class": of} if of else {}, **{key: printable(value) for key, value in attributes.items()}
+    )
+    for part in parts:
+        if isinstance(part, ET.Element):
+            element.append(part)
+        elif len(element):
+            element[-1].tail = (element[-1].tail or "") + printable(part)
+        else:
+            element.text = (element.text or "") + printable(part)
+    return element
+
+
+def _head(verdict: str) -> ET.Element:
+    return _tag(
+        "head",
+        _tag("meta", charset="utf-8"),
+        _tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        _tag("title", f"trapline check: {verdict}"),
+        _tag("style", STYLE),
+    )
+
+
+def _body(tally: Tally, verdict: str) -> Iterator[ET.Element]:
+    yield _tag(
+        "header",
+        _tag("h1", "trapline check: is the patched program still the same program?"),
+        _tag("p", f"{'✓' if tally.same else '✗'} {verdict}", of=f"verdict {'same' if tally.same else 'different'}"),
+        _facts(tally),
+    )
+    if tally.sites:
+        yield from _outcomes(tally)
+    if found := facts.troubles(tally):
+        yield _tag("h2", "Sites that are not the same", id="trouble")
+        yield from (_trouble(trouble, number) for number, trouble in enumerate(found, 1))
+    if tally.runs:
+        yield _tag("h2", "Whole runs")
+        yield _card(_runs(tally))
+    if tally.encodings:
+        yield _tag("h2", "Decode tables")
+        yield _card(_encodings(tally))
+    if tally.files:
+        yield _tag("h2", "By file")
+        yield _card(_files(tally))
+    if tally.refusals:
+        yield _tag("h2", "Refused, by rule")
+        yield _card(_refusals(tally.refusals))
+    yield _tag("footer", f"Trapline {trapline.__version__}")
+
+
+def _facts(tally: Tally) -> ET.Element:
+    words = {name: _spec(value) for name, value in tally.spec.items()}
+    if tally.left_out:
+        words["left out"] = f"{tally.left_out:,} states that the CPU emulator gets wrong"
+    if rate := facts.rate(tally):
+        words["this run"] = rate
+    return _list("facts", words.items())
+
+
+def _spec(value: object) -> str:
+    match value:
+        case None | "":
+            return "any"
+        case bool():
+            return "yes" if value else "no"
+        case list() | tuple():
+            return ", ".join(map(str, value)) or "none"
+    return str(value)
+
+
+def _list(of: str, words: Iterable[tuple[str, str]]) -> ET.Element:
+    return _tag("dl", *(_tag("div", _tag("dt", name), _tag("dd", value)) for name, value in words), of=of)
+
+
+def _card(*parts: ET.Element) -> ET.Element:
+    return _tag("div", *parts, of="card wide")
+
+
+def _table(
+    caption: str, heads: Sequence[str], rows: Iterable[Sequence[Part | int]], of: str = "", cells: Sequence[str] = ()
+) -> ET.Element:
+    """Return a table; the first cell of a row is its head, and `cells` are the classes of the others."""
+    numbers: set[int] = set()
+    body = _tag("tbody")
+    for row in rows:
+        line = ET.SubElement(body, "tr")
+        for place, value in enumerate(row):
+            if isinstance(value, int):
+                numbers.add(place)
+                line.append(_tag("td", f"{value:,}", of="number"))
+            elif not place:
+                line.append(_tag("th", value, scope="row"))
+            else:
+                line.append(_tag("td", value, of=cells[place] if cells else ""))
+    marked = [
+        _tag("th", head, of="number" if place in numbers else "", scope="col") for place, head in enumerate(heads)
+    ]
+    return _tag("table", _tag("caption", caption), _tag("thead", _tag("tr", *marked)), body, of=of)
+
+
+# -- outcomes
+
+
+def _outcomes(tally: Tally) -> Iterator[ET.Element]:
+    yield _tag("h2", f"What became of {tally.sites:,} sites")
+    legend = _tag("ul", of="legend")
+    for outcome, count in _in_order(tally.outcomes):
+        legend.append(_tag("li", _key(outcome), _tag("b", f"{count:,}"), f" {outcome.value}: ", _meaning(outcome)))
+    yield _card(_bar(tally.outcomes, "bar"), legend)
+
+
+def _in_order(outcomes: Counter[Outcome]) -> list[tuple[Outcome, int]]:
+    return [(outcome, outcomes[outcome]) for outcome in Outcome if outcomes[outcome]]
+
+
+def _meaning(outcome: Outcome) -> ET.Element:
+    return _tag("span", facts.MEANING[outcome], of="dim")
+
+
+def _key(outcome: Outcome) -> ET.Element:
+    """Return the patch of colour that stands for an outcome."""
+    return _svg("0 0 10 10", _tag("rect", of=outcome.value, width="10", height="10", rx="2"), **{"aria-hidden": "true"})
+
+
+def _bar(outcomes: Counter[Outcome], of: str) -> ET.Element:
+    """Return a picture of the outcomes: a stretch for each, as long as it is frequent."""
+    told = ", ".join(f"{count:,} {outcome.value}" for outcome, count in _in_order(outcomes))
+    return _svg(
+        f"0 0 {_WIDTH} 24", _tag("title", told), *_stretches(outcomes), of=of, role="img", **{"aria-label": told}
+    )
+
+
+def _stretches(outcomes: Counter[Outcome]) -> Iterator[ET.Element]:
+    present = _in_order(outcomes)
+    room = _WIDTH - _NARROWEST * len(present)
+    at = 0.0
+    for outcome, count in present:
+        width = _NARROWEST + room * count / outcomes.total()
+        yield _tag("rect", of=outcome.value, x=f"{at:.2f}", width=f"{width:.2f}", height="24")
+        at += width
+
+
+def _svg(box: str, *parts: ET.Element, of: str = "", **attributes: str) -> ET.Element:
+    return _tag("svg", *parts, of=of, viewBox=box, preserveAspectRatio="none", **attributes)
+
+
+def _files(tally: Tally) -> ET.Element:
+    outcomes = [outcome for outcome in Outcome if tally.outcomes[outcome]]
+    return _table(
+        "Sites of each file, by outcome",
+        ("file", "provider", "", *(outcome.value for outcome in outcomes)),
+        (
+            (file, provider, _bar(counts, "small-bar"), *(counts[outcome] for outcome in outcomes))
+            for (file, provider), counts in sorted(tally.files.items())
+        ),
+        cells=("", "", "picture", *("" for _ in outcomes)),
+    )
+
+
+def _refusals(refusals: Counter[str]) -> ET.Element:
+    most = max(refusals.values())
+
+    def picture(count: int) -> ET.Element:
+        width = max(_NARROWEST, _WIDTH * count / most)
+        rect = _tag("rect", of=Outcome.REFUSED.value, width=f"{width:.2f}", height="24")
+        return _svg(f"0 0 {_WIDTH} 24", rect, of="small-bar", **{"aria-hidden": "true"})
+
+    return _table(
+        "Sites that no probe may go to, by the rule that refuses them",
+        ("rule", "", "sites"),
+        ((rule, picture(count), count) for rule, count in refusals.most_common()),
+        cells=("", "picture", ""),
+    )
+
+
+# -- what is not the same
+
+
+def _trouble(trouble: Trouble, number: int) -> ET.Element:
+    result = trouble.result
+    title = _tag("a", f"{result.outcome.value}: {trouble.title}", href=f"#site-{number}")
+    article = _tag(
+        "article",
+        _tag("h3", title),
+        _tag("p", f"{trouble.provider} in {trouble.file}", of="dim"),
+        _tag("pre", f"{trouble.site.address:#x}:  {trouble.code.hex(' ')}   {trouble.instruction}"),
+        of=f"card trouble of-{result.outcome.value}",
+        id=f"site-{number}",
+    )
+    if result.why:
+        article.append(_tag("p", result.why))
+    for divergence in result.divergences:
+        article.extend(_divergence(divergence))
+    return article
+
+
+def _divergence(divergence: Divergence) -> Iterator[ET.Element]:
+    kind = f" in the smallest state that shows it (from: {divergence.state.kind})"
+    yield _tag("h4", divergence.way, _tag("span", kind, of="kind"))
+    yield _list("state", facts.state_words(divergence) or [("all registers", "0")])
+    rows = [(difference.what, difference.original, difference.patched) for difference in divergence.differences]
+    table = _table("What it leaves", ("", "original", "patched"), rows, cells=("", "mono before", "mono after"))
+    yield _tag("div", table, of="wide")
+
+
+def _same(same: bool) -> ET.Element:
+    return _tag("span", "✓ same" if same else "✗ not the same", of="yes" if same else "no")
+
+
+def _runs(tally: Tally) -> ET.Element:
+    def told(differences: tuple[str, ...], culprit: str) -> ET.Element:
+        lines = [*differences, *([f"first: {culprit}"] if culprit else [])]
+        return _tag("div", *(_tag("div", line) for line in lines))
+
+    return _table(
+        "Programs and boots, run plain and with all their sites patched",
+        ("run", "", "instructions", "firings", "differences"),
+        (
+            (run.name, _same(run.same), run.instructions, run.fired, told(run.differences, run.culprit))
+            for run in tally.runs
+        ),
+    )
+
+
+def _encodings(tally: Tally) -> ET.Element:
+    def told(one: facts.EncodingsSummary) -> ET.Element:
+        lines = [*(f"never reached: {row}" for row in one.unreached), *one.disagreements]
+        classes = ", ".join(f"{count:,} {name}" for name, count in one.classes)
+        return _tag("div", *(_tag("div", line) for line in lines), _tag("div", classes, of="dim"))
+
+    return _table(
+        "Encodings, held against an independent decoder",
+        ("table", "", "encodings", "found"),
+        ((one.title, _same(one.same), one.encodings, told(one)) for one in facts.encodings(tally)),
+    )

@@ -1,0 +1,234 @@
+"""What a check has found, in an SQLite file: written as it comes, so that a killed run goes on where it stopped.
+
+A unit of work (a stretch of sites, a whole run, a chunk of encodings) is recorded together with its results, in one
+transaction: nothing is counted twice, and nothing that was not finished counts.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from trapline.lab.check.compare import Difference, Divergence, Outcome, SiteResult
+from trapline.lab.check.site import Site
+from trapline.lab.check.states import State
+
+_VERSION: Final = 1
+_TABLES: Final = """
+CREATE TABLE IF NOT EXISTS spec (text TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS unit (name TEXT PRIMARY KEY, data TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS site (
+    subject TEXT NOT NULL, provider TEXT NOT NULL, address TEXT NOT NULL, name TEXT NOT NULL, code TEXT NOT NULL,
+    outcome TEXT NOT NULL, why TEXT NOT NULL, states INTEGER NOT NULL, left_out INTEGER NOT NULL,
+    divergences TEXT NOT NULL, PRIMARY KEY (subject, provider, address));
+"""
+
+
+class ResultsError(Exception):
+    """A results file that cannot be used: the message says why, on one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """A whole program or boot, run plain and with all its sites patched."""
+
+    name: str
+    """What was run."""
+    same: bool
+    instructions: int
+    """Of the plain run."""
+    fired: int
+    """How often a probe was hit."""
+    differences: tuple[str, ...] = ()
+    """What is not the same: output, exit status, instructions, memory."""
+    culprit: str = ""
+    """The first site that makes the difference, and the first instruction that differs."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was found, counted."""
+
+    spec: dict[str, Any]
+    """What was checked, by option name: program, isa, provider, states, ..."""
+    outcomes: Counter[Outcome] = field(default_factory=Counter)
+    files: dict[tuple[str, str], Counter[Outcome]] = field(default_factory=dict)
+    """(file, provider) -> the outcomes there."""
+    states: int = 0
+    left_out: int = 0
+    refusals: Counter[str] = field(default_factory=Counter)
+    """Rule -> sites that it refuses."""
+    trouble: list[tuple[str, str, SiteResult]] = field(default_factory=list)
+    """(file, provider, site) of whatever diverged or crashed."""
+    runs: list[RunResult] = field(default_factory=list)
+    encodings: list[dict[str, Any]] = field(default_factory=list)
+    """Summaries of encodings checks: {isa, provider, encodings, classes, disagreements, unreached, ...}."""
+    seconds: float = 0.0
+    """Wall time of this run; what was found earlier took its own."""
+    fresh: int = 0
+    """Site-states that this run itself compared."""
+
+    @property
+    def sites(self) -> int:
+        """How many sites were looked at."""
+        return self.outcomes.total()
+
+    @property
+    def same(self) -> bool:
+        """Tell whether nothing diverged, crashed, or disagreed."""
+        return not (
+            self.trouble
+            or any(not run.same for run in self.runs)
+            or any(one["disagreements"] or one["unreached"] for one in self.encodings)
+        )
+
+
+class Results:
+    """The file; `path` ":memory:" for one that nobody keeps.
+
+    `spec` says what is checked: a file that holds results of something else is refused.  Raises `ResultsError`.
+    """
+
+    def __init__(self, path: str | Path, spec: dict[str, Any]) -> None:
+        self.path = path
+        self.spec = spec
+        text = json.dumps({"version": _VERSION, **spec}, sort_keys=True)
+        try:
+            self._database = sqlite3.connect(path)
+            self._database.executescript(_TABLES)
+            found = self._database.execute("SELECT text FROM spec").fetchone()
+        except sqlite3.Error as error:
+            raise ResultsError(f"{path}: {error}") from None
+        if found is None:
+            with self._database:
+                self._database.execute("INSERT INTO spec VALUES (?)", (text,))
+        elif found[0] != text:
+            self._database.close()
+            changed = ", ".join(_changed(json.loads(found[0]), json.loads(text)))
+            raise ResultsError(f"{path}: results of another check ({changed}); remove it, or name another file")
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
+
+    def finished(self) -> set[str]:
+        """Return the names of the units that are done."""
+        return {name for (name,) in self._database.execute("SELECT name FROM unit")}
+
+    def add(self, unit: str, data: dict[str, Any], sites: Iterable[tuple[str, str, SiteResult]] = ()) -> None:
+        """Record a unit with what was found in it: (file, provider, result) of each site."""
+        with self._database:
+            self._database.execute("INSERT INTO unit VALUES (?, ?)", (unit, json.dumps(data)))
+            self._database.executemany(
+                "INSERT INTO site VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                [
+                    (
+                        subject,
+                        provider,
+                        f"{result.site.address:016x}",
+                        json.dumps(result.site[2:]),
+                        result.site.code.hex(),
+                        result.outcome.value,
+                        result.why,
+                        result.states,
+                        result.left_out,
+                        _divergences_as_text(result.divergences),
+                    )
+                    for subject, provider, result in sites
+                ],
+            )
+
+    def chunks(self) -> Iterator[tuple[int, str]]:
+        """Yield the chunks of encodings that are done: (which of the specification's, result)."""
+        for (data,) in self._database.execute("SELECT data FROM unit WHERE name LIKE 'encodings %' ORDER BY name"):
+            found = json.loads(data)
+            if "chunk" in found:
+                yield found["encodings"], found["chunk"]
+
+    def tally(self) -> Tally:
+        """Count everything there is."""
+        tally = Tally(self.spec)
+        with closing(self._database.cursor()) as cursor:
+            for (data,) in cursor.execute("SELECT data FROM unit ORDER BY name"):
+                found = json.loads(data)
+                if "run" in found:
+                    found["run"]["differences"] = tuple(found["run"]["differences"])
+                    tally.runs.append(RunResult(**found["run"]))
+            for subject, provider, outcome, count, states, left_out in cursor.execute(
+                "SELECT subject, provider, outcome, COUNT(*), SUM(states), SUM(left_out) FROM site GROUP BY 1, 2, 3"
+            ):
+                tally.outcomes[Outcome(outcome)] += count
+                tally.files.setdefault((subject, provider), Counter())[Outcome(outcome)] = count
+                tally.states += states
+                tally.left_out += left_out
+            for why, count in cursor.execute(
+                "SELECT why, COUNT(*) FROM site WHERE outcome = ? GROUP BY why ORDER BY 2 DESC, 1",
+                (Outcome.REFUSED.value,),
+            ):
+                tally.refusals[why] = count
+        tally.trouble = list(self._trouble())
+        return tally
+
+    def _trouble(self) -> Iterator[tuple[str, str, SiteResult]]:
+        for (
+            subject,
+            provider,
+            address,
+            name,
+            code,
+            outcome,
+            why,
+            states,
+            left_out,
+            divergences,
+        ) in self._database.execute(
+            "SELECT * FROM site WHERE outcome IN (?, ?) ORDER BY subject, provider, address",
+            (Outcome.DIVERGED.value, Outcome.CRASHED.value),
+        ):
+            site = Site(int(address, 16), bytes.fromhex(code), *json.loads(name))
+            found = SiteResult(site, Outcome(outcome), why, states, left_out, _divergences(divergences))
+            yield subject, provider, found
+
+
+def _changed(before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]:
+    for key in sorted({*before, *after}):
+        if before.get(key) != after.get(key):
+            yield f"{key} {before.get(key)} there, {after.get(key)} here"
+
+
+def _divergences_as_text(divergences: tuple[Divergence, ...]) -> str:
+    return json.dumps(
+        [
+            {
+                "way": one.way,
+                "kind": one.state.kind,
+                "registers": {name: f"{value:#x}" for name, value in one.state.registers.items() if value},
+                "flags": one.state.flags,
+                "vectors": one.state.vectors,
+                "differences": [list(difference) for difference in one.differences],
+            }
+            for one in divergences
+        ]
+    )
+
+
+def _divergences(text: str) -> tuple[Divergence, ...]:
+    return tuple(
+        Divergence(
+            one["way"],
+            State(
+                one["kind"],
+                {name: int(value, 16) for name, value in one["registers"].items()},
+                one["flags"],
+                one["vectors"],
+            ),
+            tuple(Difference(*difference) for difference in one["differences"]),
+        )
+        for one in json.loads(text)
+    )

@@ -1,0 +1,96 @@
+"""The rules under test: the package's own, or somebody's who wants to try a change.
+
+    trapline check ./a.out --rules mymodule:MyAarch64
+
+names a Python object, which may be
+
+* a `providers.fasttrap.port.Port`, `providers.uprobes.port.Port` or `providers.fbt.port.Port`: an ISA's part of a
+  provider;
+* an `emu.displaced.DisplacedTable`: what FBT's stub does with displaced instructions;
+* a subclass of `emu.patcher.Patcher`: what writes the breakpoints;
+* a `Rules`, with several of these.
+
+Anything else that can be called without arguments is called, and its answer taken.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+import providers.fasttrap.port
+import providers.fbt
+import providers.fbt.port
+import providers.uprobes.port
+from emu.displaced import DisplacedTable
+from emu.elf import nearest
+from emu.patcher import CodeMemory, Patcher
+
+
+class RulesError(Exception):
+    """Rules that cannot be had: the message says why, on one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What is checked; None: what the package has."""
+
+    pid: providers.fasttrap.port.Port | None = None
+    uprobe: providers.uprobes.port.Port | None = None
+    fbt: providers.fbt.port.Port | None = None
+    displaced: DisplacedTable | None = None
+    patcher: Callable[[CodeMemory], Patcher] = Patcher
+    pid_fidelity: providers.fasttrap.port.Fidelity = providers.fasttrap.port.Fidelity.EXACT
+    fbt_fidelity: providers.fbt.Fidelity = providers.fbt.Fidelity.EXACT
+
+
+_FIELDS: Final[tuple[tuple[type, str], ...]] = (
+    (providers.fasttrap.port.Port, "pid"),
+    (providers.uprobes.port.Port, "uprobe"),
+    (providers.fbt.port.Port, "fbt"),
+    (DisplacedTable, "displaced"),
+)
+"""Type of an object -> the part of the rules that it is."""
+
+
+def as_rules(thing: Any) -> Rules:
+    """Return the rules that an object stands for.  Raises `RulesError`."""
+    if isinstance(thing, Rules):
+        return thing
+    for kind, field in _FIELDS:
+        if isinstance(thing, kind):
+            parts: dict[str, Any] = {field: thing}
+            return Rules(**parts)
+    if isinstance(thing, type) and issubclass(thing, Patcher):
+        return Rules(patcher=thing)
+    if callable(thing):
+        return as_rules(thing())
+    kinds = ", ".join(f"{kind.__module__}.{kind.__name__}" for kind, _ in _FIELDS)
+    raise RulesError(f"a {type(thing).__name__} is not rules: {kinds}, a Patcher or a Rules is wanted")
+
+
+def load_rules(text: str) -> Rules:
+    """Return the rules that "module:object" names; modules of the current directory are found.
+
+    Raises `RulesError`.
+    """
+    module_name, colon, name = text.partition(":")
+    if not colon or not module_name or not name:
+        raise RulesError(f"'{text}' does not name rules: write module:object")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        thing: Any = import_module(module_name)
+    except Exception as error:  # noqa: BLE001  somebody's module may fail in any way
+        raise RulesError(f"{module_name} cannot be imported: {type(error).__name__}: {error}") from None
+    for part in name.split("."):
+        if not hasattr(thing, part):
+            near = nearest(part, dir(thing))
+            raise RulesError(f"{module_name} has no '{name}'" + (f" (did you mean '{near}'?)" if near else ""))
+        thing = getattr(thing, part)
+    return as_rules(thing)

@@ -1,0 +1,234 @@
+"""How the museum shows a difference.
+
+One instruction is tried in many states; or a function is run with a probe in it; or with all that FBT has for it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from emu.elf import Binding, Symbol, SymbolType
+from emu.engine.state import HANDLED
+from emu.frame import Frame
+from emu.guest.base import BadAddressError
+from emu.guest.function import CODE, FunctionFaultError, FunctionGuest
+from emu.guest.modules import Module
+from emu.host_trap import HostTrap
+from emu.isa.base import Isa
+from providers import fbt
+from trapline.lab.check.compare import Outcome, SiteChecker
+from trapline.lab.check.cpu import Code, Cpu, Ending
+from trapline.lab.check.museum import Exhibit, Verdict
+from trapline.lab.check.probers import FbtProber, PidProber, Prober, Refusal, UprobeProber
+from trapline.lab.check.rules import Rules
+from trapline.lab.check.site import Site
+from trapline.lab.check.states import State
+
+ADDRESS: Final = 0x40_0000
+"""Where an exhibit's code is; the first of eight pages (`trapline.lab.check.cpu.RIGHTS`)."""
+_NEAR: Final = ADDRESS + (32 << 20)
+_LONGEST: Final = 16
+_RETURN: Final = 0x0000_2A00_0000_7000
+"""Where functions return to: there is nothing to execute."""
+_STACK: Final = 0x0000_2A00_0000_2800
+_NAME: Final = "exhibit"
+
+
+def _module(code: bytes, address: int) -> Module:
+    symbol = Symbol(_NAME, address, len(code), SymbolType.FUNC, Binding.GLOBAL, 1)
+    return Module("kernel", (symbol,), lambda at, size: code[at - address :][:size])
+
+
+def _prober(exhibit: Exhibit, cpu: Cpu, rules: Rules) -> Prober:
+    if exhibit.provider == "fbt":
+        return FbtProber(cpu, _module(exhibit.code, ADDRESS), rules)
+    return (PidProber if exhibit.provider == "pid" else UprobeProber)(cpu, _NEAR, rules)
+
+
+def _site(exhibit: Exhibit, offset: int) -> Site:
+    return Site(ADDRESS + offset, exhibit.code[offset : offset + _LONGEST], _NAME, ADDRESS)
+
+
+@dataclass(frozen=True, slots=True)
+class InStates:
+    """The instruction at `offset`, itself and displaced, in many states (`SiteChecker`)."""
+
+    offset: int = 0
+    states: int = 64
+
+    def verdict(self, exhibit: Exhibit, rules: Rules) -> Verdict:
+        """Compare."""
+        code = Code(ADDRESS, exhibit.code)
+        plain, patched = (Cpu(exhibit.isa, [code], stepping=stepping) for stepping in (True, False))
+        checker = SiteChecker(plain, patched, _prober(exhibit, patched, rules), self.states)
+        result = checker.check(_site(exhibit, self.offset))
+        if result.outcome is Outcome.REFUSED:
+            return Verdict(agrees=True, lines=(f"no probe goes there: {result.why}",))
+        if not result.divergences:
+            agrees = result.outcome is Outcome.AGREED
+            return Verdict(agrees, (f"{result.why}: {result.outcome.value} in {result.states} states",))
+        first = result.divergences[0]
+        state = ", ".join(f"{name} = {value:#x}" for name, value in first.state.registers.items() if value)
+        return Verdict(agrees=False, lines=(
+            f"{result.why} ({first.way})",
+            f"state: {state or 'zero in every register'}; flags {first.state.flags:#x}",
+            *map(str, first.differences),
+        ))  # fmt: skip
+
+
+class Run(NamedTuple):
+    """How a function ran, and what it left."""
+
+    end: str
+    registers: bytes
+    memory: dict[str, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class InRun:
+    """The function called without a probe, with one at `offset`, in each way there is, and once that is out again."""
+
+    arguments: tuple[int, ...] = ()
+    offset: int = 0
+    limit: int = 10_000
+    """Instructions after which it is left: it would not end."""
+
+    def verdict(self, exhibit: Exhibit, rules: Rules) -> Verdict:
+        """Compare."""
+        code = [Code(ADDRESS, exhibit.code)]
+        plain = self._run(Cpu(exhibit.isa, code, stepping=False))
+        cpu = Cpu(exhibit.isa, code, stepping=False)
+        treated = _prober(exhibit, cpu, rules).look(_site(exhibit, self.offset))
+        if isinstance(treated, Refusal):
+            return Verdict(agrees=True, lines=(f"no probe goes there: {treated.rule}",))
+        hits = 0
+
+        def hit(_address: int, _frame: Frame, _extra: int) -> int:
+            """Do what a return from an exception does to a reservation, and leave the breakpoint to its owner."""
+            nonlocal hits
+            hits += 1
+            cpu.engine.lose_reservation()
+            return 0
+
+        cpu.kernel.traps.add(hit)
+        for way in treated.ways:
+            hits = 0
+            with way.in_place():
+                probed = self._run(cpu)
+            runs = {"without the probe": plain, "with the probe": probed, "once it is out": self._run(cpu)}
+            if hits and all(run == plain for run in runs.values()):
+                continue
+            lines = [f"{name + ':':19}{run.end}" for name, run in runs.items()]
+            if len({run.end for run in runs.values()}) == 1:
+                lines.append("registers or memory are not the same" if hits else "the probe is never hit")
+            return Verdict(agrees=False, lines=(f"{treated.how} ({way.name})", *lines))
+        return Verdict(agrees=True, lines=(f"{treated.how}: {plain.end}, as without the probe, and once it is out",))
+
+    def _run(self, cpu: Cpu) -> Run:
+        engine, isa = cpu.engine, cpu.isa
+        cpu.clean()
+        registers = dict(zip(isa.calling.arguments, self.arguments, strict=False)) | {isa.registers.sp: _STACK}
+        if isa.registers.link is not None:
+            registers[isa.registers.link] = _RETURN
+        cpu.load(State("a call", registers))
+        if isa.registers.link is None:
+            engine.store(_STACK, 8, _RETURN)
+        engine.pc = ADDRESS
+        fault = cpu.kernel.advance(cpu.thread, lambda: engine.run(hard=engine.instructions + self.limit))
+        if fault is None:
+            end = f"has not ended after {self.limit:,} instructions, at {_place(engine.pc)}"
+        elif engine.pc == fault.address == _RETURN:
+            end = f"returns {engine.read_register(isa.calling.results[0]):#x}"
+        else:
+            end = str(Ending(engine.pc, (fault.number, fault.code, fault.address or 0)))
+        return Run(end, cpu.general(), cpu.written())
+
+
+def _place(pc: int) -> str:
+    return f"{_NAME}+{pc - ADDRESS:#x}" if 0 <= pc - ADDRESS < 1 << 12 else f"{pc:#x}"
+
+
+class _Counting:
+    """A framework that counts which probes fire."""
+
+    def __init__(self) -> None:
+        self.created: list[tuple[str, Any]] = []
+        """Name of each probe, and what the provider keeps with it."""
+        self.fired: Counter[str] = Counter()
+
+    def register(self, _provider: object) -> None:
+        """Take a provider."""
+
+    def probe_create(self, _provider: object, _module: str, _function: str, name: str, _frames: int, kept: Any) -> int:
+        """Take a probe; its number is its place in `created`, from 1."""
+        self.created.append((name, kept))
+        return len(self.created)
+
+    def probe(self, number: int, *_arguments: int) -> None:
+        """Take a firing."""
+        self.fired[self.created[number - 1][0]] += 1
+
+
+@dataclass(frozen=True, slots=True)
+class InFbt:
+    """The function called without probes, and with all that FBT has for it, which are to fire as `fires` says."""
+
+    arguments: tuple[int, ...] = ()
+    fires: tuple[tuple[str, int], ...] = (("entry", 1), ("return", 1))
+    limit: int = 10_000
+    """Instructions after which it is left: it would not end."""
+
+    def verdict(self, exhibit: Exhibit, rules: Rules) -> Verdict:
+        """Compare."""
+        plain = self._call(FunctionGuest(exhibit.isa, exhibit.code))
+        guest = FunctionGuest(exhibit.isa, exhibit.code)
+        framework = self._probed(guest, exhibit, rules)
+        probed = self._call(guest)
+        fired = [
+            f"{name} fires {framework.fired[name]:,} times, not {count}"
+            for name, count in self.fires
+            if framework.fired[name] != count
+        ]
+        if plain == probed and not fired:
+            each = ", ".join(f"{name} fires {count} time{'s' * (count != 1)}" for name, count in self.fires)
+            return Verdict(agrees=True, lines=(f"{plain}, with and without probes; {each}",))
+        return Verdict(agrees=False, lines=(f"without probes: {plain}", f"with probes:    {probed}", *fired))
+
+    def _call(self, guest: FunctionGuest) -> str:
+        try:
+            return f"returns {guest.call(*self.arguments, limit=self.limit):#x}"
+        except FunctionFaultError as error:
+            return f"{error} (at {_NAME}+{error.pc - CODE:#x})"
+
+    @staticmethod
+    def _probed(guest: FunctionGuest, exhibit: Exhibit, rules: Rules) -> _Counting:
+        counting = _Counting()
+        framework: Any = counting
+        engine, patcher = guest.engine, rules.patcher(guest.engine)
+        provider = fbt.FBT(framework, patcher, guest.traps, exhibit.isa, fidelity=rules.fbt_fidelity, port=rules.fbt)
+        provider.provide_module(_module(exhibit.code, CODE))
+
+        def faulted(address: int, error: BadAddressError) -> int:
+            raise FunctionFaultError(str(error), address) from error
+
+        def unclaimed(address: int) -> int:
+            return _leave_to_the_kernel(guest, exhibit.isa, address)
+
+        trap = HostTrap(engine, guest.traps, patcher, unclaimed=unclaimed, faulted=faulted, table=rules.displaced)
+        engine.on_breakpoint = trap.breakpoint
+        for number, (_, record) in enumerate(counting.created, 1):
+            provider.enable(number, record)
+        return counting
+
+
+def _leave_to_the_kernel(guest: FunctionGuest, isa: Isa, address: int) -> int:
+    """Take a breakpoint that the stub does not emulate.
+
+    AArch64's kernel does not look at the stub's answer (FreeBSD sys/arm64/arm64/trap.c): the breakpoint is hit again.
+    """
+    if isa.name != "aarch64":
+        raise FunctionFaultError("a breakpoint that nobody claims", address)
+    guest.engine.pc = address
+    return HANDLED

@@ -1,0 +1,24 @@
+"""A place that may get a probe."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Site(NamedTuple):
+    """One instruction of a program."""
+
+    address: int
+    code: bytes
+    """Its bytes and some of those after it: as many as the longest instruction has."""
+    function: str = ""
+    """The function it is in; "": nobody knows."""
+    start: int = 0
+    """Where that function begins; 0: nobody knows."""
+    probe: str = ""
+    """entry or return, where it is one."""
+
+    @property
+    def name(self) -> str:
+        """What people call it: function+offset, or its address."""
+        return f"{self.function}+{self.address - self.start:#x}" if self.function else f"{self.address:#x}"

@@ -1,0 +1,147 @@
+"""States to try an instruction in: registers, flags and vectors of every awkward kind.
+
+States are made once, in a fixed order, and each site takes a stretch of them that depends on its address; so a site
+meets the same states in every run, and a program's sites together meet them all.  Memory is not part of them: every
+address means something (`trapline.lab.check.cpu`).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+from emu.engine.pages import PAGE
+from emu.isa import ISAS
+from emu.isa.base import Isa
+
+POOL: Final = 320
+"""How many states there are."""
+KINDS: Final = 8
+"""Pages come in kinds, by their number modulo this (`trapline.lab.check.cpu.RIGHTS`)."""
+_MASK: Final = 0xFFFF_FFFF_FFFF_FFFF
+_LOW: Final = 0x0000_2A00_0000_0000
+"""Addresses from here on are nobody's: no program is loaded there."""
+_FLAGS: Final = {
+    # rflags: CF PF AF ZF SF OF DF, and the bit that is always set.
+    "x86_64": tuple(0x2 | bits for bits in (0, 0x1, 0x40, 0x41, 0x80, 0x800, 0x880, 0x8D5, 0x4, 0x10, 0x400, 0x4C1)),
+    "aarch64": tuple(number << 28 for number in range(16)),
+    "riscv64": (0,),
+}
+_AWKWARD: Final = (0, 1, 2, 7, 8, 0x7F, 0x80, 0xFF, 1 << 15, 1 << 31, (1 << 31) - 1, 1 << 32, 1 << 63, (1 << 63) - 1,
+                   _MASK, _MASK - 1, _MASK - 7, 0xFFFF_FFFF, 0xFFFF_FFFF_8000_0000, 0x8000_0000_0000_0001)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What is in the registers before the instruction; the pc is the site's."""
+
+    kind: str
+    registers: Mapping[str, int]
+    flags: int = 0
+    vectors: int = 0
+    """Seed of what is in the vector registers; 0: zeros."""
+    recorded: bytes = b""
+    """What is in them instead, if the state was met in a real run."""
+
+
+def general_registers(isa: Isa) -> tuple[str, ...]:
+    """Return the names of the registers that a state sets, without the pc: a run of slots in the CPU state."""
+    names = sorted(set(isa.registers.dtrace) & set(isa.registers.slots), key=isa.registers.slots.__getitem__)
+    return tuple(name for name in names if name not in {isa.registers.pc, isa.registers.zero})
+
+
+def _page(kind: int, draw: random.Random) -> int:
+    return _LOW + (draw.randrange(1 << 20) * KINDS + kind) * PAGE
+
+
+def _pointer(draw: random.Random) -> int:
+    return _page(draw.randrange(KINDS), draw) + draw.choice((0, 8, 64, 256, 1000, 2048, 4000, PAGE - 8, PAGE - 1))
+
+
+def _scattered(_: Isa, draw: random.Random, names: tuple[str, ...]) -> dict[str, int]:
+    return {name: _page(draw.choice((0, 1, 2, 4)), draw) + 16 * draw.randrange(8, 240) for name in names}
+
+
+def _equal(_: Isa, draw: random.Random, names: tuple[str, ...]) -> dict[str, int]:
+    return dict.fromkeys(names, _page(1, draw) + 16 * draw.randrange(256))
+
+
+def _same_awkward(_: Isa, draw: random.Random, names: tuple[str, ...]) -> dict[str, int]:
+    return dict.fromkeys(names, draw.choice(_AWKWARD))
+
+
+def _awkward(_: Isa, draw: random.Random, names: tuple[str, ...]) -> dict[str, int]:
+    return {name: draw.choice(_AWKWARD) for name in names}
+
+
+def _small(_: Isa, draw: random.Random, names: tuple[str, ...]) -> dict[str, int]:
+    return {name: draw.randrange(-8, 16) & _MASK for name in names}
+
+
+def _anything(_: Isa, draw: random.Random, names: tuple[str, ...]) -> dict[str, int]:
+    return {name: draw.getrandbits(64) for name in names}
+
+
+def _pointers(_: Isa, draw: random.Random, names: tuple[str, ...]) -> dict[str, int]:
+    return {name: _pointer(draw) for name in names}
+
+
+def _base_and_index(_: Isa, draw: random.Random, names: tuple[str, ...]) -> dict[str, int]:
+    return {name: _pointer(draw) if draw.random() < 0.5 else draw.choice(_AWKWARD[:6]) for name in names}
+
+
+def _stack(kind: int, offset: int) -> Callable[[Isa, random.Random, tuple[str, ...]], dict[str, int]]:
+    """Return states whose stack pointer stands so in a page of a kind, the page before or after which is not there."""
+
+    def registers(isa: Isa, draw: random.Random, names: tuple[str, ...]) -> dict[str, int]:
+        pointer = _page(kind, draw) + offset % PAGE
+        return _base_and_index(isa, draw, names) | {isa.registers.sp: pointer, isa.registers.fp: pointer + 32}
+
+    return registers
+
+
+_MAKERS: Final = {
+    "registers apart": _scattered,
+    "registers equal": _equal,
+    "all the same awkward value": _same_awkward,
+    "awkward values": _awkward,
+    "small values": _small,
+    "random values": _anything,
+    "pointers": _pointers,
+    "base and index": _base_and_index,
+    "sp at the start of a page, none before": _stack(0, 0),
+    "sp eight bytes into a page, none before": _stack(0, 8),
+    "sp at the end of a page, none after": _stack(6, -8),
+    "sp across the end of a page": _stack(2, -4),
+    "sp in a page that cannot be written": _stack(5, 64),
+    "sp in no page": _stack(7, 64),
+}
+"""Kind of state -> (ISA, source of numbers, register names) -> registers."""
+
+
+@cache
+def pool(isa_name: str) -> tuple[State, ...]:
+    """Return the states of an ISA, kinds taking turns."""
+    isa = ISAS[isa_name]
+    names = general_registers(isa)
+    flags = _FLAGS[isa_name]
+    kinds = tuple(_MAKERS.items())
+    states = []
+    for number in range(POOL):
+        kind, make = kinds[number % len(kinds)]
+        draw = random.Random(number)  # noqa: S311  the same states in every run
+        registers = make(isa, draw, names)
+        if isa.name == "x86_64" and kind != "registers apart":
+            # rep counts down from rcx: a string instruction is to end some day.
+            registers["rcx"] = draw.choice((0, 1, 2, 3, 5, 64, registers["rcx"] if number % 3 == 0 else 7))
+        states.append(State(kind, registers, draw.choice(flags), number))
+    return tuple(states)
+
+
+def chosen(address: int, count: int) -> list[int]:
+    """Return the numbers of the states that a site meets: consecutive ones, so that all kinds come in turn."""
+    first = address * 0x9E37_79B9 >> 7
+    return [(first + number) % POOL for number in range(count)]

@@ -1,0 +1,190 @@
+"""What is checked: a program's code, and the sites in it.
+
+A subject is named as users name it (a file, or `testbins:` and one of the package's own), and is read anew by every
+worker: what travels between processes is the name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+from emu.elf import ElfKind, FileSection, Image, SegmentFlag, Symbol, nearest
+from emu.engine.pages import PAGE
+from emu.guest.base import BadAddressError
+from emu.guest.kernel import images
+from emu.guest.modules import Module
+from emu.isa import ISAS, Isa
+from providers import fasttrap, fbt
+from trapline.lab.check.cpu import Code, Cpu
+from trapline.lab.check.probers import FbtProber, PidProber, Prober, UprobeProber
+from trapline.lab.check.rules import Rules
+from trapline.lab.check.site import Site
+
+OWN: Final = "testbins:"
+"""What the package's own programs are named by."""
+PROVIDERS: Final = ("fbt", "pid", "uprobe")
+_KERNEL_HALF: Final = 1 << 63
+_LONGEST: Final = 16
+_BEYOND: Final = 32 << 20
+"""Near scratch space begins so far after a program: in reach of every relative branch."""
+
+
+class SubjectError(Exception):
+    """Something that cannot be checked: the message says why, on one line."""
+
+
+def find(name: str, isa: str | None) -> list[Path]:
+    """Return the files that a name stands for.  Raises `SubjectError`."""
+    if not name.startswith(OWN):
+        return [Path(name)]
+    own = images.built(ISAS[isa or "x86_64"])
+    wanted = name.removeprefix(OWN)
+    if wanted == "user":
+        return sorted(path for place in ("bin", "sbin") for path in (own / place).iterdir())
+    for path in (own / wanted, own / "linux" / wanted, own / "bin" / wanted, own / "functions" / wanted):
+        if path.is_file():
+            return [path]
+    known = [
+        "kernel",
+        "user",
+        *(path.name for place in ("linux", "bin", "functions") for path in (own / place).iterdir()),
+    ]
+    near = nearest(wanted, known)
+    raise SubjectError(
+        f"no {name}" + (f" (did you mean '{OWN}{near}'?)" if near else f"; there are {', '.join(known)}")
+    )
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A file, the provider whose probes are tried, and which sites of it are meant."""
+
+    path: Path
+    isa_name: str | None = None
+    """None: the file's own; else it must be for this one."""
+    provider: str = ""
+    """One of `PROVIDERS`; "": fbt for kernels and their modules, else pid."""
+    function: str | None = None
+    """Only functions whose names match this glob."""
+    every_instruction: bool = False
+    """All instructions of the program; else where functions begin and return."""
+
+    def __reduce__(self) -> tuple[type[Subject], tuple[object, ...]]:
+        """Travel by name: every process reads the file itself."""
+        return type(self), (self.path, self.isa_name, self.provider, self.function, self.every_instruction)
+
+    @cached_property
+    def image(self) -> Image:
+        """The file.  Raises `emu.elf.ElfError`."""
+        return Image(self.path, isa=ISAS[self.isa_name] if self.isa_name else None)
+
+    @property
+    def isa(self) -> Isa:
+        """The ISA of the file."""
+        return self.image.isa
+
+    @cached_property
+    def kind(self) -> str:
+        """The provider."""
+        if self.provider:
+            return self.provider
+        if self.image.kind is ElfKind.RELOCATABLE:
+            return "fbt"
+        return "fbt" if any(segment.vaddr >= _KERNEL_HALF for segment in self.image.segments) else "pid"
+
+    @property
+    def boots(self) -> bool:
+        """Tell whether it is the kernel guest's kernel, which can be booted."""
+        return self.kind == "fbt" and any(one.name == "dtrace_invop_return" for one in self.image.symbols)
+
+    def code(self) -> list[Code]:
+        """Return the program's code, where the file has it."""
+        executable = (segment for segment in self.image.segments if segment.flags & SegmentFlag.EXECUTE)
+        return [Code(segment.vaddr, segment.data) for segment in executable]
+
+    def cpu(self, *, stepping: bool, accelerated: bool | None = None) -> Cpu:
+        """Return a CPU with the program's code."""
+        return Cpu(self.isa, self.code(), stepping=stepping, accelerated=accelerated)
+
+    def prober(self, cpu: Cpu, rules: Rules, bias: int = 0) -> Prober:
+        """Return the provider, on a CPU that runs what is patched; `bias`: so far from where the file has it."""
+        if self.kind == "fbt":
+            return FbtProber(cpu, self._module, rules)
+        end = max(segment.vaddr + segment.memsz for segment in self.image.segments)
+        near = (end + bias) // PAGE * PAGE + _BEYOND
+        return PidProber(cpu, near, rules) if self.kind == "pid" else UprobeProber(cpu, near, rules)
+
+    # -- sites
+
+    def sites(self, rules: Rules) -> list[Site]:
+        """Return the sites, by address; the same list in every process.  Raises `SubjectError`."""
+        if not self.image.functions and (self.kind == "fbt" or self.function or not self.every_instruction):
+            remedy = "" if self.kind == "fbt" or self.function else "; --every-instruction needs none"
+            raise SubjectError(f"{self.path}: no function symbols (stripped?){remedy}")
+        if self.function is not None and not self._wanted:
+            near = nearest(self.function, (one.name for one in self.image.functions))
+            hint = f" (did you mean '{near}'?)" if near else ""
+            raise SubjectError(f"{self.path}: no function matches '{self.function}'{hint}")
+        if self.kind == "fbt":
+            found = self._fbt(rules)
+        elif self.every_instruction and self.function is None:
+            found = (site for section in self.image.code_sections for site in self._section(section))
+        else:
+            found = (site for symbol in self._wanted for site in self._of_function(symbol))
+        return sorted({site.address: site for site in found}.values())
+
+    @cached_property
+    def _wanted(self) -> list[Symbol]:
+        glob = self.function
+        return [one for one in self.image.functions if one.size and (glob is None or fnmatchcase(one.name, glob))]
+
+    @cached_property
+    def _module(self) -> Module:
+        glob = self.function
+        symbols = self.image.symbols
+        if glob is not None:
+            symbols = tuple(one for one in symbols if not one.is_function or fnmatchcase(one.name, glob))
+        return Module(self.path.name, symbols, self.image.read)
+
+    def _fbt(self, rules: Rules) -> Iterator[Site]:
+        port = rules.fbt or fbt.PORTS[self.isa.name]
+        for symbol, function, result in fbt.walk(port, self._module.functions(), self.image.read):
+            if function is None or not result.sites:
+                continue
+            sound = rules.fbt_fidelity is fbt.Fidelity.EXACT
+            for site in fbt.sound_sites(port, function, result) if sound else result.sites:
+                code = self.image.read(site.address, _LONGEST)
+                yield Site(site.address, code, symbol.name, symbol.value, site.probe)
+
+    def _of_function(self, symbol: Symbol) -> Iterator[Site]:
+        port = fasttrap.PORTS[self.isa.name]
+        try:
+            code = self.image.code(symbol, beyond=_LONGEST)
+        except BadAddressError:
+            return
+        body = code[: symbol.size]
+        returns = set(port.returns(body, symbol.value))
+        offsets = port.boundaries(body) if self.every_instruction else sorted({0, *returns})
+        for offset in offsets:
+            probe = "entry" if not offset else "return" if offset in returns else ""
+            data = code[offset : offset + _LONGEST]
+            yield Site(symbol.value + offset, data, symbol.name, symbol.value, probe)
+
+    def _section(self, section: FileSection) -> Iterator[Site]:
+        """Yield the instructions of a section: in line from its start, and anew from where each function starts."""
+        port = fasttrap.PORTS[self.isa.name]
+        end = section.address + len(section.data)
+        named = {one.value: one.name for one in self.image.functions if section.address <= one.value < end}
+        starts = sorted({section.address, *named})
+        for number, start in enumerate(starts):
+            stop = starts[number + 1] if number + 1 < len(starts) else end
+            body = section.data[start - section.address : stop - section.address]
+            name = named.get(start, "")
+            for offset in port.boundaries(body):
+                at = start + offset - section.address
+                yield Site(start + offset, section.data[at : at + _LONGEST], name, start if name else 0)

@@ -1,0 +1,222 @@
+"""Units of work: what a worker process is told to do, and what it answers.
+
+Everything that travels is small and plain: the specification by names, a unit by numbers, the answer as data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import BrokenExecutor
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from providers import fasttrap, fbt
+from trapline.lab.check import encodings
+from trapline.lab.check.compare import Outcome, SiteChecker, SiteResult
+from trapline.lab.check.encodings import run
+from trapline.lab.check.kernel_path import KernelPathChecker
+from trapline.lab.check.recorded import check_recorded
+from trapline.lab.check.results import RunResult
+from trapline.lab.check.rules import Rules, load_rules
+from trapline.lab.check.runs import RunSpec, as_data, run_check
+from trapline.lab.check.site import Site
+from trapline.lab.check.subject import Subject
+
+UNIT: Final = 200
+"""Sites of a unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class EncodingsSpec:
+    """An ISA's encodings, each held against the decode tables."""
+
+    isa: str
+    provider: str = ""
+    """Whose table is judged; "": all."""
+    sample: int | None = None
+    """How many encodings are looked at; None: all there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """What is checked, by names."""
+
+    subjects: tuple[Subject, ...] = ()
+    states: int = 20
+    rules: str = ""
+    """"module:object"; "": the package's own."""
+    faithful: bool = False
+    """Whether the systems' own mistakes are wanted (`fidelity=freebsd`)."""
+    runs: tuple[RunSpec, ...] = ()
+    encodings: tuple[EncodingsSpec, ...] = ()
+    accelerated: bool | None = None
+
+    def all_rules(self) -> Rules:
+        """Return the rules.  Raises `RulesError`."""
+        if self.rules:
+            return load_rules(self.rules)
+        if self.faithful:
+            return Rules(pid_fidelity=fasttrap.Fidelity.FREEBSD, fbt_fidelity=fbt.Fidelity.FREEBSD)
+        return Rules()
+
+
+class Unit(NamedTuple):
+    """A stretch of work."""
+
+    kind: str
+    """A key of `WORK`."""
+    number: int
+    """Which of the specification's subjects, runs, or encodings."""
+    first: int = 0
+    last: int = 1
+    """Sites, or chunks of encodings, [first, last)."""
+
+    @property
+    def name(self) -> str:
+        """What it is recorded as."""
+        return f"{self.kind} {self.number} {self.first:08}-{self.last:08}"
+
+    def halves(self) -> tuple[Unit, Unit] | None:
+        """Return two units that are this one, None if it is of one site."""
+        middle = (self.first + self.last) // 2
+        if middle == self.first:
+            return None
+        return self._replace(last=middle), self._replace(first=middle)
+
+
+class Done(NamedTuple):
+    """A unit that is done, and what was found."""
+
+    unit: Unit
+    data: dict[str, Any]
+    sites: list[tuple[str, str, SiteResult]]
+    """(file, provider, result)."""
+
+
+@lru_cache(maxsize=2)
+def sites_of(spec: Spec, number: int) -> list[Site]:
+    """Return the sites of a subject, by address."""
+    return spec.subjects[number].sites(spec.all_rules())
+
+
+@lru_cache(maxsize=1)
+def _checker(spec: Spec, number: int) -> SiteChecker:
+    subject = spec.subjects[number]
+    plain = subject.cpu(stepping=True, accelerated=spec.accelerated)
+    patched = subject.cpu(stepping=False, accelerated=spec.accelerated)
+    return SiteChecker(plain, patched, subject.prober(patched, spec.all_rules()), spec.states)
+
+
+@lru_cache(maxsize=1)
+def _kernel_checker(spec: Spec, number: int) -> KernelPathChecker:
+    return KernelPathChecker(spec.subjects[number], spec.all_rules(), spec.states)
+
+
+def _check_sites(spec: Spec, unit: Unit) -> Done:
+    return _each(spec, unit, _checker, spec.subjects[unit.number].kind)
+
+
+def _check_kernel_path(spec: Spec, unit: Unit) -> Done:
+    return _each(spec, unit, _kernel_checker, "fbt, guest path")
+
+
+def _each(spec: Spec, unit: Unit, checker: Any, provider: str) -> Done:
+    """Check each site of a unit; a checker that fails is made anew."""
+    path = str(spec.subjects[unit.number].path)
+    found = []
+    for site in sites_of(spec, unit.number)[unit.first : unit.last]:
+        try:
+            result = checker(spec, unit.number).check(site)
+        except Exception as error:  # noqa: BLE001  whatever a rule under test does, the others are checked
+            result = SiteResult(site, Outcome.CRASHED, f"{type(error).__name__}: {error}")
+            checker.cache_clear()
+        found.append((path, provider, result))
+    return Done(unit, {}, found)
+
+
+def _run(spec: Spec, unit: Unit) -> Done:
+    return Done(unit, {"run": as_data(run_check(spec.runs[unit.number], spec.all_rules()))}, [])
+
+
+def _recorded(spec: Spec, unit: Unit) -> Done:
+    wanted = spec.runs[unit.number]
+    provider = f"{wanted.subject.kind}, met in a run"
+    found = check_recorded(wanted, spec.all_rules())
+    return Done(unit, {}, [(str(wanted.subject.path), provider, result) for result in found])
+
+
+@lru_cache(maxsize=1)
+def _chunks(spec: EncodingsSpec, rules: str) -> list[encodings.Chunk]:
+    return list(encodings.chunks(spec.isa, spec.sample, rules))
+
+
+def _encodings(spec: Spec, unit: Unit) -> Done:
+    chunk = _chunks(spec.encodings[unit.number], spec.rules)[unit.first]
+    return Done(unit, {"chunk": encodings.classify(chunk).to_json(), "encodings": unit.number}, [])
+
+
+WORK: Final = {
+    "sites": _check_sites,
+    "guest": _check_kernel_path,
+    "run": _run,
+    "recorded": _recorded,
+    "encodings": _encodings,
+}
+"""Kind of unit -> how it is done."""
+
+
+def work(spec: Spec, unit: Unit) -> Done:
+    """Do a unit, in whatever process this is."""
+    return WORK[unit.kind](spec, unit)
+
+
+def crashed(spec: Spec, unit: Unit, error: BaseException | None) -> Done:
+    """Return what there is to say of a unit of one site, or a run, that no worker survived."""
+    died = error is None or isinstance(error, BrokenExecutor)
+    why = "the worker process died: the CPU emulator did not survive it" if died else f"{type(error).__name__}: {error}"
+    if unit.kind not in {"sites", "guest"}:
+        name = f"encodings {unit.first}" if unit.kind == "encodings" else spec.runs[unit.number].name
+        lost = RunResult(name, same=False, instructions=0, fired=0, differences=(why,))
+        return Done(unit, {"run": as_data(lost)}, [])
+    subject = spec.subjects[unit.number]
+    site = sites_of(spec, unit.number)[unit.first]
+    provider = subject.kind if unit.kind == "sites" else "fbt, guest path"
+    return Done(unit, {}, [(str(subject.path), provider, SiteResult(site, Outcome.CRASHED, why))])
+
+
+def units(spec: Spec) -> list[Unit]:
+    """Return all there is to do."""
+    found = []
+    for number, subject in enumerate(spec.subjects):
+        count = len(sites_of(spec, number))
+        kinds = ("sites", "guest") if subject.boots else ("sites",)
+        found += [
+            Unit(kind, number, first, min(first + UNIT, count)) for kind in kinds for first in range(0, count, UNIT)
+        ]
+    for number, wanted in enumerate(spec.runs):
+        found.append(Unit("run", number))
+        if wanted.subject.kind != "fbt":
+            found.append(Unit("recorded", number))
+    for number, space in enumerate(spec.encodings):
+        found += [Unit("encodings", number, at, at + 1) for at in range(len(_chunks(space, spec.rules)))]
+    return found
+
+
+def size(spec: Spec, unit: Unit) -> int:
+    """Return how much a unit is, in site-states, or in encodings."""
+    if unit.kind == "encodings":
+        return _chunks(spec.encodings[unit.number], spec.rules)[unit.first].count
+    return spec.states * (unit.last - unit.first)
+
+
+def verdicts(spec: Spec, chunks: Iterable[tuple[int, str]]) -> list[dict[str, Any]]:
+    """Judge the tables by the chunks that are done: (which of the specification's encodings, result)."""
+    done: dict[int, list[encodings.ChunkResult]] = {number: [] for number in range(len(spec.encodings))}
+    for number, text in chunks:
+        done[number].append(encodings.ChunkResult.from_json(text))
+    found = []
+    for space, results in zip(spec.encodings, done.values(), strict=True):
+        wanted = [space.provider] if space.provider else run.providers(space.isa, spec.rules)
+        found += [run.as_dict(verdict) for verdict in run.verdicts(space.isa, results, wanted)]
+    return found
