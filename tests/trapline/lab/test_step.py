@@ -13,8 +13,9 @@ from trapline.lab import step_report
 from trapline.lab.step import StepError, step
 from trapline.machine import KernelOptions
 
-STAGES = ["patched bytes", "exception", "trap frame", "handler chain", "probe", "displaced instruction", "resume"]
-BREAKPOINTS = {"x86_64": {"cc"}, "aarch64": {"a0 81 20 d4"}, "riscv64": {"02 90", "73 00 10 00"}}
+STAGES = ["patched bytes", "exception", "trap frame", "handler chain", "probe", "displaced instruction", "resume",
+          "disabled"]  # fmt: skip
+BREAKPOINTS = {"x86_64": {"cc"}, "aarch64": {"a0 81 20 d4"}, "riscv64": {"02 90", "73 00 10 00"}, "i386": {"f0"}}
 
 
 def stages(isa, path, clause="fbt::malloc:entry"):
@@ -33,6 +34,9 @@ def test_the_stages_of_a_firing(isa, path, name):
     assert any(patch["after"].startswith(code) for code in BREAKPOINTS[isa])
     assert patch["at"].startswith("kernel`sys_getpid")
     assert any(found["handler chain"].facts.values())
+    code = found["patched bytes"].code
+    assert code["before"] != code["enabled"]
+    assert code["before"] == found["disabled"].code["after"]
     spent = [stage.instructions for stage in found.values()]
     assert (sum(spent) == 0) if path is TrapPath.HOST else (sum(spent) > 50)
     pc = ISAS[isa].registers.pc
