@@ -62,12 +62,23 @@ EXPECT
 |  cat{{ +\d+}}
 STDERR
 
-NAME min, max and average of allocations
+NAME min, max and average of allocations of 64 bits
+ISAS x86_64 aarch64 riscv64
 RUN trapline dtrace -qn 'fbt::malloc:entry /execname == "cat"/ { @n = count(); @lo = min(arg0); @hi = max(arg0); @a = avg(arg0); } END { printa("%@d %@d %@d %@d\n", @n, @lo, @hi, @a); }' -c 'cat /etc/motd'
 EXPECT
 |Welcome to the teaching kernel.
 |Everything you see here may be probed.
 |2 93 1024 558
+|
+STDERR
+
+NAME min, max and average of allocations of 32 bits
+ISAS i386
+RUN trapline dtrace -qn 'fbt::malloc:entry /execname == "cat"/ { @n = count(); @lo = min(arg0); @hi = max(arg0); @a = avg(arg0); } END { printa("%@d %@d %@d %@d\n", @n, @lo, @hi, @a); }' -c 'cat /etc/motd'
+EXPECT
+|Welcome to the teaching kernel.
+|Everything you see here may be probed.
+|2 49 1024 536
 |
 STDERR
 

@@ -15,14 +15,15 @@ from rich.text import Text
 
 from emu.elf import ElfError, ElfKind
 from emu.guest.kernel.guest import TrapPath
-from emu.isa import ISAS
 from trapline.lab.check import report
 from trapline.lab.check.checking import check, default_results, describe
+from trapline.lab.check.encodings.space import CHUNK
 from trapline.lab.check.museum import MuseumError, show
 from trapline.lab.check.pool import MakeExecutor
 from trapline.lab.check.results import Results, ResultsError, Tally
 from trapline.lab.check.rules import RulesError
 from trapline.lab.check.runs import RunSpec
+from trapline.lab.check.states import CHECKED
 from trapline.lab.check.subject import OWN, PROVIDERS, Subject, SubjectError, find
 from trapline.lab.check.work import EncodingsSpec, Spec
 
@@ -57,7 +58,7 @@ class Wanted:
             return Spec(rules=self.rules, encodings=(wanted,))
         if self.program is None:
             raise SubjectError("what is to be checked? Name an ELF file, testbins:kernel, or --encodings ISA")
-        isas = [self.isa] if self.isa or not self.program.startswith(OWN) else list(ISAS)
+        isas = [self.isa] if self.isa or not self.program.startswith(OWN) else list(CHECKED)
         subjects = tuple(
             Subject(path, isa, self.provider or "", self.function, self.every_instruction)
             for isa in isas
@@ -122,7 +123,7 @@ class _Bar:
 @click.command("check")
 @click.argument("program", required=False)
 @click.argument("arguments", nargs=-1)
-@click.option("--isa", type=click.Choice(list(ISAS)), help="The program's ISA; of testbins: all, if not said.")
+@click.option("--isa", type=click.Choice(CHECKED), help="The program's ISA; of testbins: all, if not said.")
 @click.option(
     "--provider",
     type=click.Choice(PROVIDERS),
@@ -150,7 +151,7 @@ class _Bar:
     "--results", "kept", type=click.Path(dir_okay=False), metavar="FILE", help="Keep results (SQLite); go on with them."
 )
 @click.option(
-    "--encodings", type=click.Choice(list(ISAS)), help="Check the decode tables of an ISA, encoding by encoding."
+    "--encodings", type=click.Choice(list(CHUNK)), help="Check the decode tables of an ISA, encoding by encoding."
 )
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="Of the encodings, look at about N.")
 @click.option("--museum", metavar="NAME", help="Show a bug that probe code has had: red, and green; 'list' for names.")

@@ -20,7 +20,6 @@ from trapline.lab.recorder import Hit, MemoryChange, Recorder, RecordingFramewor
 from trapline.machine import KernelOptions, boot, kernel_guest
 from trapline.options import Options
 
-
 _AFTER: Final = 3
 _LINES: Final = 8
 """Of a disassembly: instructions after the site, and in all."""
