@@ -22,7 +22,6 @@ from trapline.lab.check.checking import check, default_results, describe
 from trapline.lab.check.results import Results, Tally
 from trapline.lab.check.runs import RunSpec
 from trapline.lab.check.states import CHECKED
-from trapline.lab.check.states import CHECKED
 from trapline.lab.check.subject import Subject, find
 from trapline.lab.check.work import Spec
 
