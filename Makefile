@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test lint testbins debian bench sweep encodings clean
+.PHONY: demo test lint testbins debian bench sweep encodings check clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -41,6 +41,10 @@ sweep: $(STAMP)
 # Every encoding of every ISA against capstone: an hour or so; stopped, it goes on where it was.
 encodings: $(STAMP)
 	$(BIN)/python -m benchmarks.encodings
+
+# Every instruction of the kernel guest's programs and of busybox, each in 20 states: an hour or less.
+check: $(STAMP)
+	$(BIN)/python -m benchmarks.check
 
 clean:
 	rm -rf $(VENV)

@@ -110,11 +110,18 @@ def main() -> int:
                 rows.append(_row(isa, case, tally, arguments.jobs))
                 same &= tally.same
                 print(json.dumps(rows[-1] | {"refusals": len(tally.refusals)}), flush=True)
-    if not arguments.isa and not arguments.case:
-        totals = {key: sum(row[key] for row in rows) for key in ("sites", "states", "left_out")}
-        diverged = sum(len(row["diverged"]) for row in rows)
-        RESULTS.write_text(json.dumps({**totals, "diverged": diverged, "rows": rows}, indent=1) + "\n")
+                _save(rows)
     return not same
+
+
+def _save(rows: list[dict[str, Any]]) -> None:
+    """Put rows in the place of earlier ones of the same ISA and case, and add all up."""
+    before = json.loads(RESULTS.read_text())["rows"] if RESULTS.exists() else []
+    merged = {(row["case"], row["isa"]): row for row in (*before, *rows)}
+    ordered = [merged[case, isa] for case in CASES for isa in CHECKED if (case, isa) in merged]
+    totals = {key: sum(row[key] for row in ordered) for key in ("sites", "states", "left_out")}
+    diverged = sum(len(row["diverged"]) for row in ordered)
+    RESULTS.write_text(json.dumps({**totals, "diverged": diverged, "rows": ordered}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -408,12 +408,12 @@ class Image:
             return
         entries = self._section_data("the symbol table", table)
         link = table["sh_link"]
-        size = (_SYMBOL_64 if self.elf.elfclass == 64 else _SYMBOL_32).size
+        size = symbol_size(self.isa.word)
         if table["sh_entsize"] != size or len(entries) % size or link >= len(self._sections):
             raise self._error("corrupt symbol table")
         strings = self._section_data("the string table", self._sections[link])
         relocatable = self.kind is ElfKind.RELOCATABLE
-        for offset, info, section, value, size in self._entries(entries):
+        for offset, info, section, value, size in symbol_entries(entries, self.isa.word):
             if not offset or section == _UNDEFINED or (relocatable and section not in self._places):
                 continue
             end = strings.find(b"\0", offset)
@@ -427,15 +427,6 @@ class Image:
                 _BINDINGS.get(info >> 4, Binding.LOCAL),
                 section,
             )
-
-    def _entries(self, data: bytes) -> Iterator[tuple[int, int, int, int, int]]:
-        """Yield (name, info, section, value, size) of symbols."""
-        if self.elf.elfclass == 64:
-            for name, info, _other, section, value, size in _SYMBOL_64.iter_unpack(data):
-                yield name, info, section, value, size
-        else:
-            for name, value, size, info, _other, section in _SYMBOL_32.iter_unpack(data):
-                yield name, info, section, value, size
 
     def _section_of_type(self, kind: str) -> Section | None:
         return next((section for section in self._sections if section["sh_type"] == kind), None)
@@ -474,3 +465,18 @@ def _sorted_by_address(symbols: Sequence[Symbol]) -> tuple[list[int], list[Symbo
     unique = {symbol.value: symbol for symbol in reversed(ranked)}
     chosen = sorted(unique.values(), key=lambda symbol: symbol.value)
     return [symbol.value for symbol in chosen], chosen
+
+
+def symbol_size(word: int) -> int:
+    """Return the size of a symbol table's entry, in files for machines of so many bytes to the word."""
+    return (_SYMBOL_64 if word == 8 else _SYMBOL_32).size
+
+
+def symbol_entries(data: bytes, word: int) -> Iterator[tuple[int, int, int, int, int]]:
+    """Yield (name, info, section, value, size) of the entries of a symbol table."""
+    if word == 8:
+        for name, info, _other, section, value, size in _SYMBOL_64.iter_unpack(data):
+            yield name, info, section, value, size
+    else:
+        for name, value, size, info, _other, section in _SYMBOL_32.iter_unpack(data):
+            yield name, info, section, value, size

@@ -9,22 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from operator import itemgetter
-from typing import Protocol
+from typing import Any, Protocol
 
-from emu.displaced import Plan, Set
+from emu.displaced import Plan, Set, compile_plan, interpret
 from emu.engine.engine import Engine
 from emu.guest.base import BadAddressError
 from emu.isa.base import Isa
 
 _FIVE = 5
 """Arguments that `dtrace_probe()` takes."""
-
-
-def takes_frame_back(plan: Plan | None, isa: Isa) -> bool:
-    """Tell whether an instruction gives the caller its frame pointer back: until it has run, the frame is there."""
-    return plan is not None and any(
-        isinstance(operation, Set) and operation.target == isa.registers.fp for operation in plan.operations
-    )
+_FLAGS = {"nzcv": "spsr"}
+"""What a trap frame calls a register that is kept as part of another."""
 
 
 class Frame(Protocol):
@@ -48,6 +43,18 @@ class Frame(Protocol):
 
     def stack_word(self, index: int) -> int:
         """Return the word at sp + `index` words.  Raises `emu.guest.base.BadAddressError`."""
+        ...
+
+    def go_to(self, address: int, stub_adds: int = 0) -> None:
+        """Have the context go on at an address; `stub_adds` is what the kernel's stub, if it is asked, will add."""
+        ...
+
+    def carry_out(self, plan: Plan, address: int, stub_adds: int = 0, scratch: int = 0) -> bool:
+        """Do what a plan says instead of the instruction at an address; True: but for a push.
+
+        Where the context's own trap frame is in the way of that, the word is left in scratch space for the stub.
+        Raises `emu.guest.base.BadAddressError`.
+        """
         ...
 
 
@@ -107,6 +114,9 @@ class LiveFrame:
         self._sp = slots[engine.isa.registers.sp]
         self._word = engine.isa.word
         self._load = engine.load
+        self._compiled: dict[Plan, Callable[[Engine, int], None]] = {}
+        self.moved = False
+        """Whether a handler has said where to go on; whoever asked the handler takes note, and makes it false."""
 
     def register(self, name: str) -> int:
         """Return a register by name.  Raises KeyError for one the frame does not hold."""
@@ -125,6 +135,20 @@ class LiveFrame:
         """Return the word at sp + `index` words."""
         return self._load(self._words[self._sp] + self._word * index, self._word)
 
+    def go_to(self, address: int, stub_adds: int = 0) -> None:  # noqa: ARG002  (there is no stub)
+        """Go on at an address."""
+        self._engine.pc = address
+        self.moved = True
+
+    def carry_out(self, plan: Plan, address: int, stub_adds: int = 0, scratch: int = 0) -> bool:  # noqa: ARG002
+        """Do what a plan says, all of it."""
+        run = self._compiled.get(plan)
+        if run is None:
+            run = self._compiled[plan] = compile_plan(plan, self._engine.isa)
+        run(self._engine, address)
+        self.moved = True
+        return False
+
 
 class SavedFrame:
     """A trap frame in guest memory, laid out as the ISA's `Traps.frame` says; `pc_after` as in `LiveFrame`."""
@@ -139,13 +163,12 @@ class SavedFrame:
         """Return a register by name.  Raises KeyError for one the frame does not hold."""
         if name == self._engine.isa.registers.zero:
             return 0
+        place = self.address + self._word * self._index(name)
         traps = self._engine.isa.traps
-        try:
-            place = self.address + self._word * traps.frame.index(name)
-        except ValueError:
-            raise KeyError(name) from None
-        if name == traps.frame_sp and traps.privilege and not self.register(traps.privilege) & 3:
-            return place
+        # The CPU pushes the last ones when it changes its stack only.
+        last = traps.frame[traps.frame.index(traps.frame_sp) :] if traps.privilege else ()
+        if name in last and not self.register(traps.privilege) & 3:
+            return place if name == traps.frame_sp else self._engine.read_register(name)
         value = self._engine.load(place, self._word)
         return value - self._pc_after if name == self._engine.isa.registers.pc else value
 
@@ -169,3 +192,67 @@ class SavedFrame:
     def stack_word(self, index: int) -> int:
         """Return the word at the interrupted sp + `index` words."""
         return self._engine.load(self.register(self._engine.isa.traps.frame_sp) + self._word * index, self._word)
+
+    def go_to(self, address: int, stub_adds: int = 0) -> None:
+        """Go on at an address."""
+        self._set_register(self._engine.isa.registers.pc, address - stub_adds)
+
+    def _set_register(self, name: str, value: int) -> None:
+        if name != self._engine.isa.registers.zero:
+            place = self.address + self._word * self._index(name)
+            self._engine.store(place, self._word, value & self._engine.isa.address_mask)
+
+    def carry_out(self, plan: Plan, address: int, stub_adds: int = 0, scratch: int = 0) -> bool:
+        """Do what a plan says on the saved registers; a push is for the stub, for the frame is on that stack."""
+        registers = self._engine.isa.registers
+        cpu = _SavedCpu(self, self._engine, address)
+        interpret(plan, self._engine.isa, cpu)
+        if cpu.pushed is not None:
+            self._engine.store(scratch, self._word, cpu.pushed)
+            del cpu.written[registers.sp]
+        cpu.written[registers.pc] -= stub_adds
+        for name, value in cpu.written.items():
+            self._set_register(name, value)
+        return cpu.pushed is not None
+
+    def _index(self, name: str) -> int:
+        try:
+            return self._engine.isa.traps.frame.index(name)
+        except ValueError:
+            raise KeyError(name) from None
+
+
+class _SavedCpu:
+    """A trap frame as the executor of plans wants a CPU; what is written is kept apart until all is done."""
+
+    def __init__(self, frame: SavedFrame, engine: Engine, pc: int) -> None:
+        self.written = {engine.isa.registers.pc: pc}
+        self.pushed: int | None = None
+        self._frame = frame
+        self._names = {slot: name for name, slot in engine.isa.registers.slots.items()}
+        self.words: Any = self
+        self.load = engine.load
+
+    def __getitem__(self, slot: int) -> int:
+        name = self._names[slot]
+        return self.written[name] if name in self.written else self.read_register(name)
+
+    def __setitem__(self, slot: int, value: int) -> None:
+        self.written[self._names[slot]] = value
+
+    def read_register(self, name: str) -> int:
+        return self._frame.register(_FLAGS.get(name, name))
+
+    def store(self, address: int, size: int, value: int) -> None:
+        del address, size  # the only store there is pushes a word
+        self.pushed = value
+
+    def write_vector(self, number: int, low: int, high: int) -> None:
+        raise KeyError(f"v{number} = {high:x}:{low:x}: a trap frame of the kernel holds no vectors")
+
+
+def takes_frame_back(plan: Plan | None, isa: Isa) -> bool:
+    """Tell whether an instruction gives the caller its frame pointer back: until it has run, the frame is there."""
+    return plan is not None and any(
+        isinstance(operation, Set) and operation.target == isa.registers.fp for operation in plan.operations
+    )

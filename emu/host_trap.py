@@ -70,6 +70,9 @@ class HostTrap:
         if address < self._lowest:
             return DELIVER
         rval = self._invop(address, self.frame)
+        if self.frame.moved:
+            self.frame.moved = False
+            return HANDLED
         if not rval:
             return self._unclaimed(address)
         try:
@@ -82,6 +85,12 @@ class HostTrap:
             self._displaced = displaced
             return displaced.native
         return self._carry_out(displaced, address)
+
+    def take(self, address: int) -> int:
+        """Take a trap at `address` that is a breakpoint in all but the exception: the engine's `on_trap`."""
+        rval = self._invop(address, self.frame)
+        displaced = self._decide(address, rval) if rval else None
+        return self._unclaimed(address) if displaced is None else self._carry_out(displaced, address)
 
     def use_python(self) -> None:
         """Carry plans out in Python from now on, so that they are done when `breakpoint` is."""

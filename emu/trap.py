@@ -40,13 +40,17 @@ class CpuFlag(IntFlag):
 class CpuCore:
     """What DTrace keeps per CPU while a probe runs (cpu_core_t; the trap frame FreeBSD keeps in the thread)."""
 
-    __slots__ = ("find_caller", "flags", "illval", "trapframe")
+    __slots__ = ("find_caller", "flags", "framed", "illval", "pushed", "trapframe")
 
     def __init__(self) -> None:
         self.trapframe: Frame | None = None
         """The interrupted context behind regs[]; None outside a trap."""
         self.find_caller: Callable[[Frame], int] | None = None
         """How the provider that fires finds `caller` in the context; None: it does not say."""
+        self.framed = False
+        """Whether the probed function's own frame is there: its caller is in it, and no longer in the link register."""
+        self.pushed = 0
+        """Words on the stack above the return address, where that is on the stack and the frame is not there."""
         self.flags = 0
         """`CpuFlag` bits."""
         self.illval = 0

@@ -145,6 +145,9 @@ class Provider(ABC):
     def provide_module(self, module: Any) -> None:
         """Create the probes of one kernel module (`emu.guest` Module); called for each loaded module."""
 
+    def forget_module(self, module: Any) -> None:
+        """Forget a kernel module, which goes away; its probes have been destroyed."""
+
     @abstractmethod
     def enable(self, probe_id: int, arg: Any) -> None:
         """Arm a probe: its first enabling was linked."""

@@ -11,6 +11,7 @@ import trapline
 
 COMMANDS: Final = {
     "dtrace": "dtrace_command",
+    "lockstat": "lockstat_command",
     "uprobe": "uprobe_command",
     "usdt": "usdt_command",
     "sites": "sites_command",

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from typing import Final
 
-from emu.elf import ElfError, Image
 from emu.guest.base import GuestError
-from emu.guest.linux.guest import ENVIRONMENT, LinuxGuest, Program
+from emu.guest.linux.environment import ENVIRONMENT
+from emu.guest.linux.guest import LinuxGuest, Program
 from emu.guest.linux.stdio import Standard
 from emu.isa import DEFAULT_ISA, Isa
 from providers.fasttrap import (
@@ -26,9 +24,11 @@ from providers.fasttrap import (
     probe_name,
 )
 from providers.profile import Profile
+from providers.syscall import LinuxCalls, Syscall
 from trapline.consumer.compiling import ProcessProbeError
 from trapline.framework.dtrace import DTrace
 from trapline.framework.program import ProbeDescription
+from trapline.programs import program_isa
 
 PID: Final = "pid"
 _REFUSALS_TOLD: Final = 5
@@ -127,52 +127,6 @@ class LinuxMachine:
         return (*self.refusals.rest(), ending)
 
 
-def program_isa(words: Sequence[str], root: Path | None) -> Isa | None:
-    """Return the ISA of the program a command names, None if it is no ELF file of a known machine.
-
-    Of a script it is its interpreter's.
-    """
-    for path in _places(words[0], root):
-        interpreter = _interpreter(path)
-        for place in [path] if interpreter is None else _places(interpreter, root):
-            image = _image(place)
-            if image is not None:
-                return image.isa
-    return None
-
-
-def _places(name: str, root: Path | None) -> list[Path]:
-    """Return where on the host a program may be: in the root first."""
-    if root is None:
-        return [Path(name)]
-    names = [name] if "/" in name else [f"{place}/{name}" for place in ENVIRONMENT["PATH"].split(":")]
-    inside = [root / one.lstrip("/") for one in names]
-    return [*inside, *(root / "usr" / one.lstrip("/") for one in names), Path(name)]
-
-
-def _image(path: Path) -> Image | None:
-    try:
-        return Image(path)
-    except (ElfError, OSError):
-        return None
-
-
-def _interpreter(path: Path) -> str | None:
-    """Return what a script says it is to be run by, None if it is no script."""
-    try:
-        with path.open("rb") as file:
-            head = file.read(256)
-    except OSError:
-        return None
-    words = head[2:].split(b"\n", 1)[0].split() if head.startswith(b"#!") else ()
-    return os.fsdecode(words[0]) if words else None
-
-
-def split(command: str) -> tuple[str, ...]:
-    """Split a command of -c into words, as a shell does."""
-    return tuple(shlex.split(command))
-
-
 def start_guest(options: LinuxOptions) -> LinuxGuest:
     """Start a program and let it run to where probes are created.  Raises `emu.guest.base.GuestError`."""
     environment = dict(ENVIRONMENT)
@@ -205,6 +159,8 @@ def start(options: LinuxOptions) -> LinuxMachine:
     guest = start_guest(options)
     dtrace = DTrace(guest, guest.traps.core)
     Profile(dtrace, guest)
+    calls = LinuxCalls(guest.kernel, dtrace.probe)
+    Syscall(dtrace, [calls], forgetful=options.fidelity is Fidelity.FREEBSD)
     refusals = Refusals(options.report)
     fasttrap = Fasttrap(guest.kernel, dtrace, options.fidelity, report=refusals.add)
     pid = PidProbes(fasttrap, dtrace, guest.objects, dtrace.probes_created)

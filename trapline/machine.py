@@ -4,19 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
+from emu.elf import Image
 from emu.engine.clock import DEFAULT_RATE
+from emu.guest.kernel import images
 from emu.guest.kernel.guest import KernelGuest, TrapPath
+from emu.guest.kernel.malloc_types import MallocTypes
+from emu.guest.kernel.system_calls import SystemCalls
+from emu.guest.kernel.trampolines import Trampolines
 from emu.guest.modules import Module
 from emu.isa import DEFAULT_ISA, Isa
 from emu.trap import TrapHandler
 from providers.base import Framework
+from providers.dtmalloc import Dtmalloc
 from providers.fbt import FBT, Fidelity
+from providers.kinst import PORTS as KINST_PORTS
+from providers.kinst import Kinst
 from providers.profile import Profile
+from providers.sdt import IllumosSdt, Sdt, Site
+from providers.syscall import Syscall
 from trapline.framework.dtrace import DTrace
-from trapline.types import KernelNames, KernelSignatures, types_of
+from trapline.types import KernelNames, KernelSignatures, Types, types_of
 
 START_UP_SCRIPT = "etc/rc"
+SDT_GENERATION = 2024
+"""The generation of SDT that the kernel has unless asked for another."""
+ILLUMOS_SDT = 2005
+
+
+class NoKernelError(Exception):
+    """There is no kernel built as asked for; the message says which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +44,8 @@ class KernelOptions:
     isa: Isa = DEFAULT_ISA
     trap_path: TrapPath = TrapPath.HOST
     fidelity: Fidelity = Fidelity.EXACT
+    sdt: int = SDT_GENERATION
+    """The generation of SDT the kernel is built with, by its year."""
     command: str | None = None
     """A command line for the guest's shell, run instead of the start-up script."""
     console: Callable[[bytes], object] = lambda _text: None
@@ -49,17 +69,36 @@ class Machine:
 
 
 def kernel_guest(options: KernelOptions, traps: TrapHandler | None = None) -> KernelGuest:
-    """Return a kernel guest that is not yet booted."""
+    """Return a kernel guest that is not yet booted.  Raises `NoKernelError`."""
     return KernelGuest(
         options.isa,
         trap_path=options.trap_path,
         traps=traps,
+        image=_image(options),
         files=options.files(),
         console=options.console,
         console_input=options.console_input,
         rate=options.rate,
         accelerated=options.accelerated,
     )
+
+
+def _image(options: KernelOptions) -> Path | None:
+    """Return the kernel to boot, None for the usual one."""
+    if options.sdt == SDT_GENERATION:
+        return None
+    path = images.kernel(options.isa, f"sdt-{options.sdt}")
+    if not path.is_file():
+        reason = ": illumos does not run on it" if options.sdt == ILLUMOS_SDT else ""
+        raise NoKernelError(f"there is no {options.isa.title} kernel with SDT of {options.sdt}{reason}")
+    return path
+
+
+def _types(image: Image) -> Types:
+    """Return a kernel's types; those of other generations are built without, and have those of the usual one."""
+    if not image.elf.has_dwarf_info(strict=True):
+        image = Image(images.built(image.isa) / "kernel", isa=image.isa)
+    return types_of(image)
 
 
 def boot(
@@ -73,8 +112,20 @@ def boot(
     """
     guest.boot()
     dtrace = DTrace(guest, guest.traps.core)
-    types = types_of(guest.image)
+    types = _types(guest.image)
     FBT(watch(dtrace), guest.patcher, guest.traps, guest.isa, KernelSignatures(types), fidelity)
+    if guest.isa.name in KINST_PORTS:  # FreeBSD/i386 has no kinst
+        trampolines = Trampolines(guest.engine, guest.image, guest.text_end)
+        Kinst(watch(dtrace), guest.patcher, guest.traps, guest.isa, trampolines, guest.clock)
     Profile(dtrace, guest)
+    guest.on_probe = watch(dtrace).probe
+    calls = SystemCalls(guest.engine, guest.image, lambda: guest.thread().address)
+    Syscall(dtrace, [calls], forgetful=fidelity is Fidelity.FREEBSD)
+    Dtmalloc(dtrace, MallocTypes(guest.engine, guest.image))
+    guest.on_module_loaded = dtrace.load_module
+    guest.on_module_unload = dtrace.unload_module
     dtrace.load_module(Module("kernel", guest.image.symbols, guest.patcher.original))
+    Sdt(dtrace, guest, guest.traps.core)
+    if guest.probe_calls:
+        IllumosSdt(dtrace, guest, guest.traps, (Site(*call) for call in guest.probe_calls))
     return Machine(guest, dtrace, KernelNames(guest.image, types))

@@ -56,3 +56,7 @@ class VirtualClock:
         if self._paused is not None:
             self._hidden += self._engine.instructions + extra - self._paused
             self._paused = None
+
+    def hide(self, instructions: int) -> None:
+        """Take instructions out of the time: they are about to be executed, and serve a probe."""
+        self._hidden += instructions

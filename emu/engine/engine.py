@@ -101,6 +101,7 @@ class Engine:
         self._system_call_number = layout.SYSTEM_CALL.get(isa.name) if on_system_call else None
         self._failure: BaseException | None = None
         self._in_code_hook = False
+        self._left = False
         self._steps = False
         self._running = False
         self._stale = False
@@ -327,6 +328,7 @@ class Engine:
         self._user_indices.clear()
         if self._in_code_hook:
             self._uc.reg_write(self._public[self.isa.registers.pc], self.pc)  # leave the block that is running
+            self._left = True
 
     def code_changed(self) -> None:
         """Forget how many instructions the user's blocks have: code of some process was written."""
@@ -349,6 +351,9 @@ class Engine:
         """Call `callback` before the instruction at `address` runs.  Set it before that code is translated."""
 
         def hook(_uc: int, _address: int, _size: int, _words: int) -> None:
+            if self._left:  # the callback wrote code, so the block was left, and the hook is met once more
+                self._left = False
+                return
             self._in_code_hook = True
             try:
                 callback()
@@ -356,6 +361,8 @@ class Engine:
                 self._fail(error)
             finally:
                 self._in_code_hook = False
+            if self._left:
+                self._settle()
 
         function = _CODE_HOOK(hook)
         self._keep.append(function)

@@ -9,6 +9,7 @@ import pytest
 from tests.d.reference.transcripts import evaluate, read_transcripts, run
 
 HOME = Path(__file__).parent / "reference"
+TOOLKIT = Path(__file__).parent / "toolkit"
 TRANSCRIPTS = [
     pytest.param(one, id=f"{path.stem}-{one.name}")
     for path in sorted(HOME.glob("*.t"))
@@ -33,3 +34,11 @@ def test_a_transcript_is_what_happens(transcript, tmp_path, monkeypatch):
 @pytest.mark.parametrize(("text", "shown"), EXPRESSIONS)
 def test_an_expression_has_its_type_and_value(text, shown):
     assert evaluate(text).replace("\n", "\\n") == shown
+
+
+@pytest.mark.parametrize(
+    "transcript", [pytest.param(one, id=one.command) for one in read_transcripts(TOOLKIT / "toolkit.t")]
+)
+def test_a_script_of_the_toolkits_kind_prints_what_it_should(transcript, monkeypatch):
+    monkeypatch.chdir(TOOLKIT)
+    assert run(transcript) == (transcript.output, transcript.errors, transcript.status)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from emu.guest.linux.guest import ENVIRONMENT
+from emu.guest.linux.environment import ENVIRONMENT
 from emu.isa import ISAS
 from tests.linux.support import run
 from trapline.linux_machine import EvalTime

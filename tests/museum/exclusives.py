@@ -36,7 +36,7 @@ EXHIBIT = Exhibit(
         "e1fe5fc8"  # ldaxr x1, [x23]
         "21040091"  # add x1, x1, #1
         "e1fe02c8"  # stlxr w2, x1, [x23]
-        "a2ffff35"  # cbnz w2, to the ldaxr
+        "a2ffff35"  # cbnz w2, #0
         "c0035fd6"  # ret
     ),
     old=Rules(pid=replace(RIGHT, treat=treat)),

@@ -25,7 +25,7 @@ def scan(function):
 EXHIBIT = Exhibit(
     __file__,
     __doc__,
-    system="FreeBSD before commit b5876847acfe, 2023",
+    system="FreeBSD on arm64 before commit b5876847acfe",
     references=(
         "https://cgit.freebsd.org/src/commit/?id=b5876847acfeae2dd3a655cde8cdf6145aed16d8",
         "https://reviews.freebsd.org/D42078 (landing pads in assembly functions)",

@@ -34,7 +34,7 @@ EXHIBIT = Exhibit(
     provider="pid",
     code=bytes.fromhex(
         "0fb10d00100000"  # cmpxchgl %ecx, 0x1000(%rip)
-        "c3"  # ret
+        "c3"  # retq
     ),
     old=Rules(pid=replace(RIGHT, treat=treat)),
     was="rax stands in for rip, for the ModRM byte names rcx",

@@ -36,9 +36,9 @@ EXHIBIT = Exhibit(
     isa_name="x86_64",
     provider="uprobe",
     code=bytes.fromhex(
-        "7e01"  # jle over the nop
+        "7e01"  # jle 3
         "90"  # nop
-        "c3"  # ret
+        "c3"  # retq
     ),
     old=Rules(uprobe=replace(RIGHT, analyze=analyze)),
     was="jle jumps if equal and less",

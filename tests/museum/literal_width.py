@@ -36,7 +36,7 @@ EXHIBIT = Exhibit(
     isa_name="aarch64",
     provider="pid",
     code=bytes.fromhex(
-        "e07f0318"  # ldr w0, +0x6ffc: the last word of a page, and no page after it
+        "e07f0318"  # ldr w0, #0x6ffc; the last word of a page, and no page after it
         "c0035fd6"  # ret
     ),
     old=Rules(pid=replace(RIGHT, treat=treat)),

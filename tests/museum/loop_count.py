@@ -33,8 +33,8 @@ EXHIBIT = Exhibit(
     code=bytes.fromhex(
         "31c0"  # xorl %eax, %eax
         "ffc0"  # incl %eax
-        "e2fc"  # loop to the incl
-        "c3"  # ret
+        "e2fc"  # loop 2
+        "c3"  # retq
     ),
     old=Rules(pid=replace(RIGHT, treat=treat)),
     was="jump if the count is not zero; then decrement it",

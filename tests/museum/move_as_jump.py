@@ -1,8 +1,8 @@
 """A compressed move is simulated as a jump.
 
 c.jr and c.mv differ in one field: c.jr has 0 where c.mv names the register it copies from.  The masks by which Linux'
-RISC-V probes knew c.jr and c.jalr left that field out, so c.mv, one of the most frequent instructions there are, was
-simulated as a jump to whatever its target register held, and c.add as a call.
+RISC-V probes knew c.jr and c.jalr had one of that field's five bits.  So every other c.mv, one of the most frequent
+instructions there are, was simulated as a jump to whatever its target register held, and every other c.add as a call.
 """
 
 from dataclasses import replace
@@ -19,9 +19,9 @@ RIGHT = PORTS["riscv64"]
 
 
 def analyze(code, address):
-    """Simulate a jump where quadrant and function say so, whatever the second register."""
+    """Look at one bit of the second register's five, as the masks f007 did."""
     insn = Displaced(int.from_bytes(code[:2], "little"), address)
-    if insn.word & 0xE003 == 0x8002 and insn.bits(11, 7):
+    if insn.word & 0xF007 in {0x8002, 0x9002} and insn.bits(11, 7):
         return Simulated("c.jr", 2, c_jump(insn))
     return RIGHT.analyze(code, address)
 
@@ -34,11 +34,11 @@ EXHIBIT = Exhibit(
     isa_name="riscv64",
     provider="uprobe",
     code=bytes.fromhex(
-        "2e85"  # c.mv a0, a1
+        "3285"  # c.mv a0, a2
         "8280"  # c.jr ra
     ),
     old=Rules(uprobe=replace(RIGHT, analyze=analyze)),
-    was="whatever looks like c.jr without its second register is c.jr",
-    now="c.jr has no second register",
+    was="what has no odd second register is c.jr (mask f007)",
+    now="what has no second register is c.jr (mask f07f)",
     check=InStates(),
 )

@@ -35,8 +35,8 @@ EXHIBIT = Exhibit(
     __doc__,
     system="uftrace, full dynamic tracing on x86-64, 2019 and 2023",
     references=(
+        "https://github.com/namhyung/uftrace/issues/281 (a jump to the fourth byte of a function of gcc)",
         "https://github.com/namhyung/uftrace/issues/1692",
-        "https://github.com/namhyung/uftrace/issues/281 (a jump to the fourth byte)",
     ),
     isa_name="x86_64",
     provider="pid",
@@ -44,8 +44,8 @@ EXHIBIT = Exhibit(
         "31c0"  # xorl %eax, %eax
         "01f8"  # addl %edi, %eax
         "ffcf"  # decl %edi
-        "75fa"  # jne to the addl
-        "c3"  # ret
+        "75fa"  # jne 2
+        "c3"  # retq
     ),
     old=Rules(pid=replace(RIGHT, treat=treat, breakpoint=lambda _length: b"\xcc" + DISTANCE)),
     was="five bytes are patched, and three instructions displaced",

@@ -3,7 +3,7 @@
 Uprobes on x86 run a copy of most instructions with the trap flag set, which stops the CPU after one.  `pushf` stores
 the flags, so the program finds a trap flag on its stack that it never set.  If it restores them later with `popf`, the
 CPU traps after each of its instructions and the program dies of SIGTRAP.  The commit that made the flag's handling
-right otherwise says itself that this is left; kprobes have corrected the word on the stack from their beginning.
+right otherwise says itself that this is left.  Kprobes correct the word on the stack, and so does this package.
 """
 
 from dataclasses import replace
@@ -32,7 +32,7 @@ EXHIBIT = Exhibit(
     code=bytes.fromhex(
         "9c"  # pushfq
         "58"  # popq %rax
-        "c3"  # ret
+        "c3"  # retq
     ),
     old=Rules(uprobe=replace(RIGHT, analyze=analyze)),
     was="what the copy pushed stays as it is",

@@ -37,7 +37,7 @@ EXHIBIT = Exhibit(
     provider="uprobe",
     code=bytes.fromhex(
         "c4e270f20500100000"  # andnl 0x1000(%rip), %ecx, %eax
-        "c3"  # ret
+        "c3"  # retq
     ),
     old=Rules(uprobe=replace(RIGHT, analyze=analyze)),
     was="the copy is the instruction, byte for byte",

@@ -186,7 +186,7 @@ def check_command(
     except _ERRORS as error:
         raise _Failure(str(error)) from None
     _print(tally)
-    sys.exit(not tally.same)
+    sys.exit(0 if tally.same else 1)
 
 
 def _check(spec: Spec, kept: str | None, jobs: int, executor: MakeExecutor | None) -> Tally:

@@ -10,15 +10,14 @@ from typing import TextIO
 import click
 
 from emu.guest.kernel.guest import TrapPath
-from emu.guest.linux.stdio import of_this_process
 from emu.isa import DEFAULT_ISA, ISAS
-from providers.fasttrap import Fidelity as FasttrapFidelity
 from providers.fbt import Fidelity
-from trapline import linux_machine as linux
-from trapline.consumer.command import CommandEnvironment, Machine, MachineError, main
+from trapline.consumer.command import main
+from trapline.consumer.environment import CommandEnvironment, Machine, MachineError
 from trapline.consumer.output import Writer
 from trapline.consumer.usage import MachineOptions
-from trapline.machine import KernelOptions, boot, kernel_guest
+from trapline.machine import KernelOptions, NoKernelError, boot, kernel_guest
+from trapline.programs import program_isa, split
 
 
 @click.command(
@@ -54,20 +53,25 @@ def _wants_linux(wanted: MachineOptions) -> bool:
         return wanted.guest == "linux"
     if wanted.root is not None:
         return True
-    words = linux.split(wanted.commands[0]) if wanted.commands else ()
+    words = split(wanted.commands[0]) if wanted.commands else ()
     if not words:
         return False
-    return linux.program_isa(words, None) is not None or ("/" in words[0] and Path(words[0]).is_file())
+    return program_isa(words, None) is not None or ("/" in words[0] and Path(words[0]).is_file())
 
 
 def _open_linux(wanted: MachineOptions) -> Machine:
+    # The Linux guest takes longer to load than the kernel guest takes to boot: only who wants it waits for it.
+    from emu.guest.linux.stdio import of_this_process  # noqa: PLC0415
+    from providers.fasttrap import Fidelity as FasttrapFidelity  # noqa: PLC0415
+    from trapline import linux_machine as linux  # noqa: PLC0415
+
     if not wanted.commands:
         raise MachineError("the Linux guest needs a program: -c 'PROGRAM ARGUMENTS'")
     if len(wanted.commands) > 1:
         raise MachineError("the Linux guest runs one command: join several with a shell, -c 'busybox sh -c \"...\"'")
     machine = linux.start(
         linux.LinuxOptions(
-            linux.split(wanted.commands[0]),
+            split(wanted.commands[0]),
             isa=ISAS[wanted.isa] if wanted.isa else None,
             root=Path(wanted.root) if wanted.root else None,
             evaltime=linux.EvalTime(wanted.evaltime),
@@ -103,10 +107,14 @@ def _open_kernel(wanted: MachineOptions) -> Machine:
         isa=ISAS[wanted.isa or DEFAULT_ISA.name],
         trap_path=TrapPath(wanted.trap),
         fidelity=Fidelity(wanted.fidelity),
+        sdt=int(wanted.sdt),
         command="\n".join(wanted.commands) or None,
         console=console.write,
     )
-    machine = boot(kernel_guest(options), options.fidelity)
+    try:
+        machine = boot(kernel_guest(options), options.fidelity)
+    except NoKernelError as error:
+        raise MachineError(str(error)) from None
     # What a command of -c prints is shown, as dtrace's children write to its terminal; how the kernel comes up is not.
     console.shown = console.shown or bool(wanted.commands)
     libraries = ("common", "kernel", machine.guest.isa.name)

@@ -5,30 +5,23 @@ Source: FreeBSD cmd/dtrace/dtrace.c.  The machine is opened by what calls `main`
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import reduce
-from typing import TYPE_CHECKING, Final, NoReturn, Protocol
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, NoReturn
 
-from emu.guest.base import Guest, GuestError, RunState
-from providers.base import Attribute, minimum
-from trapline.consumer.client import Client, File
-from trapline.consumer.compiling import Compiler, Provide, provide_nothing
+from emu.guest.base import GuestError, RunState
+from trapline.consumer.client import Client
+from trapline.consumer.compiling import Compiler
 from trapline.consumer.consume import Handlers
+from trapline.consumer.describe import Describer
 from trapline.consumer.elements import aggregations
+from trapline.consumer.environment import CommandEnvironment, MachineError
 from trapline.consumer.errors import ConsumerError
 from trapline.consumer.interrupts import Interrupts
-from trapline.consumer.jsonlines import element_line, firing_line, probe_line
+from trapline.consumer.jsonlines import element_line, firing_line
 from trapline.consumer.listing import (
     HEADING,
-    argument_types,
-    description_attribute,
-    list_line,
-    show_attribute,
-    show_probe,
 )
-from trapline.consumer.output import Output, Writer, open_for_append
+from trapline.consumer.output import Output, open_for_append
 from trapline.consumer.saving import (
     ANONYMOUS,
     Compiled,
@@ -40,20 +33,16 @@ from trapline.consumer.saving import (
 )
 from trapline.consumer.session import Session, Work
 from trapline.consumer.structure import show
-from trapline.consumer.usage import USAGE, FlagError, MachineOptions, Mode, Request, Source, UsageError, parse_arguments
+from trapline.consumer.usage import USAGE, FlagError, Mode, Request, Source, UsageError, parse_arguments
 from trapline.d.disassemble import disassemble_program
 from trapline.d.errors import CompileError
-from trapline.d.scopes import Foreign, NoNames
 from trapline.d.typetext import type_of_text
 from trapline.framework.dynvars import STRING_SIZE
-from trapline.framework.program import STABLE
 from trapline.options import OptionError
 
 if TYPE_CHECKING:
     from trapline.consumer.faults import Drop, Fault
     from trapline.consumer.plan import Firing
-    from trapline.framework.device import ProbeInfo
-    from trapline.framework.program import ProbeDescription
 
 SUCCESS: Final = 0
 FAILURE: Final = 1
@@ -65,53 +54,6 @@ _SAVED: Final = frozenset({Mode.HEADER, Mode.LINK, Mode.ANONYMOUS})
 """What ends in a file."""
 _BUFFER: Final = "4m"
 """Size of the principal and the aggregation buffer, where the command line does not say (dtrace.c)."""
-
-
-class Framework(Protocol):
-    """What opens devices: `trapline.framework.dtrace.DTrace`."""
-
-    def open(self) -> File:
-        """Open a device for one consumer."""
-        ...
-
-
-@dataclass(slots=True)
-class Machine:
-    """A machine to trace."""
-
-    guest: Guest
-    dtrace: Framework
-    target: int = 0
-    """Pid of the first command of -c ($target); 0: there is none."""
-    provide: Provide = provide_nothing
-    """Makes the probes of processes that a description asks for."""
-    ended: Callable[[], Sequence[str]] = tuple
-    """Gives, for each command of -c that ended since the last call, what happened: `pid 5 has exited`."""
-    foreign: Foreign = field(default_factory=NoNames)
-    """The traced system's types and symbols."""
-    libraries: tuple[str, ...] = ()
-    """Directories of trapline/dlib that go with it."""
-
-
-class MachineError(Exception):
-    """A machine that cannot be opened; the message names what is wrong and what to do."""
-
-
-def _shell(command: str) -> None:
-    """Run a command of the traced program with the shell of this host; -w allowed it."""
-    subprocess.run(command, shell=True, check=False)  # noqa: S602
-
-
-@dataclass(slots=True)
-class CommandEnvironment:
-    """What the command needs from outside."""
-
-    open_machine: Callable[[MachineOptions], Machine]
-    """Builds and boots the machine.  Raises `MachineError` or OSError."""
-    stdout: Writer
-    stderr: Writer
-    system: Callable[[str], None] = _shell
-    """Runs a command of system()."""
 
 
 class _Exit(Exception):  # noqa: N818 - it is no error
@@ -247,6 +189,7 @@ class _Command:
                 options.set(setting.name, setting.value)
             except OptionError as error:
                 self._fail(f"failed to set {setting.flag}: {error}")
+        self._describer = Describer(device, self._output, as_json=self._json, verbose=self._request.verbose)
         machine, report = self._machine, self._environment.stderr.write
         self._compiler = Compiler(
             self._session, self._request, machine.target, machine.provide, report, machine.foreign, machine.libraries
@@ -304,39 +247,16 @@ class _Command:
         except ConsumerError as error:
             self._fail(f"failed to claim the anonymous state of {ANONYMOUS}: {error}")
 
-    # Listing
-
     def _list(self, compiled: Sequence[Compiled]) -> int:
         if not self._json:
             self._output.write(HEADING)
-        device = self._session.device
         if not compiled:
-            self._list_probes(device.probes(), None)
+            self._describer.every_probe()
         for one in compiled:
-            for ecb in one.program.ecbs:
-                probes = device.probes(ecb.probe)
-                if not probes:
-                    self._say(f"failed to match {ecb.probe}: No probe matches description")
-                self._list_probes(probes, ecb.probe)
+            for pattern in self._describer.matching(one):
+                self._say(f"failed to match {pattern}: No probe matches description")
         self._output.flush()
         return SUCCESS
-
-    def _list_probes(self, probes: Sequence[ProbeInfo], pattern: ProbeDescription | None) -> None:
-        del pattern
-        for probe in probes:
-            if self._json:
-                self._output.write(probe_line(probe, self._arguments(probe) if self._request.verbose else None))
-                continue
-            self._output.write(list_line(probe))
-            if self._request.verbose:
-                self._show_probe(probe, probe.description)
-
-    def _arguments(self, probe: ProbeInfo) -> list[str]:
-        return argument_types(lambda index: self._session.device.probe_argument(probe.id, index))
-
-    def _show_probe(self, probe: ProbeInfo, pattern: ProbeDescription) -> None:
-        device = self._session.device
-        self._output.write(show_probe(probe, pattern, lambda index: device.probe_argument(probe.id, index)))
 
     # Tracing
 
@@ -385,26 +305,8 @@ class _Command:
             count = f"{matched} probe{'' if matched == 1 else 's'}"
             self._notice(f"{one.source.kind} '{one.source.name}' matched {count}")
         if self._request.verbose:
-            self._show_stability(one)
+            self._describer.stability(one, each=not self._request.execute)
         return matched
-
-    def _show_stability(self, one: Compiled) -> None:
-        """Report the stability of a program, and with -e of each description (-v)."""
-        described = [self._description_attribute(ecb.probe) for ecb in one.program.ecbs]
-        least = reduce(minimum, described, STABLE) if described else STABLE
-        self._output.write(f"\nStability attributes for {one.source.kind} {one.source.name}:\n")
-        self._output.write(show_attribute("Minimum Probe Description Attributes", least))
-        self._output.write(show_attribute("Minimum Statement Attributes", one.program.stability))
-        if not self._request.execute:
-            for ecb in one.program.ecbs:
-                self._output.write(f"\n{ecb.probe}\n")
-                for probe in self._session.device.probes(ecb.probe)[:1]:
-                    self._show_probe(probe, ecb.probe)
-        self._output.write("\n")
-
-    def _description_attribute(self, pattern: ProbeDescription) -> Attribute:
-        probes = self._session.device.probes(pattern)
-        return description_attribute(probes[0], pattern) if probes else STABLE
 
     def _loop(self) -> None:
         """Sleep and work until the trace is over, by exit(), an interrupt, or the end of the guest."""

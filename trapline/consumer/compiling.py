@@ -32,6 +32,7 @@ _FORMS: Final = {
 }
 PID: Final = 99_999
 """$pid: dtrace runs outside the guest, so this is a pid that no process of it ever has."""
+_PID_MAX: Final = (1 << 31) - 1
 _COMMAND: Final = "dtrace"
 
 
@@ -164,7 +165,21 @@ class Compiler:
             raise
 
     def _make_probes(self, wanted: ProbeDescription) -> ProbeDescription:
+        """Make the probes of the process that the name of a provider ends with (dt_pid_create_probes)."""
         try:
+            self._check_process(wanted.provider)
             return self._provide(wanted)
         except ProcessProbeError as error:
             raise CompileError(error.tag, str(error)) from None
+
+    def _check_process(self, name: str) -> None:
+        """Check the pid that an unknown provider's name ends with.  Raises `ProcessProbeError`."""
+        digits = name[len(name.rstrip("0123456789")) :]
+        if not digits or self._session.device.has(ProbeDescription(provider=name)):
+            return
+        if name == digits:
+            raise ProcessProbeError("D_PROC_BADPROV", f"'{name}' is not a valid provider")
+        if not 0 < int(digits) <= _PID_MAX:
+            raise ProcessProbeError("D_PROC_BADPID", f"'{name}' does not contain a valid pid")
+        if self._provide is provide_nothing:
+            raise ProcessProbeError("D_PROC_GRAB", f"failed to grab process {digits}: no process here has probes")

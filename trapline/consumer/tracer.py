@@ -28,7 +28,7 @@ from trapline.consumer.usage import Request, Source, Specifier
 __all__ = ["Aggregations", "Element", "Event", "Tracer"]
 
 if TYPE_CHECKING:
-    from trapline.consumer.command import Framework
+    from trapline.consumer.environment import Framework
     from trapline.consumer.faults import Drop, Fault
     from trapline.consumer.plan import Firing
     from trapline.d.scopes import Foreign
@@ -61,10 +61,12 @@ class Tracer:
         target: int = 0,
         provide: Provide = provide_nothing,
         foreign: Foreign | None = None,
+        libraries: Sequence[str] = (),
     ) -> None:
         """Open a device of `dtrace`; `options` are those of -x by name (None: no value).
 
-        `foreign` knows the traced system's own types and symbols (`trapline.machine.Machine.names`).
+        `foreign` knows the traced system's own types and symbols (`trapline.machine.Machine.names`); `libraries` are
+        directories of trapline/dlib that go with it: "common", "kernel", and the name of the ISA.
 
         Raises `trapline.options.OptionError`.
         """
@@ -76,7 +78,7 @@ class Tracer:
         self.session = Session(Client(dtrace.open()), guest, Output(self._text), handlers)
         for name, value in (options or {}).items():
             self.session.options.set(name, value)
-        self._compiler = Compiler(self.session, Request(), target, provide, foreign=foreign)
+        self._compiler = Compiler(self.session, Request(), target, provide, foreign=foreign, libraries=libraries)
 
     @property
     def text(self) -> str:

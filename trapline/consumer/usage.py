@@ -23,8 +23,9 @@ _CHOICES: Final = {
     "guest": ("kernel", "linux"),
     "trap": ("host", "guest"),
     "fidelity": ("exact", "freebsd"),
+    "sdt": ("2005", "2013", "2018", "2024"),
 }
-_MACHINE_OPTIONS: Final = frozenset({"fidelity"})
+_MACHINE_OPTIONS: Final = frozenset({"fidelity", "sdt"})
 """Options of -x that say what machine to build: programs cannot set them."""
 
 _PREDICATE: Final = "[[ predicate ] action ]"
@@ -88,6 +89,8 @@ Usage: dtrace [-32|-64] [-aACeFGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]]
 \t-x fidelity=exact|freebsd     freebsd keeps those quirks of its kernel that change what is traced:
 \t                              FBT sites in the middle of RISC-V instructions, loop counted off by
 \t                              one, -1 taken for a fault (exact)
+\t-x sdt=2005|2013|2018|2024    how the kernel's static probes work: illumos's LOCK over a nop, the
+\t                              probe's id tested, a flag tested, a nop patched (2024)
 """
 
 
@@ -162,6 +165,8 @@ class MachineOptions:
     root: str | None = None
     trap: str = "host"
     fidelity: str = "exact"
+    sdt: str = "2024"
+    """Generation of SDT that the kernel is built with."""
     console: bool = False
     evaltime: str = "main"
     """How far a Linux program has come when probes are created."""
@@ -315,6 +320,7 @@ def parse_arguments(argv: Sequence[str]) -> Request:
         root=machine.get("root"),
         trap=machine.get("trap", "host"),
         fidelity=machine.get("fidelity", "exact"),
+        sdt=machine.get("sdt", "2024"),
         evaltime=next((s.value for s in reversed(request.settings) if s.name == "evaltime" and s.value), "main"),
         console="console" in machine,
         commands=tuple(commands),

@@ -1,22 +1,20 @@
-"""Typed expressions to DIF: registers, instructions, tables.
+"""Typed expressions to DIF: a few instructions for each kind of node.
 
-The sequences are those of libdtrace (FreeBSD dt_cg.c, dt_as.c, dt_regset.c), so that the DIF offsets of faults agree
+The sequences are those of libdtrace (FreeBSD dt_cg.c), so that the DIF offsets of faults agree
 with those of published sessions.  One difference: a value narrower than its register is cut when it is stored in a
 variable.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from trapline.d import typed
+from trapline.d.assembler import Assembler, Label
 from trapline.d.errors import CompileError
-from trapline.d.typed import MASK, Connective, Variable
+from trapline.d.typed import MASK, Connective
 from trapline.d.types import (
-    DYNAMIC,
     Integer,
     Member,
     Type,
@@ -34,7 +32,6 @@ from trapline.framework.dif import (
     INTEGER_REGISTERS,
     TUPLE_REGISTERS,
     Op,
-    encode_branch,
     encode_index,
     encode_registers,
 )
@@ -43,10 +40,7 @@ from trapline.framework.program import (
     REFERENCED,
     Difo,
     DifType,
-    DifVariable,
     Scope,
-    TypeKind,
-    VariableKind,
 )
 
 _LOADS: Final = {
@@ -67,15 +61,6 @@ _LOAD_ELEMENT: Final = {Scope.GLOBAL: Op.LDGAA, Scope.THREAD: Op.LDTAA}
 _STORE_ELEMENT: Final = {Scope.GLOBAL: Op.STGAA, Scope.THREAD: Op.STTAA}
 
 
-class _Label:
-    """A place in the code to branch to; `index` is known once it is bound."""
-
-    __slots__ = ("index",)
-
-    def __init__(self) -> None:
-        self.index = -1
-
-
 def generate(
     node: typed.Node, *, registers: int = INTEGER_REGISTERS, strsize: int = 256, returns: DifType | None = None
 ) -> Difo:
@@ -94,14 +79,8 @@ def constant(value: int, *, returns: DifType) -> Difo:
 
 class _Generator:
     def __init__(self, registers: int, strsize: int) -> None:
-        self._free = [True] * registers
-        self._free[0] = False
         self._strsize = strsize
-        self._code: list[int | tuple[Op, _Label]] = []
-        self._integers: dict[int, int] = {}
-        self._strings: dict[str, int] = {}
-        self._string_bytes = bytearray(b"\0")
-        self._variables: dict[Variable, int] = {}
+        self._out = Assembler(registers, strsize)
         self._parameters: dict[typed.Parameter, int] = {}
         self._table: dict[type, Callable[..., int]] = {
             typed.Constant: self._constant,
@@ -130,83 +109,7 @@ class _Generator:
 
     def object(self, node: typed.Node, returns: DifType | None) -> Difo:
         register = self._node(node)
-        self._emit(Op.RET, rd=register)
-        code = tuple(
-            instruction if isinstance(instruction, int) else encode_branch(instruction[0], instruction[1].index)
-            for instruction in self._code
-        )
-        variables = sorted(self._variables.items(), key=lambda item: (item[0].scope, item[0].id))
-        for variable, _flags in variables:
-            self._string(variable.name)
-        return Difo(
-            code,
-            tuple(self._integers),
-            bytes(self._string_bytes),
-            tuple(self._describe(variable, flags) for variable, flags in variables),
-            returns or diftype(node.type),
-        )
-
-    def _describe(self, variable: Variable, flags: int) -> DifVariable:
-        kind = VariableKind.SCALAR if variable.keys is None else VariableKind.ARRAY
-        described = DifType(TypeKind.CTF, 0, 0, 0) if variable.type is DYNAMIC else diftype(variable.type)
-        if described.kind is TypeKind.STRING:
-            described = replace(described, size=self._strsize)
-        return DifVariable(variable.name, variable.id, kind, variable.scope, flags, described)
-
-    # -- registers ---------------------------------------------------------------------------------------------------
-
-    def _allocate(self) -> int:
-        try:
-            register = self._free.index(True)
-        except ValueError:
-            raise CompileError(
-                "D_NOREG",
-                f"the expression needs more than {len(self._free) - 1} registers at once: use a this-> variable",
-            ) from None
-        self._free[register] = False
-        return register
-
-    def _release(self, register: int) -> None:
-        self._free[register] = True
-
-    @contextmanager
-    def _scratch(self, value: int) -> Iterator[int]:
-        """Hold a constant in a register for a while."""
-        register = self._allocate()
-        self._set(register, value)
-        yield register
-        self._release(register)
-
-    # -- emitting ----------------------------------------------------------------------------------------------------
-
-    def _emit(self, op: Op, r1: int = 0, r2: int = 0, rd: int = 0) -> None:
-        self._code.append(encode_registers(op, r1, r2, rd))
-
-    def _emit_index(self, op: Op, index: int, register: int) -> None:
-        self._code.append(encode_index(op, index, register))
-
-    def _branch(self, op: Op, label: _Label) -> None:
-        self._code.append((op, label))
-
-    def _bind(self, label: _Label) -> None:
-        label.index = len(self._code)
-
-    def _set(self, register: int, value: int) -> None:
-        index = self._integers.setdefault(value & MASK, len(self._integers))
-        self._emit_index(Op.SETX, index, register)
-
-    def _string(self, text: str) -> int:
-        """Return the offset of a string in the table."""
-        if not text:
-            return 0
-        if text not in self._strings:
-            self._strings[text] = len(self._string_bytes)
-            self._string_bytes += text.encode("utf-8", "surrogateescape") + b"\0"
-        return self._strings[text]
-
-    def _uses(self, variable: Variable, flag: int) -> int:
-        self._variables[variable] = self._variables.get(variable, 0) | flag
-        return variable.id
+        return self._out.object(register, returns or diftype(node.type))
 
     # -- nodes -------------------------------------------------------------------------------------------------------
 
@@ -215,43 +118,43 @@ class _Generator:
         return self._table[type(node)](node)
 
     def _constant(self, node: typed.Constant) -> int:
-        register = self._allocate()
-        self._set(register, node.value)
+        register = self._out.allocate()
+        self._out.set(register, node.value)
         return register
 
     def _text(self, node: typed.Text) -> int:
-        register = self._allocate()
-        self._emit_index(Op.SETS, self._string(node.value), register)
+        register = self._out.allocate()
+        self._out.emit_index(Op.SETS, self._out.string(node.value), register)
         return register
 
     def _scalar(self, node: typed.Scalar) -> int:
-        register = self._allocate()
+        register = self._out.allocate()
         variable = node.variable
-        self._emit_index(_LOAD_SCALAR[variable.scope], self._uses(variable, REFERENCED), register)
+        self._out.emit_index(_LOAD_SCALAR[variable.scope], self._out.uses(variable, REFERENCED), register)
         return register
 
     def _element(self, node: typed.Element) -> int:
         variable = node.variable
         self._push(node.keys, variable.keys or ())
-        register = self._allocate()
+        register = self._out.allocate()
         load = _LOAD_ELEMENT[variable.scope]
-        self._emit_index(load, self._uses(variable, REFERENCED), register)
+        self._out.emit_index(load, self._out.uses(variable, REFERENCED), register)
         if is_reference(node.type):
             # An element that does not exist has no address yet: store zeroes in it, and load it again.
-            exists = _Label()
-            self._emit(Op.TST, register)
-            self._branch(Op.BNE, exists)
-            self._set(register, self._size(node.type))
-            self._emit(Op.ALLOCS, register, rd=register)
-            self._emit_index(_STORE_ELEMENT[variable.scope], self._uses(variable, MODIFIED), register)
-            self._emit_index(load, variable.id, register)
-            self._bind(exists)
+            exists = Label()
+            self._out.emit(Op.TST, register)
+            self._out.branch(Op.BNE, exists)
+            self._out.set(register, self._size(node.type))
+            self._out.emit(Op.ALLOCS, register, rd=register)
+            self._out.emit_index(_STORE_ELEMENT[variable.scope], self._out.uses(variable, MODIFIED), register)
+            self._out.emit_index(load, variable.id, register)
+            self._out.bind(exists)
         return register
 
     def _builtin_element(self, node: typed.BuiltinElement) -> int:
         register = self._node(node.index)
-        variable = self._uses(node.variable, REFERENCED)
-        self._emit(Op.LDGA, variable, register, register)
+        variable = self._out.uses(node.variable, REFERENCED)
+        self._out.emit(Op.LDGA, variable, register, register)
         if is_scalar(node.type):
             # An argument fetched from the stack may have rubbish above its type's bits.
             self._cut(register, node.type)
@@ -264,7 +167,7 @@ class _Generator:
         size = node.member.unit[1] if node.member and node.member.bits else 0
         signed = is_signed(node.type) and not size
         op = Op.LDX if (size or size_of(node.type)) == 8 else _LOADS[size or size_of(node.type), signed]
-        self._emit(Op(op + _USER) if node.userland else op, register, rd=register)
+        self._out.emit(Op(op + _USER) if node.userland else op, register, rd=register)
         if node.member and node.member.bits:
             self._extract(register, node.member, signed=is_signed(node.type))
         return register
@@ -272,111 +175,111 @@ class _Generator:
     def _extract(self, register: int, member: Member, *, signed: bool) -> None:
         """Move the bits of a bit-field down to bit 0 and extend them."""
         low = member.offset - 8 * member.unit[0]
-        with self._scratch(64 - member.bits - low) as shift:
-            self._emit(Op.SLL, register, shift, register)
-            self._set(shift, 64 - member.bits)
-            self._emit(Op.SRA if signed else Op.SRL, register, shift, register)
+        with self._out.scratch(64 - member.bits - low) as shift:
+            self._out.emit(Op.SLL, register, shift, register)
+            self._out.set(shift, 64 - member.bits)
+            self._out.emit(Op.SRA if signed else Op.SRL, register, shift, register)
 
     def _unary(self, node: typed.Unary) -> int:
         register = self._node(node.operand)
         if node.op is Op.NOT:
-            self._emit(Op.NOT, register, rd=register)
+            self._out.emit(Op.NOT, register, rd=register)
         else:
-            self._emit(node.op, 0, register, register)
+            self._out.emit(node.op, 0, register, register)
         return register
 
     def _binary(self, node: typed.Binary) -> int:
         left = self._node(node.left)
         right = self._node(node.right)
-        self._emit(node.op, left, right, left)
-        self._release(right)
+        self._out.emit(node.op, left, right, left)
+        self._out.release(right)
         return left
 
     def _compare(self, node: typed.Compare) -> int:
-        holds, end = _Label(), _Label()
+        holds, end = Label(), Label()
         left = self._node(node.left)
         right = self._node(node.right)
-        self._emit(node.op, left, right)
-        self._release(right)
-        self._branch(node.branch, holds)
-        self._emit(Op.MOV, 0, rd=left)
-        self._branch(Op.BA, end)
-        self._bind(holds)
-        self._set(left, 1)
-        self._bind(end)
+        self._out.emit(node.op, left, right)
+        self._out.release(right)
+        self._out.branch(node.branch, holds)
+        self._out.emit(Op.MOV, 0, rd=left)
+        self._out.branch(Op.BA, end)
+        self._out.bind(holds)
+        self._out.set(left, 1)
+        self._out.bind(end)
         return left
 
     def _not(self, node: typed.Not) -> int:
-        zero, end = _Label(), _Label()
+        zero, end = Label(), Label()
         register = self._node(node.operand)
-        self._emit(Op.TST, register)
-        self._branch(Op.BE, zero)
-        self._emit(Op.MOV, 0, rd=register)
-        self._branch(Op.BA, end)
-        self._bind(zero)
-        self._set(register, 1)
-        self._bind(end)
+        self._out.emit(Op.TST, register)
+        self._out.branch(Op.BE, zero)
+        self._out.emit(Op.MOV, 0, rd=register)
+        self._out.branch(Op.BA, end)
+        self._out.bind(zero)
+        self._out.set(register, 1)
+        self._out.bind(end)
         return register
 
     def _logical(self, node: typed.Logical) -> int:
         if node.connective is Connective.XOR:
             return self._logical_xor(node)
-        true, false, end = _Label(), _Label(), _Label()
+        true, false, end = Label(), Label(), Label()
         left = self._node(node.left)
-        self._emit(Op.TST, left)
-        self._release(left)
+        self._out.emit(Op.TST, left)
+        self._out.release(left)
         if node.connective is Connective.AND:
-            self._branch(Op.BE, false)
+            self._out.branch(Op.BE, false)
         else:
-            self._branch(Op.BNE, true)
+            self._out.branch(Op.BNE, true)
         register = self._node(node.right)
-        self._emit(Op.TST, register)
-        self._branch(Op.BE, false)
-        self._bind(true)
-        self._set(register, 1)
-        self._branch(Op.BA, end)
-        self._bind(false)
-        self._emit(Op.MOV, 0, rd=register)
-        self._bind(end)
+        self._out.emit(Op.TST, register)
+        self._out.branch(Op.BE, false)
+        self._out.bind(true)
+        self._out.set(register, 1)
+        self._out.branch(Op.BA, end)
+        self._out.bind(false)
+        self._out.emit(Op.MOV, 0, rd=register)
+        self._out.bind(end)
         return register
 
     def _logical_xor(self, node: typed.Logical) -> int:
         left = self._truth(node.left)
         right = self._truth(node.right)
-        self._emit(Op.XOR, left, right, left)
-        self._release(right)
+        self._out.emit(Op.XOR, left, right, left)
+        self._out.release(right)
         return left
 
     def _truth(self, node: typed.Node) -> int:
         """Generate a node's value as 0 or 1."""
-        zero = _Label()
+        zero = Label()
         register = self._node(node)
-        self._emit(Op.TST, register)
-        self._branch(Op.BE, zero)
-        self._set(register, 1)
-        self._bind(zero)
+        self._out.emit(Op.TST, register)
+        self._out.branch(Op.BE, zero)
+        self._out.set(register, 1)
+        self._out.bind(zero)
         return register
 
     def _choice(self, node: typed.Choice) -> int:
-        otherwise, end = _Label(), _Label()
+        otherwise, end = Label(), Label()
         test = self._node(node.test)
-        self._emit(Op.TST, test)
-        self._release(test)
-        self._branch(Op.BE, otherwise)
+        self._out.emit(Op.TST, test)
+        self._out.release(test)
+        self._out.branch(Op.BE, otherwise)
         then = self._node(node.then)
-        self._release(then)
-        move = len(self._code)
-        self._emit(Op.NOP)
-        self._branch(Op.BA, end)
-        self._bind(otherwise)
+        self._out.release(then)
+        move = self._out.place
+        self._out.emit(Op.NOP)
+        self._out.branch(Op.BA, end)
+        self._out.bind(otherwise)
         register = self._node(node.otherwise)
         # Only now is it known where the other branch leaves its value.
-        self._code[move] = encode_registers(Op.MOV, then, 0, register)
-        self._bind(end)
+        self._out.put(move, encode_registers(Op.MOV, then, 0, register))
+        self._out.bind(end)
         return register
 
     def _sequence(self, node: typed.Sequence) -> int:
-        self._release(self._node(node.left))
+        self._out.release(self._node(node.left))
         return self._node(node.right)
 
     def _convert(self, node: typed.Convert) -> int:
@@ -396,29 +299,29 @@ class _Generator:
 
     def _step(self, node: typed.Step) -> int:
         register = self._node(node.target)
-        stored = self._allocate() if node.after else register
+        stored = self._out.allocate() if node.after else register
         if node.after:
-            self._set(stored, node.amount)
-            self._emit(node.op, register, stored, stored)
+            self._out.set(stored, node.amount)
+            self._out.emit(node.op, register, stored, stored)
         else:
-            with self._scratch(node.amount) as amount:
-                self._emit(node.op, register, amount, register)
+            with self._out.scratch(node.amount) as amount:
+                self._out.emit(node.op, register, amount, register)
         if is_integer(node.type):
             self._cut(stored, node.type)
         self._assign(node.target, stored)
         if node.after:
-            self._release(stored)
+            self._out.release(stored)
         return register
 
     def _call(self, node: typed.Call) -> int:
         self._push(node.arguments, node.parameters)
-        register = self._allocate()
-        self._emit_index(Op.CALL, node.subroutine, register)
+        register = self._out.allocate()
+        self._out.emit_index(Op.CALL, node.subroutine, register)
         return register
 
     def _parameter(self, node: typed.Parameter) -> int:
-        register = self._allocate()
-        self._emit(Op.MOV, self._parameters[node], rd=register)
+        register = self._out.allocate()
+        self._out.emit(Op.MOV, self._parameters[node], rd=register)
         return register
 
     def _let(self, node: typed.Let) -> int:
@@ -431,7 +334,7 @@ class _Generator:
         self._parameters |= bound
         result = self._node(node.body)
         for register in bound.values():
-            self._release(register)
+            self._out.release(register)
         self._parameters = outer
         return result
 
@@ -442,17 +345,17 @@ class _Generator:
 
     def _build(self, node: typed.Build) -> int:
         """Allocate a struct, filled with zeroes, and store its members one after another."""
-        register = self._allocate()
-        self._set(register, size_of(node.type))
-        self._emit(Op.ALLOCS, register, rd=register)
+        register = self._out.allocate()
+        self._out.set(register, size_of(node.type))
+        self._out.emit(Op.ALLOCS, register, rd=register)
         for member, value in node.fields:
-            where = self._allocate()
-            self._set(where, member.place)
-            self._emit(Op.ADD, register, where, where)
+            where = self._out.allocate()
+            self._out.set(where, member.place)
+            self._out.emit(Op.ADD, register, where, where)
             content = self._node(value)
             self._write(member.type, member, where, content)
-            self._release(content)
-            self._release(where)
+            self._out.release(content)
+            self._out.release(where)
         return register
 
     # -- parts -------------------------------------------------------------------------------------------------------
@@ -465,66 +368,66 @@ class _Generator:
         if len(arguments) > TUPLE_REGISTERS:
             raise CompileError("D_NOREG", f"a tuple holds {TUPLE_REGISTERS} values, not {len(arguments)}")
         registers = [self._node(argument) for argument in arguments]
-        self._emit(Op.FLUSHTS)
+        self._out.emit(Op.FLUSHTS)
         for argument, parameter, register in zip(arguments, parameters, registers, strict=False):
             self._cast(register, argument.type, parameter)
             described = diftype(argument.type)
             if described.flags and described.size:
-                with self._scratch(described.size) as size:
-                    self._emit(Op.PUSHTR, described.kind, size, register)
+                with self._out.scratch(described.size) as size:
+                    self._out.emit(Op.PUSHTR, described.kind, size, register)
             else:
-                self._emit(Op.PUSHTR if described.flags else Op.PUSHTV, described.kind, 0, register)
-            self._release(register)
+                self._out.emit(Op.PUSHTR if described.flags else Op.PUSHTV, described.kind, 0, register)
+            self._out.release(register)
 
     def _assign(self, target: typed.Target, register: int) -> None:
         """Store a register in a target; the register keeps the value."""
         match target:
             case typed.Scalar(variable=variable):
-                self._emit_index(_STORE_SCALAR[variable.scope], self._uses(variable, MODIFIED), register)
+                self._out.emit_index(_STORE_SCALAR[variable.scope], self._out.uses(variable, MODIFIED), register)
             case typed.Element(variable=variable, keys=keys):
                 self._push(keys, variable.keys or ())
-                self._emit_index(_STORE_ELEMENT[variable.scope], self._uses(variable, MODIFIED), register)
+                self._out.emit_index(_STORE_ELEMENT[variable.scope], self._out.uses(variable, MODIFIED), register)
             case typed.Memory(address=address):
                 where = self._node(address)
                 self._write(target.type, target.member, where, register)
-                self._release(where)
+                self._out.release(where)
 
     def _write(self, type_: Type, member: Member | None, where: int, register: int) -> None:
         """Store a register, or what it points at, in memory."""
         if is_reference(type_):
-            with self._scratch(self._size(type_)) as size:
-                self._emit(Op.COPYS, register, size, where)
+            with self._out.scratch(self._size(type_)) as size:
+                self._out.emit(Op.COPYS, register, size, where)
         elif member and member.bits:
             self._insert(member, where, register)
         else:
-            self._emit(_STORES[size_of(type_)], register, rd=where)
+            self._out.emit(_STORES[size_of(type_)], register, rd=where)
 
     def _insert(self, member: Member, where: int, register: int) -> None:
         """Put the low bits of a register into a bit-field, leaving the bits around it."""
         first, size = member.unit
         low, mask = member.offset - 8 * first, (1 << member.bits) - 1
-        value = self._allocate()
-        kept = self._allocate()
-        with self._scratch(mask) as scratch:
-            self._emit(Op.AND, register, scratch, value)
+        value = self._out.allocate()
+        kept = self._out.allocate()
+        with self._out.scratch(mask) as scratch:
+            self._out.emit(Op.AND, register, scratch, value)
             if low:
-                self._set(scratch, low)
-                self._emit(Op.SLL, value, scratch, value)
-            self._emit(Op.LDX if size == 8 else _LOADS[size, False], where, rd=kept)
-            self._set(scratch, ~(mask << low))
-            self._emit(Op.AND, kept, scratch, kept)
-        self._emit(Op.OR, kept, value, value)
-        self._emit(_STORES[size], value, rd=where)
-        self._release(kept)
-        self._release(value)
+                self._out.set(scratch, low)
+                self._out.emit(Op.SLL, value, scratch, value)
+            self._out.emit(Op.LDX if size == 8 else _LOADS[size, False], where, rd=kept)
+            self._out.set(scratch, ~(mask << low))
+            self._out.emit(Op.AND, kept, scratch, kept)
+        self._out.emit(Op.OR, kept, value, value)
+        self._out.emit(_STORES[size], value, rd=where)
+        self._out.release(kept)
+        self._out.release(value)
 
     def _cut(self, register: int, type_: Type) -> None:
         """Cut a register to the width of a type and extend it again."""
         size = size_of(type_)
         if size < 8:
-            with self._scratch(64 - 8 * size) as shift:
-                self._emit(Op.SLL, register, shift, register)
-                self._emit(Op.SRA if is_signed(type_) else Op.SRL, register, shift, register)
+            with self._out.scratch(64 - 8 * size) as shift:
+                self._out.emit(Op.SLL, register, shift, register)
+                self._out.emit(Op.SRA if is_signed(type_) else Op.SRL, register, shift, register)
 
     def _cast(self, register: int, source: Type, target: Type) -> None:
         """Convert as libdtrace does: a widened value is cut to its own type first only if that is signed."""
@@ -540,9 +443,9 @@ class _Generator:
 
     def _zero_extend(self, register: int, size: int) -> None:
         if size < 8:
-            with self._scratch(64 - 8 * size) as shift:
-                self._emit(Op.SLL, register, shift, register)
-                self._emit(Op.SRL, register, shift, register)
+            with self._out.scratch(64 - 8 * size) as shift:
+                self._out.emit(Op.SLL, register, shift, register)
+                self._out.emit(Op.SRL, register, shift, register)
 
 
 def _fits(node: typed.Node, type_: Type) -> bool:

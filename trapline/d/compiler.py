@@ -9,12 +9,14 @@ Source: FreeBSD libdtrace dt_cc.c (dtrace_program_compile()).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from providers.base import minimum
 from trapline.d import ast
+from trapline.d.aggregations import is_aggregation
 from trapline.d.arguments import ProbeArguments
 from trapline.d.branches import branch_free
 from trapline.d.descriptions import Form, parse_description
@@ -168,7 +170,7 @@ class _Compiler:
             case ast.Declaration():
                 self._expressions.declarations.declare(item)
             case ast.Inline():
-                self._expressions.define_inline(item)
+                self._expressions.inlines.define(item)
             case ast.Translator():
                 self._expressions.translators.define(item)
             case ast.Provider():
@@ -229,14 +231,26 @@ class _Compiler:
         try:
             actions = self._actions(clause)
         except CompileError as error:
-            if clause.predicate is None or error.tag not in _RETRIED:
+            if error.tag.endswith("_AGGBAD"):
+                self._define_aggregations()
+            elif clause.predicate is not None and error.tag in _RETRIED:
+                predicate = self._predicate(clause.predicate)
+            else:
                 raise
-            predicate = self._predicate(clause.predicate)
             self._statement = start
             actions = self._actions(clause)
         if clause.predicate is not None and predicate is None:
             predicate = self._predicate(clause.predicate)
         return actions, predicate
+
+    def _define_aggregations(self) -> None:
+        """Find out what aggregations hold that are assigned further on; what cannot be compiled yet is left."""
+        for clause in self._clauses:
+            for part in branch_free(clause):
+                for statement in part.body or ():
+                    if is_aggregation(statement):
+                        with suppress(CompileError):
+                            list(self._statements().compile((statement,)))
 
     def _statements(self) -> Statements:
         registers = self._options.number("iregs", INTEGER_REGISTERS)
@@ -256,6 +270,6 @@ class _Compiler:
         checked = self._expressions.check(node)
         if not is_scalar(checked.type):
             raise CompileError("D_PRED_SCALAR", f"the predicate is {type_name(checked.type)}, not a scalar", node.line)
-        difo = self._statements().difo(checked)
+        difo = self._statements().values.difo(checked)
         self.region = None
         return difo

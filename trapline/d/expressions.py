@@ -10,17 +10,17 @@ from contextlib import contextmanager
 
 from trapline.d import ast, typed
 from trapline.d.arguments import ProbeArgument
+from trapline.d.assignments import Assignments, shown
 from trapline.d.declarations import Declarations
 from trapline.d.errors import CompileError, did_you_mean
+from trapline.d.inlines import Inlines
 from trapline.d.operators import (
     COMPARISONS,
     add,
     compare,
-    converted,
     cut,
     is_null,
     operate,
-    scale,
 )
 from trapline.d.prototypes import argument_fits, check_count, incompatible
 from trapline.d.scopes import SCOPES, Globals, Inline
@@ -70,6 +70,8 @@ class Expressions:
         """Types of args[] in the clause that is compiled, for a line to blame; None outside clauses."""
         self.declarations = Declarations(names, self.constant)
         self.translators = Translators(names, self.declarations, self.check, self._within)
+        self.inlines = Inlines(names, self.declarations, self.check, self._within)
+        self._assignments = Assignments(names, self.check, self._is_known, self.translators.whole)
         self._table: dict[type, Callable[..., typed.Node]] = {
             ast.Number: lambda node: typed.Constant(node.value & MASK, node.type),
             ast.Text: lambda node: typed.Text(node.value),
@@ -80,9 +82,9 @@ class Expressions:
             ast.Index: self._index,
             ast.MemberAccess: self._member,
             ast.Prefix: self._prefix,
-            ast.Step: lambda node: self._step(node.operator, node.operand, node.line, after=True),
+            ast.Step: lambda node: self._assignments.step(node.operator, node.operand, node.line, after=True),
             ast.Binary: self._binary,
-            ast.Assign: self._assign,
+            ast.Assign: self._assignments.assign,
             ast.Conditional: self._conditional,
             ast.Comma: self._comma,
             ast.Cast: self._cast,
@@ -106,27 +108,6 @@ class Expressions:
             return None
         return found.signed if is_signed(found.type) else found.value
 
-    def define_inline(self, node: ast.Inline) -> None:
-        """Define `inline type name[parameters] = value`."""
-        if node.declarator is None:
-            raise CompileError("D_DECL_USELESS", "an inline needs a name", node.line)
-        specified = self.declarations.specified(node.specifiers)
-        if specified.storage:
-            raise CompileError("D_DECL_BADCLASS", f"{specified.storage} has no meaning for an inline", node.line)
-        type_, name, keys = self.declarations.declared(specified, node.declarator)
-        if self._names.is_defined(name) or self._names.is_type(name):
-            raise CompileError("D_DECL_IDRED", f"{name} is defined already", node.line)
-        if isinstance(type_, Array):
-            raise CompileError("D_DECL_ARRNULL", f"{name}: an inline is no array", node.line)
-        if is_void(type_):
-            raise CompileError("D_DECL_VOIDOBJ", f"{name} cannot be void", node.line)
-        parameters = self._inline_parameters(node.declarator, keys)
-        with self._within(parameters or ()):
-            body = self.check(node.value)
-        if not isinstance(body, typed.Translation) or not same(body.target, type_):
-            body = converted(body, type_, name, node.line)
-        self._names.inlines[name] = Inline(name, type_, parameters, body)
-
     @contextmanager
     def _within(self, parameters: tuple[typed.Parameter, ...]) -> Iterator[None]:
         """Have names mean parameters for a while."""
@@ -136,20 +117,6 @@ class Expressions:
             yield
         finally:
             self._parameters = outer
-
-    @staticmethod
-    def _inline_parameters(
-        declarator: ast.Declarator, keys: Sequence[Type] | None
-    ) -> tuple[typed.Parameter, ...] | None:
-        if keys is None:
-            return None
-        listed = next(part.keys for part in declarator.parts if isinstance(part, ast.ArrayPart) and part.keys)
-        names = [parameter.declarator.name if parameter.declarator else "" for parameter in listed]
-        if "" in names:
-            raise CompileError("D_DECL_PROTO_NAME", f"{declarator.name}: its parameters need names", declarator.line)
-        if len(set(names)) < len(names):
-            raise CompileError("D_DECL_PROTO_FORM", f"{declarator.name}: two parameters of one name", declarator.line)
-        return tuple(typed.Parameter(name, type_) for name, type_ in zip(names, keys, strict=True))
 
     # -- names
 
@@ -181,6 +148,10 @@ class Expressions:
 
     def _symbol(self, name: str, line: int) -> typed.Node:
         """Return a symbol of the traced system."""
+        if "``" in name:
+            if self._names.foreign.symbol(name.replace("``", "`").removeprefix("`")) is not None:
+                raise CompileError("D_SYM_BADREF", f"{name} is a kernel symbol: name it with one back-quote", line)
+            raise CompileError("D_IDENT_UNDEF", f"failed to resolve {name}: no such symbol of a process", line)
         symbol = self._names.foreign_symbol(name.removeprefix("`"))
         if symbol is None:
             raise CompileError("D_IDENT_UNDEF", f"failed to resolve {name}: no such symbol", line)
@@ -261,7 +232,7 @@ class Expressions:
         if isinstance(node.base, ast.Aggregation):
             return self._aggregation(node.base)
         if isinstance(node.base, ast.Scoped | ast.Name) and not self._is_known(node.base):
-            name = _shown(node.base)
+            name = shown(node.base)
             raise CompileError("D_VAR_UNDEF", f"{name}[ ] has not been declared or assigned", node.line)
         base = self.check(node.base)
         if len(node.keys) != 1:
@@ -329,10 +300,15 @@ class Expressions:
     def _member(self, node: ast.MemberAccess) -> typed.Node:
         base = self.check(node.base)
         operator = "->" if node.arrow else "."
-        if isinstance(base, typed.Translation):
-            if node.arrow is not is_pointer(base.target):
-                raise CompileError("D_OP_PTR", f"operator {operator} for {type_name(base.target)}", node.line)
-            return self.translators.member(base, node.name, node.line)
+        # An inline with parameters, such as fds[ ], is its translation with the arguments around it.
+        translation = base.body if isinstance(base, typed.Let) else base
+        if isinstance(translation, typed.Translation):
+            if node.arrow is not is_pointer(translation.target):
+                raise CompileError("D_OP_PTR", f"operator {operator} for {type_name(translation.target)}", node.line)
+            found_member = self.translators.member(translation, node.name, node.line)
+            if isinstance(base, typed.Let):
+                return typed.Let(base.parameters, base.arguments, found_member)
+            return found_member
         type_: Type | None = base.type
         if node.arrow:
             if element_of(base.type) is None:
@@ -371,7 +347,7 @@ class Expressions:
     def _prefix(self, node: ast.Prefix) -> typed.Node:
         operator, line = node.operator, node.line
         if operator in {"++", "--"}:
-            return self._step(operator, node.operand, line, after=False)
+            return self._assignments.step(operator, node.operand, line, after=False)
         if operator == "sizeof":
             return self._size_of_operand(node)
         if operator == "&":
@@ -454,15 +430,6 @@ class Expressions:
             raise CompileError("D_ADDROF_VAR", f"{operand.variable.name} is a D variable: it has no address", node.line)
         raise CompileError("D_ADDROF_LVAL", "operator & needs something that has an address", node.line)
 
-    def _step(self, operator: str, target: ast.Expression, line: int, *, after: bool) -> typed.Node:
-        self._define_target(target, INT64)
-        node = self._target(target, operator, line)
-        if not is_scalar(node.type):
-            raise CompileError("D_OP_SCALAR", f"operator {operator} needs a scalar, not {type_name(node.type)}", line)
-        inner = element_of(node.type)
-        amount = 1 if inner is None else scale(inner, line)
-        return typed.Step(Op.ADD if operator == "++" else Op.SUB, node, amount, after)
-
     # -- operators with two operands
 
     def _binary(self, node: ast.Binary) -> typed.Node:
@@ -485,70 +452,6 @@ class Expressions:
             if value is not None:
                 return typed.Constant(value & MASK, enumeration)
         return self.check(node)
-
-    # -- assignment
-
-    def _define_target(self, target: ast.Expression, type_: Type) -> None:
-        """Define the variable that an assignment names, unless it is known."""
-        keys: tuple[Type, ...] | None = None
-        base = target
-        if isinstance(target, ast.Index) and isinstance(target.base, ast.Name | ast.Scoped):
-            base = target.base
-            if self._is_known(base):
-                return
-            keys = tuple(self._key_type(self.check(key), target.line) for key in target.keys)
-        if not isinstance(base, ast.Name | ast.Scoped) or self._is_known(base):
-            return
-        scope = SCOPES[base.scope] if isinstance(base, ast.Scoped) else Scope.GLOBAL
-        if keys is not None and scope is Scope.LOCAL:
-            raise CompileError("D_ARR_LOCAL", f"this->{base.name} cannot be an associative array", target.line)
-        self._names.declare(scope, base.name, type_, keys)
-
-    @staticmethod
-    def _key_type(key: typed.Node, line: int) -> Type:
-        if is_void(key.type) or is_dynamic(key.type):
-            raise CompileError("D_KEY_TYPE", f"a key cannot be {type_name(key.type)}", line)
-        return STRING if is_text(key.type) and not is_pointer(key.type) else key.type
-
-    def _target(self, node: ast.Expression, operator: str, line: int) -> typed.Target:
-        """Check the left side of an assignment."""
-        found = self.check(node)
-        if not isinstance(found, typed.Scalar | typed.Element | typed.Memory):
-            raise CompileError("D_OP_LVAL", f"operator {operator} needs a variable on its left", line)
-        if not is_writable(found):
-            name = found.variable.name if isinstance(found, typed.Scalar | typed.Element) else "kernel memory"
-            raise CompileError("D_OP_WRITE", f"operator {operator}: {name} cannot be written", line)
-        if isinstance(resolve(found.type), Array | Function):
-            raise CompileError("D_OP_ARRFUN", f"operator {operator}: a whole array cannot be assigned", line)
-        return found
-
-    def _assign(self, node: ast.Assign) -> typed.Node:
-        operator, line = node.operator, node.line
-        if isinstance(node.target, ast.Aggregation) or (
-            isinstance(node.target, ast.Index) and isinstance(node.target.base, ast.Aggregation)
-        ):
-            raise CompileError("D_CG_EXPR", "an aggregation is a statement of its own", line)
-        value = self.check(node.value)
-        if operator == "=":
-            if isinstance(value, typed.Translation) and not is_pointer(value.target):
-                value = self.translators.whole(value)
-            if is_void(value.type) or is_dynamic(value.type):
-                raise CompileError("D_OP_INCOMPAT", f"a value of type {type_name(value.type)} cannot be assigned", line)
-            self._define_target(node.target, self._variable_type(value))
-            target = self._target(node.target, operator, line)
-            return typed.Store(target, converted(value, target.type, _shown(node.target), line))
-        self._define_target(node.target, INT64)
-        target = self._target(node.target, operator, line)
-        result = operate(operator[:-1], target, value, self._names.model, line)
-        return typed.Store(target, converted(result, target.type, _shown(node.target), line))
-
-    def _variable_type(self, value: typed.Node) -> Type:
-        """Return the type a variable gets from its first value."""
-        type_ = value.type
-        resolved = resolve(type_)
-        if isinstance(resolved, Array):
-            return STRING if is_text(type_) else self._names.model.pointer_to(resolved.element)
-        return type_
 
     # -- the rest
 
@@ -610,14 +513,3 @@ class Expressions:
     def _translate(self, node: ast.Translate) -> typed.Node:
         type_ = self.declarations.type_name(node.type)
         return self.translators.translate(type_, self.check(node.operand), node.line)
-
-
-def _shown(node: ast.Expression) -> str:
-    match node:
-        case ast.Name(name=name):
-            return name
-        case ast.Scoped(scope=scope, name=name):
-            return f"{scope}->{name}"
-        case ast.Index(base=base):
-            return f"{_shown(base)}[ ]"
-    return "the left side"

@@ -90,6 +90,8 @@ def _parse(tokens: Iterable[Token], start: str, lexer: Lexer) -> Any:
             if second.type == "IDENT":
                 message = f"{first} {second}: two names in one declaration (is {first} a type?)"
                 raise CompileError("D_DECL_IDENT", message, token.line) from None
+        if previous.text in {".", "->"} and previous.type in {"DOT", "ARROW"}:
+            raise CompileError("D_OP_IDENT", f"operator {previous} must be followed by a name", token.line) from None
         raise _syntax_error(token, expected, lexer.region) from None
 
 

@@ -124,10 +124,27 @@ class DTrace:
             state.match_new()
 
     def load_module(self, module: Module) -> None:
-        """Offer a kernel module to every provider, also to those that register later."""
+        """Offer a kernel module to every provider, also to those that register later (dtrace_module_loaded).
+
+        What is enabled already is enabled in the module too.
+        """
         self._modules.append(module)
         for provider in self._providers.values():
             provider.provide_module(module)
+        self.probes_created()
+
+    def unload_module(self, module: Module) -> bool:
+        """Destroy a module's probes; False, and nothing is done, while one is enabled (dtrace_module_unloaded)."""
+        probes = [probe for probe in self.table if probe.module in {module.name, module.name.removesuffix(".ko")}]
+        if any(probe.ecbs for probe in probes):
+            return False
+        self._modules.remove(module)
+        for probe in probes:
+            self.table.remove(probe)
+            probe.provider.destroy(probe.id, probe.arg)
+        for provider in self._providers.values():
+            provider.forget_module(module)
+        return True
 
     def provider(self, name: str) -> Provider | None:
         """Return a provider by its name."""

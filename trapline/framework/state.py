@@ -15,7 +15,7 @@ from providers.base import ArgumentDescription
 from trapline.dof import DofError, decode
 from trapline.framework.actions import Effects
 from trapline.framework.aggbuffer import AggregationBuffer
-from trapline.framework.buffers import FillBuffer, PrincipalBuffer, RingBuffer, SwitchBuffer
+from trapline.framework.buffers import FillBuffer, PrincipalBuffer
 from trapline.framework.builtin import Builtins
 from trapline.framework.context import Context
 from trapline.framework.device import (
@@ -26,18 +26,18 @@ from trapline.framework.device import (
     DeviceError,
     EnabledProbe,
     ProbeInfo,
-    RecordDescription,
     Status,
 )
-from trapline.framework.dynvars import STRING_SIZE
 from trapline.framework.ecb import Clause, Ecb
+from trapline.framework.enabled import Enabled
 from trapline.framework.faults import DROP, fault_code
 from trapline.framework.ioctl import answer
-from trapline.framework.layout import HEADER_SIZE, LayoutError, Placed, lay_out, variable_of
+from trapline.framework.layout import LayoutError, lay_out
 from trapline.framework.machine import Loaded, Machine
 from trapline.framework.memory import SLACK, Region
 from trapline.framework.operations import Operations
-from trapline.framework.program import ActionKind, Difo, EcbDescription, ProbeDescription
+from trapline.framework.program import Difo, EcbDescription, ProbeDescription
+from trapline.framework.settings import Settings
 from trapline.framework.speculation import Speculations
 from trapline.framework.subroutines import Subroutines
 from trapline.framework.translate import Translated, translate
@@ -49,32 +49,6 @@ if TYPE_CHECKING:
     from providers.base import Provider
     from trapline.framework.dtrace import DTrace
     from trapline.framework.probes import Probe
-
-_SECOND: Final = 1_000_000_000
-DEFAULTS: Final = {
-    "bufsize": 4 << 20,
-    "aggsize": 4 << 20,
-    "strsize": STRING_SIZE,
-    "nspec": 1,
-    "specsize": 32 << 10,
-    "dynvarsize": 1 << 20,
-    "stackframes": 20,
-    "ustackframes": 20,
-    "jstackframes": 50,
-    "jstackstrsize": 512,
-    "cleanrate": 9_900_990,
-    "statusrate": _SECOND,
-}
-_RATES: Final = {"cleanrate": (200_000, 60 * _SECOND), "statusrate": (0, 10 * _SECOND)}
-"""Shortest and longest time of a rate."""
-_SMALLEST: Final = 8
-_LARGEST: Final = 256 << 20
-"""Size of a buffer beyond which there is no memory for it."""
-_RING, _FILL = 0, 1
-"""Values of bufpolicy (DTRACEOPT_BUFPOLICY_*); 2, switch, is the default."""
-_MANUAL: Final = 1
-"""Value of bufresize: fail rather than make a buffer smaller."""
-
 
 _DOF_MAX: Final = 1 << 26
 """FreeBSD stops at 256 KiB (kern.dtrace.dof_maxsize), and tells users to raise it; memory is no concern here."""
@@ -104,20 +78,19 @@ class ConsumerState:
         self.operations = Operations(self.world, self.variables, kernel_access=True)
         self.buffers: list[PrincipalBuffer] = []
         self.aggregation_buffers: list[AggregationBuffer] = []
-        self.speculations = Speculations(self.world.memory, self._record_size, self.world.guest.now)
+        self._enabled = Enabled()
+        self.speculations = Speculations(self.world.memory, self._enabled.record_size, self.world.guest.now)
         builtins = Builtins(self.operations)
         self.machine = Machine(self.operations, builtins, Subroutines(self.operations, self.speculations))
         self.effects = Effects(self.operations)
         self._dtrace = dtrace
-        self._handle = self.world.memory.allocate(bytearray(_SMALLEST))
+        self._handle = self.world.memory.allocate(bytearray(8))
         self.address = self._handle.base
         """What BEGIN, END and ERROR have as arg0."""
-        self._options = dict(DEFAULTS)
-        self._ecbs: list[Ecb] = []
+        self._settings = Settings()
+        self._options = self._settings.values
         self._enablings: list[tuple[EcbDescription, Clause]] = []
         self._newest = 0
-        self._aggregations: list[tuple[Ecb, Placed]] = []
-        self._formats: list[str] = []
         self._strings: dict[bytes, Region] = {}
         self._translated: dict[Difo, Translated] = {}
         self._matched: tuple[ProbeDescription, Sequence[Probe]] = (ProbeDescription(), ())
@@ -236,13 +209,8 @@ class ConsumerState:
 
     def _link(self, clause: Clause, probes: Sequence[Probe]) -> int:
         """Put a clause at probes, and return how many those are."""
-        aggregating = list(clause.aggregating)
         for probe in probes:
-            first = len(self._aggregations) + 1
-            ecb = clause.at(len(self._ecbs) + 1, probe, tuple(range(first, first + len(aggregating))))
-            self._aggregations += [(ecb, placed) for placed in aggregating]
-            self._ecbs.append(ecb)
-            self._dtrace.link(probe, ecb)
+            self._dtrace.link(probe, self._enabled.add(clause, probe))
         return len(probes)
 
     def translate(self, difo: Difo) -> Translated:
@@ -260,57 +228,15 @@ class ConsumerState:
 
     def enabled_probe(self, epid: int) -> EnabledProbe:
         """Describe an EPID."""
-        if not 0 < epid <= len(self._ecbs):
-            raise DeviceError("EINVAL", f"there is no enabled probe {epid}")
-        ecb = self._ecbs[epid - 1]
-        layout = ecb.clause.layout
-        records = tuple(
-            self._describe(placed, 0) for placed in layout.actions if not placed.in_tuple and placed.aggregating is None
-        )
-        return EnabledProbe(epid, ecb.probe.id, layout.size, records)
+        return self._enabled.enabled_probe(epid)
 
     def aggregation(self, aggregation_id: int) -> AggregationDescription:
         """Describe an aggregation id."""
-        if not 0 < aggregation_id <= len(self._aggregations):
-            raise DeviceError("EINVAL", f"there is no aggregation {aggregation_id}")
-        ecb, placed = self._aggregations[aggregation_id - 1]
-        assert placed.aggregating is not None
-        actions, base = ecb.clause.layout.actions, placed.aggregating.base
-        last = actions.index(placed)
-        parts = actions[placed.aggregating.first : last + 1]
-        return AggregationDescription(
-            aggregation_id,
-            variable_of(parts[0]),
-            ecb.epid,
-            placed.offset - base + placed.size,
-            tuple(self._describe(part, base) for part in parts),
-        )
-
-    def _describe(self, placed: Placed, base: int) -> RecordDescription:
-        action = placed.action
-        return RecordDescription(
-            action.kind,
-            placed.size,
-            placed.offset - base,
-            placed.alignment,
-            self._format_number(action.format),
-            placed.argument,
-            action.statement,
-        )
-
-    def _format_number(self, text: str) -> int:
-        """Return the number of a format string, which is remembered; 0 for none."""
-        if not text:
-            return 0
-        if text not in self._formats:
-            self._formats.append(text)
-        return self._formats.index(text) + 1
+        return self._enabled.aggregation(aggregation_id)
 
     def format(self, number: int) -> str:
         """Return a format string."""
-        if not 0 < number <= len(self._formats):
-            raise DeviceError("EINVAL", f"there is no format {number}")
-        return self._formats[number - 1]
+        return self._enabled.format(number)
 
     # Going and stopping
 
@@ -318,11 +244,10 @@ class ConsumerState:
         """Start tracing; BEGIN fires."""
         if self.activity is not Activity.INACTIVE:
             raise DeviceError("EBUSY", "tracing has begun already")
-        if "destructive" not in self._options and any(map(_is_destructive, self._ecbs)):
+        if "destructive" not in self._options and any(map(_is_destructive, self._enabled.ecbs)):
             raise DeviceError("EACCES", "destructive actions are not allowed")
         self._allocate()
-        for rate, (shortest, longest) in _RATES.items():
-            self._options[rate] = min(max(self._options[rate], shortest), longest)
+        self._settings.clamp()
         self._next_clean = self.world.guest.now() + self._options["cleanrate"]
         self._set(Activity.WARMUP)
         for buffer in self.buffers:
@@ -392,59 +317,17 @@ class ConsumerState:
 
     def _allocate(self) -> None:
         """Make the buffers, of the sizes that the options and the enablings ask for.  Raises `DeviceError`."""
-        options, cpus = self._options, self.world.cpus
-        kinds = {placed.action.kind for ecb in self._ecbs for placed in ecb.clause.layout.actions}
-        clauses = [clause for _, clause in self._enablings]
-        if not any(True for clause in clauses for _ in clause.aggregating):
-            options["aggsize"] = 0
-        else:
-            largest = max(clause.layout.needed for clause in clauses)
-            options["bufsize"] = max(options["bufsize"], largest)
-        if ActionKind.SPECULATE not in kinds:
-            options["specsize"] = 0
-        reserve = sum(
-            ecb.clause.layout.needed + ecb.clause.layout.alignment
-            for ecb in self._ecbs
-            if self.is_meta(ecb.probe) and ecb.probe.name == "END"
-        )
-        fills = options.get("bufpolicy") == _FILL
-        self._fit("bufsize", reserve if fills else 0)
-        self.buffers += [self._principal(reserve) for _ in range(cpus)]
-        if options["specsize"]:
-            self._fit("specsize", 0)
-        self.speculations.start(options["nspec"], options["specsize"], self.buffers)
-        if options["aggsize"]:
-            self._fit("aggsize", 0)
-        self.aggregation_buffers += [AggregationBuffer(options["aggsize"]) for _ in range(cpus)]
-        self._fit("dynvarsize", 0)
-        self.variables.start(options["dynvarsize"])
-
-    def _fit(self, name: str, reserve: int) -> None:
-        """Make a size one there is memory for; with manual resizing that is an error instead."""
-        size = self._options[name]
-        if size < _SMALLEST and name != "dynvarsize":
-            raise DeviceError("ENOSPC", f"{name} of {size} bytes is too small")
-        if size < reserve:
-            raise DeviceError("E2BIG", f"{name} of {size} bytes does not hold what END may record")
-        while size > _LARGEST:
-            if self._options.get("bufresize") == _MANUAL:
-                raise DeviceError("ENOMEM", f"no memory for {name} of {size} bytes")
-            size >>= 1
-        self._options[name] = size
-
-    def _principal(self, reserve: int) -> PrincipalBuffer:
-        memory, size = self.world.memory, self._options["bufsize"]
-        policy = self._options.get("bufpolicy")
-        if policy == _RING:
-            return RingBuffer(memory, size, self._record_size)
-        if policy == _FILL:
-            buffer = FillBuffer(memory, size, self.world.guest.interrupt)
-            buffer.reserve_end = reserve
-            return buffer
-        return SwitchBuffer(memory, size)
-
-    def _record_size(self, epid: int) -> int:
-        return self._ecbs[epid - 1].clause.layout.size or HEADER_SIZE
+        world, settings = self.world, self._settings
+        settings.decide([clause for _, clause in self._enablings], self._enabled.ecbs)
+        reserve = settings.reserve(ecb for ecb in self._enabled.ecbs if self.is_meta(ecb.probe))
+        settings.fit(reserve)
+        self.buffers += [
+            settings.principal(world.memory, self._enabled.record_size, world.guest.interrupt, reserve)
+            for _ in range(world.cpus)
+        ]
+        self.speculations.start(self._options["nspec"], self._options["specsize"], self.buffers)
+        self.aggregation_buffers += [AggregationBuffer(self._options["aggsize"]) for _ in range(world.cpus)]
+        self.variables.start(self._options["dynvarsize"])
 
     def buffer_snapshot(self, cpu: int) -> BufferSnapshot:
         """Switch and return a CPU's principal buffer."""
@@ -481,11 +364,10 @@ class ConsumerState:
         """Disable everything, and give all memory back."""
         self._set(Activity.STOPPED)
         self._dtrace.closed(self)
-        for ecb in self._ecbs:
+        for ecb in self._enabled.ecbs:
             self._dtrace.unlink(ecb.probe, ecb)
-        self._ecbs.clear()
         self._enablings.clear()
-        self._aggregations.clear()
+        self._enabled.clear()
         self.speculations.release()
         self.variables.release()
         for buffer in self.buffers:

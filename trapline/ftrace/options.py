@@ -22,6 +22,7 @@ from trapline.ftrace.errors import UprobeEventError
 from trapline.ftrace.filter import FilterError, parse_filter
 from trapline.ftrace.format import event_format
 from trapline.ftrace.tracing import EventTrace, TraceError, TraceOptions, check_place, explain
+from trapline.programs import split
 
 _SECOND = 1_000_000_000
 
@@ -70,7 +71,7 @@ def start(show: Show) -> LinuxGuest:
     if show.command is None:
         raise click.UsageError("nothing to trace: -c 'PROGRAM ARGUMENTS'")
     try:
-        words = linux_machine.split(show.command)
+        words = split(show.command)
         return linux_machine.start_guest(
             linux_machine.LinuxOptions(
                 words,

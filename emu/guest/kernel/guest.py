@@ -15,17 +15,21 @@ from pathlib import Path
 
 from emu.calls import pass_arguments
 from emu.displaced import DisplacedTable, Plan, Store
-from emu.elf import Image
+from emu.elf import ElfError, Image, Symbol, symbol_size
 from emu.engine.clock import DEFAULT_RATE, NANOSECONDS, VirtualClock
 from emu.engine.engine import Engine
 from emu.engine.errors import GuestCrashError
+from emu.engine.layout import X86_INVALID_OPCODE
 from emu.engine.pages import PAGE
 from emu.engine.state import DELIVER
 from emu.frame import Frame, LiveFrame, SavedFrame, takes_frame_back
 from emu.guest.base import BadAddressError, Location, RunState, Thread
-from emu.guest.kernel import images, initrd
+from emu.guest.kernel import images, initrd, krtld
 from emu.guest.kernel.introspection import Introspection
+from emu.guest.kernel.modules import Modules
 from emu.guest.kernel.panic import KernelPanicError
+from emu.guest.kernel.traced import TracedStretches
+from emu.guest.modules import Module
 from emu.guest.timers import Timers
 from emu.host_trap import HostTrap
 from emu.isa.base import Isa
@@ -41,6 +45,9 @@ _BOOT_STACK = 0x1000
 """Where the stack ends that the kernel starts on, if its arguments come on one."""
 _TEXT_LIMIT = 1024
 _PROT_EXEC = 4
+_PROBE_ARGUMENTS = 5
+_SYMBOL_ALIGNMENT = 64
+_EBUSY = 16
 
 
 class TrapPath(Enum):
@@ -79,6 +86,8 @@ class KernelGuest:
         self.isa = isa
         self.trap_path = trap_path
         self.image = Image(image or images.built(isa) / "kernel", isa=isa)
+        self.probe_calls = krtld.probe_calls(self.image)
+        """Where the kernel has nops instead of calls, for illumos's SDT."""
         self.engine = Engine(isa, ram, accelerated=accelerated)
         self.clock = VirtualClock(self.engine, rate)
         self.now = self.clock.now
@@ -86,16 +95,29 @@ class KernelGuest:
         self.patcher = patcher(self.engine)
         self.traps = traps or TrapHandler()
         self.exit_status: int | None = None
+        self.on_probe: Callable[..., object] = lambda *_: None
+        """Called with what the kernel passes to `dtrace_probe`: an id and five arguments."""
+        self.modules = Modules(self.engine, self.image, self.patcher.original)
+        self.on_module_loaded: Callable[[Module], object] = lambda _module: None
+        """Called when the kernel has loaded a file."""
+        self.on_module_unload: Callable[[Module], bool] = lambda _module: True
+        """Called when a file is about to go; False: it must not."""
         self._console = console
         self._input = console_input
         self._introspection = Introspection(self.engine, self.image)
         self._live = LiveFrame(self.engine)
         self._pc_after = isa.traps.pc_after
+        self.probe_frames: int | None = None
+        """While the kernel calls `dtrace_probe`: how many frames of that call a stack leaves out; None otherwise."""
+        self._passed = [isa.registers.slots[name] for name in isa.calling.arguments[: 1 + _PROBE_ARGUMENTS]]
+        """Where the gate `dtrace_probe` finds its arguments, if not on the stack."""
         self._results = [isa.registers.slots[name] for name in isa.calling.results]
         self._tick: int | None = None
         self._next_tick = 0
         self._idle = False
         self._ready = False
+        self._uncounted = 0
+        """Displaced instructions the engine did not count: a breakpoint counts as one, an invalid opcode does not."""
         self._plans: dict[int, Plan | None] = {}
         self._interrupted = False
         self.timers = Timers()
@@ -112,6 +134,11 @@ class KernelGuest:
             self.host_trap.attach()
         else:
             self.engine.on_breakpoint = self._enter_vector
+        if self.probe_calls:
+            self.engine.on_trap = self._invalid_opcode
+        text = self.image.segments[0]
+        self.text_end = text.vaddr + text.memsz
+        """Where the kernel's text, and what the boot loader has put behind it, ends."""
         self._load(initrd.archive(images.programs(isa) | dict(files or {})))
         self._serve_gates()
 
@@ -125,13 +152,34 @@ class KernelGuest:
             if end > memory.size:
                 raise GuestCrashError(f"the kernel image ends at {end:#x}, past the {memory.size >> 20} MiB of RAM", 0)
             memory.ram[segment.paddr : segment.paddr + len(segment.data)] = segment.data
+        for call in self.probe_calls:
+            place = call.offset - 1 - self.isa.kernel_base
+            memory.ram[place : place + len(krtld.NOPS)] = krtld.NOPS
         start = (memory.size - len(archive)) & ~0xFFF
         if start < end:
             raise GuestCrashError(f"the initial file system of {len(archive) >> 20} MiB does not fit into RAM", 0)
         memory.ram[start : start + len(archive)] = archive
+        self._load_symbols()
         self.engine.write_register(self.isa.registers.sp, _BOOT_STACK - 4 * self.isa.word)
         pass_arguments(self.engine, (memory.size, start, len(archive)))
         self.engine.pc = self.image.entry
+
+    def _load_symbols(self) -> None:
+        """Put the kernel's symbol table behind its text, as FreeBSD's boot loader leaves it for the linker."""
+        memory, text = self.engine.memory, self.image.segments[0]
+        symbols, strings = self.image.section(".symtab"), self.image.section(".strtab")
+        if symbols is None or strings is None:
+            return  # stripped: the kernel can load no modules
+        start = text.vaddr + text.memsz
+        table = start + -start % _SYMBOL_ALIGNMENT
+        names = table + len(symbols.data)
+        self.text_end = names + len(strings.data)
+        memory.ram[table - text.vaddr + text.paddr :][: len(symbols.data)] = symbols.data
+        memory.ram[names - text.vaddr + text.paddr :][: len(strings.data)] = strings.data
+        values = {"ksymtab": table, "ksymtab_count": len(symbols.data) // symbol_size(self.isa.word), "kstrtab": names}
+        for name, value in values.items():
+            place = self.image.symbol(name).value - text.vaddr + text.paddr
+            memory.ram[place : place + self.isa.word] = value.to_bytes(self.isa.word, "little")
 
     def boot(self) -> None:
         """Run until the kernel is up and process 1 is about to enter user mode.  Raises `KernelPanicError`."""
@@ -149,15 +197,20 @@ class KernelGuest:
             "gate_panic": self._gate_panic,
             "gate_nanouptime": lambda *_: self.clock.now(),
             "gate_clock_start": self._gate_clock_start,
+            "gate_icache_sync": self._gate_icache_sync,
             "dtrace_invop": self._gate_invop,
+            "dtrace_kld_load": self._gate_kld_load,
+            "dtrace_kld_unload_try": self._gate_kld_unload_try,
         }
         for name, gate in gates.items():
             self.engine.on_code(self.image.symbol(name).value, self._caller_of(gate))
+        self.engine.on_code(self.image.symbol("dtrace_probe").value, self._gate_probe)
+        self._traced = TracedStretches(self.engine, self.image, self.clock)
         # What user addresses mean changes with the page tables, and they change here only.
         self.engine.on_code(self.image.symbol("pmap_activate").value, self.engine.forget_user_blocks)
         self.engine.on_code(self.image.symbol("pmap_enter").value, self._map_page)
         # The return instruction itself still belongs to the probe.
-        self.engine.on_code(self.image.symbol("dtrace_invop_return").value, lambda: self.clock.resume(1))
+        self.engine.on_code(self.image.symbol("dtrace_invop_return").value, lambda: self._resume(1))
 
     def _map_page(self) -> None:
         # pmap_enter(pmap, va, pa, prot): a page that will be executed may have held another program's text, and Unicorn
@@ -205,18 +258,59 @@ class KernelGuest:
         self._tick = interval
         self._next_tick = self.clock.now() + interval
 
+    def _gate_icache_sync(self, address: int, size: int, _: int) -> None:
+        self.engine.forget_code(address - self.isa.kernel_base, size)
+
+    def _gate_kld_load(self, file: int, *_: int) -> None:
+        self.on_module_loaded(self.modules.add(file))
+
+    def _gate_kld_unload_try(self, file: int, *_: int) -> int:
+        module = self.modules.get(file)
+        if module is not None and not self.on_module_unload(module):
+            return _EBUSY
+        self.modules.remove(file)
+        return 0
+
     def _gate_invop(self, address: int, frame: int, extra: int) -> int:
         rval = self.traps.invop(address, SavedFrame(self.engine, frame, self._pc_after), extra)
         if not rval:
-            self.clock.resume()  # not a probe: its handling takes time as any trap's does
+            self._resume()  # not a probe: its handling takes time as any trap's does
         return rval
 
+    def _gate_probe(self) -> None:
+        words = self.engine.words
+        if self._passed:
+            probe_id, *arguments = (words[slot] for slot in self._passed)
+        else:
+            first = self.isa.calling.stack_arguments // self.isa.word
+            probe_id, *arguments = (self._live.stack_word(first + index) for index in range(1 + _PROBE_ARGUMENTS))
+        self.on_probe(probe_id & 0xFFFF_FFFF, *arguments)
+
     # -- traps
+
+    def _resume(self, extra: int = 0) -> None:
+        """Start the clock after a trap, unless the trap was met where it stood still anyway."""
+        if not self._traced.inside:
+            self.clock.resume(extra - self._uncounted)
+            self._uncounted = 0
 
     def _enter_vector(self, pc: int) -> int:
         if pc - self._pc_after >= self.isa.kernel_start:
             self.clock.pause()  # until the handler is done
         return DELIVER
+
+    def _invalid_opcode(self, number: int) -> int:
+        """Take illumos's LOCK NOP as the breakpoint that it is; of anything else the guest's own vector decides."""
+        pc = self.engine.pc
+        if number != X86_INVALID_OPCODE or pc < self.isa.kernel_start:
+            return DELIVER
+        self.clock.pause()
+        self._uncounted = 1
+        if self.trap_path is TrapPath.GUEST:
+            return DELIVER
+        answer = self.host_trap.take(pc)
+        self._resume()
+        return answer
 
     def _displaced_fault(self, _address: int, error: BadAddressError) -> int:
         raise self._crash(f"the displaced instruction cannot reach {error.address:#x}") from None
@@ -311,6 +405,40 @@ class KernelGuest:
             raise BadAddressError(address)
         return self.engine.read(address, size)
 
+    def store(self, address: int, data: bytes) -> None:
+        """Write the kernel's data.  Raises `BadAddressError`."""
+        if not self.isa.is_kernel_address(address):
+            raise BadAddressError(address)
+        self.engine.memory.write(address, data)
+
+    def serve_probes(self, probe: Callable[..., None]) -> None:
+        """Have `probe(id, arg0 ... arg4)` called whenever the kernel calls `dtrace_probe`."""
+        self.on_probe = probe
+
+    def call_argument(self, index: int) -> int:
+        """Return argument `index` >= 5 of the call of `dtrace_probe` under way, which has its id before argument 0."""
+        return self._live.argument(index + 1)
+
+    def linker_set(self, name: str) -> tuple[int, int] | None:
+        """Return the address and the size of a linker set of the kernel, None if there is none of that name."""
+        section = self.image.section(name)
+        return None if section is None else (section.address, len(section.data))
+
+    def symbol_address(self, name: str) -> int | None:
+        """Return the address of a symbol of the kernel, None if there is none."""
+        try:
+            return self.image.symbol(name).value
+        except ElfError:
+            return None
+
+    def symbol_at(self, address: int) -> tuple[Symbol, int] | None:
+        """Return the kernel's symbol an address is in, and how far."""
+        return self.image.symbol_at(address)
+
+    def thread_field(self, name: str) -> int:
+        """Return a word of the current thread, by the name of its offset in `kernel_assym`."""
+        return self._introspection.thread_field(name)
+
     def user_load(self, address: int, size: int) -> bytes:
         """Read memory of the current process.  Raises `BadAddressError`."""
         if self.isa.is_kernel_address(address) or self.isa.is_kernel_address(address + size):
@@ -339,8 +467,14 @@ class KernelGuest:
             return []
         pcs = [pc]
         pointer = source.register(registers.fp)
-        if frame is not None and not takes_frame_back(self._displaced(pc), self.isa):
-            pcs.append(frame.stack_word(0) if registers.link is None else frame.register(registers.link))
+        if self.probe_frames is not None:
+            if frame is not None:  # a trap in the middle of a function
+                return [pc, *self._introspection.kernel_chain(pointer)[self.probe_frames :]]
+            caller = source.stack_word(0) if registers.link is None else source.register(registers.link)
+            return [pc, *[caller, *self._introspection.kernel_chain(pointer)][self.probe_frames :]]
+        core = self.traps.core
+        if frame is not None and not core.framed and not takes_frame_back(self._displaced(pc), self.isa):
+            pcs.append(frame.stack_word(core.pushed) if registers.link is None else frame.register(registers.link))
             place = self._link_place(pc)
             calling = self.isa.calling
             if place is not None and frame.register(registers.sp) + place == pointer + calling.frame_return:
@@ -382,6 +516,9 @@ class KernelGuest:
         """Name a kernel address."""
         if not self.isa.is_kernel_address(address):
             return None
+        place = self.modules.locate(address)
+        if place is not None:
+            return Location(*place)
         found = self.image.symbol_at(address)
         if found is None:
             return None

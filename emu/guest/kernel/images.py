@@ -11,6 +11,8 @@ from emu.isa.base import Isa
 
 FUNCTIONS = "functions"
 LINUX = "linux"
+KERNELS = "kernels"
+_NOT_IN_GUEST = tuple(f"{folder}/" for folder in (FUNCTIONS, LINUX, KERNELS))
 
 
 def built(isa: Isa) -> Path:
@@ -29,8 +31,13 @@ def programs(isa: Isa) -> dict[str, bytes]:
     return {
         path: data
         for path, data in initrd.tree(built(isa)).items()
-        if path != "kernel" and not path.startswith((f"{FUNCTIONS}/", f"{LINUX}/"))
+        if path != "kernel" and not path.startswith(_NOT_IN_GUEST)
     }
+
+
+def kernel(isa: Isa, variant: str) -> Path:
+    """Return a kernel built with another mechanism: "sdt-2018", say (testbins/Makefile, GENERATIONS)."""
+    return built(isa) / KERNELS / variant
 
 
 def function(isa: Isa, name: str) -> Path:

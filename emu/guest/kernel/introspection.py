@@ -20,14 +20,15 @@ _STACK_LIMIT = 2048
 _NO_THREAD = Thread(0, 0, 0, 0, "kernel")
 
 
-def _offsets(image: Image) -> dict[str, int]:
+def offsets(image: Image) -> dict[str, int]:
+    """Return what the kernel tells of its structures: offsets and sizes in bytes, and a few counts."""
     address = image.symbol("kernel_assym").value
-    offsets: dict[str, int] = {}
+    known: dict[str, int] = {}
     while True:
         name, value = _ENTRY.unpack(image.read(address, _ENTRY.size))
         if not name.rstrip(b"\0"):
-            return offsets
-        offsets[name.rstrip(b"\0").decode()] = value
+            return known
+        known[name.rstrip(b"\0").decode()] = value
         address += _ENTRY.size
 
 
@@ -37,7 +38,7 @@ class Introspection:
     def __init__(self, engine: Engine, image: Image) -> None:
         self._engine = engine
         self._word = engine.isa.word
-        self._offset = _offsets(image)
+        self._offset = offsets(image)
         self._current = image.symbol("pcpu0").value + self._offset["PC_CURTHREAD"]
 
     def thread(self) -> Thread:
@@ -98,6 +99,11 @@ class Introspection:
                 break
             frame_pointer = following
         return pcs
+
+    def thread_field(self, name: str) -> int:
+        """Return a word of the current thread, by the name of its offset."""
+        word = self._word
+        return self._engine.load(self._engine.load(self._current, word) + self._offset[name], word)
 
     def user_frame(self) -> int | None:
         """Return the address of the frame that brought the current thread into the kernel; None for a kernel thread."""

@@ -21,6 +21,7 @@ from emu.guest.linux.abi.errno import LinuxError
 from emu.guest.linux.abi.signals import name_of
 from emu.guest.linux.calls import HANDLERS
 from emu.guest.linux.code import ProcessCode
+from emu.guest.linux.environment import ENVIRONMENT
 from emu.guest.linux.files import Descriptors
 from emu.guest.linux.inodes import Directory, RegularFile, Symlink, host_file
 from emu.guest.linux.kernel import CARRIED_OUT, RAM, Kernel
@@ -32,13 +33,6 @@ from emu.guest.timers import Timers
 from emu.isa.base import Isa
 from emu.patcher import Patcher
 
-ENVIRONMENT: dict[str, str] = {
-    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-    "HOME": "/",
-    "LANG": "C",
-    "TERM": "dumb",
-}
-"""What programs find in their environment, the same on every host."""
 _MERGED = ("bin", "sbin", "lib", "lib64")
 """Directories that are links into /usr in a Debian of today; packages unpacked by hand lack them."""
 _ETC = {"passwd": b"root:x:0:0:root:/:/bin/sh\n", "group": b"root:x:0:\n"}
@@ -281,6 +275,7 @@ class LinuxGuest:
             ppid=process.parent.pid if process.parent is not None else 1,
             execname=process.name,
             execargs=b"\0".join(process.arguments).decode("utf-8", "surrogateescape"),
+            errno=current.errno,
         )
 
     def thread_time(self) -> int:

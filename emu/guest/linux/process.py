@@ -168,6 +168,8 @@ class Thread:
     call: SystemCall | None = None
     """The system call it is blocked in."""
     call_name: str = ""
+    errno: int = 0
+    """Of its last system call; 0: that succeeded."""
     wait: Wait | None = None
     restart: tuple[int, int] | None = None
     """(number, first argument) of the system call under way, which may have to be made again."""

@@ -45,12 +45,12 @@ class Serving:
             found = self._handlers[number] = (name, self._calls.get(name))
         name, handler = found
         thread.call_name = name
+        for observer in self._kernel.observers:
+            observer.system_call(thread, name, arguments)
         if handler is None:
             self._lacking(thread, name)
             self._finish(thread, -ENOSYS)
             return
-        for observer in self._kernel.observers:
-            observer.system_call(thread, name, arguments)
         try:
             result = handler(self._kernel, thread, arguments)
         except LinuxError as error:
@@ -62,8 +62,11 @@ class Serving:
         if isinstance(result, Generator):
             thread.call = result
             self.resume(thread)
-        elif thread.life is not Life.DEAD and result is not None:
-            self._finish(thread, result)
+        elif thread.life is not Life.DEAD:
+            if result is None:  # the registers are another program's, or those before a signal
+                self._tell(thread, 0)
+            else:
+                self._finish(thread, result)
 
     def _lacking(self, thread: Thread, name: str) -> None:
         if name not in self._reported:
@@ -73,6 +76,10 @@ class Serving:
     def _finish(self, thread: Thread, result: int) -> None:
         """Give the current thread the result of its system call."""
         self._words[self._result] = result & self._kernel.isa.address_mask
+        self._tell(thread, result)
+
+    def _tell(self, thread: Thread, result: int) -> None:
+        thread.errno = max(0, -result)
         for observer in self._kernel.observers:
             observer.system_call_done(thread, thread.call_name, result)
 

@@ -194,3 +194,14 @@ pmap_guard(vaddr_t va)
 {
 	pmap_update_entry(pmap_entry(&kernel_pmap, va, 0, false), va, 0);
 }
+
+void
+pmap_kprotect(vaddr_t va, size_t size, int prot)
+{
+	for (vaddr_t end = va + size; va < end; va += PAGE_SIZE) {
+		pt_entry_t *entry = pmap_entry(&kernel_pmap, va, 0, false);
+
+		pmap_update_entry(entry, va,
+		    (*entry & ~(ATTR_AP_RO | ATTR_PXN)) | (prot & PROT_WRITE ? 0 : ATTR_AP_RO) | (prot & PROT_EXEC ? 0 : ATTR_PXN));
+	}
+}

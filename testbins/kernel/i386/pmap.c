@@ -182,3 +182,14 @@ pmap_guard(vaddr_t va)
 	*pmap_entry(&kernel_pmap, va, 0, false) = 0;
 	pmap_invalidate(&kernel_pmap, va);
 }
+
+void
+pmap_kprotect(vaddr_t va, size_t size, int prot)
+{
+	for (vaddr_t end = va + size; va < end; va += PAGE_SIZE) {
+		pt_entry_t *entry = pmap_entry(&kernel_pmap, va, 0, false);
+
+		*entry = (*entry & ~(PG_RW | PG_NX)) | (prot & PROT_WRITE ? PG_RW : 0) | (prot & PROT_EXEC ? 0 : PG_NX);
+		pmap_invalidate(&kernel_pmap, va);
+	}
+}

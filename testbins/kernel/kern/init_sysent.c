@@ -4,15 +4,16 @@
 
 #define NARG(name) (sizeof(struct name##_args) / sizeof(long))
 
-const struct sysent sysent[SYS_MAXSYSCALL] = {
-	[0] = { sys_nosys, 0 },
-#define SYSCALL(number, name) [number] = { (sy_call_t *)(void *)sys_##name, NARG(name) },
+struct sysent sysent[SYS_MAXSYSCALL] = {
+	[0] = { sys_nosys, 0, 0, 0 },
+#define SYSCALL(number, name) [number] = { (sy_call_t *)(void *)sys_##name, NARG(name), 0, 0 },
 #include "sys/syscalls.def"
 #undef SYSCALL
 };
 
 const char *const syscallnames[SYS_MAXSYSCALL] = {
 	[0] = "nosys",
+	[210] = "lkmnosys", /* kept for modules */
 #define SYSCALL(number, name) [number] = #name,
 #include "sys/syscalls.def"
 #undef SYSCALL

@@ -20,6 +20,21 @@ make_dev(const struct cdevsw *devsw, uint32_t unit, const char *name)
 	return (dev);
 }
 
+/* The name goes at once; whoever has it open gets ENXIO from now on. */
+void
+destroy_dev(struct cdev *dev)
+{
+	char path[64];
+	struct vnode *vp;
+
+	snprintf(path, sizeof(path), "/dev/%s", dev->si_name);
+	if (memfs_rmpath(path, &vp) != 0)
+		panic("cannot remove %s", path);
+	vp->v_rdev = NULL;
+	vrele(vp);
+	free(dev, M_DEVBUF);
+}
+
 #define BUFFER 256 /* bytes moved at once */
 
 static int

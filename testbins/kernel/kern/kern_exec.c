@@ -2,9 +2,15 @@
 #include "sys/file.h"
 #include "sys/imgact.h"
 #include "sys/malloc.h"
+#include "sys/sdt.h"
 #include "sys/sysproto.h"
 #include "sys/systm.h"
 #include "sys/vm.h"
+
+SDT_PROVIDER_DECLARE(proc);
+SDT_PROBE_DEFINE1(proc, , , exec, "char *");
+SDT_PROBE_DEFINE1(proc, , , exec__failure, "int");
+SDT_PROBE_DEFINE1(proc, , , exec__success, "char *");
 
 MALLOC_DEFINE(M_EXEC, "exec_args", "arguments of execve");
 
@@ -217,7 +223,7 @@ do_execve(struct thread *td, struct image_args *args)
 {
 	struct proc *p = td->td_proc;
 	struct image_params *imgp = malloc(sizeof(*imgp), M_EXEC, M_WAITOK | M_ZERO);
-	const char *fname = args->fname;
+	const char *fname = args->fname, *asked;
 	enum uio_seg segflg = args->fname_seg;
 	char name[MAXCOMLEN + 1], path[PATH_MAX], script[PATH_MAX];
 	vaddr_t sp, argv, envp = 0;
@@ -229,7 +235,9 @@ do_execve(struct thread *td, struct image_args *args)
 			goto fail;
 		fname = path;
 	}
+	asked = fname;
 	strlcpy(name, exec_basename(fname), sizeof(name));
+	SDT_PROBE1(proc, , , exec, asked);
 	for (int depth = 0;; depth++) {
 		if ((error = exec_open(imgp, fname, UIO_SYSSPACE)) != 0)
 			goto fail;
@@ -276,6 +284,7 @@ do_execve(struct thread *td, struct image_args *args)
 	proc_set_args(p, args->buf, args->begin_envv - args->buf);
 	cpu_exec_setregs(td->td_frame, imgp->entry_addr, sp, args->argc, argv, envp);
 	free(imgp, M_EXEC);
+	SDT_PROBE1(proc, , , exec__success, asked);
 	return (0);
 
 fail:
@@ -284,6 +293,7 @@ fail:
 	if (imgp->vp != NULL)
 		vrele(imgp->vp);
 	free(imgp, M_EXEC);
+	SDT_PROBE1(proc, , , exec__failure, error);
 	return (error);
 }
 

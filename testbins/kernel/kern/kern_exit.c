@@ -1,11 +1,16 @@
 /* The end of a process, and its parent's part in it (FreeBSD sys/kern/kern_exit.c). */
 #include "sys/file.h"
+#include "sys/sdt.h"
 #include "sys/sysproto.h"
 #include "sys/systm.h"
 #include "sys/time.h"
 #include "sys/vm.h"
 #include "sys/vnode.h"
 #include "sys/wait.h"
+
+SDT_PROVIDER_DECLARE(proc);
+SDT_PROBE_DEFINE1(proc, , , exit, "int");
+SDT_PROBE_DEFINE(proc, , , lwp__exit);
 
 int
 sys_exit(struct thread *td, struct exit_args *uap)
@@ -50,6 +55,7 @@ exit1(struct thread *td, int rval, int signo)
 	sx_xunlock(&proctree_lock);
 	p->p_xexit = rval;
 	p->p_xsig = signo;
+	SDT_PROBE1(proc, , , exit, signo != 0 ? CLD_KILLED : CLD_EXITED);
 	p->p_state = PRS_ZOMBIE;
 	if (p->p_flag & P_PPWAIT) {
 		p->p_flag &= ~P_PPWAIT;
@@ -59,6 +65,7 @@ exit1(struct thread *td, int rval, int signo)
 	wakeup(p->p_pptr);
 
 	/* The parent frees this thread, but not while we are on its stack: it cannot run before the switch. */
+	SDT_PROBE0(proc, , , lwp__exit);
 	td->td_state = TDS_INACTIVE;
 	mi_switch(SW_VOL);
 	panic("a dead thread runs");

@@ -1,9 +1,13 @@
 /* New processes (FreeBSD sys/kern/kern_fork.c, kern_kthread.c). */
 #include "sys/file.h"
+#include "sys/sdt.h"
 #include "sys/sysproto.h"
 #include "sys/systm.h"
 #include "sys/vm.h"
 #include "sys/vnode.h"
+
+SDT_PROVIDER_DECLARE(proc);
+SDT_PROBE_DEFINE3(proc, , , create, "struct proc *", "struct proc *", "int");
 
 static pid_t lastpid;
 
@@ -64,6 +68,7 @@ do_fork(struct thread *td, struct fork_req *fr, struct proc *p2, struct vmspace 
 	if (fr->fr_flags & RFPPWAIT)
 		p2->p_flag |= P_PPWAIT;
 	p2->p_state = PRS_NORMAL;
+	SDT_PROBE3(proc, , , create, p2, p1, fr->fr_flags);
 	setrunnable(td2);
 	*fr->fr_procp = p2;
 }

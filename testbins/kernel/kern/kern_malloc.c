@@ -53,6 +53,21 @@ malloc_init(const void *data)
 	kmemstatistics = mtp;
 }
 
+/* SYSUNINIT of a type in a file that goes: the type leaves the list. */
+void
+malloc_uninit(const void *data)
+{
+	struct malloc_type *mtp = (struct malloc_type *)data, **link = &kmemstatistics;
+	const struct malloc_type_stats *mtsp = &mtp->ks_mti.mti_stats;
+
+	while (*link != mtp)
+		link = &(*link)->ks_next;
+	*link = mtp->ks_next;
+	if (mtsp->mts_memalloced != mtsp->mts_memfreed)
+		printf("Warning: memory type %s leaked memory on destroy (%lu allocations, %lu bytes leaked).\n", mtp->ks_shortdesc,
+		    (unsigned long)(mtsp->mts_numallocs - mtsp->mts_numfrees), (unsigned long)(mtsp->mts_memalloced - mtsp->mts_memfreed));
+}
+
 static void
 malloc_type_probe(struct malloc_type *mtp, int probe, size_t size, int zindx)
 {

@@ -1,4 +1,5 @@
 /* Who a process is (FreeBSD sys/kern/kern_prot.c). */
+#include "sys/priv.h"
 #include "sys/sysproto.h"
 #include "sys/systm.h"
 
@@ -31,6 +32,17 @@ sys_getuid(struct thread *td, struct getuid_args *uap __unused)
 {
 	td->td_retval[0] = td->td_proc->p_uid;
 	return (0);
+}
+
+/* There is one user id, where FreeBSD has a real, an effective and a saved one. */
+int
+sys_setuid(struct thread *td, struct setuid_args *uap)
+{
+	int error = 0;
+
+	if (uap->uid != td->td_proc->p_uid && (error = priv_check(td, PRIV_CRED_SETUID)) == 0)
+		td->td_proc->p_uid = uap->uid;
+	return (error);
 }
 
 int

@@ -1,4 +1,5 @@
 /* The end, planned or not (FreeBSD sys/kern/kern_shutdown.c). */
+#include "sys/priv.h"
 #include "sys/sysproto.h"
 #include "sys/systm.h"
 #include "sys/time.h"
@@ -62,8 +63,10 @@ kern_reboot(int howto)
 int
 sys_reboot(struct thread *td, struct reboot_args *uap)
 {
-	if (td->td_proc->p_uid != 0)
-		return (EPERM);
+	int error = priv_check(td, PRIV_REBOOT);
+
+	if (error != 0)
+		return (error);
 	if (!(uap->opt & RB_POWEROFF))
 		return (EINVAL);
 	kern_reboot(uap->opt);

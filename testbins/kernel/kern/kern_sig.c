@@ -1,7 +1,13 @@
 /* Signals (FreeBSD sys/kern/kern_sig.c). */
 #include "sys/malloc.h"
+#include "sys/priv.h"
+#include "sys/sdt.h"
 #include "sys/sysproto.h"
 #include "sys/systm.h"
+
+SDT_PROVIDER_DECLARE(proc);
+SDT_PROBE_DEFINE3(proc, , , signal__send, "struct thread *", "struct proc *", "int");
+SDT_PROBE_DEFINE3(proc, , , signal__discard, "struct thread *", "struct proc *", "int");
 
 MALLOC_DEFINE(M_SUBPROC, "subproc", "process substructures");
 
@@ -78,6 +84,7 @@ tdsendsignal(struct proc *p, struct thread *td, int sig, const struct siginfo *i
 {
 	if (p->p_state == PRS_ZOMBIE || p->p_sigacts == NULL || p->p_flag & (P_KPROC | P_WEXIT))
 		return (0);
+	SDT_PROBE3(proc, , , signal__send, td, p, sig);
 	if (sigproptbl[sig] & SIGPROP_CONT || sig == SIGKILL) {
 		p->p_siglist &= ~SIGBIT(SIGSTOP);
 		if (p->p_flag & P_STOPPED) {
@@ -85,8 +92,10 @@ tdsendsignal(struct proc *p, struct thread *td, int sig, const struct siginfo *i
 			wakeup(&p->p_flag);
 		}
 	}
-	if (sig_ignored(p, sig))
+	if (sig_ignored(p, sig)) {
+		SDT_PROBE3(proc, , , signal__discard, td, p, sig);
 		return (0);
+	}
 	p->p_sigacts->ps_info[sig] = *info;
 	p->p_siglist |= SIGBIT(sig);
 	if (td->td_sigmask & SIGBIT(sig))
@@ -317,13 +326,14 @@ static int
 kern_kill(struct thread *td, pid_t pid, int signum)
 {
 	struct proc *p;
+	int error;
 
 	if (signum < 0 || signum >= NSIG)
 		return (EINVAL);
 	if (pid <= 0 || (p = pfind(pid)) == NULL || p->p_state == PRS_ZOMBIE)
 		return (ESRCH);
-	if (td->td_proc->p_uid != 0 && td->td_proc->p_uid != p->p_uid)
-		return (EPERM);
+	if (td->td_proc->p_uid != p->p_uid && (error = priv_check(td, PRIV_SIGNAL_DIFFCRED)) != 0)
+		return (error);
 	return (signum == 0 ? 0 : kern_psignal(p, signum));
 }
 

@@ -1,5 +1,12 @@
 /* Shared/exclusive locks, which may be held asleep (FreeBSD sys/kern/kern_sx.c). */
+#include "sys/lockstat.h"
 #include "sys/systm.h"
+
+#define LOCKSTAT_WRITER 0
+#define LOCKSTAT_READER 1
+SDT_PROBE_DEFINE2(lockstat, , , sx__acquire, "struct sx *", "int");
+SDT_PROBE_DEFINE2(lockstat, , , sx__release, "struct sx *", "int");
+SDT_PROBE_DEFINE5(lockstat, , , sx__block, "struct sx *", "uint64_t", "int", "int", "int");
 
 void
 sx_init(struct sx *sx, const char *description)
@@ -20,6 +27,7 @@ sx_xlocked(const struct sx *sx)
 	return (sx->sx_owner == curthread);
 }
 
+/* One wait of possibly several. */
 static void
 _sx_wait_hard(struct sx *sx)
 {
@@ -32,22 +40,39 @@ _sx_wait_hard(struct sx *sx)
 int
 _sx_xlock(struct sx *sx, const char *file, int line)
 {
-	if (sx->sx_owner == curthread)
+	struct thread *owner = sx->sx_owner;
+	int readers = sx->sx_shared;
+	uint64_t since = 0;
+
+	if (owner == curthread)
 		panic("recursion on sx lock %s at %s:%d", sx->lock_object.lo_name, file, line);
-	while (sx->sx_owner != NULL || sx->sx_shared > 0)
-		_sx_wait_hard(sx);
+	if (owner != NULL || readers > 0) {
+		LOCKSTAT_TIME(since);
+		while (sx->sx_owner != NULL || sx->sx_shared > 0)
+			_sx_wait_hard(sx);
+		SDT_PROBE5(lockstat, , , sx__block, sx, lockstat_nsecs(since), LOCKSTAT_WRITER, owner != NULL, readers);
+	}
 	sx->sx_owner = curthread;
+	SDT_PROBE2(lockstat, , , sx__acquire, sx, LOCKSTAT_WRITER);
 	return (0);
 }
 
 int
 _sx_slock(struct sx *sx, const char *file, int line)
 {
-	if (sx->sx_owner == curthread)
+	struct thread *owner = sx->sx_owner;
+	uint64_t since = 0;
+
+	if (owner == curthread)
 		panic("shared lock of sx %s, held exclusively, at %s:%d", sx->lock_object.lo_name, file, line);
-	while (sx->sx_owner != NULL)
-		_sx_wait_hard(sx);
+	if (owner != NULL) {
+		LOCKSTAT_TIME(since);
+		while (sx->sx_owner != NULL)
+			_sx_wait_hard(sx);
+		SDT_PROBE5(lockstat, , , sx__block, sx, lockstat_nsecs(since), LOCKSTAT_READER, true, 0);
+	}
 	sx->sx_shared++;
+	SDT_PROBE2(lockstat, , , sx__acquire, sx, LOCKSTAT_READER);
 	return (0);
 }
 
@@ -56,6 +81,7 @@ _sx_xunlock(struct sx *sx, const char *file, int line)
 {
 	if (sx->sx_owner != curthread)
 		panic("sx lock %s not owned at %s:%d", sx->lock_object.lo_name, file, line);
+	SDT_PROBE2(lockstat, , , sx__release, sx, LOCKSTAT_WRITER);
 	sx->sx_owner = NULL;
 	if (sx->sx_waiters > 0)
 		sleepq_broadcast(sx);
@@ -66,6 +92,7 @@ _sx_sunlock(struct sx *sx, const char *file, int line)
 {
 	if (sx->sx_shared == 0)
 		panic("sx lock %s not shared at %s:%d", sx->lock_object.lo_name, file, line);
+	SDT_PROBE2(lockstat, , , sx__release, sx, LOCKSTAT_READER);
 	if (--sx->sx_shared == 0 && sx->sx_waiters > 0)
 		sleepq_broadcast(sx);
 }

@@ -1,6 +1,10 @@
 /* Sleeping, waking, switching (FreeBSD sys/kern/kern_synch.c). */
+#include "sys/sdt.h"
 #include "sys/sysproto.h"
 #include "sys/systm.h"
+
+SDT_PROVIDER_DECLARE(sched);
+SDT_PROBE_DEFINE(sched, , , preempt);
 
 /*
  * Sleeps until wakeup(ident), or timo ticks (0: no limit), or with PCATCH a signal.
@@ -52,6 +56,8 @@ mi_switch(int flags)
 	uint64_t now = nanouptime();
 
 	KASSERT(td->td_locks == 0 || td->td_state == TDS_INHIBITED, ("mi_switch with %d mutexes held", td->td_locks));
+	if (flags & SW_INVOL)
+		SDT_PROBE0(sched, , , preempt);
 	td->td_runtime += now - td->td_switched_in;
 	sched_switch(td, flags);
 	curthread->td_switched_in = nanouptime();

@@ -1,6 +1,11 @@
 /* Callouts, kept in the order of their ticks (FreeBSD sys/kern/kern_timeout.c). */
 #include "sys/callout.h"
+#include "sys/sdt.h"
 #include "sys/systm.h"
+
+SDT_PROVIDER_DEFINE(callout_execute);
+SDT_PROBE_DEFINE1(callout_execute, , , callout__start, "struct callout *");
+SDT_PROBE_DEFINE1(callout_execute, , , callout__end, "struct callout *");
 
 static TAILQ_HEAD(, callout) callout_queue = TAILQ_HEAD_INITIALIZER(callout_queue);
 static struct mtx callout_lock = { .lock_object = { .lo_name = "callout", .lo_flags = MTX_SPIN } };
@@ -54,6 +59,8 @@ callout_process(uint64_t now)
 
 	while ((c = TAILQ_FIRST(&callout_queue)) != NULL && c->c_time <= now) {
 		callout_stop(c);
+		SDT_PROBE1(callout_execute, , , callout__start, c);
 		c->c_func(c->c_arg);
+		SDT_PROBE1(callout_execute, , , callout__end, c);
 	}
 }

@@ -67,6 +67,31 @@ memfs_mkpath(const char *path, enum vtype type, mode_t mode, struct vnode **vpp)
 	return (0);
 }
 
+/* Removes the name; *vpp is what had it, referenced. */
+int
+memfs_rmpath(const char *path, struct vnode **vpp)
+{
+	struct memfs_node *dir = VP_TO_MEMFS_NODE(rootvnode);
+	struct memfs_dirent *de;
+	const char *end;
+
+	for (;; path = end) {
+		while (*path == '/')
+			path++;
+		for (end = path; *end != '/' && *end != '\0'; end++)
+			continue;
+		if ((de = memfs_dir_lookup(dir, path, end - path)) == NULL)
+			return (ENOENT);
+		if (*end == '\0')
+			break;
+		dir = de->md_node;
+	}
+	*vpp = de->md_node->mn_vnode;
+	vref(*vpp);
+	memfs_dir_detach(dir, de);
+	return (0);
+}
+
 static int
 memfs_unpack_file(const char *name, mode_t mode, const char *data, size_t size)
 {

@@ -3,7 +3,11 @@
  * a key now and then, and the key makes the numbers, with a new key after each request.
  */
 #include "sys/random.h"
+#include "sys/sdt.h"
 #include "sys/systm.h"
+
+SDT_PROVIDER_DEFINE(random);
+SDT_PROBE_DEFINE2(random, fortuna, event_processor, debug, "u_int", "struct fs_pool *");
 
 #define RANDOM_FORTUNA_NPOOLS 32
 #define RANDOM_FORTUNA_DEFPOOLSIZE 64	/* bytes in pool 0 before it may make a key */
@@ -16,7 +20,7 @@ static struct fortuna_state {
 		uint32_t fsp_length;
 		struct sha256_ctx fsp_hash;
 	} fs_pool[RANDOM_FORTUNA_NPOOLS];
-	uint32_t fs_reseedcount;
+	u_int fs_reseedcount;
 	uint32_t fs_counter[4];
 	uint8_t fs_key[RANDOM_KEYSIZE];
 	struct mtx fs_mtx;
@@ -81,6 +85,7 @@ random_fortuna_pre_read(void)
 		SHA256_Init(&pool->fsp_hash);
 		pool->fsp_length = 0;
 	}
+	SDT_PROBE2(random, fortuna, event_processor, debug, fortuna_state.fs_reseedcount, fortuna_state.fs_pool);
 	random_fortuna_reseed_internal(digests, n * SHA256_DIGEST_LENGTH);
 	mtx_unlock(&fortuna_state.fs_mtx);
 }

@@ -1,6 +1,17 @@
 /* The scheduler: one queue, round robin, a slice of SCHED_SLICE ticks (the functions of FreeBSD's sched_4bsd.c). */
+#include "sys/sdt.h"
 #include "sys/systm.h"
 
+SDT_PROVIDER_DECLARE(sched);
+SDT_PROBE_DEFINE4(sched, , , enqueue, "struct thread *", "struct proc *", "void *", "int");
+SDT_PROBE_DEFINE3(sched, , , dequeue, "struct thread *", "struct proc *", "void *");
+SDT_PROBE_DEFINE2(sched, , , load__change, "int", "int");
+SDT_PROBE_DEFINE2(sched, , , off__cpu, "struct thread *", "struct proc *");
+SDT_PROBE_DEFINE(sched, , , on__cpu);
+SDT_PROBE_DEFINE(sched, , , remain__cpu);
+SDT_PROBE_DEFINE2(sched, , , surrender, "struct thread *", "struct proc *");
+
+static int sched_load; /* threads on the queue */
 static TAILQ_HEAD(, thread) runq = TAILQ_HEAD_INITIALIZER(runq);
 static struct mtx sched_lock = { .lock_object = { .lo_name = "sched lock", .lo_flags = MTX_SPIN } };
 
@@ -10,6 +21,9 @@ sched_add(struct thread *td)
 	mtx_lock_spin(&sched_lock);
 	td->td_state = TDS_RUNQ;
 	TAILQ_INSERT_TAIL(&runq, td, td_runq);
+	sched_load++;
+	SDT_PROBE4(sched, , , enqueue, td, td->td_proc, NULL, 0);
+	SDT_PROBE2(sched, , , load__change, 0, sched_load);
 	mtx_unlock_spin(&sched_lock);
 }
 
@@ -19,6 +33,9 @@ sched_rem(struct thread *td)
 	mtx_lock_spin(&sched_lock);
 	td->td_state = TDS_CAN_RUN;
 	TAILQ_REMOVE(&runq, td, td_runq);
+	sched_load--;
+	SDT_PROBE3(sched, , , dequeue, td, td->td_proc, NULL);
+	SDT_PROBE2(sched, , , load__change, 0, sched_load);
 	mtx_unlock_spin(&sched_lock);
 }
 
@@ -51,10 +68,14 @@ sched_switch(struct thread *td, int flags __unused)
 	newtd = sched_choose();
 	newtd->td_state = TDS_RUNNING;
 	newtd->td_slice = SCHED_SLICE;
-	if (newtd == td)
+	if (newtd == td) {
+		SDT_PROBE0(sched, , , remain__cpu);
 		return;
+	}
+	SDT_PROBE2(sched, , , off__cpu, newtd, newtd->td_proc);
 	pmap_activate(newtd->td_proc->p_pmap);
 	cpu_switch(td, newtd);
+	SDT_PROBE0(sched, , , on__cpu);
 }
 
 /* One tick has gone by while td ran. */
@@ -72,8 +93,9 @@ sched_wakeup(struct thread *td)
 }
 
 void
-sched_relinquish(struct thread *td __unused)
+sched_relinquish(struct thread *td)
 {
+	SDT_PROBE2(sched, , , surrender, td, td->td_proc);
 	mi_switch(SW_VOL);
 }
 

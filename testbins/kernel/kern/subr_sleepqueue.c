@@ -1,5 +1,10 @@
 /* Threads that wait for an address to be woken (FreeBSD sys/kern/subr_sleepqueue.c). */
+#include "sys/sdt.h"
 #include "sys/systm.h"
+
+SDT_PROVIDER_DECLARE(sched);
+SDT_PROBE_DEFINE(sched, , , sleep);
+SDT_PROBE_DEFINE2(sched, , , wakeup, "struct thread *", "struct proc *");
 
 #define SC_TABLESIZE 64
 #define SC_HASH(wc) (((uintptr_t)(wc) >> 8 ^ (uintptr_t)(wc) >> 4) & (SC_TABLESIZE - 1))
@@ -55,6 +60,7 @@ sleepq_wait(const void *wchan __unused)
 	if (td->td_flags & TDF_SINTR && (sig = cursig(td)) != 0)
 		sleepq_resume_thread(td, sig_intr(td->td_proc, sig));
 	if (td->td_flags & TDF_SLEEPING) {
+		SDT_PROBE0(sched, , , sleep);
 		td->td_state = TDS_INHIBITED;
 		mi_switch(SW_VOL);
 	}
@@ -76,6 +82,7 @@ sleepq_resume_thread(struct thread *td, int error)
 	td->td_wmesg = NULL;
 	td->td_sleep_error = error;
 	td->td_flags &= ~(TDF_SLEEPING | TDF_SINTR);
+	SDT_PROBE2(sched, , , wakeup, td, td->td_proc);
 	if (td->td_state == TDS_INHIBITED)
 		setrunnable(td);
 }

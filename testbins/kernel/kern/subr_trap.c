@@ -2,6 +2,7 @@
 #include "sys/sysproto.h"
 #include "sys/systm.h"
 #include "sys/syscall.h"
+#include "sys/systrace.h"
 #include "sys/vm.h"
 
 /* Something is to be done before the thread may go on in user mode. */
@@ -51,10 +52,12 @@ syscallenter(struct thread *td)
 	struct syscall_args *sa = &td->td_sa;
 	int error = cpu_fetch_syscall_args(td);
 
-	if (error == 0)
+	if (error == 0) {
+		SYSTRACE(sa, SYSTRACE_ENTRY, 0);
 		error = sa->callp->sy_call(td, sa->args);
-	if (error != ERESTART && error != EJUSTRETURN)
-		td->td_errno = error;
+	}
+	td->td_errno = error;
+	SYSTRACE(sa, SYSTRACE_RETURN, error != 0 ? -1 : (int)td->td_retval[0]);
 	td->td_syscalls++;
 	return (error);
 }

@@ -1,7 +1,19 @@
 /* The name cache: (directory, name) to vnode, or to nothing (FreeBSD sys/kern/vfs_cache.c). */
 #include "sys/malloc.h"
+#include "sys/sdt.h"
 #include "sys/systm.h"
 #include "sys/vnode.h"
+
+SDT_PROVIDER_DECLARE(vfs);
+SDT_PROBE_DEFINE3(vfs, namecache, enter, done, "struct vnode *", "char *", "struct vnode *");
+SDT_PROBE_DEFINE2(vfs, namecache, enter_negative, done, "struct vnode *", "char *");
+SDT_PROBE_DEFINE3(vfs, namecache, lookup, hit, "struct vnode *", "char *", "struct vnode *");
+SDT_PROBE_DEFINE2(vfs, namecache, lookup, hit__negative, "struct vnode *", "char *");
+SDT_PROBE_DEFINE2(vfs, namecache, lookup, miss, "struct vnode *", "char *");
+SDT_PROBE_DEFINE1(vfs, namecache, purge, done, "struct vnode *");
+SDT_PROBE_DEFINE1(vfs, namecache, purge_negative, done, "struct vnode *");
+SDT_PROBE_DEFINE3(vfs, namecache, zap, done, "struct vnode *", "char *", "struct vnode *");
+SDT_PROBE_DEFINE2(vfs, namecache, zap_negative, done, "struct vnode *", "char *");
 
 MALLOC_DEFINE(M_VFSCACHE, "vfscache", "VFS name cache entries");
 
@@ -53,6 +65,10 @@ cache_find(struct vnode *dvp, struct componentname *cnp)
 static void
 cache_zap(struct namecache *ncp)
 {
+	if (ncp->nc_vp != NULL)
+		SDT_PROBE3(vfs, namecache, zap, done, ncp->nc_dvp, ncp->nc_name, ncp->nc_vp);
+	else
+		SDT_PROBE2(vfs, namecache, zap_negative, done, ncp->nc_dvp, ncp->nc_name);
 	TAILQ_REMOVE(cache_get_hash(ncp->nc_dvp, ncp->nc_name, ncp->nc_nlen), ncp, nc_hash);
 	TAILQ_REMOVE(&ncp->nc_dvp->v_cache_src, ncp, nc_src);
 	if (ncp->nc_vp != NULL)
@@ -72,14 +88,17 @@ cache_lookup(struct vnode *dvp, struct vnode **vpp, struct componentname *cnp)
 	ncp = cache_find(dvp, cnp);
 	if (ncp == NULL) {
 		nchstats.ncs_miss++;
+		SDT_PROBE2(vfs, namecache, lookup, miss, dvp, cnp->cn_nameptr);
 		error = 0;
 	} else if (ncp->nc_vp != NULL) {
 		nchstats.ncs_goodhits++;
 		*vpp = ncp->nc_vp;
+		SDT_PROBE3(vfs, namecache, lookup, hit, dvp, ncp->nc_name, *vpp);
 		vref(*vpp);
 		error = -1;
 	} else {
 		nchstats.ncs_neghits++;
+		SDT_PROBE2(vfs, namecache, lookup, hit__negative, dvp, ncp->nc_name);
 		error = ENOENT;
 	}
 	mtx_unlock(&ncache_lock);
@@ -109,6 +128,10 @@ cache_enter(struct vnode *dvp, struct vnode *vp, struct componentname *cnp)
 		TAILQ_INSERT_HEAD(&vp->v_cache_dst, ncp, nc_dst);
 	TAILQ_INSERT_TAIL(&nclru, ncp, nc_lru);
 	numcache++;
+	if (vp != NULL)
+		SDT_PROBE3(vfs, namecache, enter, done, dvp, ncp->nc_name, vp);
+	else
+		SDT_PROBE2(vfs, namecache, enter_negative, done, dvp, ncp->nc_name);
 	mtx_unlock(&ncache_lock);
 }
 
@@ -116,6 +139,7 @@ cache_enter(struct vnode *dvp, struct vnode *vp, struct componentname *cnp)
 void
 cache_purge(struct vnode *vp)
 {
+	SDT_PROBE1(vfs, namecache, purge, done, vp);
 	mtx_lock(&ncache_lock);
 	while (!TAILQ_EMPTY(&vp->v_cache_src))
 		cache_zap(TAILQ_FIRST(&vp->v_cache_src));
@@ -130,6 +154,7 @@ cache_purge_negative(struct vnode *dvp)
 {
 	struct namecache *ncp, *next;
 
+	SDT_PROBE1(vfs, namecache, purge_negative, done, dvp);
 	mtx_lock(&ncache_lock);
 	TAILQ_FOREACH_SAFE(ncp, &dvp->v_cache_src, nc_src, next)
 		if (ncp->nc_vp == NULL)

@@ -1,8 +1,13 @@
 /* From a path to a vnode (FreeBSD sys/kern/vfs_lookup.c). */
 #include "sys/file.h"
 #include "sys/malloc.h"
+#include "sys/sdt.h"
 #include "sys/systm.h"
 #include "sys/vnode.h"
+
+SDT_PROVIDER_DECLARE(vfs);
+SDT_PROBE_DEFINE3(vfs, namei, lookup, entry, "struct vnode *", "char *", "unsigned long");
+SDT_PROBE_DEFINE2(vfs, namei, lookup, return, "int", "struct vnode *");
 
 MALLOC_DEFINE(M_NAMEI, "namei", "path names");
 
@@ -82,8 +87,11 @@ namei(struct nameidata *ndp)
 
 	if (error == 0)
 		error = namei_setup(ndp, &startdir);
-	if (error == 0)
+	if (error == 0) {
+		SDT_PROBE3(vfs, namei, lookup, entry, startdir, ndp->ni_pathbuf, ndp->ni_cnd.cn_flags);
 		error = vfs_lookup(ndp, startdir);
+		SDT_PROBE2(vfs, namei, lookup, return, error, error == 0 ? ndp->ni_vp : NULL);
+	}
 	if (error != 0)
 		NDFREE_PNBUF(ndp);
 	return (error);

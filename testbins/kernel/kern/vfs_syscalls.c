@@ -2,9 +2,14 @@
 #include "sys/dirent.h"
 #include "sys/file.h"
 #include "sys/malloc.h"
+#include "sys/sdt.h"
 #include "sys/sysproto.h"
 #include "sys/systm.h"
 #include "sys/vnode.h"
+
+SDT_PROVIDER_DECLARE(vfs);
+SDT_PROBE_DEFINE2(vfs, , stat, mode, "char *", "int");
+SDT_PROBE_DEFINE2(vfs, , stat, reg, "char *", "int");
 
 static int
 kern_openat(struct thread *td, int fd, const char *path, int flags, int mode)
@@ -52,6 +57,11 @@ kern_statat(struct thread *td __unused, int fd, const char *path, struct stat *s
 		return (error);
 	NDFREE_PNBUF(&nd);
 	error = vn_stat(nd.ni_vp, sb);
+	if (error == 0) {
+		SDT_PROBE2(vfs, , stat, mode, path, sb->st_mode);
+		if (S_ISREG(sb->st_mode))
+			SDT_PROBE2(vfs, , stat, reg, path, UIO_USERSPACE);
+	}
 	vrele(nd.ni_vp);
 	return (error);
 }

@@ -19,3 +19,5 @@
 	gate	gate_icache_sync
 	gate	dtrace_invop
 	gate	dtrace_probe
+	gate	dtrace_kld_load
+	gate	dtrace_kld_unload_try

@@ -180,3 +180,16 @@ pmap_guard(vaddr_t va)
 	*pmap_pte(&kernel_pmap, va, false) = 0;
 	pmap_invalidate_page(va);
 }
+
+void
+pmap_kprotect(vaddr_t va, size_t size, int prot)
+{
+	for (vaddr_t end = va + size; va < end; va += PAGE_SIZE) {
+		pt_entry_t *pte = pmap_pte(&kernel_pmap, va, false);
+
+		*pte = (*pte & ~(PTE_W | PTE_X)) | (prot & PROT_WRITE ? PTE_W : 0) | (prot & PROT_EXEC ? PTE_X : 0);
+		pmap_invalidate_page(va);
+	}
+	if (prot & PROT_EXEC)
+		__asm__ volatile("fence.i" ::: "memory");
+}

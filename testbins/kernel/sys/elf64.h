@@ -50,6 +50,72 @@ struct elf64_phdr {
 	elf_word_t p_align;
 };
 
+struct elf64_shdr {
+	uint32_t sh_name;
+	uint32_t sh_type;
+	elf_word_t sh_flags;
+	elf_word_t sh_addr;
+	elf_word_t sh_offset;
+	elf_word_t sh_size;
+	uint32_t sh_link;
+	uint32_t sh_info;
+	elf_word_t sh_addralign;
+	elf_word_t sh_entsize;
+};
+
+struct elf64_sym {
+	uint32_t st_name;
+#if __SIZEOF_POINTER__ == 4
+	uint32_t st_value;
+	uint32_t st_size;
+#endif
+	uint8_t st_info;
+	uint8_t st_other;
+	uint16_t st_shndx;
+#if __SIZEOF_POINTER__ == 8
+	uint64_t st_value;
+	uint64_t st_size;
+#endif
+};
+
+struct elf64_rela {
+	elf_word_t r_offset;
+	elf_word_t r_info;
+#if __SIZEOF_POINTER__ == 8
+	int64_t r_addend;
+#endif
+};
+
+#define SHT_PROGBITS 1
+#define SHT_SYMTAB 2
+#if __SIZEOF_POINTER__ == 8
+#define SHT_RELA 4
+#else
+#define SHT_RELA 9 /* SHT_REL: the addend is in the place */
+#endif
+#define SHT_NOBITS 8
+#define SHF_ALLOC 2
+#define SHF_EXECINSTR 4
+#define SHN_UNDEF 0
+#define SHN_LORESERVE 0xff00
+#define SHN_ABS 0xfff1
+#define STT_SECTION 3
+#define STT_FILE 4
+#define ELF64_ST_BIND(info) ((info) >> 4)
+#define ELF64_ST_TYPE(info) ((info) & 15)
+#define STB_LOCAL 0
+#define STB_WEAK 2
+#if __SIZEOF_POINTER__ == 8
+#define ELF64_R_SYM(info) ((info) >> 32)
+#define ELF64_R_TYPE(info) ((uint32_t)(info))
+#define ELF64_R_ADDEND(rela) ((rela)->r_addend)
+#else
+#define ELF64_R_SYM(info) ((info) >> 8)
+#define ELF64_R_TYPE(info) ((info) & 0xff)
+#define ELF64_R_ADDEND(rela) 0
+#endif
+#define ET_REL 1
+
 #if __SIZEOF_POINTER__ == 8
 #define ELF64_IDENT "\177ELF\2\1\1"
 #else

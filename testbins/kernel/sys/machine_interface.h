@@ -45,6 +45,8 @@
 #define PROT_WRITE 2
 #define PROT_EXEC 4
 
+struct linker_file;
+
 #define PHYS_TO_DMAP(pa) ((void *)((paddr_t)(pa) + KERNBASE))
 #define DMAP_TO_PHYS(va) ((paddr_t)(va) - KERNBASE)
 
@@ -59,6 +61,7 @@ paddr_t pmap_extract(struct pmap *pmap, vaddr_t va, int *prot);	/* page address,
 void pmap_remove(struct pmap *pmap, vaddr_t va);		/* no reference dropped */
 void pmap_activate(struct pmap *pmap);				/* also sets pcpu0.pc_curpmap */
 void pmap_guard(vaddr_t va);
+void pmap_kprotect(vaddr_t va, size_t size, int prot);		/* whole pages of the linear map outside the kernel's text */
 
 /* swtch.S, machdep.c */
 void cpu_switch(struct thread *old, struct thread *new);
@@ -96,6 +99,8 @@ uint64_t gate_nanouptime(void);
 void gate_clock_start(unsigned long interval);
 void gate_icache_sync(void *address, size_t size);
 int64_t dtrace_invop(uintptr_t address, struct trapframe *frame, uintptr_t extra);
+void dtrace_kld_load(struct linker_file *lf);
+int dtrace_kld_unload_try(struct linker_file *lf); /* 0, or EBUSY while one of its probes is on; its probes are gone then */
 void dtrace_probe(uint32_t id, uintptr_t arg0, uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4);
 
 /* ---- given by the machine-independent part ---- */

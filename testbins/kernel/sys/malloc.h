@@ -36,6 +36,14 @@ struct malloc_type {
 #define MALLOC_DEFINE(type, shortdesc, longdesc)                                                \
 	struct malloc_type type[1] = { { .ks_shortdesc = shortdesc, .ks_longdesc = longdesc } }; \
 	SYSINIT(type##_init, SI_SUB_KMEM, SI_ORDER_THIRD, malloc_init, type)
+#ifdef KLD_MODULE /* the type goes with its file */
+#include "sys/linker.h"
+#undef MALLOC_DEFINE
+#define MALLOC_DEFINE(type, shortdesc, longdesc)                                                \
+	struct malloc_type type[1] = { { .ks_shortdesc = shortdesc, .ks_longdesc = longdesc } }; \
+	SYSINIT(type##_init, SI_SUB_KMEM, SI_ORDER_THIRD, malloc_init, type);                   \
+	SYSUNINIT(type##_uninit, SI_SUB_KMEM, SI_ORDER_ANY, malloc_uninit, type)
+#endif
 #define MALLOC_DECLARE(type) extern struct malloc_type type[1]
 
 MALLOC_DECLARE(M_TEMP);
@@ -45,6 +53,7 @@ extern struct malloc_type *kmemstatistics;
 extern bool dtrace_malloc_enabled;
 
 void malloc_init(const void *data);
+void malloc_uninit(const void *data);
 void *malloc(size_t size, struct malloc_type *type, int flags);
 void *realloc(void *addr, size_t size, struct malloc_type *type, int flags);
 void free(void *addr, struct malloc_type *type);

@@ -23,7 +23,7 @@ enum td_state { TDS_INACTIVE, TDS_INHIBITED, TDS_CAN_RUN, TDS_RUNQ, TDS_RUNNING 
 
 struct syscall_args {
 	unsigned code;
-	const struct sysent *callp;
+	struct sysent *callp;
 	uint64_t args[6];
 };
 
@@ -50,6 +50,8 @@ struct thread {
 	int td_locks;			/* mutexes held: must be 0 on the way to user mode */
 	uint64_t td_syscalls;		/* system calls made */
 	struct syscall_args td_sa;	/* the one under way */
+	uintptr_t td_sdt_arg5;		/* sixth argument of the SDT probe under way */
+	uint64_t *td_systrace_args;	/* its arguments as its probe sees them, while it is under way */
 	char td_name[MAXCOMLEN + 1];
 	TAILQ_ENTRY(thread) td_runq;	/* run queue */
 	TAILQ_ENTRY(thread) td_slpq;	/* sleep queue */

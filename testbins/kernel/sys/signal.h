@@ -41,6 +41,9 @@ typedef uint32_t sigset_t; /* bit n - 1 is signal n */
 #define SIG_UNBLOCK 2
 #define SIG_SETMASK 3
 
+#define CLD_EXITED 1 /* why a child ended */
+#define CLD_KILLED 2
+
 struct sigaction {
 	vaddr_t sa_handler; /* SIG_DFL, SIG_IGN or a user address */
 	int sa_flags;

@@ -14,6 +14,7 @@
 #define SYS_chdir 12
 #define SYS_break 17
 #define SYS_getpid 20
+#define SYS_setuid 23
 #define SYS_getuid 24
 #define SYS_geteuid 25
 #define SYS_access 33
@@ -40,6 +41,15 @@
 #define SYS_rmdir 137
 #define SYS_clock_gettime 232
 #define SYS_nanosleep 240
+#define SYS_modstat 301
+#define SYS_modfnext 302
+#define SYS_modfind 303
+#define SYS_kldload 304
+#define SYS_kldunload 305
+#define SYS_kldfind 306
+#define SYS_kldnext 307
+#define SYS_kldstat 308
+#define SYS_kldfirstmod 309
 #define SYS___getcwd 326
 #define SYS_sched_yield 331
 #define SYS_sigprocmask 340
@@ -48,6 +58,7 @@
 #define SYS_sigaction 416
 #define SYS_sigreturn 417
 #define SYS_thr_self 432
+#define SYS_kldunloadf 444
 #define SYS_mmap 477
 #define SYS_lseek 478
 #define SYS_ftruncate 480
@@ -57,6 +68,7 @@
 #define SYS_fstatat 552
 #define SYS_getdirentries 554
 #define SYS_getrandom 563
+#define SYS___sysctlbyname 570
 #define SYS_MAXSYSCALL 600
 
 #endif

@@ -23,6 +23,7 @@ struct unlink_args { ARG(const char *, path) };
 struct chdir_args { ARG(const char *, path) };
 struct break_args { ARG(char *, nsize) };
 struct getpid_args { ARG(int, dummy) };
+struct setuid_args { ARG(uid_t, uid) };
 struct getuid_args { ARG(int, dummy) };
 struct geteuid_args { ARG(int, dummy) };
 struct getgid_args { ARG(int, dummy) };
@@ -49,6 +50,16 @@ struct mkdir_args { ARG(const char *, path) ARG(int, mode) };
 struct rmdir_args { ARG(const char *, path) };
 struct clock_gettime_args { ARG(int, clock_id) ARG(void *, tp) };
 struct nanosleep_args { ARG(const void *, rqtp) ARG(void *, rmtp) };
+struct modstat_args { ARG(int, modid) ARG(void *, stat) };
+struct modfnext_args { ARG(int, modid) };
+struct modfind_args { ARG(const char *, name) };
+struct kldload_args { ARG(const char *, file) };
+struct kldunload_args { ARG(int, fileid) };
+struct kldfind_args { ARG(const char *, file) };
+struct kldnext_args { ARG(int, fileid) };
+struct kldstat_args { ARG(int, fileid) ARG(void *, stat) };
+struct kldfirstmod_args { ARG(int, fileid) };
+struct kldunloadf_args { ARG(int, fileid) ARG(int, flags) };
 struct __getcwd_args { ARG(char *, buf) ARG(size_t, buflen) };
 struct sched_yield_args { ARG(int, dummy) };
 struct sigprocmask_args { ARG(int, how) ARG(const void *, set) ARG(void *, oset) };
@@ -65,6 +76,7 @@ struct fstat_args { ARG(int, fd) ARG(void *, sb) };
 struct fstatat_args { ARG(int, fd) ARG(const char *, path) ARG(void *, buf) ARG(int, flag) };
 struct getdirentries_args { ARG(int, fd) ARG(char *, buf) ARG(size_t, count) ARG(off_t *, basep) };
 struct getrandom_args { ARG(void *, buf) ARG(size_t, buflen) ARG(unsigned, flags) };
+struct __sysctlbyname_args { ARG(const char *, name) ARG(size_t, namelen) ARG(void *, old) ARG(size_t *, oldlenp) ARG(const void *, new) ARG(size_t, newlen) };
 
 #define SYSCALL(number, name) int sys_##name(struct thread *td, struct name##_args *uap);
 #include "sys/syscalls.def"
@@ -75,9 +87,11 @@ typedef int sy_call_t(struct thread *td, void *uap);
 struct sysent {
 	sy_call_t *sy_call;
 	int sy_narg;
+	uint32_t sy_entry;  /* ids of the probes; 0 is none */
+	uint32_t sy_return;
 };
 
-extern const struct sysent sysent[];
+extern struct sysent sysent[];
 extern const char *const syscallnames[];
 int sys_nosys(struct thread *td, void *uap);
 

@@ -13,6 +13,7 @@ typedef long ssize_t;
 typedef int64_t off_t;
 typedef int32_t pid_t;
 typedef int32_t lwpid_t;
+typedef unsigned int u_int;
 typedef uint32_t uid_t;
 typedef uint32_t gid_t;
 typedef uint16_t mode_t;

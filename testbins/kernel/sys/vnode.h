@@ -162,6 +162,8 @@ extern struct vnode *rootvnode;
 extern const struct vop_vector devfs_specops;
 int memfs_unpack(const char *archive, size_t size);
 void memfs_set_initrd(paddr_t start, size_t size);
+void destroy_dev(struct cdev *dev);
+int memfs_rmpath(const char *path, struct vnode **vpp);
 struct cdev *make_dev(const struct cdevsw *devsw, uint32_t unit, const char *name);
 int memfs_mkpath(const char *path, enum vtype type, mode_t mode, struct vnode **vpp);
 

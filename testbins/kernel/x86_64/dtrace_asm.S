@@ -3,6 +3,7 @@
  * displaced was, and that instruction is done here on the interrupted context.
  */
 #include "asmacros.h"
+#include "trap.h"
 
 /* What dtrace_invop answers (FreeBSD: sys/cddl/contrib/opensolaris/uts/common/sys/dtrace.h). */
 #define DTRACE_INVOP_PUSHQ_RBP 1
@@ -42,6 +43,11 @@ ENTRY(dtrace_invop_start)
 	je	bp_ret
 	cmpl	$DTRACE_INVOP_CALL, %eax
 	je	bp_call
+#if defined(SDT_GENERATION) && SDT_GENERATION == 2005
+	cmpl	$T_PRIVINFLT, TF_TRAPNO(%rsp)
+	jne	calltrap
+	decq	TF_RIP(%rsp)		/* a genuine invalid opcode: back to it */
+#endif
 	jmp	calltrap		/* not DTrace's: a genuine breakpoint */
 
 bp_push:

@@ -72,6 +72,13 @@ ENTRY(alltraps)
 	/* A breakpoint of the kernel's own is offered to DTrace first. */
 	cmpl	$T_BPTFLT, TF_TRAPNO(%rsp)
 	je	dtrace_invop_start
+#if defined(SDT_GENERATION) && SDT_GENERATION == 2005
+	/* So is an invalid opcode on illumos; let the frame look as an int3's does. */
+	cmpl	$T_PRIVINFLT, TF_TRAPNO(%rsp)
+	jne	calltrap
+	incq	TF_RIP(%rsp)
+	jmp	dtrace_invop_start
+#endif
 	jmp	calltrap
 1:	swapgs
 	xorl	%ebp, %ebp		/* the walk of kernel frames ends here */

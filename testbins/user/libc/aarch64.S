@@ -37,4 +37,18 @@ cerror:
 #define SYSCALL(number, name) stub number, name
 #include "sys/syscalls.def"
 
+	.globl	syscall
+	.type	syscall, @function
+/* int syscall(int number, ...): the arguments move up by one. */
+syscall:
+	mov	x8, x0
+	mov	x0, x1
+	mov	x1, x2
+	mov	x2, x3
+	mov	x3, x4
+	svc	#0
+	b.cs	cerror
+	ret
+	.size	syscall, . - syscall
+
 	.section .note.GNU-stack, "", @progbits

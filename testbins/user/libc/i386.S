@@ -42,6 +42,19 @@ cerror:
 #include "sys/syscalls.def"
 #undef vfork
 
+	.globl	syscall
+	.type	syscall, @function
+/* int syscall(int number, ...): the number leaves the stack, and its place is given back afterwards. */
+syscall:
+	popl	%ecx
+	popl	%eax
+	pushl	%ecx
+	int	$0x80
+	pushl	%ecx
+	jc	cerror
+	ret
+	.size	syscall, . - syscall
+
 	.globl	vfork
 	.type	vfork, @function
 /* The child runs on this stack and spoils the return address: keep it in a register meanwhile. */

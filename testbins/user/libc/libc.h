@@ -31,6 +31,7 @@ int unlink(const char *path);
 int chdir(const char *path);
 pid_t getpid(void);
 pid_t getppid(void);
+int setuid(uid_t uid);
 uid_t getuid(void);
 int access(const char *path, int mode);
 int kill(pid_t pid, int sig);
@@ -59,7 +60,19 @@ int fstat(int fd, struct stat *status);
 int fstatat(int fd, const char *path, struct stat *status, int flags);
 ssize_t getdirentries(int fd, char *buffer, size_t size, off_t *base);
 ssize_t getrandom(void *buffer, size_t size, unsigned flags);
+int __sysctlbyname(const char *name, size_t namelen, void *old, size_t *oldlen, const void *new, size_t newlen);
 char *__break(char *address);
+struct kld_file_stat;
+struct module_stat;
+int kldload(const char *file);
+int kldunload(int fileid);
+int kldfind(const char *file);
+int kldnext(int fileid);
+int kldstat(int fileid, struct kld_file_stat *stat);
+int kldfirstmod(int fileid);
+int modfnext(int modid);
+int modstat(int modid, struct module_stat *stat);
+int syscall(int number, ...); /* any call, by its number */
 
 /* string */
 void *memcpy(void *to, const void *from, size_t n);

@@ -36,4 +36,18 @@ cerror:
 #define SYSCALL(number, name) stub number, name
 #include "sys/syscalls.def"
 
+	.globl	syscall
+	.type	syscall, @function
+/* int syscall(int number, ...): the arguments move up by one. */
+syscall:
+	mv	t0, a0
+	mv	a0, a1
+	mv	a1, a2
+	mv	a2, a3
+	mv	a3, a4
+	ecall
+	bnez	t0, cerror
+	ret
+	.size	syscall, . - syscall
+
 	.section .note.GNU-stack, "", @progbits

@@ -38,6 +38,20 @@ cerror:
 #include "sys/syscalls.def"
 #undef vfork
 
+	.globl	syscall
+	.type	syscall, @function
+/* int syscall(int number, ...): the arguments move up by one. */
+syscall:
+	movq	%rdi, %rax
+	movq	%rsi, %rdi
+	movq	%rdx, %rsi
+	movq	%rcx, %rdx
+	movq	%r8, %r10
+	syscall
+	jc	cerror
+	ret
+	.size	syscall, . - syscall
+
 	.globl	vfork
 	.type	vfork, @function
 /* The child runs on this stack and spoils the return address: keep it in a register meanwhile. */

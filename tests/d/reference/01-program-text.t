@@ -185,8 +185,8 @@ $ -q -n '$1_x:::entry { trace(1);  exit(0)}' fbt
 $ -q -n 'f$1t::malloc:entry { trace(1);  exit(0)}' b
 |1
 
-$ -x errtags -n '$1$2:::entry { trace(1);  exit(0)}' f bt
-!dtrace: invalid probe specifier ...: [D_PDESC_ZERO] probe description f$2:::entry does not match any probes
+$ -x errtags -n '$1$2t:::entry { trace(1);  exit(0)}' f b
+!dtrace: invalid probe specifier ...: [D_PDESC_ZERO] probe description f$2t:::entry does not match any probes
 = 1
 
 $ -x errtags -n 'BEGIN { trace($1); trace($3); }' 1 2

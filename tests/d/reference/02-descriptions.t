@@ -31,6 +31,8 @@ $ -l -m kernel
 |   22        fbt            kernel                             namei return
 |   23        fbt            kernel                        dofileread entry
 |   24        fbt            kernel                        dofileread return
+|   25        fbt            kernel                               odd entry
+|   26        fbt            kernel                               odd return
 
 $ -l -m fbt:kernel -f kernel:malloc
 |   ID   PROVIDER            MODULE                          FUNCTION NAME
@@ -42,6 +44,8 @@ $ -l -m fbt:kernel -f kernel:malloc
 |   22        fbt            kernel                             namei return
 |   23        fbt            kernel                        dofileread entry
 |   24        fbt            kernel                        dofileread return
+|   25        fbt            kernel                               odd entry
+|   26        fbt            kernel                               odd return
 |   19        fbt            kernel                            malloc entry
 |   20        fbt            kernel                            malloc return
 
@@ -55,6 +59,8 @@ $ -l -P fbt
 |   22        fbt            kernel                             namei return
 |   23        fbt            kernel                        dofileread entry
 |   24        fbt            kernel                        dofileread return
+|   25        fbt            kernel                               odd entry
+|   26        fbt            kernel                               odd return
 
 $ -l -n entry
 |   ID   PROVIDER            MODULE                          FUNCTION NAME
@@ -62,6 +68,7 @@ $ -l -n entry
 |   19        fbt            kernel                            malloc entry
 |   21        fbt            kernel                             namei entry
 |   23        fbt            kernel                        dofileread entry
+|   25        fbt            kernel                               odd entry
 
 $ -l -n malloc:
 |   ID   PROVIDER            MODULE                          FUNCTION NAME
@@ -111,6 +118,7 @@ $ -l -n 'fbt::[!mn]*:entry'
 |   ID   PROVIDER            MODULE                          FUNCTION NAME
 |   17        fbt            kernel                          sys_read entry
 |   23        fbt            kernel                        dofileread entry
+|   25        fbt            kernel                               odd entry
 
 $ -l -n 'fbt::[m-s]a?l??:entry'
 |   ID   PROVIDER            MODULE                          FUNCTION NAME
@@ -130,6 +138,8 @@ $ -l -n ':::'
 |   22        fbt            kernel                             namei return
 |   23        fbt            kernel                        dofileread entry
 |   24        fbt            kernel                        dofileread return
+|   25        fbt            kernel                               odd entry
+|   26        fbt            kernel                               odd return
 
 $ -l -n ''
 !dtrace: invalid probe specifier : the program is empty: it has no clause and no declaration
@@ -161,6 +171,8 @@ $ -l -n '*'
 |   22        fbt            kernel                             namei return
 |   23        fbt            kernel                        dofileread entry
 |   24        fbt            kernel                        dofileread return
+|   25        fbt            kernel                               odd entry
+|   26        fbt            kernel                               odd return
 
 $ -l
 |   ID   PROVIDER            MODULE                          FUNCTION NAME
@@ -188,6 +200,8 @@ $ -l
 |   22        fbt            kernel                             namei return
 |   23        fbt            kernel                        dofileread entry
 |   24        fbt            kernel                        dofileread return
+|   25        fbt            kernel                               odd entry
+|   26        fbt            kernel                               odd return
 
 $ -lv -n BEGIN
 |   ID   PROVIDER            MODULE                          FUNCTION NAME

@@ -605,3 +605,18 @@ $ -x aggsize=400 -x droptags -n 'BEGIN { @a[1] = count(); @a[2] = count(); @a[3]
 |        4                1
 |        5                1
 |        6                1
+
+# What is assigned further on may be shown, cleared and cut before: what counts is whether it ever is assigned.
+$ -q -n 'BEGIN { printa("%d %@d\n", @a); clear(@b); } BEGIN { @a[5] = count(); @b = sum(3); } END { printa("%d %@d\n", @a); } BEGIN { exit(0); }'
+|5 1
+|5 1
+|
+|                0
+
+$ -x errtags -n 'BEGIN { printa(@b); trunc(@a, 1); normalize(@a, 2); exit(0) } END { @a = count(); @b = sum(7); }'
+|CPU     ID                    FUNCTION:NAME
+|  0      1                           :BEGIN 
+|                7
+|
+|
+|                0

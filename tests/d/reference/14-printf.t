@@ -377,8 +377,9 @@ $ -q -n 'BEGIN { printa("", @a); }'
 = 1
 
 $ -q -n 'BEGIN { printa(@a); @a = count(); exit(0); }'
-!dtrace: invalid probe specifier ...: in action list: undefined aggregation: @a
-= 1
+|
+|                1
+|
 
 $ -q -n 'BEGIN { @a[1] = count(); printa(@a); clear(@a); printa(@a); trunc(@a); printa(@a); exit(0); }'
 |

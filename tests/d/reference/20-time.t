@@ -31,15 +31,15 @@ $ -n 'tick-100us'
 
 $ -l -n tick-7s
 |   ID   PROVIDER            MODULE                          FUNCTION NAME
-|   25    profile                                                     tick-7s
+|   27    profile                                                     tick-7s
 
 $ -l -n 'tick-7'
 |   ID   PROVIDER            MODULE                          FUNCTION NAME
-|   25    profile                                                     tick-7
+|   27    profile                                                     tick-7
 
 $ -l -n 'tick-7s,profile-3msec,tick-2MIN,profile-5Hz'
 |   ID   PROVIDER            MODULE                          FUNCTION NAME
-|   25    profile                                                     tick-7s
-|   26    profile                                                     profile-3msec
-|   27    profile                                                     tick-2MIN
-|   28    profile                                                     profile-5Hz
+|   27    profile                                                     tick-7s
+|   28    profile                                                     profile-3msec
+|   29    profile                                                     tick-2MIN
+|   30    profile                                                     profile-5Hz

@@ -16,7 +16,8 @@ from emu.trap import CpuCore
 from providers.base import ArgumentDescription
 from providers.profile import Profile
 from tests.support.fake_guest import KERNEL, FakeGuest, FakeProvider
-from trapline.consumer.command import CommandEnvironment, Machine, main
+from trapline.consumer.command import main
+from trapline.consumer.environment import CommandEnvironment, Machine
 from trapline.d.compiler import CompileContext, compile_program
 from trapline.d.scopes import Globals, Symbol
 from trapline.d.types import LP64
@@ -41,7 +42,7 @@ struct thread {
     struct proc *td_proc; int td_tid; int td_flags; enum td_states td_state; struct syscall_args td_sa;
     void *td_wchan; char td_name[20];
 };
-struct sys_read_args { int fd; char *buf; unsigned long nbyte; };
+struct read_args { int fd; char *buf; unsigned long nbyte; };
 """
 """What the kernel of the scene has for types."""
 
@@ -153,13 +154,16 @@ class SceneProvider(FakeProvider):
     """FBT-like probes with typed arguments."""
 
     TYPES: ClassVar = {
-        "sys_read": ("struct thread *", "struct sys_read_args *"),
+        "sys_read": ("struct thread *", "struct read_args *"),
         "malloc": ("unsigned long", "void *", "int"),
         "namei": ("char *", "struct vnode *"),
     }
 
     def argument_description(self, probe_id: int, arg: Any, index: int) -> ArgumentDescription | None:
         function, _, name = arg.partition(":")
+        if function == "odd":
+            described = ArgumentDescription(index, "nosuch_t" if name == "entry" else "int", "struct vnode *")
+            return described if index == 0 else None
         types = self.TYPES.get(function, ()) if name == "entry" else ("int", "int")
         return ArgumentDescription(index, types[index]) if index < len(types) else None
 
@@ -172,7 +176,7 @@ def scene() -> tuple[SceneGuest, DTrace]:
     fbt = SceneProvider(dtrace, "fbt")
     probes = {
         (function, name): fbt.create("kernel", function, name)
-        for function in ("sys_read", "malloc", "namei", "dofileread")
+        for function in ("sys_read", "malloc", "namei", "dofileread", "odd")
         for name in ("entry", "return")
     }
     at = guest.time

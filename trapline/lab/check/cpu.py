@@ -46,15 +46,17 @@ class Ending(NamedTuple):
     fault: tuple[int, int, int] | None = None
     """Signal, code, address."""
     system_call: bool = False
-    endless: bool = False
-    """Whether it trapped again and again."""
+    traps: int = 1
+    """How many breakpoints a patched instruction took, where that is none, or too many."""
 
     def __str__(self) -> str:
+        if not self.traps:
+            return f"no trap: the breakpoint was never taken, pc {self.pc:#x}"
+        if self.traps > 1:
+            return f"no end: it trapped {self.traps} times, pc {self.pc:#x}"
         if self.fault is not None:
             signal, code, address = self.fault
             return f"signal {signal} (code {code}) at {address:#x}, pc {self.pc:#x}"
-        if self.endless:
-            return f"no end: it trapped {_TRAPS} times, pc {self.pc:#x}"
         return f"a system call, pc {self.pc:#x}" if self.system_call else f"pc {self.pc:#x}"
 
 
@@ -154,6 +156,7 @@ class Cpu:
         self._places = [(ctypes.addressof(ctypes.c_uint8.from_buffer(place)), len(place)) for place in self._vectors]
         self._registers_at = ctypes.addressof(ctypes.c_uint8.from_buffer(self._registers))
         self._pristine = ctypes.create_string_buffer(pristine_memory(), KINDS * PAGE)
+        self._taken = 0
         self.clean()
 
     def _map(self, stretch: Code) -> None:
@@ -251,7 +254,9 @@ class Cpu:
             try:
                 fault = self._run_one()
             except _EndlessError:
-                return Ending(engine.pc, endless=True)
+                return Ending(engine.pc, traps=_TRAPS)
+            if not self._taken:
+                return Ending(engine.pc, traps=0)
         called = kernel.take_call()
         pc = engine.pc
         if fault is None and not self.stepping and self._in_scratch(pc):
@@ -269,12 +274,11 @@ class Cpu:
         engine = self.engine
         deadline = engine.instructions + 1
         answer = engine.on_breakpoint
-        taken = 0
+        self._taken = 0
 
         def counted(pc: int) -> int:
-            nonlocal taken
-            taken += 1
-            if taken > _TRAPS:
+            self._taken += 1
+            if self._taken > _TRAPS:
                 raise _EndlessError
             return answer(pc)
 

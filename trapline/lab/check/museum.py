@@ -175,14 +175,14 @@ def _label(exhibit: Exhibit) -> Iterator[str]:
     yield ""
     yield from exhibit.references
     yield ""
-    yield from disassembled(exhibit)
+    for offset, data, text in disassembled(exhibit):
+        yield f"  +{offset:#04x}  {data.hex():18}  {text}"
 
 
-def disassembled(exhibit: Exhibit) -> Iterator[str]:
-    """Yield a line for each instruction: offset, bytes, assembly."""
-    offset = 0
-    for at, length, mnemonic, operands in capstone.Cs(*exhibit.isa.capstone).disasm_lite(exhibit.code, 0):
-        yield f"  +{at:#04x}  {exhibit.code[at : at + length].hex():20}  {mnemonic} {operands}".rstrip()
-        offset = at + length
-    if offset < len(exhibit.code):
-        yield f"  +{offset:#04x}  {exhibit.code[offset:].hex()}"
+def disassembled(exhibit: Exhibit) -> Iterator[tuple[int, bytes, str]]:
+    """Yield offset, bytes and assembly of each instruction; bytes that are none at the end are left out."""
+    decoder = capstone.Cs(*exhibit.isa.capstone)
+    if exhibit.isa_name == "x86_64":
+        decoder.syntax = capstone.CS_OPT_SYNTAX_ATT
+    for at, length, mnemonic, operands in decoder.disasm_lite(exhibit.code, 0):
+        yield at, exhibit.code[at : at + length], f"{mnemonic} {operands}".rstrip()

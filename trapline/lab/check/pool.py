@@ -21,7 +21,8 @@ _AHEAD: Final = 2
 
 def local(jobs: int) -> MakeExecutor:
     """Return what makes an executor of `jobs` processes of this machine."""
-    context = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([work.__module__])  # a worker that takes another's place is there at once
     return lambda: ProcessPoolExecutor(jobs, mp_context=context)
 
 
@@ -32,18 +33,21 @@ class Crew:
         self._make = make
         self._ahead = _AHEAD * jobs
         self._executor = make()
+        self._under_way: dict[Future[Done], Unit] = {}
 
     def close(self) -> None:
         """Stop: what is under way is left."""
+        for future in self._under_way:
+            future.cancel()
         processes = dict(getattr(self._executor, "_processes", None) or {})
-        self._executor.shutdown(wait=False, cancel_futures=True)
+        self._executor.shutdown(wait=False)
         for process in processes.values():
             process.terminate()
 
     def run(self, spec: Spec, units: Iterable[Unit]) -> Iterator[Done]:
         """Do all units, and yield what was found as it comes."""
         waiting = deque(units)
-        under_way: dict[Future[Done], Unit] = {}
+        under_way = self._under_way
         while waiting or under_way:
             suspects: list[Unit] = []
             try:

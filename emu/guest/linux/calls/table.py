@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import inspect
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -21,6 +21,7 @@ from emu.guest.linux.files import OpenFile
 from emu.guest.linux.inodes import Directory, Inode
 from emu.guest.linux.paths import Place, walk
 from emu.guest.linux.process import Process, SystemCall, Thread
+from emu.guest.system_calls import CallSignature
 
 if TYPE_CHECKING:
     from emu.guest.linux.kernel import Kernel
@@ -47,6 +48,16 @@ WHOLE = 1 << 64
 
 HANDLERS: dict[str, Handler] = {}
 """System calls by name, filled by the modules of this package."""
+SIGNATURES: dict[str, CallSignature] = {}
+"""The types of those that are functions here."""
+_C_TYPES: dict[str, str] = {
+    "Int": "int",
+    "Unsigned": "unsigned int",
+    "Long": "long",
+    "Size": "size_t",
+    "Address": "void *",
+    "Path": "const char *",
+}
 
 
 def _signed(value: int, bits: int) -> int:
@@ -178,6 +189,7 @@ def call(*names: str) -> Callable[[Function], Function]:
     def enter(function: Function) -> Function:
         parameters = list(inspect.signature(function).parameters.values())[1:]
         converters = [_CONVERT[str(parameter.annotation)] for parameter in parameters]
+        types = tuple(_C_TYPES[str(parameter.annotation)] for parameter in parameters)
 
         def handler(kernel: Kernel, thread: Thread, arguments: list[int]) -> int | SystemCall | None:
             caller = Caller(kernel, thread)
@@ -187,9 +199,24 @@ def call(*names: str) -> Callable[[Function], Function]:
 
         for name in names:
             HANDLERS[name] = handler
+            SIGNATURES[name] = CallSignature("long", types)
         return function
 
     return enter
+
+
+def extend(name: str, arguments: Sequence[int]) -> list[int]:
+    """Return the arguments a call has as unsigned 64-bit words, each sign- or zero-extended as its type is."""
+    known = SIGNATURES.get(name)
+    if known is None:
+        return list(arguments)
+    return [_EXTEND.get(kind, int)(value) for kind, value in zip(known.parameters, arguments, strict=False)]
+
+
+_EXTEND: dict[str, Callable[[int], int]] = {
+    "int": lambda value: _signed(value, 32) & 0xFFFF_FFFF_FFFF_FFFF,
+    "unsigned int": lambda value: value & 0xFFFF_FFFF,
+}
 
 
 def answer(*names: str, result: int = 0) -> None:

@@ -1,0 +1,56 @@
+"""The kernel guest's malloc types, as their provider sees and arms them.
+
+Each type has a place for two probe ids; while `dtrace_malloc_enabled` is set, malloc() and free() fire what they find
+there (FreeBSD sys/kern/kern_malloc.c).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from emu.elf import Image
+from emu.engine.engine import Engine
+from emu.guest.kernel.introspection import offsets
+
+_ID: Final = 4
+_NAME_LIMIT: Final = 192
+
+
+class MallocType(NamedTuple):
+    """One type: where it is, and its short description."""
+
+    address: int
+    description: str
+
+
+class MallocTypes:
+    """The types of one guest."""
+
+    def __init__(self, engine: Engine, image: Image) -> None:
+        self._engine = engine
+        self._word = image.isa.word
+        self._offset = offsets(image)
+        self._head = image.symbol("kmemstatistics").value
+        self._enabled = image.symbol("dtrace_malloc_enabled").value
+
+    def __iter__(self) -> Iterator[MallocType]:
+        """Yield the types in the order of the kernel's list, the newest first."""
+        address = self._engine.load(self._head, self._word)
+        while address:
+            yield MallocType(address, self._text(self._engine.load(address + self._offset["KS_SHORTDESC"], self._word)))
+            address = self._engine.load(address + self._offset["KS_NEXT"], self._word)
+
+    def _text(self, address: int) -> str:
+        text = bytearray()
+        while len(text) < _NAME_LIMIT and (byte := self._engine.load(address + len(text), 1)):
+            text.append(byte)
+        return text.decode()
+
+    def arm(self, kind: MallocType, probe: int, probe_id: int) -> None:
+        """Give a type the id of its probe number `probe`, 0 for none."""
+        self._engine.store(kind.address + self._offset["KS_PROBES"] + _ID * probe, _ID, probe_id)
+
+    def enable(self, *, on: bool) -> None:
+        """Open or close the gate."""
+        self._engine.store(self._enabled, 1, on)

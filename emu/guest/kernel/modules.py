@@ -1,0 +1,112 @@
+"""The kernel guest's linker, seen from outside: the files it has loaded, and their symbols.
+
+The kernel keeps a `struct linker_file` for each, with a symbol table of its own whose values are addresses
+(testbins/kernel/sys/linker.h); their offsets are in `kernel_assym[]`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
+
+from emu.elf import Binding, Image, Symbol, SymbolType, symbol_entries, symbol_size
+from emu.engine.engine import Engine
+from emu.guest.kernel.introspection import offsets
+from emu.guest.modules import Module
+
+_NAME: Final = 32
+_RESERVED: Final = 0xFF00  # SHN_LORESERVE
+_MARKS: Final = "$."
+"""What the names of compilers' labels begin with."""
+_TYPES: Final = {int(kind): kind for kind in SymbolType}
+_BINDINGS: Final = {int(binding): binding for binding in Binding}
+
+
+class _Loaded(NamedTuple):
+    """A file that was loaded: where it is, and what is in it by address."""
+
+    address: int
+    end: int
+    module: Module
+    places: tuple[tuple[int, Symbol], ...]
+
+
+class Modules:
+    """The files that were loaded since the start; the kernel itself is not among them.
+
+    `read(address, size)` returns code as the program has it.
+    """
+
+    def __init__(self, engine: Engine, image: Image, read: Callable[[int, int], bytes]) -> None:
+        self._engine = engine
+        self._word = image.isa.word
+        self._offset = offsets(image)
+        self._read = read
+        self._loaded: dict[int, _Loaded] = {}
+
+    def __iter__(self) -> Iterator[Module]:
+        return (loaded.module for loaded in self._loaded.values())
+
+    def _field(self, file: int, name: str, size: int | None = None) -> int:
+        return self._engine.load(file + self._offset[name], size or self._word)
+
+    def _filename(self, file: int) -> str:
+        return self._engine.read(file + self._offset["LF_FILENAME"], _NAME).split(b"\0", 1)[0].decode(errors="replace")
+
+    def add(self, file: int) -> Module:
+        """Take note of the file whose `struct linker_file` is at an address."""
+        symbols = tuple(self._symbols(file))
+        count = self._field(file, "LF_NDEPS", 4)
+        depends = self._offset["LF_DEPS"]
+        dependencies = [self._engine.load(file + depends + self._word * index, self._word) for index in range(count)]
+        module = Module(
+            self._filename(file),
+            symbols,
+            self._read,
+            tuple(map(self._filename, dependencies)),
+            self._field(file, "LF_LOADCNT", 4),
+        )
+        address = self._field(file, "LF_ADDRESS")
+        named = (symbol for symbol in symbols if symbol.name and 0 < symbol.section < _RESERVED)
+        named = (symbol for symbol in named if symbol.name[0] not in _MARKS)
+        places = tuple(sorted((symbol.value, symbol) for symbol in named))
+        self._loaded[file] = _Loaded(address, address + self._field(file, "LF_SIZE"), module, places)
+        return module
+
+    def _symbols(self, file: int) -> Iterator[Symbol]:
+        table, count = self._field(file, "LF_SYMTAB"), self._field(file, "LF_NSYMS")
+        strings = self._field(file, "LF_STRTAB")
+        entries = self._engine.read(table, count * symbol_size(self._word))
+        for name, info, section, value, size in symbol_entries(entries, self._word):
+            kind = _TYPES.get(info & 15, SymbolType.NOTYPE)
+            binding = _BINDINGS.get(info >> 4, Binding.LOCAL)
+            defined = value if section and kind is not SymbolType.FILE else 0
+            yield Symbol(self._text(strings + name), defined, size, kind, binding, section)
+
+    def _text(self, address: int) -> str:
+        text = bytearray()
+        while byte := self._engine.load(address + len(text), 1):
+            text.append(byte)
+        return text.decode(errors="replace")
+
+    def get(self, file: int) -> Module | None:
+        """Return the module of a file that was added."""
+        loaded = self._loaded.get(file)
+        return None if loaded is None else loaded.module
+
+    def remove(self, file: int) -> None:
+        """Forget a file."""
+        self._loaded.pop(file, None)
+
+    def locate(self, address: int) -> tuple[str, str, int] | None:
+        """Return (module, symbol, offset) of an address, the symbol "" where there is none; None: in no module."""
+        for loaded in self._loaded.values():
+            if loaded.address <= address < loaded.end:
+                name = loaded.module.name.removesuffix(".ko")
+                index = bisect_right(loaded.places, address, key=lambda place: place[0]) - 1
+                if index < 0:
+                    return name, "", address - loaded.address
+                value, symbol = loaded.places[index]
+                return name, symbol.name, address - value
+        return None

@@ -1,0 +1,51 @@
+"""Stretches of the kernel that run only while something is traced, and the clock that stands still there.
+
+The branch to such a stretch leaves two marks in linker sets (testbins/kernel/sys/traced.h): where it starts,
+with the number of instructions the branch taken left out, and that of the jump back.  So a kernel that is traced keeps
+the time of one that is not, to the instruction.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+
+from emu.elf import Image
+from emu.engine.clock import VirtualClock
+from emu.engine.engine import Engine
+
+_FORMS = {8: "Q", 4: "I"}
+"""Of the words in a set, by their size."""
+
+
+class TracedStretches:
+    """Stops the clock in all traced stretches of a kernel image."""
+
+    def __init__(self, engine: Engine, image: Image, clock: VirtualClock) -> None:
+        """Watch them; to be called before any of that code runs."""
+        self._clock = clock
+        self._owed = 0
+        self.inside = False
+        """Whether the CPU is in one."""
+        for address, owed in _entries(image, "set_traced_begin_set", 2):
+            engine.on_code(address, self._beginning(owed))
+        for (address,) in _entries(image, "set_traced_end_set", 1):
+            engine.on_code(address, self._end)
+
+    def _beginning(self, owed: int) -> Callable[[], None]:
+        def begin() -> None:
+            self._clock.pause()
+            self._owed = owed
+            self.inside = True
+
+        return begin
+
+    def _end(self) -> None:
+        self.inside = False
+        self._clock.resume(1 - self._owed)  # the jump itself still belongs to the stretch
+
+
+def _entries(image: Image, name: str, words: int) -> Iterator[tuple[int, ...]]:
+    entry = struct.Struct(f"<{words}{_FORMS[image.isa.word]}")
+    section = image.section(name)
+    return entry.iter_unpack(section.data) if section is not None else iter(())

@@ -1,0 +1,37 @@
+"""Room for code beside the kernel's: what is left of the last block of its text, which is mapped to be executed."""
+
+from __future__ import annotations
+
+from emu.elf import Image
+from emu.engine.engine import Engine
+
+_ALIGNMENT = 64
+
+
+class TrampolinesFullError(Exception):
+    """There is no room left."""
+
+
+class Trampolines:
+    """Pieces of executable kernel memory; nobody gives one back.
+
+    FreeBSD's kinst takes pages of the kernel's map for that (sys/cddl/dev/kinst/trampoline.c).
+    """
+
+    def __init__(self, engine: Engine, image: Image, end: int) -> None:
+        """`end` is where the text, and what the boot loader has put behind it, ends."""
+        self._next = end + -end % _ALIGNMENT
+        self._limit = image.symbol("kernel_data_start").value
+        self._engine = engine
+
+    def take(self, size: int) -> int:
+        """Return the address of a piece.  Raises `TrampolinesFullError`."""
+        if self._next + size > self._limit:
+            raise TrampolinesFullError
+        address = self._next
+        self._next += size
+        return address
+
+    def fill(self, address: int, code: bytes) -> None:
+        """Write code into a piece."""
+        self._engine.write_code(address, code)

@@ -1,0 +1,13 @@
+"""What a program finds around it, where nothing else is said."""
+
+from __future__ import annotations
+
+from typing import Final
+
+ENVIRONMENT: Final[dict[str, str]] = {
+    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "HOME": "/",
+    "LANG": "C",
+    "TERM": "dumb",
+}
+"""What programs find in their environment, the same on every host."""

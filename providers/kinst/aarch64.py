@@ -1,0 +1,71 @@
+"""kinst on AArch64: what names the pc or branches is emulated, everything else is copied before a second breakpoint.
+
+Source: FreeBSD sys/cddl/dev/kinst/aarch64/kinst_isa.c.  Three things are right here that are not there: br, blr and
+ret, which FreeBSD copies, so that blr leaves a link into the trampoline; loads of literals, which it copies too, and
+which load from beside the trampoline; and adr and adrp, which it leaves out, because its kernel does not restore all
+registers from the trap frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from emu.displaced import Store
+from emu.isa.aarch64.traps import BRK_DTRACE
+from providers import fasttrap
+from providers.fasttrap.port import Fidelity, OutOfLine, Refused
+from providers.fbt.port import Exclusion, Rule
+from providers.kinst.port import Code, Copied, Emulated, Frames, Port, Treatment
+
+_ISA: Final = "FreeBSD sys/cddl/dev/kinst/aarch64/kinst_isa.c"
+_NOP: Final = 0xD503201F
+_BREAK: Final = BRK_DTRACE.to_bytes(4, "little")
+_USER: Final = fasttrap.PORTS["aarch64"]
+
+
+def _treat(code: Code) -> Treatment:
+    """Decide about an instruction, as fasttrap does."""
+    treatment = _USER.treat(code, Fidelity.EXACT)
+    if isinstance(treatment, Refused):
+        return treatment
+    if isinstance(treatment, OutOfLine):
+        return Copied(4, treatment.code)
+    if any(isinstance(operation, Store) for operation in treatment.plan.operations):
+        return Copied(4, code.data[:4])  # the standard entry: a copy does as well
+    return Emulated(4, treatment.plan)
+
+
+def _frames(code: bytes) -> Iterator[tuple[int, Frames]]:
+    """Follow mov x29, sp ... ldp x29, x30; ret."""
+    here = before = Frames(made=False)
+    for offset in _USER.boundaries(code):
+        yield offset, here
+        word = int.from_bytes(code[offset : offset + 4], "little")
+        if word & 0xFFC003FF == 0x910003FD:  # add x29, sp, #imm
+            here = before = Frames(made=True)
+        elif word & 0x7FC07FFF in {0x28C07BFD, 0x29407BFD}:  # ldp x29, x30, [sp] ...
+            here = Frames(made=False)
+        elif word & 0xFFFFFC1F == 0xD65F0000 or word & 0xFC000000 == 0x14000000:
+            here = before
+
+
+PORT: Final = Port(
+    exclusions=(
+        Exclusion(
+            Rule("exception handler", "runs for every breakpoint", f"{_ISA}, kinst_md_excluded"),
+            names=frozenset({"handle_el1h_sync", "do_el1h_sync"}),
+        ),
+    ),
+    patch=lambda _length: _BREAK,
+    boundaries=_USER.boundaries,
+    longest=4,
+    behind=_USER.behind,
+    treat=_treat,
+    frames=_frames,
+    size=8,
+    trampoline=lambda copied, _address, _after: copied.code + _BREAK,
+    trap=lambda _copied: 4,
+    answer=_NOP,
+    bias=4,
+)

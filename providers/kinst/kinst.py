@@ -1,0 +1,215 @@
+"""kinst::malloc:17 and its like: probes at instructions of kernel functions, made when they are named.
+
+    provide     a name with a function and an offset, or none for all of them, becomes probes
+    enable      the probe's breakpoint is installed, and its trampoline holds the copy
+    (a hit)     the probe fires; then the instruction is emulated on the interrupted registers, or they go on in the
+                trampoline, which leads back: by a jump on x86-64, elsewhere by a second breakpoint
+    disable     the breakpoint is removed; the trampoline stays, for somebody may be in it
+
+Source: FreeBSD sys/cddl/dev/kinst/kinst.c.
+"""
+
+# ruff: noqa: ARG002  (the contract passes more than is needed)
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from emu.elf import Symbol
+from emu.engine.clock import VirtualClock
+from emu.frame import Frame
+from emu.guest.kernel.trampolines import Trampolines, TrampolinesFullError
+from emu.guest.modules import Module
+from emu.isa.base import Isa
+from emu.patcher import Patcher, Tracepoint
+from emu.trap import TrapHandler
+from providers import fbt
+from providers.base import Framework, Provider
+from providers.fbt.exclusions import EXCLUSIONS as FBT_EXCLUSIONS
+from providers.fbt.exclusions import excluded, module_name, module_refusal
+from providers.fbt.port import Exclusion, Function, Rule
+from providers.kinst import aarch64, riscv64, x86_64
+from providers.kinst.port import ALWAYS, Code, Copied, Frames, Port, Refused, Treatment
+
+PORTS: Final[dict[str, Port]] = {"x86_64": x86_64.PORT, "aarch64": aarch64.PORT, "riscv64": riscv64.PORT}
+"""kinst on each ISA, by the ISA's name."""
+_KINST: Final = "FreeBSD sys/cddl/dev/kinst/kinst.c"
+EXCLUSIONS: Final = (
+    *FBT_EXCLUSIONS,
+    Exclusion(Rule("kinst_*", "kinst itself, in a kernel that has it built in", _KINST), prefix="kinst_"),
+    Exclusion(
+        Rule("context switch", "it changes stacks, or wraps DTrace's fault handler", _KINST),
+        names=frozenset({"cpu_switch", "trap_check"}),
+    ),
+)
+_AFRAMES: Final = 3
+NO_PROLOGUE: Final = Rule(
+    "no prologue",
+    "nothing in the function opens a stack frame: it may be an exception handler, best left alone",
+    "FreeBSD sys/cddl/dev/kinst/<isa>/kinst_isa.c, kinst_make_probe",
+)
+
+
+@dataclass(slots=True, eq=False)
+class Point:
+    """A probe (struct kinst_probe)."""
+
+    address: int
+    module: Module
+    tracepoint: Tracepoint
+    treatment: Treatment
+    frames: Frames
+    probe_id: int = 0
+    trampoline: int = 0
+    """Address of its trampoline; 0: not there yet, or never needed."""
+
+    @property
+    def after(self) -> int:
+        """The address after the instruction."""
+        assert not isinstance(self.treatment, Refused)
+        return self.address + self.treatment.length
+
+
+def look(
+    port: Port, isa: Isa, symbol: Symbol, read: Callable[[int, int], bytes]
+) -> Iterator[tuple[int, Treatment, Frames]]:
+    """Yield (offset, what becomes of it, what is known of the frame) for each instruction of a function.
+
+    Nothing, if the function is not to be touched.  Raises `emu.guest.base.BadAddressError`.
+    """
+    if excluded(symbol.name, (*EXCLUSIONS, *port.exclusions)) is not None:
+        return
+    scanner = fbt.PORTS[isa.name]
+    code = read(symbol.value, symbol.size + max(scanner.lookahead, port.longest))
+    if not scanner.scan(Function(symbol.name, symbol.value, symbol.size, code)).sites:
+        return
+    body = code[: symbol.size]
+    for offset, frames in port.frames(body):
+        before = body[max(0, offset - port.behind) : offset]
+        yield offset, port.treat(Code(code[offset : offset + port.longest], symbol.value + offset, before)), frames
+
+
+class Kinst(Provider):
+    """kinst:module:function:offset."""
+
+    name = "kinst"
+
+    def __init__(
+        self,
+        framework: Framework,
+        patcher: Patcher,
+        traps: TrapHandler,
+        isa: Isa,
+        trampolines: Trampolines,
+        clock: VirtualClock,
+    ) -> None:
+        """Register with the framework and with the chain of breakpoint handlers."""
+        self._framework = framework
+        self._patcher = patcher
+        self._core = traps.core
+        self._isa = isa
+        self._port = PORTS[isa.name]
+        self._trampolines = trampolines
+        self._clock = clock
+        self._modules: list[Module] = []
+        self._points: dict[int, Point] = {}
+        self._ends: dict[int, Point] = {}
+        """By the address of the breakpoint that ends a trampoline."""
+        framework.register(self)
+        traps.add(self._invop)
+
+    def provide_module(self, module: Module) -> None:
+        """Take note of a module: its probes come when they are named."""
+        if module_refusal(module) is None:
+            self._modules.append(module)
+
+    def forget_module(self, module: Module) -> None:
+        """Take note that a module is gone."""
+        if module in self._modules:
+            self._modules.remove(module)
+
+    def provide(self, description: tuple[str, str, str, str] | None) -> None:
+        """Make the probes of one function: at an offset, or at every instruction (KINSTIOC_MAKEPROBE)."""
+        if description is None or description[0] != self.name or not description[2]:
+            return
+        _, wanted, function, name = description
+        if name and not name.isdecimal():
+            return
+        for module in self._modules:
+            if wanted in {"", module.name, module_name(module.name)}:
+                for symbol in module.functions():
+                    if symbol.name == function:
+                        self._provide(module, symbol, int(name) if name else None)
+
+    def _provide(self, module: Module, symbol: Symbol, wanted: int | None) -> None:
+        for offset, treatment, frames in look(self._port, self._isa, symbol, module.read):
+            address = symbol.value + offset
+            if wanted in {None, offset} and not isinstance(treatment, Refused) and address not in self._points:
+                tracepoint = self._patcher.create(address, self._port.patch(treatment.length), self.name)
+                point = self._points[address] = Point(address, module, tracepoint, treatment, frames)
+                point.probe_id = self._framework.probe_create(
+                    self, module.name, symbol.name, str(offset), _AFRAMES, point
+                )
+
+    def enable(self, probe_id: int, arg: Point) -> None:
+        """Install the breakpoint; without room for a trampoline the probe stays silent."""
+        arg.module.enabled += 1
+        if isinstance(arg.treatment, Copied) and not arg.trampoline and not self._make_trampoline(arg, arg.treatment):
+            return
+        self._patcher.install(arg.tracepoint)
+
+    def _make_trampoline(self, point: Point, copied: Copied) -> bool:
+        try:
+            point.trampoline = self._trampolines.take(self._port.size)
+        except TrampolinesFullError:
+            return False
+        self._trampolines.fill(point.trampoline, self._port.trampoline(copied, point.trampoline, point.after))
+        if self._port.trap is not None:
+            self._ends[point.trampoline + self._port.trap(copied)] = point
+        return True
+
+    def disable(self, probe_id: int, arg: Point) -> None:
+        """Remove the breakpoint."""
+        arg.module.enabled -= 1
+        self._patcher.remove(arg.tracepoint)
+
+    def destroy(self, probe_id: int, arg: Point) -> None:
+        """Forget a probe, whose module goes away."""
+        self._patcher.forget(arg.tracepoint)
+        del self._points[arg.address]
+
+    def _invop(self, address: int, frame: Frame, extra: int) -> int:
+        """Take a breakpoint (kinst_invop); `extra` is the address of the stub's scratch space, if it has one."""
+        point = self._points.get(address)
+        if point is None or not point.tracepoint.installed:
+            return self._trampoline_ended(address, frame)
+        core = self._core
+        core.framed, core.pushed = point.frames.made, point.frames.pushed
+        self._framework.probe(point.probe_id)
+        core.framed, core.pushed = False, 0
+        treatment = point.treatment
+        if isinstance(treatment, Copied):
+            # The breakpoint stands for the instruction; what it leads to is not the kernel's.
+            self._clock.hide(1 if self._leaves(treatment, frame) else 2)
+            frame.go_to(point.trampoline, self._port.bias)
+            return self._port.answer
+        assert not isinstance(treatment, Refused)
+        left = frame.carry_out(treatment.plan, address, self._port.bias, extra)
+        return self._port.pushing if left else self._port.answer
+
+    def _leaves(self, copied: Copied, frame: Frame) -> bool:
+        """Tell whether the copy will go elsewhere than to the jump, or the breakpoint, behind it."""
+        if copied.leaves is None or copied.leaves == ALWAYS:
+            return copied.leaves == ALWAYS
+        assert self._isa.condition is not None
+        return self._isa.condition(copied.leaves, frame.register(self._isa.traps.flags))
+
+    def _trampoline_ended(self, address: int, frame: Frame) -> int:
+        """Go back to the code after the original (kinst_jump_next_instr)."""
+        point = self._ends.get(address)
+        if point is None:
+            return 0
+        frame.go_to(point.after, self._port.bias)
+        return self._port.answer

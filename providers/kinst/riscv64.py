@@ -1,0 +1,82 @@
+"""kinst on RISC-V: what names the pc or jumps is emulated, everything else is copied before a second breakpoint.
+
+Source: FreeBSD sys/cddl/dev/kinst/riscv/kinst_isa.c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from emu.isa.riscv64.traps import EBREAK
+from providers import fasttrap
+from providers.fasttrap.port import Fidelity, OutOfLine, Refused
+from providers.fbt.port import Exclusion, Rule
+from providers.kinst.port import Code, Copied, Emulated, Frames, Port, Treatment
+
+_ISA: Final = "FreeBSD sys/cddl/dev/kinst/riscv/kinst_isa.c"
+_C_NOP: Final = 0x0001
+_BREAK: Final = EBREAK.to_bytes(4, "little")
+_SYSTEM: Final = 0x73
+_USER: Final = fasttrap.PORTS["riscv64"]
+
+
+def _treat(code: Code) -> Treatment:
+    """Decide about an instruction, as fasttrap does, but for those of the SYSTEM opcode (kinst_instr_system)."""
+    if code.data and code.data[0] & 0x7F == _SYSTEM:
+        return Refused("it is an instruction of the privileged architecture", _ISA)
+    treatment = _USER.treat(code, Fidelity.EXACT)
+    if isinstance(treatment, Refused):
+        return treatment
+    if isinstance(treatment, OutOfLine):
+        return Copied(treatment.length, treatment.code)
+    return Emulated(treatment.length, treatment.plan)
+
+
+def _frames(code: bytes) -> Iterator[tuple[int, Frames]]:
+    """Follow sd ra, imm(sp) and addi s0, sp, imm, in either order ... ld s0, imm(sp); ret."""
+    saved = pointed = False
+    here = before = Frames(made=False)
+    for offset in _USER.boundaries(code):
+        yield offset, here
+        word = int.from_bytes(code[offset : offset + 4], "little")
+        half = word & 0xFFFF
+        if half & 0xE07F == 0xE006 or word & 0x01FFF07F == 0x00113023:  # c.sdsp ra, sd ra, imm(sp)
+            saved = True
+            here = before = Frames(made=pointed)
+        elif (half and half & 0xE01F == 0) or word & 0x000FFFFF == 0x00010413:  # c.addi4spn s0, addi s0, sp, imm
+            pointed = True
+            here = before = Frames(made=saved)
+        elif half & 0xEF83 == 0x6402 or word & 0x000FFFFF == 0x00013403:  # c.ldsp s0, ld s0, imm(sp)
+            here = Frames(made=False)
+        elif half == 0x8082 or word == 0x00008067 or half & 0xE003 == 0xA001 or word & 0xFFF == 0x06F:
+            here = before  # what follows belongs to another path through the function
+
+
+PORT: Final = Port(
+    exclusions=(
+        Exclusion(
+            Rule("exception handler", "runs for every breakpoint", f"{_ISA}, kinst_md_excluded"),
+            names=frozenset(
+                {
+                    "cpu_exception_handler",
+                    "cpu_exception_handler_supervisor",
+                    "cpu_exception_handler_user",
+                    "do_trap_supervisor",
+                    "do_trap_user",
+                }
+            ),
+        ),
+    ),
+    patch=_USER.breakpoint,
+    boundaries=_USER.boundaries,
+    longest=4,
+    behind=_USER.behind,
+    treat=_treat,
+    frames=_frames,
+    size=8,
+    trampoline=lambda copied, _address, _after: copied.code + _BREAK,
+    trap=lambda copied: len(copied.code),
+    answer=_C_NOP,
+    bias=0,
+)

@@ -1,0 +1,127 @@
+"""kinst on x86-64: calls are emulated, everything else is copied and jumps back.
+
+Source: FreeBSD sys/cddl/dev/kinst/amd64/kinst_isa.c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from emu.isa.x86_64.length import instruction_lengths
+from emu.isa.x86_64.plans import Instruction, indirect, take_apart, transfer
+from providers.kinst.port import ALWAYS, Code, Copied, Emulated, Frames, Port, Refused, Treatment
+
+_ISA: Final = "FreeBSD sys/cddl/dev/kinst/amd64/kinst_isa.c"
+_OURS: Final = "this simulator: FreeBSD copies it as it is, and it would compute something else"
+_INT3: Final = 0xCC
+_NOP: Final = 4
+"""DTRACE_INVOP_NOP."""
+_CALL: Final = 6
+"""DTRACE_INVOP_CALL: the stub pushes the return address that the handler leaves in its scratch space."""
+_JUMP: Final = bytes.fromhex("ff2500000000")
+"""jmp *0(%rip): to the address that follows."""
+_SIZE: Final = 32
+
+_REFUSED: Final = {
+    0xCC: ("it is a breakpoint", _OURS),
+    0xCD: ("it is a software interrupt", _OURS),
+    0x9D: ("it may enable interrupts, and then two interrupts could want one trampoline", _ISA),
+    0xFB: ("it enables interrupts, and then two interrupts could want one trampoline", _ISA),
+    0xE3: ("it has no form that reaches further than 127 bytes", _ISA),
+    **dict.fromkeys((0xE0, 0xE1, 0xE2), ("it has no form that reaches further than 127 bytes", _OURS)),
+}
+_RETURNS: Final = frozenset({0xC2, 0xC3, 0xCA, 0xCB, 0xCF})
+_VECTORS: Final = {0xC5: 3, 0xC4: 4, 0x62: 5}
+"""First byte of VEX and EVEX -> offset of the ModRM byte from it."""
+
+
+def _treat(code: Code) -> Treatment:
+    """Decide about an instruction (kinst_instr_dissect)."""
+    insn = take_apart(code.data)
+    if isinstance(insn, str):
+        return Refused(insn, _ISA)
+    opcode, data, at, length = insn.opcode, insn.data, insn.at, insn.length
+    if opcode in _REFUSED:
+        return Refused(*_REFUSED[opcode])
+    after = code.address + length
+    if opcode == 0xE8:
+        return Emulated(length, transfer(insn, call=True, offset=length + insn.signed(at + 1, 4)))
+    if opcode >> 4 == 7:
+        longer = data[:at] + bytes((0x0F, opcode + 0x10, 0, 0, 0, 0))
+        return Copied(length, longer, at + 2, after + insn.signed(at + 1, 1), opcode & 15)
+    if opcode == 0xEB:
+        return Copied(length, data[:at] + b"\xe9\0\0\0\0", at + 1, after + insn.signed(at + 1, 1), ALWAYS)
+    if opcode == 0xE9:
+        return Copied(length, data, at + 1, after + insn.signed(at + 1, 4), ALWAYS)
+    if opcode == 0x0F and data[at + 1] >> 4 == 8:
+        return Copied(length, data, at + 2, after + insn.signed(at + 2, 4), data[at + 1] & 15)
+    leaves = ALWAYS if opcode in _RETURNS else None
+    if opcode == 0xFF:
+        operation = data[at + 1] >> 3 & 7
+        if operation == 2:
+            return Emulated(length, indirect(insn, call=True))
+        if operation == 3:
+            return Refused("it is a far call", _OURS)
+        leaves = ALWAYS if operation in {4, 5} else None
+    relative = _relative(insn)
+    if relative is None:
+        return Copied(length, data, leaves=leaves)
+    return Copied(length, data, relative, after + insn.signed(relative, 4), leaves)
+
+
+def _relative(insn: Instruction) -> int | None:
+    """Return the offset of a distance from rip in an instruction, None if it has none."""
+    vector = _VECTORS.get(insn.opcode)
+    at = insn.modrm_at if vector is None else insn.at + vector
+    return at + 1 if at is not None and at < insn.length and insn.data[at] & 0xC7 == 0x05 else None
+
+
+def _trampoline(copied: Copied, address: int, after: int) -> bytes:
+    """Fill a trampoline (kinst_trampoline_populate): the copy, and an absolute jump to what follows the original."""
+    code = bytearray(copied.code)
+    if copied.place >= 0:
+        # The distance counts from the end of the instruction, behind whatever follows it.
+        distance = copied.target - (address + len(code))
+        code[copied.place : copied.place + 4] = distance.to_bytes(4, "little", signed=True)
+    return bytes(code) + _JUMP + after.to_bytes(8, "little")
+
+
+def _boundaries(code: bytes) -> Iterator[int]:
+    offset = 0
+    for length in instruction_lengths(code):
+        yield offset
+        offset += length
+
+
+def _frames(code: bytes) -> Iterator[tuple[int, Frames]]:
+    """Follow push %rbp; mov %rsp, %rbp ... leave or pop %rbp; ret."""
+    here = before = Frames(made=False)
+    for offset in _boundaries(code):
+        yield offset, here
+        first = code[offset]
+        if first == 0x55:
+            here = Frames(made=False, pushed=1)
+        elif code[offset : offset + 3] == b"\x48\x89\xe5":
+            here = before = Frames(made=True)
+        elif first in {0x5D, 0xC9}:
+            here = Frames(made=False)
+        elif first in _RETURNS or first in {0xE9, 0xEB}:
+            here = before  # what follows belongs to another path through the function
+
+
+PORT: Final = Port(
+    exclusions=(),
+    patch=lambda _length: bytes((_INT3,)),
+    boundaries=_boundaries,
+    longest=15,
+    behind=0,
+    treat=_treat,
+    frames=_frames,
+    size=_SIZE,
+    trampoline=_trampoline,
+    trap=None,
+    answer=_NOP,
+    bias=0,
+    pushing=_CALL,
+)

@@ -1,0 +1,8 @@
+"""SDT: probes that are written into the kernel's code, and the providers they make (proc, sched, io, lockstat ...)."""
+
+from __future__ import annotations
+
+from providers.sdt.illumos import IllumosSdt, Site
+from providers.sdt.sdt import Sdt, SdtProvider
+
+__all__ = ["IllumosSdt", "Sdt", "SdtProvider", "Site"]

@@ -1,0 +1,260 @@
+"""SDT: the probes a kernel declares in linker sets, and what enabling one does in each generation of the mechanism.
+
+The life of a probe, in the order FreeBSD has it:
+
+    load              the linker sets are read; each provider named there becomes one of DTrace's, each probe one of its
+                      probes; `sdt_probe_func` stops pointing at the kernel's stub
+    enable            the probe's id is set; lockstat's first sets `lockstat_enabled`, the first of all sets
+                      `sdt_probes_enabled`; then the nop at each of its sites becomes a jump
+    (a hit)           the site calls `dtrace_probe` with the id: a call like any other, no trap
+    disable           the jumps are nops again; the flags and the id go back
+
+A kernel of an older generation has no nops to patch: its sites test the id (2013), or a flag and then the id (2018).
+
+Source: FreeBSD sys/cddl/dev/sdt/sdt.c, sys/kern/kern_sdt.c.
+"""
+
+# ruff: noqa: ARG002  (the contract passes more than SDT needs)
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from emu.isa import Isa
+from emu.patcher import Patcher, Tracepoint
+from emu.trap import CpuCore, CpuFlag
+from providers.base import ArgumentDescription, Framework, Provider
+from providers.sdt.jumps import JUMPS, Jump
+from providers.sdt.sets import ID_OFFSET, Declaration, read_declarations
+
+OWNER: Final = "sdt"
+MODULE: Final = "kernel"
+"""What a probe without a module of its own is said to be in: the linker file."""
+FUNCTION: Final = "none"
+"""What a probe without a function is said to be in."""
+LOCKSTAT: Final = "lockstat"
+HOT_PATCHED: Final = 2024
+"""The first generation whose sites are patched, and which has a function of the kernel's before `dtrace_probe`."""
+_AFRAMES: Final = 1
+_SIXTH: Final = 5
+
+
+class SdtKernel(Protocol):
+    """What the provider asks of a kernel guest."""
+
+    isa: Isa
+    patcher: Patcher
+    probe_frames: int | None
+    """While a probe of this kind fires: how many frames its stack leaves out; None otherwise."""
+
+    def linker_set(self, name: str) -> tuple[int, int] | None:
+        """Return the address and the size of a linker set of the kernel, None if there is none of that name."""
+        ...
+
+    def symbol_address(self, name: str) -> int | None:
+        """Return the address of a symbol of the kernel, None if there is none."""
+        ...
+
+    def load(self, address: int, size: int) -> bytes:
+        """Read kernel memory.  Raises `emu.guest.base.BadAddressError`."""
+        ...
+
+    def store(self, address: int, data: bytes) -> None:
+        """Write kernel data.  Raises `emu.guest.base.BadAddressError`."""
+        ...
+
+    def call_argument(self, index: int) -> int:
+        """Return argument `index` >= 5 of the call of `dtrace_probe` under way, not counting the id."""
+        ...
+
+    def thread_field(self, name: str) -> int:
+        """Return a word of the current thread, by the name of its offset in `kernel_assym`."""
+        ...
+
+    def serve_probes(self, probe: Callable[..., None]) -> None:
+        """Have `probe(id, arg0 ... arg4)` called whenever the kernel calls `dtrace_probe`."""
+        ...
+
+
+def probe_name(written: str) -> str:
+    """Turn each double underscore into a hyphen, from left to right."""
+    return written.replace("__", "-")
+
+
+@dataclass(slots=True, eq=False)
+class Record:
+    """A probe: what the kernel declares, and its sites."""
+
+    declaration: Declaration
+    tracepoints: tuple[Tracepoint, ...]
+
+
+class SdtProvider(Provider):
+    """One of the providers that a kernel declares."""
+
+    def __init__(self, name: str, sdt: Sdt) -> None:
+        self.name = name
+        self._sdt = sdt
+
+    def enable(self, probe_id: int, arg: Record) -> None:
+        """Arm a probe."""
+        self._sdt.enable(self.name, probe_id, arg)
+
+    def disable(self, probe_id: int, arg: Record) -> None:
+        """Disarm it."""
+        self._sdt.disable(self.name, arg)
+
+    def argument_description(self, probe_id: int, arg: Record, index: int) -> ArgumentDescription | None:
+        """Return an argument's types, as the kernel declares them (sdt_getargdesc)."""
+        arguments = arg.declaration.arguments
+        if index >= len(arguments):
+            return None
+        types = arguments[index]
+        return ArgumentDescription(index, types.native, types.translated) if types else ArgumentDescription(index, "")
+
+    def argument_value(self, probe_id: int, arg: Record, index: int) -> int | None:
+        """Return an argument beyond the five that are passed (sdt_getargval)."""
+        return self._sdt.argument_value(index)
+
+    def destroy(self, probe_id: int, arg: Record) -> None:
+        """Forget a probe."""
+        self._sdt.forget(arg)
+
+
+@dataclass(slots=True)
+class _Flag:
+    """A variable of the kernel's that is true while anybody needs it."""
+
+    address: int | None
+    users: int = 0
+
+    def take(self, kernel: SdtKernel) -> None:
+        """Need it: the first user sets it."""
+        self.users += 1
+        if self.users == 1 and self.address is not None:
+            kernel.store(self.address, b"\1")
+
+    def drop(self, kernel: SdtKernel) -> None:
+        """Need it no more: the last user clears it."""
+        self.users -= 1
+        if not self.users and self.address is not None:
+            kernel.store(self.address, b"\0")
+
+
+@dataclass(slots=True)
+class Sdt:
+    """All SDT providers of one kernel.  Making one loads them (sdt_load)."""
+
+    framework: Framework
+    kernel: SdtKernel
+    core: CpuCore
+    providers: dict[str, SdtProvider] = field(default_factory=dict)
+    refused: list[str] = field(default_factory=list)
+    """What was left out and why, a line each."""
+    generation: int = 0
+    """The year of the kernel's mechanism; 0: it has none."""
+    _enabled: _Flag = field(init=False)
+    _lockstat: _Flag = field(init=False)
+    _aframes: dict[int, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Read what the kernel declares, and take its calls."""
+        kernel = self.kernel
+        self._enabled = _Flag(kernel.symbol_address("sdt_probes_enabled"))
+        self._lockstat = _Flag(kernel.symbol_address("lockstat_enabled"))
+        generation = kernel.symbol_address("sdt_generation")
+        if generation is None:
+            return
+        self.generation = int.from_bytes(kernel.load(generation, 4), "little")
+        declared = read_declarations(kernel.linker_set, kernel.load, kernel.isa.word)
+        self.refused.extend(declared.refused)
+        for name in declared.providers:
+            self.providers[name] = SdtProvider(name, self)
+            self.framework.register(self.providers[name])
+        for declaration in declared.probes:
+            self._create(declaration)
+        kernel.serve_probes(self._fire)
+        self._point("sdt_dtrace_probe" if self.generation >= HOT_PATCHED else "dtrace_probe")
+
+    def _point(self, target: str) -> None:
+        """Let the sites' calls go to a function of the kernel's."""
+        pointer, address = self.kernel.symbol_address("sdt_probe_func"), self.kernel.symbol_address(target)
+        if pointer is not None and address is not None:
+            self.kernel.store(pointer, address.to_bytes(self.kernel.isa.word, "little"))
+
+    def _create(self, declaration: Declaration) -> None:
+        """Make a probe, unless there is one of these names (sdt_create_probe)."""
+        provider = self.providers[declaration.provider]
+        names = (declaration.module or MODULE, declaration.function or FUNCTION, probe_name(declaration.name))
+        if self.framework.probe_lookup(provider, *names):
+            return
+        record = Record(declaration, tuple(self._tracepoints(declaration, ":".join((provider.name, *names)))))
+        aframes = _AFRAMES + (self.generation >= HOT_PATCHED and provider.name == LOCKSTAT)
+        self._aframes[self.framework.probe_create(provider, *names, aframes, record)] = aframes
+
+    def _tracepoints(self, declaration: Declaration, name: str) -> list[Tracepoint]:
+        """Make the tracepoints of the sites that can be patched."""
+        jump, patcher = JUMPS[self.kernel.isa.name], self.kernel.patcher
+        made = []
+        for site in declaration.tracepoints:
+            reason = jump.refusal(site.address, site.target) or _no_nop(jump, patcher, site.address)
+            if reason is None:
+                made.append(patcher.create(site.address, jump.patch(site.address, site.target), OWNER))
+            else:
+                self.refused.append(f"{name}: its site at {site.address:#x} is left out: {reason}")
+        return made
+
+    def enable(self, provider: str, probe_id: int, record: Record) -> None:
+        """Arm a probe (sdt_enable)."""
+        self.kernel.store(record.declaration.address + ID_OFFSET, probe_id.to_bytes(4, "little"))
+        if provider == LOCKSTAT:
+            self._lockstat.take(self.kernel)
+        self._enabled.take(self.kernel)
+        # FreeBSD's CPUs meet here (smp_rendezvous).  There is one, and it stands between two instructions.
+        for tracepoint in record.tracepoints:
+            self.kernel.patcher.install(tracepoint)
+
+    def disable(self, provider: str, record: Record) -> None:
+        """Disarm a probe (sdt_disable)."""
+        for tracepoint in record.tracepoints:
+            self.kernel.patcher.remove(tracepoint)
+        if provider == LOCKSTAT:
+            self._lockstat.drop(self.kernel)
+        self._enabled.drop(self.kernel)
+        self.kernel.store(record.declaration.address + ID_OFFSET, bytes(4))
+
+    def forget(self, record: Record) -> None:
+        """Drop a probe's tracepoints."""
+        for tracepoint in record.tracepoints:
+            self.kernel.patcher.forget(tracepoint)
+
+    def argument_value(self, index: int) -> int:
+        """Return argument `index` >= 5: of the newest generation there is a sixth, and no more."""
+        if self.generation < HOT_PATCHED:
+            return self.kernel.call_argument(index)
+        if index == _SIXTH:
+            return self.kernel.thread_field("TD_SDT_ARG5")
+        self.core.flags |= CpuFlag.ILLOP
+        return 0
+
+    def unload(self) -> None:
+        """Take the providers out again.  Raises ValueError while a probe is enabled; nothing is changed then."""
+        for provider in self.providers.values():
+            self.framework.unregister(provider)
+        self.providers.clear()
+        self._point("sdt_probe_stub")
+
+    def _fire(self, probe_id: int, *args: int) -> None:
+        self.kernel.probe_frames = self._aframes.get(probe_id)  # None: a system call's
+        try:
+            self.framework.probe(probe_id, *args)
+        finally:
+            self.kernel.probe_frames = None
+
+
+def _no_nop(jump: Jump, patcher: Patcher, site: int) -> str | None:
+    """Return what is wrong with the bytes at a site, None if they are the nop."""
+    found = patcher.original(site, len(jump.nop))
+    return None if found == jump.nop else f"{found.hex(' ')} is there, not {jump.nop.hex(' ')}"

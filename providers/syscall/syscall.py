@@ -1,0 +1,86 @@
+"""syscall:freebsd:read:entry and its like: nothing is patched, the system call path asks whether it is to fire.
+
+    enable      the call's row gets the probe's id, and the gate opens
+    (a call)    the path passes the gate, finds an id in the row, and fires it
+    disable     the row loses it; with the last one the gate is closed
+
+Source: FreeBSD sys/cddl/dev/systrace/systrace.c.
+"""
+
+# ruff: noqa: ARG002  (the contract passes more than is needed)
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from emu.guest.system_calls import Moment, SystemCallTable
+from providers.base import ArgumentDescription, Framework, Provider
+
+_AFRAMES = 1
+_PASSED = 2
+"""Arguments of a return probe: the result, twice."""
+
+
+class _Call(NamedTuple):
+    """What a probe stands for; FreeBSD packs it into one word, 0x10000 | number for an entry."""
+
+    table: SystemCallTable
+    number: int
+    moment: Moment
+
+
+class Syscall(Provider):
+    """The probes of every table; with `forgetful`, as on FreeBSD, disabling one probe of a call silences both."""
+
+    name = "syscall"
+
+    def __init__(self, framework: Framework, tables: Sequence[SystemCallTable], *, forgetful: bool = False) -> None:
+        self._forgetful = forgetful
+        self._enabled = dict.fromkeys((table.module for table in tables), 0)
+        framework.register(self)
+        for table in tables:
+            self._create(framework, table)
+
+    def _create(self, framework: Framework, table: SystemCallTable) -> None:
+        """Create two probes per name: of several numbers with one name the first has them (systrace_provide)."""
+        seen = set()
+        for number, name in sorted(table.names.items()):
+            if name not in seen:
+                seen.add(name)
+                for moment in Moment:
+                    call = _Call(table, number, moment)
+                    framework.probe_create(self, table.module, name, moment.value, _AFRAMES, call)
+
+    def enable(self, probe_id: int, arg: _Call) -> None:
+        """Arm one moment of a call (systrace_enable)."""
+        arg.table.arm(arg.number, arg.moment, probe_id)
+        self._count(arg.table, 1)
+
+    def disable(self, probe_id: int, arg: _Call) -> None:
+        """Disarm it (systrace_disable)."""
+        for moment in Moment if self._forgetful else (arg.moment,):
+            arg.table.arm(arg.number, moment, 0)
+        self._count(arg.table, -1)
+
+    def _count(self, table: SystemCallTable, change: int) -> None:
+        self._enabled[table.module] += change
+        table.enable(on=self._enabled[table.module] > 0)
+
+    def argument_description(self, probe_id: int, arg: _Call, index: int) -> ArgumentDescription | None:
+        """Return an argument's type; a pointer leads to the process's memory, and its type says so."""
+        signature = arg.table.signature(arg.number)
+        if signature is None:
+            return None
+        types = signature.parameters if arg.moment is Moment.ENTRY else (signature.result,) * _PASSED
+        if index >= len(types):
+            return None
+        native = types[index]
+        return ArgumentDescription(index, f"userland {native}" if native.endswith("*") else native)
+
+    def argument_value(self, probe_id: int, arg: _Call, index: int) -> int:
+        """Return an argument that is not passed: at entry from where the path left it, at return 0."""
+        return arg.table.argument(index)
+
+    def destroy(self, probe_id: int, arg: _Call) -> None:
+        """Nothing is kept for a probe."""

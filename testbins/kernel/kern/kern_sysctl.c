@@ -1,0 +1,55 @@
+/* sysctl(3) by name (FreeBSD sys/kern/kern_sysctl.c). */
+#include "sys/sysctl.h"
+#include "sys/priv.h"
+#include "sys/sysproto.h"
+#include "sys/systm.h"
+
+#define NAME_MAX_SYSCTL 64
+
+SET_DECLARE(sysctl_set, const struct sysctl_oid);
+
+static const struct sysctl_oid *
+sysctl_find(const char *name)
+{
+	const struct sysctl_oid **oid;
+
+	SET_FOREACH(oid, sysctl_set)
+		if (strcmp((*oid)->oid_name, name) == 0)
+			return (*oid);
+	return (NULL);
+}
+
+static int
+sysctl_write(struct thread *td, const struct sysctl_oid *oid, const void *newp)
+{
+	int error, value;
+
+	if ((error = priv_check(td, PRIV_SYSCTL_WRITE)) != 0)
+		return (error);
+	if (oid->oid_handler == NULL)
+		return (EPERM);
+	if ((error = copyin(newp, &value, sizeof(value))) != 0)
+		return (error);
+	return (oid->oid_handler(value));
+}
+
+/* Every value is an int. */
+int
+sys___sysctlbyname(struct thread *td, struct __sysctlbyname_args *uap)
+{
+	const struct sysctl_oid *oid;
+	char name[NAME_MAX_SYSCTL];
+	int error, value;
+
+	if (uap->namelen >= sizeof(name))
+		return (ENAMETOOLONG);
+	if ((error = copyin(uap->name, name, uap->namelen)) != 0)
+		return (error);
+	name[uap->namelen] = '\0';
+	if ((oid = sysctl_find(name)) == NULL)
+		return (ENOENT);
+	value = oid->oid_value != NULL ? *oid->oid_value : 0;
+	if (uap->old != NULL && (error = copyout(&value, uap->old, sizeof(value))) != 0)
+		return (error);
+	return (uap->new != NULL ? sysctl_write(td, oid, uap->new) : 0);
+}

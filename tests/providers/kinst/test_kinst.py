@@ -1,0 +1,171 @@
+"""kinst: probes at any instruction of the kernel, which computes what it does without them, in the same time."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import product
+
+import pytest
+
+from emu.guest.kernel.guest import TrapPath
+from emu.isa import ISAS
+from providers.kinst import PORTS
+from providers.kinst.port import ALWAYS, Code, Refused
+from trapline.consumer.tracer import Tracer
+from trapline.framework.program import ProbeDescription
+from trapline.machine import KernelOptions, boot, kernel_guest
+
+COMMAND = "cat /etc/motd | wc"
+PART = 7
+"""Each run has every seventh function: together, and over the trap paths, that is a third of the kernel."""
+BOTH = [*product(PORTS, TrapPath)]
+
+
+class Run:
+    """A run of one command: what it printed, how long it took, and what was traced."""
+
+    def __init__(self, isa, path=TrapPath.HOST, program=""):
+        screen = bytearray()
+        self.machine = boot(
+            kernel_guest(KernelOptions(isa=ISAS[isa], trap_path=path, command=COMMAND, console=screen.extend))
+        )
+        guest = self.machine.guest
+        text = guest.image.segments[0]
+        pristine = guest.engine.read(text.vaddr, len(text.data))
+        with Tracer(guest, self.machine.dtrace, {"quiet": None, "zdefs": None}) as tracer:
+            if program:
+                self.matched = tracer.enable(program)
+                assert guest.engine.read(text.vaddr, len(text.data)) != pristine
+                tracer.run()
+                assert not tracer.faults
+            else:
+                guest.run(None)
+            self.text = tracer.text
+            self.counts = {element.keys: element.value for element in tracer.aggregations()}
+        assert guest.engine.read(text.vaddr, len(text.data)) == pristine
+        assert not any(point.installed for point in guest.patcher.listing())
+        self.screen, self.now = bytes(screen), guest.now()
+
+
+@cache
+def plain(isa):
+    return Run(isa)
+
+
+@cache
+def callers(isa):
+    """Return the (function, caller) that FBT sees."""
+    return set(Run(isa, program="fbt:::entry { @[probefunc, caller] = count(); }").counts)
+
+
+def functions(isa):
+    machine = kernel_guest(KernelOptions(isa=ISAS[isa]))
+    return list(dict.fromkeys(symbol.name for symbol in machine.image.symbols if symbol.is_function and symbol.size))
+
+
+@pytest.mark.parametrize(("isa", "path"), BOTH)
+def test_a_kernel_probed_at_each_instruction_does_what_it_does_unprobed(isa, path):
+    chosen = functions(isa)[[*TrapPath].index(path) * 3 :: PART]
+    program = ", ".join(f"kinst::{function}:" for function in chosen) + " { @[probefunc, caller] = count(); }"
+    run = Run(isa, path, program)
+    assert run.matched > 1000
+    assert run.screen == plain(isa).screen
+    assert run.now == plain(isa).now
+    seen = {function for function, _ in callers(isa)}
+    # Whichever instruction it is, its function was called by who FBT says it was.
+    strangers = {key for key in run.counts if key[0] in seen} - callers(isa)
+    assert not strangers
+    assert sum(run.counts.values()) > 3000
+
+
+@pytest.mark.parametrize(("isa", "path"), BOTH)
+def test_the_first_instruction_has_the_arguments_in_its_registers(isa, path):
+    fbt = Run(isa, path, 'fbt::sys_read:entry { printf("%x\\n", arg1); }')
+    register = {"x86_64": 28, "aarch64": 1, "riscv64": 11}[isa]
+    kinst = Run(isa, path, f'kinst::sys_read:0 {{ printf("%x\\n", regs[{register}]); }}')
+    assert fbt.text.strip()
+    assert [line for line in kinst.text.splitlines() if line] == [line for line in fbt.text.splitlines() if line]
+
+
+@pytest.mark.parametrize(("isa", "path"), BOTH)
+def test_both_trap_paths_show_the_same_registers(isa, path):
+    registers = ", ".join(f"(uint64_t)regs[{number}]" for number in range(4, 12))
+    program = f'kinst::uma_zalloc: {{ printf("%s {"%x " * 8}\\n", probename, {registers}); }}'
+    assert Run(isa, path, program).text == reference(isa, program)
+
+
+@cache
+def reference(isa, program):
+    text = Run(isa, TrapPath.HOST, program).text
+    assert len(text) > 10_000
+    return text
+
+
+@cache
+def machine(isa):
+    return boot(kernel_guest(KernelOptions(isa=ISAS[isa], command=COMMAND)))
+
+
+def matched(isa, text):
+    """Return the functions and offsets that a description matches."""
+    provider, module, function, name = text.split(":")
+    return [
+        (probe.module, probe.function, int(probe.name))
+        for probe in machine(isa).dtrace.match(ProbeDescription(provider, module, function, name))
+    ]
+
+
+@pytest.mark.parametrize("isa", PORTS)
+def test_a_name_without_an_offset_is_every_instruction(isa):
+    every = matched(isa, "kinst::malloc:")
+    symbol = machine(isa).guest.image.symbol("malloc")
+    code = machine(isa).guest.image.read(symbol.value, symbol.size)
+    assert [offset for _, _, offset in every] == list(PORTS[isa].boundaries(code))
+    assert {(module, function) for module, function, _ in every} == {("kernel", "malloc")}
+    assert matched(isa, f"kinst:kernel:malloc:{every[1][2]}") == [every[1]]
+
+
+@pytest.mark.parametrize("isa", PORTS)
+@pytest.mark.parametrize(
+    "name", ["cpu_switch:", "dtrace_invop:", "no_such_function:", "malloc:100000", "malloc:x", "malloc:1", "memcp*:"]
+)
+def test_what_is_no_site_matches_nothing(isa, name):
+    if name == "malloc:1" and isa == "x86_64":
+        name = "malloc:2"  # the first instruction is one byte long
+    assert matched(isa, f"kinst::{name}") == []
+
+
+REFUSED = [
+    ("x86_64", "9d", "interrupts"),  # popf
+    ("x86_64", "fb", "interrupts"),  # sti
+    ("x86_64", "e300", "127 bytes"),  # jrcxz
+    ("x86_64", "e200", "127 bytes"),  # loop
+    ("x86_64", "cc", "breakpoint"),
+    ("aarch64", "007c5fc8", "exclusively"),  # ldxr x0, [x0]
+    ("aarch64", "a08120d4", "breakpoint"),  # brk #0x40d
+    ("riscv64", "2fb50210", "reservation"),  # lr.d a0, (t0)
+    ("riscv64", "73002010", "privileged"),  # sret
+    ("riscv64", "0290", "breakpoint"),  # c.ebreak
+]
+
+
+@pytest.mark.parametrize(("isa", "code", "why"), REFUSED)
+def test_an_instruction_is_refused_with_its_reason(isa, code, why):
+    treatment = PORTS[isa].treat(Code(bytes.fromhex(code), 0xFFFF_FFFF_8020_0000))
+    assert isinstance(treatment, Refused)
+    assert why in treatment.why
+    assert treatment.source
+
+
+def test_a_short_jump_becomes_a_long_one_in_its_trampoline():
+    port, at, trampoline = PORTS["x86_64"], 0xFFFF_FFFF_8020_0000, 0xFFFF_FFFF_8030_0000
+    for code, opcode, leaves in (("7510", "0f85", 5), ("eb10", "e9", ALWAYS)):
+        copied = port.treat(Code(bytes.fromhex(code), at))
+        assert copied.leaves == leaves
+        text = port.trampoline(copied, trampoline, at + 2)
+        assert text.startswith(bytes.fromhex(opcode))
+        assert (
+            trampoline + copied.place + 4 + int.from_bytes(text[copied.place : copied.place + 4], "little", signed=True)
+            == at + 2 + 0x10
+        )
+        assert text[-14:] == bytes.fromhex("ff2500000000") + (at + 2).to_bytes(8, "little")

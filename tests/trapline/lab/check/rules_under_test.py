@@ -1,0 +1,86 @@
+"""Rules that the tests hand to `trapline check --rules`: wrong ones, and one that kills its process."""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import replace
+from typing import Any
+
+from emu.displaced import DisplacedTable, Plan, Set
+from emu.isa import ISAS
+from emu.patcher import Patcher
+from providers import fasttrap, uprobes
+from providers.fasttrap.port import Emulated, Port
+
+
+def _shifted(plan: Plan, pc: str) -> Plan:
+    """Return a plan that ends one byte, or one instruction, too far."""
+    operations: list[Any] = [
+        one._replace(offset=one.offset + 4) if isinstance(one, Set) and one.target == pc and one.source == pc else one
+        for one in plan.operations
+    ]
+    return Plan(tuple(operations))
+
+
+def _wrong(name: str) -> Port:
+    right = fasttrap.PORTS[name]
+    pc = ISAS[name].registers.pc
+
+    def treat(*arguments: Any) -> Any:
+        found = right.treat(*arguments)
+        return replace(found, plan=_shifted(found.plan, pc)) if isinstance(found, Emulated) else found
+
+    return replace(right, treat=treat)
+
+
+WRONG = {name: _wrong(name) for name in fasttrap.PORTS}
+"""Fasttrap on each ISA, but that emulated instructions that go straight on go too far."""
+x86_64, aarch64, riscv64 = (WRONG[name] for name in ("x86_64", "aarch64", "riscv64"))
+
+
+def _wrong_table(name: str) -> DisplacedTable:
+    table, pc = ISAS[name].displaced, ISAS[name].registers.pc
+
+    def shifted(row: Any) -> Any:
+        if not callable(row.what):
+            return row
+        return replace(row, what=lambda displaced: _shifted(row.what(displaced), pc))
+
+    return replace(table, rows=tuple(map(shifted, table.rows)))
+
+
+TABLES = {name: _wrong_table(name) for name in ISAS if name in fasttrap.PORTS}
+"""What FBT's displaced instructions do, wrong in the same way."""
+
+UPROBES = {
+    name: replace(port, analyze=lambda code, address, port=port, name=name: _slipped(port.analyze(code, address), name))
+    for name, port in uprobes.PORTS.items()
+}
+
+
+def _slipped(found: Any, name: str) -> Any:
+    if isinstance(found, uprobes.Simulated):
+        return replace(found, plan=_shifted(found.plan, ISAS[name].registers.pc))
+    return found
+
+
+def _deadly() -> Port:
+    right = fasttrap.PORTS["riscv64"]
+
+    def treat(code: Any, fidelity: Any) -> Any:
+        if code.data[:2] == b"\x82\x80":  # c.jr ra: the process does not survive it
+            os.kill(os.getpid(), signal.SIGKILL)
+        return right.treat(code, fidelity)
+
+    return replace(right, treat=treat)
+
+
+DEADLY = _deadly()
+
+
+class Forgetful(Patcher):
+    """A patcher that writes nothing: probes never fire, and everything is the same."""
+
+    def install(self, tracepoint: Any) -> None:
+        """Do nothing."""

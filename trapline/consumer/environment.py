@@ -1,0 +1,62 @@
+"""What the command needs from outside: a machine to trace, streams to write to, a shell."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from emu.guest.base import Guest
+from trapline.consumer.client import File
+from trapline.consumer.compiling import Provide, provide_nothing
+from trapline.consumer.output import Writer
+from trapline.consumer.usage import MachineOptions
+from trapline.d.scopes import Foreign, NoNames
+
+
+class Framework(Protocol):
+    """What opens devices: `trapline.framework.dtrace.DTrace`."""
+
+    def open(self) -> File:
+        """Open a device for one consumer."""
+        ...
+
+
+@dataclass(slots=True)
+class Machine:
+    """A machine to trace."""
+
+    guest: Guest
+    dtrace: Framework
+    target: int = 0
+    """Pid of the first command of -c ($target); 0: there is none."""
+    provide: Provide = provide_nothing
+    """Makes the probes of processes that a description asks for."""
+    ended: Callable[[], Sequence[str]] = tuple
+    """Gives, for each command of -c that ended since the last call, what happened: `pid 5 has exited`."""
+    foreign: Foreign = field(default_factory=NoNames)
+    """The traced system's types and symbols."""
+    libraries: tuple[str, ...] = ()
+    """Directories of trapline/dlib that go with it."""
+
+
+class MachineError(Exception):
+    """A machine that cannot be opened; the message names what is wrong and what to do."""
+
+
+def _shell(command: str) -> None:
+    """Run a command of the traced program with the shell of this host; -w allowed it."""
+    subprocess.run(command, shell=True, check=False)  # noqa: S602
+
+
+@dataclass(slots=True)
+class CommandEnvironment:
+    """What the command needs from outside."""
+
+    open_machine: Callable[[MachineOptions], Machine]
+    """Builds and boots the machine.  Raises `MachineError` or OSError."""
+    stdout: Writer
+    stderr: Writer
+    system: Callable[[str], None] = _shell
+    """Runs a command of system()."""

@@ -1,0 +1,214 @@
+"""Aggregations: what they are assigned, and the actions that show and change them.
+
+Source: FreeBSD libdtrace dt_cc.c (dt_compile_agg(), dt_action_printa(), dt_action_clear() and their like).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from trapline.d import ast, builtins, printf, quantize
+from trapline.d.codegen import constant
+from trapline.d.errors import CompileError, did_you_mean
+from trapline.d.prototypes import check_count, incompatible
+from trapline.d.types import (
+    STACK,
+    SYMBOL,
+    USER_SYMBOL,
+    Type,
+    diftype,
+    is_integer,
+    is_scalar,
+    is_text,
+    is_void,
+    type_name,
+)
+from trapline.d.values import VOID_RECORD, Actions, Values, library
+from trapline.framework.program import INT32, ActionDescription, ActionKind, Difo, LibraryAction
+
+if TYPE_CHECKING:
+    from trapline.d.scopes import Aggregation, Globals
+
+
+class Aggregations:
+    """Compiles what a clause does with aggregations; `refuse` holds it against the actions before it."""
+
+    def __init__(self, values: Values, names: Globals, refuse: Callable[[str, str, str, int], None]) -> None:
+        self._values = values
+        self._names = names
+        self._refuse = refuse
+
+    def _known_aggregation(self, name: str, node: ast.Expression, place: int) -> Aggregation:
+        """Return the aggregation that an argument names."""
+        tag = {"denormalize": "NORMALIZE"}.get(name, name.upper())
+        if not isinstance(node, ast.Aggregation):
+            raise CompileError(f"D_{tag}_AGGARG", f"{name}( ) argument #{place} is no aggregation", node.line)
+        known = [other for other, one in self._names.aggregations.items() if one.function is not None]
+        found = self._names.aggregation(node.name)  # which has its place from here on, also if it is assigned later
+        if found.function is None:
+            hint = did_you_mean(node.name, known)
+            raise CompileError(f"D_{tag}_AGGBAD", f"undefined aggregation: @{node.name}{hint}", node.line)
+        return found
+
+    def act(self, name: str, call: ast.Call) -> Actions:
+        """Compile clear(), trunc(), normalize() and denormalize()."""
+        tag = {"denormalize": "NORMALIZE"}.get(name, name.upper())
+        least, most = {"trunc": (1, 2), "normalize": (2, 2)}.get(name, (1, 1))
+        if not least <= len(call.arguments) <= most:
+            wanted = str(most) if least == most else f"{least} or {most}"
+            raise CompileError(f"D_{tag}_PROTO", f"{name}( ) takes {wanted} argument{'s' * (most > 1)}", call.line)
+        action = LibraryAction[name.upper()]
+        found = self._known_aggregation(name, call.arguments[0], 1)
+        actions = [library(constant(found.id, returns=INT32), action)]
+        for argument in call.arguments[1:]:
+            node = self._values.check(argument)
+            if not is_scalar(node.type):
+                raise CompileError(f"D_{tag}_SCALAR", f"{name}( ) argument #2 is no scalar", call.line)
+            actions.append(library(self._values.difo(node), action))
+        return actions
+
+    def printa(self, name: str, call: ast.Call) -> Actions:
+        """Compile the action that shows aggregations, with a format or without."""
+        arguments = list(call.arguments)
+        if not arguments:
+            raise CompileError("D_PRINTA_PROTO", "printa( ) needs an aggregation", call.line)
+        text: str | None = None
+        if not isinstance(arguments[0], ast.Aggregation | ast.Index):
+            text = self._values.format(name, arguments.pop(0))
+            if not arguments:
+                raise CompileError("D_PRINTA_PROTO", "printa( ) has a format, but no aggregation", call.line)
+        found = [
+            self._known_aggregation(name, argument, place)
+            for place, argument in enumerate(arguments, start=1 + (text is not None))
+        ]
+        self._check_joined(found, call.line)
+        written, model = "", self._values.words.model
+        if text is not None:
+            written = printf.check_keys(printf.parse(text, model, call.line), found[0].keys, model, call.line)
+        actions = [ActionDescription(ActionKind.PRINTA, constant(each.id, returns=INT32)) for each in found]
+        return [replace(actions[0], format=written), *actions[1:]]
+
+    @staticmethod
+    def _check_joined(found: Sequence[Aggregation], line: int) -> None:
+        """Check that aggregations shown together have keys alike."""
+        first = found[0]
+        for other in found[1:]:
+            if len(other.keys) != len(first.keys):
+                raise CompileError(
+                    "D_PRINTA_AGGKEY", f"@{first.name} and @{other.name} have different numbers of keys", line
+                )
+            if not all(map(_alike, other.keys, first.keys)):
+                raise CompileError(
+                    "D_PRINTA_AGGPROTO", f"@{first.name} and @{other.name} have keys of other types", line
+                )
+
+    def assign(self, node: ast.Assign) -> Actions:
+        """Compile an assignment."""
+        name, keys = _named(node.target)
+        self._refuse("commit", "D_AGG_COMM", "an aggregation cannot follow commit( )", node.line)
+        self._refuse("speculate", "D_AGG_SPEC", "an aggregation cannot follow speculate( )", node.line)
+        call = node.value
+        if (
+            node.operator != "="
+            or not isinstance(call, ast.Call)
+            or not isinstance(call.function, ast.Name)
+            or call.function.name not in self._values.words.aggregating
+        ):
+            raise CompileError(
+                "D_AGG_FUNC",
+                f"@{name} must be assigned the result of an aggregating function, such as count( )",
+                node.line,
+            )
+        function = self._values.words.aggregating[call.function.name]
+        check_count(function.name, len(call.arguments), function.signature, node.line)
+        elements, types = self._tuple(name, keys, node.line)
+        found = self._names.aggregation(name)
+        value, argument, increment = self._aggregated(found, function, call)
+        self._define(found, function.kind, types, node.line)
+        found.argument = argument
+        first = ActionDescription(ActionKind.DIFEXPR, constant(found.id, returns=INT32))
+        parts = [first, *elements, *increment]
+        return [*parts, ActionDescription(function.kind, value, argument, tuple_size=len(parts))]
+
+    def _tuple(self, name: str, keys: Sequence[ast.Expression], line: int) -> tuple[Actions, tuple[Type, ...]]:
+        actions: Actions = []
+        types: list[Type] = []
+        for place, key in enumerate(keys, start=1):
+            if self._values.is_dynamic(key):
+                raise CompileError("D_KEY_TYPE", f"@{name}[ ] key #{place} is no value", line)
+            action, type_ = self._values.datum(key, ActionKind.DIFEXPR)
+            if is_void(type_):
+                raise CompileError("D_KEY_TYPE", f"@{name}[ ] key #{place} cannot be {type_name(type_)}", line)
+            actions.append(action)
+            types.append(type_)
+        return actions, tuple(types)
+
+    @staticmethod
+    def _define(found: Aggregation, kind: ActionKind, types: tuple[Type, ...], line: int) -> None:
+        """Fix what an aggregation holds, or hold it against that."""
+        if found.function is None:
+            found.function, found.keys = kind, types
+            return
+        if found.function is not kind:
+            was, now = found.function.name.lower(), kind.name.lower()
+            raise CompileError("D_AGG_REDEF", f"aggregation redefined: @{found.name} is {was}( ), not {now}( )", line)
+        if len(types) != len(found.keys):
+            has = f"{len(found.keys)} key{'s' * (len(found.keys) != 1)}"
+            raise CompileError("D_PROTO_LEN", f"@{found.name}[ ] has {has}, not {len(types)}", line)
+        for place, (type_, known) in enumerate(zip(types, found.keys, strict=True), start=1):
+            if not _alike(type_, known):
+                raise incompatible(f"@{found.name}[ ] key #{place}", known, type_, line)
+
+    def _aggregated(
+        self, found: Aggregation, function: builtins.AggregatingFunction, call: ast.Call
+    ) -> tuple[Difo | None, int, Actions]:
+        """Compile the arguments of an aggregating function: the value, the parameters, the increment."""
+        if not call.arguments:
+            return None, 0, []
+        value = self._values.check(call.arguments[0])
+        if not is_scalar(value.type):
+            raise CompileError("D_AGG_SCALAR", f"{function.name}( ) argument #1 is no scalar", call.line)
+        constants = [
+            lambda node=node: self._values.fold(node)
+            for node in call.arguments[1 : 1 + quantize.PARAMETERS.get(function.kind, 0)]
+        ]
+        argument = quantize.encode(function.kind, constants, found, call.line)
+        rest = call.arguments[1 + quantize.PARAMETERS.get(function.kind, 0) :]
+        increments: Actions = []
+        for node in rest:
+            increment = self._values.check(node)
+            if not is_integer(increment.type):
+                raise CompileError("D_PROTO_ARG", f"{function.name}( ): the increment is no integer", call.line)
+            increments.append(ActionDescription(ActionKind.DIFEXPR, self._values.difo(increment, VOID_RECORD)))
+        return self._values.difo(value), argument, increments
+
+
+def is_aggregation(node: ast.Statement) -> bool:
+    """Tell whether a statement assigns an aggregation."""
+    match node:
+        case ast.Assign(target=ast.Aggregation() | ast.Index(base=ast.Aggregation())):
+            return True
+    return False
+
+
+def _named(target: ast.Expression) -> tuple[str, tuple[ast.Expression, ...]]:
+    """Take `@name[keys]` apart."""
+    match target:
+        case ast.Index(base=ast.Aggregation(name=name), keys=keys):
+            return name, keys
+        case ast.Aggregation(name=name):
+            return name, ()
+    raise AssertionError(target)
+
+
+def _alike(left: Type, right: Type) -> bool:
+    """Tell whether two keys go together: integers of any width, texts, or the same kind of thing."""
+    if is_integer(left) and is_integer(right):
+        return True
+    if is_text(left) and is_text(right):
+        return True
+    return diftype(left) == diftype(right) and (left in {STACK, SYMBOL, USER_SYMBOL}) == (
+        right in {STACK, SYMBOL, USER_SYMBOL}
+    )

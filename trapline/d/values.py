@@ -1,0 +1,143 @@
+"""Expressions as the data of actions: what is recorded of each, and those actions that have a value.
+
+Source: FreeBSD libdtrace dt_cc.c (dt_action_stack(), dt_action_symmod() and their like), dt_cg.c.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from trapline.d import ast, typed
+from trapline.d.codegen import generate
+from trapline.d.errors import CompileError
+from trapline.d.expressions import Expressions
+from trapline.d.prototypes import argument_fits, check_count, incompatible
+from trapline.d.types import STACK, SYMBOL, USER_SYMBOL, Kind, Type, diftype, is_dynamic, is_userland
+from trapline.framework.program import INT64 as INT64_RECORD
+from trapline.framework.program import ActionDescription, ActionKind, Difo, DifType, LibraryAction, TypeKind
+
+if TYPE_CHECKING:
+    from trapline.d.builtins import Vocabulary
+
+VOID_RECORD: Final = DifType(TypeKind.CTF, Kind.INTEGER.value, 0, 0)
+"""Type of a value that is not recorded."""
+STACKS: Final = {"stack": ActionKind.STACK, "ustack": ActionKind.USTACK, "jstack": ActionKind.JSTACK}
+SYMBOLS: Final = {
+    "sym": ActionKind.SYM,
+    "func": ActionKind.SYM,
+    "mod": ActionKind.MOD,
+    "usym": ActionKind.USYM,
+    "ufunc": ActionKind.USYM,
+    "umod": ActionKind.UMOD,
+    "uaddr": ActionKind.UADDR,
+}
+_KERNEL_SYMBOLS: Final = frozenset({ActionKind.SYM, ActionKind.MOD})
+_INT_MAX: Final = (1 << 31) - 1
+
+Actions: TypeAlias = list[ActionDescription]
+"""What a statement is compiled to."""
+
+
+def library(difo: Difo, action: LibraryAction) -> ActionDescription:
+    """Make an action that only the consumer knows."""
+    return ActionDescription(ActionKind.LIBACT, difo, argument=action)
+
+
+class Values:
+    """Compiles what the actions of one clause record."""
+
+    def __init__(self, expressions: Expressions, words: Vocabulary, *, registers: int, strsize: int) -> None:
+        self._expressions = expressions
+        self.words = words
+        self._registers = registers
+        self._strsize = strsize
+
+    def difo(self, node: typed.Node, returns: DifType | None = None) -> Difo:
+        """Generate the DIF of an expression."""
+        return generate(node, registers=self._registers, strsize=self._strsize, returns=returns)
+
+    def fold(self, node: ast.Expression) -> int | None:
+        """Return the value of a constant integer expression, None if it is none."""
+        return self._expressions.constant(node)
+
+    def check(self, node: ast.Expression) -> typed.Node:
+        """Understand an expression."""
+        return self._expressions.check(node)
+
+    def argument(self, call: ast.Call, returns: DifType) -> Difo:
+        """Compile the only argument of an action, an integer."""
+        name = call.function.name if isinstance(call.function, ast.Name) else ""
+        node = self.check(call.arguments[0])
+        parameter = self.words.actions[name].signature.parameters[0]
+        if parameter is not None and not argument_fits(node, parameter):
+            raise incompatible(f"{name}( ) argument #1", parameter, node.type, call.line)
+        return self.difo(node, returns)
+
+    def constant(self, node: ast.Expression, tag: str, message: str, *, least: int) -> int:
+        """Return the value of a constant expression.  Raises `CompileError` `tag` if it is none, or too small."""
+        value = self._expressions.constant(node)
+        if value is None or not least <= value <= _INT_MAX:
+            raise CompileError(tag, message, node.line)
+        return value
+
+    def _value_action(self, node: ast.Expression) -> ActionDescription | None:
+        """Compile a call that has a value as an action only: stack(), sym() and their like; None for anything else."""
+        if not isinstance(node, ast.Call) or not isinstance(node.function, ast.Name):
+            return None
+        name, count = node.function.name, len(node.arguments)
+        if name in SYMBOLS:
+            check_count(name, count, self.words.actions[name].signature, node.line)
+            return ActionDescription(SYMBOLS[name], self.argument(node, INT64_RECORD))
+        if name == "stack":
+            if count > 1:
+                raise CompileError("D_STACK_PROTO", f"stack( ) takes one argument at most, not {count}", node.line)
+            frames = self._frames(node, "D_STACK_SIZE") if count else 0
+            return ActionDescription(ActionKind.STACK, argument=frames)
+        if name in STACKS:
+            if count > 2:
+                raise CompileError("D_USTACK_PROTO", f"{name}( ) takes two arguments at most, not {count}", node.line)
+            frames = self._frames(node, "D_USTACK_FRAMES") if count else 0
+            strings = 0
+            if count > 1:
+                message = f"{name}( ) argument #2 is not a constant of 0 or more"
+                strings = self.constant(node.arguments[1], "D_USTACK_STRSIZE", message, least=0)
+            return ActionDescription(STACKS[name], argument=strings << 32 | frames)
+        return None
+
+    def _frames(self, call: ast.Call, tag: str) -> int:
+        message = "the number of frames is not a positive constant"
+        return self.constant(call.arguments[0], tag, message, least=1)
+
+    def _value_type(self, action: ActionDescription) -> Type:
+        """Return the type that a format and a key see of an action with a value."""
+        if action.kind in STACKS.values():
+            return STACK
+        return SYMBOL if action.kind in _KERNEL_SYMBOLS else USER_SYMBOL
+
+    def datum(self, node: ast.Expression, kind: ActionKind) -> tuple[ActionDescription, Type]:
+        """Compile a value of a statement: an action that has one, or an expression recorded under `kind`."""
+        action = self._value_action(node)
+        if action is not None:
+            return action, self._value_type(action)
+        checked = self.check(node)
+        return ActionDescription(kind, self.difo(checked, self._recorded(checked))), checked.type
+
+    def is_dynamic(self, node: ast.Expression) -> bool:
+        """Tell whether an expression is a translation as a whole, which has no value."""
+        return isinstance(node, ast.Name | ast.Translate | ast.Index) and is_dynamic(self.check(node).type)
+
+    @staticmethod
+    def _recorded(node: typed.Node) -> DifType:
+        """Describe a value as it is recorded: memory of the traced process is fetched from there."""
+        userland = (isinstance(node, typed.Memory) and node.userland) or (
+            isinstance(node, typed.Relabel) and is_userland(node.operand.type)
+        )
+        return diftype(node.type, userland=userland)
+
+    def format(self, name: str, node: ast.Expression, *, empty: bool = False) -> str:
+        """Return the format an action is given.  Raises `CompileError` D_PRINTF_ARG_FMT, D_PRINTF_FMT_EMPTY."""
+        if not isinstance(node, ast.Text):
+            raise CompileError("D_PRINTF_ARG_FMT", f"{name}( ) needs a string constant as its format", node.line)
+        if not node.value and not empty:
+            raise CompileError("D_PRINTF_FMT_EMPTY", f"{name}( ) has an empty format", node.line)
+        return node.value

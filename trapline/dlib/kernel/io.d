@@ -1,0 +1,81 @@
+/* Transfers, devices and open files: what the io provider's arguments translate to, and fds[]. */
+
+#pragma D depends_on module kernel
+
+inline int BIO_READ = 0x01;
+inline int BIO_WRITE = 0x02;
+inline int B_ERROR = 0x0004;
+inline int B_DONE = 0x0008;
+inline int B_READ = 0x0040;
+inline int B_WRITE = 0x0100;
+
+typedef struct bufinfo {
+	int b_flags;		/* B_READ or B_WRITE, B_DONE, B_ERROR */
+	long b_bcount;		/* bytes wanted */
+	void *b_addr;
+	uint64_t b_blkno;	/* in blocks of 512 bytes */
+	uint64_t b_lblkno;
+	size_t b_resid;		/* bytes left out */
+	size_t b_bufsize;
+	int b_error;
+} bufinfo_t;
+
+translator bufinfo_t < struct bio *B > {
+	b_flags = (B->bio_cmd == BIO_READ ? B_READ : B_WRITE) | (B->bio_flags & 1 ? B_ERROR : 0) |
+	    (B->bio_flags & 2 ? B_DONE : 0);
+	b_bcount = B->bio_bcount;
+	b_addr = B->bio_data;
+	b_blkno = B->bio_offset / 512;
+	b_lblkno = B->bio_offset / 512;
+	b_resid = B->bio_resid;
+	b_bufsize = B->bio_bcount;
+	b_error = B->bio_error;
+};
+
+typedef struct devinfo {
+	int dev_major;
+	int dev_minor;
+	int dev_instance;
+	int dev_type;
+	string dev_name;	/* of the driver */
+	string dev_statname;	/* of the driver, and which of its devices */
+	string dev_pathname;
+} devinfo_t;
+
+translator devinfo_t < struct devstat *D > {
+	dev_major = D->device_number;
+	dev_minor = D->unit_number;
+	dev_instance = D->unit_number;
+	dev_type = D->device_type;
+	dev_name = stringof(D->device_name);
+	dev_statname = strjoin(stringof(D->device_name), lltostr(D->unit_number));
+	dev_pathname = strjoin(strjoin("/dev/", stringof(D->device_name)), lltostr(D->unit_number));
+};
+
+typedef struct fileinfo {
+	string fi_name;		/* its name as it was last looked up */
+	string fi_dirname;	/* of its directory, the last part of the path */
+	string fi_pathname;
+	int64_t fi_offset;
+	string fi_fs;
+	string fi_mount;
+	int fi_oflags;		/* FREAD, FWRITE and the flags of open(2) */
+} fileinfo_t;
+
+translator fileinfo_t < struct file *F > {
+	fi_name = F == NULL ? "<none>" : F->f_vnode == NULL ? "<unknown>" :
+	    F->f_vnode->v_cache_dst.tqh_first == NULL ? "<unknown>" :
+	    stringof(F->f_vnode->v_cache_dst.tqh_first->nc_name);
+	fi_dirname = F == NULL ? "<none>" : F->f_vnode == NULL ? "<unknown>" :
+	    F->f_vnode->v_cache_dst.tqh_first == NULL ? "<unknown>" :
+	    F->f_vnode->v_cache_dst.tqh_first->nc_dvp->v_cache_dst.tqh_first == NULL ? "/" :
+	    stringof(F->f_vnode->v_cache_dst.tqh_first->nc_dvp->v_cache_dst.tqh_first->nc_name);
+	fi_pathname = "<unknown>";
+	fi_offset = F == NULL ? 0 : F->f_offset;
+	fi_fs = F == NULL ? "<none>" : F->f_vnode == NULL ? "<none>" : F->f_vnode->v_type == VCHR ? "devfs" : "memfs";
+	fi_mount = "/";
+	fi_oflags = F == NULL ? 0 : F->f_flag;
+};
+
+inline fileinfo_t fds[int fd] = xlate <fileinfo_t> (fd >= 0 && fd < 32 ?
+    curthread->td_proc->p_fd->fd_ofiles[fd].fde_file : NULL);

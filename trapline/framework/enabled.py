@@ -1,0 +1,98 @@
+"""What one consumer has enabled: its ECBs by EPID, its aggregations and formats by number, and their descriptions.
+
+Source: FreeBSD dtrace.c dtrace_epid2ecb(), dtrace_aggid2agg(), dtrace_format_add(), the ioctls EPROBE and AGGDESC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from trapline.framework.device import AggregationDescription, DeviceError, EnabledProbe, RecordDescription
+from trapline.framework.layout import HEADER_SIZE, Placed, variable_of
+
+if TYPE_CHECKING:
+    from trapline.framework.ecb import Clause, Ecb
+    from trapline.framework.probes import Probe
+
+
+class Enabled:
+    """See the module."""
+
+    def __init__(self) -> None:
+        self.ecbs: list[Ecb] = []
+        """In order of EPID, which count from 1."""
+        self._aggregations: list[tuple[Ecb, Placed]] = []
+        self._formats: list[str] = []
+
+    def add(self, clause: Clause, probe: Probe) -> Ecb:
+        """Put a clause at a probe, under the next EPID and the next aggregation ids."""
+        aggregating: Sequence[Placed] = list(clause.aggregating)
+        first = len(self._aggregations) + 1
+        ecb = clause.at(len(self.ecbs) + 1, probe, tuple(range(first, first + len(aggregating))))
+        self._aggregations += [(ecb, placed) for placed in aggregating]
+        self.ecbs.append(ecb)
+        return ecb
+
+    def clear(self) -> None:
+        """Forget all."""
+        self.ecbs.clear()
+        self._aggregations.clear()
+
+    def record_size(self, epid: int) -> int:
+        """Return how long the records of an EPID are."""
+        return self.ecbs[epid - 1].clause.layout.size or HEADER_SIZE
+
+    def enabled_probe(self, epid: int) -> EnabledProbe:
+        """Describe an EPID."""
+        if not 0 < epid <= len(self.ecbs):
+            raise DeviceError("EINVAL", f"there is no enabled probe {epid}")
+        ecb = self.ecbs[epid - 1]
+        layout = ecb.clause.layout
+        records = tuple(
+            self._describe(placed, 0) for placed in layout.actions if not placed.in_tuple and placed.aggregating is None
+        )
+        return EnabledProbe(epid, ecb.probe.id, layout.size, records)
+
+    def aggregation(self, aggregation_id: int) -> AggregationDescription:
+        """Describe an aggregation id."""
+        if not 0 < aggregation_id <= len(self._aggregations):
+            raise DeviceError("EINVAL", f"there is no aggregation {aggregation_id}")
+        ecb, placed = self._aggregations[aggregation_id - 1]
+        assert placed.aggregating is not None
+        actions, base = ecb.clause.layout.actions, placed.aggregating.base
+        last = actions.index(placed)
+        parts = actions[placed.aggregating.first : last + 1]
+        return AggregationDescription(
+            aggregation_id,
+            variable_of(parts[0]),
+            ecb.epid,
+            placed.offset - base + placed.size,
+            tuple(self._describe(part, base) for part in parts),
+        )
+
+    def _describe(self, placed: Placed, base: int) -> RecordDescription:
+        action = placed.action
+        return RecordDescription(
+            action.kind,
+            placed.size,
+            placed.offset - base,
+            placed.alignment,
+            self._format_number(action.format),
+            placed.argument,
+            action.statement,
+        )
+
+    def _format_number(self, text: str) -> int:
+        """Return the number of a format string, which is remembered; 0 for none."""
+        if not text:
+            return 0
+        if text not in self._formats:
+            self._formats.append(text)
+        return self._formats.index(text) + 1
+
+    def format(self, number: int) -> str:
+        """Return a format string."""
+        if not 0 < number <= len(self._formats):
+            raise DeviceError("EINVAL", f"there is no format {number}")
+        return self._formats[number - 1]

@@ -1,0 +1,104 @@
+"""The run-time options of one consumer: what they are at first, and what becomes of them when tracing begins.
+
+Source: FreeBSD dtrace.c dtrace_state_create(), dtrace_state_go(), dtrace_state_buffer().
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from trapline.framework.buffers import FillBuffer, PrincipalBuffer, RingBuffer, SwitchBuffer
+from trapline.framework.device import DeviceError
+from trapline.framework.dynvars import STRING_SIZE
+from trapline.framework.program import ActionKind
+
+if TYPE_CHECKING:
+    from trapline.framework.ecb import Clause, Ecb
+    from trapline.framework.memory import Memory
+
+_SECOND: Final = 1_000_000_000
+DEFAULTS: Final = {
+    "bufsize": 4 << 20,
+    "aggsize": 4 << 20,
+    "strsize": STRING_SIZE,
+    "nspec": 1,
+    "specsize": 32 << 10,
+    "dynvarsize": 1 << 20,
+    "stackframes": 20,
+    "ustackframes": 20,
+    "jstackframes": 50,
+    "jstackstrsize": 512,
+    "cleanrate": 9_900_990,
+    "statusrate": _SECOND,
+}
+_RATES: Final = {"cleanrate": (200_000, 60 * _SECOND), "statusrate": (0, 10 * _SECOND)}
+"""Shortest and longest time of a rate."""
+_SMALLEST: Final = 8
+_LARGEST: Final = 256 << 20
+"""Size of a buffer beyond which there is no memory for it."""
+_RING, _FILL = 0, 1
+"""Values of bufpolicy (DTRACEOPT_BUFPOLICY_*); 2, switch, is the default."""
+_MANUAL: Final = 1
+"""Value of bufresize: fail rather than make a buffer smaller."""
+
+
+class Settings:
+    """See the module; `values` are the options by name."""
+
+    def __init__(self) -> None:
+        self.values = dict(DEFAULTS)
+
+    def decide(self, clauses: Sequence[Clause], ecbs: Iterable[Ecb]) -> None:
+        """Have what is not needed take no memory, and the principal buffer hold the largest record."""
+        values = self.values
+        if not any(True for clause in clauses for _ in clause.aggregating):
+            values["aggsize"] = 0
+        else:
+            values["bufsize"] = max(values["bufsize"], *(clause.layout.needed for clause in clauses))
+        kinds = {placed.action.kind for ecb in ecbs for placed in ecb.clause.layout.actions}
+        if ActionKind.SPECULATE not in kinds:
+            values["specsize"] = 0
+
+    def reserve(self, meta: Iterable[Ecb]) -> int:
+        """Return how much room END may need; `meta` are the enablings of BEGIN, END and ERROR."""
+        return sum(ecb.clause.layout.needed + ecb.clause.layout.alignment for ecb in meta if ecb.probe.name == "END")
+
+    def fit(self, reserve: int) -> None:
+        """Make the sizes ones there is memory for.  Raises `DeviceError`."""
+        self._fit("bufsize", reserve if self.values.get("bufpolicy") == _FILL else 0)
+        for name in ("specsize", "aggsize"):
+            if self.values[name]:
+                self._fit(name, 0)
+        self._fit("dynvarsize", 0)
+
+    def _fit(self, name: str, reserve: int) -> None:
+        """Make a size one there is memory for; with manual resizing that is an error instead."""
+        size = self.values[name]
+        if size < _SMALLEST and name != "dynvarsize":
+            raise DeviceError("ENOSPC", f"{name} of {size} bytes is too small")
+        if size < reserve:
+            raise DeviceError("E2BIG", f"{name} of {size} bytes does not hold what END may record")
+        while size > _LARGEST:
+            if self.values.get("bufresize") == _MANUAL:
+                raise DeviceError("ENOMEM", f"no memory for {name} of {size} bytes")
+            size >>= 1
+        self.values[name] = size
+
+    def clamp(self) -> None:
+        """Bring the rates into their range."""
+        for rate, (shortest, longest) in _RATES.items():
+            self.values[rate] = min(max(self.values[rate], shortest), longest)
+
+    def principal(
+        self, memory: Memory, record_size: Callable[[int], int], interrupt: Callable[[], None], reserve: int
+    ) -> PrincipalBuffer:
+        """Make the principal buffer of a CPU."""
+        size, policy = self.values["bufsize"], self.values.get("bufpolicy")
+        if policy == _RING:
+            return RingBuffer(memory, size, record_size)
+        if policy == _FILL:
+            buffer = FillBuffer(memory, size, interrupt)
+            buffer.reserve_end = reserve
+            return buffer
+        return SwitchBuffer(memory, size)

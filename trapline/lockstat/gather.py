@@ -1,0 +1,125 @@
+"""Running lockstat's program over a guest, and reading what it gathered."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from trapline.consumer.aggregate import Entry, plain_value
+from trapline.consumer.values import value_reader
+from trapline.libdtrace import Handle, Work, dtrace_open
+from trapline.lockstat.program import AVERAGE, HISTOGRAM
+from trapline.lockstat.records import Record
+from trapline.options import OptionError
+
+if TYPE_CHECKING:
+    from trapline.consumer.plan import Firing
+    from trapline.machine import Machine
+
+_SMALLEST: Final = 16 << 10
+_LARGEST: Final = 32 << 20
+_RECORD: Final = 64
+"""Bytes that a record without histogram and stack is reckoned at."""
+
+
+class Gathered(NamedTuple):
+    """What became of a run."""
+
+    records: list[Record]
+    elapsed: int
+    """Nanoseconds of the guest's."""
+    dropped: bool
+    """Whether there were more records than there was room for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How much may be recorded."""
+
+    records: int
+    histogram: bool
+    stack: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of buffer: room for twice the records (lockstat.c main())."""
+        one = _RECORD + 8 * self.stack + (64 * 4 if self.histogram else 0)
+        return min(max(self.records * one * 2, _SMALLEST), _LARGEST)
+
+
+def gather(
+    machine: Machine, text: str, room: Room, options: Sequence[tuple[str, str | None]], *, trace: bool
+) -> Gathered:
+    """Run a program until the guest is through.
+
+    Raises `trapline.d.errors.CompileError`, `trapline.consumer.errors.ConsumerError`, `trapline.options.OptionError`
+    and `emu.guest.base.GuestError`.
+    """
+    traced: list[Record] = []
+
+    def consume(firing: Firing) -> bool:
+        if len(traced) < room.records:
+            traced.append(_traced(firing))
+        return False
+
+    with dtrace_open(
+        machine.guest, machine.dtrace, foreign=machine.names, consume=consume if trace else None
+    ) as handle:
+        # The teaching kernel has no reader/writer locks and nobody spins: those probes are not there.
+        handle.setopt("zdefs")
+        handle.setopt("bufsize" if trace else "aggsize", str(room.size))
+        if not trace:
+            handle.setopt("bufsize", "4k")
+            handle.setopt("dynvarsize", "1m")
+        for name, value in options:
+            try:
+                handle.setopt(name, value)
+            except OptionError as error:
+                raise OptionError(f"failed to set -x {name}: {error}") from None
+        handle.program_exec(handle.strcompile(text))
+        start = machine.guest.now()
+        handle.go()
+        while handle.work() is not Work.DONE:
+            handle.sleep()
+        elapsed = machine.guest.now() - start
+        records = traced if trace else _aggregated(handle)
+    return Gathered(records, max(elapsed, 1), len(records) >= room.records)
+
+
+def _traced(firing: Firing) -> Record:
+    event, lock, caller, *stack = firing.values
+    return Record(event, lock & _MASK, caller & _MASK, stack=_frames(stack))
+
+
+_MASK: Final = (1 << 64) - 1
+
+
+def _frames(values: Sequence[Any]) -> tuple[int, ...]:
+    """Return the addresses of a recorded stack, if there is one, but the first: that is the caller."""
+    return tuple(frame.pc for frame in values[0][1:]) if values else ()
+
+
+def _aggregated(handle: Handle) -> list[Record]:
+    """Return the records of the two aggregations: the averages, and the histograms that go with them."""
+    aggregate, symbols = handle.session.aggregate, handle.session.symbols
+
+    def keys(entry: Entry) -> tuple[Any, ...]:
+        return tuple(value_reader(key, symbols)(entry.data, 0) for key in entry.keys)
+
+    histograms = {entry.key_bytes(): _powers(entry) for entry in aggregate.variable(HISTOGRAM)}
+    records = []
+    for entry in aggregate.variable(AVERAGE):
+        event, lock, caller, *stack = keys(entry)
+        count, time = entry.words
+        record = Record(event, lock & _MASK, caller & _MASK, count, time, stack=_frames(stack))
+        records.append(replace(record, histogram=histograms.get(entry.key_bytes(), Counter())))
+    return sorted(records, key=lambda record: (record.event, record.lock, record.caller, record.stack))
+
+
+def _powers(entry: Entry) -> Counter[int]:
+    """Return a distribution by the power of two that is above each bucket."""
+    value = plain_value(entry.action, entry.words)
+    assert isinstance(value, dict)
+    return Counter({int(low).bit_length(): number for low, number in value.items() if low >= 0})

@@ -1,0 +1,104 @@
+"""What was gathered, a record for each event, lock, caller and stack; and records made one.
+
+Source: FreeBSD lockstat.c (lsrec_t, coalesce(), main()).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Events that are told apart from no others."""
+
+    event: int
+    lock: int
+    caller: int
+    count: int = 1
+    time: int = 0
+    """Sum of all."""
+    histogram: Counter[int] = field(default_factory=Counter)
+    """By power of two, how many lasted that long and less than twice that."""
+    stack: tuple[int, ...] = ()
+
+    def merged(self, other: Record) -> Record:
+        """Return this record with another's counts."""
+        return replace(
+            self,
+            count=self.count + other.count,
+            time=self.time + other.time,
+            histogram=self.histogram + other.histogram,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Coalescing:
+    """Which differences between records do not count; each field is the flag of that name."""
+
+    locks: bool = False
+    """-c: locks of one symbol are one."""
+    functions: bool = False
+    """-k: addresses in one function are one."""
+    generated: bool = False
+    """-g: each function on the stack has the event."""
+    any_caller: bool = False
+    """-w"""
+    any_lock: bool = False
+    """-W"""
+
+
+def coalesce(records: Iterable[Record], how: Coalescing, start: Callable[[int], int]) -> list[Record]:
+    """Make records one where only differences between them do not count.
+
+    `start` gives the address of the symbol an address is in.  Of callers or locks that do not count, that of the record
+    with the highest count is kept: the hottest.
+    """
+    found = list(records)
+    if how.generated:
+        found = _merge((one for record in found for one in _generated(record)), _all)
+    if how.locks or how.functions:
+        found = _merge((_shortened(record, how, start) for record in found), _all)
+    if how.any_caller:
+        found = _merge(_hottest(found), lambda record: (record.event, record.lock))
+    if how.any_lock:
+        found = _merge(_hottest(found), lambda record: (record.event, record.stack, record.caller))
+    return found
+
+
+def in_order(records: Iterable[Record], *, by_time: bool) -> list[Record]:
+    """Sort records by event, then by time or by count, the greatest first."""
+    return sorted(records, key=lambda record: (record.event, -(record.time if by_time else record.count)))
+
+
+def _all(record: Record) -> Any:
+    return record.event, record.stack, record.caller, record.lock
+
+
+def _hottest(records: Iterable[Record]) -> list[Record]:
+    return sorted(records, key=lambda record: -record.count)
+
+
+def _merge(records: Iterable[Record], key: Callable[[Record], Any]) -> list[Record]:
+    merged: dict[Any, Record] = {}
+    for record in records:
+        known = merged.get(key(record))
+        merged[key(record)] = record if known is None else known.merged(record)
+    return list(merged.values())
+
+
+def _generated(record: Record) -> Iterable[Record]:
+    """Give the record to its caller and to each function that led there."""
+    callers = record.stack if record.caller in record.stack else (*record.stack, record.caller)
+    return (replace(record, caller=caller, stack=(), histogram=Counter()) for caller in callers)
+
+
+def _shortened(record: Record, how: Coalescing, start: Callable[[int], int]) -> Record:
+    if how.locks:
+        record = replace(record, lock=start(record.lock))
+    if how.functions:
+        record = replace(record, caller=start(record.caller), stack=tuple(map(start, record.stack)))
+    return record

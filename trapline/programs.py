@@ -1,0 +1,61 @@
+"""Programs of this host that a command names: their words, and the ISA they are for.
+
+Light, so that a run that traces the kernel alone does not load the Linux guest to find that out.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from emu.elf import ElfError, Image
+from emu.guest.linux.environment import ENVIRONMENT
+from emu.isa import Isa
+
+
+def program_isa(words: Sequence[str], root: Path | None) -> Isa | None:
+    """Return the ISA of the program a command names, None if it is no ELF file of a known machine.
+
+    Of a script it is its interpreter's.
+    """
+    for path in _places(words[0], root):
+        interpreter = _interpreter(path)
+        for place in [path] if interpreter is None else _places(interpreter, root):
+            image = _image(place)
+            if image is not None:
+                return image.isa
+    return None
+
+
+def _places(name: str, root: Path | None) -> list[Path]:
+    """Return where on the host a program may be: in the root first."""
+    if root is None:
+        return [Path(name)]
+    names = [name] if "/" in name else [f"{place}/{name}" for place in ENVIRONMENT["PATH"].split(":")]
+    inside = [root / one.lstrip("/") for one in names]
+    return [*inside, *(root / "usr" / one.lstrip("/") for one in names), Path(name)]
+
+
+def _image(path: Path) -> Image | None:
+    try:
+        return Image(path)
+    except (ElfError, OSError):
+        return None
+
+
+def _interpreter(path: Path) -> str | None:
+    """Return what a script says it is to be run by, None if it is no script."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(256)
+    except OSError:
+        return None
+    words = head[2:].split(b"\n", 1)[0].split() if head.startswith(b"#!") else ()
+    return os.fsdecode(words[0]) if words else None
+
+
+def split(command: str) -> tuple[str, ...]:
+    """Split a command of -c into words, as a shell does."""
+    return tuple(shlex.split(command))
