@@ -16,15 +16,17 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from benchmarks import firing, language, linux, linux_speed, speed, startup
+from benchmarks import check_speed, firing, language, linux, linux_speed, sdt, speed, startup
 from benchmarks.figures import Figures
 
 RESULTS = Path(__file__).parent / "results"
 BENCHMARKS: dict[str, Callable[[], Figures]] = {
+    "check_speed": check_speed.measure,
     "firing": firing.measure,
     "language": language.measure,
     "linux": linux.measure,
     "linux_speed": linux_speed.measure,
+    "sdt": sdt.measure,
     "speed": speed.measure,
     "startup": startup.measure,
 }

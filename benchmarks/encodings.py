@@ -68,6 +68,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.encodings", description="Look at every encoding.")
     parser.add_argument("--isa", choices=SWEPT, action="append")
     parser.add_argument("--sample", type=int, metavar="N", help="look at N encodings of each ISA only")
+    parser.add_argument("--save", action="store_true", help="keep the totals of a sample too")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     arguments = parser.parse_args()
     right = True
@@ -78,9 +79,9 @@ def main() -> int:
         for line in (line for verdict in judged for line in summary(verdict)):
             print(line)
         print(f"{isa}: {seconds:.0f} s")
-        if arguments.sample is None:
+        if arguments.sample is None or arguments.save:
             totals = json.loads(TOTALS.read_text()) if TOTALS.exists() else {}
-            totals[isa] = [as_dict(verdict) for verdict in judged]
+            totals[isa] = {"sample": arguments.sample, "tables": [as_dict(verdict) for verdict in judged]}
             TOTALS.write_text(json.dumps(totals, indent=1) + "\n")
     return not right
 

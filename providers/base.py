@@ -148,6 +148,9 @@ class Provider(ABC):
     def forget_module(self, module: Any) -> None:
         """Forget a kernel module, which goes away; its probes have been destroyed."""
 
+    def unregistered(self) -> None:
+        """Let go of what it holds beside its probes: the framework has forgotten it."""
+
     @abstractmethod
     def enable(self, probe_id: int, arg: Any) -> None:
         """Arm a probe: its first enabling was linked."""

@@ -17,6 +17,8 @@ COMMANDS: Final = {
     "sites": "sites_command",
     "step": "step_command",
     "check": "check_command",
+    "plockstat": "plockstat_command",
+    "kldstat": "kldstat_command",
     "demo": "demo_command",
 }
 """Command -> its name in the module of `trapline.commands` that is called as the command is."""

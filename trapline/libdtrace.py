@@ -151,5 +151,5 @@ def dtrace_open(
     """
     writer = output if output is not None else io.StringIO()
     session = Session(Client(dtrace.open()), guest, Output(writer), Handlers(print, print, consume))
-    compiler = Compiler(session, Request(), target, provide, foreign=foreign, libraries=libraries)
+    compiler = Compiler(session, Request(), lambda: target, provide, foreign=foreign, libraries=libraries)
     return Handle(session, compiler, writer)

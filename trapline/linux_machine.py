@@ -3,35 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Final
 
 from emu.guest.base import GuestError
 from emu.guest.linux.environment import ENVIRONMENT
 from emu.guest.linux.guest import LinuxGuest, Program
 from emu.guest.linux.stdio import Standard
 from emu.isa import DEFAULT_ISA, Isa
-from providers.fasttrap import (
-    Fasttrap,
-    Fidelity,
-    PidError,
-    PidProbes,
-    UsdtProbes,
-    Wanted,
-    parse_provider,
-    probe_name,
-)
+from providers.fasttrap import Fidelity
 from providers.profile import Profile
 from providers.syscall import LinuxCalls, Syscall
-from trapline.consumer.compiling import ProcessProbeError
 from trapline.framework.dtrace import DTrace
-from trapline.framework.program import ProbeDescription
+from trapline.process_probes import ProcessProbes
 from trapline.programs import program_isa
-
-PID: Final = "pid"
-_REFUSALS_TOLD: Final = 5
 
 
 class EvalTime(Enum):
@@ -65,34 +51,12 @@ class LinuxOptions:
 
 
 @dataclass(slots=True)
-class Refusals:
-    """Why tracepoints were not installed: the first are reported as they come, the rest counted."""
-
-    report: Callable[[str], object]
-    texts: list[str] = field(default_factory=list)
-
-    def add(self, text: str) -> None:
-        """Take one."""
-        self.texts.append(text)
-        if len(self.texts) <= _REFUSALS_TOLD:
-            self.report(text)
-
-    def rest(self) -> tuple[str, ...]:
-        """Return what there is to say of those that were not reported."""
-        more = len(self.texts) - _REFUSALS_TOLD
-        return (f"{more} more tracepoints were refused (trapline sites --provider pid shows why)",) if more > 0 else ()
-
-
-@dataclass(slots=True)
 class LinuxMachine:
     """A Linux program, stopped, and the framework over it."""
 
     guest: LinuxGuest
     dtrace: DTrace
-    fasttrap: Fasttrap
-    pid: PidProbes
-    usdt: UsdtProbes
-    refusals: Refusals
+    probes: ProcessProbes
     told: bool = False
 
     @property
@@ -100,31 +64,13 @@ class LinuxMachine:
         """The program's process number ($target)."""
         return self.guest.target
 
-    def provide(self, wanted: ProbeDescription) -> ProbeDescription:
-        """Make the probes of processes that a description asks for, and return it as they are named.
-
-        Raises `ProcessProbeError`.
-        """
-        parsed = parse_provider(wanted.provider)
-        if parsed is None:
-            return wanted
-        name, pid = parsed
-        try:
-            if name == PID:
-                module = self.pid.provide(pid, Wanted(wanted.module, wanted.function, wanted.name))
-                return replace(wanted, module=module)
-            self.usdt.provide(name, pid)
-            return replace(wanted, name=probe_name(wanted.name))
-        except PidError as error:
-            raise ProcessProbeError(error.tag, str(error)) from None
-
     def ended(self) -> Sequence[str]:
         """Return, once, how the program ended, and how many refusals were not told one by one."""
         ending = self.guest.ending()
         if ending is None or self.told:
             return ()
         self.told = True
-        return (*self.refusals.rest(), ending)
+        return (*self.probes.refusals.rest(), ending)
 
 
 def start_guest(options: LinuxOptions) -> LinuxGuest:
@@ -161,7 +107,5 @@ def start(options: LinuxOptions) -> LinuxMachine:
     Profile(dtrace, guest)
     calls = LinuxCalls(guest.kernel, dtrace.probe)
     Syscall(dtrace, [calls], forgetful=options.fidelity is Fidelity.FREEBSD)
-    refusals = Refusals(options.report)
-    fasttrap = Fasttrap(guest.kernel, dtrace, options.fidelity, report=refusals.add)
-    pid = PidProbes(fasttrap, dtrace, guest.objects, dtrace.probes_created)
-    return LinuxMachine(guest, dtrace, fasttrap, pid, UsdtProbes(fasttrap, dtrace, guest.objects), refusals)
+    probes = ProcessProbes(guest.kernel, guest.objects, dtrace, options.fidelity, options.report)
+    return LinuxMachine(guest, dtrace, probes)

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from emu.elf import Image
 from emu.engine.clock import DEFAULT_RATE
 from emu.guest.kernel import images
 from emu.guest.kernel.guest import KernelGuest, TrapPath
-from emu.guest.kernel.malloc_types import MallocTypes
-from emu.guest.kernel.system_calls import SystemCalls
-from emu.guest.kernel.trampolines import Trampolines
-from emu.guest.modules import Module
 from emu.isa import DEFAULT_ISA, Isa
 from emu.trap import TrapHandler
 from providers.base import Framework
-from providers.dtmalloc import Dtmalloc
-from providers.fbt import FBT, Fidelity
-from providers.kinst import PORTS as KINST_PORTS
-from providers.kinst import Kinst
-from providers.profile import Profile
-from providers.sdt import IllumosSdt, Sdt, Site
-from providers.syscall import Syscall
+from providers.fasttrap import Fidelity as FasttrapFidelity
+from providers.fbt import Fidelity
 from trapline.framework.dtrace import DTrace
+from trapline.guest_consumers import GuestConsumers
+from trapline.kernel_providers import LOADER_CONF, PRELOADED, KernelProviders
+from trapline.process_probes import ProcessProbes
 from trapline.types import KernelNames, KernelSignatures, Types, types_of
 
 START_UP_SCRIPT = "etc/rc"
@@ -52,10 +46,13 @@ class KernelOptions:
     console_input: bytes = b""
     rate: int = DEFAULT_RATE
     accelerated: bool | None = None
+    added: Mapping[str, bytes] = field(default_factory=dict)
+    """Files of the guest beside those of its initial file system (path without leading slash -> content)."""
 
     def files(self) -> Mapping[str, bytes]:
-        """Return what replaces files of the guest's initial file system."""
-        return {} if self.command is None else {START_UP_SCRIPT: self.command.encode() + b"\n"}
+        """Return what is added to the guest's initial file system, or replaces a part of it."""
+        script = {} if self.command is None else {START_UP_SCRIPT: self.command.encode() + b"\n"}
+        return {LOADER_CONF: PRELOADED, **self.added, **script}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +61,8 @@ class Machine:
 
     guest: KernelGuest
     dtrace: DTrace
+    probes: ProcessProbes
+    """Those of the guest's user programs."""
     names: KernelNames
     """The kernel's types and symbols, for D programs."""
 
@@ -105,27 +104,17 @@ def boot(
     guest: KernelGuest,
     fidelity: Fidelity = Fidelity.EXACT,
     watch: Callable[[Framework], Framework] = lambda framework: framework,
+    report: Callable[[str], object] = lambda _text: None,
 ) -> Machine:
     """Boot a guest and put the framework and the providers over it.
 
-    `watch` may wrap the framework as providers see it.  Raises `emu.guest.base.GuestError`.
+    `watch` may wrap the framework as providers see it; `report` is told of tracepoints of user programs that were
+    refused.  Raises `emu.guest.base.GuestError`.
     """
     guest.boot()
     dtrace = DTrace(guest, guest.traps.core)
     types = _types(guest.image)
-    FBT(watch(dtrace), guest.patcher, guest.traps, guest.isa, KernelSignatures(types), fidelity)
-    if guest.isa.name in KINST_PORTS:  # FreeBSD/i386 has no kinst
-        trampolines = Trampolines(guest.engine, guest.image, guest.text_end)
-        Kinst(watch(dtrace), guest.patcher, guest.traps, guest.isa, trampolines, guest.clock)
-    Profile(dtrace, guest)
-    guest.on_probe = watch(dtrace).probe
-    calls = SystemCalls(guest.engine, guest.image, lambda: guest.thread().address)
-    Syscall(dtrace, [calls], forgetful=fidelity is Fidelity.FREEBSD)
-    Dtmalloc(dtrace, MallocTypes(guest.engine, guest.image))
-    guest.on_module_loaded = dtrace.load_module
-    guest.on_module_unload = dtrace.unload_module
-    dtrace.load_module(Module("kernel", guest.image.symbols, guest.patcher.original))
-    Sdt(dtrace, guest, guest.traps.core)
-    if guest.probe_calls:
-        IllumosSdt(dtrace, guest, guest.traps, (Site(*call) for call in guest.probe_calls))
-    return Machine(guest, dtrace, KernelNames(guest.image, types))
+    probes = ProcessProbes(guest.userland, guest.userland.objects, dtrace, FasttrapFidelity(fidelity.value), report)
+    KernelProviders(guest, dtrace, KernelSignatures(types), fidelity, watch)
+    GuestConsumers(guest, dtrace)
+    return Machine(guest, dtrace, probes, KernelNames(guest.image, types))

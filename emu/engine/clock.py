@@ -51,6 +51,20 @@ class VirtualClock:
         if self._paused is None:
             self._paused = self._engine.instructions
 
+    def state(self) -> tuple[int, int, int | None]:
+        """Return what the clock is to go back to with `set_state`, after instructions that are none of the guest's."""
+        return self._hidden, self._skipped, self._paused
+
+    def set_state(self, state: tuple[int, int, int | None]) -> None:
+        """Go back to a state; the instructions executed since are to be taken off the count by then."""
+        self._hidden, self._skipped, self._paused = state
+
+    def discount(self, instructions: int) -> None:
+        """Take instructions off the count (`Engine.discount`), also while the clock stands still."""
+        self._engine.discount(instructions)
+        if self._paused is not None:
+            self._paused -= instructions
+
     def resume(self, extra: int = 0) -> None:
         """Start it again; `extra` instructions still belong to the probe (the return instruction under way)."""
         if self._paused is not None:

@@ -488,6 +488,10 @@ class Engine:
         """
         self._state[Word.HARD] = self._state[Word.NEXT] = 0
 
+    def stop_in_user_mode(self) -> None:
+        """End the run under way before its next block of user mode."""
+        self._state[Word.SOFT] = self._state[Word.NEXT] = 0
+
     def leave(self) -> None:
         """End the run under way now; from a trap or a system call."""
         self._state[Word.STOPPED] = 1

@@ -85,9 +85,7 @@ class FunctionGuest:
         """Returns virtual nanoseconds since the guest was made."""
         self.patcher = Patcher(self.engine)
         self.traps = TrapHandler()
-        self.host_trap = HostTrap(
-            self.engine, self.traps, self.patcher, unclaimed=self._unclaimed, faulted=self._faulted
-        )
+        self.host_trap = HostTrap(self.engine, self.traps, self.patcher, unclaimed=self.unclaimed, faulted=self.faulted)
         self.host_trap.attach()
         self.engine.on_trap = self._on_trap
         for start, data, _, _ in parts:
@@ -199,10 +197,12 @@ class FunctionGuest:
     def interrupt(self) -> None:
         """Do nothing: `call` returns by itself."""
 
-    def _unclaimed(self, address: int) -> int:
+    def unclaimed(self, address: int) -> int:
+        """Refuse a breakpoint that no handler claims.  Raises `FunctionFaultError`."""
         raise FunctionFaultError(f"a breakpoint at {address:#x} that nobody claims", address)
 
-    def _faulted(self, address: int, error: BadAddressError) -> int:
+    def faulted(self, address: int, error: BadAddressError) -> int:
+        """Tell that a displaced instruction met an invalid address.  Raises `FunctionFaultError`."""
         raise FunctionFaultError(
             f"the instruction displaced at {address:#x} cannot reach {error.address:#x}", address
         ) from error

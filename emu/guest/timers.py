@@ -29,11 +29,17 @@ class Timers:
         self._heap: list[Timer] = []
         self._numbers = count()
         self._interrupted = False
+        self._wake: Callable[[], object] | None = None
+        """Ends the run under way, between two timers; None: there is none, or nobody may start a timer in it."""
+        self._started = False
 
     def start(self, now: int, interval: int, fire: Callable[[int], object]) -> Timer:
         """Start a timer; it goes off first an interval from now."""
         timer = Timer(now + interval, next(self._numbers), interval, fire)
         heapq.heappush(self._heap, timer)
+        if self._wake is not None:
+            self._started = True
+            self._wake()
         return timer
 
     def stop(self, timer: Timer) -> None:
@@ -44,16 +50,33 @@ class Timers:
         """Have the run under way end, also if it is a timer's function that asks."""
         self._interrupted = True
 
-    def run(self, run: Callable[[int | None], RunState], now: Callable[[], int], deadline: int | None) -> RunState:
+    def run(
+        self,
+        run: Callable[[int | None], RunState],
+        now: Callable[[], int],
+        deadline: int | None,
+        wake: Callable[[], object] | None = None,
+    ) -> RunState:
         """Run a guest until a deadline, with its timers going off.
 
         `run` runs it until a time, or until it is interrupted; that is seen by its coming back before the time.
+        `wake` makes it come back, for a timer that is started meanwhile.
         """
         self._interrupted = False
+        self._wake = wake
+        try:
+            return self._run(run, now, deadline)
+        finally:
+            self._wake = None
+
+    def _run(self, run: Callable[[int | None], RunState], now: Callable[[], int], deadline: int | None) -> RunState:
         while True:
+            self._started = False
             due = self._next()
             until = deadline if due is None or (deadline is not None and deadline <= due) else due
             state = run(until)
+            if self._started and state is not RunState.FINISHED and not self._interrupted:
+                continue
             if state is RunState.FINISHED or until is None or now() < until:
                 return state
             self._ring(now())

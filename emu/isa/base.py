@@ -106,6 +106,13 @@ class Traps:
     privilege: str = ""
     """Field whose lowest two bits are 0 in a trap from kernel mode, where the CPU pushes no sp: the interrupted one is
     the address of `frame_sp` itself.  "": it always pushes it."""
+    user_pc_after: int | None = None
+    """`pc_after` in the frame that the kernel's vector has of a user program's breakpoint; None: the same."""
+
+    @property
+    def saved_user_pc_after(self) -> int:
+        """How far past a user program's breakpoint the pc in the kernel's trap frame points."""
+        return self.pc_after if self.user_pc_after is None else self.user_pc_after
 
 
 @dataclass(frozen=True)

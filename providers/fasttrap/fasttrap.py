@@ -15,16 +15,15 @@ Source: FreeBSD sys/cddl/contrib/opensolaris/uts/common/dtrace/fasttrap.c, uts/i
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from emu.displaced import Load, Store, compile_plan
 from emu.engine.access import Access
 from emu.frame import Frame
 from emu.guest.base import BadAddressError
-from emu.guest.linux.abi.signals import SignalInfo
-from emu.guest.linux.code import ProcessCode, SlotPages
-from emu.guest.linux.kernel import CARRIED_OUT
-from emu.guest.linux.observer import Observer
+from emu.guest.observer import Observer
+from emu.guest.processes import CARRIED_OUT
 from emu.patcher import Patcher
 from emu.trap import CpuFlag
 from providers.fasttrap import aarch64, i386, riscv64, x86_64
@@ -34,9 +33,9 @@ from providers.fasttrap.records import AFTER, Point, Probe, ProbeType, Stepping,
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from emu.guest.linux.kernel import Kernel
-    from emu.guest.linux.process import Process, Thread
+    from emu.guest.linux.abi.signals import SignalInfo
     from emu.guest.linux.space import Area
+    from emu.guest.processes import Process, Processes, Thread
     from providers.base import Framework
 
 PORTS: Final[dict[str, Port]] = {
@@ -47,9 +46,9 @@ PORTS: Final[dict[str, Port]] = {
 }
 """Fasttrap on each ISA, by the ISA's name."""
 MAX_TRACEPOINTS: Final = 250_000
+"""FreeBSD's kern.dtrace.fasttrap.max_probes."""
 PASSED: Final = 5
 """Arguments that `dtrace_probe()` takes."""
-"""FreeBSD's kern.dtrace.fasttrap.max_probes."""
 CHUNK: Final = 64
 """Bytes of scratch space per instruction (FASTTRAP_SCRATCH)."""
 _NOBODY: Final = (1 << 64) - 1
@@ -71,7 +70,7 @@ class Fasttrap(Observer):
 
     def __init__(
         self,
-        kernel: Kernel,
+        kernel: Processes,
         framework: Framework,
         fidelity: Fidelity = Fidelity.EXACT,
         limit: int | None = None,
@@ -92,6 +91,10 @@ class Fasttrap(Observer):
         """Probes whose tracepoints went away with an object: (probe, address, file)."""
         self._stepping: dict[Thread, Stepping] = {}
         self._chunks: dict[tuple[Thread, int], int] = {}
+        self._again: dict[Thread, int] = {}
+        """Where a thread is to take its latest hit up again: the probes before the instruction have fired."""
+        self._uncovered: dict[Thread, list[Point]] = {}
+        """Points that are out until a thread has met the fault of its own instruction there."""
         self._filled: dict[tuple[Thread, int], bool] = {}
         """Chunks that hold what they are to hold: whether with the return trap."""
         engine = kernel.engine
@@ -100,10 +103,11 @@ class Fasttrap(Observer):
         self._pc = kernel.isa.registers.slots[kernel.isa.registers.pc]
         slots = kernel.isa.registers.slots
         self._arguments = [slots[name] for name in self.port.arguments]
+        self._late = [slots[name] for name in self.port.late_arguments]
         self._results = [slots[name] for name in self.port.results]
         kernel.traps.add(self._hit)
         kernel.exceptions.append(self._exception)
-        kernel.observers.append(self)
+        kernel.watch(self)
 
     # -- making probes
 
@@ -111,8 +115,8 @@ class Fasttrap(Observer):
         """Return the record of a process that runs."""
         found = self._targets.get(process.pid)
         if found is None or not found.live:
-            code = ProcessCode(self.kernel, process.space)
-            slots = SlotPages(self.kernel, code, CHUNK, "[fasttrap]")
+            code = self.kernel.code(process)
+            slots = self.kernel.slots(process, code, CHUNK, "[fasttrap]")
             found = self._targets[process.pid] = Target(process, code, Patcher(code), slots)
         return found
 
@@ -182,7 +186,7 @@ class Fasttrap(Observer):
             code = probe.target.code
             try:
                 count = int.from_bytes(code.read(address, 2), "little") + change
-                code.space.poke(address, (count & 0xFFFF).to_bytes(2, "little"))
+                code.write(address, (count & 0xFFFF).to_bytes(2, "little"))
             except BadAddressError:
                 continue
 
@@ -230,7 +234,7 @@ class Fasttrap(Observer):
 
     def _owner(self, process: Process) -> Process:
         """Return whose tracepoints a process has: after a vfork its parent's, up to the first that shares memory."""
-        while process.parent is not None and process.parent.alive and process.parent.space is process.space:
+        while process.parent is not None and process.parent.alive and process.parent.space == process.space:
             process = process.parent
         return process
 
@@ -249,44 +253,60 @@ class Fasttrap(Observer):
         if point is None or not point.target.live:
             return 0
         self._stepping.pop(thread, None)
-        self._fire_before(point, frame)
         treatment = point.treatment
+        if isinstance(treatment, OutOfLine) and not self._has_slot(thread, point):
+            self.kernel.cpu.pc = address
+            self.kernel.cpu.discount(1)
+            return CARRIED_OUT
+        if self._again.pop(thread, None) != address:
+            self._fire_before(point, frame)
         if isinstance(treatment, Emulated):
             return self._emulate(point, address)
         assert isinstance(treatment, OutOfLine)
         return self._step(thread, point, treatment)
 
     def _fire_before(self, point: Point, frame: Frame) -> None:
-        core = self._core
+        words, core = self.kernel.cpu.words, self._core
         for probe in tuple(point.before):
-            if probe.type is ProbeType.ENTRY:
+            if point.address in probe.questions:
+                words[self._results[0]] = 1
+            elif probe.type is ProbeType.ENTRY:
                 core.flags |= _ENTRY
                 self.framework.probe(probe.id, *self._read_arguments(self.port.stack_skip))
                 core.flags &= ~_ENTRY
             elif probe.read is not None:
                 self.framework.probe(probe.id, *probe.read(frame)[:PASSED])
+            elif probe.types:
+                self.framework.probe(probe.id, *self._read_natives([native for _, _, native in probe.types[:PASSED]]))
             elif probe.type is ProbeType.OFFSETS:
                 self.framework.probe(probe.id, *self._read_arguments(0))
 
     def _read_arguments(self, skipped: int) -> list[int]:
         """Return arg0 to arg4: registers, or words of the stack after those that are `skipped`."""
-        engine, isa = self._engine, self.kernel.isa
+        cpu = self.kernel.cpu
         if self._arguments:
-            return [engine.words[slot] for slot in self._arguments]
-        sp, word = engine.read_register(isa.registers.sp), isa.word
-        values = []
-        for place in range(skipped, skipped + PASSED):
-            try:
-                values.append(engine.load(sp + place * word, word))
-            except BadAddressError:
-                values.append(0)
-        return values
+            return [cpu.words[slot] for slot in self._arguments]
+        return [self._stack_word(place) for place in range(skipped, skipped + PASSED)]
+
+    def _read_natives(self, natives: Sequence[int]) -> list[int]:
+        """Return arguments of the function whose call a probe's site is, by their indices."""
+        registers = (*self._arguments, *self._late)
+        if registers:
+            words = self.kernel.cpu.words
+            return [words[registers[one]] for one in natives if one < len(registers)]
+        return [self._stack_word(one) for one in natives]
+
+    def _stack_word(self, place: int) -> int:
+        try:
+            return self.kernel.frame.stack_word(place)
+        except BadAddressError:
+            return 0
 
     def _fire_after(self, point: Point, new_pc: int) -> None:
         """Fire the return probes, unless the instruction stays inside their function (fasttrap_return_common)."""
         treatment = point.treatment
         leaves = isinstance(treatment, Emulated) and treatment.leaves
-        words = self._engine.words
+        words = self.kernel.cpu.words
         for probe in tuple(point.after):
             if not leaves and new_pc - probe.function & _NOBODY < probe.size:
                 continue
@@ -294,13 +314,13 @@ class Fasttrap(Observer):
             self.framework.probe(probe.id, point.address - probe.function & _NOBODY, *results)
 
     def _emulate(self, point: Point, address: int) -> int:
-        if not point.after and point.native:
+        if not point.after and point.native and self.kernel.native:
             self._engine.words[self._pc] = address + self.kernel.isa.traps.pc_after  # as the engine expects it
             return point.native
         return self._carry_out(point)
 
     def _carry_out(self, point: Point) -> int:
-        engine = self._engine
+        engine = self.kernel.cpu
         assert point.run is not None
         cpu: Any = engine if self.fidelity is Fidelity.EXACT else _MinusOneFaults(engine)
         try:
@@ -318,9 +338,13 @@ class Fasttrap(Observer):
 
     # -- out of line
 
+    def _has_slot(self, thread: Thread, point: Point) -> bool:
+        """Tell whether there is scratch space, or none to be had; False: the hit is to come again."""
+        return (thread, point.address) in self._chunks or point.target.slots.ready()
+
     def _step(self, thread: Thread, point: Point, move: OutOfLine) -> int:
         """Have the copy of the instruction run in the thread's scratch space."""
-        engine, port, slots = self._engine, self.port, point.target.slots
+        engine, port, slots = self.kernel.cpu, self.port, point.target.slots
         key = (thread, point.address)
         chunk = self._chunks.get(key)
         if chunk is None:
@@ -349,7 +373,7 @@ class Fasttrap(Observer):
     def _no_scratch(self, point: Point) -> int:
         """Take the tracepoint out for good: there is no scratch space to be had."""
         point.target.patcher.remove(point.tracepoint)
-        self._engine.pc = point.address
+        self.kernel.cpu.pc = point.address
         return CARRIED_OUT
 
     def _exception(self, number: int, pc: int) -> bool:
@@ -364,7 +388,7 @@ class Fasttrap(Observer):
 
     def _returned(self, thread: Thread, stepping: Stepping) -> int:
         """Take the return trap (fasttrap_return_probe)."""
-        engine = self._engine
+        engine = self.kernel.cpu
         del self._stepping[thread]
         engine.discount(1)  # the trap itself
         move = stepping.point.treatment
@@ -382,7 +406,7 @@ class Fasttrap(Observer):
         stepping = self._stepping.get(thread)
         if stepping is None:
             return None
-        return stepping if stepping.chunk <= self._engine.pc < stepping.chunk + CHUNK else None
+        return stepping if stepping.chunk <= self.kernel.cpu.pc < stepping.chunk + CHUNK else None
 
     # -- what happens to processes and threads
 
@@ -391,7 +415,7 @@ class Fasttrap(Observer):
         stepping = self._in_chunk(thread)
         if stepping is None:
             return info
-        engine, move = self._engine, stepping.point.treatment
+        engine, move = self.kernel.cpu, stepping.point.treatment
         assert isinstance(move, OutOfLine)
         at = engine.pc
         del self._stepping[thread]
@@ -400,15 +424,46 @@ class Fasttrap(Observer):
             engine.write_register(move.scratch, stepping.saved)
         engine.pc = stepping.point.address
         if info.address == at:
-            return SignalInfo(info.number, info.code, address=stepping.point.address)
+            return replace(info, address=stepping.point.address)
         return info
+
+    def again(self, thread: Thread, address: int) -> None:
+        """Have a thread hit an address once more, without its probes: the page it needs has come meanwhile."""
+        self._again[thread] = address
+
+    def uncover(self, thread: Thread, address: int) -> None:
+        """Have a thread run into the fault of its own instruction, which emulating it has met."""
+        point = self._points.get((self._owner(thread.process).pid, address))
+        if point is not None and point.target.live:
+            point.target.patcher.remove(point.tracepoint)
+            self._uncovered.setdefault(thread, []).append(point)
+
+    def signalled(self, thread: Thread) -> None:
+        """Have a signal's frame show the program itself, not the scratch space: before the instruction, or after it."""
+        for point in self._uncovered.pop(thread, ()):
+            if point.target.live:
+                point.target.patcher.install(point.tracepoint)
+        stepping = self._in_chunk(thread)
+        if stepping is None:
+            return
+        if self.kernel.cpu.pc != stepping.start:
+            self._finish(thread, stepping)
+            return
+        cpu, move = self.kernel.cpu, stepping.point.treatment
+        assert isinstance(move, OutOfLine)
+        del self._stepping[thread]
+        cpu.discount(1 - stepping.discounted)
+        if move.scratch:
+            cpu.write_register(move.scratch, stepping.saved)
+        cpu.pc = stepping.point.address
+        self._again[thread] = stepping.point.address
 
     def may_be_interrupted(self, thread: Thread) -> bool:
         """Have a signal wait until the copy has run: its frame is not to show the scratch space."""
         stepping = self._in_chunk(thread)
         if stepping is None:
             return True
-        if thread.call_name and self._engine.pc == stepping.start + len(_code_of(stepping)):
+        if thread.call_name and self.kernel.cpu.pc == stepping.start + len(_code_of(stepping)):
             # A system call out of line, interrupted: it is over.
             self._finish(thread, stepping)
             return True
@@ -417,7 +472,7 @@ class Fasttrap(Observer):
     def _stop_stepping(self, thread: Thread) -> None:
         """Forget what a thread that has ended, or runs something else, was doing out of line."""
         if thread is self.kernel.current and (stepping := self._in_chunk(thread)) is not None:
-            self._engine.discount(1 - stepping.discounted)  # it will not jump back
+            self.kernel.cpu.discount(1 - stepping.discounted)  # it will not jump back
         self._stepping.pop(thread, None)
 
     def _finish(self, thread: Thread, stepping: Stepping) -> None:
@@ -425,14 +480,16 @@ class Fasttrap(Observer):
         assert isinstance(move, OutOfLine)
         del self._stepping[thread]
         if move.scratch:
-            self._engine.write_register(move.scratch, stepping.saved)
+            self.kernel.cpu.write_register(move.scratch, stepping.saved)
         if stepping.trap is None:
-            self._engine.discount(1 - stepping.discounted)
-        self._engine.pc = stepping.after
+            self.kernel.cpu.discount(1 - stepping.discounted)
+        self.kernel.cpu.pc = stepping.after
 
     def thread_ended(self, thread: Thread) -> None:
         """Forget a thread's scratch space."""
         self._stop_stepping(thread)
+        self._again.pop(thread, None)
+        self._uncovered.pop(thread, None)
         for key in [key for key in self._chunks if key[0] is thread]:
             chunk = self._chunks.pop(key)
             self._filled.pop(key, None)
@@ -448,16 +505,16 @@ class Fasttrap(Observer):
 
     def forked(self, parent: Process, child: Process) -> None:
         """Take the parent's tracepoints out of the child (fasttrap_fork), which has memory of its own."""
-        if child.space is parent.space:
+        if child.space == parent.space:
             return
         target = self._targets.get(self._owner(parent).pid)
         if target is None or not target.live:
             return
-        code = ProcessCode(self.kernel, child.space)
+        code = self.kernel.code(child)
         for point in self._points.values():
             if point.target is target and point.tracepoint.installed:
                 code.write_code(point.address, point.tracepoint.original)
-        target.slots.unmap_from(child.space)
+        self.kernel.drop_slots(target.slots, child)
 
     def before_exec(self, process: Process) -> None:
         """Retire a process's tracepoints: it will run something else."""
@@ -474,7 +531,7 @@ class Fasttrap(Observer):
         if target is None or not target.live:
             return
         target.live = False
-        if target.code.space.users > 1:  # a vfork's child: the memory, with its breakpoints, is its parent's
+        if self.kernel.is_shared(process):  # a vfork's child: the memory, with its breakpoints, is its parent's
             target.patcher.restore_all()
         for key in [key for key in self._points if self._points[key].target is target]:
             target.patcher.forget(self._points.pop(key).tracepoint)

@@ -13,18 +13,29 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 from emu.elf import Symbol, SymbolType
 from emu.guest.base import BadAddressError
-from emu.guest.linux.objects import LoadedObject, Objects
-from emu.guest.linux.observer import Observer
-from emu.guest.linux.process import Process
-from emu.guest.linux.space import Area
-from providers.base import Attribute, DependencyClass, Framework, Privilege, Provider, ProviderAttributes, Stability
+from emu.guest.objects import LoadedObject
+from emu.guest.observer import Observer
+from emu.guest.processes import Objects, Process
+from providers.base import (
+    ArgumentDescription,
+    Attribute,
+    DependencyClass,
+    Framework,
+    Privilege,
+    Provider,
+    ProviderAttributes,
+    Stability,
+)
 from providers.fasttrap.fasttrap import PASSED, Fasttrap
 from providers.fasttrap.port import Fidelity
 from providers.fasttrap.records import Probe, ProbeType
+
+if TYPE_CHECKING:
+    from emu.guest.linux.space import Area
 
 ENTRY: Final = "entry"
 RETURN: Final = "return"
@@ -85,6 +96,13 @@ class PidProvider(Provider):
         """Say that it fires in user mode."""
         return True
 
+    def argument_description(self, probe_id: int, arg: Probe, index: int) -> ArgumentDescription | None:
+        """Return the types that a program's DOF gives an argument."""
+        if index >= len(arg.types):
+            return None
+        native, translated, mapping = arg.types[index]
+        return ArgumentDescription(index, native, translated if translated != native else "", mapping)
+
     def argument_value(self, probe_id: int, arg: Probe, index: int) -> int | None:
         """Return arg5 and up: registers, then the stack.  Raises `BadAddressError`."""
         kernel, port = self._fasttrap.kernel, self._fasttrap.port
@@ -95,7 +113,7 @@ class PidProvider(Provider):
             return 0
         index -= PASSED if port.arguments else 0
         if index < len(port.late_arguments):
-            return kernel.engine.read_register(port.late_arguments[index])
+            return kernel.cpu.read_register(port.late_arguments[index])
         return kernel.frame.stack_word(index - len(port.late_arguments) + port.stack_skip)
 
 
@@ -127,7 +145,7 @@ class PidProbes(Observer):
         self._wanted: dict[int, list[Wanted]] = {}
         self._made: set[tuple[PidProvider, int, str, str, str]] = set()
         """Probes there are: provider, where their object is, module, function and name."""
-        fasttrap.kernel.observers.append(self)
+        fasttrap.kernel.watch(self)
 
     def provide(self, pid: int, wanted: Wanted) -> str:
         """Make the probes that a description asks for, in what the process has loaded.
@@ -135,7 +153,7 @@ class PidProbes(Observer):
         Returns the module as the probes have it: `a.out` and `libc` stand for other names (dt_pid_fix_mod).
         Raises `PidError`.
         """
-        process = self._fasttrap.kernel.processes.get(pid)
+        process = self._fasttrap.kernel.process(pid)
         if process is None or not process.alive:
             raise PidError("D_PROC_GRAB", f"failed to grab process {pid}: there is no such process in the guest")
         self._wanted.setdefault(pid, []).append(wanted)
@@ -149,7 +167,7 @@ class PidProbes(Observer):
         exact = wanted.module and wanted.function and not _is_glob(wanted.module) and not _is_glob(wanted.function)
         if exact and modules and not found:
             raise PidError("D_PROC_FUNC", f"failed to lookup '{wanted.function}' in module '{wanted.module}'")
-        if not found and modules and not any(self._objects.functions(one) for one in modules):
+        if not found and modules and not any(one.functions() for one in modules):
             names = ", ".join(one.name for one in modules)
             raise PidError(
                 "D_PDESC_ZERO",
@@ -168,7 +186,7 @@ class PidProbes(Observer):
     def _is_module(process: Process, loaded: LoadedObject, pattern: str) -> bool:
         """Tell whether a module pattern means an object: by its name, with or without what follows `.so`."""
         if pattern == EXECUTABLE:
-            return loaded.file is process.executable
+            return loaded.file == process.executable
         test = _matcher(pattern)
         return test(loaded.name) or test(re.sub(r"\.so(\..*)?$", "", loaded.name))
 
@@ -176,10 +194,10 @@ class PidProbes(Observer):
         """Make the probes in one object; tell whether any function was meant."""
         symbols: Sequence[Symbol]
         if wanted.function and not _is_glob(wanted.function):
-            symbols = [self._code_of(process, loaded, one) for one in self._objects.named(loaded, wanted.function)[:1]]
+            symbols = [self._code_of(process, loaded, one) for one in loaded.named(wanted.function)[:1]]
         else:
             test = _matcher(wanted.function)
-            every = self._objects.functions(loaded)
+            every = loaded.functions()
             symbols = [one for one in every if test(one.name) and one.name not in _SKIPPED]
         for symbol in symbols:
             self._provide_function(provider, process, loaded, symbol, wanted)

@@ -15,8 +15,7 @@ from emu.patcher import Patcher, Tracepoint
 from providers.fasttrap.port import Treatment
 
 if TYPE_CHECKING:
-    from emu.guest.linux.code import ProcessCode, SlotPages
-    from emu.guest.linux.process import Process
+    from emu.guest.processes import Code, Process, Slots
 
 
 class ProbeType(IntEnum):
@@ -39,9 +38,9 @@ class Target:
     """A process with tracepoints (fasttrap_proc_t); it may have ended."""
 
     process: Process
-    code: ProcessCode
+    code: Code
     patcher: Patcher
-    slots: SlotPages
+    slots: Slots
     live: bool = True
     """False from its exit or exec on: its tracepoints are dead (retired)."""
 
@@ -80,6 +79,10 @@ class Probe:
     enabled: bool = False
     read: Callable[[Frame], tuple[int, ...]] | None = None
     """Arguments of a marker; None: those of the function."""
+    questions: frozenset[int] = frozenset()
+    """Those of the addresses where the program asks whether the probe is enabled (is-enabled tracepoints)."""
+    types: tuple[tuple[str, str, int], ...] = ()
+    """Native and translated type of each argument, and which native argument it is."""
     semaphores: tuple[int, ...] = ()
     """Addresses of counters that tell the program that somebody listens."""
 

@@ -1,6 +1,7 @@
 """USDT: the markers of programs as probes, `provider$target:::name`.
 
-On FreeBSD a program registers its probes by DOF; Linux programs have notes instead (`emu.stapsdt`), which say the same.
+FreeBSD's programs register their probes by DOF (`providers.fasttrap.dof`); Linux programs have notes instead
+(`emu.stapsdt`), which say the same.
 Provider names get the process's number, and `__` in a probe's name becomes `-`, as `dtrace -G` does it.
 
 Source: FreeBSD fasttrap.c (fasttrap_meta_create_probe: names, tracepoints of one probe); libdtrace dt_link.c (names).
@@ -15,17 +16,26 @@ from typing import TYPE_CHECKING, NamedTuple
 from emu.elf import ElfError
 from emu.frame import Frame
 from emu.guest.base import BadAddressError
-from emu.guest.linux.objects import LoadedObject, Objects
+from emu.guest.objects import LoadedObject
+from emu.guest.observer import Observer
 from emu.stapsdt import Marker, MarkerArgument, MarkerArgumentError, evaluate, markers, parse_arguments
+from providers.fasttrap.dof import HEADER_SIZE, HelperDofError, HelperProbe, helper_probes, loaded_size
 from providers.fasttrap.fasttrap import Fasttrap
 from providers.fasttrap.pid import PidError, PidProvider
 from providers.fasttrap.records import Probe, ProbeType
 
 if TYPE_CHECKING:
-    from emu.guest.linux.process import Process
+    from emu.guest.processes import Objects, Process
     from providers.base import Framework
 
 _AFRAMES = 3
+
+
+class _Helper(NamedTuple):
+    """What an object has told of its probes."""
+
+    module: str
+    probes: tuple[HelperProbe, ...]
 
 
 class _Name(NamedTuple):
@@ -40,19 +50,92 @@ def probe_name(marker: str) -> str:
     return marker.replace("__", "-")
 
 
-class UsdtProbes:
-    """Makes the probes of the markers in processes, when somebody asks for a provider with a process's number."""
+class UsdtProbes(Observer):
+    """Makes the probes of the markers in processes, when somebody asks for a provider with a process's number.
 
-    def __init__(self, fasttrap: Fasttrap, framework: Framework, objects: Objects) -> None:
+    The probes that a program describes in DOF are made when it tells of them; `created` is called then.
+    """
+
+    def __init__(
+        self, fasttrap: Fasttrap, framework: Framework, objects: Objects, created: Callable[[], None] = lambda: None
+    ) -> None:
         self._fasttrap = fasttrap
         self._framework = framework
         self._objects = objects
         self._providers: dict[str, PidProvider] = {}
         self._made: set[_Name] = set()
+        self._created = created
+        self._helpers: dict[Process, dict[int, _Helper]] = defaultdict(dict)
+        fasttrap.kernel.watch(self)
+
+    # -- what programs tell
+
+    def helper_added(self, process: Process, module: str, load_address: int, dof: int, generation: int) -> None:
+        """Make the probes of a program's DOF (dtrace_helper_slurp); what is no DOF makes none."""
+        code = self._fasttrap.kernel.code(process)
+        try:
+            data = code.read(dof, loaded_size(code.read(dof, HEADER_SIZE)))
+            probes = tuple(helper_probes(data, load_address, dof))
+        except (BadAddressError, HelperDofError):
+            return
+        self._add_helper(process, generation, _Helper(module, probes))
+        self._created()
+
+    def helper_removed(self, process: Process, generation: int) -> None:
+        """Forget what an object told; its probes go with the process, as its code does."""
+        self._helpers[process].pop(generation, None)
+
+    def forked(self, parent: Process, child: Process) -> None:
+        """Give a child the probes of its parent, whose memory it has (dtrace_helpers_duplicate)."""
+        for generation, helper in self._helpers[parent].items():
+            self._add_helper(child, generation, _Helper(helper.module, helper.probes))
+        if self._helpers[child]:
+            self._created()
+
+    def before_exec(self, process: Process) -> None:
+        """Forget what the program before told."""
+        self._helpers.pop(process, None)
+
+    def exited(self, process: Process) -> None:
+        """Forget what a process told."""
+        self._helpers.pop(process, None)
+
+    def _add_helper(self, process: Process, generation: int, helper: _Helper) -> None:
+        self._helpers[process][generation] = helper
+        for one in helper.probes:
+            key = _Name(f"{one.provider}{process.pid}", helper.module, one.function, one.name)
+            if key in self._made:
+                continue
+            types = tuple(
+                (one.types[place], text, place) for text, place in zip(one.translated, one.mapping, strict=True)
+            )
+            probe = Probe(
+                self._fasttrap.target(process),
+                ProbeType.OFFSETS,
+                one.address,
+                0,
+                one.sites + one.questions,
+                questions=frozenset(one.questions),
+                types=types,
+            )
+            if not self._fasttrap.add(probe):
+                return
+            self._made.add(key)
+            provider = self._provider(key.provider)
+            probe.id = self._framework.probe_create(provider, key.module, key.function, key.name, _AFRAMES, probe)
+
+    def _provider(self, name: str) -> PidProvider:
+        provider = self._providers.get(name)
+        if provider is None:
+            provider = self._providers[name] = PidProvider(name, self._fasttrap)
+            self._framework.register(provider)
+        return provider
+
+    # -- markers in notes
 
     def provide(self, provider: str, pid: int) -> None:
         """Make the probes of a provider's markers.  Raises `PidError` if there is no such process."""
-        process = self._fasttrap.kernel.processes.get(pid)
+        process = self._fasttrap.kernel.process(pid)
         if process is None or not process.alive:
             raise PidError("D_PROC_GRAB", f"failed to grab process {pid}: there is no such process in the guest")
         for loaded in self._objects.of(process):
@@ -95,10 +178,7 @@ class UsdtProbes:
             read=self._reader(loaded, arguments),
             semaphores=tuple(sorted(semaphores)),
         )
-        provider = self._providers.get(key.provider)
-        if provider is None:
-            provider = self._providers[key.provider] = PidProvider(key.provider, self._fasttrap)
-            self._framework.register(provider)
+        provider = self._provider(key.provider)
         if not self._fasttrap.add(probe):
             raise PidError("D_PROC_CREATEFAIL", f"failed to create probe {name.name}: too many tracepoints")
         self._made.add(key)
@@ -108,18 +188,18 @@ class UsdtProbes:
         self, loaded: LoadedObject, arguments: dict[int, tuple[MarkerArgument, ...]]
     ) -> Callable[[Frame], tuple[int, ...]]:
         """Return what reads the arguments at whichever of the places was hit; what cannot be read is 0."""
-        engine = self._fasttrap.kernel.engine
+        kernel = self._fasttrap.kernel
 
         def resolve(symbol: str) -> int:
             return loaded.image.symbol(symbol).value + loaded.bias
 
         def value(argument: MarkerArgument) -> int:
             try:
-                return evaluate(argument, engine.read_register, engine.load, resolve)
+                return evaluate(argument, kernel.cpu.read_register, kernel.cpu.load, resolve)
             except (BadAddressError, ElfError):
                 return 0
 
         def read(_frame: Frame) -> tuple[int, ...]:
-            return tuple(map(value, arguments.get(engine.pc, ())))
+            return tuple(map(value, arguments.get(kernel.cpu.pc, ())))
 
         return read

@@ -140,6 +140,10 @@ class FBT(Provider):
     def unload(self) -> None:
         """Leave the chain and the framework.  Raises ValueError while a probe is enabled."""
         self._framework.unregister(self)
+        self.unregistered()
+
+    def unregistered(self) -> None:
+        """Leave the chain."""
         self._traps.remove(self._handler)
 
     def provide_module(self, module: Module) -> None:

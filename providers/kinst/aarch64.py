@@ -8,7 +8,6 @@ registers from the trap frame.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from emu.displaced import Store
@@ -16,7 +15,7 @@ from emu.isa.aarch64.traps import BRK_DTRACE
 from providers import fasttrap
 from providers.fasttrap.port import Fidelity, OutOfLine, Refused
 from providers.fbt.port import Exclusion, Rule
-from providers.kinst.port import Code, Copied, Emulated, Frames, Port, Treatment
+from providers.kinst.port import ENTERED, FRAMED, Code, Copied, Emulated, Frames, Port, Treatment
 
 _ISA: Final = "FreeBSD sys/cddl/dev/kinst/aarch64/kinst_isa.c"
 _NOP: Final = 0xD503201F
@@ -36,18 +35,12 @@ def _treat(code: Code) -> Treatment:
     return Emulated(4, treatment.plan)
 
 
-def _frames(code: bytes) -> Iterator[tuple[int, Frames]]:
-    """Follow mov x29, sp ... ldp x29, x30; ret."""
-    here = before = Frames(made=False)
-    for offset in _USER.boundaries(code):
-        yield offset, here
-        word = int.from_bytes(code[offset : offset + 4], "little")
-        if word & 0xFFC003FF == 0x910003FD:  # add x29, sp, #imm
-            here = before = Frames(made=True)
-        elif word & 0x7FC07FFF in {0x28C07BFD, 0x29407BFD}:  # ldp x29, x30, [sp] ...
-            here = Frames(made=False)
-        elif word & 0xFFFFFC1F == 0xD65F0000 or word & 0xFC000000 == 0x14000000:
-            here = before
+def _frame_after(code: bytes, before: Frames) -> Frames:
+    """Follow mov x29, sp ... ldp x29, x30."""
+    word = int.from_bytes(code, "little")
+    if word & 0xFFC003FF == 0x910003FD:  # add x29, sp, #imm
+        return FRAMED
+    return ENTERED if word & 0x7FC07FFF in {0x28C07BFD, 0x29407BFD} else before  # ldp x29, x30, [sp] ...
 
 
 PORT: Final = Port(
@@ -62,7 +55,7 @@ PORT: Final = Port(
     longest=4,
     behind=_USER.behind,
     treat=_treat,
-    frames=_frames,
+    frame_after=_frame_after,
     size=8,
     trampoline=lambda copied, _address, _after: copied.code + _BREAK,
     trap=lambda _copied: 4,

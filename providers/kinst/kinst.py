@@ -31,6 +31,7 @@ from providers.fbt.exclusions import EXCLUSIONS as FBT_EXCLUSIONS
 from providers.fbt.exclusions import excluded, module_name, module_refusal
 from providers.fbt.port import Exclusion, Function, Rule
 from providers.kinst import aarch64, riscv64, x86_64
+from providers.kinst.flow import follow
 from providers.kinst.port import ALWAYS, Code, Copied, Frames, Port, Refused, Treatment
 
 PORTS: Final[dict[str, Port]] = {"x86_64": x86_64.PORT, "aarch64": aarch64.PORT, "riscv64": riscv64.PORT}
@@ -45,11 +46,6 @@ EXCLUSIONS: Final = (
     ),
 )
 _AFRAMES: Final = 3
-NO_PROLOGUE: Final = Rule(
-    "no prologue",
-    "nothing in the function opens a stack frame: it may be an exception handler, best left alone",
-    "FreeBSD sys/cddl/dev/kinst/<isa>/kinst_isa.c, kinst_make_probe",
-)
 
 
 @dataclass(slots=True, eq=False)
@@ -86,9 +82,13 @@ def look(
     if not scanner.scan(Function(symbol.name, symbol.value, symbol.size, code)).sites:
         return
     body = code[: symbol.size]
-    for offset, frames in port.frames(body):
+    treatments = {}
+    for offset in port.boundaries(body):
         before = body[max(0, offset - port.behind) : offset]
-        yield offset, port.treat(Code(code[offset : offset + port.longest], symbol.value + offset, before)), frames
+        treatments[offset] = port.treat(Code(code[offset : offset + port.longest], symbol.value + offset, before))
+    frames = follow(port, isa, body, symbol.value, treatments)
+    for offset, treatment in treatments.items():
+        yield offset, treatment, frames[offset]
 
 
 class Kinst(Provider):
@@ -117,8 +117,14 @@ class Kinst(Provider):
         self._points: dict[int, Point] = {}
         self._ends: dict[int, Point] = {}
         """By the address of the breakpoint that ends a trampoline."""
+        self._traps = traps
+        self._handler = self._invop
         framework.register(self)
-        traps.add(self._invop)
+        traps.add(self._handler)
+
+    def unregistered(self) -> None:
+        """Leave the chain."""
+        self._traps.remove(self._handler)
 
     def provide_module(self, module: Module) -> None:
         """Take note of a module: its probes come when they are named."""

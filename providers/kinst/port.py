@@ -50,6 +50,14 @@ class Frames(NamedTuple):
     """Whether the frame is there."""
     pushed: int = 0
     """If not: words on the stack above the return address, where that is on the stack."""
+    pointed: bool = False
+    """If not: whether the frame pointer is set already, where that may come before the return address is saved."""
+    saved: bool = False
+    """If not: whether the return address is saved already."""
+
+
+ENTERED = Frames(made=False)
+FRAMED = Frames(made=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +75,8 @@ class Port:
     behind: int
     """How many bytes before an instruction `treat` wants to see."""
     treat: Callable[[Code], Treatment]
-    frames: Callable[[bytes], Iterator[tuple[int, Frames]]]
-    """Function's code -> offset of each instruction, and what is known of the frame there."""
+    frame_after: Callable[[bytes, Frames], Frames]
+    """(instruction, what is known of the frame before it) -> what is known after it."""
     size: int
     """Bytes of a trampoline."""
     trampoline: Callable[[Copied, int, int], bytes]

@@ -5,14 +5,13 @@ Source: FreeBSD sys/cddl/dev/kinst/riscv/kinst_isa.c.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from emu.isa.riscv64.traps import EBREAK
 from providers import fasttrap
 from providers.fasttrap.port import Fidelity, OutOfLine, Refused
 from providers.fbt.port import Exclusion, Rule
-from providers.kinst.port import Code, Copied, Emulated, Frames, Port, Treatment
+from providers.kinst.port import ENTERED, FRAMED, Code, Copied, Emulated, Frames, Port, Treatment
 
 _ISA: Final = "FreeBSD sys/cddl/dev/kinst/riscv/kinst_isa.c"
 _C_NOP: Final = 0x0001
@@ -33,24 +32,17 @@ def _treat(code: Code) -> Treatment:
     return Emulated(treatment.length, treatment.plan)
 
 
-def _frames(code: bytes) -> Iterator[tuple[int, Frames]]:
-    """Follow sd ra, imm(sp) and addi s0, sp, imm, in either order ... ld s0, imm(sp); ret."""
-    saved = pointed = False
-    here = before = Frames(made=False)
-    for offset in _USER.boundaries(code):
-        yield offset, here
-        word = int.from_bytes(code[offset : offset + 4], "little")
-        half = word & 0xFFFF
-        if half & 0xE07F == 0xE006 or word & 0x01FFF07F == 0x00113023:  # c.sdsp ra, sd ra, imm(sp)
-            saved = True
-            here = before = Frames(made=pointed)
-        elif (half and half & 0xE01F == 0) or word & 0x000FFFFF == 0x00010413:  # c.addi4spn s0, addi s0, sp, imm
-            pointed = True
-            here = before = Frames(made=saved)
-        elif half & 0xEF83 == 0x6402 or word & 0x000FFFFF == 0x00013403:  # c.ldsp s0, ld s0, imm(sp)
-            here = Frames(made=False)
-        elif half == 0x8082 or word == 0x00008067 or half & 0xE003 == 0xA001 or word & 0xFFF == 0x06F:
-            here = before  # what follows belongs to another path through the function
+def _frame_after(code: bytes, before: Frames) -> Frames:
+    """Follow sd ra, imm(sp) and addi s0, sp, imm, in either order ... ld s0, imm(sp)."""
+    word = int.from_bytes(code, "little")
+    half = word & 0xFFFF
+    if half & 0xE07F == 0xE006 or word & 0x01FFF07F == 0x00113023:  # c.sdsp ra, sd ra, imm(sp)
+        return FRAMED if before.pointed else before._replace(saved=True)
+    if (half and half & 0xE01F == 0) or word & 0x000FFFFF == 0x00010413:  # c.addi4spn s0, addi s0, sp, imm
+        return FRAMED if before.saved else before._replace(pointed=True)
+    if half & 0xEF83 == 0x6402 or word & 0x000FFFFF == 0x00013403:  # c.ldsp s0, ld s0, imm(sp)
+        return ENTERED
+    return before
 
 
 PORT: Final = Port(
@@ -73,7 +65,7 @@ PORT: Final = Port(
     longest=4,
     behind=_USER.behind,
     treat=_treat,
-    frames=_frames,
+    frame_after=_frame_after,
     size=8,
     trampoline=lambda copied, _address, _after: copied.code + _BREAK,
     trap=lambda copied: len(copied.code),

@@ -10,7 +10,7 @@ from typing import Final
 
 from emu.isa.x86_64.length import instruction_lengths
 from emu.isa.x86_64.plans import Instruction, indirect, take_apart, transfer
-from providers.kinst.port import ALWAYS, Code, Copied, Emulated, Frames, Port, Refused, Treatment
+from providers.kinst.port import ALWAYS, ENTERED, FRAMED, Code, Copied, Emulated, Frames, Port, Refused, Treatment
 
 _ISA: Final = "FreeBSD sys/cddl/dev/kinst/amd64/kinst_isa.c"
 _OURS: Final = "this simulator: FreeBSD copies it as it is, and it would compute something else"
@@ -31,6 +31,7 @@ _REFUSED: Final = {
     0xE3: ("it has no form that reaches further than 127 bytes", _ISA),
     **dict.fromkeys((0xE0, 0xE1, 0xE2), ("it has no form that reaches further than 127 bytes", _OURS)),
 }
+_PUSH_RBP, _POP_RBP, _LEAVE, _SET_RBP = 0x55, 0x5D, 0xC9, b"\x48\x89\xe5"
 _RETURNS: Final = frozenset({0xC2, 0xC3, 0xCA, 0xCB, 0xCF})
 _VECTORS: Final = {0xC5: 3, 0xC4: 4, 0x62: 5}
 """First byte of VEX and EVEX -> offset of the ModRM byte from it."""
@@ -94,20 +95,13 @@ def _boundaries(code: bytes) -> Iterator[int]:
         offset += length
 
 
-def _frames(code: bytes) -> Iterator[tuple[int, Frames]]:
-    """Follow push %rbp; mov %rsp, %rbp ... leave or pop %rbp; ret."""
-    here = before = Frames(made=False)
-    for offset in _boundaries(code):
-        yield offset, here
-        first = code[offset]
-        if first == 0x55:
-            here = Frames(made=False, pushed=1)
-        elif code[offset : offset + 3] == b"\x48\x89\xe5":
-            here = before = Frames(made=True)
-        elif first in {0x5D, 0xC9}:
-            here = Frames(made=False)
-        elif first in _RETURNS or first in {0xE9, 0xEB}:
-            here = before  # what follows belongs to another path through the function
+def _frame_after(code: bytes, before: Frames) -> Frames:
+    """Follow push %rbp; mov %rsp, %rbp ... leave or pop %rbp."""
+    if code[0] == _PUSH_RBP:
+        return Frames(made=False, pushed=1)
+    if code[:3] == _SET_RBP:
+        return FRAMED
+    return ENTERED if code[0] in {_POP_RBP, _LEAVE} else before
 
 
 PORT: Final = Port(
@@ -117,7 +111,7 @@ PORT: Final = Port(
     longest=15,
     behind=0,
     treat=_treat,
-    frames=_frames,
+    frame_after=_frame_after,
     size=_SIZE,
     trampoline=_trampoline,
     trap=None,

@@ -65,6 +65,10 @@ class SdtKernel(Protocol):
         """Write kernel data.  Raises `emu.guest.base.BadAddressError`."""
         ...
 
+    def watch_traced(self) -> None:
+        """Be told that a probe is about to be enabled, the first time or again."""
+        ...
+
     def call_argument(self, index: int) -> int:
         """Return argument `index` >= 5 of the call of `dtrace_probe` under way, not counting the id."""
         ...
@@ -208,6 +212,7 @@ class Sdt:
 
     def enable(self, provider: str, probe_id: int, record: Record) -> None:
         """Arm a probe (sdt_enable)."""
+        self.kernel.watch_traced()
         self.kernel.store(record.declaration.address + ID_OFFSET, probe_id.to_bytes(4, "little"))
         if provider == LOCKSTAT:
             self._lockstat.take(self.kernel)

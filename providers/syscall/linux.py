@@ -13,8 +13,8 @@ from typing import Final, Protocol
 
 from emu.guest.linux.calls.table import SIGNATURES, extend
 from emu.guest.linux.kernel import Kernel
-from emu.guest.linux.observer import Observer
 from emu.guest.linux.process import Thread
+from emu.guest.observer import Observer
 from emu.guest.system_calls import CallSignature, Moment
 
 _MASK: Final = 0xFFFF_FFFF_FFFF_FFFF

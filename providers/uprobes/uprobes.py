@@ -27,8 +27,8 @@ from emu.guest.linux.abi.errno import EINVAL, EIO
 from emu.guest.linux.abi.signals import SI_KERNEL, Signal, SignalInfo
 from emu.guest.linux.code import ProcessCode, SlotPages
 from emu.guest.linux.inodes import RegularFile
-from emu.guest.linux.kernel import CARRIED_OUT
-from emu.guest.linux.observer import Observer
+from emu.guest.observer import Observer
+from emu.guest.processes import CARRIED_OUT
 from emu.patcher import Patcher
 from providers.uprobes import aarch64, i386, riscv64, x86_64
 from providers.uprobes.port import Port, Refused, Simulated, SingleStepped

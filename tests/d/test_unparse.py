@@ -1,5 +1,6 @@
 """Parser and printer: what is printed is parsed as the same tree."""
 
+import re
 from dataclasses import fields, is_dataclass, replace
 
 import pytest
@@ -146,7 +147,8 @@ def test_a_program_of_everything_is_parsed_as_it_was_printed():
 @pytest.mark.parametrize("path", sorted(HOME.glob("*/*.d")), ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_the_library_is_parsed_as_it_is_printed(path):
     TYPES.update("psinfo_t lwpsinfo_t cpuinfo_t pid_t id_t uid_t gid_t uint_t uintptr_t processorid_t psetid_t".split())
-    TYPES.update("chipid_t lgrp_id_t".split())
+    TYPES.update("chipid_t lgrp_id_t uint64_t size_t".split())
+    TYPES.update(re.findall(r"(?:\btypedef\b[^;{]*?|\}\s*)(\w+_t)\s*;", path.read_text()))
     items = parsed(path.read_text())
     assert parsed("".join(map(unparse, items))) == items
 

@@ -127,6 +127,7 @@ def test_perfs_form_of_an_argument(isa, text, expected):
 
 class _FakeImage:
     path = "x"
+    isa = ISAS["x86_64"]
 
     def __init__(self, data, base=None):
         self._sections = {".note.stapsdt": data}

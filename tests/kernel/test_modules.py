@@ -15,6 +15,7 @@ from trapline.consumer.tracer import Tracer
 from trapline.machine import KernelOptions, boot, kernel_guest
 
 BOTH = [*product(ISAS, TrapPath)]
+NEEDS = {"hello": (), "echo": (), "sumcall": ("echo",)}
 ECHO = "kldload echo; echo one two > /dev/echo; cat /dev/echo; kldunload echo"
 
 
@@ -35,8 +36,9 @@ def run(isa, command, program="", path=TrapPath.HOST):
 
 
 def names(lines):
-    """Return the files that kldstat shows, with their references."""
-    return {line.split()[4]: int(line.split()[1]) for line in lines if line.split()[2:3] and "0x" in line.split()[2]}
+    """Return the files that kldstat shows, with their references, those of DTrace left out."""
+    rows = [line.split() for line in lines if " 0x" in line]
+    return {row[4]: int(row[1]) for row in rows if row[4].removesuffix(".ko") in {"kernel", *NEEDS}}
 
 
 @pytest.mark.parametrize("isa", ISAS)
@@ -58,8 +60,9 @@ def test_a_module_is_linked_and_does_its_work(isa):
 @pytest.mark.parametrize("isa", ISAS)
 def test_what_a_module_needs_comes_and_goes_with_it(isa):
     lines, _, _, _ = run(isa, "kldload sumcall; kldstat; kldunload sumcall; kldstat; ls /dev")
-    assert names(lines[:4]) == {"kernel": 1, "sumcall.ko": 1, "echo.ko": 1}
-    assert names(lines[4:6]) == {"kernel": 1}
+    after = lines.index(lines[0], 1)
+    assert names(lines[:after]) == {"kernel": 1, "sumcall.ko": 1, "echo.ko": 1}
+    assert names(lines[after:]) == {"kernel": 1}
     assert "echo" not in lines
 
 
@@ -70,14 +73,12 @@ def test_kldstat_tells_addresses_sizes_and_modules(isa):
     size = machine.guest.image.symbol("kernel_end").value - start
     assert lines[0] == "Id Refs Address                Size Name"
     assert lines[1] == f" 1    1 {start:#x} {size:8x} kernel (/boot/kernel/kernel)"
-    module = next(iter(machine.guest.modules))
+    module = next(module for module in machine.guest.modules if module.name == "echo.ko")
     place = next(symbol for symbol in module.symbols if symbol.name == "echo_read")
-    assert int(lines[4].split()[2], 16) <= place.value < int(lines[4].split()[2], 16) + int(lines[4].split()[3], 16)
-    assert lines[4].endswith("echo.ko (/boot/kernel/echo.ko)")
-    assert lines[7].split() == ["1", "echo"]
-
-
-NEEDS = {"hello": (), "echo": (), "sumcall": ("echo",)}
+    at = next(number for number, line in enumerate(lines) if line.endswith("echo.ko (/boot/kernel/echo.ko)"))
+    _, _, address, size, *_ = lines[at].split()
+    assert int(address, 16) <= place.value < int(address, 16) + int(size, 16)
+    assert lines[at + 3].split()[1] == "echo"
 
 
 class Linker:
@@ -125,7 +126,7 @@ def test_any_order_of_loading_and_unloading_keeps_the_books(isa):
     for command, step, (done, refs) in zip(commands, steps, expected, strict=True):
         assert ("refused" not in step) is done, command
         assert names(step.splitlines()) == {"kernel": 1, **{f"{name}.ko": count for name, count in refs.items()}}
-    assert {module.name.removesuffix(".ko") for module in machine.guest.modules} == set(model.refs)
+    assert {module.name.removesuffix(".ko") for module in machine.guest.modules} & set(NEEDS) == set(model.refs)
     assert {probe.module for probe in machine.dtrace.table} & set(NEEDS) == set(model.refs)
 
 
@@ -143,8 +144,7 @@ def test_probes_come_with_a_module_and_keep_it(isa, path):
     guest = machine.guest
     assert not any(point.installed for point in guest.patcher.listing())
     _, plain, _, _ = run(isa, ECHO.removesuffix("; kldunload echo"))
-    module = next(iter(guest.modules))
-    twin = next(iter(plain.guest.modules))
+    module, twin = (next(module for module in one.modules if module.name == "echo.ko") for one in (guest, plain.guest))
     for symbol, other in zip(module.functions(), twin.functions(), strict=True):
         assert symbol == other
         assert guest.engine.read(symbol.value, symbol.size) == plain.guest.engine.read(symbol.value, symbol.size)
@@ -156,7 +156,8 @@ def test_probes_go_with_their_module(isa):
     assert not [probe for probe in machine.dtrace.table if probe.module.startswith("echo")]
     kernel = machine.guest.image
     end = kernel.symbol("kernel_text_end").value
-    assert all(point.address < end for point in machine.guest.patcher.listing())
+    left = [point.address for point in machine.guest.patcher.listing() if point.address >= end]
+    assert all(machine.guest.modules.locate(address) for address in left)  # another module's, which is still there
 
 
 @pytest.mark.parametrize("isa", ISAS)

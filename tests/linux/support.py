@@ -54,7 +54,7 @@ def run(isa, words, program=None, *, zero=False, **options):
     if program is None:
         machine.guest.run(None)
     else:
-        with Tracer(machine.guest, machine.dtrace, target=machine.target, provide=machine.provide) as tracer:
+        with Tracer(machine.guest, machine.dtrace, target=machine.target, provide=machine.probes.provide) as tracer:
             if zero:
                 tracer.session.options.set("zdefs", None)
             tracer.enable(program)
@@ -63,4 +63,4 @@ def run(isa, words, program=None, *, zero=False, **options):
             assert not tracer.faults
             assert not tracer.drops
     text = output.decode("utf-8", "replace") + f"exit {machine.guest.exit_status}\n"
-    return Ran(text, machine.guest.engine.instructions, fired, tuple(machine.refusals.texts), machine)
+    return Ran(text, machine.guest.engine.instructions, fired, tuple(machine.probes.refusals.texts), machine)

@@ -43,12 +43,17 @@ NAME sizes of allocations by program
 RUN trapline dtrace -qn 'fbt::malloc:entry /execname == "ls"/ { @["calls"] = count(); @b["bytes", arg0] = sum(arg0); }' -c 'ls /'
 EXPECT
 |bin
+|boot
 |dev
 |etc
+|lib
+|libexec
 |sbin
 |usr
 |
 |  calls{{ +\d+}}
+|  bytes{{ +92 +92}}
+|  bytes{{ +98 +98}}
 |  bytes{{ +1024 +\d+}}
 STDERR
 
@@ -68,7 +73,7 @@ RUN trapline dtrace -qn 'fbt::malloc:entry /execname == "cat"/ { @n = count(); @
 EXPECT
 |Welcome to the teaching kernel.
 |Everything you see here may be probed.
-|2 93 1024 558
+|5 92 1024 466
 |
 STDERR
 

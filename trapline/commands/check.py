@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -17,7 +17,7 @@ from emu.elf import ElfError, ElfKind
 from emu.guest.kernel.guest import TrapPath
 from trapline.lab.check import report
 from trapline.lab.check.checking import check, default_results, describe
-from trapline.lab.check.encodings.space import CHUNK
+from trapline.lab.check.encodings import SWEPT
 from trapline.lab.check.museum import MuseumError, show
 from trapline.lab.check.pool import MakeExecutor
 from trapline.lab.check.results import Results, ResultsError, Tally
@@ -28,7 +28,7 @@ from trapline.lab.check.subject import OWN, PROVIDERS, Subject, SubjectError, fi
 from trapline.lab.check.work import EncodingsSpec, Spec
 
 _INTERRUPTED: Final = 130
-_ERRORS: Final = (ElfError, SubjectError, RulesError, ResultsError, MuseumError, report.ReportError)
+ERRORS: Final = (ElfError, SubjectError, RulesError, ResultsError, MuseumError, report.ReportError)
 """What may be wrong with what is asked for."""
 _STATES: Final = 20
 
@@ -150,9 +150,7 @@ class _Bar:
 @click.option(
     "--results", "kept", type=click.Path(dir_okay=False), metavar="FILE", help="Keep results (SQLite); go on with them."
 )
-@click.option(
-    "--encodings", type=click.Choice(list(CHUNK)), help="Check the decode tables of an ISA, encoding by encoding."
-)
+@click.option("--encodings", type=click.Choice(SWEPT), help="Check the decode tables of an ISA, encoding by encoding.")
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="Of the encodings, look at about N.")
 @click.option("--museum", metavar="NAME", help="Show a bug that probe code has had: red, and green; 'list' for names.")
 def check_command(
@@ -183,10 +181,17 @@ def check_command(
         tally = _check(spec, kept, jobs, None if dask is None else _dask(dask))
         for file in reports:
             report.write(tally, file)
-    except _ERRORS as error:
+    except ERRORS as error:
         raise _Failure(str(error)) from None
     _print(tally)
     sys.exit(0 if tally.same else 1)
+
+
+def spec_of(words: Sequence[str]) -> Spec:
+    """Return what the arguments of a `trapline check` ask for.  Raises one of `ERRORS`, and `click.ClickException`."""
+    context = check_command.make_context("trapline check", list(words))
+    wanted = {field.name for field in fields(Wanted)}
+    return Wanted(**{name: value for name, value in context.params.items() if name in wanted}).spec()
 
 
 def _check(spec: Spec, kept: str | None, jobs: int, executor: MakeExecutor | None) -> Tally:

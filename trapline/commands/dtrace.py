@@ -16,6 +16,7 @@ from trapline.consumer.command import main
 from trapline.consumer.environment import CommandEnvironment, Machine, MachineError
 from trapline.consumer.output import Writer
 from trapline.consumer.usage import MachineOptions
+from trapline.kernel_target import KernelTarget
 from trapline.machine import KernelOptions, NoKernelError, boot, kernel_guest
 from trapline.programs import program_isa, split
 
@@ -60,6 +61,8 @@ def _wants_linux(wanted: MachineOptions) -> bool:
 
 
 def _open_linux(wanted: MachineOptions) -> Machine:
+    if wanted.pids:
+        raise MachineError("-p names a process of the kernel guest; the Linux guest runs the program of -c")
     # The Linux guest takes longer to load than the kernel guest takes to boot: only who wants it waits for it.
     from emu.guest.linux.stdio import of_this_process  # noqa: PLC0415
     from providers.fasttrap import Fidelity as FasttrapFidelity  # noqa: PLC0415
@@ -78,14 +81,14 @@ def _open_linux(wanted: MachineOptions) -> Machine:
             fidelity=FasttrapFidelity(wanted.fidelity),
             environment=wanted.environment,
             standard=of_this_process(lambda data: _put(sys.stdout, data), lambda data: _put(sys.stderr, data)),
-            report=lambda text: sys.stderr.write(f"dtrace: {text}\n"),
+            report=_report,
         )
     )
     return Machine(
         machine.guest,
         machine.dtrace,
-        machine.target,
-        machine.provide,
+        lambda: machine.target,
+        machine.probes.provide,
         machine.ended,
         libraries=("common", "linux", machine.guest.isa.name),
     )
@@ -112,13 +115,30 @@ def _open_kernel(wanted: MachineOptions) -> Machine:
         console=console.write,
     )
     try:
-        machine = boot(kernel_guest(options), options.fidelity)
+        machine = boot(kernel_guest(options), options.fidelity, report=_report)
     except NoKernelError as error:
         raise MachineError(str(error)) from None
     # What a command of -c prints is shown, as dtrace's children write to its terminal; how the kernel comes up is not.
     console.shown = console.shown or bool(wanted.commands)
     libraries = ("common", "kernel", machine.guest.isa.name)
-    return Machine(machine.guest, machine.dtrace, foreign=machine.names, libraries=libraries)
+    target = KernelTarget(
+        machine.guest, options.command or "", wanted.pids[0] if wanted.pids else None, evaltime=wanted.evaltime
+    )
+    if wanted.pids:
+        target.number()  # to be grabbed at once; a command is started when it is asked for
+    return Machine(
+        machine.guest,
+        machine.dtrace,
+        target.number,
+        machine.probes.provide,
+        target.ended,
+        foreign=machine.names,
+        libraries=libraries,
+    )
+
+
+def _report(text: str) -> None:
+    sys.stderr.write(f"dtrace: {text}\n")
 
 
 class Console:

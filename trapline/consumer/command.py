@@ -200,6 +200,8 @@ class _Command:
             program = self._compiler.compile(source)
         except OSError as error:
             self._fail(f"failed to open {source.text}: {error.strerror}")
+        except GuestError as error:
+            self._fail(error.report())
         except CompileError as error:
             text = error.text(errtags=self._session.options.is_set("errtags"))
             what = "failed to compile script" if source.kind == "script" else "invalid probe specifier"

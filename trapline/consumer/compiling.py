@@ -5,7 +5,7 @@ Source: FreeBSD cmd/dtrace/dtrace.c (compile_str, compile_file).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -56,6 +56,24 @@ def provide_nothing(wanted: ProbeDescription) -> ProbeDescription:
     return wanted
 
 
+class _Numbers(Mapping[str, int]):
+    """Macro variables that are numbers.  $target is found when a program names it: the guest may run to there first."""
+
+    _OWN: Final = {"pid": PID, "ppid": 1, "pgid": PID, "sid": PID}
+
+    def __init__(self, target: Callable[[], int]) -> None:
+        self._target = target
+
+    def __getitem__(self, name: str) -> int:
+        return self._target() if name == "target" else self._OWN[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*self._OWN, "target"))
+
+    def __len__(self) -> int:
+        return len(self._OWN) + 1
+
+
 class Compiler:
     """Compiles the programs of one session; they share their variables and aggregations."""
 
@@ -63,7 +81,7 @@ class Compiler:
         self,
         session: Session,
         request: Request,
-        target: int,
+        target: Callable[[], int],
         provide: Provide = provide_nothing,
         report: Callable[[str], object] = lambda _text: None,
         foreign: Foreign | None = None,
@@ -73,7 +91,8 @@ class Compiler:
         self._report = report
         self._provide = provide
         self._libraries = libraries
-        self._loaded_given = self._loaded_own = False
+        self._loaded: set[Path] = set()
+        """The library files that are compiled."""
         self._library_options = Options()
         self._library_options.set("empty")
         self._arguments = tuple(request.arguments)
@@ -83,7 +102,7 @@ class Compiler:
         words = vocabulary(request.model or foreign.model.model, known)
         self.names = Globals(words, foreign=foreign)
         """What the programs declare."""
-        self._numbers = {"pid": PID, "ppid": 1, "pgid": PID, "sid": PID, "target": target}
+        self._numbers = _Numbers(target)
         if request.allow_zero:
             session.options.set("zdefs")
 
@@ -125,27 +144,26 @@ class Compiler:
             self._session.device.probe_argument,
             self._report,
             self._exists,
+            prepare=self._load_libraries,
         )
         return compile_program(text, context)
 
-    def _load_libraries(self, program: str) -> None:
-        """Compile the D libraries: those of -L before the first program, our own when a program first needs it."""
-        options = self._session.options
-        if options.is_set("nolibs"):
+    def _load_libraries(self, text: str) -> None:
+        """Compile the D libraries: all of -L before the first program, of our own what a text names."""
+        if self._session.options.is_set("nolibs"):
             return
-        wanted = []
-        if not self._loaded_given:
-            self._loaded_given = True
-            wanted += library.files([Path(folder) for folder in options.every("libdir")])
-        if not self._loaded_own:
-            own = library.files([library.HOME / name for name in self._libraries])
-            if library.is_named(own, program) or library.is_named(own, "".join(one.text for one in wanted)):
-                self._loaded_own = True
-                given = {one.path.name for one in wanted}
-                wanted += [one for one in own if one.path.name not in given]
+        given = library.files([Path(folder) for folder in self._session.options.every("libdir")])
+        names = {one.path.name for one in given}
+        own = library.files([library.HOME / name for name in self._libraries])
+        own = [one for one in own if one.path.name not in names]
+        wanted = [*given, *library.needed(own, text + "".join(one.text for one in given))]
+        if all(one.path in self._loaded for one in wanted):
+            return
         try:
             for file in library.in_order(wanted, self._exists):
-                self._compile_library(file)
+                if file.path not in self._loaded:
+                    self._loaded.add(file.path)
+                    self._compile_library(file)
         except library.LibraryError as error:
             raise CompileError("D_UNKNOWN", str(error)) from None
 

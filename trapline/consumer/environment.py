@@ -29,8 +29,11 @@ class Machine:
 
     guest: Guest
     dtrace: Framework
-    target: int = 0
-    """Pid of the first command of -c ($target); 0: there is none."""
+    target: Callable[[], int] = lambda: 0
+    """Returns the pid of the first command of -c or process of -p ($target); 0: there is none.
+
+    The guest may have to run to where that process begins.  Raises `emu.guest.base.GuestError`.
+    """
     provide: Provide = provide_nothing
     """Makes the probes of processes that a description asks for."""
     ended: Callable[[], Sequence[str]] = tuple

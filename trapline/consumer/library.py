@@ -2,8 +2,8 @@
 
 Files of the directories of -L are compiled before the first program, each after those it depends on; one whose
 dependencies are not there is left out.  Trapline's own library, `trapline/dlib`, has a directory for all, one for each
-guest and one for each ISA; it is compiled when a program names something of it, since compiling takes longer than most
-programs run.
+guest and one for each ISA; a file of it is compiled when a program names something of it, since compiling takes longer
+than most programs run.
 
 Source: FreeBSD libdtrace dt_cc.c (dt_load_libs, dt_load_libs_sort).
 """
@@ -19,7 +19,9 @@ from typing import Final
 HOME: Final = Path(__file__).parents[1] / "dlib"
 _DEPENDS: Final = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+D[ \t]+depends_on[ \t]+(\w+)[ \t]+(\S+)", re.MULTILINE)
 _DEFINES: Final = re.compile(r"\binline\b[^=;]*?(\w+)(?:\s*\[[^]]*\])?\s*=|\btypedef\b[^;{]*?(\w+)\s*;|\}\s*(\w+)\s*;")
-_TAGS: Final = re.compile(r"\b(?:struct|union|enum)\s+(\w+)\s*\{")
+_TAGS: Final = re.compile(r"\b(?:struct|union|enum)\s+(\w+)\s*\{|\btranslator\s+(?:struct\s+)?(\w+)\s*<")
+_QUOTED: Final = re.compile(r'"(?:\\.|[^"\\\n])*"|/\*.*?\*/', re.DOTALL)
+"""Strings and comments, which name nothing."""
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -46,8 +48,8 @@ class LibraryFile:
     @cached_property
     def names(self) -> frozenset[str]:
         """The names it defines."""
-        found = {name for match in _DEFINES.findall(self.text) for name in match if name}
-        return frozenset(found | set(_TAGS.findall(self.text)))
+        matches = [*_DEFINES.findall(self.text), *_TAGS.findall(self.text)]
+        return frozenset(name for match in matches for name in match if name)
 
 
 def files(folders: Sequence[Path]) -> list[LibraryFile]:
@@ -92,7 +94,18 @@ def in_order(wanted: Sequence[LibraryFile], exists: Callable[[str, str], bool]) 
     yield from order
 
 
-def is_named(wanted: Sequence[LibraryFile], text: str) -> bool:
-    """Tell whether a program names anything that files define."""
-    words = set(_WORD.findall(text))
-    return any(not words.isdisjoint(one.names) for one in wanted)
+def needed(known: Sequence[LibraryFile], text: str) -> list[LibraryFile]:
+    """Return the files that define what a text names, and what they need in turn."""
+    words = set(_WORD.findall(_QUOTED.sub(" ", text)))
+    libraries: set[str] = set()
+    found: list[LibraryFile] = []
+    while True:
+        more = [
+            one for one in known if one not in found and (one.path.name in libraries or not words.isdisjoint(one.names))
+        ]
+        if not more:
+            return found
+        found += more
+        for one in more:
+            words.update(_WORD.findall(_QUOTED.sub(" ", one.text)))
+            libraries.update(name for kind, name in one.depends if kind == "library")

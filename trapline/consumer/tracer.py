@@ -78,7 +78,9 @@ class Tracer:
         self.session = Session(Client(dtrace.open()), guest, Output(self._text), handlers)
         for name, value in (options or {}).items():
             self.session.options.set(name, value)
-        self._compiler = Compiler(self.session, Request(), target, provide, foreign=foreign, libraries=libraries)
+        self._compiler = Compiler(
+            self.session, Request(), lambda: target, provide, foreign=foreign, libraries=libraries
+        )
 
     @property
     def text(self) -> str:

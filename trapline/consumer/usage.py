@@ -172,6 +172,8 @@ class MachineOptions:
     """How far a Linux program has come when probes are created."""
     commands: tuple[str, ...] = ()
     """The commands of -c."""
+    pids: tuple[int, ...] = ()
+    """The processes of -p."""
     environment: tuple[tuple[str, str | None], ...] = ()
     """Changes to the environment of the commands, in order (-x setenv, unsetenv); None: not set."""
 
@@ -275,6 +277,7 @@ def parse_arguments(argv: Sequence[str]) -> Request:
     request = Request()
     machine: dict[str, str] = {}
     commands: list[str] = []
+    pids: list[int] = []
     modes: list[Mode] = []
     for flag, value in scan(argv):
         text = value or ""
@@ -297,6 +300,8 @@ def parse_arguments(argv: Sequence[str]) -> Request:
             request.settings.append(Setting(f"-x {name}", name, setting))
         elif flag == "c":
             commands.append(_command(text))
+        elif flag == "p":
+            pids.append(_pid(text))
         elif flag == "e":
             request.execute = False
         elif flag == "o":
@@ -324,9 +329,16 @@ def parse_arguments(argv: Sequence[str]) -> Request:
         evaltime=next((s.value for s in reversed(request.settings) if s.name == "evaltime" and s.value), "main"),
         console="console" in machine,
         commands=tuple(commands),
+        pids=tuple(pids),
         environment=tuple(_environment(request.settings)),
     )
     return request
+
+
+def _pid(text: str) -> int:
+    if not text.isdigit():
+        raise UsageError(f"-p {text}: the number of a process of the guest is wanted")
+    return int(text)
 
 
 def _command(text: str) -> str:

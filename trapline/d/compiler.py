@@ -30,7 +30,7 @@ from trapline.d.providers import Providers
 from trapline.d.scopes import Globals
 from trapline.d.stability import least, parse_attribute, shown
 from trapline.d.statements import Statements
-from trapline.d.types import Model, is_scalar, type_name
+from trapline.d.types import Model, Type, is_scalar, type_name
 from trapline.d.typetext import type_of_text
 from trapline.d.unparse import unparse
 from trapline.framework.dif import INTEGER_REGISTERS
@@ -74,6 +74,8 @@ class CompileContext:
     """Takes the text of option tree: how the program was understood."""
     exists: Callable[[str, str], bool] = lambda _kind, _name: True
     """Tells whether there is a module or a provider of a name."""
+    prepare: Callable[[str], object] = lambda _text: None
+    """Is told of the types of arguments before they are looked up: compiles the libraries that have them."""
     library: bool = False
     """Whether it is a D library, whose dependencies were looked at before."""
 
@@ -192,13 +194,17 @@ class _Compiler:
             description = self._described(probe)
             self._stability = minimum(self._stability, self._stability_of(clause, description))
             self._expressions.arguments = ProbeArguments(
-                description, self._context.probes, self._context.argument, lambda text: type_of_text(text, self._names)
+                description, self._context.probes, self._context.argument, self._argument_type
             )
             for part in parts:
                 actions, predicate = self._parts(part)
                 ecbs.append(EcbDescription(description, predicate, actions))
             self._expressions.arguments = None
         return ecbs
+
+    def _argument_type(self, text: str) -> Type:
+        self._context.prepare(text)
+        return type_of_text(text, self._names)
 
     def _stability_of(self, clause: ast.Clause, description: ProbeDescription) -> Attribute:
         """Return the stability of a clause.  Raises `CompileError` D_ATTR_MIN if it is below option amin."""

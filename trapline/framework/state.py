@@ -250,8 +250,9 @@ class ConsumerState:
         self._settings.clamp()
         self._next_clean = self.world.guest.now() + self._options["cleanrate"]
         self._set(Activity.WARMUP)
-        for buffer in self.buffers:
-            buffer.activate()
+        for cpu, buffer in enumerate(self.buffers):
+            if self._options.get("cpu", cpu) == cpu:
+                buffer.activate()
         self._dtrace.fire_meta("BEGIN", self)
         if not self._exited():
             self._set(Activity.ACTIVE)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from enum import Enum
 from pathlib import Path
+from typing import Protocol
 
 from emu.calls import pass_arguments
 from emu.displaced import DisplacedTable, Plan, Store
@@ -21,7 +22,7 @@ from emu.engine.engine import Engine
 from emu.engine.errors import GuestCrashError
 from emu.engine.layout import X86_INVALID_OPCODE
 from emu.engine.pages import PAGE
-from emu.engine.state import DELIVER
+from emu.engine.state import DELIVER, HANDLED
 from emu.frame import Frame, LiveFrame, SavedFrame, takes_frame_back
 from emu.guest.base import BadAddressError, Location, RunState, Thread
 from emu.guest.kernel import images, initrd, krtld
@@ -29,7 +30,9 @@ from emu.guest.kernel.introspection import Introspection
 from emu.guest.kernel.modules import Modules
 from emu.guest.kernel.panic import KernelPanicError
 from emu.guest.kernel.traced import TracedStretches
+from emu.guest.kernel.userland import Userland
 from emu.guest.modules import Module
+from emu.guest.processes import CARRIED_OUT
 from emu.guest.timers import Timers
 from emu.host_trap import HostTrap
 from emu.isa.base import Isa
@@ -46,7 +49,12 @@ _BOOT_STACK = 0x1000
 _TEXT_LIMIT = 1024
 _PROT_EXEC = 4
 _PROBE_ARGUMENTS = 5
+_RED_ZONE = 256
+"""Bytes below the kernel's stack pointer that a call from outside leaves alone."""
+_CALL_WORDS = 5
+"""Of the stack, for a call from outside: the return address, and arguments if they are passed there."""
 _SYMBOL_ALIGNMENT = 64
+_ENXIO = 6
 _EBUSY = 16
 
 
@@ -55,6 +63,22 @@ class TrapPath(Enum):
 
     HOST = "host"
     GUEST = "guest"
+
+
+class Consumers(Protocol):
+    """Who serves the guest's /dev/dtrace/dtrace."""
+
+    def open(self) -> int:
+        """Return the number of a new consumer."""
+        ...
+
+    def close(self, consumer: int) -> None:
+        """Let a consumer go."""
+        ...
+
+    def ioctl(self, consumer: int, command: int, data: int) -> int:
+        """Answer a request with an error number, 0 for none; `data` is the kernel's copy of its argument."""
+        ...
 
 
 class KernelGuest:
@@ -102,9 +126,11 @@ class KernelGuest:
         """Called when the kernel has loaded a file."""
         self.on_module_unload: Callable[[Module], bool] = lambda _module: True
         """Called when a file is about to go; False: it must not."""
+        self.consumers: Consumers | None = None
+        """Who serves /dev/dtrace/dtrace; None: nobody."""
         self._console = console
         self._input = console_input
-        self._introspection = Introspection(self.engine, self.image)
+        self.introspection = Introspection(self.engine, self.image)
         self._live = LiveFrame(self.engine)
         self._pc_after = isa.traps.pc_after
         self.probe_frames: int | None = None
@@ -120,6 +146,9 @@ class KernelGuest:
         """Displaced instructions the engine did not count: a breakpoint counts as one, an invalid opcode does not."""
         self._plans: dict[int, Plan | None] = {}
         self._interrupted = False
+        self._actions: list[Callable[[], object]] = []
+        self._running = False
+        self._probe_taken = False
         self.timers = Timers()
         self.host_trap = HostTrap(
             self.engine,
@@ -132,10 +161,10 @@ class KernelGuest:
         )
         if trap_path is TrapPath.HOST:
             self.host_trap.attach()
-        else:
-            self.engine.on_breakpoint = self._enter_vector
-        if self.probe_calls:
-            self.engine.on_trap = self._invalid_opcode
+        self.engine.on_breakpoint = {TrapPath.HOST: self._breakpoint, TrapPath.GUEST: self._enter_vector}[trap_path]
+        self.engine.on_trap = self._trap
+        self.userland = Userland(self)
+        """The user programs."""
         text = self.image.segments[0]
         self.text_end = text.vaddr + text.memsz
         """Where the kernel's text, and what the boot loader has put behind it, ends."""
@@ -201,9 +230,13 @@ class KernelGuest:
             "dtrace_invop": self._gate_invop,
             "dtrace_kld_load": self._gate_kld_load,
             "dtrace_kld_unload_try": self._gate_kld_unload_try,
+            "dtrace_dev_open": lambda *_: self.consumers.open() if self.consumers else 0,
+            "dtrace_dev_close": self._gate_dev_close,
+            "dtrace_dev_ioctl": self._gate_dev_ioctl,
         }
         for name, gate in gates.items():
-            self.engine.on_code(self.image.symbol(name).value, self._caller_of(gate))
+            self.serve(name, gate)
+        self.engine.on_code(self.image.symbol("gate_call_return").value, self.engine.stop)
         self.engine.on_code(self.image.symbol("dtrace_probe").value, self._gate_probe)
         self._traced = TracedStretches(self.engine, self.image, self.clock)
         # What user addresses mean changes with the page tables, and they change here only.
@@ -211,6 +244,58 @@ class KernelGuest:
         self.engine.on_code(self.image.symbol("pmap_enter").value, self._map_page)
         # The return instruction itself still belongs to the probe.
         self.engine.on_code(self.image.symbol("dtrace_invop_return").value, lambda: self._resume(1))
+
+    def serve(self, name: str, gate: Callable[..., int | None]) -> None:
+        """Have a gate answered by a function of its first three arguments, whose result it returns."""
+        self.engine.on_code(self.image.symbol(name).value, self._caller_of(gate))
+
+    def call(self, name: str, *arguments: int) -> int:
+        """Have the kernel's own code run one of its functions, between two runs, and return its result.
+
+        It takes no virtual time, and leaves the CPU as it was.
+        """
+        engine, isa = self.engine, self.isa
+        if self._running:
+            raise RuntimeError(f"{name}: the guest is running")
+        context, before, time = engine.new_context(), engine.instructions, self.clock.state()
+        if not isa.is_kernel_address(engine.pc):
+            engine.interrupt()  # as the clock would: into kernel mode
+        offset = self.introspection.offset
+        thread = engine.load(self.introspection.current, isa.word)
+        size = engine.load(thread + offset["TD_KSTACK_SIZE"], isa.word)
+        stack = engine.load(thread + offset["TD_KSTACK"], isa.word) + size
+        sp = isa.registers.slots[isa.registers.sp]
+        low = engine.words[sp]
+        if not 0 <= stack - low <= size:
+            low = stack - offset["TF_SIZE"]
+        engine.words[sp] = (low - _RED_ZONE) & ~0xF
+        back = self.image.symbol("gate_call_return").value
+        if isa.registers.link is None:
+            for _ in range(_CALL_WORDS):  # the gate's own return must lead somewhere, too
+                engine.words[sp] -= isa.word
+                engine.store(engine.words[sp], isa.word, back)
+        else:
+            engine.words[isa.registers.slots[isa.registers.link]] = back
+        pass_arguments(engine, arguments)
+        engine.pc = self.image.symbol(name).value
+        try:
+            engine.run()
+        except GuestCrashError as error:
+            raise self._crash(str(error)) from None
+        result = engine.words[self._results[0]]
+        executed = engine.instructions - before
+        engine.restore(context)
+        engine.discount(executed)
+        self.clock.set_state(time)
+        return result
+
+    def soon(self, action: Callable[[], object]) -> None:
+        """Do something between two runs: now, or before the guest executes its next block."""
+        if not self._running:
+            action()
+            return
+        self._actions.append(action)
+        self.engine.stop()
 
     def _map_page(self) -> None:
         # pmap_enter(pmap, va, pa, prot): a page that will be executed may have held another program's text, and Unicorn
@@ -258,6 +343,13 @@ class KernelGuest:
         self._tick = interval
         self._next_tick = self.clock.now() + interval
 
+    def _gate_dev_close(self, consumer: int, *_: int) -> None:
+        if self.consumers is not None:
+            self.consumers.close(consumer)
+
+    def _gate_dev_ioctl(self, consumer: int, command: int, data: int) -> int:
+        return _ENXIO if self.consumers is None else self.consumers.ioctl(consumer, command, data)
+
     def _gate_icache_sync(self, address: int, size: int, _: int) -> None:
         self.engine.forget_code(address - self.isa.kernel_base, size)
 
@@ -288,16 +380,36 @@ class KernelGuest:
 
     # -- traps
 
+    def _breakpoint(self, pc: int) -> int:
+        address = pc - self._pc_after
+        if self.isa.is_kernel_address(address):
+            return self.host_trap.breakpoint(pc)
+        answer = self.userland.breakpoint(address)
+        return DELIVER if not answer else HANDLED if answer == CARRIED_OUT else answer
+
+    def _enter_vector(self, _pc: int) -> int:
+        self.clock.pause()  # until the handler is done
+        return DELIVER
+
+    def _trap(self, number: int) -> int:
+        if self.isa.is_kernel_address(self.engine.pc):
+            return self._invalid_opcode(number) if self.probe_calls else DELIVER
+        self._leave_probe()
+        return HANDLED if self.userland.exception(number) else DELIVER
+
+    def probe_taken(self, *, claimed: bool) -> None:
+        """Be told that the kernel has asked about a breakpoint of user mode."""
+        if not claimed:
+            self.clock.resume()  # its handling takes time as any trap's does
+        else:
+            self._probe_taken = True
+            self.engine.stop_in_user_mode()
+
     def _resume(self, extra: int = 0) -> None:
         """Start the clock after a trap, unless the trap was met where it stood still anyway."""
         if not self._traced.inside:
             self.clock.resume(extra - self._uncounted)
             self._uncounted = 0
-
-    def _enter_vector(self, pc: int) -> int:
-        if pc - self._pc_after >= self.isa.kernel_start:
-            self.clock.pause()  # until the handler is done
-        return DELIVER
 
     def _invalid_opcode(self, number: int) -> int:
         """Take illumos's LOCK NOP as the breakpoint that it is; of anything else the guest's own vector decides."""
@@ -315,11 +427,17 @@ class KernelGuest:
     def _displaced_fault(self, _address: int, error: BadAddressError) -> int:
         raise self._crash(f"the displaced instruction cannot reach {error.address:#x}") from None
 
+    def _leave_probe(self) -> None:
+        """Start the clock again, if it was a probe that user mode has come back from."""
+        if self._probe_taken:
+            self._probe_taken = False
+            self.clock.resume()
+
     # -- running
 
     def run(self, deadline: int | None) -> RunState:
         """Run until virtual time `deadline` (None: for ever), or until power off.  Raises `KernelPanicError`."""
-        return self.timers.run(self._run, self.clock.now, deadline)
+        return self.timers.run(self._run, self.clock.now, deadline, self._come_back)
 
     def pc(self) -> int:
         """Return where the CPU is."""
@@ -353,16 +471,28 @@ class KernelGuest:
 
     def _advance(self, deadline: int | None) -> None:
         soft = None if self._tick is None else self.clock.instructions_at(self._next_tick)
+        if self._probe_taken:
+            soft = 0  # the clock stands still until the probe's thread is back in user mode
         hard = None if deadline is None else self.clock.instructions_at(deadline)
+        self._running = True
         try:
             self._idle = self.engine.run(soft, hard)
         except GuestCrashError as error:
             raise self._crash(str(error)) from None
+        finally:
+            self._running = False
+        if not self.isa.is_kernel_address(self.engine.pc):
+            self._leave_probe()
+        while self._actions:
+            self._actions.pop(0)()
 
     def interrupt(self) -> None:
         """Make the run under way return soon."""
-        self._interrupted = True
         self.timers.interrupt()
+        self._come_back()
+
+    def _come_back(self) -> None:
+        self._interrupted = True
         self.engine.stop()
 
     def _crash(self, reason: str, frame: Frame | None = None) -> KernelPanicError:
@@ -376,7 +506,7 @@ class KernelGuest:
                     continue
         pc = registers.get(self.isa.registers.pc, 0)
         try:
-            chain = self._introspection.kernel_chain(registers.get(self.isa.registers.fp, 0))
+            chain = self.introspection.kernel_chain(registers.get(self.isa.registers.fp, 0))
         except BadAddressError:
             chain = []
         return KernelPanicError(reason, registers, [self._name(address) for address in (pc, *chain)])
@@ -397,7 +527,7 @@ class KernelGuest:
 
     def thread(self) -> Thread:
         """Return the current thread."""
-        return self._introspection.thread()
+        return self.introspection.thread()
 
     def load(self, address: int, size: int) -> bytes:
         """Read kernel memory.  Raises `BadAddressError`."""
@@ -414,6 +544,10 @@ class KernelGuest:
     def serve_probes(self, probe: Callable[..., None]) -> None:
         """Have `probe(id, arg0 ... arg4)` called whenever the kernel calls `dtrace_probe`."""
         self.on_probe = probe
+
+    def watch_traced(self) -> None:
+        """Be told that probes will be on which the kernel itself calls: their work is not to take the guest's time."""
+        self._traced.watch()
 
     def call_argument(self, index: int) -> int:
         """Return argument `index` >= 5 of the call of `dtrace_probe` under way, which has its id before argument 0."""
@@ -437,7 +571,7 @@ class KernelGuest:
 
     def thread_field(self, name: str) -> int:
         """Return a word of the current thread, by the name of its offset in `kernel_assym`."""
-        return self._introspection.thread_field(name)
+        return self.introspection.thread_field(name)
 
     def user_load(self, address: int, size: int) -> bytes:
         """Read memory of the current process.  Raises `BadAddressError`."""
@@ -469,9 +603,9 @@ class KernelGuest:
         pointer = source.register(registers.fp)
         if self.probe_frames is not None:
             if frame is not None:  # a trap in the middle of a function
-                return [pc, *self._introspection.kernel_chain(pointer)[self.probe_frames :]]
+                return [pc, *self.introspection.kernel_chain(pointer)[self.probe_frames :]]
             caller = source.stack_word(0) if registers.link is None else source.register(registers.link)
-            return [pc, *[caller, *self._introspection.kernel_chain(pointer)][self.probe_frames :]]
+            return [pc, *[caller, *self.introspection.kernel_chain(pointer)][self.probe_frames :]]
         core = self.traps.core
         if frame is not None and not core.framed and not takes_frame_back(self._displaced(pc), self.isa):
             pcs.append(frame.stack_word(core.pushed) if registers.link is None else frame.register(registers.link))
@@ -479,7 +613,7 @@ class KernelGuest:
             calling = self.isa.calling
             if place is not None and frame.register(registers.sp) + place == pointer + calling.frame_return:
                 pointer = self.engine.load(pointer + calling.frame_next, self.isa.word)
-        return pcs + self._introspection.kernel_chain(pointer)
+        return pcs + self.introspection.kernel_chain(pointer)
 
     def _link_place(self, pc: int) -> int | None:
         """Return how far from sp the displaced instruction at pc saves the link register; None if it does not."""
@@ -498,19 +632,13 @@ class KernelGuest:
         """Return the registers with which the current thread left user mode, None if it never was there (uregs[])."""
         if not self.isa.is_kernel_address(self.engine.pc):
             return self._live
-        saved = self._introspection.user_frame()
+        saved = self.introspection.user_frame()
         return None if saved is None else SavedFrame(self.engine, saved)
 
     def user_stack(self) -> list[int]:
         """Return the user pcs of the current thread, innermost first."""
-        registers, frame = self.isa.registers, self.user_frame()
-        if frame is None:
-            return []
-
-        def load(address: int, size: int) -> int:
-            return int.from_bytes(self.user_load(address, size), "little")
-
-        return self._introspection.user_chain(frame.register(registers.pc), frame.register(registers.fp), load)
+        frame = self.user_frame()
+        return [] if frame is None else self.userland.objects.stack(frame)
 
     def locate(self, address: int) -> Location | None:
         """Name a kernel address."""
@@ -526,11 +654,10 @@ class KernelGuest:
         return Location("kernel", symbol.name, offset)
 
     def locate_user(self, address: int, pid: int | None = None) -> Location | None:
-        """Name an address of the current process; the kernel guest's programs carry no symbols into memory."""
-        thread = self.thread()
-        if self.isa.is_kernel_address(address) or pid not in {None, thread.pid}:
+        """Name an address of a process; of one that has ended, as it last was."""
+        if self.isa.is_kernel_address(address):
             return None
-        return Location(thread.execname, "", address)
+        return self.userland.objects.locate(address, pid)
 
     def _text(self, address: int) -> str:
         data = bytearray()

@@ -38,8 +38,10 @@ class Introspection:
     def __init__(self, engine: Engine, image: Image) -> None:
         self._engine = engine
         self._word = engine.isa.word
-        self._offset = offsets(image)
-        self._current = image.symbol("pcpu0").value + self._offset["PC_CURTHREAD"]
+        self.offset = self._offset = offsets(image)
+        """Offsets and sizes of the kernel's structures, by name."""
+        self.current = self._current = image.symbol("pcpu0").value + self._offset["PC_CURTHREAD"]
+        """Address of the word that points at the current thread."""
 
     def thread(self) -> Thread:
         """Return the current thread; before there is one, thread 0 of process 0 named kernel."""

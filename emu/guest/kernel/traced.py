@@ -19,18 +19,33 @@ _FORMS = {8: "Q", 4: "I"}
 
 
 class TracedStretches:
-    """Stops the clock in all traced stretches of a kernel image."""
+    """Stops the clock in all traced stretches of a kernel image, once they are watched."""
 
     def __init__(self, engine: Engine, image: Image, clock: VirtualClock) -> None:
-        """Watch them; to be called before any of that code runs."""
+        self._engine = engine
+        self._image = image
         self._clock = clock
         self._owed = 0
+        self._watched = False
         self.inside = False
         """Whether the CPU is in one."""
-        for address, owed in _entries(image, "set_traced_begin_set", 2):
-            engine.on_code(address, self._beginning(owed))
-        for (address,) in _entries(image, "set_traced_end_set", 1):
-            engine.on_code(address, self._end)
+
+    def watch(self) -> None:
+        """Watch them from now on; to be called before something is traced.
+
+        A run that traces nothing does without: each address that is watched makes all code slower to translate.
+        """
+        if self._watched:
+            return
+        self._watched = True
+        for address, owed in _entries(self._image, "set_traced_begin_set", 2):
+            self._watch(address, self._beginning(owed))
+        for (address,) in _entries(self._image, "set_traced_end_set", 1):
+            self._watch(address, self._end)
+
+    def _watch(self, address: int, callback: Callable[[], None]) -> None:
+        self._engine.on_code(address, callback)
+        self._engine.write_code(address, self._engine.read(address, 1))  # what was translated has no callback yet
 
     def _beginning(self, owed: int) -> Callable[[], None]:
         def begin() -> None:

@@ -30,6 +30,10 @@ class ProcessCode:
         """Return bytes.  Raises `BadAddressError`."""
         return self.space.peek(address, size)
 
+    def write(self, address: int, data: bytes) -> None:
+        """Write data, whatever the rights there.  Raises `BadAddressError`."""
+        self.space.poke(address, data)
+
     def write_code(self, address: int, data: bytes) -> None:
         """Write bytes, whatever the rights there, and drop what was translated from them.  Raises `BadAddressError`."""
         self.space.poke(address, data)
@@ -51,6 +55,10 @@ class SlotPages:
         self._free: list[int] = []
         self._pages: list[int] = []
         self._contents: dict[int, bytes] = {}
+
+    def ready(self) -> bool:
+        """Say that `take` may be called."""
+        return True
 
     def take(self) -> int:
         """Return the address of a free slot.  Raises `BadAddressError` if there is no room for another page."""

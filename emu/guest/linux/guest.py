@@ -24,11 +24,12 @@ from emu.guest.linux.code import ProcessCode
 from emu.guest.linux.environment import ENVIRONMENT
 from emu.guest.linux.files import Descriptors
 from emu.guest.linux.inodes import Directory, RegularFile, Symlink, host_file
-from emu.guest.linux.kernel import CARRIED_OUT, RAM, Kernel
+from emu.guest.linux.kernel import RAM, Kernel
 from emu.guest.linux.objects import Objects
 from emu.guest.linux.paths import walk
 from emu.guest.linux.process import Process
 from emu.guest.linux.stdio import Standard
+from emu.guest.processes import CARRIED_OUT
 from emu.guest.timers import Timers
 from emu.isa.base import Isa
 from emu.patcher import Patcher

@@ -31,12 +31,12 @@ from emu.guest.linux.abi.signals import (
     SignalInfo,
 )
 from emu.guest.linux.abi.tables import ABIS
+from emu.guest.linux.code import ProcessCode, SlotPages
 from emu.guest.linux.delivery import Delivery
 from emu.guest.linux.files import Descriptors
 from emu.guest.linux.frames import Frames, OutOfMemoryError
 from emu.guest.linux.futexes import Futexes
 from emu.guest.linux.inodes import Directory, Inode
-from emu.guest.linux.observer import Observer
 from emu.guest.linux.operands import fault_address
 from emu.guest.linux.paths import path_of, walk
 from emu.guest.linux.process import (
@@ -49,6 +49,8 @@ from emu.guest.linux.process import (
 from emu.guest.linux.segments import Segments
 from emu.guest.linux.serving import Serving
 from emu.guest.linux.space import Space
+from emu.guest.observer import Observer
+from emu.guest.processes import CARRIED_OUT
 from emu.isa.base import Isa
 from emu.trap import TrapHandler
 
@@ -136,6 +138,42 @@ class Kernel:
     def write(self, address: int, data: bytes) -> None:
         """Write.  Raises `BadAddressError`; then nothing is written."""
         self.engine.memory.write(address, data)
+
+    # -- what probes ask (`emu.guest.processes.Processes`)
+
+    @property
+    def cpu(self) -> Engine:
+        """The registers and memory of the thread that runs."""
+        return self.engine
+
+    @property
+    def native(self) -> bool:
+        """The kernel is Python: it is always the CPU itself that is in a trap."""
+        return True
+
+    def process(self, pid: int) -> Process | None:
+        """Return a process."""
+        return self.processes.get(pid)
+
+    def watch(self, watcher: Observer) -> None:
+        """Tell an observer from now on."""
+        self.observers.append(watcher)
+
+    def code(self, process: Process) -> ProcessCode:
+        """Return the memory of a process."""
+        return ProcessCode(self, process.space)
+
+    def slots(self, _process: Process, code: ProcessCode, size: int, name: str) -> SlotPages:
+        """Return the out-of-line slots of a process."""
+        return SlotPages(self, code, size, name)
+
+    def drop_slots(self, slots: SlotPages, child: Process) -> None:
+        """Take slots out of a child that has got them by a fork."""
+        slots.unmap_from(child.space)
+
+    def is_shared(self, process: Process) -> bool:
+        """Tell whether another process has the same address space."""
+        return process.space.users > 1
 
     # -- beginning and end
 
@@ -532,7 +570,3 @@ class Kernel:
     def _on_system_call(self) -> None:
         self._called = True
         self.engine.leave()
-
-
-CARRIED_OUT: Final = 1
-"""What a handler of user breakpoints answers when the displaced instruction is done, or under way elsewhere."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from emu.elf import Binding, ElfError, ElfKind, Image, Symbol
+from emu.elf import ElfError, ElfKind, Image, Symbol
 from emu.engine.access import Access
 from emu.frame import Frame
 from emu.guest.base import BadAddressError, Location
 from emu.guest.linux.inodes import RegularFile
-from emu.guest.linux.observer import Observer
+from emu.guest.objects import LoadedObject
+from emu.guest.observer import Observer
 from emu.indirect import function_size, resolved_words
 from emu.isa.base import Isa
 
@@ -20,22 +21,6 @@ if TYPE_CHECKING:
     from emu.guest.linux.space import Area
 
 _DEEPEST = 512
-
-
-class LoadedObject(NamedTuple):
-    """An ELF file in the memory of a process."""
-
-    path: str
-    """Path in the guest."""
-    image: Image
-    bias: int
-    """What is added to the file's own addresses."""
-    file: RegularFile
-
-    @property
-    def name(self) -> str:
-        """Its base name, which is the module of its probes."""
-        return self.path.rsplit("/", 1)[-1]
 
 
 class Objects(Observer):
@@ -82,7 +67,7 @@ class Objects(Observer):
 
     def of(self, process: Process) -> tuple[LoadedObject, ...]:
         """Return the objects of a process: the program first, then by address."""
-        found: dict[tuple[RegularFile, int], LoadedObject] = {}
+        found: dict[tuple[object, int], LoadedObject] = {}
         for area in process.space.areas:
             loaded = self.loaded(area)
             if loaded is not None:
@@ -112,7 +97,7 @@ class Objects(Observer):
         loaded = self.loaded(area)
         if loaded is not None:
             return loaded
-        return next((one for one in self.of(process) if _holds(one, address)), None)
+        return next((one for one in self.of(process) if one.holds(address)), None)
 
     def before_exec(self, process: Process) -> None:
         """Keep what a process had."""
@@ -133,29 +118,14 @@ class Objects(Observer):
         if process is not None and process.alive:
             found = self.at(process, address)
         else:
-            found = next((one for one in self._last.get(pid or 0, ()) if _holds(one, address)), None)
+            found = next((one for one in self._last.get(pid or 0, ()) if one.holds(address)), None)
         if found is None:
             return None
-        named = found.image.symbol_at(address - found.bias)
-        if named is None:
-            return Location(found.path, "", address)
-        return Location(found.path, named[0].name, named[1])
-
-    def functions(self, loaded: LoadedObject) -> Sequence[Symbol]:
-        """Return an object's functions that are defined and have a size, of aliases the one that libproc prefers."""
-        found: dict[tuple[int, int], Symbol] = {}
-        for symbol in loaded.image.functions:
-            key = (symbol.value, symbol.size)
-            if symbol.size and symbol.section and (key not in found or _preference(symbol) < _preference(found[key])):
-                found[key] = symbol
-        return list(found.values())
-
-    def named(self, loaded: LoadedObject, name: str) -> Sequence[Symbol]:
-        """Return an object's functions of one name."""
-        return [one for one in loaded.image.functions if one.name == name and one.size and one.section]
+        return found.locate(address)
 
     def chosen(self, process: Process, loaded: LoadedObject, symbol: Symbol) -> Symbol | None:
         """Return what the resolver of an indirect function has chosen, under its name; None: nothing, or unknown."""
+        assert isinstance(loaded.file, RegularFile)
         if loaded.file not in self._choices:
             self._choices[loaded.file] = resolved_words(loaded.image)
         word = self._choices[loaded.file].get(symbol.value)
@@ -199,14 +169,3 @@ class Objects(Observer):
         except BadAddressError:
             pass
         return pcs
-
-
-def _preference(symbol: Symbol) -> tuple[bool, int]:
-    """Order aliases: what others can call, with few underscores before it (libproc, Psymtab.c)."""
-    return symbol.binding is Binding.LOCAL, len(symbol.name) - len(symbol.name.lstrip("_"))
-
-
-def _holds(loaded: LoadedObject, address: int) -> bool:
-    return any(
-        segment.vaddr <= address - loaded.bias < segment.vaddr + segment.memsz for segment in loaded.image.segments
-    )

@@ -11,6 +11,7 @@ TRAPS = Traps(
     breakpoints=(LOCK, INT3),
     # #UD leaves eip at the instruction.  #BP does not; the engine takes it back, so that one rule holds for both.
     pc_after=0,
+    user_pc_after=len(INT3),
     frame=(
         "fs", "es", "ds", "edi", "esi", "ebp", "isp", "ebx", "edx", "ecx", "eax", "trapno", "err", "eip", "cs",
         "eflags", "esp", "ss",

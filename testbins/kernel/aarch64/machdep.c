@@ -49,7 +49,7 @@ cpu_fork(struct thread *parent, struct thread *child)
 }
 
 void
-cpu_exec_setregs(struct trapframe *frame, vaddr_t entry, vaddr_t sp, int argc, vaddr_t argv, vaddr_t envp)
+cpu_exec_setregs(struct trapframe *frame, vaddr_t entry, vaddr_t sp, uint64_t argc, vaddr_t argv, vaddr_t envp)
 {
 	*frame = (struct trapframe){
 		.tf_elr = entry,

@@ -68,6 +68,8 @@ trap_el0(struct trapframe *frame)
 
 	if (class == EXCP_SVC64)
 		syscall(frame);
+	else if (class == EXCP_BRK && dtrace_pid_probe(frame))
+		return; /* a tracepoint: the frame is as the displaced instruction leaves it */
 	else if (!page_fault(frame))
 		trap_signal(frame, class < nitems(exceptions) && exceptions[class].signal != 0 ? exceptions[class].signal : SIGILL,
 		    frame->tf_elr);

@@ -11,6 +11,8 @@ trap(struct trapframe *frame)
 	if (frame->tf_trapno == T_PAGEFLT) {
 		trap_fault(frame, rcr2(),
 		    frame->tf_err & PGEX_I ? PROT_EXEC : frame->tf_err & PGEX_W ? PROT_WRITE : PROT_READ);
+	} else if (frame->tf_trapno == T_BPTFLT && frame_is_user(frame) && dtrace_pid_probe(frame)) {
+		/* a tracepoint: the frame is as the displaced instruction leaves it */
 	} else if (frame_is_user(frame) && traps[frame->tf_trapno].signal != 0) {
 		trap_signal(frame, traps[frame->tf_trapno].signal, frame->tf_eip);
 	} else {

@@ -1,5 +1,7 @@
 /* Offsets for whoever reads the kernel's structures from outside (FreeBSD's genassym, as data). */
 #include "sys/assym.h"
+#include "sys/memfs.h"
+#include "sys/vm.h"
 #include "sys/linker.h"
 #include "sys/malloc.h"
 #include "sys/syscall.h"
@@ -31,7 +33,33 @@ const struct assym kernel_assym[] = {
 	OFFSET("P_ARGS_SIZE", proc, p_args_size),
 	OFFSET("P_PMAP", proc, p_pmap),
 	OFFSET("PMAP_ROOT", pmap, pm_root),
+	OFFSET("P_VMSPACE", proc, p_vmspace),
+	OFFSET("P_TEXTVP", proc, p_textvp),
+	OFFSET("P_STATE", proc, p_state),
+	OFFSET("P_LIST", proc, p_list),
+	OFFSET("P_THREADS", proc, p_threads),
+	OFFSET("VM_ENTRIES", vmspace, vm_entries),
+	OFFSET("VM_PMAP", vmspace, vm_pmap),
+	OFFSET("ME_LINKS", vm_map_entry, links),
+	OFFSET("ME_START", vm_map_entry, start),
+	OFFSET("ME_END", vm_map_entry, end),
+	OFFSET("ME_PROTECTION", vm_map_entry, protection),
+	OFFSET("ME_VNODE", vm_map_entry, vnode),
+	OFFSET("ME_OFFSET", vm_map_entry, offset),
+	OFFSET("ME_FILESZ", vm_map_entry, filesz),
+	OFFSET("V_DATA", vnode, v_data),
+	OFFSET("V_CACHE_DST", vnode, v_cache_dst),
+	OFFSET("NC_DVP", namecache, nc_dvp),
+	OFFSET("NC_NLEN", namecache, nc_nlen),
+	OFFSET("NC_NAME", namecache, nc_name),
+	OFFSET("MN_ID", memfs_node, mn_id),
+	OFFSET("MN_SIZE", memfs_node, mn_size),
+	OFFSET("MN_MTIME", memfs_node, mn_mtime),
+	OFFSET("MN_PAGES", memfs_node, mn_pages),
+	OFFSET("MN_NPAGES", memfs_node, mn_npages),
 	{ "TF_SIZE", sizeof(struct trapframe) },
+	{ "USRSTACK", USRSTACK },
+	{ "MAXSSIZ", MAXSSIZ },
 	OFFSET("TD_SYSTRACE_ARGS", thread, td_systrace_args),
 	OFFSET("SY_ENTRY", sysent, sy_entry),
 	OFFSET("SY_RETURN", sysent, sy_return),

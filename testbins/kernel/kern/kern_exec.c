@@ -139,18 +139,23 @@ exec_unmap_first_page(struct image_params *imgp)
 	imgp->image_header = NULL;
 }
 
-/* The new address space's stack: strings at the top, then envp[], argv[] and argc, as every ABI starts. */
+/*
+ * The new address space's stack: the program's path and the strings at the top, then the auxiliary vector, envp[], argv[] and argc,
+ * as every ABI starts.
+ */
 static int
-exec_copyout_strings(struct image_args *args, vaddr_t *sp, vaddr_t *argvp, vaddr_t *envp)
+exec_copyout_strings(struct image_params *imgp, struct image_args *args, const char *path, vaddr_t *sp, vaddr_t *argvp, vaddr_t *envp)
 {
 	size_t size = args->endp - args->buf;
-	vaddr_t strings = USRSTACK - roundup2(size, 16);
-	vaddr_t vectp = rounddown2(strings - (1 + args->argc + 1 + args->envc + 1) * sizeof(long), 16);
-	unsigned long *vector = (unsigned long *)vectp;
+	vaddr_t execpath = USRSTACK - roundup2(strlen(path) + 1, 16);
+	vaddr_t strings = execpath - roundup2(size, 16);
+	vaddr_t vectp = rounddown2(strings - (1 + args->argc + 1 + args->envc + 1 + AUXV_WORDS) * sizeof(long), 16);
+	unsigned long *vector = (unsigned long *)vectp, auxv[AUXV_WORDS];
 	const char *s = args->buf;
 	int error;
 
-	if ((error = copyout(args->buf, (void *)strings, size)) != 0)
+	if ((error = copyout(path, (void *)execpath, strlen(path) + 1)) != 0 ||
+	    (error = copyout(args->buf, (void *)strings, size)) != 0)
 		return (error);
 	*sp = vectp;
 	error = suword(vector++, args->argc);
@@ -168,7 +173,10 @@ exec_copyout_strings(struct image_args *args, vaddr_t *sp, vaddr_t *argvp, vaddr
 		error = suword(vector++, 0);
 		*envp = (vaddr_t)vector;
 	}
-	return (error != 0 ? error : suword(vector, 0));
+	if (error != 0 || (error = suword(vector++, 0)) != 0)
+		return (error);
+	exec_elf64_auxv(imgp, execpath, auxv);
+	return (copyout(auxv, vector, sizeof(auxv)));
 }
 
 /* Whatever can fail has been done: the old address space goes. */
@@ -200,7 +208,7 @@ exec_basename(const char *path)
 }
 
 /* Opens the program: 0 and a referenced vnode with its first page, or an error and nothing. */
-static int
+int
 exec_open(struct image_params *imgp, const char *fname, enum uio_seg segflg)
 {
 	struct nameidata nd;
@@ -216,6 +224,14 @@ exec_open(struct image_params *imgp, const char *fname, enum uio_seg segflg)
 	vrele(imgp->vp);
 	imgp->vp = NULL;
 	return (error);
+}
+
+void
+exec_close(struct image_params *imgp)
+{
+	exec_unmap_first_page(imgp);
+	vrele(imgp->vp);
+	imgp->vp = NULL;
 }
 
 static int
@@ -245,9 +261,7 @@ do_execve(struct thread *td, struct image_args *args)
 		if (error != 0)
 			break;
 		/* A script: its interpreter is run instead, with the script's path for its argument. */
-		exec_unmap_first_page(imgp);
-		vrele(imgp->vp);
-		imgp->vp = NULL;
+		exec_close(imgp);
 		if (depth == MAXINTERP) {
 			error = ENOEXEC;
 			goto fail;
@@ -266,10 +280,11 @@ do_execve(struct thread *td, struct image_args *args)
 	if (error != 0)
 		goto fail;
 
+	thread_single(td);
 	vm_map_sharedpage(imgp->newvm);
 	exec_new_vmspace(imgp);
 	imgp->newvm = NULL;
-	if (exec_copyout_strings(args, &sp, &argv, &envp) != 0)
+	if (exec_copyout_strings(imgp, args, fname, &sp, &argv, &envp) != 0)
 		sigexit(td, SIGSEGV); /* there is no old program to return to */
 	fdcloseexec(td);
 	execsigs(p);
@@ -282,7 +297,8 @@ do_execve(struct thread *td, struct image_args *args)
 	strlcpy(p->p_comm, name, sizeof(p->p_comm));
 	strlcpy(td->td_name, name, sizeof(td->td_name));
 	proc_set_args(p, args->buf, args->begin_envv - args->buf);
-	cpu_exec_setregs(td->td_frame, imgp->entry_addr, sp, args->argc, argv, envp);
+	cpu_exec_setregs(td->td_frame, imgp->interp_base != 0 ? imgp->interp_entry : imgp->entry_addr, sp, args->argc, argv, envp);
+	dtrace_fasttrap_exec(p);
 	free(imgp, M_EXEC);
 	SDT_PROBE1(proc, , , exec__success, asked);
 	return (0);

@@ -38,7 +38,9 @@ exit1(struct thread *td, int rval, int signo)
 
 	if (p == initproc)
 		panic("Going nowhere without my init! (exit %d, signal %d)", rval, signo);
+	thread_single(td);
 	p->p_flag |= P_WEXIT;
+	dtrace_fasttrap_exit(p);
 	itimer_cancel(p);
 	fdescfree(td);
 	vmspace_exec_release(p);

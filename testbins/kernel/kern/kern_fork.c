@@ -69,6 +69,8 @@ do_fork(struct thread *td, struct fork_req *fr, struct proc *p2, struct vmspace 
 		p2->p_flag |= P_PPWAIT;
 	p2->p_state = PRS_NORMAL;
 	SDT_PROBE3(proc, , , create, p2, p1, fr->fr_flags);
+	if (fr->fr_function == NULL)
+		dtrace_fasttrap_fork(p1, p2);
 	setrunnable(td2);
 	*fr->fr_procp = p2;
 }

@@ -1,4 +1,5 @@
 /* Kernel files: loaded, counted, unloaded (FreeBSD sys/kern/kern_linker.c, kern_module.c). */
+#include "sys/fcntl.h"
 #include "sys/linker.h"
 #include "sys/malloc.h"
 #include "sys/sysproto.h"
@@ -311,6 +312,34 @@ kern_kldunload(struct thread *td, int fileid)
 	sx_xunlock(&kld_sx);
 	return (error);
 }
+
+/* What the boot loader was told to load: each line `name_load="YES"' of /boot/loader.conf. */
+static void
+linker_preload(const void *unused __unused)
+{
+	static const char suffix[] = "_load=\"YES\"";
+	char text[512], *line, *end;
+	struct nameidata nd;
+	linker_file_t lf;
+	size_t left = sizeof(text) - 1;
+	int flags = FREAD, error;
+
+	NDINIT(&nd, LOOKUP, FOLLOW, UIO_SYSSPACE, "/boot/loader.conf");
+	if (vn_open(&nd, &flags, 0, NULL) != 0)
+		return;
+	error = vn_rdwr(UIO_READ, nd.ni_vp, text, sizeof(text) - 1, 0, &left, curthread);
+	vn_close(nd.ni_vp, flags, curthread);
+	text[sizeof(text) - 1 - left] = '\0';
+	for (line = text; error == 0 && (end = strchr(line, '\n')) != NULL; line = end + 1) {
+		*end = '\0';
+		if (end - line < (ptrdiff_t)sizeof(suffix) || strcmp(end - (sizeof(suffix) - 1), suffix) != 0)
+			continue;
+		*(end - (sizeof(suffix) - 1)) = '\0';
+		if (linker_load_module(line, &lf) == 0)
+			lf->userrefs++;
+	}
+}
+SYSINIT(linker_preload, SI_SUB_ROOT, SI_ORDER_ANY, linker_preload, NULL);
 
 /* ---- system calls ---- */
 

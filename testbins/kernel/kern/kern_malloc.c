@@ -1,6 +1,7 @@
 /* malloc with types and books (FreeBSD sys/kern/kern_malloc.c). */
 #include "sys/malloc.h"
 #include "sys/systm.h"
+#include "sys/traced.h"
 #include "sys/vm.h"
 
 /* Sizes up to a page are rounded up to one of these, each a zone; larger ones are pages. */
@@ -73,8 +74,9 @@ malloc_type_probe(struct malloc_type *mtp, int probe, size_t size, int zindx)
 {
 	struct malloc_type_internal *mtip = &mtp->ks_mti;
 
-	if (dtrace_malloc_enabled && mtip->mti_probes[probe] != 0)
-		dtrace_probe(mtip->mti_probes[probe], (uintptr_t)mtp, (uintptr_t)mtip, (uintptr_t)&mtip->mti_stats, size, zindx);
+	TRACED(TRACED_TEST8(dtrace_malloc_enabled),
+	    if (mtip->mti_probes[probe] != 0)
+		dtrace_probe(mtip->mti_probes[probe], TRACED_VALUE(mtp), TRACED_VALUE(mtip), TRACED_VALUE(&mtip->mti_stats), size, zindx););
 }
 
 static void

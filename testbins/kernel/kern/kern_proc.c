@@ -76,6 +76,7 @@ proc_alloc(void)
 	p->p_state = PRS_NEW;
 	p->p_pmap = &kernel_pmap;
 	p->p_threads = td;
+	p->p_numthreads = 1;
 	td->td_proc = p;
 	return (p);
 }

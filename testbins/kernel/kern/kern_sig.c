@@ -211,6 +211,8 @@ void
 sendsig(uint64_t handler, struct siginfo *info, sigset_t mask)
 {
 	struct thread *td = curthread;
+
+	dtrace_fasttrap_sendsig(td, td->td_frame);
 	struct sigframe sf = { .sf_handler = handler, .sf_info = *info, .sf_sigmask = mask, .sf_context = *td->td_frame };
 	vaddr_t sp = rounddown2(frame_sp(td->td_frame) - 128 - sizeof(sf), 16); /* 128: x86-64's red zone */
 

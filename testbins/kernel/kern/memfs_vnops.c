@@ -272,7 +272,7 @@ devfs_read(struct vop_read_args *ap)
 {
 	struct cdev *dev = ap->a_vp->v_rdev;
 
-	return (dev == NULL ? ENXIO : dev->si_devsw->d_read(dev, ap->a_uio, ap->a_ioflag));
+	return (dev == NULL ? ENXIO : dev->si_devsw->d_read == NULL ? ENODEV : dev->si_devsw->d_read(dev, ap->a_uio, ap->a_ioflag));
 }
 
 static int
@@ -280,7 +280,7 @@ devfs_write(struct vop_write_args *ap)
 {
 	struct cdev *dev = ap->a_vp->v_rdev;
 
-	return (dev == NULL ? ENXIO : dev->si_devsw->d_write(dev, ap->a_uio, ap->a_ioflag));
+	return (dev == NULL ? ENXIO : dev->si_devsw->d_write == NULL ? ENODEV : dev->si_devsw->d_write(dev, ap->a_uio, ap->a_ioflag));
 }
 
 static int

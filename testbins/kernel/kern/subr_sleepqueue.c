@@ -59,6 +59,8 @@ sleepq_wait(const void *wchan __unused)
 
 	if (td->td_flags & TDF_SINTR && (sig = cursig(td)) != 0)
 		sleepq_resume_thread(td, sig_intr(td->td_proc, sig));
+	if (td->td_flags & TDF_SINTR && thread_must_exit(td))
+		sleepq_resume_thread(td, EINTR);
 	if (td->td_flags & TDF_SLEEPING) {
 		SDT_PROBE0(sched, , , sleep);
 		td->td_state = TDS_INHIBITED;

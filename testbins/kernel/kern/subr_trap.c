@@ -13,6 +13,8 @@ ast(struct thread *td, struct trapframe *frame __unused)
 
 	if (td->td_flags & TDF_NEEDRESCHED)
 		mi_switch(SW_INVOL);
+	if (thread_must_exit(td))
+		thread_exit();
 	if (td->td_flags & TDF_ASTPENDING) {
 		td->td_flags &= ~TDF_ASTPENDING;
 		while ((sig = cursig(td)) != 0)

@@ -1,7 +1,11 @@
 /* Reading and writing any kind of file (FreeBSD sys/kern/sys_generic.c). */
 #include "sys/file.h"
+#include "sys/ioccom.h"
+#include "sys/malloc.h"
 #include "sys/sysproto.h"
 #include "sys/systm.h"
+
+MALLOC_DEFINE(M_IOCTLOPS, "ioctlops", "ioctl data buffer");
 
 #define IOSIZE_MAX 0x7fffffff
 
@@ -101,10 +105,26 @@ kern_ioctl(struct thread *td, int fd, uint64_t com, void *data)
 	return (error);
 }
 
+/* The command says how much goes in and comes out, and where to. */
 int
 sys_ioctl(struct thread *td, struct ioctl_args *uap)
 {
-	return (kern_ioctl(td, uap->fd, uap->com, uap->data));
+	uint64_t com = uap->com & 0xffffffff;
+	size_t size = IOCPARM_LEN(com);
+	void *data;
+	int error = 0;
+
+	if (!(com & (IOC_IN | IOC_OUT)) || size == 0)
+		return (kern_ioctl(td, uap->fd, com, uap->data));
+	data = malloc(size, M_IOCTLOPS, M_WAITOK | M_ZERO);
+	if (com & IOC_IN)
+		error = copyin(uap->data, data, size);
+	if (error == 0)
+		error = kern_ioctl(td, uap->fd, com, data);
+	if (error == 0 && com & IOC_OUT)
+		error = copyout(data, uap->data, size);
+	free(data, M_IOCTLOPS);
+	return (error);
 }
 
 static int

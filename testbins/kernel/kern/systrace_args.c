@@ -3,6 +3,9 @@
 #include "sys/systm.h"
 #include "sys/systrace.h"
 
+volatile bool systrace_enabled;
+systrace_probe_func_t *systrace_probe_func;
+
 /* The arguments of a call as 64-bit words: signed ones sign-extended. */
 void
 systrace_args(unsigned code, const void *params, uint64_t *uarg, int *n_args)

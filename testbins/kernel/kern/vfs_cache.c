@@ -17,17 +17,6 @@ SDT_PROBE_DEFINE2(vfs, namecache, zap_negative, done, "struct vnode *", "char *"
 
 MALLOC_DEFINE(M_VFSCACHE, "vfscache", "VFS name cache entries");
 
-struct namecache {
-	TAILQ_ENTRY(namecache) nc_hash;
-	TAILQ_ENTRY(namecache) nc_src;
-	TAILQ_ENTRY(namecache) nc_dst;
-	TAILQ_ENTRY(namecache) nc_lru;
-	struct vnode *nc_dvp;
-	struct vnode *nc_vp; /* NULL: known not to be there */
-	uint8_t nc_nlen;
-	char nc_name[];
-};
-
 #define NCHASH 128
 #define NCMAX 256 /* then the oldest goes */
 

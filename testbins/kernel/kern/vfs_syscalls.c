@@ -23,9 +23,10 @@ kern_openat(struct thread *td, int fd, const char *path, int flags, int mode)
 		return (EINVAL);
 	if ((error = falloc_noinstall(td, &fp)) != 0)
 		return (error);
+	fp->f_data = NULL;
 	NDINIT_AT(&nd, LOOKUP, FOLLOW, UIO_USERSPACE, path, fd);
 	if ((error = vn_open(&nd, &fflags, mode & ~fdp->fd_cmask & 07777, fp)) == 0) {
-		finit(fp, fflags & (FREAD | FWRITE | O_APPEND | O_NONBLOCK), DTYPE_VNODE, NULL, &vnops);
+		finit(fp, fflags & (FREAD | FWRITE | O_APPEND | O_NONBLOCK), DTYPE_VNODE, fp->f_data, &vnops);
 		fp->f_vnode = nd.ni_vp;
 		error = finstall(td, fp, &indx, flags);
 		td->td_retval[0] = indx;

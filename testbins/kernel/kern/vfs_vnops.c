@@ -42,9 +42,28 @@ vn_open_vnode(struct vnode *vp, int fmode)
 	return (error);
 }
 
+/* A device may want to know who opens it: what it gives is kept with the open file. */
+static int
+vn_open_device(struct vnode *vp, struct file *fp)
+{
+	struct cdev *dev = vp->v_rdev;
+	uintptr_t priv = 0;
+	int error;
+
+	if (dev == NULL)
+		return (ENXIO);
+	if (dev->si_devsw->d_open == NULL || fp == NULL)
+		return (0);
+	if ((error = dev->si_devsw->d_open(dev, &priv)) == 0) {
+		fp->f_data = (void *)priv;
+		dev->si_threadcount++;
+	}
+	return (error);
+}
+
 /* *flagp: FREAD and FWRITE with open's other flags. On success ni_vp is referenced. */
 int
-vn_open(struct nameidata *ndp, int *flagp, int cmode, struct file *fp __unused)
+vn_open(struct nameidata *ndp, int *flagp, int cmode, struct file *fp)
 {
 	int fmode = *flagp, error;
 
@@ -61,6 +80,8 @@ vn_open(struct nameidata *ndp, int *flagp, int cmode, struct file *fp __unused)
 	NDFREE_PNBUF(ndp);
 	if (error == 0)
 		error = vn_open_vnode(ndp->ni_vp, fmode);
+	if (error == 0 && ndp->ni_vp->v_type == VCHR)
+		error = vn_open_device(ndp->ni_vp, fp);
 	if (error != 0 && ndp->ni_vp != NULL)
 		vrele(ndp->ni_vp);
 	return (error);
@@ -155,8 +176,26 @@ vn_statfile(struct file *fp, struct stat *sb, struct thread *td __unused)
 }
 
 static int
+vn_ioctl(struct file *fp, uint64_t com, void *data, struct thread *td __unused)
+{
+	struct cdev *dev = fp->f_vnode->v_rdev;
+
+	if (fp->f_vnode->v_type != VCHR)
+		return (ENOTTY);
+	if (dev == NULL)
+		return (ENXIO);
+	return (dev->si_devsw->d_ioctl == NULL ? ENOTTY : dev->si_devsw->d_ioctl(dev, (uintptr_t)fp->f_data, com, data));
+}
+
+static int
 vn_closefile(struct file *fp, struct thread *td)
 {
+	struct cdev *dev = fp->f_vnode->v_rdev;
+
+	if (dev != NULL && dev->si_devsw->d_close != NULL) {
+		dev->si_devsw->d_close(dev, (uintptr_t)fp->f_data);
+		dev->si_threadcount--;
+	}
 	return (vn_close(fp->f_vnode, fp->f_flag, td));
 }
 
@@ -164,7 +203,7 @@ const struct fileops vnops = {
 	.fo_read = vn_read,
 	.fo_write = vn_write,
 	.fo_truncate = vn_truncate,
-	.fo_ioctl = invfo_ioctl,
+	.fo_ioctl = vn_ioctl,
 	.fo_stat = vn_statfile,
 	.fo_close = vn_closefile,
 };

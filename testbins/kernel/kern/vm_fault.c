@@ -75,7 +75,7 @@ int
 vm_fault(struct vmspace *vm, vaddr_t va, int access)
 {
 	struct vm_map_entry *entry;
-	int prot;
+	int prot, error;
 	paddr_t pa;
 
 	va = rounddown2(va, PAGE_SIZE);
@@ -86,11 +86,13 @@ vm_fault(struct vmspace *vm, vaddr_t va, int access)
 			return (EFAULT);
 		entry = vm_map_lookup_entry(vm, va);
 	}
-	if ((entry->protection & access) != access)
+	if ((entry->protection & access & ~VM_PROT_COPY) != (access & ~VM_PROT_COPY))
 		return (EFAULT);
 	pa = pmap_extract(&vm->vm_pmap, va, &prot);
-	if (pa == 0)
-		return (vm_fault_enter(vm, entry, va, access));
+	if (pa == 0 && ((error = vm_fault_enter(vm, entry, va, access & ~VM_PROT_COPY)) != 0 || !(access & VM_PROT_COPY)))
+		return (error);
+	if (access & VM_PROT_COPY) /* for a debugger: the process's own page, whatever its rights */
+		return (vm_fault_cow(vm, va, pmap_extract(&vm->vm_pmap, va, NULL), entry->protection));
 	if (access & PROT_WRITE & ~prot)
 		return (vm_fault_cow(vm, va, pa, entry->protection));
 	return (vm_page_enter(&vm->vm_pmap, va, pa, (entry->protection & ~PROT_WRITE) | (prot & PROT_WRITE)));

@@ -140,7 +140,7 @@ vm_map_findspace(struct vmspace *vm, vaddr_t start, size_t length)
 static int
 vm_map_clip(struct vmspace *vm, vaddr_t va)
 {
-	struct vm_map_entry *entry = vm_map_lookup_entry(vm, va), *tail;
+	struct vm_map_entry *entry = vm_map_lookup_entry(vm, va), *tail, *next;
 
 	if (entry == NULL || entry->start == va)
 		return (0);
@@ -153,8 +153,8 @@ vm_map_clip(struct vmspace *vm, vaddr_t va)
 	entry->filesz = MIN(entry->filesz, (off_t)(va - entry->start));
 	if (tail->vnode != NULL)
 		vref(tail->vnode);
-	if (TAILQ_NEXT(entry, links) != NULL)
-		TAILQ_INSERT_BEFORE(TAILQ_NEXT(entry, links), tail, links);
+	if ((next = TAILQ_NEXT(entry, links)) != NULL)
+		TAILQ_INSERT_BEFORE(next, tail, links);
 	else
 		TAILQ_INSERT_TAIL(&vm->vm_entries, tail, links);
 	return (0);

@@ -19,5 +19,17 @@
 	gate	gate_icache_sync
 	gate	dtrace_invop
 	gate	dtrace_probe
+	gate	dtrace_pid_probe
+	gate	dtrace_fasttrap_fork
+	gate	dtrace_fasttrap_exec
+	gate	dtrace_fasttrap_exit
+	gate	dtrace_fasttrap_sendsig
+	gate	dtrace_fasttrap_thread_exit
+	gate	dtrace_helper_slurp
+	gate	dtrace_helper_destroygen
+	gate	gate_call_return
+	gate	dtrace_dev_open
+	gate	dtrace_dev_close
+	gate	dtrace_dev_ioctl
 	gate	dtrace_kld_load
 	gate	dtrace_kld_unload_try

@@ -32,7 +32,7 @@ cpu_fork(struct thread *parent, struct thread *child)
 }
 
 void
-cpu_exec_setregs(struct trapframe *frame, vaddr_t entry, vaddr_t sp, int argc, vaddr_t argv, vaddr_t envp)
+cpu_exec_setregs(struct trapframe *frame, vaddr_t entry, vaddr_t sp, uint64_t argc, vaddr_t argv, vaddr_t envp)
 {
 	memset(frame, 0, sizeof(*frame));
 	frame->tf_sepc = entry;

@@ -61,7 +61,9 @@ do_trap_user(struct trapframe *frame)
 	else if (cause == SCAUSE_ECALL_USER) {
 		frame->tf_sepc += 4;
 		syscall(frame);
-	} else if (cause < NCAUSES && causes[cause].access != 0)
+	} else if (cause == SCAUSE_BREAKPOINT && dtrace_pid_probe(frame))
+		return; /* a tracepoint: the frame is as the displaced instruction leaves it */
+	else if (cause < NCAUSES && causes[cause].access != 0)
 		trap_fault(frame, frame->tf_stval, causes[cause].access);
 	else if (cause < NCAUSES && causes[cause].name != NULL)
 		trap_signal(frame, causes[cause].signal, frame->tf_sepc);

@@ -1,4 +1,4 @@
-/* As much of ELF as loading a static program takes. */
+/* As much of ELF as the kernel and the run-time linker take to load programs. */
 #ifndef SYS_ELF64_H
 #define SYS_ELF64_H
 
@@ -14,7 +14,13 @@ typedef uint32_t elf_word_t;
 #define elf64_check_header elf32_check_header
 #define elf64_prot elf32_prot
 #define elf64_load_section elf32_load_section
+#define elf64_header elf32_header
+#define elf64_phdrs elf32_phdrs
+#define elf64_load_sections elf32_load_sections
+#define elf64_load_interp elf32_load_interp
+#define elf64_get_interp elf32_get_interp
 #define exec_elf64_imgact exec_elf32_imgact
+#define exec_elf64_auxv exec_elf32_auxv
 #endif
 
 struct elf64_ehdr {
@@ -50,6 +56,11 @@ struct elf64_phdr {
 	elf_word_t p_align;
 };
 
+struct elf64_dyn {
+	long d_tag;
+	elf_word_t d_val;
+};
+
 struct elf64_shdr {
 	uint32_t sh_name;
 	uint32_t sh_type;
@@ -80,7 +91,7 @@ struct elf64_sym {
 
 struct elf64_rela {
 	elf_word_t r_offset;
-	elf_word_t r_info;
+	elf_word_t r_info; /* symbol, type */
 #if __SIZEOF_POINTER__ == 8
 	int64_t r_addend;
 #endif
@@ -122,10 +133,42 @@ struct elf64_rela {
 #define ELF64_IDENT "\177ELF\1\1\1"
 #endif
 #define ET_EXEC 2
+#define ET_DYN 3
 #define PT_LOAD 1
+#define PT_DYNAMIC 2
+#define PT_INTERP 3
+#define PT_PHDR 6
 #define PF_X 1
 #define PF_W 2
 #define PF_R 4
+
+#define DT_NULL 0
+#define DT_NEEDED 1
+#define DT_PLTRELSZ 2
+#define DT_PLTGOT 3
+#define DT_HASH 4
+#define DT_STRTAB 5
+#define DT_SYMTAB 6
+#define DT_RELA 7
+#define DT_RELASZ 8
+#define DT_DEBUG 21
+#define DT_JMPREL 23
+#define DT_INIT_ARRAY 25
+#define DT_FINI_ARRAY 26
+#define DT_INIT_ARRAYSZ 27
+#define DT_FINI_ARRAYSZ 28
+
+/* What the kernel tells a program of itself, after its environment (FreeBSD sys/sys/elf_common.h). */
+#define AT_NULL 0
+#define AT_PHDR 3
+#define AT_PHENT 4
+#define AT_PHNUM 5
+#define AT_PAGESZ 6
+#define AT_BASE 7
+#define AT_FLAGS 8
+#define AT_ENTRY 9
+#define AT_EXECPATH 15
+#define AT_COUNT 16 /* one more than the highest here */
 
 #if defined(__x86_64__)
 #define ELF_MACHINE 62

@@ -12,6 +12,7 @@
 #define ENOEXEC 8
 #define EBADF 9
 #define ECHILD 10
+#define EDEADLK 11
 #define ENOMEM 12
 #define EACCES 13
 #define EFAULT 14

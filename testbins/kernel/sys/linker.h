@@ -9,7 +9,7 @@
 #include "sys/types.h"
 
 #define LINKER_FILE_NAME 32
-#define LINKER_FILE_DEPS 4
+#define LINKER_FILE_DEPS 12
 
 TAILQ_HEAD(modulelist, module);
 

@@ -67,7 +67,7 @@ void pmap_kprotect(vaddr_t va, size_t size, int prot);		/* whole pages of the li
 void cpu_switch(struct thread *old, struct thread *new);
 void cpu_fork(struct thread *parent, struct thread *child);
 void cpu_thread_start(struct thread *td, void (*function)(void *), void *arg); /* function does not return */
-void cpu_exec_setregs(struct trapframe *frame, vaddr_t entry, vaddr_t sp, int argc, vaddr_t argv, vaddr_t envp);
+void cpu_exec_setregs(struct trapframe *frame, vaddr_t entry, vaddr_t sp, uint64_t argc, vaddr_t argv, vaddr_t envp);
 void cpu_user_enter(struct trapframe *frame) __dead2;
 int cpu_sigreturn(struct trapframe *frame, const struct trapframe *saved); /* takes saved over, user mode kept; 0 or EINVAL */
 void cpu_idle(void);	/* interrupts on, wait for one, interrupts off */
@@ -101,7 +101,20 @@ void gate_icache_sync(void *address, size_t size);
 int64_t dtrace_invop(uintptr_t address, struct trapframe *frame, uintptr_t extra);
 void dtrace_kld_load(struct linker_file *lf);
 int dtrace_kld_unload_try(struct linker_file *lf); /* 0, or EBUSY while one of its probes is on; its probes are gone then */
+uintptr_t dtrace_dev_open(void);	/* a new consumer */
+void dtrace_dev_close(uintptr_t consumer);
+int dtrace_dev_ioctl(uintptr_t consumer, unsigned long cmd, void *data);
 void dtrace_probe(uint32_t id, uintptr_t arg0, uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4);
+bool dtrace_pid_probe(struct trapframe *frame);
+void dtrace_fasttrap_fork(struct proc *parent, struct proc *child);
+void dtrace_fasttrap_exec(struct proc *p);
+void dtrace_fasttrap_exit(struct proc *p);
+void dtrace_fasttrap_thread_exit(struct thread *td);
+void dtrace_fasttrap_sendsig(struct thread *td, struct trapframe *frame);
+struct dof_helper;
+int dtrace_helper_slurp(struct proc *p, struct dof_helper *helper); /* a generation, or -1 */
+int dtrace_helper_destroygen(struct proc *p, int generation);
+void gate_call_return(void);
 
 /* ---- given by the machine-independent part ---- */
 

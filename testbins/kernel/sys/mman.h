@@ -2,6 +2,7 @@
 #ifndef SYS_MMAN_H
 #define SYS_MMAN_H
 
+#define PROT_NONE 0
 #ifndef PROT_READ
 #define PROT_READ 1
 #define PROT_WRITE 2

@@ -1,4 +1,4 @@
-/* Processes and threads. A process has one thread here; they stay apart because FreeBSD's names do. */
+/* Processes and threads. */
 #ifndef SYS_PROC_H
 #define SYS_PROC_H
 
@@ -30,6 +30,7 @@ struct syscall_args {
 struct thread {
 	struct pcb td_pcb;		/* what cpu_switch saves (machine.h) */
 	struct proc *td_proc;
+	struct thread *td_next;		/* the process's next thread */
 	struct trapframe *td_frame;	/* user trap frame: always at the top of the kernel stack */
 	vaddr_t td_kstack;		/* lowest address; the page below it is not mapped */
 	uint64_t td_kstack_size;
@@ -74,7 +75,9 @@ struct proc {
 	gid_t p_gid;
 	enum p_state p_state;
 	struct proc *p_pptr;
-	struct thread *p_threads;	/* the one it has */
+	struct thread *p_threads;	/* the first of them */
+	int p_numthreads;
+	struct thread *p_singlethread;	/* the one that stays, while the others end */
 	struct pmap *p_pmap;		/* of p_vmspace; &kernel_pmap for kernel processes; never NULL */
 	struct vmspace *p_vmspace;
 	struct filedesc *p_fd;
@@ -102,6 +105,7 @@ struct proc {
 #define P_WEXIT 0x04
 #define P_INEXEC 0x08
 #define P_STOPPED 0x10 /* by SIGSTOP */
+#define P_SINGLE_EXIT 0x20 /* every thread but p_singlethread is to end */
 
 extern struct proc proc0, *initproc;
 extern struct thread thread0;

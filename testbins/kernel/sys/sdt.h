@@ -13,6 +13,7 @@
  *	2018	a global flag is tested, then the id
  *	2024	a nop, which enabling overwrites with a jump to the call
  *	2005	illumos's: a call to nothing, which the loader makes nops (x86-64 alone has it)
+ *	0	none, to measure the others by
  */
 #ifndef SYS_SDT_H
 #define SYS_SDT_H
@@ -120,10 +121,16 @@ void sdt_probe(uint32_t id, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_
 		 ".pushsection set_sdt_tracepoint_set, \"a\"\n\t" TRACED_WORD " " TRACED_SYMBOL ", 2b, %l[slow]\n\t.popsection\n"   \
 	    : : "i"(probe) : "memory" : slow)
 #define SDT_SITE_OF(probe, ...) TRACED(SDT_TRACEPOINT(probe), SDT_CALL(probe, __VA_ARGS__);)
+#elif SDT_GENERATION == 0
+#define SDT_SITE(p, m, f, n, ...)                     \
+	do {                                          \
+		if (0)                                \
+			sdt_probe(0, SDT_WORDS(__VA_ARGS__)); \
+	} while (0)
 #elif SDT_GENERATION == 2005
 #include "illumos_sdt.h"
 #else
-#error "SDT_GENERATION: 2013, 2018, 2024, or 2005 where there is an illumos"
+#error "SDT_GENERATION: 0, 2013, 2018, 2024, or 2005 where there is an illumos"
 #endif
 
 #ifndef SDT_SITE

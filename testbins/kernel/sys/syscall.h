@@ -57,8 +57,11 @@
 #define SYS_sigpending 343
 #define SYS_sigaction 416
 #define SYS_sigreturn 417
+#define SYS_thr_exit 431
 #define SYS_thr_self 432
 #define SYS_kldunloadf 444
+#define SYS__umtx_op 454
+#define SYS_thr_new 455
 #define SYS_mmap 477
 #define SYS_lseek 478
 #define SYS_ftruncate 480

@@ -92,6 +92,11 @@ int fork1(struct thread *td, struct fork_req *fr);
 void exit1(struct thread *td, int rval, int signo) __dead2;
 int kproc_create(void (*function)(void *), void *arg, struct proc **newp, const char *name);
 struct proc *pfind(pid_t pid);
+/* kern_thr.c */
+void thread_exit(void) __dead2;
+void thread_single(struct thread *td); /* the other threads of its process end */
+bool thread_must_exit(struct thread *td);
+void umtx_wake(struct vmspace *vm, vaddr_t address, uint64_t n); /* kern_umtx.c */
 struct thread *thread_alloc(void);
 void thread_free(struct thread *td);
 void proc_reparent(struct proc *child, struct proc *parent);

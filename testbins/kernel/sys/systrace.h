@@ -4,6 +4,7 @@
 
 #include "sys/proc.h"
 #include "sys/sysproto.h"
+#include "sys/traced.h"
 
 enum systrace_probe_t { SYSTRACE_ENTRY, SYSTRACE_RETURN };
 
@@ -18,13 +19,12 @@ extern volatile bool systrace_enabled; /* a probe of a system call is on */
 extern const struct systrace_argdesc systrace_argdescs[]; /* ended by code 0 */
 
 void systrace_args(unsigned code, const void *params, uint64_t *uarg, int *n_args);
-void systrace_probe(struct syscall_args *sa, enum systrace_probe_t type, int retval);
+typedef void systrace_probe_func_t(struct syscall_args *sa, enum systrace_probe_t type, int retval);
+extern systrace_probe_func_t *systrace_probe_func; /* systrace.ko's */
 
-#define SYSTRACE(sa, type, retval)                                                           \
-	do {                                                                                 \
-		if (systrace_enabled &&                                                          \
-		    ((type) == SYSTRACE_ENTRY ? (sa)->callp->sy_entry : (sa)->callp->sy_return) != 0) \
-			systrace_probe(sa, type, retval);                                    \
-	} while (0)
+#define SYSTRACE(sa, type, retval)                                                                                \
+	TRACED(TRACED_TEST8(systrace_enabled),                                                                    \
+	    if (((type) == SYSTRACE_ENTRY ? (sa)->callp->sy_entry : (sa)->callp->sy_return) != 0)                 \
+		(*systrace_probe_func)(sa, type, (int)TRACED_VALUE(retval));)
 
 #endif

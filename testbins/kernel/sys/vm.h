@@ -73,6 +73,8 @@ struct vmspace {
 	uint64_t vm_faults, vm_cow_faults;
 };
 
+#define VM_PROT_COPY 0x8 /* of vm_fault, beside PROT_*: make the page the address space's own */
+
 #define VM_MMAP_BASE 0x20000000 /* where mmap starts to look for room */
 
 struct vmspace *vmspace_alloc(void);

@@ -20,12 +20,16 @@ struct cdevsw {
 	const char *d_name;
 	int (*d_read)(struct cdev *dev, struct uio *uio, int ioflag);
 	int (*d_write)(struct cdev *dev, struct uio *uio, int ioflag);
+	int (*d_open)(struct cdev *dev, uintptr_t *priv); /* priv stays with the open file (FreeBSD's cdevpriv) */
+	void (*d_close)(struct cdev *dev, uintptr_t priv);
+	int (*d_ioctl)(struct cdev *dev, uintptr_t priv, uint64_t cmd, void *data); /* data: a copy in the kernel */
 };
 
 struct cdev {
 	const struct cdevsw *si_devsw;
 	const char *si_name;
 	uint32_t si_unit;
+	int si_threadcount; /* opens of a device with d_close */
 };
 
 struct vnode {
@@ -150,7 +154,19 @@ int vn_rdwr(enum uio_rw rw, struct vnode *vp, void *base, size_t len, off_t offs
 int vn_stat(struct vnode *vp, struct stat *sb);
 extern const struct fileops vnops;
 
-/* vfs_cache.c: cache_lookup gives -1 with *vpp referenced for a hit, ENOENT for a negative hit, 0 for a miss */
+/* vfs_cache.c */
+struct namecache {
+	TAILQ_ENTRY(namecache) nc_hash;
+	TAILQ_ENTRY(namecache) nc_src;
+	TAILQ_ENTRY(namecache) nc_dst;
+	TAILQ_ENTRY(namecache) nc_lru;
+	struct vnode *nc_dvp;
+	struct vnode *nc_vp; /* NULL: known not to be there */
+	uint8_t nc_nlen;
+	char nc_name[];
+};
+
+/* cache_lookup gives -1 with *vpp referenced for a hit, ENOENT for a negative hit, 0 for a miss */
 int cache_lookup(struct vnode *dvp, struct vnode **vpp, struct componentname *cnp);
 void cache_enter(struct vnode *dvp, struct vnode *vp, struct componentname *cnp);
 void cache_purge(struct vnode *vp);

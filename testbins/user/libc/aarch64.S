@@ -2,15 +2,6 @@
 #include "sys/syscall.h"
 
 	.text
-	.globl	_start
-	.type	_start, @function
-/* x0 = argc, x1 = argv, x2 = envp. */
-_start:
-	mov	x29, #0			/* stack traces end here */
-	mov	x30, #0
-	bl	__libc_start
-	brk	#1
-	.size	_start, . - _start
 
 .macro stub number, name
 	.globl	\name
@@ -25,8 +16,10 @@ _start:
 
 	.type	cerror, @function
 cerror:
-	adrp	x8, errno
-	str	w0, [x8, #:lo12:errno]
+	stp	x0, x30, [sp, #-16]!
+	bl	__error
+	ldp	x1, x30, [sp], #16
+	str	w1, [x0]
 	mov	x0, #-1
 	ret
 	.size	cerror, . - cerror

@@ -2,18 +2,6 @@
 #include "sys/syscall.h"
 
 	.text
-	.globl	_start
-	.type	_start, @function
-/* eax = argc, edx = argv, ecx = envp; the stack is aligned, and a call leaves it as the ABI wants it. */
-_start:
-	xorl	%ebp, %ebp		/* stack traces end here */
-	pushl	%ebp
-	pushl	%ecx
-	pushl	%edx
-	pushl	%eax
-	call	__libc_start
-	int3
-	.size	_start, . - _start
 
 .macro stub number, name
 	.globl	\name
@@ -28,7 +16,15 @@ _start:
 
 	.type	cerror, @function
 cerror:
-	movl	%eax, errno
+	pushl	%eax
+	pushl	%ebx
+	call	1f
+1:	popl	%ebx
+	addl	$_GLOBAL_OFFSET_TABLE_ + (. - 1b), %ebx
+	call	__error@PLT
+	popl	%ebx
+	popl	%ecx
+	movl	%ecx, (%eax)
 	movl	$-1, %eax
 	movl	$-1, %edx		/* of lseek, too */
 	ret

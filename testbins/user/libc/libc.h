@@ -15,7 +15,9 @@
 #define BUFSIZ 1024
 #define EXIT_FAILURE 1
 
-extern int errno;
+int *__error(void);
+#define errno (*__error())
+void __set_error_selector(int *(*selector)(void));
 extern char **environ;
 
 /* system calls */
@@ -37,6 +39,7 @@ int access(const char *path, int mode);
 int kill(pid_t pid, int sig);
 int dup(int fd);
 int dup2(int from, int to);
+int ioctl(int fd, unsigned long command, void *data);
 int reboot(int how);
 int execve(const char *path, char *const argv[], char *const envp[]);
 void *mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset);
@@ -62,6 +65,10 @@ ssize_t getdirentries(int fd, char *buffer, size_t size, off_t *base);
 ssize_t getrandom(void *buffer, size_t size, unsigned flags);
 int __sysctlbyname(const char *name, size_t namelen, void *old, size_t *oldlen, const void *new, size_t newlen);
 char *__break(char *address);
+int thr_new(void *param, int size);
+int thr_self(long *id);
+void thr_exit(long *state);
+int _umtx_op(void *object, int operation, unsigned long value, void *uaddr1, void *uaddr2);
 struct kld_file_stat;
 struct module_stat;
 int kldload(const char *file);
@@ -106,6 +113,7 @@ char *readline(struct reader *in, char *line, size_t size); /* without its newli
 
 /* stdlib, unistd */
 void exit(int status) __dead2;
+int atexit(void (*function)(void));
 pid_t fork(void); /* flushes first */
 pid_t wait(int *status);
 void *malloc(size_t size);

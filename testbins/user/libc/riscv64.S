@@ -2,14 +2,6 @@
 #include "sys/syscall.h"
 
 	.text
-	.globl	_start
-	.type	_start, @function
-/* a0 = argc, a1 = argv, a2 = envp. */
-_start:
-	li	s0, 0			/* stack traces end here */
-	call	__libc_start
-	ebreak
-	.size	_start, . - _start
 
 .macro stub number, name
 	.globl	\name
@@ -24,8 +16,14 @@ _start:
 
 	.type	cerror, @function
 cerror:
-	la	t0, errno
-	sw	a0, 0(t0)
+	addi	sp, sp, -16
+	sd	a0, 0(sp)
+	sd	ra, 8(sp)
+	call	__error
+	ld	a1, 0(sp)
+	ld	ra, 8(sp)
+	addi	sp, sp, 16
+	sw	a1, 0(a0)
 	li	a0, -1
 	ret
 	.size	cerror, . - cerror

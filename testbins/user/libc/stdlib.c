@@ -1,26 +1,44 @@
 /* Starting, ending, and the rest. */
 #include "libc.h"
 
-int errno;
+#define ATEXIT_MAX 8
+
 char **environ;
 static const char *progname = "?";
+static void (*at_exit[ATEXIT_MAX])(void);
+static int nat_exit;
 
 pid_t __fork(void);
-int main(int argc, char *argv[]);
-void __libc_start(int argc, char *argv[], char *envp[]) __dead2;
+void __libc_start1(int argc, char *argv[], char *envp[], void (*cleanup)(void), int (*program)(int, char *[])) __dead2;
 
+/* crt1 comes here; of a program that is linked statically there is no cleanup. */
 void
-__libc_start(int argc, char *argv[], char *envp[])
+__libc_start1(int argc, char *argv[], char *envp[], void (*cleanup)(void), int (*program)(int, char *[]))
 {
 	environ = envp;
 	if (argc > 0)
 		progname = basename(argv[0]);
-	exit(main(argc, argv));
+	if (cleanup != NULL)
+		atexit(cleanup);
+	exit(program(argc, argv));
+}
+
+int
+atexit(void (*function)(void))
+{
+	if (nat_exit == ATEXIT_MAX) {
+		errno = ENOMEM;
+		return (-1);
+	}
+	at_exit[nat_exit++] = function;
+	return (0);
 }
 
 void
 exit(int status)
 {
+	while (nat_exit > 0)
+		at_exit[--nat_exit]();
 	fflush();
 	_exit(status);
 }
@@ -156,15 +174,4 @@ strdup(const char *s)
 	char *copy = malloc(size);
 
 	return (copy != NULL ? memcpy(copy, s, size) : NULL);
-}
-
-const char *
-basename(const char *path)
-{
-	const char *base = path;
-
-	for (; *path != '\0'; path++)
-		if (*path == '/')
-			base = path + 1;
-	return (base);
 }

@@ -2,14 +2,6 @@
 #include "sys/syscall.h"
 
 	.text
-	.globl	_start
-	.type	_start, @function
-/* rdi = argc, rsi = argv, rdx = envp; the stack is aligned, and a call leaves it as the ABI wants it. */
-_start:
-	xorl	%ebp, %ebp		/* stack traces end here */
-	call	__libc_start
-	int3
-	.size	_start, . - _start
 
 .macro stub number, name
 	.globl	\name
@@ -25,7 +17,10 @@ _start:
 
 	.type	cerror, @function
 cerror:
-	movl	%eax, errno(%rip)
+	pushq	%rax
+	call	__error@PLT
+	popq	%rcx
+	movl	%ecx, (%rax)
 	movq	$-1, %rax
 	ret
 	.size	cerror, . - cerror

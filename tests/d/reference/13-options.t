@@ -113,9 +113,7 @@ $ -x jstackframes=1 -n 'BEGIN { jstack(); exit(0) }'
 |
 |
 
-$ -x cpu=1 -n 'BEGIN { exit(0) }'
-|CPU     ID                    FUNCTION:NAME
-|  0      1                           :BEGIN 
+$ -x cpu=1 -q -n 'BEGIN { printf("hi"); exit(0) } END { printf("end"); }'
 |
 
 $ -x cpu=0 -n 'BEGIN { exit(0) }'

@@ -17,12 +17,8 @@ $ -o /nonexistent/x -n BEGIN
 !dtrace: failed to open output file '/nonexistent/x': No such file or directory
 = 1
 
-$ -p 1 -n BEGIN
-!dtrace: -p: a process of this host is not in the guest; trace a program of the guest with -c
-= 2
-
 $ -p abc -n BEGIN
-!dtrace: -p: a process of this host is not in the guest; trace a program of the guest with -c
+!dtrace: -p abc: the number of a process of the guest is wanted
 = 2
 
 $ -32 -n 'BEGIN { trace(sizeof(long)); exit(0) }'

@@ -8,7 +8,7 @@ from benchmarks.sweep import Framework
 from emu.elf import SegmentFlag
 from emu.guest.kernel import images
 from emu.guest.linux.code import ProcessCode
-from emu.guest.linux.observer import Observer
+from emu.guest.observer import Observer
 from emu.isa import ISAS
 from providers.fasttrap import Fasttrap, Fidelity, PidError, PidProbes, Wanted
 from tests.linux.support import expected, start, zoo
@@ -19,7 +19,7 @@ from trapline.linux_machine import EvalTime
 def values(isa, case, program, **options):
     """Run a case and return its aggregation as {key: value}."""
     machine, output = start(isa, [images.linux(ISAS[isa], "zoo"), case], **options)
-    with Tracer(machine.guest, machine.dtrace, target=machine.target, provide=machine.provide) as tracer:
+    with Tracer(machine.guest, machine.dtrace, target=machine.target, provide=machine.probes.provide) as tracer:
         tracer.enable(program)
         tracer.run()
         found = {element.keys: element.value for element in tracer.aggregations()}
@@ -87,7 +87,7 @@ def test_a_childs_calls_do_not_fire_and_its_text_is_whole(isa):
                 at = start.image.symbol("in_child").value
                 texts.append(child.space.peek(at, 8) == start.image.read(at, 8))
 
-    with Tracer(machine.guest, machine.dtrace, target=machine.target, provide=machine.provide) as tracer:
+    with Tracer(machine.guest, machine.dtrace, target=machine.target, provide=machine.probes.provide) as tracer:
         tracer.enable("pid$target::in_child:, pid$target::forks:entry { @[pid, probefunc] = count(); }")
         machine.guest.kernel.observers.append(Watch())
         tracer.run()
@@ -101,9 +101,9 @@ def test_a_childs_calls_do_not_fire_and_its_text_is_whole(isa):
 @pytest.mark.parametrize("isa", ISAS)
 def test_when_a_process_has_ended_its_tracepoints_are_retired(isa):
     machine = zoo(isa, "recursion", "pid$target::fib:entry { @ = count(); }").machine
-    target = machine.fasttrap._targets[machine.target]
+    target = machine.probes.fasttrap._targets[machine.target]
     assert not target.live
-    assert not machine.fasttrap._points
+    assert not machine.probes.fasttrap._points
 
 
 @pytest.mark.parametrize("isa", ISAS)

@@ -7,8 +7,10 @@ from itertools import product
 
 import pytest
 
+from emu.displaced import Displaced
 from emu.guest.kernel.guest import TrapPath
 from emu.isa import ISAS
+from emu.isa.riscv64.plans import j_immediate
 from providers.kinst import PORTS
 from providers.kinst.port import ALWAYS, Code, Refused
 from trapline.consumer.tracer import Tracer
@@ -58,6 +60,17 @@ def callers(isa):
     return set(Run(isa, program="fbt:::entry { @[probefunc, caller] = count(); }").counts)
 
 
+def follows_call(isa, image, function, caller):
+    """Tell whether the code before an address calls a function directly."""
+    target, caller = image.symbol(function).value, caller & (1 << 64) - 1
+    word = Displaced(int.from_bytes(image.read(caller - 4, 4), "little"), 0)
+    if isa == "x86_64":
+        return caller + word.signed(31, 0) == target
+    if isa == "aarch64":
+        return word.bits(31, 26) == 0b100101 and caller - 4 + 4 * word.signed(25, 0) == target
+    return word.bits(11, 0) == 0x0EF and caller - 4 + j_immediate(word) == target
+
+
 def functions(isa):
     machine = kernel_guest(KernelOptions(isa=ISAS[isa]))
     return list(dict.fromkeys(symbol.name for symbol in machine.image.symbols if symbol.is_function and symbol.size))
@@ -72,9 +85,11 @@ def test_a_kernel_probed_at_each_instruction_does_what_it_does_unprobed(isa, pat
     assert run.screen == plain(isa).screen
     assert run.now == plain(isa).now
     seen = {function for function, _ in callers(isa)}
-    # Whichever instruction it is, its function was called by who FBT says it was.
+    # Whichever instruction it is, its function was called by who FBT says it was; but FBT does not see the ways through
+    # a function that open no frame.
     strangers = {key for key in run.counts if key[0] in seen} - callers(isa)
-    assert not strangers
+    image = run.machine.guest.image
+    assert not [key for key in strangers if not follows_call(isa, image, *key)]
     assert sum(run.counts.values()) > 3000
 
 

@@ -117,7 +117,7 @@ def test_a_profiled_program_is_the_same_to_the_instruction(isa, case):
 def test_arg1_is_where_a_program_is(isa):
     program = "profile-4999 /pid == $target/ { @[ufunc(arg1)] = count(); kernel = arg0; } END { trace(kernel) }"
     run = run_trapline(["dtrace", "-qn", program, "-c", f"{images.linux(ISAS[isa], 'zoo')} cxx"])
-    assert run.stdout.count("zoo`") > 10
+    assert run.stdout.count("zoo`") > 5
 
 
 def test_a_probe_is_made_when_it_is_named_and_not_by_a_glob():

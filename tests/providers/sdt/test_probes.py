@@ -7,6 +7,7 @@ from functools import cache
 import pytest
 
 from emu.isa import ISAS
+from providers.sdt import SdtProvider
 from trapline.consumer.tracer import Tracer
 from trapline.machine import KernelOptions, boot, kernel_guest
 
@@ -126,9 +127,8 @@ class Run:
         self.screen = bytearray()
         self.probes = {}
         for probe in machine.dtrace.table:
-            name = probe.provider.name
-            if name not in {"dtrace", "fbt", "profile"}:
-                self.probes.setdefault(name, set()).add((probe.module, probe.function, probe.name))
+            if isinstance(probe.provider, SdtProvider):
+                self.probes.setdefault(probe.provider.name, set()).add((probe.module, probe.function, probe.name))
         libraries = ("common", "kernel", isa)
         options = {"aggsize": "4m", "bufsize": "32m"}
         with Tracer(machine.guest, machine.dtrace, options, foreign=machine.names, libraries=libraries) as tracer:

@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 from emu.guest.kernel import images
-from emu.guest.linux.observer import Observer
+from emu.guest.observer import Observer
 from emu.guest.system_calls import Moment
 from emu.isa import ISAS
 from providers.fbt import Fidelity
@@ -105,6 +105,14 @@ def test_a_traced_kernel_prints_what_it_prints_untraced(isa):
     run = run_trapline(["dtrace", "--isa", isa, "--console", "-qn", "syscall::: { n++; } END { trace(n > 500); }"])
     assert run.stdout.startswith(plain.stdout.rstrip("\n"))
     assert run.stdout.endswith("\n1\n")
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("program", [KERNEL_EVERYTHING, "syscall:::entry, dtmalloc:::, fbt::sys_*: { @ = count(); }"])
+def test_a_traced_kernel_takes_the_time_of_one_that_is_not(isa, program):
+    machine = boot(kernel_guest(KernelOptions(isa=ISAS[isa], command=COMMAND)))
+    machine.guest.run(None)
+    assert traced(isa, program)[-1].guest.now() == machine.guest.now()
 
 
 @pytest.mark.parametrize(("isa", "fidelity", "left"), [*product(ISAS, Fidelity, Moment)])

@@ -70,7 +70,7 @@ def test_with_every_function_watched_a_program_is_the_same(isa, case):
     def hit(_frame):
         count[0] += 1
 
-    for symbol in guest.objects.functions(loaded):
+    for symbol in loaded.functions():
         with contextlib.suppress(UprobeError):
             uprobes.register(loaded.file, loaded.image.offset_of(symbol.value), Consumer(handler=hit))
     assert finish(guest, output) == expected(case, isa)
@@ -90,7 +90,7 @@ def test_with_every_return_watched_a_program_is_the_same(isa, case):
     def back(_function, _frame):
         returned[0] += 1
 
-    for symbol in guest.objects.functions(loaded):
+    for symbol in loaded.functions():
         # i386's thunks read their return address: what they are called for is to be told where the caller is.
         if "jmp" in symbol.name or "get_pc_thunk" in symbol.name:
             continue
@@ -106,7 +106,7 @@ def test_with_every_return_watched_a_program_is_the_same(isa, case):
 @pytest.mark.parametrize("isa", ISAS)
 def test_a_tail_call_returns_for_its_caller_too(isa):
     guest, uprobes, loaded, output = prepared(isa, "tailcalls")
-    names = [symbol.name for symbol in guest.objects.functions(loaded) if "tail" in symbol.name]
+    names = [symbol.name for symbol in loaded.functions() if "tail" in symbol.name]
     log = []
     for name in names:
         uprobes.register(
@@ -210,7 +210,7 @@ def test_with_every_instruction_of_its_own_functions_watched_a_program_is_the_sa
 
     own = ("asm_", "fib", "ackermann", "is_", "arg", "greet", "case_", "factorial", "say", "descend", "_Z")
     consumer = Consumer(handler=hit)
-    for symbol in guest.objects.functions(loaded):
+    for symbol in loaded.functions():
         if symbol.name.startswith(own):
             for offset in PORTS[isa].boundaries(loaded.image.code(symbol)):
                 try:

@@ -21,6 +21,7 @@ from emu.guest.modules import Module
 from emu.isa import ISAS
 from providers import fbt
 from trapline.lab.check.compare import Difference, Divergence, Outcome, SiteResult
+from trapline.lab.check.listener import Listener
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.site import Site
 from trapline.lab.check.states import State, general_registers, pool
@@ -41,20 +42,6 @@ _KEPT: Final = {"aarch64": frozenset({"x18"}), "riscv64": frozenset({"tp", "gp"}
 """Registers that a kernel's vector relies on."""
 
 
-class _Nobody:
-    """A framework in which nobody listens."""
-
-    def register(self, _provider: object) -> None:
-        """Take a provider."""
-
-    def probe_create(self, *_details: Any) -> int:
-        """Take a probe."""
-        return 1
-
-    def probe(self, *_arguments: int) -> None:
-        """Take a firing."""
-
-
 class KernelPathChecker:
     """Checks kernel sites on the guest's own trap path.  Raises `emu.guest.base.GuestError` if it does not boot."""
 
@@ -70,7 +57,7 @@ class KernelPathChecker:
             guest.boot()
         returns = self._patched.image.symbol("dtrace_invop_return").value
         self._patched.engine.on_code(returns, self._returned)
-        framework: Any = _Nobody()
+        framework: Any = Listener()
         self._provider = fbt.FBT(
             framework,
             self._patched.patcher,

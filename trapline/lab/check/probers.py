@@ -14,6 +14,7 @@ from emu.guest.base import BadAddressError
 from emu.guest.linux.abi.signals import Signal, SignalInfo
 from emu.guest.linux.code import ProcessCode, SlotPages
 from emu.guest.modules import Module
+from emu.guest.processes import Slots
 from emu.host_trap import HostTrap
 from emu.trap import TrapHandler
 from providers import fasttrap, fbt, uprobes
@@ -22,6 +23,7 @@ from providers.fasttrap.port import Emulated, Refused
 from providers.fasttrap.records import Probe, ProbeType
 from providers.fbt.records import Record
 from trapline.lab.check.cpu import Cpu
+from trapline.lab.check.listener import Listener
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.site import Site
 
@@ -69,35 +71,17 @@ class Prober(Protocol):
         ...
 
 
-class _Nobody:
-    """A framework in which nobody listens: what D makes of a firing is not looked at."""
-
-    def __init__(self) -> None:
-        self.created: list[Any] = []
-
-    def register(self, _provider: object) -> None:
-        """Take a provider."""
-
-    def probe_create(self, *details: Any) -> int:
-        """Take a probe: what the provider keeps with it is last."""
-        self.created.append(details[-1])
-        return len(self.created)
-
-    def probe(self, *_arguments: int) -> None:
-        """Take a firing."""
-
-
 class PidProber:
     """The pid provider: probes before and after the instruction, scratch space far from it and near."""
 
     def __init__(self, cpu: Cpu, near: int, rules: Rules) -> None:
-        framework: Any = _Nobody()
+        framework: Any = Listener()
         self._cpu = cpu
         self._fasttrap = fasttrap.Fasttrap(cpu.kernel, framework, rules.pid_fidelity, port=rules.pid)
         self._target = target = self._fasttrap.target(cpu.process)
         target.patcher = rules.patcher(target.code)
         self._far = target.slots
-        self._near = SlotPages(cpu.kernel, target.code, CHUNK, "[fasttrap]", below=near)
+        self._near: Slots = SlotPages(cpu.kernel, cpu.kernel.code(cpu.process), CHUNK, "[fasttrap]", below=near)
 
     def look(self, site: Site) -> Treated | Refusal:
         """Decide about a site (fasttrap_tracepoint_init)."""
@@ -111,11 +95,11 @@ class PidProber:
         ways = tuple(way for name, slots in places for way in self._ways(f"out of line, {name}", site, slots))
         return Treated(f"out of line: {treatment.code.hex()}{scratch}", ways)
 
-    def _ways(self, name: str, site: Site, slots: SlotPages | None = None) -> Iterator[Way]:
+    def _ways(self, name: str, site: Site, slots: Slots | None = None) -> Iterator[Way]:
         yield self._way(name, site, ProbeType.OFFSETS, slots)
         yield self._way(f"{name}, and a probe after it", site, ProbeType.POST_OFFSETS, slots)
 
-    def _way(self, name: str, site: Site, kind: ProbeType, slots: SlotPages | None) -> Way:
+    def _way(self, name: str, site: Site, kind: ProbeType, slots: Slots | None) -> Way:
         probe = Probe(self._target, kind, site.address, 1, (site.address,))
 
         def enter() -> None:
@@ -171,7 +155,8 @@ class FbtProber:
     """FBT: the trap answered by the emulator, the displaced instruction carried out natively and by Python."""
 
     def __init__(self, cpu: Cpu, module: Module, rules: Rules) -> None:
-        framework: Any = _Nobody()
+        listener = Listener()
+        framework: Any = listener
         kernel, engine = cpu.kernel, cpu.engine
         patcher = rules.patcher(ProcessCode(kernel, cpu.space))
         traps = TrapHandler()
@@ -179,7 +164,7 @@ class FbtProber:
         self._provider.provide_module(module)
         self._records = {
             record.address: (number, first)
-            for number, first in enumerate(framework.created, 1)
+            for number, (_, first) in enumerate(listener.created, 1)
             for record in first.of_probe()
         }
 

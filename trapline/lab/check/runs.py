@@ -22,13 +22,15 @@ from emu.engine.clock import NANOSECONDS
 from emu.guest.base import GuestError, RunState
 from emu.guest.kernel.guest import KernelGuest, TrapPath
 from emu.guest.linux.guest import LinuxGuest, Program
-from emu.guest.linux.observer import Observer
+from emu.guest.linux.inodes import RegularFile
 from emu.guest.linux.process import Process
 from emu.guest.linux.stdio import Standard
 from emu.guest.modules import Module
+from emu.guest.observer import Observer
 from emu.isa.base import Isa
 from providers import fasttrap, fbt, uprobes
 from providers.fasttrap.records import Probe, ProbeType
+from trapline.lab.check.listener import Listener
 from trapline.lab.check.results import RunResult
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.site import Site
@@ -97,26 +99,6 @@ class Run(Protocol):
         ...
 
 
-class _Counting:
-    """A framework that counts firings."""
-
-    def __init__(self) -> None:
-        self.created: list[Any] = []
-        self.fired = 0
-
-    def register(self, _provider: object) -> None:
-        """Take a provider."""
-
-    def probe_create(self, *details: Any) -> int:
-        """Take a probe."""
-        self.created.append(details[-1])
-        return len(self.created)
-
-    def probe(self, *_arguments: int) -> None:
-        """Take a firing."""
-        self.fired += 1
-
-
 class _LinuxRun(Observer):
     """A Linux program."""
 
@@ -132,15 +114,14 @@ class _LinuxRun(Observer):
         self._kernel = self._guest.kernel
         assert self._kernel.first is not None
         self._process = self._kernel.first
-        self._framework: Any = _Counting()
+        self._listener = Listener()
         self._memory = 0
         self._kernel.observers.append(self)
 
     @property
     def fired(self) -> int:
         """How often a probe was hit."""
-        fired: int = self._framework.fired
-        return fired
+        return self._listener.fired
 
     def prepare(self) -> None:
         """Do nothing: the program is at its first instruction."""
@@ -149,7 +130,8 @@ class _LinuxRun(Observer):
         """Put probes at sites; what is refused stays as it is."""
         loaded = next(one for one in self._guest.objects.of(self._process) if one.file is self._process.executable)
         if self._provider == "pid":
-            provider = fasttrap.Fasttrap(self._kernel, self._framework, self._rules.pid_fidelity, port=self._rules.pid)
+            framework: Any = self._listener
+            provider = fasttrap.Fasttrap(self._kernel, framework, self._rules.pid_fidelity, port=self._rules.pid)
             target = provider.target(self._process)
             target.patcher = self._rules.patcher(target.code)
             for site in sites:
@@ -157,10 +139,11 @@ class _LinuxRun(Observer):
                 probe = Probe(target, ProbeType.OFFSETS, function, 1 << 32, (site.address + loaded.bias,), id=1)
                 provider.enable(probe)
             return
-        consumer = uprobes.Consumer(handler=lambda _frame: self._framework.probe())
+        consumer = uprobes.Consumer(handler=lambda _frame: self._listener.probe(1))
         registry = uprobes.Uprobes(self._kernel, port=self._rules.uprobe)
         space = registry.watch(self._process)
         space.patcher = self._rules.patcher(space.code)
+        assert isinstance(loaded.file, RegularFile)
         for site in sites:
             offset = loaded.image.offset_of(site.address)
             if offset is not None:
@@ -212,13 +195,12 @@ class _KernelRun:
         )
         self._patcher = self._guest.patcher
         self.engine = self._guest.engine
-        self._framework: Any = _Counting()
+        self._listener = Listener()
 
     @property
     def fired(self) -> int:
         """How often a probe was hit."""
-        fired: int = self._framework.fired
-        return fired
+        return self._listener.fired
 
     def prepare(self) -> None:
         """Boot the kernel, up to process 1."""
@@ -227,8 +209,9 @@ class _KernelRun:
     def patch(self, sites: Sequence[Site]) -> None:
         """Install the tracepoints of sites."""
         rules = self._rules
+        framework: Any = self._listener
         provider = fbt.FBT(
-            self._framework, self._patcher, self._guest.traps, self.isa, fidelity=rules.fbt_fidelity, port=rules.fbt
+            framework, self._patcher, self._guest.traps, self.isa, fidelity=rules.fbt_fidelity, port=rules.fbt
         )
         provider.provide_module(Module("kernel", self._guest.image.symbols, self._patcher.original))
         for site in sites:

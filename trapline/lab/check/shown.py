@@ -5,7 +5,6 @@ One instruction is tried in many states; or a function is run with a probe in it
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -20,6 +19,7 @@ from emu.isa.base import Isa
 from providers import fbt
 from trapline.lab.check.compare import Outcome, SiteChecker
 from trapline.lab.check.cpu import Code, Cpu, Ending
+from trapline.lab.check.listener import Listener
 from trapline.lab.check.museum import Exhibit, Verdict
 from trapline.lab.check.probers import FbtProber, PidProber, Prober, Refusal, UprobeProber
 from trapline.lab.check.rules import Rules
@@ -150,27 +150,6 @@ def _place(pc: int) -> str:
     return f"{_NAME}+{pc - ADDRESS:#x}" if 0 <= pc - ADDRESS < 1 << 12 else f"{pc:#x}"
 
 
-class _Counting:
-    """A framework that counts which probes fire."""
-
-    def __init__(self) -> None:
-        self.created: list[tuple[str, Any]] = []
-        """Name of each probe, and what the provider keeps with it."""
-        self.fired: Counter[str] = Counter()
-
-    def register(self, _provider: object) -> None:
-        """Take a provider."""
-
-    def probe_create(self, _provider: object, _module: str, _function: str, name: str, _frames: int, kept: Any) -> int:
-        """Take a probe; its number is its place in `created`, from 1."""
-        self.created.append((name, kept))
-        return len(self.created)
-
-    def probe(self, number: int, *_arguments: int) -> None:
-        """Take a firing."""
-        self.fired[self.created[number - 1][0]] += 1
-
-
 @dataclass(frozen=True, slots=True)
 class InFbt:
     """The function called without probes, and with all that FBT has for it, which are to fire as `fires` says."""
@@ -184,13 +163,10 @@ class InFbt:
         """Compare."""
         plain = self._call(FunctionGuest(exhibit.isa, exhibit.code))
         guest = FunctionGuest(exhibit.isa, exhibit.code)
-        framework = self._probed(guest, exhibit, rules)
+        listener = self._probed(guest, exhibit, rules)
         probed = self._call(guest)
-        fired = [
-            f"{name} fires {framework.fired[name]:,} times, not {count}"
-            for name, count in self.fires
-            if framework.fired[name] != count
-        ]
+        hits = listener.by_name()
+        fired = [f"{name} fires {hits[name]:,} times, not {count}" for name, count in self.fires if hits[name] != count]
         if plain == probed and not fired:
             each = ", ".join(f"{name} fires {count} time{'s' * (count != 1)}" for name, count in self.fires)
             return Verdict(agrees=True, lines=(f"{plain}, with and without probes; {each}",))
@@ -203,9 +179,9 @@ class InFbt:
             return f"{error} (at {_NAME}+{error.pc - CODE:#x})"
 
     @staticmethod
-    def _probed(guest: FunctionGuest, exhibit: Exhibit, rules: Rules) -> _Counting:
-        counting = _Counting()
-        framework: Any = counting
+    def _probed(guest: FunctionGuest, exhibit: Exhibit, rules: Rules) -> Listener:
+        listener = Listener()
+        framework: Any = listener
         engine, patcher = guest.engine, rules.patcher(guest.engine)
         provider = fbt.FBT(framework, patcher, guest.traps, exhibit.isa, fidelity=rules.fbt_fidelity, port=rules.fbt)
         provider.provide_module(_module(exhibit.code, CODE))
@@ -217,10 +193,10 @@ class InFbt:
             return _leave_to_the_kernel(guest, exhibit.isa, address)
 
         trap = HostTrap(engine, guest.traps, patcher, unclaimed=unclaimed, faulted=faulted, table=rules.displaced)
-        engine.on_breakpoint = trap.breakpoint
-        for number, (_, record) in enumerate(counting.created, 1):
+        trap.attach()
+        for number, (_, record) in enumerate(listener.created, 1):
             provider.enable(number, record)
-        return counting
+        return listener
 
 
 def _leave_to_the_kernel(guest: FunctionGuest, isa: Isa, address: int) -> int:

@@ -1,0 +1,119 @@
+"""What a static probe costs, generation by generation: at rest, while another probe is on, and firing.
+
+One system call, sched_yield(), goes by some sites; a program makes it a few thousand times.  Guest instructions are
+counted, those that the virtual clock leaves out too, and compared with a kernel that has no sites.  Where a breakpoint
+is part of the mechanism (illumos, and FBT for comparison) the guest's own vector takes it, so that its instructions
+count.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from benchmarks.figures import Cell, Figures
+from emu.guest.kernel.guest import TrapPath
+from emu.isa import ISAS, Isa
+from trapline.consumer.tracer import Tracer
+from trapline.machine import ILLUMOS_SDT, SDT_GENERATION, KernelOptions, Machine, boot, kernel_guest
+
+CALLS = 1_000
+TIMED_CALLS = 8_000
+ROUNDS = 3
+NONE = 0
+GENERATIONS = {
+    2005: "illumos: LOCK over one of five nops",
+    2013: "FreeBSD to 2018: the id is tested",
+    2018: "FreeBSD to 2024: a flag, then the id",
+    2024: "FreeBSD now: a nop, patched to a jump",
+}
+FIRING = "sched:::surrender { }"
+OTHER = "priv:::priv-err { }"
+OTHER_ILLUMOS = "sdt:::priv-err { }"
+COMPARED = "for comparison: FBT, a breakpoint"
+FBT = "fbt::sched_relinquish:entry { }"
+_SITES = "sched:::, lockstat:::, sdt::: { @ = count(); }"
+
+
+class Run(NamedTuple):
+    """One run of the program."""
+
+    instructions: int
+    firings: int
+    seconds: float
+    """Of this process on its CPU, the boot left out."""
+
+
+def machine(isa: Isa, generation: int, calls: int) -> Machine:
+    """Return a machine that will make so many calls."""
+    options = KernelOptions(isa=isa, sdt=generation, trap_path=TrapPath.GUEST, command=f"spin -y {calls}")
+    return boot(kernel_guest(options))
+
+
+def run(isa: Isa, generation: int, calls: int, program: str) -> Run:
+    """Make calls with a program enabled ("": none), and count what the guest executes."""
+    made = machine(isa, generation, calls)
+    engine = made.guest.engine
+    with Tracer(made.guest, made.dtrace, {"bufsize": "4m", "zdefs": None}) as tracer:
+        if program:
+            tracer.enable(program)
+        before, start = engine.instructions, time.process_time()
+        if program:
+            tracer.run()
+        else:
+            made.guest.run(None)
+        seconds = time.process_time() - start
+        firings = sum(element.value for element in tracer.aggregations() if isinstance(element.value, int))
+        return Run(engine.instructions - before, firings, seconds)
+
+
+def per_call(isa: Isa, generation: int, program: str) -> tuple[float, float]:
+    """Return the instructions and firings of one call: from the difference between two runs."""
+    few, many = (run(isa, generation, calls, program) for calls in (CALLS, 2 * CALLS))
+    return (many.instructions - few.instructions) / CALLS, (many.firings - few.firings) / CALLS
+
+
+def nanoseconds(isa: Isa, pairs: Mapping[str, tuple[int, str, str]]) -> dict[str, float]:
+    """Return what a firing takes: the least of a program's runs beyond the least of another's, by turns."""
+    best: dict[tuple[int, str], float] = {}
+    for _ in range(ROUNDS):
+        for generation, other, firing in pairs.values():
+            for program in (other, firing):
+                taken = run(isa, generation, TIMED_CALLS, program).seconds
+                best[generation, program] = min(taken, best.get((generation, program), taken))
+    return {
+        name: 1e9 * (best[generation, firing] - best[generation, other]) / TIMED_CALLS
+        for name, (generation, other, firing) in pairs.items()
+    }
+
+
+def measure() -> Figures:
+    """Measure on every ISA."""
+    return Figures(
+        "What a static probe costs",
+        ("ISA", "what", "at rest", "another on", "firing", "x FBT", "ns/firing"),
+        [row for isa in ISAS.values() for row in _rows(isa)],
+        "Guest instructions: at rest and with another probe on, for each site passed and what the compiler does around "
+        "it; firing, for each firing beyond that, and as a share of what FBT's breakpoint takes.  The nanoseconds are "
+        f"this emulator's: its CPU time for each of {TIMED_CALLS:,} firings with an empty action beyond the same run "
+        f"with another probe on, from the least of {ROUNDS} interleaved runs.",
+    )
+
+
+def _rows(isa: Isa) -> list[list[Cell]]:
+    bare, _ = per_call(isa, NONE, "")
+    generations = [year for year in GENERATIONS if year != ILLUMOS_SDT or isa.name == "x86_64"]
+    others = {year: OTHER_ILLUMOS if year == ILLUMOS_SDT else OTHER for year in generations}
+    pairs = {GENERATIONS[year]: (year, others[year], FIRING) for year in generations}
+    times = nanoseconds(isa, pairs | {COMPARED: (SDT_GENERATION, OTHER, FBT)})
+    trapped = per_call(isa, SDT_GENERATION, FBT)[0] - per_call(isa, SDT_GENERATION, "")[0]
+    rows: list[list[Cell]] = []
+    for year in generations:
+        _, sites = per_call(isa, year, _SITES)
+        rest, idle, firing = (per_call(isa, year, program)[0] for program in ("", others[year], FIRING))
+        name = GENERATIONS[year]
+        counts = ((rest - bare) / sites, (idle - bare) / sites, firing - idle)
+        rows.append([isa.title, name, *counts, counts[-1] / trapped, round(times[name])])
+    rows.append([isa.title, COMPARED, 0.0, 0.0, trapped, 1.0, round(times[COMPARED])])
+    return rows

@@ -1,0 +1,76 @@
+"""Running the kernel guest to where a process begins, so that it can be probed from there (libproc's proc_create)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from emu.elf import ElfError
+from emu.frame import Frame
+from emu.guest.processes import CARRIED_OUT
+from emu.patcher import Patcher
+
+if TYPE_CHECKING:
+    from emu.guest.kernel.guest import KernelGuest
+    from emu.guest.kernel.userland import Process
+
+INIT = 1
+
+
+def is_command(process: Process) -> bool:
+    """Tell whether a process is one that the start-up shell has started: the shell's parent is init."""
+    shell = process.parent
+    return shell is not None and shell.parent is not None and shell.pid != INIT and shell.parent.pid == INIT
+
+
+def grab(guest: KernelGuest, wanted: Callable[[Process], bool]) -> Process | None:
+    """Run until a wanted process is about to execute its program's, or its run-time linker's, first instruction.
+
+    One that is there already is taken where it is.  None: the guest has ended without one.
+    """
+    found = next(filter(wanted, guest.userland.all()), None)
+
+    def executed(process: Process) -> None:
+        nonlocal found
+        if found is None and wanted(process):
+            found = process
+            guest.interrupt()
+
+    guest.userland.executed.append(executed)
+    while found is None and guest.exit_status is None:
+        guest.run(None)
+    guest.userland.executed.remove(executed)
+    return found
+
+
+def run_to_start(guest: KernelGuest, process: Process, *, main: bool) -> None:
+    """Run to a program's entry, with its libraries loaded, or to its `main` if it has that symbol; or to its end."""
+    userland = guest.userland
+    program = userland.objects.of(process)[0]
+    address = program.image.entry
+    if main:
+        with suppress(ElfError):
+            address = program.image.symbol("main").value
+    address += program.bias
+    patcher = Patcher(userland.code(process))
+    tracepoint = patcher.create(address, guest.isa.traps.breakpoints[-1], "start")
+    reached = False
+
+    def stop(at: int, _frame: Frame, _extra: int) -> int:
+        nonlocal reached
+        current = userland.current
+        if at != address or current is None or current.process is not process:
+            return 0
+        reached = True
+        patcher.remove(tracepoint)
+        userland.cpu.pc = address
+        userland.cpu.discount(1)
+        guest.interrupt()
+        return CARRIED_OUT
+
+    userland.traps.add(stop)
+    patcher.install(tracepoint)
+    while not reached and process.alive and guest.exit_status is None:
+        guest.run(None)
+    userland.traps.remove(stop)

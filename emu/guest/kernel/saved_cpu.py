@@ -1,0 +1,119 @@
+"""The CPU as a user program's trap has it: live, or as the kernel's vector has saved it.
+
+Both look like an `Engine` to what carries displaced instructions out.  A store goes where the program itself could
+store at once; elsewhere it is refused, and the kernel is to be asked first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from emu.engine.access import Access
+from emu.engine.pages import PAGE
+from emu.frame import Frame, LiveFrame, SavedFrame
+from emu.guest.base import BadAddressError
+
+if TYPE_CHECKING:
+    from emu.guest.kernel.userland import Userland
+
+_FLAGS_OF_SPSR = 0xF000_0000
+
+
+class UserCpu:
+    """The live CPU, in user mode."""
+
+    def __init__(self, userland: Userland) -> None:
+        self._userland = userland
+        self._engine = userland.engine
+        self.words = self._engine.words
+        self.frame: Frame = LiveFrame(self._engine)
+        self.load = self._engine.load
+        self.read_register = self._engine.read_register
+        self.write_register = self._engine.write_register
+        self.write_vector = self._engine.write_vector
+        self.discount = self._engine.discount
+
+    @property
+    def pc(self) -> int:
+        """The program counter."""
+        return self._engine.pc
+
+    @pc.setter
+    def pc(self, value: int) -> None:
+        self._engine.pc = value
+
+    def store(self, address: int, size: int, value: int) -> None:
+        """Store an integer.  Raises `BadAddressError`; then nothing is written."""
+        store(self._userland, address, size, value)
+
+
+class SavedCpu:
+    """The registers of a trap frame."""
+
+    def __init__(self, userland: Userland, address: int) -> None:
+        self._userland = userland
+        self._engine = userland.engine
+        self._address = address
+        self.words = _SavedWords(userland, address)
+        self.frame: Frame = SavedFrame(self._engine, address)
+        self._slots = userland.isa.registers.slots
+        self._pc = self._slots[userland.isa.registers.pc]
+        self.load = self._engine.load
+        self.write_vector = self._engine.write_vector
+        self.discount = userland.guest.clock.discount
+
+    @property
+    def pc(self) -> int:
+        """The program counter, as it was saved."""
+        return self.words[self._pc]
+
+    @pc.setter
+    def pc(self, value: int) -> None:
+        self.words[self._pc] = value
+
+    def read_register(self, name: str) -> int:
+        """Return a register."""
+        if name in self._slots:
+            return self.words[self._slots[name]]
+        if name == "nzcv":
+            return self.frame.register("spsr") & _FLAGS_OF_SPSR
+        return self.frame.register(name)
+
+    def write_register(self, name: str, value: int) -> None:
+        """Set a register."""
+        self.words[self._slots[name]] = value
+
+    def store(self, address: int, size: int, value: int) -> None:
+        """Store an integer to memory.  Raises `BadAddressError`; then nothing is written."""
+        store(self._userland, address, size, value)
+
+
+class _SavedWords:
+    """The words of a trap frame, by the slots of the registers they hold."""
+
+    def __init__(self, userland: Userland, address: int) -> None:
+        self._engine = userland.engine
+        self._word = userland.isa.word
+        names = {slot: name for name, slot in userland.isa.registers.slots.items()}
+        self._places = {
+            slot: address + self._word * userland.isa.traps.frame.index(name)
+            for slot, name in names.items()
+            if name in userland.isa.traps.frame
+        }
+
+    def __getitem__(self, slot: int) -> int:
+        return self._engine.load(self._places[slot], self._word) if slot in self._places else 0  # RISC-V's zero
+
+    def __setitem__(self, slot: int, value: int) -> None:
+        self._engine.store(self._places[slot], self._word, value)
+
+
+def store(userland: Userland, address: int, size: int, value: int) -> None:
+    """Store to the current process's memory, if all of it may be written to as it is."""
+    thread = userland.current
+    assert thread is not None
+    space = thread.process.space
+    for place in {address, address + size - 1}:
+        if userland.memory.physical(space, place // PAGE * PAGE, Access.WRITE) is None:
+            raise BadAddressError(place)
+    userland.engine.store(address, size, value)

@@ -1,0 +1,57 @@
+"""An ELF file in the memory of a process, and the names in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from emu.elf import Binding, Image, Symbol
+from emu.guest.base import Location
+
+
+class LoadedObject(NamedTuple):
+    """An ELF file in the memory of a process."""
+
+    path: str
+    """Path in the guest."""
+    image: Image
+    bias: int
+    """What is added to the file's own addresses."""
+    file: object
+    """The guest's file."""
+
+    @property
+    def name(self) -> str:
+        """Its base name, which is the module of its probes."""
+        return self.path.rsplit("/", 1)[-1]
+
+    def holds(self, address: int) -> bool:
+        """Tell whether an address is in one of its segments."""
+        return any(
+            segment.vaddr <= address - self.bias < segment.vaddr + segment.memsz for segment in self.image.segments
+        )
+
+    def locate(self, address: int) -> Location:
+        """Name one of its addresses."""
+        named = self.image.symbol_at(address - self.bias)
+        if named is None:
+            return Location(self.path, "", address)
+        return Location(self.path, named[0].name, named[1])
+
+    def functions(self) -> Sequence[Symbol]:
+        """Return its functions that are defined and have a size, of aliases the one that libproc prefers."""
+        found: dict[tuple[int, int], Symbol] = {}
+        for symbol in self.image.functions:
+            key = (symbol.value, symbol.size)
+            if symbol.size and symbol.section and (key not in found or _preference(symbol) < _preference(found[key])):
+                found[key] = symbol
+        return list(found.values())
+
+    def named(self, name: str) -> Sequence[Symbol]:
+        """Return its functions of one name."""
+        return [one for one in self.image.functions if one.name == name and one.size and one.section]
+
+
+def _preference(symbol: Symbol) -> tuple[bool, int]:
+    """Order aliases: what others can call, with few underscores before it (libproc, Psymtab.c)."""
+    return symbol.binding is Binding.LOCAL, len(symbol.name) - len(symbol.name.lstrip("_"))

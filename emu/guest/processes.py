@@ -1,0 +1,165 @@
+"""What whoever probes user programs asks of the system they run on: the Linux guest and the kernel guest give it alike.
+
+A system (`Processes`) has processes and threads, shows the CPU while one of them is in a trap, and tells its watchers
+what becomes of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from emu.frame import Frame
+
+if TYPE_CHECKING:
+    from emu.elf import Symbol
+    from emu.engine.engine import Engine
+    from emu.guest.objects import LoadedObject
+    from emu.isa.base import Isa
+    from emu.trap import TrapHandler
+
+CARRIED_OUT = 1
+"""What a handler of user breakpoints answers when the displaced instruction is done, or under way elsewhere."""
+
+
+class Process(Protocol):
+    """A process, as far as probes are concerned."""
+
+    @property
+    def pid(self) -> int:
+        """Its number."""
+
+    @property
+    def parent(self) -> Process | None:
+        """Who made it."""
+
+    @property
+    def alive(self) -> bool:
+        """Whether it has not ended."""
+
+    @property
+    def threads(self) -> Sequence[Thread]:
+        """Those of its threads that have been seen."""
+
+    @property
+    def space(self) -> object:
+        """Its address space: equal for processes that share one."""
+
+    @property
+    def path(self) -> str:
+        """Path of the program."""
+
+    @property
+    def executable(self) -> object:
+        """The program's file: equal to the `file` of its `LoadedObject`."""
+
+
+class Thread(Protocol):
+    """A thread; one object for all its life."""
+
+    @property
+    def process(self) -> Process:
+        """Whose it is."""
+
+    @property
+    def call_name(self) -> str:
+        """The system call it is in, "" if that is not known."""
+
+
+class Code(Protocol):
+    """The memory of one address space, whoever runs; also an `emu.patcher.CodeMemory`."""
+
+    def read(self, address: int, size: int) -> bytes:
+        """Return bytes.  Raises `BadAddressError`."""
+
+    def write(self, address: int, data: bytes) -> None:
+        """Write data, whatever the rights there.  Raises `BadAddressError`."""
+
+    def write_code(self, address: int, data: bytes) -> None:
+        """Write code, whatever the rights there, for this address space alone.  Raises `BadAddressError`."""
+
+
+class Slots(Protocol):
+    """Places in an address space where displaced instructions run."""
+
+    def ready(self) -> bool:
+        """Tell whether `take` is to be called; False: room is being made, and whoever wants it is to come again."""
+
+    def take(self) -> int:
+        """Return the address of a free one.  Raises `BadAddressError` if there is no room."""
+
+    def give_back(self, address: int) -> None:
+        """Free one."""
+
+    def fill(self, address: int, code: bytes) -> None:
+        """Write what runs in one."""
+
+
+class Processes(Protocol):
+    """A system with processes: `emu.guest.linux.kernel.Kernel`, `emu.guest.kernel.userland.Userland`.
+
+    Each takes its own kind of process and thread only, for which the contract says Any.
+    """
+
+    isa: Isa
+    engine: Engine
+    traps: TrapHandler
+    """Asked about user breakpoints."""
+    exceptions: list[Callable[[int, int], bool]]
+    """Asked (number, pc) about each exception but breakpoints and page faults: whether it is theirs."""
+
+    @property
+    def cpu(self) -> Any:
+        """The registers and memory of the thread in the trap: an `Engine`, or what looks like one."""
+
+    @property
+    def native(self) -> bool:
+        """Whether it is the CPU itself that is in the trap, so that it can be told to carry a plan out."""
+
+    @property
+    def frame(self) -> Frame:
+        """The same as a frame."""
+
+    @property
+    def current(self) -> Thread | None:
+        """The thread that runs."""
+
+    def process(self, pid: int) -> Process | None:
+        """Return a process that is alive, or has just ended."""
+
+    def watch(self, watcher: Any) -> None:
+        """Tell an `emu.guest.observer.Observer` from now on."""
+
+    def code(self, process: Any) -> Code:
+        """Return the memory of a process."""
+
+    def slots(self, process: Any, code: Any, size: int, name: str) -> Slots:
+        """Return the out-of-line slots of a process, of `size` bytes each."""
+
+    def drop_slots(self, slots: Any, child: Any) -> None:
+        """Take slots out of a child that has got them by a fork."""
+
+    def is_shared(self, process: Any) -> bool:
+        """Tell whether another process has the same address space (vfork)."""
+
+    def raise_bad_address(self, address: int) -> object:
+        """Have the current thread meet what its own access to an address would have come to; from a trap."""
+
+    def set_pc(self, thread: Any, pc: int) -> None:
+        """Move a thread that does not run."""
+
+
+class Objects(Protocol):
+    """The ELF files that processes have mapped."""
+
+    def of(self, process: Any) -> Sequence[LoadedObject]:
+        """Return the objects of a process: the program first, then by address."""
+
+    def loaded(self, area: Any) -> LoadedObject | None:
+        """Return the object whose code an area is."""
+
+    def at(self, process: Any, address: int) -> LoadedObject | None:
+        """Return the object that holds an address of a process."""
+
+    def chosen(self, process: Any, loaded: Any, symbol: Symbol) -> Symbol | None:
+        """Return what the resolver of an indirect function has chosen."""

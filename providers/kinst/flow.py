@@ -1,0 +1,65 @@
+"""Where a function's stack frame is there: found by following its instructions along all ways through it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+
+from emu.displaced import Branch, Plan, Set, Store
+from emu.isa.base import Isa
+from providers.kinst.port import ALWAYS, ENTERED, FRAMED, Copied, Emulated, Frames, Port, Treatment
+
+
+def follow(
+    port: Port, isa: Isa, code: bytes, address: int, treatments: Mapping[int, Treatment]
+) -> Mapping[int, Frames]:
+    """Return, by offset of the instructions, what is known of the frame before each.
+
+    What is reached by a table of jumps alone is taken to have its frame: a switch is in the middle of a function.
+    """
+    after = dict(pairwise([*treatments, len(code)]))
+    known: dict[int, Frames] = {}
+    waiting = [(0, ENTERED)]
+    while waiting:
+        offset, frames = waiting.pop()
+        while offset in treatments and offset not in known:
+            known[offset] = frames
+            frames = port.frame_after(code[offset : after[offset]], frames)
+            goes_on = False
+            for target in _targets(isa, treatments[offset], address + offset, address + after[offset]):
+                if target - address == after[offset]:
+                    goes_on = True
+                else:
+                    waiting.append((target - address, frames))
+            if not goes_on:
+                break
+            offset = after[offset]
+    return {offset: known.get(offset, FRAMED) for offset in treatments}
+
+
+def _targets(isa: Isa, treatment: Treatment, address: int, after: int) -> Iterator[int]:
+    """Yield where an instruction leads, as far as it says so itself; a call comes back."""
+    if isinstance(treatment, Copied):
+        if treatment.leaves != ALWAYS:
+            yield after
+        if treatment.leaves is not None and treatment.place >= 0:
+            yield treatment.target
+    elif isinstance(treatment, Emulated):
+        yield from _planned(isa, treatment.plan, address, after)
+    else:
+        yield after
+
+
+def _planned(isa: Isa, plan: Plan, address: int, after: int) -> Iterator[int]:
+    registers = isa.registers
+    if any(
+        isinstance(operation, Store) or (isinstance(operation, Set) and operation.target == registers.link)
+        for operation in plan.operations
+    ):
+        yield after
+        return
+    last = plan.operations[-1]
+    if isinstance(last, Branch):
+        yield from (address + last.taken, address + last.missed)
+    elif isinstance(last, Set) and (last.target, last.source) == (registers.pc, registers.pc):
+        yield address + last.offset

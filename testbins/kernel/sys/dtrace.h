@@ -1,0 +1,65 @@
+/* The requests of /dev/dtrace/dtrace that the guest's own consumer makes (FreeBSD dtrace.h, dtrace_ioctl.h). */
+#ifndef SYS_DTRACE_H
+#define SYS_DTRACE_H
+
+#include "sys/ioccom.h"
+#include "sys/types.h"
+
+struct dtrace_probedesc {
+	uint32_t dtpd_id;
+	char dtpd_provider[64];
+	char dtpd_mod[64];
+	char dtpd_func[192];
+	char dtpd_name[64];
+};
+
+struct dtrace_recdesc {
+	uint16_t dtrd_action;
+	uint32_t dtrd_size;
+	uint32_t dtrd_offset;
+	uint16_t dtrd_alignment;
+	uint16_t dtrd_format;
+	uint64_t dtrd_arg;
+	uint64_t dtrd_uarg;
+};
+
+struct dtrace_eprobedesc {
+	uint32_t dtepd_epid;
+	uint32_t dtepd_probeid;
+	uint64_t dtepd_uarg;
+	uint32_t dtepd_size;
+	int dtepd_nrecs;
+	struct dtrace_recdesc dtepd_rec[1];
+};
+
+struct dtrace_bufdesc {
+	uint64_t dtbd_size;
+	uint32_t dtbd_cpu;
+	uint32_t dtbd_errors;
+	uint64_t dtbd_drops;
+	void *dtbd_data;
+	uint64_t dtbd_oldest;
+	uint64_t dtbd_timestamp;
+};
+
+struct dtrace_status {
+	uint64_t dtst_counts[10];
+	uint8_t dtst_killed;
+	uint8_t dtst_exiting;
+	uint8_t dtst_pad[6];
+};
+
+struct dtrace_enable_io {
+	void *dof;
+	int n_matched;
+};
+
+#define DTRACEIOC_PROBES IOC_RW('x', 2, struct dtrace_probedesc)
+#define DTRACEIOC_BUFSNAP IOC_W('x', 4, struct dtrace_bufdesc *)
+#define DTRACEIOC_ENABLE IOC_RW('x', 6, struct dtrace_enable_io)
+#define DTRACEIOC_EPROBE IOC_W('x', 8, struct dtrace_eprobedesc) /* and takes a pointer to it */
+#define DTRACEIOC_STATUS IOC_R('x', 11, struct dtrace_status)
+#define DTRACEIOC_GO IOC_R('x', 12, int)
+#define DTRACEIOC_STOP IOC_RW('x', 13, int)
+
+#endif

@@ -1,0 +1,3 @@
+#ifndef __ASSEMBLER__
+#pragma GCC visibility push(hidden)
+#endif

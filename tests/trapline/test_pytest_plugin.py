@@ -1,0 +1,121 @@
+"""The plugin in a user's own repository: what passes, what fails, and what it says then."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from emu.guest.kernel import images
+from emu.isa import ISAS
+from trapline.lab.check.asserting import assert_same_with_probe
+from trapline.lab.check.rules import Rules
+from trapline.lab.check.subject import SubjectError
+
+from .lab.check import rules_under_test
+
+pytest_plugins = ["pytester"]
+
+PROGRAMS = {
+    "x86_64": "554889e58d043f5dc3",  # push %rbp; mov %rsp,%rbp; lea (%rdi,%rdi),%eax; pop %rbp; ret
+    "aarch64": "fd7bbfa90000000bfd7bc1a8c0035fd6",  # stp; add w0,w0,w0; ldp; ret
+    "riscv64": "97020000411106e42a95a26041018280",  # auipc t0; addi; sd ra,8(sp); add a0,a0,a0; ld ra; addi; ret
+}
+"""A function that doubles its argument, by ISA."""
+
+SUITE = f"""
+CODE = {{name: bytes.fromhex(code) for name, code in {PROGRAMS!r}.items()}}
+
+
+def test_doubles(trapline_isa, trapline_function):
+    assert trapline_function(CODE[trapline_isa.name]).call(21) == 42
+
+
+def test_is_the_same(trapline_isa, assert_same_with_probe):
+    assert_same_with_probe(CODE[trapline_isa.name], 21, isa=trapline_isa)
+
+
+def test_patches(trapline_machine, trapline_patcher):
+    guest = trapline_machine.guest
+    address = guest.image.symbol("sys_getpid").value
+    tracepoint = trapline_patcher.create(address, guest.isa.traps.breakpoints[0], "mine")
+    trapline_patcher.install(tracepoint)
+    assert guest.engine.read(address, 1) != tracepoint.original[:1]
+"""
+
+
+@pytest.fixture
+def suite(pytester: pytest.Pytester) -> pytest.Pytester:
+    """Return a repository with tests of its own."""
+    pytester.makepyfile(test_mine=SUITE)
+    return pytester
+
+
+def test_the_fixtures_run_for_each_isa(suite: pytest.Pytester) -> None:
+    wanted = [name for name in ISAS if name in PROGRAMS]
+    result = suite.runpytest_subprocess("-q", *(f"--trapline-isa={name}" for name in wanted))
+    result.assert_outcomes(passed=3 * len(wanted))
+
+
+def test_one_isa_alone(suite: pytest.Pytester) -> None:
+    suite.runpytest_subprocess("--trapline-isa", "riscv64").assert_outcomes(passed=3)
+    result = suite.runpytest_subprocess("--trapline-isa", "riscv46")
+    result.stderr.fnmatch_lines(["*--trapline-isa riscv46: known are x86_64, *"])
+
+
+def test_checks_are_tests(pytester: pytest.Pytester) -> None:
+    pytester.makeini(
+        """
+        [pytest]
+        trapline_check =
+            testbins:tiny --isa aarch64 --every-instruction --states 4
+            testbins:tiny --isa riscv64 --every-instruction --states 2 --rules wrong:RULES
+            testbins:tinny
+        """
+    )
+    pytester.makepyfile(wrong="from tests.trapline.lab.check.rules_under_test import riscv64 as RULES")
+    result = pytester.runpytest_subprocess("--trapline-check")
+    result.assert_outcomes(passed=1, failed=2)
+    result.stdout.fnmatch_lines(
+        ["*NOT the same: *", "*became pc *", "*no testbins:tinny (did you mean 'testbins:tiny'?)*"]
+    )
+    assert "Traceback" not in result.stdout.str()
+
+
+def test_nothing_to_check_is_said(pytester: pytest.Pytester) -> None:
+    result = pytester.runpytest_subprocess("--trapline-check")
+    result.stderr.fnmatch_lines(["*nothing to check; list it in the ini option trapline_check*"])
+
+
+def test_who_does_not_ask_pays_nothing() -> None:
+    heavy = ("unicorn", "capstone", "lark", "emu")
+    code = f"import sys, trapline.pytest_plugin; print([name for name in {heavy} if name in sys.modules])"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("isa", PROGRAMS)
+def test_the_assertion_tells_where_they_part(isa: str) -> None:
+    code = bytes.fromhex(PROGRAMS[isa])
+    assert_same_with_probe(code, 21, isa=ISAS[isa], states=4)
+    with pytest.raises(AssertionError, match="with FBT's probes"):
+        assert_same_with_probe(code, 21, isa=ISAS[isa], states=4, rules=Rules(displaced=rules_under_test.TABLES[isa]))
+    with pytest.raises(AssertionError, match=r"code\+0x.*became"):
+        assert_same_with_probe(code, 21, isa=ISAS[isa], states=14, rules=Rules(pid=rules_under_test.WRONG[isa]))
+
+
+@pytest.mark.parametrize("isa", [isa for isa in ISAS if isa not in PROGRAMS])
+def test_an_isa_that_is_not_checked_is_said(isa: str) -> None:
+    with pytest.raises(SubjectError, match=rf"^the code: {isa} is not checked; x86_64, "):
+        assert_same_with_probe(b"\x90\xc3", isa=ISAS[isa])
+    with pytest.raises(SubjectError, match=rf"work: {isa} is not checked"):
+        assert_same_with_probe("work", 1, program=images.built(ISAS[isa]) / "functions" / "work")
+
+
+@pytest.mark.parametrize("isa", PROGRAMS)
+def test_functions_of_programs(isa: str) -> None:
+    program = images.built(ISAS[isa]) / "functions" / "work"
+    assert_same_with_probe("work", 1, program=program, states=4)
+    with pytest.raises(TypeError, match="name the program"):
+        assert_same_with_probe("work", 1)

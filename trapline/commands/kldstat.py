@@ -1,0 +1,48 @@
+"""The command `trapline kldstat`."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import click
+
+from emu.guest.base import GuestError
+from emu.isa import DEFAULT_ISA, ISAS
+from trapline.machine import KernelOptions, kernel_guest
+
+_NAME = re.compile(r"[\w./-]+")
+_MARK = "-- loaded --"
+
+
+@click.command("kldstat")
+@click.argument("modules", nargs=-1, metavar="[MODULE]...")
+@click.option("-v", "verbose", is_flag=True, help="Name each file's path, and the modules in it.")
+@click.option("--isa", type=click.Choice(list(ISAS)), default=DEFAULT_ISA.name, show_default=True)
+def kldstat_command(modules: tuple[str, ...], isa: str, *, verbose: bool) -> None:
+    r"""Show what is loaded into the kernel guest while it is traced, and what loading each MODULE adds.
+
+    \b
+    trapline kldstat
+    trapline kldstat -v sumcall --isa riscv64
+    """
+    for name in modules:
+        if not _NAME.fullmatch(name):
+            raise click.UsageError(f"'{name}' cannot be the name of a module")
+    # What the kernel says while it starts is left out: the guest's own line begins what is shown.
+    shown = bytearray()
+    loads = "".join(f"kldload {name}\n" for name in modules)
+    command = f"{loads}echo {_MARK}\nkldstat{' -v' * verbose}"
+    guest = kernel_guest(KernelOptions(isa=ISAS[isa], command=command, console=shown.extend))
+    try:
+        guest.boot()
+        guest.run(None)
+    except GuestError as error:
+        raise click.ClickException(str(error)) from None
+    before, _, listing = shown.decode(errors="replace").partition(f"{_MARK}\n")
+    click.echo(listing, nl=False)
+    complaints = [line for line in before.splitlines() if line.startswith("kldload: ")]
+    for line in complaints:
+        click.echo(line, err=True)
+    if complaints:
+        sys.exit(1)

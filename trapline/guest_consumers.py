@@ -1,0 +1,105 @@
+"""/dev/dtrace/dtrace inside the kernel guest: programs of the guest are consumers, one for each open.
+
+The guest's dtrace.ko passes each request on with the kernel's copy of its argument, as much as the command says; the
+framework answers requests as commands and bytes (`trapline.framework.ioctl`).  Here is what lies between: where a
+request carries a pointer, what that points at is read from the calling process, and the answer is written there.
+
+Source: FreeBSD sys/cddl/dev/dtrace/dtrace_ioctl.c.  Its EPROBE says that it carries the structure, and is given a
+pointer to it all the same.  Memory of the process that it has never touched is no memory yet (EFAULT).
+"""
+
+from __future__ import annotations
+
+import errno
+import struct
+from typing import Final
+
+from emu.guest.base import BadAddressError
+from emu.guest.kernel.guest import KernelGuest
+from trapline.framework import structures
+from trapline.framework.dtrace import DTrace
+from trapline.framework.state import ConsumerState
+from trapline.framework.structures import REQUESTS, Request
+
+_POINTER: Final = struct.Struct("<Q")
+_IOCPARM_MASK: Final = 0x1FFF
+_ENOTTY: Final = 25
+"""FreeBSD's, as are all that a request can fail with: the numbers below 35 are the same everywhere."""
+_DOF_HEADER: Final = 64
+_DOF_SIZE: Final = struct.Struct("<40xQ")
+"""dofh_loadsz in the DOF's header."""
+_DATA_POINTER: Final = {Request.BUFSNAP: 24, Request.AGGSNAP: 24, Request.FORMAT: 0, Request.ENABLE: 0}
+"""Offset of the pointer in the structure to what follows the structure in the framework's form."""
+_RECORDS: Final = {Request.EPROBE: structures.ENABLED, Request.AGGDESC: structures.AGGREGATION}
+"""Structures that end in as many records as their heads say."""
+_INDIRECT: Final = frozenset({Request.BUFSNAP, Request.AGGSNAP, Request.EPROBE, Request.AGGDESC, Request.DOFGET})
+"""Requests that are given a pointer to their structure."""
+
+
+class GuestConsumers:
+    """The consumers in one guest.  Implements `emu.guest.kernel.guest.Consumers`."""
+
+    def __init__(self, guest: KernelGuest, dtrace: DTrace) -> None:
+        self._guest = guest
+        self._dtrace = dtrace
+        self._states: dict[int, ConsumerState] = {}
+        self._last = 0
+        guest.consumers = self
+
+    def open(self) -> int:
+        """Return the number of a new consumer."""
+        self._last += 1
+        self._states[self._last] = self._dtrace.open()
+        return self._last
+
+    def close(self, consumer: int) -> None:
+        """Let a consumer go: what it enabled is disabled."""
+        self._states.pop(consumer).close()
+
+    def ioctl(self, consumer: int, command: int, data: int) -> int:
+        """Answer a request, and return an error number."""
+        request = REQUESTS.get(command)
+        if request is None:
+            return _ENOTTY
+        try:
+            return self._answer(self._states[consumer], request, data)
+        except BadAddressError:
+            return errno.EFAULT
+
+    def _answer(self, state: ConsumerState, request: Request, data: int) -> int:
+        guest = self._guest
+        carried = guest.load(data, request.code >> 16 & _IOCPARM_MASK)
+        user = _POINTER.unpack_from(carried)[0] if request in _INDIRECT else None
+        buffer = carried if user is None else self._structure(request, user)
+        pointer = b""
+        if request in _DATA_POINTER:
+            place = _DATA_POINTER[request]
+            pointer = buffer[place : place + _POINTER.size]
+        if request is Request.ENABLE:
+            buffer += self._dof(_POINTER.unpack(pointer)[0])
+        answer = state.ioctl(request.code, buffer)
+        if answer.errno:
+            return answer.errno
+        result = answer.data
+        if pointer:
+            place, size = _DATA_POINTER[request], request.size
+            if result[size:]:
+                guest.user_store(_POINTER.unpack(pointer)[0], result[size:])
+            result = result[:place] + pointer + result[place + _POINTER.size : size]
+        if user is not None:
+            guest.user_store(user, result)
+        else:
+            guest.engine.memory.write(data, result[: len(carried)])
+        return 0
+
+    def _structure(self, request: Request, user: int) -> bytes:
+        """Read the structure a request points at."""
+        head = _RECORDS.get(request)
+        if head is None:
+            return self._guest.user_load(user, request.size) if request.size else b""
+        records = head.unpack(self._guest.user_load(user, head.size))[-1]
+        return self._guest.user_load(user, head.size + max(records, 0) * structures.RECORD.size)
+
+    def _dof(self, user: int) -> bytes:
+        header = self._guest.user_load(user, _DOF_HEADER)
+        return self._guest.user_load(user, min(_DOF_SIZE.unpack_from(header)[0], 1 << 20))

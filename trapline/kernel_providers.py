@@ -1,0 +1,94 @@
+"""The providers of a kernel guest: each is there while its file, fbt.ko or systrace.ko, is loaded in the guest.
+
+A traced guest's boot loader loads dtraceall.ko, which needs all of them; what the guest loads and unloads later is
+followed.  A provider with an enabled probe keeps its file, as a module with one does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from emu.guest.kernel.guest import KernelGuest
+from emu.guest.kernel.malloc_types import MallocTypes
+from emu.guest.kernel.system_calls import SystemCalls
+from emu.guest.kernel.trampolines import Trampolines
+from emu.guest.modules import Module
+from providers.base import Framework, Provider
+from providers.dtmalloc import Dtmalloc
+from providers.fbt import FBT, Fidelity, SignatureSource
+from providers.kinst import Kinst
+from providers.profile import Profile
+from providers.sdt import IllumosSdt, Sdt, Site
+from providers.syscall import Syscall
+from trapline.framework.dtrace import DTrace
+
+LOADER_CONF: Final = "boot/loader.conf"
+PRELOADED: Final = b'dtraceall_load="YES"\n'
+
+
+class KernelProviders:
+    """Makes providers as their files come, and lets them go."""
+
+    def __init__(
+        self,
+        guest: KernelGuest,
+        dtrace: DTrace,
+        signatures: SignatureSource,
+        fidelity: Fidelity,
+        watch: Callable[[Framework], Framework],
+    ) -> None:
+        """Provide for what is loaded, and follow what will be.  `watch` wraps the framework as providers see it."""
+        watched = watch(dtrace)
+        trampolines = Trampolines(guest.engine, guest.image, guest.text_end)
+        calls = SystemCalls(guest.engine, guest.image, lambda: guest.thread().address)
+        types = MallocTypes(guest.engine, guest.image)
+        forgetful = fidelity is Fidelity.FREEBSD
+        guest.on_probe = watched.probe
+        self._makers: dict[str, Callable[[], Sequence[Provider]]] = {
+            "fbt.ko": lambda: [FBT(watched, guest.patcher, guest.traps, guest.isa, signatures, fidelity)],
+            "kinst.ko": lambda: [Kinst(watched, guest.patcher, guest.traps, guest.isa, trampolines, guest.clock)],
+            "profile.ko": lambda: [Profile(dtrace, guest)],
+            "systrace.ko": lambda: [Syscall(dtrace, [calls], forgetful=forgetful)],
+            "dtmalloc.ko": lambda: [Dtmalloc(dtrace, types)],
+            "sdt.ko": lambda: list(_sdt(guest, dtrace)),
+        }
+        self._dtrace = dtrace
+        self._present: dict[str, Sequence[Provider]] = {}
+        present = list(guest.modules)
+        dtrace.load_module(Module("kernel", guest.image.symbols, guest.patcher.original))
+        for name in self._makers:
+            if any(module.name == name for module in present):
+                self._make(name)
+        for module in present:
+            dtrace.load_module(module)
+        guest.on_module_loaded = self._loaded
+        guest.on_module_unload = self._unloading
+
+    def _make(self, name: str) -> None:
+        maker = self._makers.get(name)
+        if maker is not None:
+            self._present[name] = maker()
+
+    def _loaded(self, module: Module) -> None:
+        self._make(module.name)
+        self._dtrace.load_module(module)
+
+    def _unloading(self, module: Module) -> bool:
+        """Let a file go with its probes and its providers; False while one of them is in use."""
+        providers = self._present.get(module.name, ())
+        if any(probe.ecbs for probe in self._dtrace.table if probe.provider in providers):
+            return False
+        for provider in providers:
+            self._dtrace.unregister(provider)
+            provider.unregistered()
+        self._present.pop(module.name, None)
+        return self._dtrace.unload_module(module)
+
+
+def _sdt(guest: KernelGuest, dtrace: DTrace) -> Iterator[Provider]:
+    """Make the providers that the kernel declares itself."""
+    yield from Sdt(dtrace, guest, guest.traps.core).providers.values()
+    if guest.probe_calls:
+        sites = (Site(*call) for call in guest.probe_calls)
+        yield from IllumosSdt(dtrace, guest, guest.traps, sites).providers.values()

@@ -1,0 +1,65 @@
+"""$target on the kernel guest: the first process of -p, or the first that the commands of -c start.
+
+The guest runs to where that process begins when somebody asks for its number, not before: a trace that does not ask
+sees all of the guest from process 1 on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from emu.guest.base import GuestError
+from emu.guest.kernel.grabbing import INIT, grab, is_command, run_to_start
+from emu.guest.kernel.guest import KernelGuest
+from emu.guest.kernel.userland import Process
+from emu.guest.observer import Observer
+
+_NONE = 0
+
+
+@dataclass(slots=True, eq=False)
+class KernelTarget(Observer):
+    """The process that a trace is about."""
+
+    guest: KernelGuest
+    command: str = ""
+    """What -c has the guest's shell run; "": nothing."""
+    pid: int | None = None
+    """The process of -p."""
+    evaltime: str = "main"
+    """How far its program has come when its probes are made (option evaltime)."""
+    _process: Process | None = None
+    _told: bool = False
+
+    def number(self) -> int:
+        """Return $target, 0 without -c and -p.  Raises `emu.guest.base.GuestError`."""
+        if self._process is None and (self.command or self.pid is not None):
+            self._process = self._grab()
+        return self._process.pid if self._process else _NONE
+
+    def _grab(self) -> Process:
+        wanted: Callable[[Process], bool] = is_command
+        if self.pid is not None:
+            wanted = lambda process: process.pid == self.pid  # noqa: E731
+        process = grab(self.guest, wanted)
+        if process is None:
+            if self.pid is not None:
+                raise GuestError(f"failed to grab process {self.pid}: the guest never has a program of that number")
+            raise GuestError(f"-c '{self.command}': the guest's shell runs no program for it")
+        if self.evaltime != "exec" and process.pid != INIT:
+            run_to_start(self.guest, process, main=self.evaltime != "preinit")
+        self.guest.userland.watch(self)
+        return process
+
+    def exited(self, process: Process) -> None:
+        """Have the run under way return soon: the trace ends with its process."""
+        if process is self._process:
+            self.guest.interrupt()
+
+    def ended(self) -> Sequence[str]:
+        """Return, once, that the process has ended."""
+        if self._process is None or self._process.alive or self._told:
+            return ()
+        self._told = True
+        return (f"pid {self._process.pid} has exited",)

@@ -1,0 +1,159 @@
+"""One call for a test: a function is the same function when it is probed.
+
+Called with arguments, plain and with all of FBT's probes in it, it must return the same, leave the same memory, and
+execute as many instructions; and each of its instructions is checked as a pid probe would displace it, in awkward
+states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from emu.elf import Binding, Image, Symbol, SymbolType
+from emu.guest.function import CODE, FunctionFaultError, FunctionGuest
+from emu.guest.modules import Module
+from emu.host_trap import HostTrap
+from emu.isa import DEFAULT_ISA, Isa
+from providers import fasttrap, fbt
+from trapline.lab.check.compare import Outcome, SiteChecker
+from trapline.lab.check.cpu import Code, Cpu
+from trapline.lab.check.listener import Listener
+from trapline.lab.check.probers import PidProber
+from trapline.lab.check.rules import Rules
+from trapline.lab.check.site import Site
+from trapline.lab.check.states import CHECKED
+from trapline.lab.check.subject import Subject, SubjectError
+
+STATES: Final = 20
+_LIMIT: Final = 10_000_000
+"""Instructions after which a call is given up."""
+_NEAR: Final = 64 << 20
+_LONGEST: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """What came of a call."""
+
+    result: str
+    memory: bytes
+    instructions: int
+
+
+def assert_same_with_probe(
+    function: str | bytes,
+    *arguments: int,
+    program: str | Path | None = None,
+    isa: Isa = DEFAULT_ISA,
+    rules: Rules | None = None,
+    states: int = STATES,
+) -> None:
+    """Assert that a function is the same with probes as without.
+
+    `function` is a name in `program`, an ELF file, whose ISA counts then; or machine code of `isa`.  Raises
+    AssertionError, whose text says where they part, `emu.elf.ElfError` for a file that cannot be used, and
+    `SubjectError` for an ISA that is not checked.
+    """
+    rules = rules or Rules()
+    image = None if program is None else Image(program)
+    isa = isa if image is None else image.isa
+    if isa.name not in CHECKED:
+        raise SubjectError(f"{program or 'the code'}: {isa.name} is not checked; {', '.join(CHECKED)} are")
+    code: bytes | Image = image if image is not None else _bytes_of(function)
+    name = function if isinstance(function, str) else None
+    plain = _call(FunctionGuest(isa, code), name, arguments)
+    guest = FunctionGuest(isa, code)
+    listener = _probe(guest, _module(image, function), rules)
+    probed = _call(guest, name, arguments)
+    problems = [*_compare(plain, probed, listener.fired), *_sites(isa, image, function, rules, states)]
+    assert not problems, "\n".join((f"{name or 'the code'} is not the same with a probe:", *problems))
+
+
+def _bytes_of(function: str | bytes) -> bytes:
+    if isinstance(function, str):
+        raise TypeError(f"'{function}' is a name: name the program that has it, too (program=...)")
+    return function
+
+
+def _module(image: Image | None, function: str | bytes) -> Module:
+    """Return what FBT is to see: the one function."""
+    if image is not None:
+        assert isinstance(function, str)
+        return Module("program", (image.symbol(function),), image.read)
+    code = _bytes_of(function)
+    symbol = Symbol("code", CODE, len(code), SymbolType.FUNC, Binding.GLOBAL, 1)
+    return Module("code", (symbol,), lambda address, size: code[address - CODE : address - CODE + size])
+
+
+def _probe(guest: FunctionGuest, module: Module, rules: Rules) -> Listener:
+    """Put all that FBT has for a function into a guest."""
+    listener = Listener()
+    framework: Any = listener
+    patcher = guest.patcher
+    provider = fbt.FBT(framework, patcher, guest.traps, guest.isa, fidelity=rules.fbt_fidelity, port=rules.fbt)
+    provider.provide_module(module)
+    if rules.displaced is not None:
+        trap = HostTrap(
+            guest.engine,
+            guest.traps,
+            patcher,
+            unclaimed=guest.unclaimed,
+            faulted=guest.faulted,
+            table=rules.displaced,
+        )
+        trap.attach()
+    for number, (_, record) in enumerate(listener.created, 1):
+        provider.enable(number, record)
+    return listener
+
+
+def _call(guest: FunctionGuest, name: str | None, arguments: tuple[int, ...]) -> Called:
+    before = guest.engine.instructions
+    try:
+        result = f"{guest.call(*arguments, function=name, limit=_LIMIT):#x}"
+    except FunctionFaultError as error:
+        result = str(error)
+    guest.patcher.restore_all()
+    return Called(result, bytes(guest.engine.memory.ram), guest.engine.instructions - before)
+
+
+def _compare(plain: Called, probed: Called, fired: int) -> Iterator[str]:
+    if plain.result != probed.result:
+        yield f"  it returned {plain.result}, and {probed.result} with FBT's probes ({fired} firings)"
+    elif plain.memory != probed.memory:
+        pairs = enumerate(zip(plain.memory, probed.memory, strict=True))
+        at = next(place for place, (one, other) in pairs if one != other)
+        yield f"  memory differs with FBT's probes, from physical address {at:#x} on"
+    elif plain.instructions != probed.instructions:
+        yield f"  it executed {plain.instructions} instructions, and {probed.instructions} with FBT's probes"
+
+
+def _sites(isa: Isa, image: Image | None, function: str | bytes, rules: Rules, states: int) -> Iterator[str]:
+    """Check each instruction in awkward states, and tell of those that diverge."""
+    for result in _results(isa, image, function, rules, states):
+        if result.outcome is Outcome.DIVERGED:
+            divergence = result.divergences[0]
+            values = " ".join(f"{name}={value:#x}" for name, value in divergence.state.registers.items() if value)
+            found = "; ".join(map(str, divergence.differences))
+            yield f"  {result.site.name} ({result.why}), {divergence.way}, with {values or 'zeros'}: {found}"
+
+
+def _results(isa: Isa, image: Image | None, function: str | bytes, rules: Rules, states: int) -> Iterator[Any]:
+    if image is not None:
+        assert isinstance(function, str)
+        subject = Subject(image.path, None, "pid", function, every_instruction=True)
+        code, sites = subject.code(), subject.sites(rules)
+    else:
+        data = _bytes_of(function)
+        code, sites = [Code(CODE, data)], list(_sites_of(isa, data))
+    plain, patched = (Cpu(isa, code, stepping=stepping) for stepping in (True, False))
+    checker = SiteChecker(plain, patched, PidProber(patched, _NEAR, rules), states)
+    return (checker.check(site) for site in sites)
+
+
+def _sites_of(isa: Isa, code: bytes) -> Iterator[Site]:
+    for offset in fasttrap.PORTS[isa.name].boundaries(code):
+        yield Site(CODE + offset, code[offset : offset + _LONGEST], "code", CODE)

@@ -1,0 +1,72 @@
+"""The probes of processes, for either guest: from a description with a process's number to who makes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from providers.fasttrap import Fasttrap, Fidelity, PidError, PidProbes, UsdtProbes, Wanted, parse_provider, probe_name
+from trapline.consumer.compiling import ProcessProbeError
+from trapline.framework.program import ProbeDescription
+
+if TYPE_CHECKING:
+    from emu.guest.processes import Objects, Processes
+    from trapline.framework.dtrace import DTrace
+
+PID: Final = "pid"
+_REFUSALS_TOLD: Final = 5
+
+
+@dataclass(slots=True)
+class Refusals:
+    """Why tracepoints were not installed: the first are reported as they come, the rest counted."""
+
+    report: Callable[[str], object]
+    texts: list[str] = field(default_factory=list)
+
+    def add(self, text: str) -> None:
+        """Take one."""
+        self.texts.append(text)
+        if len(self.texts) <= _REFUSALS_TOLD:
+            self.report(text)
+
+    def rest(self) -> tuple[str, ...]:
+        """Return what there is to say of those that were not reported."""
+        more = len(self.texts) - _REFUSALS_TOLD
+        return (f"{more} more tracepoints were refused (trapline sites --provider pid shows why)",) if more > 0 else ()
+
+
+class ProcessProbes:
+    """The pid and USDT providers over one guest's processes."""
+
+    def __init__(
+        self,
+        processes: Processes,
+        objects: Objects,
+        dtrace: DTrace,
+        fidelity: Fidelity = Fidelity.EXACT,
+        report: Callable[[str], object] = lambda _text: None,
+    ) -> None:
+        self.refusals = Refusals(report)
+        self.fasttrap = Fasttrap(processes, dtrace, fidelity, report=self.refusals.add)
+        self.pid = PidProbes(self.fasttrap, dtrace, objects, dtrace.probes_created)
+        self.usdt = UsdtProbes(self.fasttrap, dtrace, objects, dtrace.probes_created)
+
+    def provide(self, wanted: ProbeDescription) -> ProbeDescription:
+        """Make the probes of processes that a description asks for, and return it as they are named.
+
+        Raises `ProcessProbeError`.
+        """
+        parsed = parse_provider(wanted.provider)
+        if parsed is None:
+            return wanted
+        name, pid = parsed
+        try:
+            if name == PID:
+                module = self.pid.provide(pid, Wanted(wanted.module, wanted.function, wanted.name))
+                return replace(wanted, module=module)
+            self.usdt.provide(name, pid)
+            return replace(wanted, name=probe_name(wanted.name))
+        except PidError as error:
+            raise ProcessProbeError(error.tag, str(error)) from None

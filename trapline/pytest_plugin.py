@@ -1,0 +1,162 @@
+"""The pytest plugin: checks as tests, and fixtures for a test suite of one's own.
+
+    pytest --trapline-check        runs the checks that the ini option `trapline_check` lists, one a line, each as
+                                   `trapline check` takes it; each is a test
+
+Fixtures: `trapline_isa`, `trapline_machine`, `trapline_patcher`, `trapline_function`, `assert_same_with_probe`.
+Nothing of Trapline is imported before somebody asks for it: the plugin costs a test suite that does not nothing.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from emu.guest.function import FunctionGuest
+    from emu.isa import Isa
+    from emu.patcher import Patcher
+    from trapline.machine import Machine
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options."""
+    group = parser.getgroup("trapline", "Trapline: probes in running code")
+    group.addoption("--trapline-check", action="store_true", help="run the checks that trapline_check lists, as tests")
+    group.addoption("--trapline-isa", action="append", metavar="ISA", help="only this ISA (may be repeated)")
+    parser.addini(
+        "trapline_check", "what --trapline-check checks: arguments of `trapline check`, a line each", "linelist"
+    )
+
+
+def _isas(config: pytest.Config) -> list[str]:
+    """Return the ISAS that are wanted.  Raises `pytest.UsageError`."""
+    from emu.isa import ISAS  # noqa: PLC0415
+
+    wanted: list[str] = config.getoption("--trapline-isa") or list(ISAS)
+    for name in wanted:
+        if name not in ISAS:
+            raise pytest.UsageError(f"--trapline-isa {name}: known are {', '.join(ISAS)}")
+    return wanted
+
+
+# -- checks as tests
+
+
+def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Add a test for each line of `trapline_check`.  Raises `pytest.UsageError` if there is none."""
+    if not config.getoption("--trapline-check"):
+        return
+    lines = config.getini("trapline_check")
+    if not lines:
+        raise pytest.UsageError(
+            "--trapline-check: nothing to check; list it in the ini option trapline_check, such as "
+            "'testbins:kernel --isa riscv64' or './build/prog --every-instruction'"
+        )
+    items.extend(CheckItem.from_parent(session, name=f"trapline check {one}", words=shlex.split(one)) for one in lines)
+
+
+class CheckFailedError(Exception):
+    """Something diverged; the text is the report."""
+
+
+class CheckItem(pytest.Item):
+    """One `trapline check`."""
+
+    def __init__(self, *, words: list[str], **options: Any) -> None:
+        super().__init__(**options)
+        self._words = words
+        self.add_marker("trapline")
+
+    def runtest(self) -> None:
+        """Check.  Raises `CheckFailedError`."""
+        from trapline.commands.check import spec_of  # noqa: PLC0415
+        from trapline.lab.check.checking import check  # noqa: PLC0415
+        from trapline.lab.check.report.text import as_text  # noqa: PLC0415
+
+        tally = check(spec_of(self._words))
+        if not tally.same:
+            raise CheckFailedError(as_text(tally))
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """Show the report, or the line that says why nothing could be checked; no traceback."""
+        import click  # noqa: PLC0415
+
+        from trapline.commands.check import ERRORS  # noqa: PLC0415
+
+        if isinstance(excinfo.value, (CheckFailedError, *ERRORS)):
+            return str(excinfo.value)
+        if isinstance(excinfo.value, click.ClickException):
+            return excinfo.value.format_message()
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """Say where it comes from."""
+        return self.config.inipath or self.path, None, self.name
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the marker known.  Raises `pytest.UsageError` for an ISA that is not."""
+    if config.getoption("--trapline-isa"):
+        _isas(config)
+    config.addinivalue_line("markers", "trapline: a check that --trapline-check has added")
+
+
+# -- fixtures
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Have tests that use `trapline_isa`, directly or not, run for each ISA."""
+    if "trapline_isa" in metafunc.fixturenames:
+        metafunc.parametrize("trapline_isa", _isas(metafunc.config), indirect=True)
+
+
+@pytest.fixture
+def trapline_isa(request: pytest.FixtureRequest) -> Isa:
+    """Give one ISA after another."""
+    from emu.isa import ISAS  # noqa: PLC0415
+
+    return ISAS[request.param]
+
+
+@pytest.fixture
+def trapline_machine(trapline_isa: Isa) -> Machine:
+    """Boot a kernel guest, with the framework and the providers over it; a new one for each test."""
+    from trapline.machine import KernelOptions, boot, kernel_guest  # noqa: PLC0415
+
+    return boot(kernel_guest(KernelOptions(isa=trapline_isa)))
+
+
+@pytest.fixture
+def trapline_patcher(trapline_machine: Machine) -> Iterator[Patcher]:
+    """Lend the patcher of a booted kernel guest; every byte must be as it was when the test is over."""
+    guest = trapline_machine.guest
+    text = guest.image.segments[0]
+    before = guest.engine.read(text.vaddr, len(text.data))
+    yield guest.patcher
+    guest.patcher.restore_all()
+    assert guest.engine.read(text.vaddr, len(text.data)) == before, "the kernel's text is not what it was"
+
+
+@pytest.fixture
+def trapline_function(trapline_isa: Isa) -> Callable[[bytes | str | Path], FunctionGuest]:
+    """Make a function guest of machine code, or of an ELF file by its path."""
+    from emu.elf import Image  # noqa: PLC0415
+    from emu.guest.function import FunctionGuest  # noqa: PLC0415
+
+    def make(code: bytes | str | Path) -> FunctionGuest:
+        return FunctionGuest(trapline_isa, code if isinstance(code, bytes) else Image(code, isa=trapline_isa))
+
+    return make
+
+
+@pytest.fixture
+def assert_same_with_probe() -> Callable[..., None]:
+    """Assert that a function is the same with probes: `assert_same_with_probe("fib", 10, program="build/prog")`."""
+    from trapline.lab.check.asserting import assert_same_with_probe as assertion  # noqa: PLC0415
+
+    return assertion
