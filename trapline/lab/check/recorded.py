@@ -8,17 +8,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from emu.engine.access import Access
+from emu.engine.engine import Engine
 from emu.engine.pages import PAGE
 from emu.guest.base import BadAddressError
+from emu.guest.kernel.guest import KernelGuest
 from emu.guest.linux.frames import Frames
 from emu.guest.linux.guest import LinuxGuest, Program
 from emu.guest.linux.space import Area
 from emu.guest.linux.stdio import Standard
+from emu.guest.modules import Module
 from emu.isa.base import Isa
-from providers import fasttrap
+from providers import fasttrap, fbt
 from providers.fasttrap.records import Probe, ProbeType
 from trapline.lab.check.compare import Outcome, SiteChecker, SiteResult
 from trapline.lab.check.cpu import AliasedSpace, Code, Cpu
@@ -136,30 +140,68 @@ class RecordedChecker(SiteChecker):
 
 
 class _Tap:
-    """A framework that tells which site was hit."""
+    """A framework that tells which probe was hit."""
 
     def __init__(self, hit: Callable[[int], object]) -> None:
         self.probe = lambda number, *_arguments: hit(number)
 
+    def register(self, _provider: object) -> None:
+        """Take a provider."""
+
+    def probe_create(self, *_details: Any) -> int:
+        """Take a probe; its number does not matter."""
+        return 1
+
+
+class _Visits:
+    """The first times that a run comes by each site; `moved` are the sites where the run has them."""
+
+    def __init__(self, spec: RunSpec, rules: Rules, bias: int, lend: Lend) -> None:
+        subject = spec.subject
+        self._isa = subject.isa
+        self.sites = subject.sites(rules)
+        self.moved = [
+            site._replace(address=site.address + bias, start=site.start and site.start + bias) for site in self.sites
+        ]
+        code = [Code(one.address + bias, one.data) for one in subject.code()]
+        plain, patched = (
+            BorrowingCpu(self._isa, code, stepping=stepping, accelerated=spec.accelerated, space=BorrowedSpace)
+            for stepping in (True, False)
+        )
+        for cpu in (plain, patched):
+            cpu.space.lend = lend
+        self._checker = RecordedChecker(plain, patched, subject.prober(patched, rules, bias), 1)
+        self._hits: Counter[int] = Counter()
+        self._results: dict[int, SiteResult] = {}
+
+    def hit(self, number: int, engine: Engine, vectors: Sequence[memoryview]) -> None:
+        """Try a site in the state that a run is in."""
+        self._hits[number] += 1
+        if self._hits[number] <= HITS:
+            found = self._checker.check_in(self.moved[number], _state(engine, self._isa, vectors))
+            self._results[number] = _together(self._results.get(number), found)
+
+    def results(self) -> list[SiteResult]:
+        """Return what came of each site that was met, where the file has it."""
+        return [
+            replace(one, site=self.sites[number])
+            for number, one in sorted(self._results.items())
+            if one.outcome is not Outcome.REFUSED
+        ]
+
 
 def check_recorded(spec: RunSpec, rules: Rules) -> list[SiteResult]:
-    """Run a program and check the sites it comes by.  Raises `emu.guest.base.GuestError`."""
+    """Run a program, or boot the kernel guest, and check the sites it comes by.  Raises `GuestError`."""
+    return (_in_kernel if spec.subject.kind == "fbt" else _in_program)(spec, rules)
+
+
+def _in_program(spec: RunSpec, rules: Rules) -> list[SiteResult]:
     program = Program(str(spec.subject.path), spec.arguments)
     isa = spec.subject.isa
     guest = LinuxGuest(isa, program, root=spec.root, standard=Standard(), accelerated=spec.accelerated)
     process = guest.kernel.first
     assert process is not None
     loaded = next(one for one in guest.objects.of(process) if one.file is process.executable)
-    moved = [site._replace(address=site.address + loaded.bias, start=site.start and site.start + loaded.bias)
-             for site in spec.subject.sites(rules)]  # fmt: skip
-    code = [Code(one.address + loaded.bias, one.data) for one in spec.subject.code()]
-    plain, patched = (
-        BorrowingCpu(isa, code, stepping=stepping, accelerated=spec.accelerated, space=BorrowedSpace)
-        for stepping in (True, False)
-    )
-    checker = RecordedChecker(plain, patched, spec.subject.prober(patched, rules, loaded.bias), 1)
-    hits: Counter[int] = Counter()
-    results: dict[int, SiteResult] = {}
 
     def lend(page: int) -> tuple[bytes, Access] | None:
         assert guest.kernel.current is not None
@@ -170,32 +212,47 @@ def check_recorded(spec: RunSpec, rules: Rules) -> list[SiteResult]:
         except BadAddressError:
             return None
 
-    for cpu in (plain, patched):
-        cpu.space.lend = lend
+    visits = _Visits(spec, rules, loaded.bias, lend)
     vectors = guest.engine.vectors()
-
-    def hit(number: int) -> None:
-        hits[number] += 1
-        if hits[number] <= HITS:
-            state = _state(guest.engine, isa, vectors)
-            found = checker.check_in(moved[number], state)
-            results[number] = _together(results.get(number), found)
-
-    framework: Any = _Tap(hit)
+    framework: Any = _Tap(lambda number: visits.hit(number, guest.engine, vectors))
     tap = fasttrap.Fasttrap(guest.kernel, framework)
     target = tap.target(process)
-    for number, site in enumerate(moved):
+    for number, site in enumerate(visits.moved):
         tap.enable(Probe(target, ProbeType.OFFSETS, site.start or site.address, 1 << 32, (site.address,), id=number))
     guest.run(LONGEST_RUN)
-    back = spec.subject.sites(rules)
-    return [
-        SiteResult(back[number], one.outcome, one.why, one.states, one.left_out, one.divergences)
-        for number, one in sorted(results.items())
-        if one.outcome is not Outcome.REFUSED
-    ]
+    return visits.results()
 
 
-def _state(engine: Any, isa: Isa, vectors: Sequence[memoryview]) -> State:
+def _in_kernel(spec: RunSpec, rules: Rules) -> list[SiteResult]:
+    isa = spec.subject.isa
+    guest = KernelGuest(isa, image=spec.subject.path, accelerated=spec.accelerated)
+
+    def lend(page: int) -> tuple[bytes, Access] | None:
+        try:
+            return guest.engine.read(page, PAGE), Access.READ | Access.WRITE
+        except BadAddressError:
+            return None
+
+    visits = _Visits(spec, rules, 0, lend)
+    numbers = {site.address: number for number, site in enumerate(visits.sites)}
+
+    def hit(_probe: int) -> None:
+        address = guest.engine.pc - isa.traps.pc_after
+        visits.hit(numbers[address], guest.engine, ())  # a kernel has nothing in its vectors
+
+    framework: Any = _Tap(hit)
+    provider = fbt.FBT(framework, guest.patcher, guest.traps, isa)
+    guest.boot()
+    provider.provide_module(Module("kernel", guest.image.symbols, guest.patcher.original))
+    for site in visits.sites:
+        record = provider.table.find(site.address)
+        if record is not None:
+            guest.patcher.install(record.tracepoint)
+    guest.run(LONGEST_RUN)
+    return visits.results()
+
+
+def _state(engine: Engine, isa: Isa, vectors: Sequence[memoryview]) -> State:
     names = (*general_registers(isa), *_BASES.get(isa.name, ()))
     flags = engine.read_register(isa.traps.flags) if isa.traps.flags else 0
     content = b"".join(bytes(place) for place in vectors)
