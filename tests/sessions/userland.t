@@ -67,9 +67,17 @@ EXPECT
 |
 
 NAME init as the target
+ISAS x86_64 aarch64 riscv64
 RUN trapline dtrace -qn 'pid$target:a.out:fork:return { printf("%d\n", arg1); }' -p 1
 EXPECT
 |2
+|
+
+NAME init as the target, where the child of the shell's fork is process 4
+ISAS i386
+RUN trapline dtrace -qn 'pid$target:a.out:__fork:return { printf("%d\n", arg1); }' -p 1
+EXPECT
+|4
 |
 
 NAME a process that never comes
