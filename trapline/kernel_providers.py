@@ -41,8 +41,8 @@ class KernelProviders:
         """Provide for what is loaded, and follow what will be.  `watch` wraps the framework as providers see it."""
         watched = watch(dtrace)
         trampolines = Trampolines(guest.engine, guest.image, guest.text_end)
-        calls = SystemCalls(guest.engine, guest.image, lambda: guest.thread().address)
-        types = MallocTypes(guest.engine, guest.image)
+        calls = SystemCalls(guest.engine, guest.image, lambda: guest.thread().address, guest.watch_traced)
+        types = MallocTypes(guest.engine, guest.image, guest.watch_traced)
         forgetful = fidelity is Fidelity.FREEBSD
         guest.on_probe = watched.probe
         self._makers: dict[str, Callable[[], Sequence[Provider]]] = {

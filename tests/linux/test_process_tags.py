@@ -31,5 +31,5 @@ def machine():
 )
 def test_a_probe_that_cannot_be_made_has_its_tag(machine, tag, provider, module, function, name):
     with pytest.raises(ProcessProbeError) as caught:
-        machine.provide(ProbeDescription(provider, module, function, name))
+        machine.probes.provide(ProbeDescription(provider, module, function, name))
     assert caught.value.tag == tag

@@ -40,6 +40,7 @@ STDERR
 |dtrace: description 'fbt::sys_getpid:entry, fbt::sys_fork:entry ' matched 2 probes
 
 NAME sizes of allocations by program
+ISAS x86_64 aarch64 riscv64
 RUN trapline dtrace -qn 'fbt::malloc:entry /execname == "ls"/ { @["calls"] = count(); @b["bytes", arg0] = sum(arg0); }' -c 'ls /'
 EXPECT
 |bin
@@ -55,6 +56,21 @@ EXPECT
 |  bytes{{ +92 +92}}
 |  bytes{{ +98 +98}}
 |  bytes{{ +1024 +\d+}}
+STDERR
+
+NAME sizes of allocations by a program that stands alone
+ISAS i386
+RUN trapline dtrace -qn 'fbt::malloc:entry /execname == "ls"/ { @["calls"] = count(); @b["bytes", arg0] = sum(arg0); }' -c 'ls /'
+EXPECT
+|bin
+|boot
+|dev
+|etc
+|sbin
+|usr
+|
+|  calls                                                             2
+|  bytes                                                          1024             2048
 STDERR
 
 NAME time in a function by thread-local variable

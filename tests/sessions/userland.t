@@ -73,7 +73,7 @@ EXPECT
 |2
 |
 
-NAME init as the target, where the child of the shell's fork is process 4
+NAME init as the target, and the process it forks for the shell
 ISAS i386
 RUN trapline dtrace -qn 'pid$target:a.out:__fork:return { printf("%d\n", arg1); }' -p 1
 EXPECT

@@ -6,7 +6,7 @@ there (FreeBSD sys/kern/kern_malloc.c).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from emu.elf import Image
@@ -25,11 +25,12 @@ class MallocType(NamedTuple):
 
 
 class MallocTypes:
-    """The types of one guest."""
+    """The types of one guest; `watch` is called before the gate opens."""
 
-    def __init__(self, engine: Engine, image: Image) -> None:
+    def __init__(self, engine: Engine, image: Image, watch: Callable[[], object]) -> None:
         self._engine = engine
         self._word = image.isa.word
+        self._watch = watch
         self._offset = offsets(image)
         self._head = image.symbol("kmemstatistics").value
         self._enabled = image.symbol("dtrace_malloc_enabled").value
@@ -53,4 +54,6 @@ class MallocTypes:
 
     def enable(self, *, on: bool) -> None:
         """Open or close the gate."""
+        if on:
+            self._watch()
         self._engine.store(self._enabled, 1, on)

@@ -23,10 +23,11 @@ class SystemCalls:
 
     module = "freebsd"
 
-    def __init__(self, engine: Engine, image: Image, thread: Callable[[], int]) -> None:
-        """Read the table; `thread` returns the address of the current thread."""
+    def __init__(self, engine: Engine, image: Image, thread: Callable[[], int], watch: Callable[[], object]) -> None:
+        """Read the table; `thread` returns the current thread's address, `watch` is called before the gate opens."""
         self._engine = engine
         self._word = image.isa.word
+        self._watch = watch
         self._thread = thread
         self._offset = offsets(image)
         self._sysent = image.symbol("sysent").value
@@ -68,6 +69,8 @@ class SystemCalls:
 
     def enable(self, *, on: bool) -> None:
         """Open or close the gate."""
+        if on:
+            self._watch()
         self._engine.store(self._enabled, 1, on)
 
     def argument(self, index: int) -> int:

@@ -23,7 +23,7 @@ PROGRAM = """
 
 def books(machine):
     """Return (bytes allocated, bytes freed, times allocated, times freed) of each type, by address."""
-    types = list(MallocTypes(machine.guest.engine, machine.guest.image))
+    types = list(MallocTypes(machine.guest.engine, machine.guest.image, machine.guest.watch_traced))
     stats = machine.guest.image.symbol("M_TEMP").size - 5 * 8
     load = machine.guest.engine.load
     return {kind.address: [load(kind.address + stats + 8 * index, 8) for index in range(4)] for kind in types}
@@ -54,7 +54,7 @@ def test_the_types_and_the_gate_are_left_as_they_were(isa):
     machine = boot(kernel_guest(KernelOptions(isa=ISAS[isa], command="true")))
     guest = machine.guest
     gate = guest.image.symbol("dtrace_malloc_enabled").value
-    types = list(MallocTypes(guest.engine, guest.image))
+    types = list(MallocTypes(guest.engine, guest.image, guest.watch_traced))
     ids = [kind.address + guest.image.symbol("M_TEMP").size - 6 * 8 for kind in types]
     with Tracer(guest, machine.dtrace) as tracer:
         tracer.enable("dtmalloc::: { @ = count(); }")

@@ -70,7 +70,10 @@ def default_results(description: dict[str, Any]) -> Path:
     """Return where the results of a check are kept while it is under way, if nobody says where."""
     name = hashlib.sha256(repr(sorted(description.items())).encode()).hexdigest()[:16]
     place = _CACHE.expanduser()
-    place.mkdir(parents=True, exist_ok=True)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError:  # nowhere to keep them: an interrupted check begins anew
+        return Path(":memory:")
     return place / f"check-{name}.sqlite"
 
 

@@ -20,6 +20,8 @@ from trapline.lab.check.site import Site
 from trapline.lab.check.states import State
 
 _VERSION: Final = 1
+_PATIENCE: Final = 60.0
+"""Seconds to wait for somebody else who writes."""
 _TABLES: Final = """
 CREATE TABLE IF NOT EXISTS spec (text TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS unit (name TEXT PRIMARY KEY, data TEXT NOT NULL);
@@ -100,7 +102,7 @@ class Results:
         self.spec = spec
         text = json.dumps({"version": _VERSION, **spec}, sort_keys=True)
         try:
-            self._database = sqlite3.connect(path)
+            self._database = sqlite3.connect(path, timeout=_PATIENCE)
             self._database.executescript(_TABLES)
             found = self._database.execute("SELECT text FROM spec").fetchone()
         except sqlite3.Error as error:
@@ -122,11 +124,14 @@ class Results:
         return {name for (name,) in self._database.execute("SELECT name FROM unit")}
 
     def add(self, unit: str, data: dict[str, Any], sites: Iterable[tuple[str, str, SiteResult]] = ()) -> None:
-        """Record a unit with what was found in it: (file, provider, result) of each site."""
+        """Record a unit with what was found in it: (file, provider, result) of each site.
+
+        What is there already stays: somebody else has done the same check at the same time.
+        """
         with self._database:
-            self._database.execute("INSERT INTO unit VALUES (?, ?)", (unit, json.dumps(data)))
+            self._database.execute("INSERT OR IGNORE INTO unit VALUES (?, ?)", (unit, json.dumps(data)))
             self._database.executemany(
-                "INSERT INTO site VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT OR IGNORE INTO site VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [
                     (
                         subject,
