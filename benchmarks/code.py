@@ -19,15 +19,19 @@ LOOP = {
     # ld ra,8(sp); ld s1,0(sp); addi sp,sp,16; ret
     # f: addi sp,sp,-16; sd ra,8(sp); add a0,a0,a1; ld ra,8(sp); addi sp,sp,16; ret
     "riscv64": bytes.fromhex("411106e426e0aa84ef000001fd14edfca260826441018280411106e42e95a26041018280"),
+    # push %ebx; mov 8(%esp),%ebx; 1: call f; dec %ebx; jnz 1b; pop %ebx; ret
+    # f: push %ebp; mov %esp,%ebp; mov 8(%ebp),%eax; pop %ebp; ret
+    "i386": bytes.fromhex("538b5c2408e8050000004b75f85bc35589e58b45085dc3"),
 }
-ENTRY = {"x86_64": 16, "aarch64": 28, "riscv64": 24}
-SITE = {"x86_64": 16, "aarch64": 28, "riscv64": 26}
+ENTRY = {"x86_64": 16, "aarch64": 28, "riscv64": 24, "i386": 15}
+SITE = {"x86_64": 16, "aarch64": 28, "riscv64": 26, "i386": 15}
 
 # 1: trap; count down; loop; ret: the trap is one an empty callback can return from.
 TRAPS = {
     "x86_64": bytes.fromhex("cc48ffcf75fac3"),  # 1: int3; dec %rdi; jnz 1b; ret
     "aarch64": bytes.fromhex("010000d4000400f1c1ffff54c0035fd6"),  # 1: svc #0; subs x0,x0,#1; b.ne 1b; ret
     "riscv64": bytes.fromhex("730000007d156dfd8280"),  # 1: ecall; addi a0,a0,-1; bnez a0,1b; ret
+    "i386": bytes.fromhex("ccff4c240475f9c3"),  # 1: int3; decl 4(%esp); jnz 1b; ret
 }
 
 # A whole program: n times a function of three instructions, and then exit(0).
@@ -40,8 +44,10 @@ PROGRAM = {
     "aarch64": bytes.fromhex("13c489d206000094730600f1c1ffff54a80b80d2000080d2010000d41f2003d500040091c0035fd6"),
     # li s1,20000; 1: jal f; addi s1,s1,-1; bnez s1,1b; li a7,93; li a0,0; ecall; f: nop; addi a0,a0,1; ret
     "riscv64": bytes.fromhex("95649b8404e2ef002001fd14edfc9308d005014573000000130000001305150067800000"),
+    # mov $20000,%esi; 1: call f; dec %esi; jnz 1b; mov $1,%eax; xor %ebx,%ebx; int $0x80; f: nop; lea 1(%eax),%eax; ret
+    "i386": bytes.fromhex("be204e0000e80c0000004e75f8b80100000031dbcd80908d4001c3"),
 }
-CALL = {"x86_64": 0x5, "aarch64": 0x4, "riscv64": 0x6}
-NOP = {"x86_64": 0x17, "aarch64": 0x1C, "riscv64": 0x18}
-ADDITION = {"x86_64": 0x18, "aarch64": 0x20, "riscv64": 0x1C}
-RETURN = {"x86_64": 0x1C, "aarch64": 0x24, "riscv64": 0x20}
+CALL = {"x86_64": 0x5, "aarch64": 0x4, "riscv64": 0x6, "i386": 0x5}
+NOP = {"x86_64": 0x17, "aarch64": 0x1C, "riscv64": 0x18, "i386": 0x16}
+ADDITION = {"x86_64": 0x18, "aarch64": 0x20, "riscv64": 0x1C, "i386": 0x17}
+RETURN = {"x86_64": 0x1C, "aarch64": 0x24, "riscv64": 0x20, "i386": 0x1A}

@@ -307,7 +307,7 @@ def holds(test: Check, isa: Isa, left: int, right: int) -> bool:
 
 def interpret(plan: Plan, isa: Isa, cpu: Cpu) -> None:
     """Carry a plan out, one operation at a time: the meaning of plans.  Raises `emu.guest.base.BadAddressError`."""
-    slots = isa.registers.slots
+    slots, mask = isa.registers.slots, isa.address_mask
     pc = isa.registers.pc
     temporaries: dict[str, int] = {"": 0}
 
@@ -318,9 +318,9 @@ def interpret(plan: Plan, isa: Isa, cpu: Cpu) -> None:
 
     def write(operand: str, value: int) -> None:
         if operand.startswith(TEMPORARY):
-            temporaries[operand] = value
+            temporaries[operand] = value & mask
         else:
-            cpu.words[slots[operand]] = value
+            cpu.words[slots[operand]] = value & mask
 
     def check(test: Check) -> bool:
         left = cpu.read_register(isa.traps.flags) if test.compare is Compare.FLAGS else read(test.left)
@@ -329,18 +329,18 @@ def interpret(plan: Plan, isa: Isa, cpu: Cpu) -> None:
     for operation in plan.operations:
         match operation:
             case Set(target, source, offset):
-                write(target, read(source) + offset & _MASK)
+                write(target, read(source) + offset)
             case Clear(target, source, bits):
                 write(target, read(source) & ~bits)
             case Sum(target, base, scaled, shift, offset):
-                write(target, read(base) + (read(scaled) << shift) + offset & _MASK)
+                write(target, read(base) + (read(scaled) << shift) + offset)
             case Load(target, base, offset, size, signed):
-                value = cpu.load(read(base) + offset & _MASK, size)
+                value = cpu.load(read(base) + offset & mask, size)
                 write(target, _extend(value, size) if signed else value)
             case Store(source, base, offset, size):
-                cpu.store(read(base) + offset & _MASK, size, read(source))
+                cpu.store(read(base) + offset & mask, size, read(source))
             case Branch(tests, taken, missed):
-                write(pc, read(pc) + (taken if all(map(check, tests)) else missed) & _MASK)
+                write(pc, read(pc) + (taken if all(map(check, tests)) else missed))
             case SetVector(number, low, high):
                 cpu.write_vector(number, read(low), read(high))
 
@@ -366,7 +366,7 @@ def compile_plan(plan: Plan, isa: Isa) -> Callable[[Cpu, int], None]:
 
 def _statements(plan: Plan, isa: Isa) -> Iterator[str]:
     """Translate operations into statements; a register is kept in a local variable once it was read or written."""
-    slots = isa.registers.slots
+    slots, mask = isa.registers.slots, isa.address_mask
     local: dict[str, str] = {"": "0", isa.registers.pc: "pc"}
     checked = 0
 
@@ -374,7 +374,7 @@ def _statements(plan: Plan, isa: Isa) -> Iterator[str]:
         return f"t{operand[1:]}" if operand.startswith(TEMPORARY) else f"r{slots[operand]}"
 
     def value(operand: str, offset: int) -> str:
-        return f"{local[operand]} + {offset} & {_MASK}" if offset else local[operand]
+        return f"{local[operand]} + {offset} & {mask}" if offset else local[operand]
 
     def assign(target: str, expression: str) -> str:
         local[target] = name(target)
@@ -396,15 +396,15 @@ def _statements(plan: Plan, isa: Isa) -> Iterator[str]:
                 yield assign(target, value(source, offset))
             case Clear(target, source, bits):
                 yield from fetch(source)
-                yield assign(target, f"{local[source]} & ~{bits}")
+                yield assign(target, f"{local[source]} & {~bits & mask}")
             case Sum(target, base, scaled, shift, offset):
                 yield from fetch(base)
                 yield from fetch(scaled)
-                yield assign(target, f"{local[base]} + ({local[scaled]} << {shift}) + {offset} & {_MASK}")
+                yield assign(target, f"{local[base]} + ({local[scaled]} << {shift}) + {offset} & {mask}")
             case Load(target, base, offset, size, signed):
                 yield from fetch(base)
                 loaded = f"cpu.load({value(base, offset)}, {size})"
-                yield assign(target, f"extend({loaded}, {size})" if signed else loaded)
+                yield assign(target, f"extend({loaded}, {size}) & {mask}" if signed else loaded)
             case Store(source, base, offset, size):
                 yield from fetch(base)
                 yield from fetch(source)
@@ -420,7 +420,7 @@ def _statements(plan: Plan, isa: Isa) -> Iterator[str]:
                     shown = local[right] if isinstance(right, str) else str(right)
                     conditions.append(f"holds(tests[{number}], isa, {local[left]}, {shown})")
                 checked += len(tests)
-                yield assign(isa.registers.pc, f"pc + ({taken} if {' and '.join(conditions)} else {missed}) & {_MASK}")
+                yield assign(isa.registers.pc, f"pc + ({taken} if {' and '.join(conditions)} else {missed}) & {mask}")
             case SetVector(number, low, high):
                 yield from fetch(low)
                 yield from fetch(high)

@@ -30,7 +30,10 @@ _LARGEST = 1 << 36
 _LONGEST_INSTRUCTION = 15
 """Bytes of memory a segment may ask for: more than any guest has, less than what a flipped bit makes of a size."""
 
-_SYMBOL = struct.Struct("<IBBHQQ")  # Elf64_Sym: name, info, other, section, value, size
+_SYMBOL_64 = struct.Struct("<IBBHQQ")  # Elf64_Sym: name, info, other, section, value, size
+_SYMBOL_32 = struct.Struct("<IIIBBH")  # Elf32_Sym: name, value, size, info, other, section
+_HEADER_SIZES = {1: (52, 32, 40), 2: (64, 56, 64)}
+"""EI_CLASS -> bytes of the ELF header, of a program header, of a section header."""
 _UNDEFINED, _NO_SECTION = 0, 0xFF00  # SHN_UNDEF, SHN_LORESERVE
 _WRITABLE, _ALLOCATED, _EXECUTABLE = 1, 2, 4  # SHF_*
 _MARKS = "$."  # assemblers' notes on what follows ($x, $d, .L1): not places anybody named
@@ -126,7 +129,7 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
 
 
 class Image:
-    """A 64-bit little-endian ELF file of a known machine.
+    """A little-endian ELF file of a known machine.
 
     The sections of a relocatable file are laid out one after another from `base`, as a kernel linker does; its
     references stay unresolved.  Elsewhere addresses are the file's own.
@@ -306,15 +309,22 @@ class Image:
             raise self._error("a script, not an ELF file")
         if self._data[:4] != b"\x7fELF":
             raise self._error("not an ELF file")
-        if len(self._data) < 64:
+        sizes = _HEADER_SIZES.get(self._data[4]) if len(self._data) > 5 and self._data[5] == 1 else None
+        if len(self._data) < (sizes[0] if sizes else 6):
             raise self._error("truncated: the ELF header is not whole")
-        if self._data[4:6] != b"\x02\x01":
-            raise self._error("not a 64-bit little-endian ELF file; no other kind is known")
+        if sizes is None:
+            raise self._error("not a little-endian ELF file; no other kind is known")
+        _, program_header, section_header = sizes
         try:
             elf = ELFFile(io.BytesIO(self._data) if isinstance(self._data, bytes) else cast("IO[bytes]", self._data))
             header = elf.header
-            self._check_table("program header", header["e_phoff"], header["e_phnum"], header["e_phentsize"], 56)
-            self._check_table("section header", header["e_shoff"], header["e_shnum"], header["e_shentsize"], 64)
+            self._check_class(elf)
+            self._check_table(
+                "program header", header["e_phoff"], header["e_phnum"], header["e_phentsize"], program_header
+            )
+            self._check_table(
+                "section header", header["e_shoff"], header["e_shnum"], header["e_shentsize"], section_header
+            )
             self._sections = tuple(elf.iter_sections())
             self._program_headers = tuple(segment.header for segment in elf.iter_segments())
         except ElfError:
@@ -322,6 +332,12 @@ class Image:
         except Exception as error:  # noqa: BLE001  (pyelftools meets bad input with whatever its parser ran into)
             raise self._error(f"corrupt headers ({str(error) or type(error).__name__})") from None
         return elf
+
+    def _check_class(self, elf: ELFFile) -> None:
+        """Refuse a file whose words are not its machine's, before its tables are looked for."""
+        isa = next((isa for isa in ISAS.values() if isa.elf_machine == elf.header["e_machine"]), None)
+        if isa is not None and elf.elfclass != 8 * isa.word:
+            raise self._error(f"a {elf.elfclass}-bit file for {isa.name}, whose files are {8 * isa.word}-bit")
 
     def _check_table(self, what: str, offset: int, count: int, entry_size: int, expected: int) -> None:
         if offset and entry_size != expected:
@@ -392,11 +408,12 @@ class Image:
             return
         entries = self._section_data("the symbol table", table)
         link = table["sh_link"]
-        if table["sh_entsize"] != _SYMBOL.size or len(entries) % _SYMBOL.size or link >= len(self._sections):
+        size = symbol_size(self.isa.word)
+        if table["sh_entsize"] != size or len(entries) % size or link >= len(self._sections):
             raise self._error("corrupt symbol table")
         strings = self._section_data("the string table", self._sections[link])
         relocatable = self.kind is ElfKind.RELOCATABLE
-        for offset, info, _other, section, value, size in _SYMBOL.iter_unpack(entries):
+        for offset, info, section, value, size in symbol_entries(entries, self.isa.word):
             if not offset or section == _UNDEFINED or (relocatable and section not in self._places):
                 continue
             end = strings.find(b"\0", offset)
@@ -448,3 +465,18 @@ def _sorted_by_address(symbols: Sequence[Symbol]) -> tuple[list[int], list[Symbo
     unique = {symbol.value: symbol for symbol in reversed(ranked)}
     chosen = sorted(unique.values(), key=lambda symbol: symbol.value)
     return [symbol.value for symbol in chosen], chosen
+
+
+def symbol_size(word: int) -> int:
+    """Return the size of a symbol table's entry, in files for machines of so many bytes to the word."""
+    return (_SYMBOL_64 if word == 8 else _SYMBOL_32).size
+
+
+def symbol_entries(data: bytes, word: int) -> Iterator[tuple[int, int, int, int, int]]:
+    """Yield (name, info, section, value, size) of the entries of a symbol table."""
+    if word == 8:
+        for name, info, _other, section, value, size in _SYMBOL_64.iter_unpack(data):
+            yield name, info, section, value, size
+    else:
+        for name, value, size, info, _other, section in _SYMBOL_32.iter_unpack(data):
+            yield name, info, section, value, size

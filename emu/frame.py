@@ -11,17 +11,19 @@ from functools import partial
 from operator import itemgetter
 from typing import Any, Protocol
 
-from emu.displaced import Plan, compile_plan, interpret
+from emu.displaced import Plan, Set, compile_plan, interpret
 from emu.engine.engine import Engine
+from emu.guest.base import BadAddressError
+from emu.isa.base import Isa
 
-_WORD = 8
-_MASK = 0xFFFF_FFFF_FFFF_FFFF
+_FIVE = 5
+"""Arguments that `dtrace_probe()` takes."""
 _FLAGS = {"nzcv": "spsr"}
 """What a trap frame calls a register that is kept as part of another."""
 
 
 class Frame(Protocol):
-    """What a provider may read of the interrupted context; values are unsigned 64-bit."""
+    """What a provider may read of the interrupted context; values are unsigned, words are the ISA's."""
 
     def register(self, name: str) -> int:
         """Return a register by name.  Raises KeyError for one this kind of frame does not hold."""
@@ -40,7 +42,7 @@ class Frame(Protocol):
         ...
 
     def stack_word(self, index: int) -> int:
-        """Return the 64-bit word at sp + 8 * index.  Raises `emu.guest.base.BadAddressError`."""
+        """Return the word at sp + `index` words.  Raises `emu.guest.base.BadAddressError`."""
         ...
 
     def go_to(self, address: int, stub_adds: int = 0) -> None:
@@ -57,7 +59,7 @@ class Frame(Protocol):
 
 
 def _late_argument(frame: Frame, engine: Engine, index: int) -> int:
-    """Return argument 5 and up: FreeBSD sys/cddl/dev/dtrace/amd64/dtrace_isa.c dtrace_getarg.
+    """Return argument 5 and up: FreeBSD sys/cddl/dev/dtrace/{amd64,i386}/dtrace_isa.c dtrace_getarg.
 
     Its AArch64 and RISC-V twins are not written: they say so on the console and give 0.
     """
@@ -66,7 +68,20 @@ def _late_argument(frame: Frame, engine: Engine, index: int) -> int:
         return 0
     if index < len(isa.calling.arguments):
         return frame.register(isa.calling.arguments[index])
-    return frame.stack_word(index - len(isa.calling.arguments) + isa.calling.stack_arguments // _WORD)
+    return frame.stack_word(index - len(isa.calling.arguments) + isa.calling.stack_arguments // isa.word)
+
+
+def _stack_arguments(frame: Frame, first: int) -> tuple[int, int, int, int, int]:
+    """Return five words of the stack from word `first` on, 0 where there is no stack."""
+
+    def word(index: int) -> int:
+        try:
+            return frame.stack_word(index)
+        except BadAddressError:
+            return 0
+
+    a, b, c, d, e = (word(first + place) for place in range(_FIVE))
+    return a, b, c, d, e
 
 
 class LiveFrame:
@@ -85,14 +100,19 @@ class LiveFrame:
         self._pc_after = pc_after
         self._words = engine.words
         slots = engine.isa.registers.slots
-        # Every firing asks for one of these: no function of Python's in between.
-        get_arguments = itemgetter(*(slots[name] for name in engine.isa.calling.arguments[:5]))
-        get_results = itemgetter(*(slots[name] for name in engine.isa.calling.results))
-        self.arguments: Callable[[], tuple[int, int, int, int, int]] = partial(get_arguments, engine.words)
+        calling = engine.isa.calling
+        self.arguments: Callable[[], tuple[int, int, int, int, int]]
         """Returns the first five integer arguments."""
+        # Every firing asks for one of these: no function of Python's in between.
+        if calling.arguments:
+            self.arguments = partial(itemgetter(*(slots[name] for name in calling.arguments[:_FIVE])), engine.words)
+        else:
+            self.arguments = partial(_stack_arguments, self, calling.stack_arguments // engine.isa.word)
+        get_results = itemgetter(*(slots[name] for name in calling.results))
         self.results: Callable[[], tuple[int, int]] = partial(get_results, engine.words)
         """Returns the two result registers."""
         self._sp = slots[engine.isa.registers.sp]
+        self._word = engine.isa.word
         self._load = engine.load
         self._compiled: dict[Plan, Callable[[Engine, int], None]] = {}
         self.moved = False
@@ -112,8 +132,8 @@ class LiveFrame:
         return _late_argument(self, self._engine, index)
 
     def stack_word(self, index: int) -> int:
-        """Return the 64-bit word at sp + 8 * index."""
-        return self._load(self._words[self._sp] + _WORD * index, _WORD)
+        """Return the word at sp + `index` words."""
+        return self._load(self._words[self._sp] + self._word * index, self._word)
 
     def go_to(self, address: int, stub_adds: int = 0) -> None:  # noqa: ARG002  (there is no stub)
         """Go on at an address."""
@@ -136,18 +156,28 @@ class SavedFrame:
     def __init__(self, engine: Engine, address: int, pc_after: int = 0) -> None:
         self.address = address
         self._engine = engine
+        self._word = engine.isa.word
         self._pc_after = pc_after
 
     def register(self, name: str) -> int:
         """Return a register by name.  Raises KeyError for one the frame does not hold."""
         if name == self._engine.isa.registers.zero:
             return 0
-        value = self._engine.load(self.address + _WORD * self._index(name), _WORD)
+        place = self.address + self._word * self._index(name)
+        traps = self._engine.isa.traps
+        # The CPU pushes the last ones when it changes its stack only.
+        last = traps.frame[traps.frame.index(traps.frame_sp) :] if traps.privilege else ()
+        if name in last and not self.register(traps.privilege) & 3:
+            return place if name == traps.frame_sp else self._engine.read_register(name)
+        value = self._engine.load(place, self._word)
         return value - self._pc_after if name == self._engine.isa.registers.pc else value
 
     def arguments(self) -> tuple[int, int, int, int, int]:
         """Return the first five integer arguments."""
-        a, b, c, d, e = (self.register(name) for name in self._engine.isa.calling.arguments[:5])
+        calling = self._engine.isa.calling
+        if not calling.arguments:
+            return _stack_arguments(self, calling.stack_arguments // self._word)
+        a, b, c, d, e = (self.register(name) for name in calling.arguments[:_FIVE])
         return a, b, c, d, e
 
     def argument(self, index: int) -> int:
@@ -160,8 +190,8 @@ class SavedFrame:
         return first, second
 
     def stack_word(self, index: int) -> int:
-        """Return the 64-bit word at the interrupted sp + 8 * index."""
-        return self._engine.load(self.register(self._engine.isa.traps.frame_sp) + _WORD * index, _WORD)
+        """Return the word at the interrupted sp + `index` words."""
+        return self._engine.load(self.register(self._engine.isa.traps.frame_sp) + self._word * index, self._word)
 
     def go_to(self, address: int, stub_adds: int = 0) -> None:
         """Go on at an address."""
@@ -169,7 +199,8 @@ class SavedFrame:
 
     def _set_register(self, name: str, value: int) -> None:
         if name != self._engine.isa.registers.zero:
-            self._engine.store(self.address + _WORD * self._index(name), _WORD, value & _MASK)
+            place = self.address + self._word * self._index(name)
+            self._engine.store(place, self._word, value & self._engine.isa.address_mask)
 
     def carry_out(self, plan: Plan, address: int, stub_adds: int = 0, scratch: int = 0) -> bool:
         """Do what a plan says on the saved registers; a push is for the stub, for the frame is on that stack."""
@@ -177,7 +208,7 @@ class SavedFrame:
         cpu = _SavedCpu(self, self._engine, address)
         interpret(plan, self._engine.isa, cpu)
         if cpu.pushed is not None:
-            self._engine.store(scratch, _WORD, cpu.pushed)
+            self._engine.store(scratch, self._word, cpu.pushed)
             del cpu.written[registers.sp]
         cpu.written[registers.pc] -= stub_adds
         for name, value in cpu.written.items():
@@ -218,3 +249,10 @@ class _SavedCpu:
 
     def write_vector(self, number: int, low: int, high: int) -> None:
         raise KeyError(f"v{number} = {high:x}:{low:x}: a trap frame of the kernel holds no vectors")
+
+
+def takes_frame_back(plan: Plan | None, isa: Isa) -> bool:
+    """Tell whether an instruction gives the caller its frame pointer back: until it has run, the frame is there."""
+    return plan is not None and any(
+        isinstance(operation, Set) and operation.target == isa.registers.fp for operation in plan.operations
+    )

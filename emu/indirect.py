@@ -18,8 +18,10 @@ from elftools.common.exceptions import ELFError
 from emu.elf import Image
 from emu.guest.base import BadAddressError
 
-_IRELATIVE: Final = {"x86_64": 37, "aarch64": 1032, "riscv64": 58}
+_IRELATIVE: Final = {"x86_64": 37, "aarch64": 1032, "riscv64": 58, "i386": 42}
 _RELA: Final = struct.Struct("<QQq")
+_REL: Final = struct.Struct("<II")
+"""i386's: the addend stands where the choice will."""
 _HEADER: Final = bytes((1, 0x1B, 0x03, 0x3B))
 """Version 1; the frames' address pc-relative, their number absolute, the table relative to its section: what binutils
 writes."""
@@ -30,6 +32,8 @@ def resolved_words(image: Image) -> Mapping[int, int]:
     """Return where the choice of each resolver stands: address of the resolver -> address of the word."""
     wanted = _IRELATIVE[image.isa.name]
     words: dict[int, int] = {}
+    if image.isa.word == 4:
+        return _resolved_words_32(image, wanted)
     try:
         tables = [section for section in image.elf.iter_sections() if section["sh_type"] == "SHT_RELA"]
         for table in tables:
@@ -38,6 +42,19 @@ def resolved_words(image: Image) -> Mapping[int, int]:
                 if info & 0xFFFF_FFFF == wanted:
                     words.setdefault(addend, place)
     except (ELFError, OSError):
+        return {}
+    return words
+
+
+def _resolved_words_32(image: Image, wanted: int) -> Mapping[int, int]:
+    words: dict[int, int] = {}
+    try:
+        for table in [section for section in image.elf.iter_sections() if section["sh_type"] == "SHT_REL"]:
+            data = table.data()
+            for place, info in _REL.iter_unpack(data[: len(data) // _REL.size * _REL.size]):
+                if info & 0xFF == wanted:
+                    words.setdefault(int.from_bytes(image.read(place, 4), "little"), place)
+    except (ELFError, OSError, BadAddressError):
         return {}
     return words
 

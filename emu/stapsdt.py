@@ -23,7 +23,8 @@ SEMAPHORES: Final = ".probes"
 OWNER: Final = b"stapsdt\0"
 _TYPE: Final = 3
 _HEAD: Final = struct.Struct("<III")
-_ADDRESSES: Final = struct.Struct("<QQQ")
+_ADDRESSES: Final = {8: struct.Struct("<QQQ"), 4: struct.Struct("<III")}
+"""By the bytes of a word."""
 _SIZES: Final = frozenset({1, 2, 4, 8})
 _MASK: Final = 0xFFFF_FFFF_FFFF_FFFF
 
@@ -76,14 +77,17 @@ def _notes(image: Image, data: bytes) -> Iterator[tuple[bytes, int, bytes]]:
 
 
 def _marker(image: Image, descriptor: bytes, base: int | None) -> Marker:
-    texts = descriptor[_ADDRESSES.size :].split(b"\0")
-    if len(descriptor) < _ADDRESSES.size + 3 or len(texts) < 4 or not texts[1]:
+    form = _ADDRESSES[image.isa.word]
+    texts = descriptor[form.size :].split(b"\0")
+    if len(descriptor) < form.size + 3 or len(texts) < 4 or not texts[1]:
         raise ElfError(f"{image.path}: corrupt {NOTES}: a note without its three strings")
-    raw = _ADDRESSES.unpack_from(descriptor)
+    raw: tuple[int, int, int] = form.unpack_from(descriptor)
     location, noted, semaphore = raw
     shift = base - noted if base is not None and noted else 0
     provider, name, arguments = (text.decode("utf-8", "backslashreplace") for text in texts[:3])
-    return Marker(provider, name, location + shift & _MASK, semaphore, "" if arguments == ":" else arguments, raw)
+    return Marker(
+        provider, name, location + shift & image.isa.address_mask, semaphore, "" if arguments == ":" else arguments, raw
+    )
 
 
 # Arguments
@@ -161,7 +165,23 @@ def _riscv64_names() -> dict[str, InRegister]:
     return {name: InRegister(name) for name in plain} | {"fp": InRegister("s0")}
 
 
-_NAMES: Final = {"x86_64": _x86_names(), "aarch64": _aarch64_names(), "riscv64": _riscv64_names()}
+def _i386_names() -> dict[str, InRegister]:
+    """Return those that 32-bit code has; sil and its like need REX."""
+    found = {name: operand for name, operand in _x86_names().items() if name[0] != "r" and name not in _REX_ONLY}
+    return {
+        name: InRegister("e" + operand.register[1:], operand.shift)
+        for name, operand in found.items()
+        if operand.register[1:].isalpha()
+    }
+
+
+_REX_ONLY: Final = frozenset({"sil", "dil", "bpl", "spl"})
+_NAMES: Final = {
+    "i386": _i386_names(),
+    "x86_64": _x86_names(),
+    "aarch64": _aarch64_names(),
+    "riscv64": _riscv64_names(),
+}
 
 
 class _Forms(NamedTuple):
@@ -172,15 +192,14 @@ class _Forms(NamedTuple):
     memory: re.Pattern[str]
 
 
+_X86_CONSTANT: Final = re.compile(rf"\$({_NUMBER})")
+_X86_REGISTER: Final = re.compile(r"%(\w+)")
+_X86_PLACE: Final = rf"(?P<displacement>{_NUMBER})?\+?(?P<symbol>[A-Za-z_.$][\w.$@]*)?(?:\+(?P<after>{_NUMBER}))?"
+_X86_PARTS: Final = r"\((?:%(?P<base>\w+))?(?:,%(?P<index>\w+)(?:,(?P<scale>[1248]))?)?\)"
 _FORMS: Final = {
-    "x86_64": _Forms(
-        re.compile(rf"\$({_NUMBER})"),
-        re.compile(r"%(\w+)"),
-        re.compile(
-            rf"(?P<displacement>{_NUMBER})?\+?(?P<symbol>[A-Za-z_.$][\w.$@]*)?(?:\+(?P<after>{_NUMBER}))?"
-            rf"\((?:%(?P<base>\w+))?(?:,%(?P<index>\w+)(?:,(?P<scale>[1248]))?)?\)"
-        ),
-    ),
+    "x86_64": _Forms(_X86_CONSTANT, _X86_REGISTER, re.compile(_X86_PLACE + _X86_PARTS)),
+    # A symbol alone is an address where none is relative to the pc.
+    "i386": _Forms(_X86_CONSTANT, _X86_REGISTER, re.compile(f"(?!$){_X86_PLACE}(?:{_X86_PARTS})?")),
     "aarch64": _Forms(
         re.compile(rf"#?({_NUMBER})"),
         re.compile(r"(\w+)"),
@@ -204,7 +223,7 @@ def _argument(text: str, isa: Isa) -> MarkerArgument:
     if found is None or (found[2] and int(found[2]) not in _SIZES):
         raise MarkerArgumentError(f"'{text}' is no argument of a marker")
     sign, size, floating, operand = found.groups()
-    return MarkerArgument(int(size or 8), bool(sign), bool(floating), _operand(operand, isa), text)
+    return MarkerArgument(int(size or isa.word), bool(sign), bool(floating), _operand(operand, isa), text)
 
 
 def _operand(text: str, isa: Isa) -> Operand:

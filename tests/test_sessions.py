@@ -68,7 +68,7 @@ def test_a_session_is_read_with_all_its_lines():
         ("NAME a\nEXPECTED\n", "f.t:2: unknown line EXPECTED"),
         ("NAME a\n", "f.t:1: a: no RUN and no PROG"),
         ("NAME a\n|text\n", "f.t:2: a line of text outside EXPECT, STDERR and FILE"),
-        ("NAME a\nISAS m68k\n", "f.t:2: no ISA m68k; there are x86_64, aarch64, riscv64"),
+        ("NAME a\nISAS m68k\n", "f.t:2: no ISA m68k; there are x86_64, aarch64, riscv64, i386"),
         ("NAME a\nRUN rm -rf x\n", "f.t:2: only trapline can be run, not rm"),
         ("NAME a\nEXIT one\n", "f.t:2: EXIT one: not a number"),
     ],

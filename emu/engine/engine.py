@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 import unicorn
@@ -25,6 +26,7 @@ from emu.engine.errors import EngineError, GuestCrashError, PageFaultError
 from emu.engine.memory import GuestMemory, HostMemory, Memory
 from emu.engine.pages import PAGE, AddressSpace, PageMap
 from emu.engine.plans import Encoder, Windows
+from emu.engine.refusals import Refusals
 from emu.engine.state import DELIVER, HALF, HANDLED, NEVER, WORDS, TableEntry, Word
 from emu.engine.tlb import SoftTlb
 from emu.isa.base import Isa
@@ -33,6 +35,7 @@ MODES: Final = {
     "x86_64": (unicorn.UC_ARCH_X86, unicorn.UC_MODE_64),
     "aarch64": (unicorn.UC_ARCH_ARM64, unicorn.UC_MODE_ARM),
     "riscv64": (unicorn.UC_ARCH_RISCV, unicorn.UC_MODE_RISCV64),
+    "i386": (unicorn.UC_ARCH_X86, unicorn.UC_MODE_32),
 }
 """Architecture and mode that `unicorn.Uc` takes, by the name of the ISA."""
 _NOWHERE: Final = 0xFFFF_FFFF_FFFF_FFF0
@@ -47,6 +50,7 @@ _COUNT: Final = 0xFFFF_FFFF
 _CLOCK_VECTOR: Final = 32
 _ON_BREAKPOINT = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_uint64)
 _ON_LATE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64)
+_ON_INSIDE = ctypes.CFUNCTYPE(None)
 _ON_TRAP = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint32)
 _ON_INSTRUCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 _CODE_HOOK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_void_p)
@@ -115,6 +119,7 @@ class Engine:
         self._plans = Encoder(isa, self._env)
         self._prepare_state()
         self._keep: list[Any] = []
+        self._refusals: Refusals | None = None
         self._install_callbacks()
         self._tlb: SoftTlb | None = None
         if isinstance(self.memory, HostMemory):
@@ -138,9 +143,14 @@ class Engine:
         delivers = self._on_system_call is None
         callbacks: native.Callbacks | interpreted.Callbacks
         if self.accelerated:
-            functions = (_ON_TRAP(self._trap), _ON_BREAKPOINT(self._breakpoint), _ON_LATE(self._late))
+            functions = (
+                _ON_TRAP(self._trap),
+                _ON_BREAKPOINT(self._breakpoint),
+                _ON_LATE(self._late),
+                _ON_INSIDE(self._inside),
+            )
             self._keep.append(functions)
-            on_trap, on_breakpoint, on_late = (
+            on_trap, on_breakpoint, on_late, on_inside = (
                 ctypes.cast(function, ctypes.c_void_p).value or 0 for function in functions
             )
             addresses = {
@@ -150,19 +160,34 @@ class Engine:
                 "on_trap": on_trap,
                 "on_breakpoint": on_breakpoint,
                 "on_late": on_late,
+                "on_inside": on_inside,
                 "PC_AFTER": self.isa.traps.pc_after,
+                "WORD": self.isa.word,
+                "ADDRESS": self.isa.address_mask,
+                "KERNEL_START": self.isa.kernel_start,
                 "windows": self._windows.address,
             }
             callbacks = native.Callbacks(self.isa.name, addresses, delivers=delivers)
         else:
             callbacks = interpreted.Callbacks(
-                self.isa.name, self._state, self._table, self._pc, self._trap, self._breakpoint, delivers=delivers
+                self.isa.name,
+                self._state,
+                self._table,
+                self._pc,
+                self._trap,
+                self._breakpoint,
+                self._inside,
+                kernel_start=self.isa.kernel_start,
+                delivers=delivers,
             )
         self._keep.append(callbacks)
         self._hook(unicorn.UC_HOOK_BLOCK, callbacks.block)
         self._hook(unicorn.UC_HOOK_INTR, callbacks.trap)
         if callbacks.invalid:
             self._hook(unicorn.UC_HOOK_INSN_INVALID, callbacks.invalid)
+        if callbacks.refused and self.isa.refused:
+            hook = partial(self._hook, unicorn.UC_HOOK_CODE, callbacks.refused)
+            self._refusals = Refusals(self.isa.refused, hook, self._unhook)
         system_call: Any = callbacks.system_call
         if self.isa.name == "x86_64" and not delivers:
             system_call = _ON_INSTRUCTION(lambda _uc, _words: self._system_call())
@@ -198,6 +223,9 @@ class Engine:
         if error:
             raise EngineError(f"unicorn refused a hook: {unicorn.UcError(error)}")
         return int(hook.value)
+
+    def _unhook(self, handle: int) -> None:
+        uclib.uc_hook_del(self._uc._uch, ctypes.c_size_t(handle))  # noqa: SLF001
 
     def _enable_aarch64_el1(self) -> None:
         # What firmware leaves: EL2 and EL3 exist in the model but were skipped at reset, and without RW set in both
@@ -292,6 +320,8 @@ class Engine:
         (forgetting would then silently do nothing).
         """
         self.memory.write(address, data)
+        if self._refusals is not None:
+            self._refusals.written(self.memory, address, len(data))
         self._uc.ctl_remove_cache(address, address + len(data))
         self._stale = True  # block sizes change with the code; the table is cleared before it is used again
         self._indices.clear()
@@ -313,7 +343,7 @@ class Engine:
         Stores through a mapping that may execute are seen; a kernel fills a page of text through its linear map, which
         may not, and the text of the page's last owner would run on.
         """
-        forget = getattr(uclib, f"tb_invalidate_phys_range_{self.isa.name}")
+        forget = layout.LAYOUTS[self.isa.name].function("tb_invalidate_phys_range")
         forget(self._uc._uch, ctypes.c_uint64(physical), ctypes.c_uint64(physical + size))  # noqa: SLF001
         self.code_changed()
 
@@ -374,7 +404,7 @@ class Engine:
         if self.isa.instruction_alignment == 4:
             return (pc - block) >> 2
         key = (block, pc)
-        indices = self._indices if block >> 63 else self._user_indices
+        indices = self._indices if block >= self.isa.kernel_start else self._user_indices
         index = indices.get(key)
         if index is None:
             code = self.memory.read(block, pc - block)
@@ -469,7 +499,7 @@ class Engine:
 
     def interrupt(self) -> None:
         """Deliver the clock interrupt to the guest's vector; between runs, where the guest accepts interrupts."""
-        if self.isa.name == "x86_64":
+        if self.isa.name in layout.X86:
             uclib.do_interrupt_x86_hardirq_x86_64(
                 ctypes.c_void_p(self._env), ctypes.c_int(_CLOCK_VECTOR), ctypes.c_int(1)
             )
@@ -490,7 +520,7 @@ class Engine:
         try:
             self._settle()  # a fault in mid-block
             answer = self.on_trap(number)
-            if answer == HANDLED and self.isa.name == "x86_64":
+            if answer == HANDLED and self.isa.name in layout.X86:
                 # QEMU would take the next exception for one that came while this one was delivered.
                 ctypes.c_int32.from_address(self._env + layout.X86_OLD_EXCEPTION).value = -1
         except BaseException as error:  # noqa: BLE001  raised again by run
@@ -522,6 +552,11 @@ class Engine:
         except BaseException as error:  # noqa: BLE001  raised again by run
             self._fail(error)
             return HANDLED
+
+    def _inside(self) -> None:
+        """Take back what of the current block comes after the instruction at pc."""
+        self._settle()
+        self._state[Word.TOTAL] += 1
 
     def _fail(self, error: BaseException) -> None:
         self._failure = self._failure or error

@@ -12,19 +12,18 @@ from collections.abc import Callable
 from unicorn.unicorn_py3.unicorn import uclib
 
 from emu.engine import layout
-from emu.engine.state import DELIVER, HALF, TABLE_BITS, TB_REQUEST_CACHE, TableEntry, TranslationBlock, Word
+from emu.engine.state import DELIVER, HALF, HANDLED, TABLE_BITS, TB_REQUEST_CACHE, TableEntry, TranslationBlock, Word
 
 _BLOCK_HOOK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_void_p)
 _TRAP_HOOK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p)
 _INVALID_HOOK = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_void_p)
+_CODE_HOOK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_void_p)
 _INSTRUCTION_HOOK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
 _UC_CTL = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p)
 
-_USER_END = 1 << 63
 
-
-def _block(words: memoryview, table: ctypes.Array[TableEntry], uc: int) -> Callable[..., None]:
+def _block(words: memoryview, table: ctypes.Array[TableEntry], uc: int, kernel_start: int) -> Callable[..., None]:
     handle = ctypes.c_void_p(uc)
     start = ctypes.addressof(table)
     asked = TranslationBlock()
@@ -32,12 +31,12 @@ def _block(words: memoryview, table: ctypes.Array[TableEntry], uc: int) -> Calla
 
     def block(_uc: int, address: int, size: int, _words: int) -> None:
         total = words[Word.TOTAL]
-        if total >= words[Word.HARD] or (address < _USER_END and total >= words[Word.SOFT]):
+        if total >= words[Word.HARD] or (address < kernel_start and total >= words[Word.SOFT]):
             words[Word.BLOCK] = 0
             words[Word.STOPPED] = 1
             uclib.uc_emu_stop(handle)
             return
-        index = (address >> 1 ^ address >> 17) & HALF - 1 | address >> 63 << TABLE_BITS
+        index = (address >> 1 ^ address >> 17) & HALF - 1 | (address >= kernel_start) << TABLE_BITS
         entry = table[index]
         if entry.address != address:
             uc_ctl(handle, TB_REQUEST_CACHE, address, ctypes.byref(asked))
@@ -74,8 +73,9 @@ def _system_call(words: memoryview, uc: int) -> Callable[..., None]:
 class Callbacks:
     """Python callbacks with the attributes of `emu.engine.native.Callbacks`.
 
-    `on_trap(number)` and `on_breakpoint(pc)` answer DELIVER or HANDLED; `pc_slot` is the pc's.  `delivers`: system
-    calls go to the guest's own vector; else they are traps like others.
+    `on_trap(number)` and `on_breakpoint(pc)` answer DELIVER or HANDLED; `on_inside()` takes the rest of a block back;
+    `pc_slot` is the pc's, `kernel_start` the kernel's lowest address.  `delivers`: system calls go to the guest's own
+    vector; else they are traps like others.
     """
 
     def __init__(
@@ -86,7 +86,9 @@ class Callbacks:
         pc_slot: int,
         on_trap: Callable[[int], int],
         on_breakpoint: Callable[[int], int],
+        on_inside: Callable[[], None],
         *,
+        kernel_start: int,
         delivers: bool,
     ) -> None:
         deliver = getattr(uclib, layout.LAYOUTS[isa].deliver)
@@ -94,6 +96,7 @@ class Callbacks:
         uc = words[Word.UC]
         env = words[Word.ENV]
         pc = ctypes.c_uint64.from_address(env + 8 * pc_slot)
+        exception = ctypes.c_int32.from_address(words[Word.CPU] + layout.CPU_EXCEPTION)
         breakpoint_number = layout.BREAKPOINT[isa]
         direct = layout.SYSTEM_CALL.get(isa) if delivers else None
 
@@ -105,7 +108,11 @@ class Callbacks:
             if isa == "riscv64":
                 pc.value -= 4
             if number == breakpoint_number and isa != "riscv64":  # there it arrives as an invalid instruction
+                before = 1 if isa == "i386" else 0
+                pc.value -= before
                 wanted = breakpoint_()
+                if wanted:
+                    pc.value += before
             else:
                 wanted = DELIVER if number == direct else on_trap(number)
             if wanted:
@@ -115,16 +122,43 @@ class Callbacks:
             if isa == "riscv64":
                 ctypes.c_uint32.from_address(uc + layout.UC_INVALID_ERROR).value = 0
                 wanted = breakpoint_()
+            elif isa == "i386":
+                wanted = undefined()
             else:
-                ctypes.c_uint32.from_address(env + layout.X86_ERROR_CODE).value = 0
-                ctypes.c_uint32.from_address(env + layout.X86_IS_INT).value = 0
-                ctypes.c_uint32.from_address(words[Word.CPU] + layout.CPU_EXCEPTION).value = layout.X86_INVALID_OPCODE
-                wanted = on_trap(layout.X86_INVALID_OPCODE)
+                wanted = invalid_opcode()
             if wanted:
                 deliver(cpu)
             return True
 
-        self.block = _BLOCK_HOOK(_block(words, table, uc))
+        def invalid_opcode() -> int:
+            ctypes.c_uint32.from_address(env + layout.X86_ERROR_CODE).value = 0
+            ctypes.c_uint32.from_address(env + layout.X86_IS_INT).value = 0
+            exception.value = layout.X86_INVALID_OPCODE
+            return on_trap(layout.X86_INVALID_OPCODE)
+
+        def undefined() -> int:
+            at = pc.value
+            if not breakpoint_():
+                return HANDLED
+            if at < kernel_start:
+                words[Word.TOTAL] -= 1
+            return invalid_opcode()
+
+        def refused(_uc: int, address: int, size: int, _words: int) -> None:
+            pc.value = address
+            if words[Word.BLOCK]:
+                entry = TableEntry.from_address(words[Word.BLOCK])
+                if entry.address == address:
+                    words[Word.TOTAL] += 1 - entry.count
+                elif address + size != entry.address + entry.size:
+                    on_inside()
+            if undefined():
+                deliver(cpu)
+            exception.value = -1
+            uclib.uc_reg_write(ctypes.c_void_p(uc), layout.X86_EIP_ID, ctypes.byref(pc))
+
+        self.block = _BLOCK_HOOK(_block(words, table, uc, kernel_start))
         self.trap = _TRAP_HOOK(trap)
         self.invalid = _INVALID_HOOK(invalid) if isa != "aarch64" else None
         self.system_call = _INSTRUCTION_HOOK(_system_call(words, uc)) if isa == "x86_64" and delivers else None
+        self.refused = _CODE_HOOK(refused) if isa == "i386" else None

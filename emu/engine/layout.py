@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import unicorn
 from unicorn.unicorn_py3.unicorn import uclib
@@ -40,6 +40,12 @@ class StateLayout:
     check_offset: int
     asynchronous: int
     """exception_index of the clock interrupt; unused on x86, which has a function for it."""
+    target: str
+    """QEMU's name of the CPU, at the end of its functions' names."""
+
+    def function(self, name: str) -> Any:
+        """Return a function of QEMU's for this CPU."""
+        return getattr(uclib, f"{name}_{self.target}")
 
 
 X86_HFLAGS: Final = 0xB0
@@ -57,11 +63,15 @@ RESERVATION: Final = {"aarch64": 0x2F00, "riscv64": 0x208}
 """The address that a load-exclusive, or lr, has reserved: all ones for none."""
 
 LAYOUTS: Final = {
-    "x86_64": StateLayout("x86_cpu_do_interrupt_x86_64", unicorn.x86_const.UC_X86_REG_RAX, 0, 0),
+    "x86_64": StateLayout("x86_cpu_do_interrupt_x86_64", unicorn.x86_const.UC_X86_REG_RAX, 0, 0, "x86_64"),
+    # The same CPU, in 32-bit mode.
+    "i386": StateLayout("x86_cpu_do_interrupt_x86_64", unicorn.x86_const.UC_X86_REG_EAX, 0, 0, "x86_64"),
     # EXCP_IRQ
-    "aarch64": StateLayout("arm_cpu_do_interrupt_aarch64", unicorn.arm64_const.UC_ARM64_REG_X0, 0x40, 5),
+    "aarch64": StateLayout("arm_cpu_do_interrupt_aarch64", unicorn.arm64_const.UC_ARM64_REG_X0, 0x40, 5, "aarch64"),
     # RISCV_EXCP_INT_FLAG | IRQ_S_SOFT
-    "riscv64": StateLayout("riscv_cpu_do_interrupt_riscv64", unicorn.riscv_const.UC_RISCV_REG_A0, 80, 0x8000_0001),
+    "riscv64": StateLayout(
+        "riscv_cpu_do_interrupt_riscv64", unicorn.riscv_const.UC_RISCV_REG_A0, 80, 0x8000_0001, "riscv64"
+    ),
 }
 
 
@@ -79,7 +89,7 @@ def check(uc: unicorn.Uc, isa: str) -> tuple[int, int]:
     advice = f"install unicorn {UNICORN_VERSION} (its Linux x86-64 wheel): pip install unicorn=={UNICORN_VERSION}"
     if unicorn.__version__ != UNICORN_VERSION:
         raise EngineError(f"unicorn {unicorn.__version__} is not the version this engine knows; {advice}")
-    magic = 0x5A5A_1234_5678_9ABC
+    magic = 0x5678_9ABC if isa == "i386" else 0x5A5A_1234_5678_9ABC
     saved = uc.reg_read(layout.check_register)  # also makes Unicorn build the CPU, which it does late
     uc.reg_write(layout.check_register, magic)
     handle = uc._uch.value  # noqa: SLF001  there is no public way to the handle
@@ -100,8 +110,16 @@ ARM64_BRK: Final = 7
 ARM64_SVC: Final = 2
 RISCV_BREAKPOINT: Final = 3
 RISCV_ECALL: Final = 8
-BREAKPOINT: Final = {"x86_64": X86_BREAKPOINT, "aarch64": ARM64_BRK, "riscv64": RISCV_BREAKPOINT}
+X86_SYSTEM_CALL: Final = 0x80
+BREAKPOINT: Final = {
+    "x86_64": X86_BREAKPOINT,
+    "aarch64": ARM64_BRK,
+    "riscv64": RISCV_BREAKPOINT,
+    "i386": X86_BREAKPOINT,
+}
 
 X86_EFLAGS_ID: Final = unicorn.x86_const.UC_X86_REG_EFLAGS
-SYSTEM_CALL: Final = {"aarch64": ARM64_SVC, "riscv64": RISCV_ECALL}
+X86_EIP_ID: Final = unicorn.x86_const.UC_X86_REG_EIP
+X86: Final = frozenset({"x86_64", "i386"})
+SYSTEM_CALL: Final = {"aarch64": ARM64_SVC, "riscv64": RISCV_ECALL, "i386": X86_SYSTEM_CALL}
 """Traps that are system calls; x86-64's is none."""

@@ -96,6 +96,7 @@ class GuestMemory(Memory):
         slots = isa.registers.slots
         self._user_root = slots[isa.registers.root]
         self._kernel_root = slots[isa.registers.kernel_root]
+        self._kernel_start = isa.kernel_start
 
     def windows(self) -> Iterable[Window]:
         """Return the linear map."""
@@ -108,7 +109,7 @@ class GuestMemory(Memory):
     def translate(self, address: int, root: int | None = None, access: Access = Access.READ) -> int | None:  # noqa: ARG002
         """Walk the page tables: the host reads and writes whatever is mapped."""
         if root is None:
-            root = self._cpu[self._kernel_root if address >> 63 else self._user_root]
+            root = self._cpu[self._kernel_root if address >= self._kernel_start else self._user_root]
         physical = self._walk(self.physical_word, root, address)
         return physical if physical is not None and physical < self.size else None
 
@@ -163,13 +164,19 @@ class HostMemory(Memory):
 
     def load(self, address: int, size: int) -> int:
         """Return an unsigned integer."""
-        if size == _WORD and not address & 7 and (frame := self._readable.get(address >> 12)) is not None:
-            return self._words[frame + (address & 0xFFF) >> 3]
-        return self._load_bytes(address, size)
+        frame, offset = self._readable.get(address >> 12), address & 0xFFF
+        if frame is None or offset > PAGE - size:
+            return self._load_bytes(address, size)
+        if size == _WORD and not address & 7:
+            return self._words[frame + offset >> 3]
+        return int.from_bytes(self.ram[frame + offset : frame + offset + size], "little")
 
     def store(self, address: int, size: int, value: int) -> None:
         """Store an integer."""
-        if size == _WORD and not address & 7 and (frame := self._writable.get(address >> 12)) is not None:
-            self._words[frame + (address & 0xFFF) >> 3] = value & _WORD_MASK
-        else:
+        frame, offset = self._writable.get(address >> 12), address & 0xFFF
+        if frame is None or offset > PAGE - size:
             self._store_bytes(address, size, value)
+        elif size == _WORD and not address & 7:
+            self._words[frame + offset >> 3] = value & _WORD_MASK
+        else:
+            self.ram[frame + offset : frame + offset + size] = (value & (1 << 8 * size) - 1).to_bytes(size, "little")

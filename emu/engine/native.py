@@ -34,11 +34,16 @@ def _address(function: str) -> int:
     return ctypes.cast(getattr(uclib, function), ctypes.c_void_p).value or 0
 
 
+def _signed(value: int) -> int:
+    """Return a word as LLVM's parser wants it."""
+    return value - (value >> 63 << 64)
+
+
 def _source(isa: str, addresses: Mapping[str, int], *, delivers: bool) -> str:
     names: dict[str, int] = {name: value for name, value in vars(layout).items() if isinstance(value, int)}
     names |= {word.name: word.value for word in Word}
     names |= {kind.name: kind.value for kind in Kind} | {"HANDLED": HANDLED, "DELIVER": DELIVER}
-    names |= {name: _address(name) for name in ("uc_emu_stop", "uc_ctl", "uc_reg_read")}
+    names |= {name: _address(name) for name in ("uc_emu_stop", "uc_ctl", "uc_reg_read", "uc_reg_write")}
     names |= {
         "TABLE_MASK": HALF - 1,
         "TABLE_BITS": TABLE_BITS,
@@ -48,7 +53,7 @@ def _source(isa: str, addresses: Mapping[str, int], *, delivers: bool) -> str:
         "do_interrupt": _address(layout.LAYOUTS[isa].deliver),
         "BREAKPOINT_NUMBER": layout.BREAKPOINT[isa],
         "DIRECT_SYSTEM_CALL": layout.SYSTEM_CALL.get(isa, _NO_TRAP) if delivers else _NO_TRAP,
-        **addresses,
+        **{name: _signed(value) for name, value in addresses.items()},
     }
     ir = files("emu.engine").joinpath("ir")
     text = "\n".join(ir.joinpath(f"{name}.ll").read_text() for name in ("common", isa))
@@ -60,8 +65,9 @@ class Callbacks:
 
     `addresses`: of the engine's `words` and `table`, of the C functions `on_trap`, `int (uint32_t number)`, and
     `on_breakpoint`, `int64_t (uint64_t pc)`, `on_late`, `int (uint64_t pc)`; `PC_OFFSET`, where the CPU state has the
-    pc, and `PC_AFTER`, how far it is behind a breakpoint; and the table of `windows`.  `delivers`: system calls go to
-    the guest's own vector; else they are traps like others.  Keep the object alive as long as they are hooked.
+    pc, and `PC_AFTER`, how far it is behind a breakpoint; the bytes of a `WORD` and the bits of an address, `ADDRESS`;
+    where the kernel's begin, `KERNEL_START`; and the table of `windows`.  `delivers`: system calls go to the guest's
+    own vector; else they are traps like others.  Keep the object alive as long as they are hooked.
     """
 
     def __init__(self, isa: str, addresses: Mapping[str, int], *, delivers: bool) -> None:
@@ -80,6 +86,7 @@ class Callbacks:
         self.trap = self._function("trap")
         self.invalid = self._function("invalid") if isa != "aarch64" else None
         self.system_call = self._function("system_call") if isa == "x86_64" and delivers else None
+        self.refused = self._function("refused") if isa == "i386" else None
         self.plan = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_uint64)(self._function("plan").value or 0)
         """Carries out an encoded plan; for tests."""
 

@@ -2,8 +2,8 @@
 
 An operation is four words: its kind, the addresses of the target and of the source, and a number.  A plan ends with a
 zero word.  Memory is reached through windows: stretches of virtual addresses that lie in RAM in one piece.  What is
-outside them, is not eight bytes, or asks a condition is left to Python (`emu.displaced.compile_plan`), which can do all
-of it.
+outside them, is not a machine word, or asks a condition is left to Python (`emu.displaced.compile_plan`), which can do
+all of it.
 """
 
 from __future__ import annotations
@@ -60,6 +60,7 @@ class Encoder:
 
     def __init__(self, isa: Isa, cpu_state: int) -> None:
         self._slots = isa.registers.slots
+        self._word = isa.word
         self._cpu_state = cpu_state
         self._zero = ctypes.c_uint64(0)
         self._temporaries: dict[str, ctypes.c_uint64] = {}
@@ -68,7 +69,7 @@ class Encoder:
     def encode(self, plan: Plan) -> int:
         """Return the address of a plan's words; 0 if it is not one for native code."""
         if plan not in self._encoded:
-            if not all(map(_is_native, plan.operations)):
+            if not all(map(self._is_native, plan.operations)):
                 return 0
             words = [word for operation in plan.operations for word in self._words(operation)]
             self._encoded[plan] = (ctypes.c_uint64 * (len(words) + 4))(*words)
@@ -96,9 +97,8 @@ class Encoder:
             return self._cpu_state + _WORD * slot
         return ctypes.addressof(self._temporaries.setdefault(operand, ctypes.c_uint64()))
 
-
-def _is_native(operation: Operation) -> bool:
-    """Tell whether native code carries an operation out."""
-    if isinstance(operation, (Load, Store)):
-        return operation.size == _WORD
-    return isinstance(operation, (Set, Clear))
+    def _is_native(self, operation: Operation) -> bool:
+        """Tell whether native code carries an operation out."""
+        if isinstance(operation, (Load, Store)):
+            return operation.size == self._word
+        return isinstance(operation, (Set, Clear))

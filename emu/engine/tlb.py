@@ -10,9 +10,9 @@ import ctypes
 from typing import TYPE_CHECKING, Any, Final
 
 import unicorn
-from unicorn.unicorn_py3.unicorn import uclib
 
 from emu.engine.access import Access
+from emu.engine.layout import LAYOUTS
 from emu.engine.pages import PAGE
 
 if TYPE_CHECKING:
@@ -46,8 +46,8 @@ class SoftTlb:
         self.failure: BaseException | None = None
         """What went wrong in the hook itself: nothing may get out of there."""
         self._cpu = ctypes.c_void_p(cpu)
-        self._flush_page = getattr(uclib, f"tlb_flush_page_{isa}")
-        self._flush = getattr(uclib, f"tlb_flush_{isa}")
+        self._flush_page = LAYOUTS[isa].function("tlb_flush_page")
+        self._flush = LAYOUTS[isa].function("tlb_flush")
 
         def fill(_uc: int, address: int, kind: int, entry: Any, _data: int) -> bool:
             access = _ACCESS[kind]

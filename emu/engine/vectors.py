@@ -29,16 +29,15 @@ class _File(NamedTuple):
     value: Callable[[bytes], Any] = lambda pattern: int.from_bytes(pattern, "little")
 
 
+_X87: Final = _File(
+    unicorn.x86_const.UC_X86_REG_FP0,
+    unicorn.x86_const.UC_X86_REG_FP7,
+    10,
+    lambda pattern: (int.from_bytes(pattern[:8], "little"), int.from_bytes(pattern[8:], "little")),
+)
 _FILES: Final = {
-    "x86_64": (
-        _File(unicorn.x86_const.UC_X86_REG_XMM0, unicorn.x86_const.UC_X86_REG_XMM15, 16),
-        _File(
-            unicorn.x86_const.UC_X86_REG_FP0,
-            unicorn.x86_const.UC_X86_REG_FP7,
-            10,
-            lambda pattern: (int.from_bytes(pattern[:8], "little"), int.from_bytes(pattern[8:], "little")),
-        ),
-    ),
+    "x86_64": (_File(unicorn.x86_const.UC_X86_REG_XMM0, unicorn.x86_const.UC_X86_REG_XMM15, 16), _X87),
+    "i386": (_File(unicorn.x86_const.UC_X86_REG_XMM0, unicorn.x86_const.UC_X86_REG_XMM7, 16), _X87),
     "aarch64": (_File(unicorn.arm64_const.UC_ARM64_REG_Q0, unicorn.arm64_const.UC_ARM64_REG_Q31, 16),),
     "riscv64": (_File(unicorn.riscv_const.UC_RISCV_REG_F0, unicorn.riscv_const.UC_RISCV_REG_F31, 8),),
 }

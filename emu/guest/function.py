@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from typing import Final
 
+from emu.calls import pass_arguments
 from emu.elf import Image, SegmentFlag
 from emu.engine.access import Access
 from emu.engine.clock import VirtualClock
 from emu.engine.engine import Engine
-from emu.engine.errors import EngineError, GuestCrashError
+from emu.engine.errors import GuestCrashError
 from emu.engine.pages import PAGE, PageMap
+from emu.frame import takes_frame_back
 from emu.guest.base import BadAddressError, Location, RunState, Thread
 from emu.host_trap import HostTrap
 from emu.isa.base import Isa
@@ -33,6 +35,7 @@ _WAIT: Final = {
     "x86_64": b"\xf4",  # hlt
     "aarch64": (0xD503207F).to_bytes(4, "little"),  # wfi
     "riscv64": (0x10500073).to_bytes(4, "little"),  # wfi
+    "i386": b"\xf4",  # hlt
 }
 DEFAULT_LIMIT: Final = 100_000_000
 _MODULE: Final = "function"
@@ -116,26 +119,22 @@ class FunctionGuest:
         return address + size - len(content)
 
     def call(self, *arguments: int, function: str | None = None, limit: int = DEFAULT_LIMIT) -> int:
-        """Call the function and return its result, unsigned 64-bit.
+        """Call the function and return its result, an unsigned machine word.
 
         Raises `FunctionFaultError` when it faults or has not returned after `limit` instructions, and
         `emu.elf.ElfError` for an unknown name.
         """
-        registers = self.isa.calling.arguments
-        if len(arguments) > len(registers):
-            raise EngineError(f"{len(arguments)} arguments: only {len(registers)} are passed in registers")
         engine = self.engine
         engine.pc = self._image.symbol(function).value if self._image and function else self._entry
         sp = STACK - 256
         if self.isa.registers.link is None:
-            sp -= 8
-            engine.store(sp, 8, _LANDING)
+            sp -= self.isa.word
+            engine.store(sp, self.isa.word, _LANDING)
         else:
             engine.write_register(self.isa.registers.link, _LANDING)
         engine.write_register(self.isa.registers.sp, sp)
         engine.write_register(self.isa.registers.fp, 0)
-        for name, value in zip(registers, arguments, strict=False):
-            engine.write_register(name, value & 0xFFFF_FFFF_FFFF_FFFF)
+        pass_arguments(engine, arguments)
         try:
             returned = engine.run(hard=engine.instructions + limit)
         except GuestCrashError as error:
@@ -169,8 +168,12 @@ class FunctionGuest:
         frame = self.traps.core.trapframe
         if frame is None:
             return [self.engine.pc]
-        link = self.isa.registers.link
-        return [frame.register(self.isa.registers.pc), frame.register(link) if link else frame.stack_word(0)]
+        registers = self.isa.registers
+        pc = frame.register(registers.pc)
+        if takes_frame_back(self.isa.displaced.decide(self.patcher.original(pc, 8), pc).plan, self.isa):
+            place = frame.register(registers.fp) + self.isa.calling.frame_return
+            return [pc, self.engine.load(place, self.isa.word)]
+        return [pc, frame.register(registers.link) if registers.link else frame.stack_word(0)]
 
     def user_stack(self) -> list[int]:
         """Return nothing: there is no user mode."""

@@ -96,13 +96,23 @@ class Traps:
     pc_after: int
     """How far past the breakpoint the pc in the trap frame points (x86: 1)."""
     frame: tuple[str, ...]
-    """The kernel guest's trap frame: a 64-bit word per name (testbins/kernel/<isa>/frame.h)."""
+    """The kernel guest's trap frame: a machine word per name (testbins/kernel/<isa>/frame.h)."""
     frame_pc: str
     frame_sp: str
     flags: str
     """Register (or trap frame field) of the condition flags; "" if the ISA has none."""
     pushed: tuple[tuple[str, int], ...] = ()
     """Fields of the trap frame of a breakpoint that are no registers, but what the CPU or the vector pushes."""
+    privilege: str = ""
+    """Field whose lowest two bits are 0 in a trap from kernel mode, where the CPU pushes no sp: the interrupted one is
+    the address of `frame_sp` itself.  "": it always pushes it."""
+    user_pc_after: int | None = None
+    """`pc_after` in the frame that the kernel's vector has of a user program's breakpoint; None: the same."""
+
+    @property
+    def saved_user_pc_after(self) -> int:
+        """How far past a user program's breakpoint the pc in the kernel's trap frame points."""
+        return self.pc_after if self.user_pc_after is None else self.user_pc_after
 
 
 @dataclass(frozen=True)
@@ -129,7 +139,19 @@ class Isa:
     """Capstone architecture and mode."""
     condition: Callable[[int, int], bool] | None = None
     """(number, flags) -> whether the condition with that number in an instruction holds; None: no flags."""
+    word: int = 8
+    """Bytes of a pointer, a general register, a stack slot."""
+    kernel_start: int = 1 << 63
+    """The lowest address of a kernel."""
+    refused: Callable[[bytes], bool] | None = None
+    """Tells whether the CPU refuses the instruction that starts these bytes, which Unicorn would execute; None: it
+    refuses the same ones."""
+
+    @property
+    def address_mask(self) -> int:
+        """All the bits an address may have."""
+        return (1 << 8 * self.word) - 1
 
     def is_kernel_address(self, address: int) -> bool:
-        """Tell whether an address is in the upper half."""
-        return address >> 63 == 1
+        """Tell whether an address is a kernel's."""
+        return address >= self.kernel_start

@@ -131,7 +131,7 @@ def _treat(code: Code, fidelity: Fidelity) -> Treatment:
     return OutOfLine(4, code.data[:4])
 
 
-def _chunk(move: OutOfLine, after: int, saved: int, wants_trap: bool) -> bytes:  # noqa: ARG001
+def _chunk(move: OutOfLine, _at: int, after: int, saved: int, wants_trap: bool) -> bytes:  # noqa: ARG001
     return move.code + BRK_RETURN.to_bytes(4, "little")
 
 

@@ -26,7 +26,7 @@ from emu.guest.observer import Observer
 from emu.guest.processes import CARRIED_OUT
 from emu.patcher import Patcher
 from emu.trap import CpuFlag
-from providers.fasttrap import aarch64, riscv64, x86_64
+from providers.fasttrap import aarch64, i386, riscv64, x86_64
 from providers.fasttrap.port import Code, Emulated, Fidelity, OutOfLine, Port, Refused, Treatment
 from providers.fasttrap.records import AFTER, Point, Probe, ProbeType, Stepping, Target
 
@@ -38,10 +38,17 @@ if TYPE_CHECKING:
     from emu.guest.processes import Process, Processes, Thread
     from providers.base import Framework
 
-PORTS: Final[dict[str, Port]] = {"x86_64": x86_64.PORT, "aarch64": aarch64.PORT, "riscv64": riscv64.PORT}
+PORTS: Final[dict[str, Port]] = {
+    "x86_64": x86_64.PORT,
+    "aarch64": aarch64.PORT,
+    "riscv64": riscv64.PORT,
+    "i386": i386.PORT,
+}
 """Fasttrap on each ISA, by the ISA's name."""
 MAX_TRACEPOINTS: Final = 250_000
 """FreeBSD's kern.dtrace.fasttrap.max_probes."""
+PASSED: Final = 5
+"""Arguments that `dtrace_probe()` takes."""
 CHUNK: Final = 64
 """Bytes of scratch space per instruction (FASTTRAP_SCRATCH)."""
 _NOBODY: Final = (1 << 64) - 1
@@ -265,16 +272,35 @@ class Fasttrap(Observer):
                 words[self._results[0]] = 1
             elif probe.type is ProbeType.ENTRY:
                 core.flags |= _ENTRY
-                self.framework.probe(probe.id, *[words[slot] for slot in self._arguments])
+                self.framework.probe(probe.id, *self._read_arguments(self.port.stack_skip))
                 core.flags &= ~_ENTRY
             elif probe.read is not None:
-                self.framework.probe(probe.id, *probe.read(frame)[: len(self._arguments)])
+                self.framework.probe(probe.id, *probe.read(frame)[:PASSED])
             elif probe.types:
-                registers = (*self._arguments, *self._late)
-                natives = [native for _type, _translated, native in probe.types[:5]]
-                self.framework.probe(probe.id, *[words[registers[one]] for one in natives if one < len(registers)])
+                self.framework.probe(probe.id, *self._read_natives([native for _, _, native in probe.types[:PASSED]]))
             elif probe.type is ProbeType.OFFSETS:
-                self.framework.probe(probe.id, *[words[slot] for slot in self._arguments])
+                self.framework.probe(probe.id, *self._read_arguments(0))
+
+    def _read_arguments(self, skipped: int) -> list[int]:
+        """Return arg0 to arg4: registers, or words of the stack after those that are `skipped`."""
+        cpu = self.kernel.cpu
+        if self._arguments:
+            return [cpu.words[slot] for slot in self._arguments]
+        return [self._stack_word(place) for place in range(skipped, skipped + PASSED)]
+
+    def _read_natives(self, natives: Sequence[int]) -> list[int]:
+        """Return arguments of the function whose call a probe's site is, by their indices."""
+        registers = (*self._arguments, *self._late)
+        if registers:
+            words = self.kernel.cpu.words
+            return [words[registers[one]] for one in natives if one < len(registers)]
+        return [self._stack_word(one) for one in natives]
+
+    def _stack_word(self, place: int) -> int:
+        try:
+            return self.kernel.frame.stack_word(place)
+        except BadAddressError:
+            return 0
 
     def _fire_after(self, point: Point, new_pc: int) -> None:
         """Fire the return probes, unless the instruction stays inside their function (fasttrap_return_common)."""
@@ -330,7 +356,7 @@ class Fasttrap(Observer):
         saved = engine.read_register(move.scratch) if move.scratch else 0
         fires = bool(point.after)
         if move.scratch or self._filled.get(key) is not fires:
-            slots.fill(chunk, port.chunk(move, after, saved, fires))
+            slots.fill(chunk, port.chunk(move, chunk, after, saved, fires))
             self._filled[key] = fires
         trapped = fires or port.always_steps
         start = chunk + (port.second_copy(move) if trapped else 0)

@@ -30,7 +30,7 @@ from providers.base import (
     ProviderAttributes,
     Stability,
 )
-from providers.fasttrap.fasttrap import Fasttrap
+from providers.fasttrap.fasttrap import PASSED, Fasttrap
 from providers.fasttrap.port import Fidelity
 from providers.fasttrap.records import Probe, ProbeType
 
@@ -111,7 +111,7 @@ class PidProvider(Provider):
             return values[index] if index < len(values) else 0
         if arg.type is ProbeType.RETURN:
             return 0
-        index -= len(port.arguments)
+        index -= PASSED if port.arguments else 0
         if index < len(port.late_arguments):
             return kernel.cpu.read_register(port.late_arguments[index])
         return kernel.frame.stack_word(index - len(port.late_arguments) + port.stack_skip)

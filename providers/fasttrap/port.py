@@ -82,15 +82,16 @@ class Port:
     boundaries: Callable[[bytes], Iterator[int]]
     """Function's code -> offset of each instruction."""
     arguments: tuple[str, ...]
-    """Registers of arg0 to arg4 of an entry or offset probe."""
+    """Registers of arg0 to arg4 of an entry or offset probe; none: they are on the stack."""
     late_arguments: tuple[str, ...]
     """Registers of the arguments after those; the rest is on the stack."""
     stack_skip: int
     """Words on the stack before the first argument there: the return address."""
     results: tuple[str, ...]
     """Registers of arg1 and up of a return probe."""
-    chunk: Callable[[OutOfLine, int, int, bool], bytes]
-    """(instruction, address after it, value of the scratch register, wants the return trap) -> scratch code."""
+    chunk: Callable[[OutOfLine, int, int, int, bool], bytes]
+    """(instruction, address of the chunk, address after the instruction, value of the scratch register, wants the
+    return trap) -> scratch code."""
     copies: int
     """How many instructions of a chunk run besides the copy itself, where no return trap is wanted."""
     second_copy: Callable[[OutOfLine], int]

@@ -121,7 +121,7 @@ def _treat(code: Code, fidelity: Fidelity) -> Treatment:
     return OutOfLine(length, data)
 
 
-def _chunk(move: OutOfLine, after: int, saved: int, wants_trap: bool) -> bytes:  # noqa: ARG001
+def _chunk(move: OutOfLine, _at: int, after: int, saved: int, wants_trap: bool) -> bytes:  # noqa: ARG001
     return move.code + EBREAK.to_bytes(4, "little")
 
 

@@ -12,13 +12,15 @@ from typing import Final
 from emu.displaced import Plan, Set
 from emu.isa.x86_64.length import instruction_lengths
 from emu.isa.x86_64.plans import (
+    LONG_MODE,
     REGISTERS,
     Instruction,
+    Mode,
     indirect,
     jcc,
     jcxz,
     loop,
-    push_rbp,
+    push_fp,
     ret,
     take_apart,
     transfer,
@@ -34,15 +36,17 @@ _T_DTRACE_RET: Final = 32
 """FreeBSD sys/x86/include/trap.h."""
 _REX_W: Final = 8
 """The operand is of 64 bits, whatever other prefixes say."""
+_FAR_CALL: Final = 0x9A
+"""Of 32-bit mode alone."""
 _BRANCHES: Final = frozenset({*range(0x70, 0x80), 0xC2, 0xC3, *range(0xE0, 0xE4), 0xE8, 0xE9, 0xEB})
 """Opcodes of one byte that transfer control within the code segment."""
 _JUMP: Final = bytes.fromhex("ff2500000000")
 """jmp *0(%rip): to the address that follows."""
 
 
-def _treat(code: Code, fidelity: Fidelity) -> Treatment:
+def treat(code: Code, fidelity: Fidelity, mode: Mode = LONG_MODE) -> Treatment:
     """Decide about an instruction (fasttrap_tracepoint_init)."""
-    insn = take_apart(code.data)
+    insn = take_apart(code.data, mode)
     if isinstance(insn, str):
         return Refused(insn, _ISA)
     opcode, length = insn.opcode, insn.length
@@ -69,9 +73,9 @@ def _treat(code: Code, fidelity: Fidelity) -> Treatment:
     if opcode in {0xC2, 0xC3}:
         return Emulated("RET" if opcode == 0xC3 else "RET16", length, ret(insn), leaves=True)
     if opcode == 0x55 and length == 1:
-        return Emulated("PUSHL_EBP", length, push_rbp(insn))
+        return Emulated("PUSHL_EBP", length, push_fp(insn))
     if opcode == 0x90 and not insn.rex & 1:
-        return Emulated("NOP", length, Plan((Set("rip", "rip", length),)))
+        return Emulated("NOP", length, Plan((Set(mode.pc, mode.pc, length),)))
     return _common(insn, fidelity)
 
 
@@ -80,7 +84,7 @@ def _untrustworthy(insn: Instruction, second: int) -> str:
     opcode, extension = insn.opcode, second >> 3 & 7
     if opcode == 0xC7 and second == 0xF8:
         return "xbegin names the address of its handler relative to itself"
-    if opcode == 0xFF and extension == 3:
+    if opcode == _FAR_CALL or (opcode == 0xFF and extension == 3):
         return "a far call would push the address after its copy"
     branch = opcode in _BRANCHES or (opcode == 0x0F and second >> 4 == 8) or (opcode == 0xFF and extension in {2, 4})
     if branch and 0x66 in insn.prefixes and not insn.rex & _REX_W:
@@ -115,7 +119,7 @@ def _common(insn: Instruction, fidelity: Fidelity) -> Treatment:
 # Scratch space
 
 
-def _chunk(move: OutOfLine, after: int, saved: int, wants_trap: bool) -> bytes:  # noqa: ARG001
+def _chunk(move: OutOfLine, _at: int, after: int, saved: int, wants_trap: bool) -> bytes:  # noqa: ARG001
     restore = b""
     if move.scratch:
         number = REGISTERS.index(move.scratch)
@@ -131,20 +135,22 @@ def _second_copy(move: OutOfLine) -> int:
 # Functions (libdtrace)
 
 
-def _boundaries(code: bytes) -> Iterator[int]:
+def boundaries(code: bytes, mode: Mode = LONG_MODE) -> Iterator[int]:
+    """Yield where instructions begin."""
     offset = 0
-    for length in instruction_lengths(code):
+    for length in instruction_lengths(code, mode=mode.capstone):
         yield offset
         offset += length
 
 
-def _has_jump_table(code: bytes) -> bool:
+def has_jump_table(code: bytes, mode: Mode = LONG_MODE) -> bool:
     """Tell whether disassembly fails somewhere: then data lies between the instructions, FreeBSD thinks."""
-    return sum(instruction_lengths(code)) < len(code)
+    return sum(instruction_lengths(code, mode=mode.capstone)) < len(code)
 
 
-def _returns(code: bytes, _address: int) -> Iterator[int]:
-    return _certain_returns(code) if _has_jump_table(code) else _return_sites(code)
+def returns(code: bytes, _address: int, mode: Mode = LONG_MODE) -> Iterator[int]:
+    """Yield where functions return."""
+    return _certain_returns(code) if has_jump_table(code, mode) else _return_sites(code, mode)
 
 
 def _certain_returns(code: bytes) -> Iterator[int]:
@@ -157,10 +163,10 @@ def _certain_returns(code: bytes) -> Iterator[int]:
                 at = code.find(ending + leaving, at + 1)
 
 
-def _return_sites(code: bytes) -> Iterator[int]:
+def _return_sites(code: bytes, mode: Mode) -> Iterator[int]:
     size = len(code)
     end = 0
-    for length in instruction_lengths(code):
+    for length in instruction_lengths(code, mode=mode.capstone):
         offset, end = end, end + length
         first = code[offset]
         second = code[offset + 1] if offset + 1 < size else 0
@@ -181,10 +187,10 @@ def _return_sites(code: bytes) -> Iterator[int]:
 PORT: Final = Port(
     breakpoint=lambda _length: bytes((_INT3,)),
     longest=15,
-    treat=_treat,
-    returns=_returns,
-    boundaries=_boundaries,
-    has_jump_table=_has_jump_table,
+    treat=treat,
+    returns=returns,
+    boundaries=boundaries,
+    has_jump_table=has_jump_table,
     arguments=("rdi", "rsi", "rdx", "rcx", "r8"),
     late_arguments=("r9",),
     stack_skip=1,

@@ -28,12 +28,17 @@ from emu.isa.base import Isa
 from emu.patcher import Patcher
 from emu.trap import TrapHandler
 from providers.base import ArgumentDescription, Framework, Provider
-from providers.fbt import aarch64, riscv64, x86_64
+from providers.fbt import aarch64, i386, riscv64, x86_64
 from providers.fbt.exclusions import EXCLUSIONS, excluded, module_name, module_refusal
 from providers.fbt.port import Function, Port, Refusal, Rule, ScanResult, Site
 from providers.fbt.records import Record, RecordTable
 
-PORTS: dict[str, Port] = {"x86_64": x86_64.PORT, "aarch64": aarch64.PORT, "riscv64": riscv64.PORT}
+PORTS: dict[str, Port] = {
+    "x86_64": x86_64.PORT,
+    "aarch64": aarch64.PORT,
+    "riscv64": riscv64.PORT,
+    "i386": i386.PORT,
+}
 """FBT on each ISA, by the ISA's name."""
 
 WALK_ENDED = Rule(

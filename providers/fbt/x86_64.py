@@ -16,7 +16,7 @@ from emu.trap import CpuCore, Handler
 from providers.fbt.port import ENTRY, RETURN, Exclusion, Fire, Function, Port, Refusal, Rule, ScanResult, Site
 from providers.fbt.records import TABLE_MASK, RecordTable
 
-_ISA = "FreeBSD sys/cddl/dev/fbt/x86/fbt_isa.c"
+SOURCE = "FreeBSD sys/cddl/dev/fbt/x86/fbt_isa.c"
 
 INT3 = b"\xcc"
 """FBT_PATCHVAL: only the first byte of an instruction is ever overwritten."""
@@ -30,43 +30,43 @@ _LONGEST_INSTRUCTION = 15
 NO_FRAME = Rule(
     "no frame pointer",
     "no instruction is push %rbp: nothing marks where the function begins",
-    f"{_ISA}, the search for FBT_PUSHL_EBP",
+    f"{SOURCE}, the search for FBT_PUSHL_EBP",
 )
 UNDECODABLE_FIRST = Rule(
     "does not disassemble",
     "bytes that are no instruction come before any push %rbp",
-    f"{_ISA}, dtrace_instr_size() <= 0",
+    f"{SOURCE}, dtrace_instr_size() <= 0",
 )
 UNDECODABLE_LATER = Rule(
     "scan ends",
     "from here the bytes are no instruction, a jump table perhaps: returns further on are not found",
-    f"{_ISA}, dtrace_instr_size() <= 0",
+    f"{SOURCE}, dtrace_instr_size() <= 0",
 )
 JUMP_TABLE = Rule(
     "jump table",
     "the byte is part of what reads as a pointer into this function, so it may be data and not a ret",
-    f"{_ISA}, the test of the pointers that overlap the site",
+    f"{SOURCE}, the test of the pointers that overlap the site",
 )
 EARLY_RETURN = Rule(
-    "before the entry", "the search for returns starts at the entry site, and this comes before it", _ISA
+    "before the entry", "the search for returns starts at the entry site, and this comes before it", SOURCE
 )
-TAIL_CALL = Rule("tail call", "leaves the function by a jump; only the byte c3 is a return on x86", _ISA)
+TAIL_CALL = Rule("tail call", "leaves the function by a jump; only the byte c3 is a return on x86", SOURCE)
 
 # Other ways out of a function, by their first bytes; none is looked for.
 _OTHER_RETURNS = (
-    (b"\xc2", Rule("ret imm16", "a ret that also pops arguments begins with c2; only c3 is looked for", _ISA)),
-    (b"\xf3\xc3", Rule("rep ret", "a prefix stands before the c3, so the instruction does not begin with it", _ISA)),
-    (b"\xf2\xc3", Rule("bnd ret", "a prefix stands before the c3, so the instruction does not begin with it", _ISA)),
-    (b"\xca", Rule("far return", "returns to another code segment; only c3 is looked for", _ISA)),
-    (b"\xcb", Rule("far return", "returns to another code segment; only c3 is looked for", _ISA)),
-    (b"\x48\xcb", Rule("far return", "returns to another code segment; only c3 is looked for", _ISA)),
-    (b"\x48\xcf", Rule("iretq", "returns from a trap; only c3 is looked for", _ISA)),
-    (b"\x48\x0f\x07", Rule("sysretq", "returns from a system call; only c3 is looked for", _ISA)),
+    (b"\xc2", Rule("ret imm16", "a ret that also pops arguments begins with c2; only c3 is looked for", SOURCE)),
+    (b"\xf3\xc3", Rule("rep ret", "a prefix stands before the c3, so the instruction does not begin with it", SOURCE)),
+    (b"\xf2\xc3", Rule("bnd ret", "a prefix stands before the c3, so the instruction does not begin with it", SOURCE)),
+    (b"\xca", Rule("far return", "returns to another code segment; only c3 is looked for", SOURCE)),
+    (b"\xcb", Rule("far return", "returns to another code segment; only c3 is looked for", SOURCE)),
+    (b"\x48\xcb", Rule("far return", "returns to another code segment; only c3 is looked for", SOURCE)),
+    (b"\x48\xcf", Rule("iretq", "returns from a trap; only c3 is looked for", SOURCE)),
+    (b"\x48\x0f\x07", Rule("sysretq", "returns from a system call; only c3 is looked for", SOURCE)),
 )
 
 EXCLUSIONS = (
     Exclusion(
-        Rule("trap_check", "it wraps DTrace's own fault handler", f"{_ISA}, fbt_provide_module_function"),
+        Rule("trap_check", "it wraps DTrace's own fault handler", f"{SOURCE}, fbt_provide_module_function"),
         names=frozenset({"trap_check"}),
     ),
 )
@@ -98,24 +98,24 @@ def scan(function: Function) -> ScanResult:
             if code[offset] == _PUSH_RBP:
                 sites.append(Site(ENTRY, function.address + offset, INT3, _PUSH_RBP, _INVOP_PUSHL_EBP))
         # Returns: an instruction whose first byte is c3.
-        elif code[offset] == _RET and not _in_jump_table(function, offset):
+        elif code[offset] == _RET and not in_jump_table(function, offset, _POINTER):
             sites.append(Site(RETURN, function.address + offset, INT3, _RET, _INVOP_RET, offset))
     if sites:
         return ScanResult(tuple(sites))
     return ScanResult((), Refusal(function.address + end, NO_FRAME if end >= function.size else UNDECODABLE_FIRST))
 
 
-def _in_jump_table(function: Function, offset: int) -> bool:
-    """Tell whether any eight bytes around the site are a pointer into the function.
+def in_jump_table(function: Function, offset: int, size: int) -> bool:
+    """Tell whether any `size` bytes around the site, those of a pointer, are one into the function.
 
     Compilers used to put the tables of switches into the text, and disassembly walks right into them.
     """
-    for start in range(offset, offset - _POINTER, -1):
+    for start in range(offset, offset - size, -1):
         if start < 0:
             break
-        if start + _POINTER > function.size:
+        if start + size > function.size:
             continue
-        pointer = int.from_bytes(function.code[start : start + _POINTER], "little")
+        pointer = int.from_bytes(function.code[start : start + size], "little")
         if function.address <= pointer < function.limit:
             return True
     return False
@@ -139,13 +139,21 @@ def _remark(function: Function, offset: int, length: int) -> Rule | None:
     instruction = function.code[offset : offset + length]
     if instruction[0] == _RET:
         return JUMP_TABLE
-    if instruction[0] in (0xE9, 0xEB):
-        target = offset + length + int.from_bytes(instruction[1:], "little", signed=True)
-        return None if 0 <= target < function.size else TAIL_CALL
-    return next((rule for first, rule in _OTHER_RETURNS if instruction.startswith(first)), None)
+    return leaves_by_jump(function, offset, length) or next(
+        (rule for first, rule in _OTHER_RETURNS if instruction.startswith(first)), None
+    )
 
 
-def _caller(frame: Frame) -> int:
+def leaves_by_jump(function: Function, offset: int, length: int) -> Rule | None:
+    """Return the rule of tail calls if the instruction jumps out of the function."""
+    instruction = function.code[offset : offset + length]
+    if instruction[0] not in (0xE9, 0xEB):
+        return None
+    target = offset + length + int.from_bytes(instruction[1:], "little", signed=True)
+    return None if 0 <= target < function.size else TAIL_CALL
+
+
+def top_of_stack(frame: Frame) -> int:
     """Return the top of the stack: the push has not run at the entry, and at the ret the frame is gone."""
     try:
         return frame.stack_word(0)
@@ -166,7 +174,7 @@ def handler(table: RecordTable, core: CpuCore, fire: Fire) -> Handler:
         # The frame's rip already points at the breakpoint here; FreeBSD moves it back and forth for that.
         rval = record.rval
         while record is not None:  # every probe of the tracepoint, enabled or not: those that are not do nothing
-            core.find_caller = _caller
+            core.find_caller = top_of_stack
             if record.roffset:
                 fire(record.probe_id, record.roffset, frame.results()[0])
             else:

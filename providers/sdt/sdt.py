@@ -172,7 +172,7 @@ class Sdt:
         if generation is None:
             return
         self.generation = int.from_bytes(kernel.load(generation, 4), "little")
-        declared = read_declarations(kernel.linker_set, kernel.load)
+        declared = read_declarations(kernel.linker_set, kernel.load, kernel.isa.word)
         self.refused.extend(declared.refused)
         for name in declared.providers:
             self.providers[name] = SdtProvider(name, self)
@@ -186,7 +186,7 @@ class Sdt:
         """Let the sites' calls go to a function of the kernel's."""
         pointer, address = self.kernel.symbol_address("sdt_probe_func"), self.kernel.symbol_address(target)
         if pointer is not None and address is not None:
-            self.kernel.store(pointer, address.to_bytes(8, "little"))
+            self.kernel.store(pointer, address.to_bytes(self.kernel.isa.word, "little"))
 
     def _create(self, declaration: Declaration) -> None:
         """Make a probe, unless there is one of these names (sdt_create_probe)."""

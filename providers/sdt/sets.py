@@ -16,13 +16,24 @@ PROBES: Final = "set_sdt_probes_set"
 ARGTYPES: Final = "set_sdt_argtypes_set"
 TRACEPOINTS: Final = "set_sdt_tracepoint_set"
 
-_POINTER: Final = struct.Struct("<Q")
-_PROBE: Final = struct.Struct("<iI5Q")
-"""struct sdt_probe: version, id, provider, module, function, name, number of arguments."""
-_ARGTYPE: Final = struct.Struct("<4Q")
-"""struct sdt_argtype: index, native type, translated type, probe."""
-_TRACEPOINT: Final = struct.Struct("<3Q")
-"""struct sdt_tracepoint: probe, patch point, target."""
+
+class _Layout(NamedTuple):
+    """The structures of one data model."""
+
+    pointer: struct.Struct
+    probe: struct.Struct
+    """struct sdt_probe: version, id, provider, module, function, name, number of arguments."""
+    argtype: struct.Struct
+    """struct sdt_argtype: index, native type, translated type, probe."""
+    tracepoint: struct.Struct
+    """struct sdt_tracepoint: probe, patch point, target."""
+
+
+_LAYOUTS: Final = {
+    8: _Layout(struct.Struct("<Q"), struct.Struct("<iI5Q"), struct.Struct("<4Q"), struct.Struct("<3Q")),
+    4: _Layout(struct.Struct("<I"), struct.Struct("<iI4IQ"), struct.Struct("<Q3I"), struct.Struct("<3I")),
+}
+"""By the size of a pointer; the numbers that are no pointers are as wide in both."""
 _STRING_MAX: Final = 256
 ID_OFFSET: Final = 4
 """Where struct sdt_probe has its id, a uint32_t."""
@@ -73,23 +84,26 @@ class Declarations:
     """Why probes were left out, a line each."""
 
 
-def read_declarations(find: FindSet, read: Read) -> Declarations:
+def read_declarations(find: FindSet, read: Read, word: int = 8) -> Declarations:
     """Read the linker sets; one that is missing is empty.  Raises `emu.guest.base.BadAddressError`."""
-    names = {address: _string(read, _word(read, address)) for address in _pointers(find, PROVIDERS, read)}
+    layout = _LAYOUTS[word]
+    names = {
+        address: _string(read, _pointer(read, address, layout)) for address in _pointers(find, PROVIDERS, read, layout)
+    }
     types: dict[int, dict[int, ArgumentType]] = {}
-    for address in _pointers(find, ARGTYPES, read):
-        index, native, translated, probe = _ARGTYPE.unpack(read(address, _ARGTYPE.size))
+    for address in _pointers(find, ARGTYPES, read, layout):
+        index, native, translated, probe = layout.argtype.unpack(read(address, layout.argtype.size))
         types.setdefault(probe, {})[index] = ArgumentType(_string(read, native), _string(read, translated))
     sites: dict[int, list[Tracepoint]] = {}
-    for probe, patchpoint, target in _structures(find, TRACEPOINTS, read, _TRACEPOINT):
+    for probe, patchpoint, target in _structures(find, TRACEPOINTS, read, layout.tracepoint):
         sites.setdefault(probe, []).append(Tracepoint(patchpoint, target))
     probes, refused = [], []
-    for address in _pointers(find, PROBES, read):
-        version, _, provider, module, function, name, count = _PROBE.unpack(read(address, _PROBE.size))
-        if version != _PROBE.size:
+    for address in _pointers(find, PROBES, read, layout):
+        version, _, provider, module, function, name, count = layout.probe.unpack(read(address, layout.probe.size))
+        if version != layout.probe.size:
             refused.append(
-                f"the SDT probe at {address:#x} is of version {version}, not {_PROBE.size}: build kernel and provider "
-                "from one source"
+                f"the SDT probe at {address:#x} is of version {version}, not {layout.probe.size}: build kernel and "
+                "provider from one source"
             )
             continue
         declared = types.get(address, {})
@@ -107,8 +121,8 @@ def read_declarations(find: FindSet, read: Read) -> Declarations:
     return Declarations(tuple(names.values()), tuple(probes), tuple(refused))
 
 
-def _pointers(find: FindSet, name: str, read: Read) -> Iterator[int]:
-    return (pointer for (pointer,) in _structures(find, name, read, _POINTER))
+def _pointers(find: FindSet, name: str, read: Read, layout: _Layout) -> Iterator[int]:
+    return (pointer for (pointer,) in _structures(find, name, read, layout.pointer))
 
 
 def _structures(find: FindSet, name: str, read: Read, entry: struct.Struct) -> Iterator[tuple[int, ...]]:
@@ -116,8 +130,8 @@ def _structures(find: FindSet, name: str, read: Read, entry: struct.Struct) -> I
     return entry.iter_unpack(read(*extent)) if extent is not None else iter(())
 
 
-def _word(read: Read, address: int) -> int:
-    (value,) = _POINTER.unpack(read(address, _POINTER.size))
+def _pointer(read: Read, address: int, layout: _Layout) -> int:
+    (value,) = layout.pointer.unpack(read(address, layout.pointer.size))
     return int(value)
 
 

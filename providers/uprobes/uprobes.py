@@ -30,7 +30,7 @@ from emu.guest.linux.inodes import RegularFile
 from emu.guest.observer import Observer
 from emu.guest.processes import CARRIED_OUT
 from emu.patcher import Patcher
-from providers.uprobes import aarch64, riscv64, x86_64
+from providers.uprobes import aarch64, i386, riscv64, x86_64
 from providers.uprobes.port import Port, Refused, Simulated, SingleStepped
 from providers.uprobes.records import Consumer, HandlerResult, Installed, PendingReturn, Step, Uprobe, WatchedSpace
 
@@ -41,7 +41,12 @@ if TYPE_CHECKING:
     from emu.guest.linux.process import Process, Thread
     from emu.guest.linux.space import Area, Space
 
-PORTS: Final[dict[str, Port]] = {"x86_64": x86_64.PORT, "aarch64": aarch64.PORT, "riscv64": riscv64.PORT}
+PORTS: Final[dict[str, Port]] = {
+    "x86_64": x86_64.PORT,
+    "aarch64": aarch64.PORT,
+    "riscv64": riscv64.PORT,
+    "i386": i386.PORT,
+}
 """Uprobes on each ISA, by the ISA's name."""
 MAX_DEPTH: Final = 64
 """MAX_URETPROBE_DEPTH: return probes of one thread that may be pending."""
@@ -340,7 +345,7 @@ class Uprobes(Observer):
         step = self._steps.get(thread) if thread is not None else None
         if thread is None or step is None or self.port.step_trap or number != _DEBUG:
             return False
-        engine, move = self._engine, step.move
+        engine, move, word = self._engine, step.move, self.kernel.isa.word
         if not move.pops_flags:  # else the flag is the program's own
             self._restore_trap_flag(step)
         if not move.absolute:
@@ -350,7 +355,7 @@ class Uprobes(Observer):
             sp = engine.read_register(self.kernel.isa.registers.sp)
             engine.store(sp, 2, engine.load(sp, 2) & ~_TRAP_FLAG)  # two bytes: all that a 16-bit pushf stores
         if move.calls:
-            engine.store(engine.read_register(self.kernel.isa.registers.sp), 8, step.address + move.length)
+            engine.store(engine.read_register(self.kernel.isa.registers.sp), word, step.address + move.length)
         self._end_step(thread, step)
         return True
 
@@ -398,10 +403,10 @@ class Uprobes(Observer):
         if not space.trampoline:
             space.trampoline = space.slots.take()
             space.slots.fill(space.trampoline, self.port.breakpoint)
-        engine, registers = self._engine, self.kernel.isa.registers
+        engine, registers, word = self._engine, self.kernel.isa.registers, self.kernel.isa.word
         sp = engine.read_register(registers.sp)
         try:
-            original = engine.read_register(registers.link) if registers.link else engine.load(sp, 8)
+            original = engine.read_register(registers.link) if registers.link else engine.load(sp, word)
             chained = original == space.trampoline
             self._drop_dead(pending, sp, chained=chained)
             if chained and not pending:
@@ -409,7 +414,7 @@ class Uprobes(Observer):
             if registers.link:
                 engine.write_register(registers.link, space.trampoline)
             else:
-                engine.store(sp, 8, space.trampoline)
+                engine.store(sp, word, space.trampoline)
         except BadAddressError:
             return
         if chained:  # a tail call: it returns for its caller as well
@@ -428,7 +433,7 @@ class Uprobes(Observer):
         pending = self._returns.get(thread, [])
         engine.discount(1)
         # What ret took off the stack is not the function's: on x86 the frame is alive up to there.
-        sp = engine.read_register(registers.sp) - (0 if registers.link else 8)
+        sp = engine.read_register(registers.sp) - (0 if registers.link else self.kernel.isa.word)
         while pending and sp > pending[-1].stack:
             self._put(pending.pop().probe)
         if not pending:

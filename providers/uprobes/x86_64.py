@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from emu.displaced import Plan, Set, Store
-from emu.isa.x86_64.plans import REGISTERS, Instruction, jcc, take_apart, transfer
+from emu.isa.x86_64.plans import LONG_MODE, REGISTERS, Instruction, Mode, jcc, take_apart, transfer
 from providers.uprobes.port import ENOEXEC, ENOTSUPP, Analysis, Port, Refused, Simulated, SingleStepped
 
 _SOURCE: Final = "Linux arch/x86/kernel/uprobes.c"
@@ -18,7 +18,10 @@ _BAD_OPCODES: Final = frozenset(
 The table for 0f xx never decides: the opcode 0f itself is looked up in the first one, and is good.  The opcodes of VEX
 instructions are looked up there too.
 """
+_BAD_OPCODES_32: Final = frozenset(bytes.fromhex("07171f6c6d6e6fcccdcecfe4e5e6e7ecedeeeff1f4fafb"))
+"""The same in 32-bit tasks (good_insns_32)."""
 _RETURNS: Final = frozenset({0xC2, 0xC3, 0xCA, 0xCB, 0xEA})
+_FAR_CALL: Final = 0x9A
 _NOP: Final = 0x90
 _PUSHF, _POPF = 0x9C, 0x9D
 
@@ -31,8 +34,9 @@ def _is_branch(insn: Instruction) -> bool:
     return insn.opcode in {0xE8, 0xE9, 0xEB} or insn.opcode >> 4 == 7 or _is_near_jcc(insn)
 
 
-def _analyze(code: bytes, _address: int) -> Analysis:
-    insn = take_apart(code)
+def analyze(code: bytes, _address: int, mode: Mode = LONG_MODE) -> Analysis:
+    """Decide about an instruction (arch_uprobe_analyze_insn)."""
+    insn = take_apart(code, mode)
     if isinstance(insn, str):
         return Refused(ENOEXEC, insn, _SOURCE)
     if insn.prefixes & _BAD_PREFIXES:
@@ -40,7 +44,7 @@ def _analyze(code: bytes, _address: int) -> Analysis:
     vector = insn.vector_at
     opcode = insn.opcode if vector is None else insn.data[vector]
     second = insn.data[insn.at + 1] if insn.length > insn.at + 1 else 0
-    if opcode in _BAD_OPCODES:
+    if opcode in (_BAD_OPCODES if mode is LONG_MODE else _BAD_OPCODES_32):
         return Refused(ENOTSUPP, f"opcode {opcode:02x} is in the table of those that cannot be probed", _SOURCE)
     if opcode == 0x8E and second >> 3 & 7 == 2:
         return Refused(ENOTSUPP, "mov to ss masks interrupts for an instruction", _SOURCE)
@@ -54,7 +58,7 @@ def _simulated(insn: Instruction) -> Simulated | None:
     """Return what the kernel does itself; None: it does not."""
     if insn.opcode == _NOP and not insn.prefixes and not insn.rex:
         # Linux does so with any prefixes: `pause` is one then, and so is `xchg %r8,%rax`, which is none.
-        return Simulated("nop", insn.length, Plan((Set("rip", "rip", insn.length),)))
+        return Simulated("nop", insn.length, Plan((Set(insn.mode.pc, insn.mode.pc, insn.length),)))
     if insn.opcode in {0xE9, 0xEB}:
         offset = insn.length + insn.signed(insn.at + 1, 1 if insn.opcode == 0xEB else 4)
         return Simulated("jmp", insn.length, transfer(insn, call=False, offset=offset))
@@ -64,8 +68,9 @@ def _simulated(insn: Instruction) -> Simulated | None:
     if insn.opcode >> 4 == 7 or _is_near_jcc(insn):
         return Simulated("jcc", insn.length, jcc(insn))
     if 0x50 <= insn.opcode <= 0x57 and (insn.length == 1 or (insn.length == 2 and insn.rex == 0x41)):
-        register = REGISTERS[insn.opcode - 0x50 | (insn.rex & 1) << 3]
-        plan = Plan((Store(register, "rsp", -8), Set("rsp", "rsp", -8), Set("rip", "rip", insn.length)))
+        register = insn.mode.registers[insn.opcode - 0x50 | (insn.rex & 1) << 3]
+        pc, sp, word = insn.mode.pc, insn.mode.sp, insn.mode.word
+        plan = Plan((Store(register, sp, -word, word), Set(sp, sp, -word), Set(pc, pc, insn.length)))
         return Simulated("push", insn.length, plan)
     return None
 
@@ -73,7 +78,8 @@ def _simulated(insn: Instruction) -> Simulated | None:
 def _stepped(insn: Instruction, second: int, vector: int | None) -> Analysis:
     extension = second >> 3 & 7
     absolute = insn.opcode in _RETURNS or (insn.opcode == 0xFF and extension in {2, 3, 4, 5})
-    calls = insn.opcode == 0xFF and extension in {2, 3}
+    calls = insn.opcode == _FAR_CALL or (insn.opcode == 0xFF and extension in {2, 3})
+    absolute = absolute or insn.opcode == _FAR_CALL
     at = insn.relative_at
     if at is None:
         flags = insn.opcode == _PUSHF, insn.opcode == _POPF
@@ -99,5 +105,5 @@ PORT: Final = Port(
     alignment=1,
     slot=128,
     step_trap=b"",
-    analyze=_analyze,
+    analyze=analyze,
 )

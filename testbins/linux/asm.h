@@ -1,5 +1,11 @@
 /* For asm_<isa>.S: functions, each with its row in the table that asm.cc walks. */
 
+#if defined(__i386__)
+#define WORD .long
+#else
+#define WORD .quad
+#endif
+
 /* `%progbits` everywhere: the one spelling that all assemblers take. */
 	.section .data.rel.ro.asm_functions, "aw", %progbits
 	.balign 8
@@ -14,7 +20,7 @@ asm_functions:
 	.asciz "\name"
 	.popsection
 	.pushsection .data.rel.ro.asm_functions, "aw", %progbits
-	.quad \name, .Lname_\name
+	WORD \name, .Lname_\name
 	.popsection
 	.text
 	.balign 16
@@ -29,6 +35,6 @@ asm_functions:
 
 .macro END_FUNCTIONS
 	.section .data.rel.ro.asm_functions, "aw", %progbits
-	.quad 0, 0
+	WORD 0, 0
 	.size asm_functions, . - asm_functions
 .endm

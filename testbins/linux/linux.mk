@@ -6,6 +6,17 @@ CXX := $(CROSS)g++
 LINUX_MACHINE.x86_64 := -march=x86-64 -fcf-protection=none
 LINUX_MACHINE.aarch64 := -march=armv8-a -mbranch-protection=none -mno-outline-atomics
 LINUX_MACHINE.riscv64 := -march=rv64gc -mabi=lp64d
+# Debian's g++-multilib; or its packages unpacked below I386_ROOT (libc6-dev-i386, lib32gcc-12-dev, lib32stdc++-12-dev and what they need).
+I386_ROOT ?=
+LINUX_MACHINE.i386 := -m32 -march=i686 -fcf-protection=none
+ifneq ($(I386_ROOT),)
+LINUX_MACHINE.i386 += -B$(I386_ROOT)/usr/lib/gcc/x86_64-linux-gnu/12/32 -B$(I386_ROOT)/usr/lib32 \
+	-L$(I386_ROOT)/usr/lib/gcc/x86_64-linux-gnu/12/32 -L$(I386_ROOT)/usr/lib32 \
+	-isystem $(I386_ROOT)/usr/include/x86_64-linux-gnu/c++/12/32 -isystem $(I386_ROOT)/usr/include/x86_64-linux-gnu \
+	-isystem $(I386_ROOT)/usr/include -isystem /usr/include/x86_64-linux-gnu
+endif
+LINUX_LINK_MACHINE.i386 = $(LINUX_MACHINE.i386) $(if $(I386_ROOT),-Wl$(comma)--sysroot=$(I386_ROOT))
+comma := ,
 # What distributions set differently is set here.
 LINUX_COMMON := -O2 -g0 -fno-omit-frame-pointer -fno-stack-protector -U_FORTIFY_SOURCE -Wall -Wextra -Werror \
 	-ffunction-sections -fdata-sections -I$L $(LINUX_MACHINE.$(ISA)) $(REPRODUCIBLE)
@@ -41,23 +52,23 @@ $(OBJ)/$L/asm_%.o: $L/asm_%.S $L/asm.h
 
 $(OUT)/$L/zoo: $(STATIC_OBJECTS)
 	@mkdir -p $(@D)
-	$(CXX) -static -no-pie $(LINUX_LINK) -o $@ $^
+	$(CXX) -static -no-pie $(LINUX_LINK_MACHINE.$(ISA)) $(LINUX_LINK) -o $@ $^
 	$(STRIP) --strip-debug $@
 
 # --export-dynamic-symbol: the plugin calls say().
 $(OUT)/$L/zoo-dyn: $(DYNAMIC_OBJECTS) $(OUT)/$L/libzoo.so
 	@mkdir -p $(@D)
-	$(CXX) -pie $(LINUX_LINK) -Wl,--export-dynamic-symbol=say -Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN' -o $@ $^
+	$(CXX) -pie $(LINUX_LINK_MACHINE.$(ISA)) $(LINUX_LINK) -Wl,--export-dynamic-symbol=say -Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN' -o $@ $^
 	$(STRIP) --strip-debug $@
 
 $(OUT)/$L/libzoo.so: $(OBJ)/$L/shared/libzoo.o
 	@mkdir -p $(@D)
-	$(CXX) -shared $(LINUX_LINK) -Wl,-soname,libzoo.so -o $@ $^
+	$(CXX) -shared $(LINUX_LINK_MACHINE.$(ISA)) $(LINUX_LINK) -Wl,-soname,libzoo.so -o $@ $^
 	$(STRIP) --strip-debug $@
 
 $(OUT)/$L/plugin.so: $(OBJ)/$L/shared/plugin_module.o
 	@mkdir -p $(@D)
-	$(CXX) -shared $(LINUX_LINK) -o $@ $^
+	$(CXX) -shared $(LINUX_LINK_MACHINE.$(ISA)) $(LINUX_LINK) -o $@ $^
 	$(STRIP) --strip-debug $@
 
 $(OUT)/$L/tiny: $L/tiny.c

@@ -148,8 +148,8 @@ case_markers(int, char **)
 	say("args1 to args6: 100 and up, 1 time each");
 	marker_many(1, table);
 	say("args7 to args12: 1 2 3 4 5 (from args9 on: 14) 6 7 8 9 (from args9 on: 15) 10 11 12, 1 time each");
-	marker_types(-1, 255, -2, 65535, -3, 4294967295u, -4, 18446744073709551615ul);
-	say("types: -1 255 -2 65535 -3 4294967295 -4 18446744073709551615, 1 time");
+	marker_types(-1, 255, -2, 65535, -3, 4294967295u, -4, ~0ul);
+	say("types: -1 255 -2 65535 -3 4294967295 -4 and the largest unsigned long, 1 time");
 	marker_constants();
 	say("constants: -1 200 -300 70000 -5 4000000000 -1234567890123 1, 1 time");
 	marker_memory(7, table);

@@ -29,13 +29,20 @@ constexpr int marker_size = std::is_signed_v<std::decay_t<Argument>> ? -static_c
 template <typename Argument>
 using marker_value = std::decay_t<Argument>;
 
+/* An address in a note is as wide as the file's. */
+#if __SIZEOF_POINTER__ == 8
+#define SDT_ADDRESSES ".8byte"
+#else
+#define SDT_ADDRESSES ".4byte"
+#endif
+
 #define SDT_NOTE(name, semaphore, arguments)                                                                            \
 	"1:	nop\n"                                                                                                  \
 	"	.pushsection .note.stapsdt, \"\", %%note\n"                                                            \
 	"	.balign 4\n"                                                                                            \
 	"	.4byte 8, 3f - 2f, 3\n"                                                                                 \
 	"	.asciz \"stapsdt\"\n"                                                                                   \
-	"2:	.8byte 1b, _.stapsdt.base, " semaphore "\n"                                                             \
+	"2:	" SDT_ADDRESSES " 1b, _.stapsdt.base, " semaphore "\n"                                                  \
 	"	.asciz \"zoo\"\n"                                                                                       \
 	"	.asciz \"" name "\"\n"                                                                                  \
 	"	.asciz \"" arguments "\"\n"                                                                             \

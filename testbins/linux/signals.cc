@@ -90,8 +90,8 @@ divide(int dividend, int divisor)
 {
 	/* In assembly: the compiler may do as it likes with a division by zero. */
 	int quotient;
-#if defined(__x86_64__)
-	asm volatile("cltd; idivl %2" : "=a"(quotient) : "0"(dividend), "r"(divisor) : "rdx", "cc");
+#if defined(__x86_64__) || defined(__i386__)
+	asm volatile("cltd; idivl %2" : "=a"(quotient) : "0"(dividend), "r"(divisor) : "edx", "cc");
 #elif defined(__aarch64__)
 	asm volatile("sdiv %w0, %w1, %w2" : "=r"(quotient) : "r"(dividend), "r"(divisor));
 #else

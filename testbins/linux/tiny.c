@@ -14,6 +14,18 @@ call(long number, long a, long b, long c)
 	return result;
 }
 
+#elif defined(__i386__)
+
+enum { SYS_WRITE = 4, SYS_EXIT = 1 };
+
+__attribute__((noinline, noipa)) static long
+call(long number, long a, long b, long c)
+{
+	long result;
+	__asm__ volatile("int $0x80" : "=a"(result) : "0"(number), "b"(a), "c"(b), "d"(c) : "memory");
+	return result;
+}
+
 #else
 
 enum { SYS_WRITE = 64, SYS_EXIT = 93 };

@@ -5,7 +5,9 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 
-MACHINES = {"x86_64": 62, "aarch64": 183, "riscv64": 243}
+MACHINES = {"x86_64": 62, "aarch64": 183, "riscv64": 243, "i386": 3}
+WORDS = {"i386": 4}
+"""Bytes of a word, where they are not 8."""
 REL, EXEC, DYN, CORE = 1, 2, 3, 4
 NOTYPE, OBJECT, FUNC, GNU_IFUNC = 0, 1, 2, 10
 LOCAL, GLOBAL, WEAK = 0, 1, 2
@@ -34,15 +36,28 @@ class ElfFile:
     """The symbols are in a dynamic symbol table."""
 
     PHOFF = 64
-    """Where the program headers are, 56 bytes each."""
+    """Where the program headers are, 56 bytes each; of a 32-bit file 52, and 32 bytes each."""
 
     def function(self, name, value, size, kind=FUNC, binding=GLOBAL):
         self.symbols.append((name, value, size, kind, binding, TEXT))
         return self
 
+    def _pack_symbol(self, name, value, size, info, section):
+        if self.isa in WORDS:
+            return struct.pack("<IIIBBH", name, value, size, info, 0, section)
+        return struct.pack("<IBBHQQ", name, info, 0, section, value, size)
+
+    def _pack_segment(self, flags, offset, address, filesz, memsz):
+        places = (offset, address, address & 0xFFFFFFF, filesz, memsz)
+        if self.isa in WORDS:
+            return struct.pack("<IIIIIIII", 1, *places, flags, 0x1000)
+        return struct.pack("<IIQQQQQQ", 1, flags, *places, 0x1000)
+
     def bytes(self) -> bytes:
+        small = self.isa in WORDS
+        header, program_header, section_header, symbol = (52, 32, 40, 16) if small else (64, 56, 64, 24)
         segments = [] if self.kind == REL else self._segments()
-        body = bytearray(64 + 56 * len(segments))
+        body = bytearray(header + program_header * len(segments))
         offsets = {}
 
         def put(name, content):
@@ -51,9 +66,9 @@ class ElfFile:
 
         put("text", self.code)
         put("data", self.data)
-        strings, table = b"\0", bytes(24)
+        strings, table = b"\0", bytes(symbol)
         for name, value, size, kind, binding, section in self.symbols:
-            table += struct.pack("<IBBHQQ", len(strings), binding << 4 | kind, 0, section, value, size)
+            table += self._pack_symbol(len(strings), value, size, binding << 4 | kind, section)
             strings += name.encode() + b"\0"
         put("symtab", table)
         put("strtab", strings)
@@ -69,17 +84,19 @@ class ElfFile:
         ]
         if self.symbols:
             kind = _DYNSYM if self.dynamic else _SYMTAB
-            sections.append((names.index(b".symtab"), kind, 0, 0, offsets["symtab"], len(table), 3, 1, 8, 24))
+            sections.append((names.index(b".symtab"), kind, 0, 0, offsets["symtab"], len(table), 3, 1, 8, symbol))
         self.shoff = len(body)
         for section in sections:
-            body += struct.pack("<IIQQQQIIQQ", *section)
+            body += struct.pack("<IIIIIIIIII" if small else "<IIQQQQIIQQ", *section)
         for number, (address, flags, offset, filesz, memsz) in enumerate(segments):
             place = offsets[offset]
-            header = struct.pack("<IIQQQQQQ", 1, flags, place, address, address & 0xFFFFFFF, filesz, memsz, 0x1000)
-            body[64 + 56 * number : 120 + 56 * number] = header
-        body[:64] = struct.pack(
-            "<4sBBBB8xHHIQQQIHHHHHH", b"\x7fELF", 2, 1, 1, 0, self.kind, MACHINES[self.isa], 1, self.address,
-            64 if segments else 0, self.shoff, 0, 64, 56, len(segments), 64, len(sections), 4,
+            start = header + program_header * number
+            body[start : start + program_header] = self._pack_segment(flags, place, address, filesz, memsz)
+        body[:header] = struct.pack(
+            "<4sBBBB8xHHIIIIIHHHHHH" if small else "<4sBBBB8xHHIQQQIHHHHHH",
+            b"\x7fELF", 1 if small else 2, 1, 1, 0, self.kind, MACHINES[self.isa], 1, self.address,
+            header if segments else 0, self.shoff, 0, header, program_header, len(segments), section_header,
+            len(sections), 4,
         )  # fmt: skip
         return bytes(body)
 

@@ -28,24 +28,28 @@ def plans(isa):
     names = [name for name in isa.registers.dtrace if name in isa.registers.slots][:6]
     fixed = {isa.registers.sp, isa.registers.zero, isa.registers.pc}
     a, b, c = [name for name in names if name not in fixed][:3]
-    sp, pc = isa.registers.sp, isa.registers.pc
+    sp, pc, w = isa.registers.sp, isa.registers.pc, isa.word
     return [
         Plan((Set(pc, pc, 4),)),
-        Plan((Store(a, sp, -8), Set(sp, sp, -8), Set(pc, pc, 1))),
-        Plan((Store("", sp, 16), Store(b, sp, 24), Set(sp, sp, 32), Set(pc, pc, 4))),
-        Plan((Load("%0", sp), Load("%1", sp, 8), Set(a, "%0"), Set(b, "%1"), Set(sp, sp, 16), Set(pc, pc, 4))),
-        Plan((Load("%0", sp), Set(sp, sp, 8), Set(pc, "%0"))),
+        Plan((Store(a, sp, -8, w), Set(sp, sp, -8), Set(pc, pc, 1))),
+        Plan((Store("", sp, 16, w), Store(b, sp, 24, w), Set(sp, sp, 32), Set(pc, pc, 4))),
+        Plan((
+            Load("%0", sp, 0, w), Load("%1", sp, 8, w), Set(a, "%0"), Set(b, "%1"), Set(sp, sp, 16), Set(pc, pc, 4),
+        )),
+        Plan((Load("%0", sp, 0, w), Set(sp, sp, 8), Set(pc, "%0"))),
         Plan((Clear(pc, c, 1),)),
         Plan((Set(a, "", -5), Set(b, a, 1), Set(pc, pc, 2))),
-        Plan((Set("%0", pc, 5), Store("%0", sp, -8), Set(sp, sp, -8), Set(pc, pc, 0x100))),
-    ]
+        Plan((Set("%0", pc, 5), Store("%0", sp, -8, w), Set(sp, sp, -8), Set(pc, pc, 0x100))),
+    ]  # fmt: skip
 
 
 def prepared(isa):
     guest = FunctionGuest(isa, LOOP[isa.name])
     for number, name in enumerate(sorted(isa.registers.slots)):
         if name not in {isa.registers.zero, isa.registers.root, isa.registers.kernel_root}:
-            guest.engine.write_register(name, 0x1111_0000_0000_0000 * (number % 15) + number * 0x101)
+            guest.engine.write_register(
+                name, (0x1111_0000_1111_0000 * (number % 15) + number * 0x101) & isa.address_mask
+            )
     guest.engine.write_register(isa.registers.sp, SP)
     guest.engine.write_register(isa.registers.pc, 0x10000)
     for place in range(8):
@@ -92,7 +96,7 @@ def test_an_access_that_leaves_its_window_is_out_of_reach(isa):
 
 @isas
 def test_a_plan_of_smaller_accesses_is_pythons(isa):
-    plan = Plan((Load("%0", isa.registers.sp, 0, 4), Set(isa.registers.pc, "%0")))
+    plan = Plan((Load("%0", isa.registers.sp, 0, 2), Set(isa.registers.pc, "%0")))
     assert prepared(isa).engine.plan(plan) == 0
 
 

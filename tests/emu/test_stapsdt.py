@@ -33,7 +33,7 @@ NOTE = re.compile(r"Provider: (\S*)\s+Name: (\S*)\s+Location: (\S+), Base: (\S+)
 def test_the_markers_are_those_of_readelf(isa, name):
     path = images.linux(isa, name)
     told = subprocess.run(["readelf", "-n", path], capture_output=True, text=True, check=True).stdout
-    found = [(one.provider, one.name, *(f"{number:#018x}" for number in one.raw), one.arguments)
+    found = [(one.provider, one.name, *(f"{number:#0{2 + 2 * isa.word}x}" for number in one.raw), one.arguments)
              for one in markers(Image(path))]  # fmt: skip
     assert found == [tuple(fields) for fields in NOTE.findall(told)]
 
@@ -127,6 +127,7 @@ def test_perfs_form_of_an_argument(isa, text, expected):
 
 class _FakeImage:
     path = "x"
+    isa = ISAS["x86_64"]
 
     def __init__(self, data, base=None):
         self._sections = {".note.stapsdt": data}

@@ -10,6 +10,7 @@ import pytest
 from emu.guest.kernel import images
 from emu.guest.kernel.guest import KernelGuest, TrapPath
 from emu.isa import ISAS
+from providers.kinst import PORTS
 from trapline.consumer.tracer import Tracer
 from trapline.machine import KernelOptions, boot, kernel_guest
 
@@ -155,7 +156,8 @@ def test_probes_go_with_their_module(isa):
     assert not [probe for probe in machine.dtrace.table if probe.module.startswith("echo")]
     kernel = machine.guest.image
     end = kernel.symbol("kernel_text_end").value
-    assert all(point.address < end for point in machine.guest.patcher.listing())
+    left = [point.address for point in machine.guest.patcher.listing() if point.address >= end]
+    assert all(machine.guest.modules.locate(address) for address in left)  # another module's, which is still there
 
 
 @pytest.mark.parametrize("isa", ISAS)
@@ -169,7 +171,7 @@ def test_a_traced_module_takes_the_time_of_one_that_is_not(isa):
     assert counts["sumcall",] > 1
 
 
-@pytest.mark.parametrize(("isa", "path"), BOTH)
+@pytest.mark.parametrize(("isa", "path"), [(isa, path) for isa, path in BOTH if isa in PORTS])
 def test_kinst_reaches_into_modules(isa, path):
     options = KernelOptions(isa=ISAS[isa], trap_path=path, command=f"kldload echo; spin 1; {ECHO}")
     machine = boot(kernel_guest(options))
@@ -188,7 +190,8 @@ def test_kinst_reaches_into_modules(isa, path):
 def test_a_file_that_is_no_module_is_refused_and_nothing_stays(isa):
     whole = (images.built(ISAS[isa]) / "boot/kernel/echo.ko").read_bytes()
     bad = {f"bad/cut{size}.ko": whole[:size] for size in range(0, len(whole), len(whole) // 12)}
-    for at in (4, 16, 18, 0x28, 0x3A, 0x3C, 0x3E):  # class, type, machine, e_shoff, e_shentsize, e_shnum, e_shstrndx
+    fields = (0x28, 0x3A, 0x3C, 0x3E) if ISAS[isa].word == 8 else (0x20, 0x2E, 0x30, 0x32)
+    for at in (4, 16, 18, *fields):  # class, type, machine, e_shoff, e_shentsize, e_shnum, e_shstrndx
         bad[f"bad/flip{at}.ko"] = whole[:at] + bytes((whole[at] ^ 0xFF,)) + whole[at + 1 :]
     bad["bad/undefined.ko"] = whole.replace(b"\0make_dev\0", b"\0fake_dev\0")
     assert bad["bad/undefined.ko"] != whole

@@ -17,13 +17,20 @@ LOADERS = {
     "x86_64": "lib64/ld-linux-x86-64.so.2",
     "aarch64": "lib/ld-linux-aarch64.so.1",
     "riscv64": "lib/ld-linux-riscv64-lp64d.so.1",
+    "i386": "lib/ld-linux.so.2",
 }
+
+
+OWN = {
+    "x86_64": ("/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64"),
+    "i386": ("/lib/i386-linux-gnu", "/usr/lib/i386-linux-gnu", "/lib32", "/usr/lib32"),
+}
+"""Where a PC has them itself (Debian: libc6-i386, lib32stdc++6)."""
 
 
 def sources(isa):
     """Return where this host may have the libraries of an ISA."""
-    own = [Path("/lib/x86_64-linux-gnu"), Path("/usr/lib/x86_64-linux-gnu"), Path("/lib64")] if isa == "x86_64" else []
-    return [*own, Path(f"/usr/{isa}-linux-gnu/lib")]
+    return [*map(Path, OWN.get(isa, ())), Path(f"/usr/{isa}-linux-gnu/lib")]
 
 
 @pytest.fixture(scope="module", params=ISAS)

@@ -40,6 +40,7 @@ STDERR
 |dtrace: description 'fbt::sys_getpid:entry, fbt::sys_fork:entry ' matched 2 probes
 
 NAME sizes of allocations by program
+ISAS x86_64 aarch64 riscv64
 RUN trapline dtrace -qn 'fbt::malloc:entry /execname == "ls"/ { @["calls"] = count(); @b["bytes", arg0] = sum(arg0); }' -c 'ls /'
 EXPECT
 |bin
@@ -57,6 +58,21 @@ EXPECT
 |  bytes{{ +1024 +\d+}}
 STDERR
 
+NAME sizes of allocations by a program that stands alone
+ISAS i386
+RUN trapline dtrace -qn 'fbt::malloc:entry /execname == "ls"/ { @["calls"] = count(); @b["bytes", arg0] = sum(arg0); }' -c 'ls /'
+EXPECT
+|bin
+|boot
+|dev
+|etc
+|sbin
+|usr
+|
+|  calls                                                             2
+|  bytes                                                          1024             2048
+STDERR
+
 NAME time in a function by thread-local variable
 RUN trapline dtrace -qn 'fbt::sys_read:entry { self->ts = timestamp; } fbt::sys_read:return /self->ts/ { @[execname] = max(timestamp - self->ts); self->ts = 0; }' -c 'cat /etc/motd | wc -l'
 EXPECT
@@ -67,12 +83,23 @@ EXPECT
 |  cat{{ +\d+}}
 STDERR
 
-NAME min, max and average of allocations
+NAME min, max and average of allocations of 64 bits
+ISAS x86_64 aarch64 riscv64
 RUN trapline dtrace -qn 'fbt::malloc:entry /execname == "cat"/ { @n = count(); @lo = min(arg0); @hi = max(arg0); @a = avg(arg0); } END { printa("%@d %@d %@d %@d\n", @n, @lo, @hi, @a); }' -c 'cat /etc/motd'
 EXPECT
 |Welcome to the teaching kernel.
 |Everything you see here may be probed.
 |5 92 1024 466
+|
+STDERR
+
+NAME min, max and average of allocations of 32 bits
+ISAS i386
+RUN trapline dtrace -qn 'fbt::malloc:entry /execname == "cat"/ { @n = count(); @lo = min(arg0); @hi = max(arg0); @a = avg(arg0); } END { printa("%@d %@d %@d %@d\n", @n, @lo, @hi, @a); }' -c 'cat /etc/motd'
+EXPECT
+|Welcome to the teaching kernel.
+|Everything you see here may be probed.
+|2 49 1024 536
 |
 STDERR
 

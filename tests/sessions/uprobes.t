@@ -178,8 +178,8 @@ EXPECT
 |{{...}}
 |zoo:http__client__request
 |    location 0x{{\w+}}  offset 0x{{\w+}}  semaphore 0x{{\w+}}
-|    arg1: 8@{{.*}} unsigned 64 bits   {{.*}}
-|    arg2: -8@{{.*}} signed 64 bits     {{.*}}
+|    arg1: {{\d}}@{{.*}} unsigned {{\d\d}} bits   {{.*}}
+|    arg2: -{{\d}}@{{.*}} signed {{\d\d}} bits     {{.*}}
 |{{...}}
 
 NAME a marker that is not there

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-ISAS = ("x86_64", "aarch64", "riscv64")
+ISAS = ("x86_64", "aarch64", "riscv64", "i386")
 ANY_LINES = "{{...}}"
 BUILT = Path(__file__).parents[2] / "testbins" / "built"
 PIECE = re.compile(r"\{\{(.*?)\}\}")

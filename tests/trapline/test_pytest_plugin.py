@@ -11,6 +11,7 @@ from emu.guest.kernel import images
 from emu.isa import ISAS
 from trapline.lab.check.asserting import assert_same_with_probe
 from trapline.lab.check.rules import Rules
+from trapline.lab.check.subject import SubjectError
 
 from .lab.check import rules_under_test
 
@@ -102,6 +103,14 @@ def test_the_assertion_tells_where_they_part(isa: str) -> None:
         assert_same_with_probe(code, 21, isa=ISAS[isa], states=4, rules=Rules(displaced=rules_under_test.TABLES[isa]))
     with pytest.raises(AssertionError, match=r"code\+0x.*became"):
         assert_same_with_probe(code, 21, isa=ISAS[isa], states=14, rules=Rules(pid=rules_under_test.WRONG[isa]))
+
+
+@pytest.mark.parametrize("isa", [isa for isa in ISAS if isa not in PROGRAMS])
+def test_an_isa_that_is_not_checked_is_said(isa: str) -> None:
+    with pytest.raises(SubjectError, match=rf"^the code: {isa} is not checked; x86_64, "):
+        assert_same_with_probe(b"\x90\xc3", isa=ISAS[isa])
+    with pytest.raises(SubjectError, match=rf"work: {isa} is not checked"):
+        assert_same_with_probe("work", 1, program=images.built(ISAS[isa]) / "functions" / "work")
 
 
 @pytest.mark.parametrize("isa", PROGRAMS)

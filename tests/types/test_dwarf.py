@@ -22,7 +22,7 @@ union both { int i; double d; char bytes[12]; };
 struct self { struct self *next; struct later *later; };
 struct later { struct self back; };
 typedef struct {
-    unsigned low : 3; signed high : 5; unsigned long wide : 40;
+    unsigned low : 3; signed high : 5; unsigned long long wide : 40;
     struct inner inner; union both both; enum colour colour; size count;
     int matrix[3][5]; int (*compare)(const void *, size); struct self *self;
     struct { char first; long second; }; float f; long double ld; _Bool yes; unsigned char u; signed char s;
@@ -32,7 +32,13 @@ int function(struct inner *a, size b, ...) { return a->a + (int)b; }
 """
 MEMBERS = "inner both colour count matrix compare self first second f ld yes u s".split()
 SECTIONS = (".debug_info", ".debug_abbrev", ".debug_str")
-COMPILERS = {"x86_64": "gcc", "aarch64": "aarch64-linux-gnu-gcc", "riscv64": "riscv64-linux-gnu-gcc"}
+COMPILERS = {
+    "x86_64": "gcc",
+    "aarch64": "aarch64-linux-gnu-gcc",
+    "riscv64": "riscv64-linux-gnu-gcc",
+    "i386": "gcc",
+}
+EXTRA = {"i386": ("-m32",)}
 
 
 def compiled(isa, tmp_path, *flags):
@@ -50,7 +56,11 @@ def compiled(isa, tmp_path, *flags):
         )
     )
     (tmp_path / "t.c").write_text(SOURCE + asserts + sizes)
-    subprocess.run([compiler, *flags, "-shared", "-fPIC", "-nostdlib", "t.c", "-o", "t.so"], cwd=tmp_path, check=True)
+    subprocess.run(
+        [compiler, *EXTRA.get(isa, ()), *flags, "-shared", "-fPIC", "-nostdlib", "t.c", "-o", "t.so"],
+        cwd=tmp_path,
+        check=True,
+    )
     return Image(tmp_path / "t.so")
 
 

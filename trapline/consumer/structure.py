@@ -48,8 +48,8 @@ def _value(type_: Type, data: bytes, symbol: Symbol, depth: int) -> str:
             value = int.from_bytes(data[: resolved.size], "little", signed=True)
             names = {number: name for name, number in (resolved.enumerators or {}).items()}
             return names.get(value, str(value))
-        case Pointer():
-            address = int.from_bytes(data[:8], "little")
+        case Pointer(size=size):
+            address = int.from_bytes(data[:size], "little")
             return symbol(address) or _hexadecimal(address)
         case Float(size=size) if size in _FLOATS and len(data) >= size:
             return f"{struct.unpack(_FLOATS[size], data[:size])[0]:+.7e}"

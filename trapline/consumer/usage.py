@@ -17,7 +17,7 @@ from trapline.options import parse_assignment
 SHORT: Final = "3:6:aAb:c:CD:eFf:GhHi:I:lL:m:n:o:p:P:qs:SU:vVwx:X:Z"
 LONG: Final = {"isa": True, "guest": True, "root": True, "trap": True, "console": False, "help": False}
 """Trapline's own flags, and whether they take a value."""
-ISAS: Final = ("x86_64", "aarch64", "riscv64")
+ISAS: Final = ("x86_64", "aarch64", "riscv64", "i386")
 _CHOICES: Final = {
     "isa": ISAS,
     "guest": ("kernel", "linux"),
@@ -80,7 +80,7 @@ Usage: dtrace [-32|-64] [-aACeFGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]]
 
 \tTrapline's own:
 
-\t--isa x86_64|aarch64|riscv64  CPU of the machine to trace (the program's, or x86_64)
+\t--isa x86_64|aarch64|riscv64|i386  CPU of the machine to trace (the program's, or x86_64)
 \t--guest kernel|linux          what runs on it (linux if the command of -c is an ELF file)
 \t--root DIR                    what a Linux program sees as /
 \t--trap host|guest             who handles breakpoints: the emulator, or the guest's kernel (host)

@@ -1,21 +1,45 @@
 """DOF as an object file, for a linker: what `dtrace -G` writes.
 
-Source: FreeBSD libdtrace dt_link.c (dump_elf64): a section .SUNW_dof, and the symbol that drti.o finds it by.
+Source: FreeBSD libdtrace dt_link.c (dump_elf32, dump_elf64): a section .SUNW_dof, and the symbol that drti.o finds it
+by.
 """
 
 from __future__ import annotations
 
 import struct
-from typing import Final
+from collections.abc import Callable
+from functools import partial
+from typing import Final, NamedTuple
 
 from emu.isa import Isa
 
-_MACHINES: Final = {"x86_64": 62, "aarch64": 183, "riscv64": 243}
+_MACHINES: Final = {"x86_64": 62, "aarch64": 183, "riscv64": 243, "i386": 3}
 _RISCV_DOUBLE_RVC: Final = 5
 """EF_RISCV_RVC and the double-float ABI: objects of other ABIs are not linked together."""
-_HEADER: Final = struct.Struct("<16sHHIQQQIHHHHHH")
-_SECTION: Final = struct.Struct("<IIQQQQIIQQ")
-_SYMBOL: Final = struct.Struct("<IBBHQQ")
+
+
+class _Class(NamedTuple):
+    """An ELF class: its number, and its structures."""
+
+    number: int
+    header: struct.Struct
+    section: struct.Struct
+    symbol: Callable[[int, int, int, int, int, int], bytes]
+    """(name, info, other, section, value, size) -> the entry."""
+    symbol_size: int
+
+
+_CLASSES: Final = {
+    8: _Class(2, struct.Struct("<16sHHIQQQIHHHHHH"), struct.Struct("<IIQQQQIIQQ"), partial(struct.pack, "<IBBHQQ"), 24),
+    4: _Class(
+        1,
+        struct.Struct("<16sHHIIIIIHHHHHH"),
+        struct.Struct("<IIIIIIIIII"),
+        lambda name, info, other, section, value, size: struct.pack("<IIIBBH", name, value, size, info, other, section),
+        16,
+    ),
+}
+"""By the bytes of a word."""
 _SYMBOL_NAME: Final = b"___SUNW_dof"
 _RELOCATABLE: Final = 1
 _SYMTAB, _STRTAB, _DOF = 2, 3, 0x6FFFFFF4
@@ -28,10 +52,11 @@ _NAMES: Final = ("", ".SUNW_dof", ".symtab", ".strtab", ".shstrtab")
 def object_file(dof: bytes, isa: Isa) -> bytes:
     """Return a relocatable ELF file that holds DOF."""
     strings = b"\0" + _SYMBOL_NAME + b"\0"
-    symbols = _SYMBOL.pack(0, 0, 0, 0, 0, 0) + _SYMBOL.pack(1, _GLOBAL_OBJECT, _HIDDEN, 1, 0, len(dof))
+    form = _CLASSES[isa.word]
+    symbols = form.symbol(0, 0, 0, 0, 0, 0) + form.symbol(1, _GLOBAL_OBJECT, _HIDDEN, 1, 0, len(dof))
     section_names = b"\0".join(name.encode() for name in _NAMES) + b"\0"
     bodies = [b"", dof, symbols, strings, section_names]
-    offsets, at = [0], _HEADER.size
+    offsets, at = [0], form.header.size
     for body in bodies[1:]:
         at += -at % 8
         offsets.append(at)
@@ -40,22 +65,22 @@ def object_file(dof: bytes, isa: Isa) -> bytes:
     kinds = (
         (0, 0, 0, 0, 0, 0),
         (_DOF, _WRITE_ALLOC, 0, 0, 8, 0),
-        (_SYMTAB, 0, 3, 1, 8, _SYMBOL.size),
+        (_SYMTAB, 0, 3, 1, 8, form.symbol_size),
         (_STRTAB, 0, 0, 0, 1, 0),
         (_STRTAB, 0, 0, 0, 1, 0),
     )
     headers = b"".join(
-        _SECTION.pack(section_names.find(b"\0" + name.encode() + b"\0") + 1 if name else 0, kind, flags, 0,
+        form.section.pack(section_names.find(b"\0" + name.encode() + b"\0") + 1 if name else 0, kind, flags, 0,
                       offset, len(body), link, info, alignment, entry)
         for name, (kind, flags, link, info, alignment, entry), offset, body in zip(
             _NAMES, kinds, offsets, bodies, strict=True
         )
     )  # fmt: skip
-    ident = b"\x7fELF" + bytes((2, 1, 1)) + bytes(9)
+    ident = b"\x7fELF" + bytes((form.number, 1, 1)) + bytes(9)
     flags = _RISCV_DOUBLE_RVC if isa.name == "riscv64" else 0
     file = bytearray(
-        _HEADER.pack(
-            ident, _RELOCATABLE, _MACHINES[isa.name], 1, 0, 0, table, flags, _HEADER.size, 0, 0, _SECTION.size,
+        form.header.pack(
+            ident, _RELOCATABLE, _MACHINES[isa.name], 1, 0, 0, table, flags, form.header.size, 0, 0, form.section.size,
             len(_NAMES), len(_NAMES) - 1,
         )
     )  # fmt: skip

@@ -53,7 +53,12 @@ _RISCV64: Final = {
     **{name: name for name in ("s" + str(n) for n in range(12))},
     **{name: name for name in ("a" + str(n) for n in range(8))},
 }
-REGISTERS: Final = {"x86_64": _X86_64, "aarch64": _AARCH64, "riscv64": _RISCV64}
+_I386: Final = {
+    **{name: "e" + name for name in ("ax", "bx", "cx", "dx", "si", "di", "bp", "sp", "ip")},
+    "flags": "eflags",
+    **{name: name for name in ("cs", "ss", "ds", "es", "fs", "gs")},
+}
+REGISTERS: Final = {"x86_64": _X86_64, "aarch64": _AARCH64, "riscv64": _RISCV64, "i386": _I386}
 """Register as Linux names it -> as `emu.isa` does, by ISA."""
 
 
@@ -178,6 +183,7 @@ class _Parser:
     def __init__(self, text: str, isa: Isa, command: str, column: int, *, returns: bool) -> None:
         self._text = text
         self._registers = REGISTERS[isa.name]
+        self._word = isa.word
         self._command = command
         self._column = column
         self._returns = returns
@@ -300,7 +306,7 @@ class _Parser:
             isinstance(expression, Immediate) and isinstance(expression.value, str)
         )
         if text is None:
-            return ValueType("string", 0) if is_text else ValueType("x64", 8)
+            return ValueType("string", 0) if is_text else ValueType(f"x{8 * self._word}", self._word)
         name, count = self._array(text, at)
         in_memory = isinstance(expression, (Dereference, Memory))
         if count and not in_memory:
@@ -368,16 +374,16 @@ def fetch(argument: FetchArgument, target: Target, isa: Isa) -> str:
         return "(fault)" if kind.name == "string" else _shown(0, kind)
     if not kind.count:
         return _at(address, kind, target)
-    step = 8 if kind.name == "string" else kind.size
-    items = (_element(address + place * step, kind, target) for place in range(kind.count))
+    step = isa.word if kind.name == "string" else kind.size
+    items = (_element(address + place * step, kind, target, isa) for place in range(kind.count))
     return "{" + ",".join(items) + "}"
 
 
-def _element(address: int, kind: ValueType, target: Target) -> str:
+def _element(address: int, kind: ValueType, target: Target, isa: Isa) -> str:
     if kind.name != "string":
         return _at(address, kind, target)
     try:
-        return _at(int.from_bytes(target.load(address, 8), "little"), kind, target)
+        return _at(int.from_bytes(target.load(address, isa.word), "little"), kind, target)
     except BadAddressError:
         return "(fault)"
 
@@ -396,7 +402,7 @@ def _address(expression: Dereference | Memory, target: Target, isa: Isa) -> int:
     """Return where the outermost dereference reads.  Raises `BadAddressError`."""
     if isinstance(expression, Memory):
         return target.file_address(expression.address) if expression.in_file else expression.address
-    return _word(expression.inner, target, isa) + expression.offset & _MASK
+    return _word(expression.inner, target, isa) + expression.offset & isa.address_mask
 
 
 def _word(expression: Expression, target: Target, isa: Isa) -> int:
@@ -413,14 +419,14 @@ def _word(expression: Expression, target: Target, isa: Isa) -> int:
         case Immediate(value):
             return value & _MASK if isinstance(value, int) else 0
         case Dereference() | Memory():
-            return int.from_bytes(target.load(_address(expression, target, isa), 8), "little")
+            return int.from_bytes(target.load(_address(expression, target, isa), isa.word), "little")
         case Comm():
             return 0
 
 
 def _stack_word(target: Target, isa: Isa, index: int) -> int:
     try:
-        return int.from_bytes(target.load(target.register(isa.registers.sp) + 8 * index, 8), "little")
+        return int.from_bytes(target.load(target.register(isa.registers.sp) + isa.word * index, isa.word), "little")
     except BadAddressError:
         return 0
 

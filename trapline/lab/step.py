@@ -7,8 +7,8 @@ The stages are made from what `trapline.lab.recorder` saw; nothing here is made 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
 
 from capstone import Cs
 
@@ -19,6 +19,10 @@ from trapline.framework.program import ProbeDescription
 from trapline.lab.recorder import Hit, MemoryChange, Recorder, RecordingFramework, RecordingTraps, Snapshot
 from trapline.machine import KernelOptions, boot, kernel_guest
 from trapline.options import Options
+
+_AFTER: Final = 3
+_LINES: Final = 8
+"""Of a disassembly: instructions after the site, and in all."""
 
 
 class StepError(Exception):
@@ -39,6 +43,8 @@ class Stage:
     registers: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     memory: tuple[MemoryChange, ...] = ()
     instructions: int = 0
+    code: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Disassemblies, by when: what memory holds of the probed function around the site."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +73,27 @@ class _Names:
 
     def instruction(self, code: bytes, address: int) -> str:
         """Disassemble the first instruction of some bytes."""
-        for _address, _size, mnemonic, operands in self._decoder.disasm_lite(code, address, 1):
-            return f"{mnemonic} {operands}".strip()
-        return "?"
+        return self._first(code, address)[1]
+
+    def _first(self, code: bytes, address: int) -> tuple[int, str]:
+        for _address, size, mnemonic, operands in self._decoder.disasm_lite(code, address, 1):
+            return size, f"{mnemonic} {operands}".strip()
+        refused = self._guest.isa.refused
+        if refused is not None and len(code) > 1 and refused(code):  # debuggers show the prefix and the rest
+            size, text = self._first(code[1:], address + 1)
+            return size + 1, f"lock {text}"
+        return 1, "?"
+
+    def listing(self, code: bytes, start: int, site: int) -> tuple[str, ...]:
+        """Disassemble a function up to a few instructions after a site; of a long way there the end."""
+        lines: list[str] = []
+        at, after = 0, 0
+        while at < len(code) and after < _AFTER:
+            size, text = self._first(code[at : at + 16], start + at)
+            after += start + at > site
+            lines.append(f"<+{at}>".ljust(8) + f"{self.hexadecimal(code[at : at + size]):<24}  {text}")
+            at += size
+        return tuple(lines[-_LINES:])
 
     def hexadecimal(self, code: bytes) -> str:
         """Return bytes as they stand in memory."""
@@ -86,6 +110,8 @@ def step(clause: str, options: KernelOptions) -> Stepped:
     guest = kernel_guest(options, traps)
     recorder = Recorder(guest, traps)
     machine = boot(guest, options.fidelity, lambda framework: RecordingFramework(framework, recorder))
+    text = guest.image.symbol("kernel_text_start").value
+    pristine = guest.load(text, guest.image.symbol("kernel_text_end").value - text)
     device = machine.dtrace.open()
     try:
         program = compile_program(_ending(clause), CompileContext(Options(), device.probes, form=Form.NAME))
@@ -99,9 +125,27 @@ def step(clause: str, options: KernelOptions) -> Stepped:
             raise StepError(f"{clause.strip()}: did not fire before the guest ended")
         recorder.complete()
         description = device.probes(ProbeDescription(id=hit.firings[-1].probe_id))[0].description
-        return Stepped(options.isa.name, options.trap_path.value, str(description), _stages(guest, hit, description))
+        found = guest.image.symbol_at(hit.address)
+        start, size = (found[0].value, found[0].size) if found else (hit.address, 16)
+        enabled = guest.load(start, size)
+        stages = _stages(guest, hit, description)
     finally:
         device.close()
+    names = _Names(guest)
+    code = {
+        "before": names.listing(pristine[start - text : start - text + size], start, hit.address),
+        "enabled": names.listing(enabled, start, hit.address),
+    }
+    stages = (replace(stages[0], code=code), *stages[1:], _disabled(guest.load(start, size), start, hit, names))
+    return Stepped(options.isa.name, options.trap_path.value, str(description), stages)
+
+
+def _disabled(code: bytes, start: int, hit: Hit, names: _Names) -> Stage:
+    return Stage(
+        "disabled",
+        "The program has ended, its probe is disabled, and the bytes are back.",
+        code={"after": names.listing(code, start, hit.address)},
+    )
 
 
 def _ending(clause: str) -> str:
@@ -133,6 +177,7 @@ def _patch(guest: KernelGuest, hit: Hit, names: _Names) -> Stage:
     size = max(len(tracepoint.patch), guest.isa.instruction_length(guest.patcher.original(hit.address, 8)))
     before = guest.patcher.original(hit.address, size)
     after = tracepoint.patch + before[len(tracepoint.patch) :]
+    shown = tracepoint.patch + guest.patcher.original(hit.address, 16)[len(tracepoint.patch) :]
     return Stage(
         "patched bytes",
         f"{tracepoint.owner} wrote a breakpoint over the first {len(tracepoint.patch)} of "
@@ -141,7 +186,7 @@ def _patch(guest: KernelGuest, hit: Hit, names: _Names) -> Stage:
             "at": names.place(hit.address),
             "address": hit.address,
             "before": f"{names.hexadecimal(before)}  {names.instruction(before, hit.address)}",
-            "after": f"{names.hexadecimal(after)}  {names.instruction(tracepoint.patch, hit.address)}",
+            "after": f"{names.hexadecimal(after)}  {names.instruction(shown, hit.address)}",
         },
     )
 
@@ -150,6 +195,7 @@ _EXCEPTIONS = {
     "x86_64": "#BP, vector 3: a trap, so the saved rip points after the int3.",
     "aarch64": "BRK, exception class 0x3c, immediate 0x40d: ELR points at the brk.",
     "riscv64": "breakpoint, scause 3: sepc points at the ebreak.",
+    "i386": "#UD, vector 6: a LOCK before what cannot be locked is a fault, so the saved eip points at it.",
 }
 
 

@@ -29,6 +29,9 @@ def text(stepped: Stepped) -> Iterator[Text]:
         yield Text.assemble((f"{number}. {stage.title}", "bold cyan"), _cost(stage))
         yield Text(f"   {stage.text}")
         yield from _facts(stage)
+        for when, lines in stage.code.items():
+            yield Text.assemble("   ", (when, "green"))
+            yield from (Text(f"     {line}") for line in lines)
         for name, (before, after) in stage.registers.items():
             yield Text.assemble("   ", (f"{name:>8}", "green"), f"  {before:#018x} -> ", (f"{after:#018x}", "yellow"))
         for change in stage.memory:

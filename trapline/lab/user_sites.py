@@ -110,7 +110,7 @@ def _sites(image: Image, symbol: Symbol, treat: Treat) -> Iterator[UserSite]:
 
 def _disassembled(isa: Isa, code: bytes, address: int) -> str:
     decoder = capstone.Cs(*isa.capstone)
-    if isa.name == "x86_64":
+    if isa.capstone[0] == capstone.CS_ARCH_X86:
         decoder.syntax = capstone.CS_OPT_SYNTAX_ATT
     found = next(decoder.disasm_lite(code, address, 1), None)
     return "(no instruction)" if found is None else f"{found[2]} {found[3]}".rstrip()

@@ -58,10 +58,11 @@ def gather(
     and `emu.guest.base.GuestError`.
     """
     traced: list[Record] = []
+    mask = machine.guest.isa.address_mask
 
     def consume(firing: Firing) -> bool:
         if len(traced) < room.records:
-            traced.append(_traced(firing))
+            traced.append(_traced(firing, mask))
         return False
 
     with dtrace_open(
@@ -84,16 +85,13 @@ def gather(
         while handle.work() is not Work.DONE:
             handle.sleep()
         elapsed = machine.guest.now() - start
-        records = traced if trace else _aggregated(handle)
+        records = traced if trace else _aggregated(handle, mask)
     return Gathered(records, max(elapsed, 1), len(records) >= room.records)
 
 
-def _traced(firing: Firing) -> Record:
+def _traced(firing: Firing, mask: int) -> Record:
     event, lock, caller, *stack = firing.values
-    return Record(event, lock & _MASK, caller & _MASK, stack=_frames(stack))
-
-
-_MASK: Final = (1 << 64) - 1
+    return Record(event, lock & mask, caller & mask, stack=_frames(stack))
 
 
 def _frames(values: Sequence[Any]) -> tuple[int, ...]:
@@ -101,7 +99,7 @@ def _frames(values: Sequence[Any]) -> tuple[int, ...]:
     return tuple(frame.pc for frame in values[0][1:]) if values else ()
 
 
-def _aggregated(handle: Handle) -> list[Record]:
+def _aggregated(handle: Handle, mask: int) -> list[Record]:
     """Return the records of the two aggregations: the averages, and the histograms that go with them."""
     aggregate, symbols = handle.session.aggregate, handle.session.symbols
 
@@ -113,7 +111,7 @@ def _aggregated(handle: Handle) -> list[Record]:
     for entry in aggregate.variable(AVERAGE):
         event, lock, caller, *stack = keys(entry)
         count, time = entry.words
-        record = Record(event, lock & _MASK, caller & _MASK, count, time, stack=_frames(stack))
+        record = Record(event, lock & mask, caller & mask, count, time, stack=_frames(stack))
         records.append(replace(record, histogram=histograms.get(entry.key_bytes(), Counter())))
     return sorted(records, key=lambda record: (record.event, record.lock, record.caller, record.stack))
 

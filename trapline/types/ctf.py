@@ -271,7 +271,7 @@ class CtfTypes:
                 (data,) = struct.unpack_from("<I", body, entry.at)
                 return _number(entry, data)
             case 3:
-                return Pointer(self._type(entry.size))
+                return Pointer(self._type(entry.size), size=self._image.isa.word)
             case 4:
                 contents, _index, count = struct.unpack_from(dialect.array, body, entry.at)
                 return Array(self._type(contents), count)

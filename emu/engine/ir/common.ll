@@ -56,7 +56,8 @@ next:
   switch i64 %kind, label %end [ i64 $SET, label %set  i64 $CLEAR, label %clear  i64 $LOAD, label %load  i64 $STORE, label %store ]
 set:
   %set.old = load i64, ptr %source
-  %set.new = add i64 %set.old, %number
+  %set.sum = add i64 %set.old, %number
+  %set.new = and i64 %set.sum, $ADDRESS
   store i64 %set.new, ptr %target
   br label %after
 clear:
@@ -66,23 +67,25 @@ clear:
   br label %after
 load:
   %load.base = load i64, ptr %source
-  %load.address = add i64 %load.base, %number
+  %load.sum = add i64 %load.base, %number
+  %load.address = and i64 %load.sum, $ADDRESS
   %load.p = call ptr @reach(i64 %load.address)
   %load.out = icmp eq ptr %load.p, null
   br i1 %load.out, label %out, label %load.in
 load.in:
-  %loaded = load i64, ptr %load.p, align 1
+  %load.word = load i64, ptr %load.p, align 1
+  %loaded = and i64 %load.word, $ADDRESS
   store i64 %loaded, ptr %target
   br label %after
 store:
   %store.base = load i64, ptr %source
-  %store.address = add i64 %store.base, %number
+  %store.sum = add i64 %store.base, %number
+  %store.address = and i64 %store.sum, $ADDRESS
   %store.p = call ptr @reach(i64 %store.address)
   %store.out = icmp eq ptr %store.p, null
   br i1 %store.out, label %out, label %store.in
 store.in:
-  %stored = load i64, ptr %target
-  store i64 %stored, ptr %store.p, align 1
+  call void @llvm.memcpy.p0.p0.i64(ptr %store.p, ptr %target, i64 $WORD, i1 false)
   br label %after
 after:
   br label %next
@@ -91,6 +94,8 @@ end:
 out:
   ret i1 false
 }
+
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 
 ; Where the eight bytes at a virtual address are in this process; null if no window shows all of them.
 define internal ptr @reach(i64 %address) {
@@ -139,13 +144,14 @@ rest:
   ret void
 }
 
-; The entry of a block in the table: kernel blocks in the upper half, user blocks in the lower.
+; The entry of a block in the table: user blocks in its first half, kernel blocks in the second.
 define internal ptr @entry(i64 %address) alwaysinline {
   %a1 = lshr i64 %address, 1
   %a2 = lshr i64 %address, 17
   %mixed = xor i64 %a1, %a2
   %low = and i64 %mixed, $TABLE_MASK
-  %kernel = lshr i64 %address, 63
+  %is.kernel = icmp uge i64 %address, $KERNEL_START
+  %kernel = zext i1 %is.kernel to i64
   %high = shl i64 %kernel, $TABLE_BITS
   %index = or i64 %low, %high
   %entry = getelementptr {i64, i32, i32}, ptr inttoptr (i64 $table to ptr), i64 %index
@@ -175,7 +181,7 @@ define internal void @unusual(ptr %uc, i64 %address, i32 %size, ptr %words) noin
   %soft.p = getelementptr i64, ptr inttoptr (i64 $words to ptr), i64 $SOFT
   %soft = load i64, ptr %soft.p
   %soft.due = icmp uge i64 %total, %soft
-  %user = icmp sge i64 %address, 0
+  %user = icmp ult i64 %address, $KERNEL_START
   %soft.now = and i1 %soft.due, %user
   %now = or i1 %hard.due, %soft.now
   br i1 %now, label %stop, label %look

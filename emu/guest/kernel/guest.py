@@ -14,15 +14,16 @@ from enum import Enum
 from pathlib import Path
 from typing import Protocol
 
-from emu.displaced import DisplacedTable, Store
-from emu.elf import ElfError, Image, Symbol
+from emu.calls import pass_arguments
+from emu.displaced import DisplacedTable, Plan, Store
+from emu.elf import ElfError, Image, Symbol, symbol_size
 from emu.engine.clock import DEFAULT_RATE, NANOSECONDS, VirtualClock
 from emu.engine.engine import Engine
 from emu.engine.errors import GuestCrashError
 from emu.engine.layout import X86_INVALID_OPCODE
 from emu.engine.pages import PAGE
 from emu.engine.state import DELIVER, HANDLED
-from emu.frame import Frame, LiveFrame, SavedFrame
+from emu.frame import Frame, LiveFrame, SavedFrame, takes_frame_back
 from emu.guest.base import BadAddressError, Location, RunState, Thread
 from emu.guest.kernel import images, initrd, krtld
 from emu.guest.kernel.introspection import Introspection
@@ -43,13 +44,15 @@ EPOCH = 1_700_000_000 * NANOSECONDS
 """Wall time at power on: a constant, so that a run is the same every day."""
 BOOT_LIMIT = 10 * NANOSECONDS
 """Virtual time within which the kernel must be up."""
-_WORD_MASK = 0xFFFF_FFFF_FFFF_FFFF
-_KERNEL_HALF = 1 << 63
+_BOOT_STACK = 0x1000
+"""Where the stack ends that the kernel starts on, if its arguments come on one."""
 _TEXT_LIMIT = 1024
 _PROT_EXEC = 4
+_PROBE_ARGUMENTS = 5
 _RED_ZONE = 256
 """Bytes below the kernel's stack pointer that a call from outside leaves alone."""
-_SYMBOL_SIZE = 24
+_CALL_WORDS = 5
+"""Of the stack, for a call from outside: the return address, and arguments if they are passed there."""
 _SYMBOL_ALIGNMENT = 64
 _ENXIO = 6
 _EBUSY = 16
@@ -132,15 +135,16 @@ class KernelGuest:
         self._pc_after = isa.traps.pc_after
         self.probe_frames: int | None = None
         """While the kernel calls `dtrace_probe`: how many frames of that call a stack leaves out; None otherwise."""
-        self._arguments = [isa.registers.slots[name] for name in isa.calling.arguments]
-        self._result = isa.registers.slots[isa.calling.results[0]]
+        self._passed = [isa.registers.slots[name] for name in isa.calling.arguments[: 1 + _PROBE_ARGUMENTS]]
+        """Where the gate `dtrace_probe` finds its arguments, if not on the stack."""
+        self._results = [isa.registers.slots[name] for name in isa.calling.results]
         self._tick: int | None = None
         self._next_tick = 0
         self._idle = False
         self._ready = False
         self._uncounted = 0
         """Displaced instructions the engine did not count: a breakpoint counts as one, an invalid opcode does not."""
-        self._link_places: dict[int, int | None] = {}
+        self._plans: dict[int, Plan | None] = {}
         self._interrupted = False
         self._actions: list[Callable[[], object]] = []
         self._running = False
@@ -152,7 +156,7 @@ class KernelGuest:
             self.patcher,
             unclaimed=lambda _address: DELIVER,
             faulted=self._displaced_fault,
-            lowest=_KERNEL_HALF,
+            lowest=isa.kernel_start,
             table=displaced,
         )
         if trap_path is TrapPath.HOST:
@@ -185,8 +189,8 @@ class KernelGuest:
             raise GuestCrashError(f"the initial file system of {len(archive) >> 20} MiB does not fit into RAM", 0)
         memory.ram[start : start + len(archive)] = archive
         self._load_symbols()
-        for slot, value in zip(self._arguments, (memory.size, start, len(archive)), strict=False):
-            self.engine.words[slot] = value
+        self.engine.write_register(self.isa.registers.sp, _BOOT_STACK - 4 * self.isa.word)
+        pass_arguments(self.engine, (memory.size, start, len(archive)))
         self.engine.pc = self.image.entry
 
     def _load_symbols(self) -> None:
@@ -201,10 +205,10 @@ class KernelGuest:
         self.text_end = names + len(strings.data)
         memory.ram[table - text.vaddr + text.paddr :][: len(symbols.data)] = symbols.data
         memory.ram[names - text.vaddr + text.paddr :][: len(strings.data)] = strings.data
-        values = {"ksymtab": table, "ksymtab_count": len(symbols.data) // _SYMBOL_SIZE, "kstrtab": names}
+        values = {"ksymtab": table, "ksymtab_count": len(symbols.data) // symbol_size(self.isa.word), "kstrtab": names}
         for name, value in values.items():
             place = self.image.symbol(name).value - text.vaddr + text.paddr
-            memory.ram[place : place + 8] = value.to_bytes(8, "little")
+            memory.ram[place : place + self.isa.word] = value.to_bytes(self.isa.word, "little")
 
     def boot(self) -> None:
         """Run until the kernel is up and process 1 is about to enter user mode.  Raises `KernelPanicError`."""
@@ -257,28 +261,28 @@ class KernelGuest:
         if not isa.is_kernel_address(engine.pc):
             engine.interrupt()  # as the clock would: into kernel mode
         offset = self.introspection.offset
-        thread = engine.load(self.introspection.current, 8)
-        stack = engine.load(thread + offset["TD_KSTACK"], 8) + engine.load(thread + offset["TD_KSTACK_SIZE"], 8)
+        thread = engine.load(self.introspection.current, isa.word)
+        size = engine.load(thread + offset["TD_KSTACK_SIZE"], isa.word)
+        stack = engine.load(thread + offset["TD_KSTACK"], isa.word) + size
         sp = isa.registers.slots[isa.registers.sp]
         low = engine.words[sp]
-        if not stack - low <= engine.load(thread + offset["TD_KSTACK_SIZE"], 8):
+        if not 0 <= stack - low <= size:
             low = stack - offset["TF_SIZE"]
         engine.words[sp] = (low - _RED_ZONE) & ~0xF
         back = self.image.symbol("gate_call_return").value
         if isa.registers.link is None:
-            for _ in range(3):  # the gate's own return must lead somewhere, too
-                engine.words[sp] -= 8
-                engine.store(engine.words[sp], 8, back)
+            for _ in range(_CALL_WORDS):  # the gate's own return must lead somewhere, too
+                engine.words[sp] -= isa.word
+                engine.store(engine.words[sp], isa.word, back)
         else:
             engine.words[isa.registers.slots[isa.registers.link]] = back
-        for slot, value in zip(self._arguments, arguments, strict=False):
-            engine.words[slot] = value
+        pass_arguments(engine, arguments)
         engine.pc = self.image.symbol(name).value
         try:
             engine.run()
         except GuestCrashError as error:
             raise self._crash(str(error)) from None
-        result = engine.words[self._result]
+        result = engine.words[self._results[0]]
         executed = engine.instructions - before
         engine.restore(context)
         engine.discount(executed)
@@ -296,17 +300,22 @@ class KernelGuest:
     def _map_page(self) -> None:
         # pmap_enter(pmap, va, pa, prot): a page that will be executed may have held another program's text, and Unicorn
         # does not see the kernel fill it through the linear map, which is not executable.
-        physical, protection = (self.engine.words[slot] for slot in self._arguments[2:4])
+        _pmap, _address, physical, protection, _ = self._live.arguments()
         if protection & _PROT_EXEC:
             self.engine.forget_code(physical, PAGE)
 
     def _caller_of(self, gate: Callable[..., int | None]) -> Callable[[], None]:
-        words, arguments = self.engine.words, self._arguments[:3]
+        words, arguments, mask = self.engine.words, self._live.arguments, self.isa.address_mask
+        first, second = self._results
+        bits = 8 * self.isa.word
 
         def call() -> None:
-            result = gate(*(words[slot] for slot in arguments))
+            a, b, c, _, _ = arguments()
+            result = gate(a, b, c)
             if result is not None:
-                words[self._result] = result & _WORD_MASK
+                words[first] = result & mask
+                if bits < 64:  # a pair of registers
+                    words[second] = result >> bits & mask
 
         return call
 
@@ -362,14 +371,18 @@ class KernelGuest:
 
     def _gate_probe(self) -> None:
         words = self.engine.words
-        probe_id, *arguments = (words[slot] for slot in self._arguments[:6])
+        if self._passed:
+            probe_id, *arguments = (words[slot] for slot in self._passed)
+        else:
+            first = self.isa.calling.stack_arguments // self.isa.word
+            probe_id, *arguments = (self._live.stack_word(first + index) for index in range(1 + _PROBE_ARGUMENTS))
         self.on_probe(probe_id & 0xFFFF_FFFF, *arguments)
 
     # -- traps
 
     def _breakpoint(self, pc: int) -> int:
         address = pc - self._pc_after
-        if address >= _KERNEL_HALF:
+        if self.isa.is_kernel_address(address):
             return self.host_trap.breakpoint(pc)
         answer = self.userland.breakpoint(address)
         return DELIVER if not answer else HANDLED if answer == CARRIED_OUT else answer
@@ -401,7 +414,7 @@ class KernelGuest:
     def _invalid_opcode(self, number: int) -> int:
         """Take illumos's LOCK NOP as the breakpoint that it is; of anything else the guest's own vector decides."""
         pc = self.engine.pc
-        if number != X86_INVALID_OPCODE or pc < _KERNEL_HALF:
+        if number != X86_INVALID_OPCODE or pc < self.isa.kernel_start:
             return DELIVER
         self.clock.pause()
         self._uncounted = 1
@@ -577,7 +590,8 @@ class KernelGuest:
 
         In a breakpoint of FBT the frame of the probed function is not there (yet, or any more): its caller is in the
         link register or on the stack, and the frame pointer is the caller's.  But RISC-V compilers may set the frame
-        pointer before they save ra, which is the instruction displaced: the frame is there, and its ra is not.
+        pointer before they save ra, which is the instruction displaced: the frame is there, and its ra is not.  And
+        on i386 the return site is the instruction that undoes the frame: it is all there.
         """
         frame = self.traps.core.trapframe
         registers = self.isa.registers
@@ -593,22 +607,26 @@ class KernelGuest:
             caller = source.stack_word(0) if registers.link is None else source.register(registers.link)
             return [pc, *[caller, *self.introspection.kernel_chain(pointer)][self.probe_frames :]]
         core = self.traps.core
-        if frame is not None and not core.framed:
+        if frame is not None and not core.framed and not takes_frame_back(self._displaced(pc), self.isa):
             pcs.append(frame.stack_word(core.pushed) if registers.link is None else frame.register(registers.link))
             place = self._link_place(pc)
             calling = self.isa.calling
             if place is not None and frame.register(registers.sp) + place == pointer + calling.frame_return:
-                pointer = self.engine.load(pointer + calling.frame_next, 8)
+                pointer = self.engine.load(pointer + calling.frame_next, self.isa.word)
         return pcs + self.introspection.kernel_chain(pointer)
 
     def _link_place(self, pc: int) -> int | None:
         """Return how far from sp the displaced instruction at pc saves the link register; None if it does not."""
-        if pc not in self._link_places:
-            plan = self.isa.displaced.decide(self.patcher.original(pc, 8), pc).plan
-            link, sp = self.isa.registers.link, self.isa.registers.sp
-            saves = (op for op in plan.operations if isinstance(op, Store)) if plan and link else ()
-            self._link_places[pc] = next((op.offset for op in saves if (op.source, op.base) == (link, sp)), None)
-        return self._link_places[pc]
+        plan = self._displaced(pc)
+        link, sp = self.isa.registers.link, self.isa.registers.sp
+        saves = (op for op in plan.operations if isinstance(op, Store)) if plan and link else ()
+        return next((op.offset for op in saves if (op.source, op.base) == (link, sp)), None)
+
+    def _displaced(self, pc: int) -> Plan | None:
+        """Return what the instruction at pc does, if a breakpoint may displace it."""
+        if pc not in self._plans:
+            self._plans[pc] = self.isa.displaced.decide(self.patcher.original(pc, 8), pc).plan
+        return self._plans[pc]
 
     def user_frame(self) -> Frame | None:
         """Return the registers with which the current thread left user mode, None if it never was there (uregs[])."""

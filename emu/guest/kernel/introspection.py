@@ -37,6 +37,7 @@ class Introspection:
 
     def __init__(self, engine: Engine, image: Image) -> None:
         self._engine = engine
+        self._word = engine.isa.word
         self.offset = self._offset = offsets(image)
         """Offsets and sizes of the kernel's structures, by name."""
         self.current = self._current = image.symbol("pcpu0").value + self._offset["PC_CURTHREAD"]
@@ -44,12 +45,12 @@ class Introspection:
 
     def thread(self) -> Thread:
         """Return the current thread; before there is one, thread 0 of process 0 named kernel."""
-        load, offset = self._engine.load, self._offset
-        address = load(self._current, 8)
-        process = load(address + offset["TD_PROC"], 8) if address else 0
+        load, offset, word = self._engine.load, self._offset, self._word
+        address = load(self._current, word)
+        process = load(address + offset["TD_PROC"], word) if address else 0
         if not process:
             return _NO_THREAD
-        parent = load(process + offset["P_PPTR"], 8)
+        parent = load(process + offset["P_PPTR"], word)
         pid = self._int(process + offset["P_PID"])
         return Thread(
             address=address,
@@ -79,23 +80,23 @@ class Introspection:
         address is none of the kernel's.  A leaf function of RISC-V, which an interrupt may have met, saves only the
         frame pointer, where others save ra: its frame has no return address, and the chain goes on from it.
         """
-        load, offset = self._engine.load, self._offset
-        thread = load(self._current, 8)
+        load, offset, word = self._engine.load, self._offset, self._word
+        thread = load(self._current, word)
         if not thread:
             return []
-        low = load(thread + offset["TD_KSTACK"], 8)
-        high = low + load(thread + offset["TD_KSTACK_SIZE"], 8)
+        low = load(thread + offset["TD_KSTACK"], word)
+        high = low + load(thread + offset["TD_KSTACK_SIZE"], word)
         calling = self._engine.isa.calling
         pcs = []
-        while low <= frame_pointer + min(calling.frame_next, 0) and frame_pointer + 8 <= high:
-            pc = load(frame_pointer + calling.frame_return, 8)
+        while low <= frame_pointer + min(calling.frame_next, 0) and frame_pointer + word <= high:
+            pc = load(frame_pointer + calling.frame_return, word)
             if not self._engine.isa.is_kernel_address(pc):
                 break
             if low <= pc < high:
                 following = pc
             else:
                 pcs.append(pc)
-                following = load(frame_pointer + calling.frame_next, 8)
+                following = load(frame_pointer + calling.frame_next, word)
             if following <= frame_pointer:
                 break
             frame_pointer = following
@@ -103,12 +104,14 @@ class Introspection:
 
     def thread_field(self, name: str) -> int:
         """Return a word of the current thread, by the name of its offset."""
-        return self._engine.load(self._engine.load(self._current, 8) + self._offset[name], 8)
+        word = self._word
+        return self._engine.load(self._engine.load(self._current, word) + self._offset[name], word)
 
     def user_frame(self) -> int | None:
         """Return the address of the frame that brought the current thread into the kernel; None for a kernel thread."""
-        thread = self._engine.load(self._current, 8)
-        return self._engine.load(thread + self._offset["TD_FRAME"], 8) or None if thread else None
+        load, word = self._engine.load, self._word
+        thread = load(self._current, word)
+        return load(thread + self._offset["TD_FRAME"], word) or None if thread else None
 
     def user_chain(self, pc: int, frame_pointer: int, load: Callable[[int, int], int]) -> list[int]:
         """Return the user pcs from an interrupted context on."""
@@ -116,8 +119,8 @@ class Introspection:
         pcs = [pc]
         while frame_pointer and len(pcs) < _STACK_LIMIT:
             try:
-                pc = load(frame_pointer + calling.frame_return, 8)
-                following = load(frame_pointer + calling.frame_next, 8)
+                pc = load(frame_pointer + calling.frame_return, self._word)
+                following = load(frame_pointer + calling.frame_next, self._word)
             except BadAddressError:
                 break
             if not pc:

@@ -13,7 +13,6 @@ from emu.elf import Image
 from emu.engine.engine import Engine
 from emu.guest.kernel.introspection import offsets
 
-_POINTER: Final = 8
 _ID: Final = 4
 _NAME_LIMIT: Final = 192
 
@@ -30,6 +29,7 @@ class MallocTypes:
 
     def __init__(self, engine: Engine, image: Image, watch: Callable[[], object]) -> None:
         self._engine = engine
+        self._word = image.isa.word
         self._watch = watch
         self._offset = offsets(image)
         self._head = image.symbol("kmemstatistics").value
@@ -37,10 +37,10 @@ class MallocTypes:
 
     def __iter__(self) -> Iterator[MallocType]:
         """Yield the types in the order of the kernel's list, the newest first."""
-        address = self._engine.load(self._head, _POINTER)
+        address = self._engine.load(self._head, self._word)
         while address:
-            yield MallocType(address, self._text(self._engine.load(address + self._offset["KS_SHORTDESC"], _POINTER)))
-            address = self._engine.load(address + self._offset["KS_NEXT"], _POINTER)
+            yield MallocType(address, self._text(self._engine.load(address + self._offset["KS_SHORTDESC"], self._word)))
+            address = self._engine.load(address + self._offset["KS_NEXT"], self._word)
 
     def _text(self, address: int) -> str:
         text = bytearray()

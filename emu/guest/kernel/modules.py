@@ -6,17 +6,15 @@ The kernel keeps a `struct linker_file` for each, with a symbol table of its own
 
 from __future__ import annotations
 
-import struct
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from emu.elf import Binding, Image, Symbol, SymbolType
+from emu.elf import Binding, Image, Symbol, SymbolType, symbol_entries, symbol_size
 from emu.engine.engine import Engine
 from emu.guest.kernel.introspection import offsets
 from emu.guest.modules import Module
 
-_SYMBOL: Final = struct.Struct("<IBBHQQ")  # Elf64_Sym: name, info, other, section, value, size
 _NAME: Final = 32
 _RESERVED: Final = 0xFF00  # SHN_LORESERVE
 _MARKS: Final = "$."
@@ -42,6 +40,7 @@ class Modules:
 
     def __init__(self, engine: Engine, image: Image, read: Callable[[int, int], bytes]) -> None:
         self._engine = engine
+        self._word = image.isa.word
         self._offset = offsets(image)
         self._read = read
         self._loaded: dict[int, _Loaded] = {}
@@ -49,8 +48,8 @@ class Modules:
     def __iter__(self) -> Iterator[Module]:
         return (loaded.module for loaded in self._loaded.values())
 
-    def _field(self, file: int, name: str, size: int = 8) -> int:
-        return self._engine.load(file + self._offset[name], size)
+    def _field(self, file: int, name: str, size: int | None = None) -> int:
+        return self._engine.load(file + self._offset[name], size or self._word)
 
     def _filename(self, file: int) -> str:
         return self._engine.read(file + self._offset["LF_FILENAME"], _NAME).split(b"\0", 1)[0].decode(errors="replace")
@@ -60,7 +59,7 @@ class Modules:
         symbols = tuple(self._symbols(file))
         count = self._field(file, "LF_NDEPS", 4)
         depends = self._offset["LF_DEPS"]
-        dependencies = [self._engine.load(file + depends + 8 * index, 8) for index in range(count)]
+        dependencies = [self._engine.load(file + depends + self._word * index, self._word) for index in range(count)]
         module = Module(
             self._filename(file),
             symbols,
@@ -78,7 +77,8 @@ class Modules:
     def _symbols(self, file: int) -> Iterator[Symbol]:
         table, count = self._field(file, "LF_SYMTAB"), self._field(file, "LF_NSYMS")
         strings = self._field(file, "LF_STRTAB")
-        for name, info, _, section, value, size in _SYMBOL.iter_unpack(self._engine.read(table, count * _SYMBOL.size)):
+        entries = self._engine.read(table, count * symbol_size(self._word))
+        for name, info, section, value, size in symbol_entries(entries, self._word):
             kind = _TYPES.get(info & 15, SymbolType.NOTYPE)
             binding = _BINDINGS.get(info >> 4, Binding.LOCAL)
             defined = value if section and kind is not SymbolType.FILE else 0

@@ -16,7 +16,6 @@ from emu.guest.base import BadAddressError
 if TYPE_CHECKING:
     from emu.guest.kernel.userland import Userland
 
-_WORD = 8
 _FLAGS_OF_SPSR = 0xF000_0000
 
 
@@ -94,18 +93,19 @@ class _SavedWords:
 
     def __init__(self, userland: Userland, address: int) -> None:
         self._engine = userland.engine
+        self._word = userland.isa.word
         names = {slot: name for name, slot in userland.isa.registers.slots.items()}
         self._places = {
-            slot: address + _WORD * userland.isa.traps.frame.index(name)
+            slot: address + self._word * userland.isa.traps.frame.index(name)
             for slot, name in names.items()
             if name in userland.isa.traps.frame
         }
 
     def __getitem__(self, slot: int) -> int:
-        return self._engine.load(self._places[slot], _WORD) if slot in self._places else 0  # RISC-V's zero
+        return self._engine.load(self._places[slot], self._word) if slot in self._places else 0  # RISC-V's zero
 
     def __setitem__(self, slot: int, value: int) -> None:
-        self._engine.store(self._places[slot], _WORD, value)
+        self._engine.store(self._places[slot], self._word, value)
 
 
 def store(userland: Userland, address: int, size: int, value: int) -> None:

@@ -14,7 +14,7 @@ from emu.engine.engine import Engine
 from emu.guest.kernel.introspection import offsets
 from emu.guest.system_calls import CallSignature, Moment
 
-_POINTER: Final = 8
+_ARGUMENT: Final = 8
 _NAME_LIMIT: Final = 64
 
 
@@ -26,6 +26,7 @@ class SystemCalls:
     def __init__(self, engine: Engine, image: Image, thread: Callable[[], int], watch: Callable[[], object]) -> None:
         """Read the table; `thread` returns the current thread's address, `watch` is called before the gate opens."""
         self._engine = engine
+        self._word = image.isa.word
         self._watch = watch
         self._thread = thread
         self._offset = offsets(image)
@@ -41,15 +42,15 @@ class SystemCalls:
     def _read_signatures(self, table: int) -> Mapping[int, CallSignature]:
         size = self._offset["SYSTRACE_ARGDESC_SIZE"]
         found: dict[int, CallSignature] = {}
-        while number := self._engine.load(table, _POINTER):
-            result, *parameters = self._pointers(table + _POINTER, size // _POINTER - 1)
+        while number := self._engine.load(table, self._word):
+            result, *parameters = self._pointers(table + self._word, size // self._word - 1)
             types = tuple(self._text(parameter) for parameter in parameters if parameter)
             found[number] = CallSignature(self._text(result), types)
             table += size
         return found
 
     def _pointers(self, address: int, count: int) -> list[int]:
-        return [self._engine.load(address + _POINTER * index, _POINTER) for index in range(count)]
+        return [self._engine.load(address + self._word * index, self._word) for index in range(count)]
 
     def _text(self, address: int) -> str:
         text = bytearray()
@@ -74,7 +75,7 @@ class SystemCalls:
 
     def argument(self, index: int) -> int:
         """Return an argument of the call under way in the current thread, past those the probe passes."""
-        saved = self._engine.load(self._thread() + self._offset["TD_SYSTRACE_ARGS"], _POINTER)
+        saved = self._engine.load(self._thread() + self._offset["TD_SYSTRACE_ARGS"], self._word)
         if not saved or index >= self._offset["SYSTRACE_NARGS"]:
             return 0
-        return self._engine.load(saved + _POINTER * index, _POINTER)
+        return self._engine.load(saved + _ARGUMENT * index, _ARGUMENT)

@@ -14,8 +14,8 @@ from emu.elf import Image
 from emu.engine.clock import VirtualClock
 from emu.engine.engine import Engine
 
-_BEGIN = struct.Struct("<QQ")
-_END = struct.Struct("<Q")
+_FORMS = {8: "Q", 4: "I"}
+"""Of the words in a set, by their size."""
 
 
 class TracedStretches:
@@ -38,9 +38,9 @@ class TracedStretches:
         if self._watched:
             return
         self._watched = True
-        for address, owed in _entries(self._image, "set_traced_begin_set", _BEGIN):
+        for address, owed in _entries(self._image, "set_traced_begin_set", 2):
             self._watch(address, self._beginning(owed))
-        for (address,) in _entries(self._image, "set_traced_end_set", _END):
+        for (address,) in _entries(self._image, "set_traced_end_set", 1):
             self._watch(address, self._end)
 
     def _watch(self, address: int, callback: Callable[[], None]) -> None:
@@ -60,6 +60,7 @@ class TracedStretches:
         self._clock.resume(1 - self._owed)  # the jump itself still belongs to the stretch
 
 
-def _entries(image: Image, name: str, entry: struct.Struct) -> Iterator[tuple[int, ...]]:
+def _entries(image: Image, name: str, words: int) -> Iterator[tuple[int, ...]]:
+    entry = struct.Struct(f"<{words}{_FORMS[image.isa.word]}")
     section = image.section(name)
     return entry.iter_unpack(section.data) if section is not None else iter(())

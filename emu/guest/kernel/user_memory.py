@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _PAGING: Final[dict[str, tuple[Callable[[int], int], int, int]]] = {
     "x86_64": (lambda root: root, 1 << 1, 1 << 1),
+    "i386": (lambda root: root, 1 << 1, 1 << 1),
     "aarch64": (lambda root: root, 1 << 7, 0),
     "riscv64": (lambda root: 8 << 60 | root >> 12, 1 << 2, 1 << 2),
 }
@@ -61,6 +62,7 @@ class UserMemory:
         self._guest = guest
         self._engine = guest.engine
         self._load = guest.engine.load
+        self._word = guest.isa.word
         self.offset = guest.introspection.offset
         self._root, self._bit, self._writable = _PAGING[guest.isa.name]
         self._own: set[tuple[Space, int]] = set()
@@ -70,7 +72,7 @@ class UserMemory:
 
     def file(self, vnode: int) -> File:
         """Return what a vnode stands for."""
-        node = self._load(vnode + self.offset["V_DATA"], 8)
+        node = self._load(vnode + self.offset["V_DATA"], self._word)
         number, size, changed = (self._load(node + self.offset[name], 8) for name in ("MN_ID", "MN_SIZE", "MN_MTIME"))
         return File(vnode, number, size, changed)
 
@@ -80,40 +82,40 @@ class UserMemory:
         return b"".join(self._file_page(vnode, index) for index in range(-(-size // PAGE)))[:size]
 
     def _file_page(self, vnode: int, index: int) -> bytes:
-        node = self._load(vnode + self.offset["V_DATA"], 8)
-        pages, count = (self._load(node + self.offset[name], 8) for name in ("MN_PAGES", "MN_NPAGES"))
-        physical = self._load(pages + 8 * index, 8) if index < count else 0
+        node = self._load(vnode + self.offset["V_DATA"], self._word)
+        pages, count = (self._load(node + self.offset[name], self._word) for name in ("MN_PAGES", "MN_NPAGES"))
+        physical = self._load(pages + self._word * index, self._word) if index < count else 0
         return bytes(self._engine.memory.ram[physical : physical + PAGE]) if physical else bytes(PAGE)
 
     def path(self, vnode: int) -> str:
         """Return a file's path by the name cache (vn_fullpath); "" once the cache has forgotten it."""
-        root = self._load(self._guest.image.symbol("rootvnode").value, 8)
+        root = self._load(self._guest.image.symbol("rootvnode").value, self._word)
         names: list[str] = []
         while vnode != root and len(names) < _NAMES_DEEPEST:
-            entry = self._load(vnode + self.offset["V_CACHE_DST"], 8)
+            entry = self._load(vnode + self.offset["V_CACHE_DST"], self._word)
             if not entry:
                 return ""
             length = self._load(entry + self.offset["NC_NLEN"], 1)
             names.append(self._engine.read(entry + self.offset["NC_NAME"], length).decode("utf-8", "replace"))
-            vnode = self._load(entry + self.offset["NC_DVP"], 8)
+            vnode = self._load(entry + self.offset["NC_DVP"], self._word)
         return "/" + "/".join(reversed(names))
 
     # -- maps
 
     def areas(self, space: Space) -> Iterator[Area]:
         """Return what is mapped, by address."""
-        load, offset = self._load, self.offset
-        entry = load(space.address + offset["VM_ENTRIES"], 8) if space.address else 0
+        load, offset, word = self._load, self.offset, self._word
+        entry = load(space.address + offset["VM_ENTRIES"], word) if space.address else 0
         while entry:
             yield Area(
-                load(entry + offset["ME_START"], 8),
-                load(entry + offset["ME_END"], 8),
+                load(entry + offset["ME_START"], word),
+                load(entry + offset["ME_END"], word),
                 Access(load(entry + offset["ME_PROTECTION"], 4)),
-                load(entry + offset["ME_VNODE"], 8),
+                load(entry + offset["ME_VNODE"], word),
                 load(entry + offset["ME_OFFSET"], 8),
                 load(entry + offset["ME_FILESZ"], 8),
             )
-            entry = load(entry + offset["ME_LINKS"], 8)
+            entry = load(entry + offset["ME_LINKS"], word)
 
     def area_at(self, space: Space, address: int) -> Area | None:
         """Return the area that holds an address."""
@@ -125,7 +127,7 @@ class UserMemory:
         """Return where an address is in memory, None if its page is not there, or not for that access."""
         if not space.address:
             return None
-        table = self._load(space.address + self.offset["VM_PMAP"] + self.offset["PMAP_ROOT"], 8)
+        table = self._load(space.address + self.offset["VM_PMAP"] + self.offset["PMAP_ROOT"], self._word)
         entry = 0
 
         def word(place: int) -> int:

@@ -214,7 +214,7 @@ class Userland:
     def _pid_probe(self, frame: int, *_: int) -> int:
         with self._saved(frame):
             pc = self._cpu.pc
-            address = self._cpu.pc = pc - self.isa.traps.pc_after
+            address = self._cpu.pc = pc - self.isa.traps.saved_user_pc_after
             claimed = bool(self.traps.invop(address, self._cpu.frame))
             if not claimed:
                 self._cpu.pc = pc
@@ -248,7 +248,7 @@ class Userland:
 
     def word(self, address: int, name: str) -> int:
         """Return a word of a structure of the kernel's."""
-        return self.engine.load(address + self.memory.offset[name], 8)
+        return self.engine.load(address + self.memory.offset[name], self.isa.word)
 
     def process_at(self, address: int) -> Process | None:
         """Return the process of a struct proc; None: there is none with a program."""
@@ -262,7 +262,7 @@ class Userland:
 
     def all(self) -> Iterator[Process]:
         """Return the processes that have a program, by the kernel's list (allproc)."""
-        address = self.engine.load(self.guest.image.symbol("allproc").value, 8)
+        address = self.engine.load(self.guest.image.symbol("allproc").value, self.isa.word)
         while address:
             state = self.engine.load(address + self.memory.offset["P_STATE"], 4)
             if state != _ZOMBIE and self.word(address, "P_VMSPACE"):
@@ -278,7 +278,7 @@ class Userland:
     @property
     def current(self) -> Thread | None:
         """The thread that runs; None: there is none yet."""
-        address = self.engine.load(self._current, 8)
+        address = self.engine.load(self._current, self.isa.word)
         return self._thread(address) if address else None
 
     def _thread(self, address: int) -> Thread:
@@ -445,7 +445,7 @@ class Objects:
         left it.
         """
         registers, calling = self._userland.isa.registers, self._userland.isa.calling
-        load = self._userland.engine.load
+        load, word = self._userland.engine.load, self._userland.isa.word
         pc, pointer = frame.register(registers.pc), frame.register(registers.fp)
         pcs = [pc]
         located = self.locate(pc, None)
@@ -453,9 +453,9 @@ class Objects:
             if located is not None and located.symbol and not located.offset:
                 pcs.append(frame.register(registers.link) if registers.link else frame.stack_word(0))
             sp = frame.register(registers.sp)
-            while len(pcs) < _DEEPEST and pointer >= sp and not pointer & 7:
-                address = load(pointer + calling.frame_return, 8)
-                following = load(pointer + calling.frame_next, 8)
+            while len(pcs) < _DEEPEST and pointer >= sp and not pointer % word:
+                address = load(pointer + calling.frame_return, word)
+                following = load(pointer + calling.frame_next, word)
                 if len(pcs) == 1 and registers.link and pointer < address < pointer + _DEEPEST * PAGE:
                     # A function of RISC-V that calls none saves its caller's frame pointer alone, where others save ra.
                     address, following = frame.register(registers.link), address

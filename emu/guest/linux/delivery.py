@@ -41,7 +41,8 @@ _NEVER_RESTARTED: Final = frozenset(
     """.split()
 )
 """System calls that a handler interrupts, whatever SA_RESTART says (signal(7))."""
-_STACK: Final = struct.Struct("<QiiQ")
+_STACK: Final = {8: struct.Struct("<QixxxxQ"), 4: struct.Struct("<IiI")}
+"""uc_stack by the bytes of a word."""
 _FRAMES_KEPT: Final = 64
 _REAL_TIME: Final = 32
 _CORE_DUMPED: Final = 0x80
@@ -210,23 +211,27 @@ class Delivery:
             top = sp - abi.red_zone
         frame = (top - layout.size) & ~15
         if layout.return_address is not None:
-            frame -= 8  # as on entry to a function, where the return address was pushed
+            frame -= abi.word  # as on entry to a function, where the return address was pushed
         data = bytearray(layout.size)
-        data[layout.siginfo : layout.siginfo + 128] = info.pack()
+        data[layout.siginfo : layout.siginfo + 128] = info.pack(abi.word)
+        word = "<Q" if abi.word == 8 else "<I"
         stack_flags = 2 if not thread.stack.size else int(on_stack)
-        _STACK.pack_into(data, layout.stack, thread.stack.address, stack_flags, 0, thread.stack.size)
+        _STACK[abi.word].pack_into(data, layout.stack, thread.stack.address, stack_flags, thread.stack.size)
         mask = thread.mask if thread.saved_mask is None else thread.saved_mask
         struct.pack_into("<Q", data, layout.mask, mask)
         for name, offset in layout.registers.items():
-            struct.pack_into("<Q", data, offset, engine.read_register(name))
+            struct.pack_into(word, data, offset, engine.read_register(name) & kernel.isa.address_mask)
         if layout.fault_address is not None and info.address is not None:
-            struct.pack_into("<Q", data, layout.fault_address, info.address)
+            struct.pack_into(word, data, layout.fault_address, info.address)
         restorer = action.restorer if action.flags & SA_RESTORER else kernel.restorers.get(process.space, 0)
         if layout.return_address is not None:
-            struct.pack_into("<Q", data, layout.return_address, restorer)
+            struct.pack_into(word, data, layout.return_address, restorer)
         if layout.record is not None:
             link = engine.read_register(registers.link or "")
             struct.pack_into("<QQ", data, layout.record, engine.read_register(registers.fp), link)
+        arguments = (info.number, frame + layout.siginfo, frame + layout.ucontext)
+        for offset, value in zip(layout.arguments, arguments, strict=False):
+            struct.pack_into(word, data, offset, value)
         try:
             kernel.write(frame, bytes(data))
         except BadAddressError:
@@ -238,7 +243,6 @@ class Delivery:
             engine.write_register(registers.fp, frame + layout.record)
         if registers.link is not None:
             engine.write_register(registers.link, restorer)
-        arguments = (info.number, frame + layout.siginfo, frame + layout.ucontext)
         for name, value in zip(kernel.isa.calling.arguments, arguments, strict=False):
             engine.write_register(name, value)
         if kernel.isa.name == "x86_64":
@@ -252,13 +256,16 @@ class Delivery:
             action.handler = DEFAULT
         return True
 
-    def leave(self, thread: Thread) -> None:
-        """Go back to what a signal interrupted (rt_sigreturn).  Raises `BadAddressError`."""
+    def leave(self, thread: Thread, popped: int = 1) -> None:
+        """Go back to what a signal interrupted (rt_sigreturn).  Raises `BadAddressError`.
+
+        `popped` words of a frame that begins with a return address are off the stack.
+        """
         kernel = self._kernel
         engine, layout = kernel.engine, kernel.abi.frame
         frame = engine.read_register(kernel.isa.registers.sp)
         if layout.return_address is not None:
-            frame -= 8
+            frame -= popped * kernel.abi.word
         data = kernel.read(frame, layout.size)
         context = thread.process.frames.pop(frame, None)
         if context is not None:
@@ -267,5 +274,5 @@ class Delivery:
             if kernel.abi.tls not in layout.registers:
                 engine.write_register(kernel.abi.tls, tls)
         for name, offset in layout.registers.items():
-            engine.write_register(name, struct.unpack_from("<Q", data, offset)[0])
+            engine.write_register(name, int.from_bytes(data[offset : offset + kernel.abi.word], "little"))
         thread.mask = struct.unpack_from("<Q", data, layout.mask)[0] & ~UNBLOCKABLE

@@ -32,18 +32,20 @@ _FLOATING_POINT: Final = {
 _SEGV: Final = (Signal.SIGSEGV, SI_KERNEL)
 _ILL: Final = (Signal.SIGILL, ILL_ILLOPC)
 _BUS: Final = (Signal.SIGBUS, BUS_ADRALN)
+_X86: Final = {
+    0: (Signal.SIGFPE, FPE_INTDIV),
+    1: (Signal.SIGTRAP, TRAP_BRKPT),
+    4: _SEGV,
+    5: _SEGV,
+    6: _ILL,
+    13: _SEGV,
+    16: (Signal.SIGFPE, 0),
+    17: _BUS,
+    19: (Signal.SIGFPE, 0),
+}
 _EXCEPTIONS: Final = {
-    "x86_64": {
-        0: (Signal.SIGFPE, FPE_INTDIV),
-        1: (Signal.SIGTRAP, TRAP_BRKPT),
-        4: _SEGV,
-        5: _SEGV,
-        6: _ILL,
-        13: _SEGV,
-        16: (Signal.SIGFPE, 0),
-        17: _BUS,
-        19: (Signal.SIGFPE, 0),
-    },
+    "x86_64": _X86,
+    "i386": _X86,
     "aarch64": {1: _ILL, 3: _BUS, 4: _BUS},
     "riscv64": {2: _ILL, 0: _BUS, 4: _BUS, 6: _BUS},
 }

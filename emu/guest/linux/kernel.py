@@ -46,6 +46,7 @@ from emu.guest.linux.process import (
     Surroundings,
     Thread,
 )
+from emu.guest.linux.segments import Segments
 from emu.guest.linux.serving import Serving
 from emu.guest.linux.space import Space
 from emu.guest.observer import Observer
@@ -110,6 +111,8 @@ class Kernel:
         self.delivery = Delivery(self)
         self.exceptions: list[Callable[[int, int], bool]] = []
         """Asked (number, pc) about each exception but breakpoints and page faults: whether it is theirs."""
+        if isa.name == "i386":
+            self.exceptions.append(Segments(self.engine).claims)
         self.interrupted = False
         self._serving = Serving(self, calls, report)
         self._report = report

@@ -24,11 +24,13 @@ _MMAP_GAP: Final = 128 << 20
 _ARGUMENTS_MAX: Final = 2 << 20
 _SCRIPTS_MAX: Final = 4
 
-_HEADER: Final = struct.Struct("<16sHHIQQQIHHHHHH")
-_SEGMENT: Final = struct.Struct("<IIQQQQQQ")
+_HEADER: Final = {8: struct.Struct("<16sHHIQQQIHHHHHH"), 4: struct.Struct("<16sHHIIIIIHHHHHH")}
+_SEGMENT: Final = {8: struct.Struct("<IIQQQQQQ"), 4: struct.Struct("<IIIIIIII")}
+_IDENT: Final = {8: b"\x7fELF\x02\x01\x01", 4: b"\x7fELF\x01\x01\x01"}
+"""By the bytes of a word."""
 _ET_EXEC, _ET_DYN = 2, 3
 _PT_LOAD, _PT_INTERP, _PT_PHDR, _PT_GNU_STACK = 1, 3, 6, 0x6474E551
-_MACHINES: Final = {"x86_64": 62, "aarch64": 183, "riscv64": 243}
+_MACHINES: Final = {"x86_64": 62, "aarch64": 183, "riscv64": 243, "i386": 3}
 _FLAGS: Final = {4: Access.READ, 2: Access.WRITE, 1: Access.EXECUTE}
 
 
@@ -129,7 +131,7 @@ def load(
         name = interpreter
     else:
         raise LinuxError(ELOOP)
-    program = _parse(file, full, isa)
+    program = _parse(file, full, isa, abi)
     space = Space(frames, PAGE * 16, abi.highest)
     space.top = abi.highest - _MMAP_GAP
     try:
@@ -158,7 +160,7 @@ def _load(
     entry, base = program.entry + bias, 0
     if wanted is not None:
         name = program.file.read(wanted.offset, wanted.file_size).rstrip(b"\0").decode("utf-8", "surrogateescape")
-        interpreter = _parse(*_executable(look_up(name)), isa)
+        interpreter = _parse(*_executable(look_up(name)), isa, abi)
         start, end = interpreter.span
         place = space.room(end - start)
         if place is None:
@@ -178,7 +180,7 @@ def _load(
         6: PAGE,
         17: 100,
         3: at + bias,
-        4: _SEGMENT.size,
+        4: _SEGMENT[abi.word].size,
         5: len(program.segments),
         7: base,
         8: 0,
@@ -204,17 +206,18 @@ def _executable(found: tuple[Inode, str]) -> tuple[RegularFile, str]:
     return inode, path
 
 
-def _parse(file: RegularFile, path: str, isa: str) -> _Program:
-    head = file.read(0, _HEADER.size)
-    if len(head) < _HEADER.size or head[:7] != b"\x7fELF\x02\x01\x01":
+def _parse(file: RegularFile, path: str, isa: str, abi: Abi) -> _Program:
+    header, row = _HEADER[abi.word], _SEGMENT[abi.word]
+    head = file.read(0, header.size)
+    if len(head) < header.size or head[:7] != _IDENT[abi.word]:
         raise LinuxError(ENOEXEC)
-    (_, kind, machine, _, entry, table, _, _, _, entry_size, count, _, _, _) = _HEADER.unpack(head)
-    if kind not in {_ET_EXEC, _ET_DYN} or machine != _MACHINES[isa] or entry_size != _SEGMENT.size or not count:
+    (_, kind, machine, _, entry, table, _, _, _, entry_size, count, _, _, _) = header.unpack(head)
+    if kind not in {_ET_EXEC, _ET_DYN} or machine != _MACHINES[isa] or entry_size != row.size or not count:
         raise LinuxError(ENOEXEC)
-    data = file.read(table, count * _SEGMENT.size)
-    if len(data) < count * _SEGMENT.size:
+    data = file.read(table, count * row.size)
+    if len(data) < count * row.size:
         raise LinuxError(ENOEXEC)
-    segments = tuple(_Segment(*fields) for fields in _SEGMENT.iter_unpack(data))
+    segments = tuple(_segment(fields, abi.word) for fields in row.iter_unpack(data))
     program = _Program(file, path, kind, entry, table, segments)
     if not program.loads:
         raise LinuxError(ENOEXEC)
@@ -222,6 +225,14 @@ def _parse(file: RegularFile, path: str, isa: str) -> _Program:
         if segment.file_size > segment.size or (segment.address - segment.offset) % PAGE or segment.size >> 40:
             raise LinuxError(EINVAL)
     return program
+
+
+def _segment(fields: tuple[int, ...], word: int) -> _Segment:
+    """Name the fields of a program header; a 32-bit one has its flags last but one."""
+    if word == 8:
+        return _Segment(*fields)
+    kind, offset, address, physical, file_size, size, flags, alignment = fields
+    return _Segment(kind, flags, offset, address, physical, file_size, size, alignment)
 
 
 def _area(start: int, end: int, access: Access, name: str) -> Area:
@@ -293,9 +304,10 @@ def _fill_stack(
     top &= ~15
     random_at = push(random)
     vector = vector | {25: random_at, 31: file_name} | ({15: platform} if platform else {})
-    auxiliary = b"".join(struct.pack("<QQ", *entry) for entry in (*vector.items(), (0, 0)))
+    form = "Q" if abi.word == 8 else "I"
+    auxiliary = b"".join(struct.pack(f"<2{form}", *entry) for entry in (*vector.items(), (0, 0)))
     pointers = (len(arguments_at), *arguments_at, 0, *environment_at, 0)
-    block = struct.pack(f"<{len(pointers)}Q", *pointers) + auxiliary
+    block = struct.pack(f"<{len(pointers)}{form}", *pointers) + auxiliary
     top = (top - len(block)) & ~15
     space.poke(top, block)
     return top, auxiliary

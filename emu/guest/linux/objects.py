@@ -132,7 +132,9 @@ class Objects(Observer):
         if word is None:
             return None
         try:
-            value = int.from_bytes(process.space.peek(word + loaded.bias, 8), "little") - loaded.bias
+            value = (
+                int.from_bytes(process.space.peek(word + loaded.bias, self._kernel.isa.word), "little") - loaded.bias
+            )
         except BadAddressError:
             return None
         size = function_size(loaded.image, value)
@@ -155,9 +157,9 @@ class Objects(Observer):
             if located is not None and located.symbol and not located.offset:
                 pcs.append(frame.register(registers.link) if registers.link else frame.stack_word(0))
             sp = frame.register(registers.sp)
-            while len(pcs) < _DEEPEST and pointer >= sp and not pointer & 7:
-                address = int.from_bytes(self._kernel.read(pointer + calling.frame_return, 8), "little")
-                following = int.from_bytes(self._kernel.read(pointer + calling.frame_next, 8), "little")
+            while len(pcs) < _DEEPEST and pointer >= sp and not pointer & isa.word - 1:
+                address = int.from_bytes(self._kernel.read(pointer + calling.frame_return, isa.word), "little")
+                following = int.from_bytes(self._kernel.read(pointer + calling.frame_next, isa.word), "little")
                 if not address:
                     break
                 pcs.append(address)

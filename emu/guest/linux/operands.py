@@ -75,14 +75,13 @@ def _decoded(engine: Engine, code: bytes) -> Iterator[int]:
             if engine.isa.name == "aarch64":
                 index = value(memory.index) << operand.shift.value
             segment = getattr(memory, "segment", 0)
-            base = engine.read_register(f"{insn.reg_name(segment)}_base") if segment else 0
-            yield base + value(memory.base) + index + memory.disp & _MASK
-    if engine.isa.name == "x86_64" and insn.group(capstone.CS_GRP_CALL):
-        yield engine.read_register("rsp") - 8 & _MASK
-    elif engine.isa.name == "x86_64":
-        yield (
-            engine.read_register("rsp") - 8 & _MASK if insn.mnemonic.startswith("push") else engine.read_register("rsp")
-        )
+            name = f"{insn.reg_name(segment)}_base" if segment else ""
+            base = engine.read_register(name) if name in engine.isa.registers.by_name else 0
+            yield base + value(memory.base) + index + memory.disp & engine.isa.address_mask
+    if engine.isa.registers.link is None:  # x86: what calls and pushes store, what others may pop
+        sp = engine.read_register(engine.isa.registers.sp)
+        pushes = insn.group(capstone.CS_GRP_CALL) or insn.mnemonic.startswith("push")
+        yield sp - engine.isa.word & engine.isa.address_mask if pushes else sp
 
 
 def _riscv(engine: Engine, code: bytes) -> Iterator[int]:

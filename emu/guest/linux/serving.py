@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from emu.guest.base import BadAddressError
 from emu.guest.linux.abi.errno import EFAULT, EINTR, ENOMEM, ENOSYS, LinuxError
@@ -13,8 +13,6 @@ from emu.guest.linux.process import InterruptedBySignalError, Life, SystemCall, 
 if TYPE_CHECKING:
     from emu.guest.linux.calls.table import Handler
     from emu.guest.linux.kernel import Kernel
-
-_MASK: Final = 0xFFFF_FFFF_FFFF_FFFF
 
 
 class Serving:
@@ -77,7 +75,7 @@ class Serving:
 
     def _finish(self, thread: Thread, result: int) -> None:
         """Give the current thread the result of its system call."""
-        self._words[self._result] = result & _MASK
+        self._words[self._result] = result & self._kernel.isa.address_mask
         self._tell(thread, result)
 
     def _tell(self, thread: Thread, result: int) -> None:

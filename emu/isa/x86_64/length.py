@@ -1,4 +1,4 @@
-"""x86-64 instruction length, by capstone."""
+"""x86 instruction length, by capstone; `mode` is capstone's."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import capstone
 
 
 @cache
-def _decoder() -> capstone.Cs:
-    return capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
+def _decoder(mode: int) -> capstone.Cs:
+    return capstone.Cs(capstone.CS_ARCH_X86, mode)
 
 
-def instruction_length(code: bytes) -> int:
+def instruction_length(code: bytes, *, mode: int = capstone.CS_MODE_64) -> int:
     """Return the length in bytes, 0 if the bytes do not decode."""
-    return _length(code[:15])
+    return _length(code[:15], mode)
 
 
 @lru_cache(1 << 12)
-def _length(code: bytes) -> int:
-    for _address, size, _mnemonic, _operands in _decoder().disasm_lite(code, 0, 1):
+def _length(code: bytes, mode: int) -> int:
+    for _address, size, _mnemonic, _operands in _decoder(mode).disasm_lite(code, 0, 1):
         return int(size)
     return 0
 
 
-def instruction_lengths(code: bytes) -> Iterator[int]:
+def instruction_lengths(code: bytes, *, mode: int = capstone.CS_MODE_64) -> Iterator[int]:
     """Yield the length of each instruction, up to the first bytes that do not decode."""
-    return (int(size) for _address, size, _mnemonic, _operands in _decoder().disasm_lite(code, 0))
+    return (int(size) for _address, size, _mnemonic, _operands in _decoder(mode).disasm_lite(code, 0))

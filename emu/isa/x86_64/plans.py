@@ -1,4 +1,4 @@
-"""Instructions of x86-64 taken apart, and what those do that transfer control.
+"""Instructions of x86 taken apart, and what those do that transfer control: in 64-bit mode, and in 32-bit mode.
 
 Source: Intel SDM volume 2.
 """
@@ -8,12 +8,34 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+import capstone
+
 from emu.displaced import Branch, Check, Clear, Compare, Load, Operation, Plan, Set, Store, Sum
 from emu.isa.x86_64.length import instruction_length
 
 REGISTERS: Final = (
     "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
 )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """What an instruction set calls its registers, and the size of its words."""
+
+    capstone: int
+    registers: tuple[str, ...]
+    """By number."""
+    pc: str
+    sp: str
+    fp: str
+    count: str
+    word: int
+
+
+LONG_MODE: Final = Mode(capstone.CS_MODE_64, REGISTERS, "rip", "rsp", "rbp", "rcx", 8)
+_I386: Final = ("eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi")
+PROTECTED_MODE: Final = Mode(capstone.CS_MODE_32, _I386, "eip", "esp", "ebp", "ecx", 4)
+
 _SEGMENTS: Final = {0x26: "es", 0x2E: "cs", 0x36: "ss", 0x3E: "ds", 0x64: "fs", 0x65: "gs"}
 _PREFIXES: Final = frozenset({*_SEGMENTS, 0x66, 0x67, 0xF0, 0xF2, 0xF3})
 _LOW_HALF: Final = 0xFFFF_FFFF_0000_0000
@@ -42,6 +64,7 @@ class Instruction:
     """Offset of the REX prefix, -1 for none."""
     at: int
     """Offset of the opcode."""
+    mode: Mode = LONG_MODE
 
     @property
     def opcode(self) -> int:
@@ -61,6 +84,8 @@ class Instruction:
     def vector_at(self) -> int | None:
         """Offset of the opcode behind VEX, EVEX or XOP; None for an instruction that begins with neither."""
         if self.opcode in _VECTOR_OPCODES:
+            if self.mode is not LONG_MODE and self.data[self.at + 1] >> 6 != 3:
+                return None  # les, lds and bound
             return self.at + _VECTOR_OPCODES[self.opcode]
         # XOP is pop with a reg that pop has not.
         return self.at + 3 if self.opcode == 0x8F and self.data[self.at + 1] & 0x1F >= 8 else None
@@ -86,7 +111,7 @@ class Instruction:
     @property
     def relative_at(self) -> int | None:
         """Offset of the ModRM byte if it names an operand relative to rip; None otherwise."""
-        at = self.modrm_at
+        at = self.modrm_at if self.mode is LONG_MODE else None
         if at is None or self.data[at] & 0xC7 != 0x05 or self._moves_control_register:
             return None
         return at
@@ -97,9 +122,9 @@ class Instruction:
         return self.opcode == 0x0F and self.data[self.at + 1] >> 2 == 0x20 >> 2
 
 
-def take_apart(data: bytes) -> Instruction | str:
+def take_apart(data: bytes, mode: Mode = LONG_MODE) -> Instruction | str:
     """Find prefixes and opcode; a text says why that fails.  Of a REX that is not the last prefix nothing is left."""
-    length = instruction_length(data)
+    length = instruction_length(data, mode=mode.capstone)
     if not length:
         return "the bytes are no instruction"
     data = data[:length]
@@ -107,7 +132,7 @@ def take_apart(data: bytes) -> Instruction | str:
     rex, rex_at = 0, -1
     prefixes = set()
     while True:
-        if data[at] >> 4 == 4:
+        if data[at] >> 4 == 4 and mode is LONG_MODE:
             rex, rex_at = data[at], at
         elif data[at] in _PREFIXES:
             if data[at] in _SEGMENTS:
@@ -117,7 +142,7 @@ def take_apart(data: bytes) -> Instruction | str:
             prefixes.add(data[at])
             rex, rex_at = 0, -1
         else:
-            return Instruction(data, frozenset(prefixes), segment, rex, rex_at, at)
+            return Instruction(data, frozenset(prefixes), segment, rex, rex_at, at, mode)
         at += 1
 
 
@@ -145,65 +170,72 @@ def loop(insn: Instruction, *, quirks: bool = False) -> Plan:
     """Plan loop, loope, loopne; with `quirks` as FreeBSD's fasttrap_isa.c has them."""
     extra = {0xE0: (_condition(5),), 0xE1: (_condition(4),), 0xE2: ()}[insn.opcode]
     taken = insn.length + insn.signed(insn.at + 1, 1)
+    count = insn.mode.count
     if quirks:
         # It tests the count before it decrements it, and knows no address-size prefix.
-        before = (Set("%0", "rcx"), Set("rcx", "rcx", -1))
+        before = (Set("%0", count), Set(count, count, -1))
         return _branch((Check(Compare.NE, "%0", 0), *extra), taken, insn.length, *before)
-    count = Clear("rcx", "%0", _LOW_HALF) if 0x67 in insn.prefixes else Set("rcx", "%0")
-    test = Check(Compare.NE, "rcx", 0)
-    return _branch((test, *extra), taken, insn.length, Set("%0", "rcx", -1), count)
+    counted = Clear(count, "%0", _LOW_HALF) if 0x67 in insn.prefixes else Set(count, "%0")
+    test = Check(Compare.NE, count, 0)
+    return _branch((test, *extra), taken, insn.length, Set("%0", count, -1), counted)
 
 
 def jcxz(insn: Instruction, *, quirks: bool = False) -> Plan:
-    """Plan jrcxz and jecxz; with `quirks` the prefix is not looked at."""
-    bits = 32 if 0x67 in insn.prefixes and not quirks else 64
-    test = Check(Compare.EQ, "rcx", 0, bits)
+    """Plan jrcxz, jecxz and jcxz; with `quirks` the prefix is not looked at."""
+    bits = 8 * insn.mode.word >> (0x67 in insn.prefixes and not quirks)
+    test = Check(Compare.EQ, insn.mode.count, 0, bits)
     return _branch((test,), insn.length + insn.signed(insn.at + 1, 1), insn.length)
 
 
 def transfer(insn: Instruction, *before: Operation, call: bool, target: str = "", offset: int = 0) -> Plan:
     """Jump to `target`, or by `offset` if it is the pc; a call leaves the address after the original."""
-    push = (Set("%0", "rip", insn.length), Store("%0", "rsp", -8), Set("rsp", "rsp", -8)) if call else ()
-    return Plan((*before, *push, Set("rip", target or "rip", offset)))
+    pc, sp, word = insn.mode.pc, insn.mode.sp, insn.mode.word
+    push = (Set("%0", pc, insn.length), Store("%0", sp, -word, word), Set(sp, sp, -word)) if call else ()
+    return Plan((*before, *push, Set(pc, target or pc, offset)))
 
 
 def indirect(insn: Instruction, *, call: bool) -> Plan:
     """Plan a jump or a call through a register or memory."""
+    registers, word = insn.mode.registers, insn.mode.word
     modrm = insn.data[insn.at + 1]
     mod, rm = modrm >> 6, modrm & 7
     if mod == 3:
-        register = REGISTERS[rm | (insn.rex & 1) << 3]
+        register = registers[rm | (insn.rex & 1) << 3]
         return transfer(insn, Set("%2", register), call=call, target="%2")
     base, index, shift, displacement, at = "", "", 0, 0, insn.at + 2
     if rm == 4:
         sib = insn.data[at]
         at += 1
         scaled = sib >> 3 & 7 | (insn.rex & 2) << 2
-        index, shift = ("" if scaled == 4 else REGISTERS[scaled]), sib >> 6
+        index, shift = ("" if scaled == 4 else registers[scaled]), sib >> 6
         if sib & 7 == 5 and mod == 0:
             displacement = insn.signed(at, 4)
         else:
-            base = REGISTERS[sib & 7 | (insn.rex & 1) << 3]
+            base = registers[sib & 7 | (insn.rex & 1) << 3]
     elif rm == 5 and mod == 0:
-        base, displacement = "rip", insn.signed(at, 4) + insn.length
+        # 64-bit mode: relative to the next instruction; 32-bit mode: the address itself.
+        relative = word == LONG_MODE.word
+        base, displacement = insn.mode.pc * relative, insn.signed(at, 4) + insn.length * relative
     else:
-        base = REGISTERS[rm | (insn.rex & 1) << 3]
+        base = registers[rm | (insn.rex & 1) << 3]
     if mod:
         displacement = insn.signed(at, 1 if mod == 1 else 4)
     address: list[Operation] = [Sum("%1", base, index, shift, displacement)]
-    if 0x67 in insn.prefixes:
+    if 0x67 in insn.prefixes:  # in 64-bit mode: the 16-bit addresses of the other are refused
         address.append(Clear("%1", "%1", _LOW_HALF))
     if insn.segment in {"fs", "gs"}:
         address.append(Sum("%1", "%1", f"{insn.segment}_base"))
-    return transfer(insn, *address, Load("%2", "%1"), call=call, target="%2")
+    return transfer(insn, *address, Load("%2", "%1", 0, word), call=call, target="%2")
 
 
-def push_rbp(_insn: Instruction) -> Plan:
-    """Plan push %rbp."""
-    return Plan((Store("rbp", "rsp", -8), Set("rsp", "rsp", -8), Set("rip", "rip", 1)))
+def push_fp(insn: Instruction) -> Plan:
+    """Plan push %rbp, or push %ebp."""
+    sp, word = insn.mode.sp, insn.mode.word
+    return Plan((Store(insn.mode.fp, sp, -word, word), Set(sp, sp, -word), Set(insn.mode.pc, insn.mode.pc, 1)))
 
 
 def ret(insn: Instruction) -> Plan:
     """Plan ret, with or without a number."""
-    popped = 8 + (int.from_bytes(insn.data[insn.at + 1 : insn.at + 3], "little") if insn.opcode == 0xC2 else 0)
-    return Plan((Load("%0", "rsp"), Set("rsp", "rsp", popped), Set("rip", "%0")))
+    sp, word = insn.mode.sp, insn.mode.word
+    popped = word + (int.from_bytes(insn.data[insn.at + 1 : insn.at + 3], "little") if insn.opcode == 0xC2 else 0)
+    return Plan((Load("%0", sp, 0, word), Set(sp, sp, popped), Set(insn.mode.pc, "%0")))

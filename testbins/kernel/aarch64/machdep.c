@@ -77,10 +77,11 @@ cpu_syscall_number(struct trapframe *frame)
 	return frame->tf_x[8];
 }
 
-void
-cpu_syscall_args(struct trapframe *frame, uint64_t args[6])
+int
+cpu_syscall_args(struct trapframe *frame, uint64_t args[6], int narg __unused)
 {
 	memcpy(args, frame->tf_x, 6 * sizeof(args[0]));
+	return 0;
 }
 
 void

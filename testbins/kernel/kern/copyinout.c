@@ -79,13 +79,13 @@ copyinstr(const void *uaddr, void *kaddr, size_t len, size_t *done)
 }
 
 int
-fuword64(const void *uaddr, uint64_t *value)
+fuword(const void *uaddr, unsigned long *value)
 {
 	return (copyin(uaddr, value, sizeof(*value)));
 }
 
 int
-suword64(void *uaddr, uint64_t value)
+suword(void *uaddr, unsigned long value)
 {
 	return (copyout(&value, uaddr, sizeof(value)));
 }

@@ -119,9 +119,9 @@ exec_elf64_imgact(struct image_params *imgp)
 
 /* What the program, or its interpreter, is told (FreeBSD's order). */
 void
-exec_elf64_auxv(const struct image_params *imgp, vaddr_t execpath, uint64_t auxv[AUXV_WORDS])
+exec_elf64_auxv(const struct image_params *imgp, vaddr_t execpath, unsigned long auxv[AUXV_WORDS])
 {
-	const uint64_t words[AUXV_WORDS] = {
+	const unsigned long words[AUXV_WORDS] = {
 		AT_PHDR, imgp->phdr, AT_PHENT, sizeof(struct elf64_phdr), AT_PHNUM, imgp->phnum, AT_PAGESZ, PAGE_SIZE,
 		AT_FLAGS, 0, AT_ENTRY, imgp->entry_addr, AT_BASE, imgp->interp_base, AT_EXECPATH, execpath, AT_NULL, 0,
 	};

@@ -33,7 +33,7 @@ thread0_init(void)
 }
 
 void
-kmain(uint64_t ram_size, paddr_t initrd, uint64_t initrd_size)
+kmain(unsigned long ram_size, paddr_t initrd, unsigned long initrd_size)
 {
 	thread0_init();
 	cpu_startup();

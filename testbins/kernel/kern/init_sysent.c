@@ -2,7 +2,7 @@
 #include "sys/syscall.h"
 #include "sys/sysproto.h"
 
-#define NARG(name) (sizeof(struct name##_args) / 8)
+#define NARG(name) (sizeof(struct name##_args) / sizeof(long))
 
 struct sysent sysent[SYS_MAXSYSCALL] = {
 	[0] = { sys_nosys, 0, 0, 0 },

@@ -80,11 +80,11 @@ exec_args_shift(struct image_args *args)
 static int
 exec_copyin_strings(struct image_args *args, char **vector, int *countp)
 {
-	uint64_t s;
+	unsigned long s;
 	int error;
 
 	for (;; vector++) {
-		if ((error = fuword64(vector, &s)) != 0)
+		if ((error = fuword(vector, &s)) != 0)
 			return (error);
 		if (s == 0)
 			return (0);
@@ -149,8 +149,8 @@ exec_copyout_strings(struct image_params *imgp, struct image_args *args, const c
 	size_t size = args->endp - args->buf;
 	vaddr_t execpath = USRSTACK - roundup2(strlen(path) + 1, 16);
 	vaddr_t strings = execpath - roundup2(size, 16);
-	vaddr_t vectp = rounddown2(strings - (1 + args->argc + 1 + args->envc + 1 + AUXV_WORDS) * sizeof(uint64_t), 16);
-	uint64_t *vector = (uint64_t *)vectp, auxv[AUXV_WORDS];
+	vaddr_t vectp = rounddown2(strings - (1 + args->argc + 1 + args->envc + 1 + AUXV_WORDS) * sizeof(long), 16);
+	unsigned long *vector = (unsigned long *)vectp, auxv[AUXV_WORDS];
 	const char *s = args->buf;
 	int error;
 
@@ -158,22 +158,22 @@ exec_copyout_strings(struct image_params *imgp, struct image_args *args, const c
 	    (error = copyout(args->buf, (void *)strings, size)) != 0)
 		return (error);
 	*sp = vectp;
-	error = suword64(vector++, args->argc);
+	error = suword(vector++, args->argc);
 	*argvp = (vaddr_t)vector;
 	for (int i = 0; i < args->argc + args->envc && error == 0; i++) {
 		if (i == args->argc) {
-			error = suword64(vector++, 0);
+			error = suword(vector++, 0);
 			*envp = (vaddr_t)vector;
 		}
 		if (error == 0)
-			error = suword64(vector++, strings + (s - args->buf));
+			error = suword(vector++, strings + (s - args->buf));
 		s += strlen(s) + 1;
 	}
 	if (args->envc == 0 && error == 0) {
-		error = suword64(vector++, 0);
+		error = suword(vector++, 0);
 		*envp = (vaddr_t)vector;
 	}
-	if (error != 0 || (error = suword64(vector++, 0)) != 0)
+	if (error != 0 || (error = suword(vector++, 0)) != 0)
 		return (error);
 	exec_elf64_auxv(imgp, execpath, auxv);
 	return (copyout(auxv, vector, sizeof(auxv)));
@@ -242,7 +242,7 @@ do_execve(struct thread *td, struct image_args *args)
 	const char *fname = args->fname, *asked;
 	enum uio_seg segflg = args->fname_seg;
 	char name[MAXCOMLEN + 1], path[PATH_MAX], script[PATH_MAX];
-	vaddr_t sp, argv, envp;
+	vaddr_t sp, argv, envp = 0;
 	int error;
 
 	imgp->proc = p;

@@ -66,7 +66,7 @@ malloc_uninit(const void *data)
 	*link = mtp->ks_next;
 	if (mtsp->mts_memalloced != mtsp->mts_memfreed)
 		printf("Warning: memory type %s leaked memory on destroy (%lu allocations, %lu bytes leaked).\n", mtp->ks_shortdesc,
-		    mtsp->mts_numallocs - mtsp->mts_numfrees, mtsp->mts_memalloced - mtsp->mts_memfreed);
+		    (unsigned long)(mtsp->mts_numallocs - mtsp->mts_numfrees), (unsigned long)(mtsp->mts_memalloced - mtsp->mts_memfreed));
 }
 
 static void

@@ -69,5 +69,5 @@ sys_getegid(struct thread *td, struct getegid_args *uap __unused)
 int
 sys_thr_self(struct thread *td, struct thr_self_args *uap)
 {
-	return (suword64(uap->id, td->td_tid));
+	return (suword(uap->id, td->td_tid));
 }

@@ -201,7 +201,7 @@ struct sigframe {
 	uint64_t sf_handler;
 	struct siginfo sf_info;
 	uint64_t sf_sigmask;
-	uint64_t sf_padding[3];
+	char sf_padding[SIGFRAME_CONTEXT - 2 * sizeof(uint64_t) - sizeof(struct siginfo)];
 	struct trapframe sf_context;
 };
 _Static_assert(offsetof(struct sigframe, sf_context) == SIGFRAME_CONTEXT, "sigcode.S knows the layout");

@@ -32,7 +32,7 @@ static int
 thread_create(struct thread *td, const struct thr_param *param)
 {
 	struct thread *newtd = thread_alloc();
-	int64_t id;
+	long id;
 
 	if (newtd == NULL)
 		return (EAGAIN);
@@ -47,7 +47,7 @@ thread_create(struct thread *td, const struct thr_param *param)
 	strlcpy(newtd->td_name, td->td_name, sizeof(newtd->td_name));
 	cpu_fork(td, newtd);
 	cpu_exec_setregs(newtd->td_frame, (vaddr_t)param->start_func, (vaddr_t)param->stack_base + param->stack_size,
-	    (uint64_t)param->arg, 0, 0);
+	    (vaddr_t)param->arg, 0, 0);
 	setrunnable(newtd);
 	return (0);
 }
@@ -85,7 +85,7 @@ int
 sys_thr_exit(struct thread *td, struct thr_exit_args *uap)
 {
 	if (uap->state != NULL) {
-		suword64(uap->state, 1);
+		suword(uap->state, 1);
 		umtx_wake(td->td_proc->p_vmspace, (vaddr_t)uap->state, UINT64_MAX);
 	}
 	if (td->td_proc->p_numthreads > 1)

@@ -65,7 +65,7 @@ kvprintf(const char *format, void (*func)(int, void *), void *arg, va_list ap)
 					precision = precision * 10 + *format - '0';
 		}
 		for (; *format == 'l' || *format == 'j' || *format == 'z'; format++)
-			size = 1;
+			size = *format == 'j' || size == 1 ? 2 : 1; /* 1: long, 2: intmax_t */
 		switch (*format) {
 		case 'c':
 			PCHAR(va_arg(ap, int));
@@ -85,20 +85,22 @@ kvprintf(const char *format, void (*func)(int, void *), void *arg, va_list ap)
 			continue;
 		case 'd':
 		case 'i':
-			n = size ? va_arg(ap, int64_t) : va_arg(ap, int);
+			n = size == 2 ? va_arg(ap, int64_t) : size ? va_arg(ap, long) : va_arg(ap, int);
 			if ((negative = (int64_t)n < 0))
 				n = -n;
 			length = ksprintn(digits, n, 10);
 			break;
 		case 'u':
-			length = ksprintn(digits, size ? va_arg(ap, uint64_t) : va_arg(ap, unsigned), 10);
+			n = size == 2 ? va_arg(ap, uint64_t) : size ? va_arg(ap, unsigned long) : va_arg(ap, unsigned);
+			length = ksprintn(digits, n, 10);
 			break;
 		case 'p':
 			alternate = true;
 			size = 1;
 			/* FALLTHROUGH */
 		case 'x':
-			length = ksprintn(digits, size ? va_arg(ap, uint64_t) : va_arg(ap, unsigned), 16);
+			n = size == 2 ? va_arg(ap, uint64_t) : size ? va_arg(ap, unsigned long) : va_arg(ap, unsigned);
+			length = ksprintn(digits, n, 16);
 			break;
 		case '\0':
 			return (retval);

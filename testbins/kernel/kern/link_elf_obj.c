@@ -55,7 +55,7 @@ link_elf_check(struct elf_file *ef)
 	const struct elf64_ehdr *hdr = ef->hdr = (const struct elf64_ehdr *)ef->image;
 
 	if (memcmp(hdr->e_ident, ELF64_IDENT, sizeof(ELF64_IDENT) - 1) != 0 || hdr->e_type != ET_REL || hdr->e_machine != ELF_MACHINE ||
-	    hdr->e_shentsize != sizeof(struct elf64_shdr) || hdr->e_shoff % 8 != 0 || hdr->e_shstrndx >= hdr->e_shnum ||
+	    hdr->e_shentsize != sizeof(struct elf64_shdr) || hdr->e_shoff % sizeof(elf_word_t) != 0 || hdr->e_shstrndx >= hdr->e_shnum ||
 	    !link_elf_inside(ef, hdr->e_shoff, (uint64_t)hdr->e_shnum * sizeof(struct elf64_shdr)))
 		return (ENOEXEC);
 	ef->shdr = (const struct elf64_shdr *)(ef->image + hdr->e_shoff);
@@ -191,7 +191,7 @@ link_elf_relocate(struct elf_file *ef, bool first)
 			if ((!(target->sh_flags & SHF_EXECINSTR) && (lf->symtab[index].st_shndx != SHN_UNDEF || index == 0)) != first)
 				continue;
 			if (elf_reloc(&ctx, ctx.base + rela->r_offset, ELF64_R_TYPE(rela->r_info),
-			    lf->symtab[index].st_value + rela->r_addend) != 0) {
+			    lf->symtab[index].st_value + ELF64_R_ADDEND(rela)) != 0) {
 				printf("link_elf_obj: cannot relocate type %u of %s\n", ELF64_R_TYPE(rela->r_info),
 				    lf->strtab + lf->symtab[index].st_name);
 				return (ENOEXEC);

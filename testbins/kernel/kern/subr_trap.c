@@ -43,10 +43,9 @@ cpu_fetch_syscall_args(struct thread *td)
 
 	sa->code = code;
 	sa->callp = &sysent[code < SYS_MAXSYSCALL && sysent[code].sy_call != NULL ? code : 0];
-	cpu_syscall_args(td->td_frame, sa->args);
 	td->td_retval[0] = 0;
 	td->td_retval[1] = 0;
-	return (0);
+	return (cpu_syscall_args(td->td_frame, sa->args, sa->callp->sy_narg));
 }
 
 static int

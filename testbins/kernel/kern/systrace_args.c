@@ -12,6 +12,8 @@ systrace_args(unsigned code, const void *params, uint64_t *uarg, int *n_args)
 {
 	int a = 0;
 
+#pragma GCC diagnostic ignored "-Wpointer-to-int-cast" /* ILP32: sign-extended, as FreeBSD's (intptr_t) */
+
 #undef ARG
 #define ARG(type, name) uarg[a++] = (uint64_t)p->name;
 #define SYSTRACE_ARGS(name, ...)                                              \

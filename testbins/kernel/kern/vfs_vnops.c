@@ -47,7 +47,7 @@ static int
 vn_open_device(struct vnode *vp, struct file *fp)
 {
 	struct cdev *dev = vp->v_rdev;
-	uint64_t priv = 0;
+	uintptr_t priv = 0;
 	int error;
 
 	if (dev == NULL)
@@ -184,7 +184,7 @@ vn_ioctl(struct file *fp, uint64_t com, void *data, struct thread *td __unused)
 		return (ENOTTY);
 	if (dev == NULL)
 		return (ENXIO);
-	return (dev->si_devsw->d_ioctl == NULL ? ENOTTY : dev->si_devsw->d_ioctl(dev, (uint64_t)fp->f_data, com, data));
+	return (dev->si_devsw->d_ioctl == NULL ? ENOTTY : dev->si_devsw->d_ioctl(dev, (uintptr_t)fp->f_data, com, data));
 }
 
 static int
@@ -193,7 +193,7 @@ vn_closefile(struct file *fp, struct thread *td)
 	struct cdev *dev = fp->f_vnode->v_rdev;
 
 	if (dev != NULL && dev->si_devsw->d_close != NULL) {
-		dev->si_devsw->d_close(dev, (uint64_t)fp->f_data);
+		dev->si_devsw->d_close(dev, (uintptr_t)fp->f_data);
 		dev->si_threadcount--;
 	}
 	return (vn_close(fp->f_vnode, fp->f_flag, td));

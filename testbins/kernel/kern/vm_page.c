@@ -3,7 +3,7 @@
 #include "sys/vm.h"
 
 struct vm_page *vm_page_array;
-uint64_t vm_page_count, vm_page_free_count;
+unsigned long vm_page_count, vm_page_free_count;
 
 static TAILQ_HEAD(, vm_page) vm_page_queue_free = TAILQ_HEAD_INITIALIZER(vm_page_queue_free);
 static struct mtx vm_page_queue_free_mtx = { .lock_object = { .lo_name = "vm page free queue" } };
@@ -33,7 +33,7 @@ vm_page_add_free(struct vm_page *m)
 
 /* The array of pages follows the kernel; what follows the array and is not the initrd is free. */
 void
-vm_page_startup(uint64_t ram_size, paddr_t initrd, uint64_t initrd_size)
+vm_page_startup(unsigned long ram_size, paddr_t initrd, unsigned long initrd_size)
 {
 	paddr_t start = DMAP_TO_PHYS(kernel_end), initrd_start = rounddown2(initrd, PAGE_SIZE);
 	paddr_t initrd_end = roundup2(initrd + initrd_size, PAGE_SIZE), end;

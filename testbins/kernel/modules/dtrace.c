@@ -6,27 +6,27 @@
 
 /* Each open is a consumer of its own: its number is kept with the open file. */
 static int
-dtrace_open(struct cdev *dev __unused, uint64_t *priv)
+dtrace_open(struct cdev *dev __unused, uintptr_t *priv)
 {
 	*priv = dtrace_dev_open();
 	return (0);
 }
 
 static void
-dtrace_close(struct cdev *dev __unused, uint64_t priv)
+dtrace_close(struct cdev *dev __unused, uintptr_t priv)
 {
 	dtrace_dev_close(priv);
 }
 
 static int
-dtrace_ioctl(struct cdev *dev __unused, uint64_t priv, uint64_t cmd, void *data)
+dtrace_ioctl(struct cdev *dev __unused, uintptr_t priv, uint64_t cmd, void *data)
 {
 	return (dtrace_dev_ioctl(priv, cmd, data));
 }
 
 /* Programs tell of the USDT probes they carry. */
 static int
-dtrace_ioctl_helper(struct cdev *dev __unused, uint64_t priv __unused, uint64_t cmd, void *data)
+dtrace_ioctl_helper(struct cdev *dev __unused, uintptr_t priv __unused, uint64_t cmd, void *data)
 {
 	struct dof_helper *helper = data;
 	int generation;

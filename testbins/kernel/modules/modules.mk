@@ -1,6 +1,8 @@
 # Kernel modules: relocatable files, in the initrd below /boot/kernel.
 
-MODULES := $(patsubst $K/modules/%.c,$(OUT)/boot/kernel/%.ko,$(sort $(wildcard $K/modules/*.c)))
+# FreeBSD has no kinst for i386.
+NO_MODULES.i386 := $K/modules/kinst.c
+MODULES := $(patsubst $K/modules/%.c,$(OUT)/boot/kernel/%.ko,$(filter-out $(NO_MODULES.$(ISA)),$(sort $(wildcard $K/modules/*.c))))
 MODULE.riscv64 := -mno-relax
 
 .PHONY: modules

@@ -6,8 +6,8 @@
 #define SUMCALL_NUMBER 210 /* the first of those kept for modules */
 
 struct sumcall_args {
-	ARG(uint64_t, first)
-	ARG(uint64_t, last)
+	ARG(unsigned long, first)
+	ARG(unsigned long, last)
 };
 
 extern uint64_t echo_bytes;

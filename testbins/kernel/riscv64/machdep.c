@@ -76,11 +76,12 @@ cpu_syscall_number(struct trapframe *frame)
 	return (frame->tf_t[0]);
 }
 
-void
-cpu_syscall_args(struct trapframe *frame, uint64_t args[6])
+int
+cpu_syscall_args(struct trapframe *frame, uint64_t args[6], int narg __unused)
 {
 	for (int i = 0; i < 6; i++)
 		args[i] = frame->tf_a[i];
+	return 0;
 }
 
 void

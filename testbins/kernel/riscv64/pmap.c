@@ -56,7 +56,7 @@ pmap_invalidate_page(vaddr_t va)
 }
 
 void
-pmap_bootstrap(uint64_t ram_size)
+pmap_bootstrap(unsigned long ram_size)
 {
 	paddr_t text = DMAP_TO_PHYS(kernel_text_start), data = DMAP_TO_PHYS(kernel_text_end);
 	paddr_t root = vm_page_alloc(), middle = vm_page_alloc();

@@ -2,6 +2,7 @@
 #ifndef SYS_IMGACT_H
 #define SYS_IMGACT_H
 
+#include "sys/elf64.h"
 #include "sys/types.h"
 #include "sys/vnode.h"
 
@@ -38,7 +39,7 @@ struct image_params {
 #define AUXV_WORDS 18 /* of the auxiliary vector, its end included */
 
 int exec_elf64_imgact(struct image_params *imgp);   /* -1: not for us */
-void exec_elf64_auxv(const struct image_params *imgp, vaddr_t execpath, uint64_t auxv[AUXV_WORDS]);
+void exec_elf64_auxv(const struct image_params *imgp, vaddr_t execpath, unsigned long auxv[AUXV_WORDS]);
 int exec_open(struct image_params *imgp, const char *fname, enum uio_seg segflg); /* 0 and a referenced vnode with its first page */
 void exec_close(struct image_params *imgp);
 int exec_shell_imgact(struct image_params *imgp, struct image_args *args, const char *fname);

@@ -53,7 +53,7 @@ struct linker_file;
 /* ---- given by the ISA folder ---- */
 
 /* pmap.c */
-void pmap_bootstrap(uint64_t ram_size); /* the final kernel map: text r-x, the rest rw-; sets kernel_pmap, activates it */
+void pmap_bootstrap(unsigned long ram_size); /* the final kernel map: text r-x, the rest rw-; sets kernel_pmap, activates it */
 int pmap_pinit(struct pmap *pmap);	/* new root, kernel half shared; 0 or ENOMEM */
 void pmap_release(struct pmap *pmap);	/* vm_page_unref() on every user page still mapped; frees the tables and the root */
 int pmap_enter(struct pmap *pmap, vaddr_t va, paddr_t pa, int prot); /* user page, new or changed; 0 or ENOMEM; no reference taken */
@@ -75,7 +75,7 @@ void cpu_startup(void); /* first thing kmain calls: vectors, segments, system ca
 void cpu_halt(void) __dead2;
 
 uint64_t cpu_syscall_number(struct trapframe *frame);
-void cpu_syscall_args(struct trapframe *frame, uint64_t args[6]);
+int cpu_syscall_args(struct trapframe *frame, uint64_t args[6], int narg); /* 0 or EFAULT; an array of registers, whatever their size */
 void cpu_syscall_result(struct trapframe *frame, int error, uint64_t value); /* error 0: value; ERESTART (-1): redo the instruction; EJUSTRETURN (-2): leave the frame alone */
 vaddr_t frame_pc(struct trapframe *frame);
 vaddr_t frame_sp(struct trapframe *frame);
@@ -96,14 +96,14 @@ size_t gate_console_read(char *s, size_t n);
 void gate_poweroff(int status);
 void gate_panic(const char *message, struct trapframe *frame);
 uint64_t gate_nanouptime(void);
-void gate_clock_start(uint64_t interval);
+void gate_clock_start(unsigned long interval);
 void gate_icache_sync(void *address, size_t size);
 int64_t dtrace_invop(uintptr_t address, struct trapframe *frame, uintptr_t extra);
 void dtrace_kld_load(struct linker_file *lf);
 int dtrace_kld_unload_try(struct linker_file *lf); /* 0, or EBUSY while one of its probes is on; its probes are gone then */
-uint64_t dtrace_dev_open(void);	/* a new consumer */
-void dtrace_dev_close(uint64_t consumer);
-int dtrace_dev_ioctl(uint64_t consumer, uint64_t cmd, void *data);
+uintptr_t dtrace_dev_open(void);	/* a new consumer */
+void dtrace_dev_close(uintptr_t consumer);
+int dtrace_dev_ioctl(uintptr_t consumer, unsigned long cmd, void *data);
 void dtrace_probe(uint32_t id, uintptr_t arg0, uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4);
 bool dtrace_pid_probe(struct trapframe *frame);
 void dtrace_fasttrap_fork(struct proc *parent, struct proc *child);
@@ -118,7 +118,7 @@ void gate_call_return(void);
 
 /* ---- given by the machine-independent part ---- */
 
-void kmain(uint64_t ram_size, paddr_t initrd, uint64_t initrd_size) __dead2; /* _start calls it: on kstack0, high addresses */
+void kmain(unsigned long ram_size, paddr_t initrd, unsigned long initrd_size) __dead2; /* _start calls it: on kstack0, high addresses */
 void trap_fault(struct trapframe *frame, vaddr_t address, int access);	/* page fault; access is one PROT_* bit */
 void trap_signal(struct trapframe *frame, int sig, vaddr_t address);	/* any other exception of user mode */
 void trap_fatal(struct trapframe *frame, const char *what) __dead2;	/* any other exception of kernel mode */

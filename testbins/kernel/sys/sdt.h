@@ -54,8 +54,8 @@ struct sdt_argtype {
 /* A site that enabling patches; SDT_TRACEPOINT makes them. */
 struct sdt_tracepoint {
 	struct sdt_probe *probe;
-	uint64_t patchpoint;
-	uint64_t target;
+	uintptr_t patchpoint;
+	uintptr_t target;
 };
 
 typedef void sdt_probe_func_t(uint32_t id, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t);
@@ -118,7 +118,7 @@ void sdt_probe(uint32_t id, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_
 #elif SDT_GENERATION == 2024
 #define SDT_TRACEPOINT(probe)                                                                              \
 	asm goto("2: " TRACED_NOP TRACED_BEGINS(TRACED_NOP_OWES)                                           \
-		 ".pushsection set_sdt_tracepoint_set, \"a\"\n\t.quad " TRACED_SYMBOL ", 2b, %l[slow]\n\t.popsection\n"   \
+		 ".pushsection set_sdt_tracepoint_set, \"a\"\n\t" TRACED_WORD " " TRACED_SYMBOL ", 2b, %l[slow]\n\t.popsection\n"   \
 	    : : "i"(probe) : "memory" : slow)
 #define SDT_SITE_OF(probe, ...) TRACED(SDT_TRACEPOINT(probe), SDT_CALL(probe, __VA_ARGS__);)
 #elif SDT_GENERATION == 0

@@ -45,7 +45,7 @@ typedef uint32_t sigset_t; /* bit n - 1 is signal n */
 #define CLD_KILLED 2
 
 struct sigaction {
-	uint64_t sa_handler; /* SIG_DFL, SIG_IGN or a user address */
+	vaddr_t sa_handler; /* SIG_DFL, SIG_IGN or a user address */
 	int sa_flags;
 	sigset_t sa_mask;
 };
@@ -55,7 +55,7 @@ struct siginfo {
 	int si_code;
 	pid_t si_pid;
 	uid_t si_uid;
-	uint64_t si_addr;
+	vaddr_t si_addr;
 };
 
 #endif

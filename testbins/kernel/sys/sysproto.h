@@ -1,11 +1,14 @@
-/* The arguments of each system call: one register each, so 8 bytes apart (FreeBSD sys/sys/sysproto.h). */
+/*
+ * The arguments of each system call, as they are passed: one register each, or on i386 one after another on the stack
+ * (FreeBSD sys/sys/sysproto.h).
+ */
 #ifndef SYS_SYSPROTO_H
 #define SYS_SYSPROTO_H
 
 #include "sys/types.h"
 
 struct thread;
-#define ARG(type, name) _Alignas(8) type name;
+#define ARG(type, name) _Alignas(long) type name;
 
 struct exit_args { ARG(int, rval) };
 struct fork_args { ARG(int, dummy) };
@@ -30,7 +33,7 @@ struct access_args { ARG(const char *, path) ARG(int, amode) };
 struct kill_args { ARG(int, pid) ARG(int, signum) };
 struct dup_args { ARG(unsigned, fd) };
 struct dup2_args { ARG(unsigned, from) ARG(unsigned, to) };
-struct ioctl_args { ARG(int, fd) ARG(uint64_t, com) ARG(void *, data) };
+struct ioctl_args { ARG(int, fd) ARG(unsigned long, com) ARG(void *, data) };
 struct reboot_args { ARG(int, opt) };
 struct execve_args { ARG(const char *, fname) ARG(char **, argv) ARG(char **, envv) };
 struct umask_args { ARG(int, newmask) };
@@ -38,7 +41,7 @@ struct vfork_args { ARG(int, dummy) };
 struct munmap_args { ARG(void *, addr) ARG(size_t, len) };
 struct mprotect_args { ARG(void *, addr) ARG(size_t, len) ARG(int, prot) };
 struct setitimer_args { ARG(unsigned, which) ARG(void *, itv) ARG(void *, oitv) };
-struct fcntl_args { ARG(int, fd) ARG(int, cmd) ARG(int64_t, arg) };
+struct fcntl_args { ARG(int, fd) ARG(int, cmd) ARG(long, arg) };
 struct fsync_args { ARG(int, fd) };
 struct gettimeofday_args { ARG(void *, tp) ARG(void *, tzp) };
 struct getrusage_args { ARG(int, who) ARG(void *, rusage) };
@@ -64,10 +67,10 @@ struct sigsuspend_args { ARG(const void *, sigmask) };
 struct sigpending_args { ARG(void *, set) };
 struct sigaction_args { ARG(int, sig) ARG(const void *, act) ARG(void *, oact) };
 struct sigreturn_args { ARG(const void *, sigcntxp) };
-struct thr_exit_args { ARG(uint64_t *, state) };
-struct _umtx_op_args { ARG(void *, obj) ARG(int, op) ARG(uint64_t, val) ARG(void *, uaddr1) ARG(void *, uaddr2) };
+struct thr_exit_args { ARG(long *, state) };
+struct _umtx_op_args { ARG(void *, obj) ARG(int, op) ARG(unsigned long, val) ARG(void *, uaddr1) ARG(void *, uaddr2) };
 struct thr_new_args { ARG(const void *, param) ARG(int, param_size) };
-struct thr_self_args { ARG(int64_t *, id) };
+struct thr_self_args { ARG(long *, id) };
 struct mmap_args { ARG(void *, addr) ARG(size_t, len) ARG(int, prot) ARG(int, flags) ARG(int, fd) ARG(off_t, pos) };
 struct lseek_args { ARG(int, fd) ARG(off_t, offset) ARG(int, whence) };
 struct ftruncate_args { ARG(int, fd) ARG(off_t, length) };

@@ -38,8 +38,8 @@ extern const char *panicstr;
 int copyin(const void *uaddr, void *kaddr, size_t len);
 int copyout(const void *kaddr, void *uaddr, size_t len);
 int copyinstr(const void *uaddr, void *kaddr, size_t len, size_t *done);
-int fuword64(const void *uaddr, uint64_t *value);
-int suword64(void *uaddr, uint64_t value);
+int fuword(const void *uaddr, unsigned long *value);
+int suword(void *uaddr, unsigned long value);
 
 /* kern_synch.c, subr_sleepqueue.c */
 #define PCATCH 0x100 /* of a sleep's priority: signals end it */

@@ -10,7 +10,7 @@ enum systrace_probe_t { SYSTRACE_ENTRY, SYSTRACE_RETURN };
 
 /* The types of a system call's arguments and of its result, as C writes them; NULL ends the arguments. */
 struct systrace_argdesc {
-	uint64_t code;
+	uintptr_t code;
 	const char *result;
 	const char *args[6];
 };

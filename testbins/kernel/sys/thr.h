@@ -11,7 +11,7 @@ struct thr_param {
 	size_t stack_size;
 	char *tls_base;	  /* not used: a thread finds its own data by its stack */
 	size_t tls_size;
-	int64_t *child_tid, *parent_tid;
+	long *child_tid, *parent_tid;
 	int flags;
 	void *rtp;
 };

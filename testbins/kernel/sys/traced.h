@@ -17,10 +17,16 @@
 
 #include "traced_machdep.h"
 
+#if __SIZEOF_POINTER__ == 8
+#define TRACED_WORD ".quad"
+#else
+#define TRACED_WORD ".long"
+#endif
+
 /* owed: instructions at rest that the branch taken left out. */
 #define TRACED_BEGINS(owed) TRACED_BEGINS_WITH(owed)
-#define TRACED_BEGINS_WITH(owed) ".pushsection set_traced_begin_set, \"a\"\n\t.quad %l[slow], " #owed "\n\t.popsection\n"
-#define TRACED_ENDS ".pushsection set_traced_end_set, \"a\"\n\t.quad 1b\n\t.popsection\n"
+#define TRACED_BEGINS_WITH(owed) ".pushsection set_traced_begin_set, \"a\"\n\t" TRACED_WORD " %l[slow], " #owed "\n\t.popsection\n"
+#define TRACED_ENDS ".pushsection set_traced_end_set, \"a\"\n\t" TRACED_WORD " 1b\n\t.popsection\n"
 
 #define TRACED_VALUE(expression)                         \
 	({                                               \

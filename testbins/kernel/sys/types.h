@@ -7,9 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef uint64_t vaddr_t; /* virtual address, kernel or user */
-typedef uint64_t paddr_t; /* physical address */
-typedef int64_t ssize_t;
+typedef unsigned long vaddr_t; /* virtual address, kernel or user */
+typedef unsigned long paddr_t; /* physical address: RAM is at most 1 GiB */
+typedef long ssize_t;
 typedef int64_t off_t;
 typedef int32_t pid_t;
 typedef int32_t lwpid_t;

@@ -22,9 +22,9 @@ struct vm_page {
 };
 
 extern struct vm_page *vm_page_array;
-extern uint64_t vm_page_count, vm_page_free_count;
+extern unsigned long vm_page_count, vm_page_free_count;
 
-void vm_page_startup(uint64_t ram_size, paddr_t initrd, uint64_t initrd_size);
+void vm_page_startup(unsigned long ram_size, paddr_t initrd, unsigned long initrd_size);
 struct vm_page *PHYS_TO_VM_PAGE(paddr_t pa);
 paddr_t vm_page_alloc_contig(unsigned n);
 void vm_page_ref(paddr_t pa);

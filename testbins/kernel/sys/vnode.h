@@ -20,9 +20,9 @@ struct cdevsw {
 	const char *d_name;
 	int (*d_read)(struct cdev *dev, struct uio *uio, int ioflag);
 	int (*d_write)(struct cdev *dev, struct uio *uio, int ioflag);
-	int (*d_open)(struct cdev *dev, uint64_t *priv); /* priv stays with the open file (FreeBSD's cdevpriv) */
-	void (*d_close)(struct cdev *dev, uint64_t priv);
-	int (*d_ioctl)(struct cdev *dev, uint64_t priv, uint64_t cmd, void *data); /* data: a copy in the kernel */
+	int (*d_open)(struct cdev *dev, uintptr_t *priv); /* priv stays with the open file (FreeBSD's cdevpriv) */
+	void (*d_close)(struct cdev *dev, uintptr_t priv);
+	int (*d_ioctl)(struct cdev *dev, uintptr_t priv, uint64_t cmd, void *data); /* data: a copy in the kernel */
 };
 
 struct cdev {

@@ -13,7 +13,16 @@ invlpg(vaddr_t va)
 static inline void
 load_cr3(paddr_t root)
 {
-	__asm__ volatile("movq %0, %%cr3" ::"r"(root) : "memory");
+	__asm__ volatile("mov %0, %%cr3" ::"r"(root) : "memory");
+}
+
+static inline paddr_t
+rcr3(void)
+{
+	paddr_t root;
+
+	__asm__ volatile("mov %%cr3, %0" : "=r"(root));
+	return root;
 }
 
 static inline vaddr_t
@@ -21,7 +30,7 @@ rcr2(void)
 {
 	vaddr_t address;
 
-	__asm__ volatile("movq %%cr2, %0" : "=r"(address));
+	__asm__ volatile("mov %%cr2, %0" : "=r"(address));
 	return address;
 }
 

@@ -186,8 +186,8 @@ cpu_syscall_number(struct trapframe *frame)
 }
 
 /* r10 in place of rcx, where the processor puts rip. */
-void
-cpu_syscall_args(struct trapframe *frame, uint64_t args[6])
+int
+cpu_syscall_args(struct trapframe *frame, uint64_t args[6], int narg __unused)
 {
 	args[0] = frame->tf_rdi;
 	args[1] = frame->tf_rsi;
@@ -195,6 +195,7 @@ cpu_syscall_args(struct trapframe *frame, uint64_t args[6])
 	args[3] = frame->tf_r10;
 	args[4] = frame->tf_r8;
 	args[5] = frame->tf_r9;
+	return 0;
 }
 
 void

@@ -64,7 +64,7 @@ pmap_invalidate(struct pmap *pmap, vaddr_t va)
  * ones, for the guards.
  */
 void
-pmap_bootstrap(uint64_t ram_size)
+pmap_bootstrap(unsigned long ram_size)
 {
 	paddr_t text_end = roundup2(DMAP_TO_PHYS(kernel_text_end), LARGE_PAGE_SIZE);
 	paddr_t pa = 0;

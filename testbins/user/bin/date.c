@@ -8,6 +8,6 @@ main(void)
 
 	if (clock_gettime(CLOCK_REALTIME, &now) != 0)
 		err(1, "clock_gettime");
-	printf("%ld.%09ld\n", now.tv_sec, now.tv_nsec);
+	printf("%jd.%09jd\n", now.tv_sec, now.tv_nsec);
 	return (0);
 }

@@ -41,6 +41,6 @@ main(int argc, char *argv[])
 	if (count != 0 && n < 0)
 		err(1, "%s", input != NULL ? input : "stdin");
 	/* dd reports on standard error; without times, which would not be the same on every ISA. */
-	warnx("%lu+%lu records in, %lu+%lu records out, %lu bytes", full[0], part[0], full[1], part[1], bytes);
+	warnx("%ju+%ju records in, %ju+%ju records out, %ju bytes", full[0], part[0], full[1], part[1], bytes);
 	return (0);
 }

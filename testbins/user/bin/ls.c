@@ -25,7 +25,7 @@ print(const char *path, const char *name)
 		return;
 	}
 	type = S_ISDIR(st.st_mode) ? 'd' : (st.st_mode & S_IFMT) == S_IFCHR ? 'c' : '-';
-	printf("%c%s%s%s %2u %8lu %s\n", type, bits[st.st_mode >> 6 & 7], bits[st.st_mode >> 3 & 7], bits[st.st_mode & 7],
+	printf("%c%s%s%s %2u %8ju %s\n", type, bits[st.st_mode >> 6 & 7], bits[st.st_mode >> 3 & 7], bits[st.st_mode & 7],
 	    st.st_nlink, (uint64_t)st.st_size, name);
 }
 

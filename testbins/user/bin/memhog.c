@@ -38,6 +38,6 @@ main(int argc, char *argv[])
 		err(1, "mprotect");
 	if (munmap(map, pages * PAGE) != 0)
 		err(1, "munmap");
-	printf("memhog: %ld pages, sum %lu\n", pages, sum);
+	printf("memhog: %ld pages, sum %ju\n", pages, sum);
 	return (0);
 }

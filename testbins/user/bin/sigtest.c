@@ -43,7 +43,7 @@ main(void)
 
 	catch(SIGSEGV, 0);
 	*(volatile char *)0x30000123 = 1; /* the handler puts memory there */
-	printf("sigtest: fault at %#lx mended\n", fault_address);
+	printf("sigtest: fault at %#jx mended\n", fault_address);
 
 	catch(SIGALRM, 0);
 	setitimer(ITIMER_REAL, &timer, NULL);

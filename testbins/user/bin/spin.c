@@ -24,6 +24,6 @@ main(int argc, char *argv[])
 			sched_yield();
 	}
 	sink = x;
-	printf("spin: %ld rounds, %lx\n", n, x);
+	printf("spin: %ld rounds, %jx\n", n, x);
 	return (0);
 }

@@ -7,11 +7,11 @@ static void
 report(const uint64_t count[3], const char *name)
 {
 	if (lines)
-		printf(" %7lu", count[0]);
+		printf(" %7ju", count[0]);
 	if (words)
-		printf(" %7lu", count[1]);
+		printf(" %7ju", count[1]);
 	if (bytes)
-		printf(" %7lu", count[2]);
+		printf(" %7ju", count[2]);
 	if (name != NULL)
 		printf(" %s", name);
 	putchar('\n');

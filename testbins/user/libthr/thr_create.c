@@ -86,7 +86,7 @@ pthread_join(pthread_t thread, void **result)
 {
 	if (thread == pthread_self())
 		return (EDEADLK);
-	while (*(volatile uint64_t *)&thread->ended == 0)
+	while (*(volatile long *)&thread->ended == 0)
 		_thr_umtx_wait((volatile uint32_t *)&thread->ended, 0);
 	if (result != NULL)
 		*result = thread->result;

@@ -11,8 +11,8 @@ struct pthread {
 	void *(*start)(void *);
 	void *arg;
 	void *result;
-	int64_t tid;
-	uint64_t ended; /* the kernel sets it, and wakes who waits for it */
+	long tid;
+	long ended;	/* the kernel sets it, and wakes who waits for it */
 	int error;	/* its errno */
 };
 

@@ -27,7 +27,7 @@ print_file(int fileid, int verbose)
 		warn("can't stat file id %d", fileid);
 		return (1);
 	}
-	printf("%2d %4d 0x%lx %8lx %s", stat.id, stat.refs, stat.address, stat.size, stat.name);
+	printf("%2d %4d 0x%lx %8lx %s", stat.id, stat.refs, (unsigned long)stat.address, (unsigned long)stat.size, stat.name);
 	if (verbose)
 		printf(" (%s)", stat.pathname);
 	printf("\n");

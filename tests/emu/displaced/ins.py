@@ -5,7 +5,7 @@
 
 Before the arrow: the state in which the instruction runs, at `CODE`.  After it: everything that is different once it
 has run; all other registers and words of memory keep their values.  pc=+n is n bytes on.  Registers have their names
-in `Isa.registers`, "pc" stands for the pc on every ISA; [address] is a word of 64 bits.
+in `Isa.registers`, "pc" stands for the pc on every ISA; [address] is a word of the ISA's.
 
 The second line is there where FreeBSD's emulation does something else than a CPU: a quirk.  "=> refused" says that
 there is no emulation.
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 CODE = 0x10000
-ISA_NAMES = ("x86_64", "aarch64", "riscv64")
+ISA_NAMES = ("x86_64", "aarch64", "riscv64", "i386")
 
 _ROW = re.compile(r'^\[([0-9a-f]+)\] "([^"]+)" ?(.*?) ?=> (.*);$')
 _QUIRK = re.compile(r"^    FreeBSD => (.*);$")
@@ -27,7 +27,7 @@ _REFUSED = "refused"
 
 @dataclass(frozen=True)
 class State:
-    """Registers and 64-bit words of memory, by name and by address."""
+    """Registers and words of memory, by name and by address."""
 
     registers: dict[str, int]
     memory: dict[int, int]

@@ -15,6 +15,7 @@ _MODES = {
     "x86_64": (unicorn.UC_ARCH_X86, unicorn.UC_MODE_64),
     "aarch64": (unicorn.UC_ARCH_ARM64, unicorn.UC_MODE_ARM),
     "riscv64": (unicorn.UC_ARCH_RISCV, unicorn.UC_MODE_RISCV64),
+    "i386": (unicorn.UC_ARCH_X86, unicorn.UC_MODE_32),
 }
 _SLOTS = 256
 

@@ -29,12 +29,12 @@ def check(machine, case, outcome, action):
     for name, value in case.before.registers.items():
         machine.write_register(name, value)
     for address, value in case.before.memory.items():
-        machine.store(address, 8, value)
+        machine.store(address, machine.isa.word, value)
     before = {name: machine.read_register(name) for name in names}
     action()
     assert {name: machine.read_register(name) for name in names} == before | outcome.registers
     for address, value in (case.before.memory | outcome.memory).items():
-        assert machine.load(address, 8) == value, hex(address)
+        assert machine.load(address, machine.isa.word) == value, hex(address)
 
 
 def decide(case):
@@ -45,7 +45,7 @@ def decide(case):
 def test_the_bytes_are_the_instruction_they_are_said_to_be(case):
     isa = ISAS[case.isa]
     disassembler = capstone.Cs(*isa.capstone)
-    if case.isa == "x86_64":
+    if case.isa in {"x86_64", "i386"}:
         disassembler.syntax = capstone.CS_OPT_SYNTAX_ATT
     [(_address, size, mnemonic, operands)] = disassembler.disasm_lite(case.code, CODE)
     assert f"{mnemonic} {operands}".rstrip() == case.text
@@ -65,7 +65,7 @@ def test_the_plan_does_what_the_row_says_and_touches_no_other_memory(case, execu
     state = case.freebsd or case.after
     check(machine, case, state, lambda: machine.run(decide(case).plan))
     words = [*state.memory, *case.before.memory]
-    named = {place for start in words for place in range(start, start + 8)}
+    named = {place for start in words for place in range(start, start + ISAS[case.isa].word)}
     assert set(machine.memory) <= named
 
 

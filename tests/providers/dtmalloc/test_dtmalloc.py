@@ -16,7 +16,7 @@ PROGRAM = """
     dtmalloc:::free { @times[(uint64_t)args[0], probename] = count(); }
     dtmalloc::: /stringof(args[0]->ks_shortdesc) != probefunc || (uint64_t)args[1] != (uint64_t)&args[0]->ks_mti
         || (uint64_t)args[2] != (uint64_t)&args[1]->mti_stats/ { trace("inconsistent"); }
-    dtmalloc:::malloc /arg4 != -1 && args[2]->mts_size >> arg4 == 0/ { trace("no zone"); }
+    dtmalloc:::malloc /(int)arg4 != -1 && args[2]->mts_size >> arg4 == 0/ { trace("no zone"); }
     dtmalloc:::free /arg4/ { trace("a zone"); }
 """
 
@@ -40,7 +40,7 @@ def test_what_fires_is_what_the_books_say(isa):
         assert not tracer.text.strip()
         seen = {(element.name, *element.keys): element.value for element in tracer.aggregations()}
     after = books(machine)
-    mask = (1 << 64) - 1
+    mask = ISAS[isa].address_mask
     seen = {(name, address & mask, probe): value for (name, address, probe), value in seen.items()}
     columns = (("bytes", "malloc"), ("bytes", "free"), ("times", "malloc"), ("times", "free"))
     for address, old in before.items():

@@ -19,7 +19,7 @@ def assemble(isa_name, listing, address=ADDRESS):
     """Return the bytes of a listing."""
     isa = ISAS[isa_name]
     disassembler = capstone.Cs(*isa.capstone)
-    if isa_name == "x86_64":
+    if isa_name in {"x86_64", "i386"}:
         disassembler.syntax = capstone.CS_OPT_SYNTAX_ATT
     code = b""
     for line in filter(None, map(str.strip, listing.splitlines())):

@@ -21,7 +21,7 @@ SOURCE = """
 typedef unsigned long ulong;
 static ulong state;
 
-__attribute__((noinline)) ulong next(ulong n) { state = state * 6364136223846793005UL + n; return state >> 7; }
+__attribute__((noinline)) ulong next(ulong n) { state = state * 6364136223846793005ULL + n; return state >> 7; }
 __attribute__((noinline)) ulong twice(ulong n) { return next(next(n) + 1); }
 __attribute__((noinline)) ulong tail(ulong n) { state ^= n; return n & 1 ? twice(n) : next(n); }
 
@@ -57,15 +57,17 @@ ulong everything(ulong n)
 """
 FLAGS = ("-O2", "-fno-omit-frame-pointer", "-ffreestanding", "-nostdlib", "-static", "-no-pie", "-fno-stack-protector",
          "-fno-inline", "-Wl,-Ttext=0x10000,-e,everything", "-Wl,--build-id=none")  # fmt: skip
-EXTRA = {"aarch64": ("-mbranch-protection=standard",)}
+EXTRA = {"aarch64": ("-mbranch-protection=standard",), "i386": ("-m32", "-fno-pic", "-fno-schedule-insns2")}
+COMPILERS = {"i386": "gcc"}
+"""Where it is not <isa>-linux-gnu-gcc."""
 
 
 @pytest.fixture(scope="module", params=list(PORTS))
 def program(request, tmp_path_factory):
     isa = request.param
-    compiler = shutil.which(f"{isa}-linux-gnu-gcc")
+    compiler = shutil.which(COMPILERS.get(isa, f"{isa}-linux-gnu-gcc"))
     if compiler is None:
-        pytest.skip(f"no {isa}-linux-gnu-gcc on this machine")
+        pytest.skip(f"no compiler for {isa} on this machine")
     path = tmp_path_factory.mktemp("compiled") / "program"
     source = path.with_suffix(".c")
     source.write_text(SOURCE)

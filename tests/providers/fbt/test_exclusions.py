@@ -26,6 +26,12 @@ BODIES = {
         06ec      c.sdsp ra, 0x18(sp)
         8280      c.jr ra
     """,
+    "i386": """
+        55        pushl %ebp
+        89e5      movl %esp, %ebp
+        5d        popl %ebp
+        c3        retl
+    """,
 }
 
 
@@ -62,7 +68,7 @@ def test_a_name_is_excluded_on_every_isa_alike(isa, name, rule):
 
 
 @pytest.mark.parametrize(("name", "rule", "isas"), [
-    ("trap_check", "trap_check", {"x86_64"}),
+    ("trap_check", "trap_check", {"x86_64", "i386"}),
     ("unwind_frame", "unwind_frame", {"aarch64", "riscv64"}),
     ("handle_el1h_sync", "exception handler", {"aarch64"}),
     ("do_el1h_sync", "exception handler", {"aarch64"}),

@@ -55,7 +55,17 @@ RISCV = {
         67800000  ret
     """,
 }
-LISTINGS = {"x86_64": X86, "aarch64": ARM, "riscv64": RISCV}
+I386 = {
+    "sys_read": """
+        55        pushl %ebp
+        89e5      movl %esp, %ebp
+        5d        popl %ebp
+        c3        retl
+        c9        leave
+        c3        retl
+    """,
+}
+LISTINGS = {"x86_64": X86, "aarch64": ARM, "riscv64": RISCV, "i386": I386}
 READ = Memory.BASE
 
 every_isa = pytest.mark.parametrize("isa", list(LISTINGS))
@@ -77,7 +87,7 @@ def test_a_record_is_kept_for_each_return_in_ascending_order():
     assert [(each.address - READ, each.roffset) for each in record.of_probe()] == [(4, 4), (6, 6)]
 
 
-@pytest.mark.parametrize(("isa", "aframes"), [("x86_64", 3), ("aarch64", 4), ("riscv64", 5)])
+@pytest.mark.parametrize(("isa", "aframes"), [("x86_64", 3), ("aarch64", 4), ("riscv64", 5), ("i386", 3)])
 def test_stack_traces_leave_out_as_many_frames_as_the_isa_has(isa, aframes):
     assert {frames for _, frames, _ in kernel(isa).framework.probes.values()} == {aframes}
 

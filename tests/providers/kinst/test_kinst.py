@@ -20,7 +20,7 @@ from trapline.machine import KernelOptions, boot, kernel_guest
 COMMAND = "cat /etc/motd | wc"
 PART = 7
 """Each run has every seventh function: together, and over the trap paths, that is a third of the kernel."""
-BOTH = [*product(ISAS, TrapPath)]
+BOTH = [*product(PORTS, TrapPath)]
 
 
 class Run:
@@ -130,7 +130,7 @@ def matched(isa, text):
     ]
 
 
-@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("isa", PORTS)
 def test_a_name_without_an_offset_is_every_instruction(isa):
     every = matched(isa, "kinst::malloc:")
     symbol = machine(isa).guest.image.symbol("malloc")
@@ -140,7 +140,7 @@ def test_a_name_without_an_offset_is_every_instruction(isa):
     assert matched(isa, f"kinst:kernel:malloc:{every[1][2]}") == [every[1]]
 
 
-@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("isa", PORTS)
 @pytest.mark.parametrize(
     "name", ["cpu_switch:", "dtrace_invop:", "no_such_function:", "malloc:100000", "malloc:x", "malloc:1", "memcp*:"]
 )

@@ -52,7 +52,7 @@ def test_a_call_enters_its_probe_as_often_as_its_function(isa):
 def test_what_a_function_gets_is_what_its_probe_has(isa):
     program = """
         syscall::read:entry { self->fd = arg0; self->buf = arg1; self->n = arg2; self->rest = arg3 | arg5 | arg7; }
-        fbt::sys_read:entry { @[args[1]->fd == self->fd && (uint64_t)args[1]->buf == self->buf
+        fbt::sys_read:entry { @[args[1]->fd == (int)self->fd && (uint64_t)args[1]->buf == self->buf
             && args[1]->nbyte == self->n && self->rest == 0 ? "same" : "different"] = count(); }
         syscall::mmap:entry { printf("%x %x %d %x %d %d\\n", arg0, arg1, arg2, arg3, (int)arg4, arg5); }
         fbt::sys_mmap:entry { printf("%x %x %d %x %d %d\\n", (uint64_t)args[1]->addr, args[1]->len, args[1]->prot,
@@ -82,7 +82,7 @@ def test_a_call_that_fails_returns_minus_one_and_errno(isa):
 @pytest.mark.parametrize("isa", ISAS)
 def test_stack_begins_where_system_calls_come_in(isa):
     events, _, machine = traced(isa, "syscall::open:entry { trace(caller); exit(0); }")
-    place = machine.guest.locate(events[0].values[0] & (1 << 64) - 1)
+    place = machine.guest.locate(events[0].values[0] & ISAS[isa].address_mask)
     assert (place.module, place.symbol) == ("kernel", "syscallenter")
 
 

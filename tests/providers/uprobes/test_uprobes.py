@@ -91,7 +91,10 @@ def test_with_every_return_watched_a_program_is_the_same(isa, case):
         returned[0] += 1
 
     for symbol in loaded.functions():
-        if "jmp" not in symbol.name and symbol.name not in {"_start", "__clone", "clone", "__clone3"}:
+        # i386's thunks read their return address: what they are called for is to be told where the caller is.
+        if "jmp" in symbol.name or "get_pc_thunk" in symbol.name:
+            continue
+        if symbol.name not in {"_start", "__clone", "clone", "__clone3"}:
             try:
                 uprobes.register(loaded.file, loaded.image.offset_of(symbol.value), Consumer(hit, back))
             except UprobeError:
@@ -215,7 +218,8 @@ def test_with_every_instruction_of_its_own_functions_watched_a_program_is_the_sa
                 except UprobeError:
                     refused += 1
     assert finish(guest, output) == expected(case, isa)
-    if (isa, case) != ("x86_64", "asm"):  # rep is stepped an iteration at a time, the last of which has nothing to do
+    # rep is stepped an iteration at a time, the last of which has nothing to do
+    if (isa, case) not in {("x86_64", "asm"), ("i386", "cxx")}:
         assert guest.engine.instructions == zoo(isa, case).instructions
     assert count[0] > 100
     assert refused < 200

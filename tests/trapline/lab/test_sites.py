@@ -60,6 +60,14 @@ LISTINGS = {
             0100        c.nop
         """,
     },
+    "i386": {
+        "sys_read": """
+            55          pushl %ebp
+            89e5        movl %esp, %ebp
+            5d          popl %ebp
+            c3          retl
+        """,
+    },
 }
 
 

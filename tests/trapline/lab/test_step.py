@@ -13,8 +13,9 @@ from trapline.lab import step_report
 from trapline.lab.step import StepError, step
 from trapline.machine import KernelOptions
 
-STAGES = ["patched bytes", "exception", "trap frame", "handler chain", "probe", "displaced instruction", "resume"]
-BREAKPOINTS = {"x86_64": {"cc"}, "aarch64": {"a0 81 20 d4"}, "riscv64": {"02 90", "73 00 10 00"}}
+STAGES = ["patched bytes", "exception", "trap frame", "handler chain", "probe", "displaced instruction", "resume",
+          "disabled"]  # fmt: skip
+BREAKPOINTS = {"x86_64": {"cc"}, "aarch64": {"a0 81 20 d4"}, "riscv64": {"02 90", "73 00 10 00"}, "i386": {"f0"}}
 
 
 def stages(isa, path, clause="fbt::malloc:entry"):
@@ -33,20 +34,26 @@ def test_the_stages_of_a_firing(isa, path, name):
     assert any(patch["after"].startswith(code) for code in BREAKPOINTS[isa])
     assert patch["at"].startswith("kernel`sys_getpid")
     assert any(found["handler chain"].facts.values())
+    code = found["patched bytes"].code
+    assert code["before"] != code["enabled"]
+    assert code["before"] == found["disabled"].code["after"]
     spent = [stage.instructions for stage in found.values()]
-    assert (sum(spent) == 0) if path is TrapPath.HOST else (sum(spent) > 50)
+    assert (sum(spent) == 0) if path is TrapPath.HOST else (sum(spent) > 30)
     pc = ISAS[isa].registers.pc
     before, after = found["displaced instruction"].registers[pc] if name == "return" else (0, 1)
     assert before != after
     if name == "return":
-        assert found["resume"].facts["in"].startswith("kernel`syscallenter")
+        # i386's return site is the instruction before the ret.
+        assert found["resume"].facts["in"].startswith("kernel`sys_getpid+" if isa == "i386" else "kernel`syscallenter")
 
 
 @pytest.mark.parametrize("isa", ISAS)
 def test_both_paths_resume_with_the_same_registers_changed(isa):
     host, guest = (stages(isa, path)["displaced instruction"] for path in TrapPath)
     assert host.registers == guest.registers
-    assert host.memory == guest.memory
+    # What was there before may be the trap frame's: on i386 it is on the same stack.
+    changed = [[(change.address, change.size, change.after) for change in path.memory] for path in (host, guest)]
+    assert changed[0] == changed[1]
 
 
 def test_a_predicate_chooses_the_firing():

@@ -30,6 +30,8 @@ _FLAGS: Final = {
     "aarch64": tuple(number << 28 for number in range(16)),
     "riscv64": (0,),
 }
+CHECKED: Final = tuple(_FLAGS)
+"""The ISAs whose instructions are checked: states are of 64-bit registers."""
 _AWKWARD: Final = (0, 1, 2, 7, 8, 0x7F, 0x80, 0xFF, 1 << 15, 1 << 31, (1 << 31) - 1, 1 << 32, 1 << 63, (1 << 63) - 1,
                    _MASK, _MASK - 1, _MASK - 7, 0xFFFF_FFFF, 0xFFFF_FFFF_8000_0000, 0x8000_0000_0000_0001)  # fmt: skip
 

@@ -24,11 +24,11 @@ from trapline.lab.check.cpu import Code, Cpu
 from trapline.lab.check.probers import FbtProber, PidProber, Prober, UprobeProber
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.site import Site
+from trapline.lab.check.states import CHECKED
 
 OWN: Final = "testbins:"
 """What the package's own programs are named by."""
 PROVIDERS: Final = ("fbt", "pid", "uprobe")
-_KERNEL_HALF: Final = 1 << 63
 _LONGEST: Final = 16
 _ANYWHERE: Final = 0x15_5555_4000
 """Where programs are checked that may be anywhere: on every ISA there may be one."""
@@ -82,8 +82,11 @@ class Subject:
 
     @cached_property
     def image(self) -> Image:
-        """The file.  Raises `emu.elf.ElfError`."""
-        return Image(self.path, isa=ISAS[self.isa_name] if self.isa_name else None)
+        """The file.  Raises `emu.elf.ElfError` and `SubjectError`."""
+        image = Image(self.path, isa=ISAS[self.isa_name] if self.isa_name else None)
+        if image.isa.name not in CHECKED:
+            raise SubjectError(f"{self.path}: {image.isa.name} is not checked; {', '.join(CHECKED)} are")
+        return image
 
     @property
     def isa(self) -> Isa:
@@ -97,7 +100,7 @@ class Subject:
             return self.provider
         if self.image.kind is ElfKind.RELOCATABLE:
             return "fbt"
-        return "fbt" if any(segment.vaddr >= _KERNEL_HALF for segment in self.image.segments) else "pid"
+        return "fbt" if any(segment.vaddr >= self.isa.kernel_start for segment in self.image.segments) else "pid"
 
     @property
     def boots(self) -> bool:

@@ -32,6 +32,8 @@ class SignalFrame(NamedTuple):
     """Where the address of a fault is put; None: nowhere but in the siginfo."""
     return_address: int | None
     """Where the address of the restorer is put; None: into the link register."""
+    arguments: tuple[int, ...] = ()
+    """Where the handler's arguments are put, if not in registers."""
     record: int | None = None
     """Where the frame record for unwinders is (frame pointer, link register); None: there is none."""
 
@@ -81,6 +83,10 @@ class Abi:
     """Whether struct sigaction has a place for the restorer, used or not."""
     red_zone: int
     """Bytes below the stack pointer that a signal's frame must leave alone."""
+    word: int = 8
+    """Bytes of a long, a pointer, a size_t."""
+    tls_is_descriptor: bool = False
+    """Whether clone() is given a struct user_desc for the thread pointer."""
 
 
 def times(inode: Inode) -> tuple[int, ...]:

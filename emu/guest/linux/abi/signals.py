@@ -104,15 +104,16 @@ class SignalInfo:
     value: int = 0
     address: int | None = None
 
-    def pack(self) -> bytes:
-        """Return the structure."""
-        head = struct.pack("<iiii", self.number, 0, self.code, 0)
+    def pack(self, word: int = 8) -> bytes:
+        """Return the structure, where a pointer has `word` bytes."""
+        head = struct.pack("<iii", self.number, 0, self.code).ljust(8 + word, b"\0")
+        pointer, long = ("Q", "q") if word == 8 else ("I", "i")
         if self.address is not None:
-            body = struct.pack("<Q", self.address)
+            body = struct.pack(f"<{pointer}", self.address)
         elif self.number == Signal.SIGCHLD:
-            body = struct.pack("<iIiiqq", self.pid, self.uid, self.status, 0, 0, 0)
+            body = struct.pack(f"<iIi{word - 4}x{long}{long}", self.pid, self.uid, self.status, 0, 0)
         else:
-            body = struct.pack("<iIQ", self.pid, self.uid, self.value)
+            body = struct.pack(f"<iI{pointer}", self.pid, self.uid, self.value & (1 << 8 * word) - 1)
         return (head + body).ljust(SIGINFO_SIZE, b"\0")
 
 

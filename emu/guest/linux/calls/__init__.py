@@ -14,6 +14,7 @@ from emu.guest.linux.calls import (
     reading,
     signalling,
     system,
+    thirty_two,
     timing,
 )
 from emu.guest.linux.calls.table import HANDLERS
@@ -31,5 +32,6 @@ __all__ = [
     "reading",
     "signalling",
     "system",
+    "thirty_two",
     "timing",
 ]

@@ -310,7 +310,8 @@ def utimensat(c: Caller, directory: Int, path: Address, at: Address, flags: Unsi
     wall = c.kernel.wall()
     if not at:
         return _set_times(c, inode, wall, wall)
-    fields = struct.unpack("<qqqq", c.read(at, 32))
+    form = struct.Struct(f"<4{c.time_form}")
+    fields = form.unpack(c.read(at, form.size))
     chosen: list[int | None] = []
     for seconds, nanoseconds in (fields[:2], fields[2:]):
         if nanoseconds == _UTIME_OMIT:
@@ -326,7 +327,7 @@ def utimes(c: Caller, path: Path, at: Address) -> int:
     inode, wall = c.inode(AT_FDCWD, path), c.kernel.wall()
     if not at:
         return _set_times(c, inode, wall, wall)
-    fields = struct.unpack("<qqqq", c.read(at, 32))
+    fields = c.longs(at, 4)
     first, second = (seconds * _SECOND + rest * 1000 for seconds, rest in (fields[:2], fields[2:]))
     return _set_times(c, inode, first, second)
 
@@ -337,7 +338,7 @@ def utime(c: Caller, path: Path, at: Address) -> int:
     inode, wall = c.inode(AT_FDCWD, path), c.kernel.wall()
     if not at:
         return _set_times(c, inode, wall, wall)
-    accessed, modified = struct.unpack("<qq", c.read(at, 16))
+    accessed, modified = c.longs(at, 2)
     return _set_times(c, inode, accessed * _SECOND, modified * _SECOND)
 
 

@@ -24,6 +24,7 @@ from emu.guest.linux.calls.table import (
     Unsigned,
     call,
 )
+from emu.guest.linux.calls.timing import timespec
 from emu.guest.linux.process import Wait
 
 _FUTEX_PRIVATE, _FUTEX_CLOCK_REALTIME = 128, 256
@@ -33,7 +34,7 @@ _SECOND: Final = 1_000_000_000
 def _deadline(c: Caller, timeout: int, *, absolute: bool, realtime: bool) -> int | None:
     if not timeout:
         return None
-    seconds, nanoseconds = struct.unpack("<qq", c.read(timeout, 16))
+    seconds, nanoseconds = timespec(c, timeout)
     if seconds < 0 or not 0 <= nanoseconds < _SECOND:
         raise LinuxError(EINVAL)
     time = seconds * _SECOND + nanoseconds

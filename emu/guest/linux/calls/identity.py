@@ -145,8 +145,8 @@ def get_robust_list(c: Caller, pid: Int, head: Address, size: Address) -> int:
     thread = c.kernel.threads.get(pid) if pid else c.thread
     if thread is None:
         raise LinuxError(ESRCH)
-    c.write(head, struct.pack("<Q", thread.robust_list))
-    c.write(size, struct.pack("<Q", 24))
+    c.write_words(head, thread.robust_list)
+    c.write_words(size, 3 * c.word)
     return 0
 
 
@@ -217,10 +217,10 @@ def sched_getparam(c: Caller, pid: Int, parameters: Address) -> int:
 def sched_getaffinity(c: Caller, pid: Int, size: Unsigned, mask: Address) -> int:
     """Tell which CPUs there are: one."""
     del pid
-    if size < 8:
+    if size < c.word:
         raise LinuxError(EINVAL)
-    c.write(mask, struct.pack("<Q", 1))
-    return 8
+    c.write_words(mask, 1)
+    return c.word
 
 
 @call("getcpu")
@@ -236,27 +236,36 @@ _LIMITS: Final = {3: 8 << 20, 7: 1024, 4: 0}
 _INFINITE: Final = (1 << 64) - 1
 
 
+def _limit(process: Process, resource: int) -> tuple[int, int]:
+    if resource > 15:
+        raise LinuxError(EINVAL)
+    now = process.files.limit if resource == 7 else _LIMITS.get(resource, _INFINITE)
+    return now, _INFINITE if resource == 3 else max(now, 1 << 20)
+
+
 @call("prlimit64")
 def prlimit64(c: Caller, pid: Int, resource: Unsigned, new: Address, old: Address) -> int:
     """Tell a limit, or set that of open files."""
     process = _find(c, pid)
-    if resource > 15:
-        raise LinuxError(EINVAL)
+    limits = _limit(process, resource)
     if old:
-        now = process.files.limit if resource == 7 else _LIMITS.get(resource, _INFINITE)
-        c.write(old, struct.pack("<QQ", now, _INFINITE if resource == 3 else max(now, 1 << 20)))
+        c.write(old, struct.pack("<QQ", *limits))
     if new and resource == 7:
         process.files.limit = min(c.number(new), 1 << 20)
     return 0
 
 
-@call("getrlimit")
+@call("getrlimit", "ugetrlimit")
 def getrlimit(c: Caller, resource: Unsigned, old: Address) -> int:
     """Tell a limit."""
-    return prlimit64(c, 0, resource, 0, old)
+    c.write_words(old, *(min(value, (1 << 8 * c.word) - 1) for value in _limit(c.process, resource)))
+    return 0
 
 
 @call("setrlimit")
 def setrlimit(c: Caller, resource: Unsigned, new: Address) -> int:
     """Set a limit."""
-    return prlimit64(c, 0, resource, new, 0)
+    _limit(c.process, resource)
+    if resource == 7:
+        c.process.files.limit = min(c.words(new, 1)[0], 1 << 20)
+    return 0

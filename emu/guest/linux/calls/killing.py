@@ -76,7 +76,9 @@ def rt_sigqueueinfo(c: Caller, pid: Int, number: Int, info: Address) -> int:
     process = c.kernel.processes.get(pid)
     if process is None:
         raise LinuxError(ESRCH)
-    code, sender, uid, value = struct.unpack("<8xi4xiIQ", c.read(info, 32))
+    code, sender, uid, value = struct.unpack(
+        "<8xi4xiIQ" if c.word == 8 else "<8xiiII", c.read(info, 32)[: 16 + 2 * c.word]
+    )
     if number:
         c.kernel.delivery.send(process, SignalInfo(number, code, pid=sender, uid=uid, value=value))
     return 0

@@ -161,9 +161,14 @@ def getcwd(c: Caller, buffer: Address, size: Size) -> int:
     return len(text)
 
 
-def _statfs(c: Caller, inode: Inode, buffer: int) -> int:
+def statfs_fields(inode: Inode) -> tuple[int, ...]:
+    """Return the fields of struct statfs: they are the same in every layout of it."""
     magic = _PROC_MAGIC if isinstance(inode, Generated) else _TMPFS_MAGIC
-    c.write(buffer, _STATFS.pack(magic, 4096, 1 << 20, 1 << 19, 1 << 19, 1 << 20, 1 << 19, 0, 0, 255, 4096, 0))
+    return magic, 4096, 1 << 20, 1 << 19, 1 << 19, 1 << 20, 1 << 19, 0, 0, 255, 4096, 0
+
+
+def _statfs(c: Caller, inode: Inode, buffer: int) -> int:
+    c.write(buffer, _STATFS.pack(*statfs_fields(inode)))
     return 0
 
 

@@ -151,6 +151,8 @@ def _child_registers(c: Caller, stack: int, tls: int | None) -> object:
 def clone(c: Caller, flags: Size, stack: Address, parent_tid: Address, fourth: Address, fifth: Address) -> Blocking:
     """Make a process or a thread."""
     child_tid, tls = (fifth, fourth) if c.kernel.abi.clone_tls_first else (fourth, fifth)
+    if c.kernel.abi.tls_is_descriptor and flags & _CLONE_SETTLS:
+        tls = c.number(tls + c.word, c.word)  # struct user_desc: entry number, base, limit, flags
     return (yield from _clone(c, flags & ~0xFF & 0xFFFF_FFFF, stack, parent_tid, child_tid, tls, flags & 0xFF))
 
 
@@ -160,6 +162,8 @@ def clone3(c: Caller, arguments: Address, size: Size) -> Blocking:
     if size < 64:
         raise LinuxError(EINVAL)
     flags, _pidfd, child_tid, parent_tid, signal, stack, stack_size, tls = struct.unpack("<8Q", c.read(arguments, 64))
+    if c.kernel.abi.tls_is_descriptor and flags & _CLONE_SETTLS:
+        tls = c.number(tls + c.word, c.word)
     return (yield from _clone(c, flags, stack + stack_size if stack else 0, parent_tid, child_tid, tls, signal & 0xFF))
 
 
@@ -294,7 +298,7 @@ def waitid(c: Caller, kind: Int, number: Int, info: Address, options: Unsigned, 
     else:
         code, status = CLD_EXITED, told >> 8
     if info:
-        c.write(info, SignalInfo(Signal.SIGCHLD, code, pid=child.pid, status=status).pack())
+        c.write(info, SignalInfo(Signal.SIGCHLD, code, pid=child.pid, status=status).pack(c.word))
     if usage:
         c.write(usage, _usage(c, child.ran))
     return 0
@@ -303,7 +307,7 @@ def waitid(c: Caller, kind: Int, number: Int, info: Address, options: Unsigned, 
 def _usage(c: Caller, ran: int) -> bytes:
     """Return struct rusage for so many instructions."""
     seconds, nanoseconds = divmod(ran * _SECOND // c.kernel.clock.rate, _SECOND)
-    return struct.pack("<qq", seconds, nanoseconds // 1000) + bytes(128)
+    return struct.pack("<qq" if c.word == 8 else "<ii", seconds, nanoseconds // 1000) + bytes(16 * c.word)
 
 
 @call("getrusage")

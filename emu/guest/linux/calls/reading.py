@@ -26,6 +26,7 @@ from emu.guest.linux.abi.errno import (
 )
 from emu.guest.linux.abi.signals import SI_USER, Signal, SignalInfo
 from emu.guest.linux.calls.table import Address, Blocking, Caller, Int, Long, Size, Unsigned, answer, call
+from emu.guest.linux.calls.timing import timespec
 from emu.guest.linux.files import (
     O_CLOEXEC,
     O_NONBLOCK,
@@ -109,8 +110,8 @@ def _write(c: Caller, file: OpenFile, data: bytes, offset: int | None = None) ->
 def _vector(c: Caller, address: int, count: int) -> list[tuple[int, int]]:
     if not 0 <= count <= _IOVECS_MAX:
         raise LinuxError(EINVAL)
-    data = c.read(address, 16 * count)
-    return [(start, size) for start, size in struct.iter_unpack("<QQ", data) if size]
+    words = iter(c.words(address, 2 * count))
+    return [(start, size) for start, size in zip(words, words, strict=True) if size]
 
 
 def _gather(c: Caller, vector: list[tuple[int, int]]) -> bytes:
@@ -391,7 +392,7 @@ def ppoll(c: Caller, fds: Address, count: Unsigned, timeout: Address, mask: Addr
 def _timespec(c: Caller, address: int) -> int | None:
     if not address:
         return None
-    seconds, nanoseconds = struct.unpack("<qq", c.read(address, 16))
+    seconds, nanoseconds = timespec(c, address)
     if seconds < 0 or not 0 <= nanoseconds < _SECOND:
         raise LinuxError(EINVAL)
     return int(seconds * _SECOND + nanoseconds)
@@ -412,7 +413,7 @@ def _keep_mask(c: Caller) -> None:
 
 
 def _select(c: Caller, count: int, sets: tuple[int, int, int], timeout: int | None) -> Blocking:
-    size = -(-count // 64) * 8
+    size = -(-count // (8 * c.word)) * c.word
     asked = [int.from_bytes(c.read(address, size), "little") if address else 0 for address in sets]
     for fd in range(count):
         if any(bits >> fd & 1 for bits in asked):
@@ -444,7 +445,7 @@ def select(c: Caller, count: Int, readers: Address, writers: Address, others: Ad
     """Wait for files."""
     limit = None
     if timeout:
-        seconds, microseconds = struct.unpack("<qq", c.read(timeout, 16))
+        seconds, microseconds = c.longs(timeout, 2)
         limit = seconds * _SECOND + microseconds * 1000
     return (yield from _select(c, count, (readers, writers, others), limit))
 
@@ -455,7 +456,7 @@ def pselect6(
 ) -> Blocking:
     """Wait for files or a signal."""
     if mask:
-        address, size = struct.unpack("<QQ", c.read(mask, 16))
+        address, size = c.words(mask, 2)
         _set_mask(c, address, size)
     result = yield from _select(c, count, (readers, writers, others), _timespec(c, timeout))
     _keep_mask(c)

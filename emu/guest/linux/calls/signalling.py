@@ -8,6 +8,7 @@ from typing import Final
 from emu.guest.linux.abi.errno import EAGAIN, EINTR, EINVAL, ENOMEM, EPERM, LinuxError
 from emu.guest.linux.abi.signals import LAST, UNBLOCKABLE, Signal
 from emu.guest.linux.calls.table import Address, Blocking, Caller, Int, Size, call
+from emu.guest.linux.calls.timing import timespec
 from emu.guest.linux.process import Wait
 
 _BLOCK, _UNBLOCK, _SETMASK = range(3)
@@ -15,7 +16,8 @@ _SS_DISABLE: Final = 2
 _SS_AUTODISARM: Final = 1 << 31
 _SMALLEST_STACK: Final = 2048
 _SECOND: Final = 1_000_000_000
-_STACK: Final = struct.Struct("<QixxxxQ")
+_STACK: Final = {8: struct.Struct("<QixxxxQ"), 4: struct.Struct("<IiI")}
+"""stack_t by the bytes of a word."""
 
 
 @call("rt_sigaction")
@@ -25,7 +27,7 @@ def rt_sigaction(c: Caller, number: Int, new: Address, old: Address, size: Size)
         raise LinuxError(EINVAL)
     action = c.process.signals.actions[number]
     restorer = c.kernel.abi.action_has_restorer
-    form = "<QQQQ" if restorer else "<QQQ"
+    form = ("<QQQQ" if restorer else "<QQQ") if c.word == 8 else "<IIIQ"
     if old:
         fields = (action.handler, action.flags, *((action.restorer,) if restorer else ()), action.mask)
         saved = struct.pack(form, *fields)
@@ -87,7 +89,7 @@ def rt_sigtimedwait(c: Caller, wanted: Address, info: Address, timeout: Address,
     bits = c.number(wanted) & ~UNBLOCKABLE
     deadline = None
     if timeout:
-        seconds, nanoseconds = struct.unpack("<qq", c.read(timeout, 16))
+        seconds, nanoseconds = timespec(c, timeout)
         deadline = c.now() + seconds * _SECOND + nanoseconds
 
     def there() -> bool:
@@ -98,7 +100,7 @@ def rt_sigtimedwait(c: Caller, wanted: Address, info: Address, timeout: Address,
     taken = c.kernel.delivery.take(c.thread, bits)
     assert taken is not None
     if info:
-        c.write(info, taken.pack())
+        c.write(info, taken.pack(c.word))
     return taken.number
 
 
@@ -114,11 +116,12 @@ def sigaltstack(c: Caller, new: Address, old: Address) -> int:
     stack = c.thread.stack
     sp = c.kernel.engine.read_register(c.kernel.isa.registers.sp)
     on_it = bool(stack.size) and stack.address <= sp < stack.address + stack.size
-    told = _STACK.pack(stack.address, _SS_DISABLE if not stack.size else int(on_it), stack.size)
+    form = _STACK[c.word]
+    told = form.pack(stack.address, _SS_DISABLE if not stack.size else int(on_it), stack.size)
     if new:
         if on_it:
             raise LinuxError(EPERM)
-        address, flags, size = _STACK.unpack(c.read(new, _STACK.size))
+        address, flags, size = form.unpack(c.read(new, form.size))
         flags &= ~_SS_AUTODISARM & 0xFFFF_FFFF
         if flags not in {0, 1, _SS_DISABLE}:
             raise LinuxError(EINVAL)

@@ -40,7 +40,10 @@ def sysinfo(c: Caller, to: Address) -> int:
     total = len(c.kernel.engine.memory.ram)
     free = total - c.kernel.frames.used * PAGE
     fields = (c.now() // 1_000_000_000, 0, 0, 0, total, free, 0, 0, 0, 0)
-    c.write(to, struct.pack("<q9QHHxxxxQQI4x", *fields, len(c.kernel.processes), 0, 0, 0, 1))
+    if c.word == 8:
+        c.write(to, struct.pack("<q9QHHxxxxQQI4x", *fields, len(c.kernel.processes), 0, 0, 0, 1))
+    else:
+        c.write(to, struct.pack("<i9IHHIII8x", *fields, len(c.kernel.processes), 0, 0, 0, 1))
     return 0
 
 

@@ -10,6 +10,7 @@ A call returns its result, raises `LinuxError`, or is a generator that yields `W
 from __future__ import annotations
 
 import inspect
+import struct
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -30,7 +31,7 @@ Int: TypeAlias = int
 Unsigned: TypeAlias = int
 """An unsigned 32-bit number, such as flags."""
 Long: TypeAlias = int
-"""A signed 64-bit number."""
+"""A signed machine word, or what two of them hold (`WHOLE`)."""
 Size: TypeAlias = int
 Address: TypeAlias = int
 Path: TypeAlias = str
@@ -41,6 +42,9 @@ Handler = Callable[["Kernel", Thread, list[int]], "int | SystemCall | None"]
 AT_FDCWD = -100
 _PATH_MAX = 4096
 _PAGE = 4096
+
+WHOLE = 1 << 64
+"""Added to an argument that is a 64-bit number in two 32-bit registers."""
 
 HANDLERS: dict[str, Handler] = {}
 """System calls by name, filled by the modules of this package."""
@@ -85,6 +89,31 @@ class Caller:
         """Write memory of the process.  Raises `BadAddressError`."""
         self.kernel.write(address, data)
 
+    @property
+    def word(self) -> int:
+        """Bytes of a long, a pointer, a size_t of the process."""
+        return self.kernel.abi.word
+
+    @property
+    def time_form(self) -> str:
+        """How `struct` calls the numbers of a timespec in the call under way."""
+        return "q" if self.kernel.abi.word == 8 or self.thread.call_name.endswith("64") else "i"
+
+    def words(self, address: int, count: int) -> tuple[int, ...]:
+        """Read machine words, unsigned."""
+        form = f"<{count}{'Q' if self.word == 8 else 'I'}"
+        return struct.unpack(form, self.kernel.read(address, count * self.word))
+
+    def longs(self, address: int, count: int) -> tuple[int, ...]:
+        """Read machine words, signed."""
+        form = f"<{count}{'q' if self.word == 8 else 'i'}"
+        return struct.unpack(form, self.kernel.read(address, count * self.word))
+
+    def write_words(self, address: int, *values: int) -> None:
+        """Write machine words, cut to their size."""
+        size = self.word
+        self.kernel.write(address, b"".join((value & (1 << 8 * size) - 1).to_bytes(size, "little") for value in values))
+
     def number(self, address: int, size: int = 8, *, signed: bool = False) -> int:
         """Read a number."""
         return int.from_bytes(self.kernel.read(address, size), "little", signed=signed)
@@ -116,9 +145,9 @@ class Caller:
         return tuple(self._strings(address)) if address else ()
 
     def _strings(self, address: int) -> Iterator[bytes]:
-        while pointer := self.number(address):
+        while pointer := self.number(address, self.word):
             yield self.string(pointer)
-            address += 8
+            address += self.word
 
     def file(self, fd: int) -> OpenFile:
         """Return an open file.  Raises `LinuxError` EBADF."""
@@ -147,7 +176,7 @@ class Caller:
 _CONVERT: dict[str, Callable[[Caller, int], Any]] = {
     "Int": lambda _c, value: _signed(value, 32),
     "Unsigned": lambda _c, value: value & 0xFFFF_FFFF,
-    "Long": lambda _c, value: _signed(value, 64),
+    "Long": lambda c, value: _signed(value, 64 if value >> 64 else 8 * c.word),
     "Size": lambda _c, value: value,
     "Address": lambda _c, value: value,
     "Path": lambda c, value: c.path(value),

@@ -30,14 +30,14 @@ def _clock(c: Caller, number: int) -> int:
     return c.now()
 
 
-def _timespec(time: int) -> bytes:
-    return struct.pack("<qq", *divmod(time, _SECOND))
+def _timespec(c: Caller, time: int) -> bytes:
+    return struct.pack(f"<2{c.time_form}", *divmod(time, _SECOND))
 
 
 @call("clock_gettime")
 def clock_gettime(c: Caller, clock: Int, to: Address) -> int:
     """Tell a time."""
-    c.write(to, _timespec(_clock(c, clock)))
+    c.write(to, _timespec(c, _clock(c, clock)))
     return 0
 
 
@@ -46,7 +46,7 @@ def clock_getres(c: Caller, clock: Int, to: Address) -> int:
     """Tell how fine a clock is: an instruction."""
     _clock(c, clock)
     if to:
-        c.write(to, _timespec(max(1, _SECOND // c.kernel.clock.rate)))
+        c.write(to, _timespec(c, max(1, _SECOND // c.kernel.clock.rate)))
     return 0
 
 
@@ -62,7 +62,7 @@ def gettimeofday(c: Caller, to: Address, zone: Address) -> int:
     """Tell the time of day."""
     if to:
         seconds, nanoseconds = divmod(c.kernel.wall(), _SECOND)
-        c.write(to, struct.pack("<qq", seconds, nanoseconds // 1000))
+        c.write_words(to, seconds, nanoseconds // 1000)
     if zone:
         c.write(zone, bytes(8))
     return 0
@@ -73,7 +73,7 @@ def time(c: Caller, to: Address) -> int:
     """Tell the time of day in seconds."""
     seconds = c.kernel.wall() // _SECOND
     if to:
-        c.write(to, struct.pack("<q", seconds))
+        c.write_words(to, seconds)
     return seconds
 
 
@@ -82,7 +82,7 @@ def times(c: Caller, to: Address) -> int:
     """Tell what time was used."""
     ticks = c.process.ran * _CLOCK_TICKS // c.kernel.clock.rate
     if to:
-        c.write(to, struct.pack("<qqqq", ticks, 0, 0, 0))
+        c.write_words(to, ticks, 0, 0, 0)
     return c.now() * _CLOCK_TICKS // _SECOND
 
 
@@ -91,13 +91,20 @@ def _sleep(c: Caller, deadline: int, left: int) -> Blocking:
         yield Wait(deadline=deadline)
     except InterruptedBySignalError:
         if left:
-            c.write(left, _timespec(max(0, deadline - c.now())))
+            c.write(left, _timespec(c, max(0, deadline - c.now())))
         raise
     return 0
 
 
+def timespec(c: Caller, address: int) -> tuple[int, int]:
+    """Read seconds and nanoseconds, in the size that the call under way has them."""
+    form = struct.Struct(f"<2{c.time_form}")
+    seconds, nanoseconds = form.unpack(c.read(address, form.size))
+    return seconds, nanoseconds
+
+
 def _duration(c: Caller, address: int) -> int:
-    seconds, nanoseconds = struct.unpack("<qq", c.read(address, 16))
+    seconds, nanoseconds = timespec(c, address)
     if seconds < 0 or not 0 <= nanoseconds < _SECOND:
         raise LinuxError(EINVAL)
     return int(seconds * _SECOND + nanoseconds)
@@ -127,12 +134,10 @@ def alarm(c: Caller, seconds: Unsigned) -> int:
     return left
 
 
-def _itimer(c: Caller) -> bytes:
+def _itimer(c: Caller) -> tuple[int, int, int, int]:
     left = 0 if c.process.alarm is None else max(1000, c.process.alarm - c.now())
     interval = c.process.alarm_interval
-    return struct.pack(
-        "<qqqq", interval // _SECOND, interval % _SECOND // 1000, left // _SECOND, left % _SECOND // 1000
-    )
+    return interval // _SECOND, interval % _SECOND // 1000, left // _SECOND, left % _SECOND // 1000
 
 
 @call("getitimer")
@@ -140,7 +145,7 @@ def getitimer(c: Caller, which: Int, to: Address) -> int:
     """Tell a timer."""
     if which not in {0, 1, 2}:
         raise LinuxError(EINVAL)
-    c.write(to, _itimer(c) if which == 0 else bytes(32))
+    c.write_words(to, *(_itimer(c) if which == 0 else (0, 0, 0, 0)))
     return 0
 
 
@@ -149,14 +154,14 @@ def setitimer(c: Caller, which: Int, new: Address, old: Address) -> int:
     """Set the timer that sends SIGALRM; those of CPU time never ring."""
     if which not in {0, 1, 2}:
         raise LinuxError(EINVAL)
-    before = _itimer(c) if which == 0 else bytes(32)
+    before = _itimer(c) if which == 0 else (0, 0, 0, 0)
     if which == 0:
-        fields = struct.unpack("<qqqq", c.read(new, 32)) if new else (0, 0, 0, 0)
+        fields = c.longs(new, 4) if new else (0, 0, 0, 0)
         interval, value = (seconds * _SECOND + rest * 1000 for seconds, rest in (fields[:2], fields[2:]))
         c.process.alarm = c.now() + value if value else None
         c.process.alarm_interval = interval
     if old:
-        c.write(old, before)
+        c.write_words(old, *before)
     return 0
 
 

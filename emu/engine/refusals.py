@@ -1,0 +1,53 @@
+"""Instructions that the CPU refuses and Unicorn would execute: a hook stands at each, and raises the exception.
+
+There is one way they come about: a breakpoint that is a prefix (`emu.isa.i386.lock`).  So only code that the emulator
+itself writes is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from emu.guest.base import BadAddressError
+
+if TYPE_CHECKING:
+    from emu.engine.memory import Memory
+
+_LONGEST: Final = 15
+
+
+class Refusals:
+    """The hooks of one engine; `hook(begin, end)` adds one and returns its handle, `unhook(handle)` takes it away."""
+
+    def __init__(
+        self,
+        refused: Callable[[bytes], bool],
+        hook: Callable[[int, int], int],
+        unhook: Callable[[int], None],
+    ) -> None:
+        self._refused = refused
+        self._hook = hook
+        self._unhook = unhook
+        self._hooks: dict[int, int] = {}
+
+    def written(self, memory: Memory, address: int, size: int) -> None:
+        """Look at code that was written, before it is translated; it may also be the rest of what was there before."""
+        for place in range(address - _LONGEST + 1, address + size):
+            if place >= address or place in self._hooks:
+                self._look(memory, place)
+
+    def _look(self, memory: Memory, place: int) -> None:
+        if self._refused(_code(memory, place)):
+            if place not in self._hooks:
+                self._hooks[place] = self._hook(place, place)
+        elif place in self._hooks:
+            self._unhook(self._hooks.pop(place))
+
+
+def _code(memory: Memory, place: int) -> bytes:
+    """Return an instruction's bytes, fewer where memory ends."""
+    try:
+        return memory.read(place, _LONGEST)
+    except BadAddressError as error:
+        return memory.read(place, error.address - place) if error.address > place else b""

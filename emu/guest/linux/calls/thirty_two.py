@@ -1,0 +1,142 @@
+"""What 32-bit programs call otherwise: 64-bit numbers in two registers, names that grew, segments for threads.
+
+Source: Linux arch/x86/entry/syscalls/syscall_32.tbl, arch/x86/kernel/sys_ia32.c, arch/x86/kernel/tls.c.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Final
+
+from emu.guest.linux.abi.errno import EINVAL, ESRCH, LinuxError
+from emu.guest.linux.calls.looking import statfs_fields
+from emu.guest.linux.calls.table import (
+    AT_FDCWD,
+    HANDLERS,
+    WHOLE,
+    Address,
+    Blocking,
+    Caller,
+    Handler,
+    Int,
+    Path,
+    Size,
+    Unsigned,
+    call,
+)
+from emu.guest.linux.process import SystemCall, Thread
+
+if TYPE_CHECKING:
+    from emu.guest.linux.kernel import Kernel
+
+_SAME: Final = {
+    **{f"{name}32": name for name in """
+        lchown getuid getgid geteuid getegid setreuid setregid getgroups setgroups fchown setresuid getresuid setresgid
+        getresgid chown setuid setgid setfsuid setfsgid
+    """.split()},
+    **{f"{name}64": name for name in """
+        stat lstat fstat fcntl sendfile clock_gettime clock_settime clock_adjtime
+    """.split()},
+    **{f"{name}_time64": name for name in """
+        clock_getres clock_nanosleep utimensat pselect6 ppoll rt_sigtimedwait futex
+    """.split()},
+    "fstatat64": "newfstatat",
+    "_newselect": "select",
+    "umount": "umount2",
+    "fadvise64_64": "fadvise64",
+}  # fmt: skip
+"""Calls that do what an older or newer one does: the numbers in memory have the size that `Caller` tells."""
+_SPLIT: Final = {
+    "pread64": ("pread64", 3), "pwrite64": ("pwrite64", 3), "truncate64": ("truncate", 1),
+    "ftruncate64": ("ftruncate", 1), "fallocate": ("fallocate", 2),
+}  # fmt: skip
+"""What a call is otherwise called, and which of its arguments comes in two registers, the lower half first."""
+_STATFS64: Final = struct.Struct("<IIQQQQQiiIII16x")
+_DESCRIPTOR: Final = struct.Struct("<IIII")
+_FIRST_ENTRY, _ENTRIES = 6, 3
+
+
+def _split(handler: Handler, place: int, *, both: bool) -> Handler:
+    """Return a call that puts two registers together; with `both` the argument after them too."""
+
+    def joined(kernel: Kernel, thread: Thread, arguments: list[int]) -> int | SystemCall | None:
+        if kernel.abi.word == 8:
+            return handler(kernel, thread, arguments)
+        rest = list(arguments)
+        for at in (place, place + 1) if both else (place,):
+            rest[at : at + 2] = [rest[at] | rest[at + 1] << 32 | WHOLE]
+        return handler(kernel, thread, rest)
+
+    return joined
+
+
+@call("_llseek")
+def llseek(c: Caller, fd: Int, high: Unsigned, low: Unsigned, result: Address, whence: Unsigned) -> int:
+    """Move in a file."""
+    offset = high << 32 | low
+    place = HANDLERS["lseek"](c.kernel, c.thread, [fd & 0xFFFF_FFFF, offset | WHOLE, whence])
+    assert isinstance(place, int)
+    c.write(result, struct.pack("<q", place))
+    return 0
+
+
+@call("mmap2")
+def mmap2(
+    c: Caller, address: Address, length: Size, protection: Unsigned, flags: Unsigned, fd: Int, pages: Unsigned
+) -> int:
+    """Map a file, or memory; the offset is in pages of 4 KiB."""
+    mapped = HANDLERS["mmap"](c.kernel, c.thread, [address, length, protection, flags, fd & 0xFFFF_FFFF, pages << 12])
+    assert isinstance(mapped, int)
+    return mapped
+
+
+@call("waitpid")
+def waitpid(c: Caller, pid: Int, status: Address, options: Unsigned) -> Blocking:
+    """Wait for a child."""
+    waiting = HANDLERS["wait4"](c.kernel, c.thread, [pid & 0xFFFF_FFFF, status, options, 0])
+    assert not isinstance(waiting, int)
+    assert waiting is not None
+    return (yield from waiting)
+
+
+@call("statfs64")
+def statfs64(c: Caller, path: Path, size: Size, buffer: Address) -> int:
+    """Tell about the file system."""
+    if size != _STATFS64.size:
+        raise LinuxError(EINVAL)
+    c.write(buffer, _STATFS64.pack(*statfs_fields(c.inode(AT_FDCWD, path))))
+    return 0
+
+
+@call("fstatfs64")
+def fstatfs64(c: Caller, fd: Int, size: Size, buffer: Address) -> int:
+    """Tell about the file system."""
+    if size != _STATFS64.size:
+        raise LinuxError(EINVAL)
+    c.write(buffer, _STATFS64.pack(*statfs_fields(c.file(fd).inode)))
+    return 0
+
+
+@call("sigreturn")
+def sigreturn(c: Caller) -> None:
+    """Go back to what a signal interrupted: the restorer has popped the signal's number too."""
+    c.kernel.delivery.leave(c.thread, popped=2)
+
+
+@call("set_thread_area")
+def set_thread_area(c: Caller, descriptor: Address) -> int:
+    """Set a segment of the thread: that of gs, for there is no other use of it."""
+    number, base, _limit, _flags = _DESCRIPTOR.unpack(c.read(descriptor, _DESCRIPTOR.size))
+    if number == 0xFFFF_FFFF:
+        number = _FIRST_ENTRY
+        c.write(descriptor, struct.pack("<I", number))
+    if not _FIRST_ENTRY <= number < _FIRST_ENTRY + _ENTRIES:
+        raise LinuxError(EINVAL)
+    if number != _FIRST_ENTRY:
+        raise LinuxError(ESRCH)
+    c.kernel.engine.write_register(c.kernel.abi.tls, base)
+    return 0
+
+
+HANDLERS |= {name: HANDLERS[known] for name, known in _SAME.items() if known in HANDLERS}
+HANDLERS |= {name: _split(HANDLERS[known], place, both=name == "fallocate") for name, (known, place) in _SPLIT.items()}

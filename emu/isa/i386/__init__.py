@@ -1,0 +1,34 @@
+"""i386."""
+
+from __future__ import annotations
+
+import capstone
+
+from emu.isa.base import Isa
+from emu.isa.i386.calling import CALLING
+from emu.isa.i386.displaced import DISPLACED
+from emu.isa.i386.length import instruction_length
+from emu.isa.i386.lock import refused
+from emu.isa.i386.paging import translate
+from emu.isa.i386.registers import REGISTERS
+from emu.isa.i386.traps import TRAPS
+from emu.isa.x86_64.condition import condition
+
+I386 = Isa(
+    name="i386",
+    title="i386",
+    elf_machine="EM_386",
+    registers=REGISTERS,
+    calling=CALLING,
+    traps=TRAPS,
+    displaced=DISPLACED,
+    translate=translate,
+    kernel_base=0xC0000000,
+    kernel_start=0xC0000000,
+    word=4,
+    instruction_alignment=1,
+    instruction_length=instruction_length,
+    capstone=(capstone.CS_ARCH_X86, capstone.CS_MODE_32),
+    condition=condition,
+    refused=refused,
+)

@@ -1,0 +1,49 @@
+"""The LOCK prefix, and where it makes an instruction undefined.
+
+That is how FBT on i386 gets its trap without int3: 0xf0 over `push %ebp` leaves a LOCK before `mov %esp, %ebp`, which
+is no instruction that can be locked, so the CPU raises #UD.  Unicorn's decoder skips the prefix instead (QEMU 5 tests
+it for a few instructions only), so the engine asks here.
+
+Source: Intel SDM volume 2, "LOCK - Assert LOCK# Signal Prefix"; FreeBSD sys/cddl/dev/fbt/x86/fbt_isa.c.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+LOCK: Final = 0xF0
+_OTHER_PREFIXES: Final = frozenset({0x26, 0x2E, 0x36, 0x3E, 0x64, 0x65, 0x66, 0x67, 0xF2, 0xF3})
+_ARITHMETIC: Final = frozenset({row + low for row in range(0x00, 0x38, 8) for low in (0, 1)})
+"""add, or, adc, sbb, and, sub, xor with a register as the source; not cmp."""
+_IMMEDIATE: Final = frozenset({0x80, 0x81, 0x83})
+_LOCKABLE: Final = {
+    **dict.fromkeys(_ARITHMETIC, range(8)),
+    **dict.fromkeys(_IMMEDIATE, range(7)),
+    **dict.fromkeys((0x86, 0x87), range(8)),  # xchg
+    **dict.fromkeys((0xF6, 0xF7), range(2, 4)),  # not, neg
+    **dict.fromkeys((0xFE, 0xFF), range(2)),  # inc, dec
+}
+"""Opcode -> what may be in the reg field of the ModRM byte."""
+_LOCKABLE_0F: Final = {
+    **dict.fromkeys((0xB0, 0xB1, 0xC0, 0xC1), range(8)),  # cmpxchg, xadd
+    **dict.fromkeys((0xAB, 0xB3, 0xBB), range(8)),  # bts, btr, btc
+    0xBA: range(5, 8),  # the same with an immediate
+    0xC7: range(1, 2),  # cmpxchg8b
+}
+
+
+def refused(code: bytes) -> bool:
+    """Tell whether these bytes start with a LOCK prefix that makes the CPU refuse the instruction (#UD)."""
+    if not code or code[0] != LOCK:
+        return False
+    at = 1
+    while at < len(code) and code[at] in _OTHER_PREFIXES:
+        at += 1
+    rest, table = code[at : at + 3], _LOCKABLE
+    if rest[:1] == b"\x0f":
+        rest, table = rest[1:], _LOCKABLE_0F
+    if len(rest) < 2:
+        return True
+    modrm = rest[1]
+    in_memory = modrm >> 6 != 3
+    return not (in_memory and modrm >> 3 & 7 in table.get(rest[0], ()))

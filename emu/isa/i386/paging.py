@@ -1,0 +1,27 @@
+"""i386 page walk with physical address extension: three levels, 4 KiB and 2 MiB pages (Intel SDM volume 3, 4.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+_PRESENT = 1
+_LARGE = 1 << 7
+_ADDRESS = 0x000F_FFFF_FFFF_F000
+_ROOT = 0xFFFF_FFE0
+
+
+def translate(read_word: Callable[[int], int], root: int, address: int) -> int | None:
+    """Return the physical address, or None if it is not mapped."""
+    if not root & _ROOT:
+        return address  # paging is off until the kernel loads CR3
+    if address >> 32:
+        return None
+    entry = read_word((root & _ROOT) + (address >> 30) * 8)
+    for shift in (21, 12):
+        if not entry & _PRESENT:
+            return None
+        entry = read_word((entry & _ADDRESS) + (address >> shift & 0x1FF) * 8)
+        if entry & _PRESENT and (shift == 12 or entry & _LARGE):
+            offset = (1 << shift) - 1
+            return (entry & _ADDRESS & ~offset) | (address & offset)
+    return None

@@ -1,0 +1,44 @@
+"""i386 registers (data only)."""
+
+from __future__ import annotations
+
+from unicorn import x86_const as uc
+
+from emu.isa.base import Register, RegisterFile
+
+# Order of CPUX86State.regs in QEMU: the encoding numbers.  The words are 64-bit; their upper halves stay 0.
+GENERAL = ("eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi")
+_NUMBERS = (
+    uc.UC_X86_REG_EAX, uc.UC_X86_REG_ECX, uc.UC_X86_REG_EDX, uc.UC_X86_REG_EBX, uc.UC_X86_REG_ESP, uc.UC_X86_REG_EBP,
+    uc.UC_X86_REG_ESI, uc.UC_X86_REG_EDI,
+)  # fmt: skip
+_EIP_SLOT = 16
+
+_OTHER = (
+    ("eflags", uc.UC_X86_REG_EFLAGS), ("cs", uc.UC_X86_REG_CS), ("ss", uc.UC_X86_REG_SS), ("ds", uc.UC_X86_REG_DS),
+    ("es", uc.UC_X86_REG_ES), ("fs", uc.UC_X86_REG_FS), ("gs", uc.UC_X86_REG_GS),
+)  # fmt: skip
+
+REGISTERS = RegisterFile(
+    registers=(
+        *(Register(name, number, slot) for slot, (name, number) in enumerate(zip(GENERAL, _NUMBERS, strict=True))),
+        Register("eip", uc.UC_X86_REG_EIP, _EIP_SLOT),
+        *(Register(name, number) for name, number in _OTHER),
+        # CPUX86State.segs, 24 bytes each (ES CS SS DS FS GS): the selector, and 8 bytes on the base.
+        Register("fs_base", uc.UC_X86_REG_FS_BASE, 36),
+        Register("gs_selector", uc.UC_X86_REG_GS, 38),
+        Register("gs_base", uc.UC_X86_REG_GS_BASE, 39),
+        Register("cr2", uc.UC_X86_REG_CR2, 55),
+        Register("cr3", uc.UC_X86_REG_CR3, 56),
+    ),
+    pc="eip",
+    sp="esp",
+    fp="ebp",
+    link=None,
+    zero=None,
+    root="cr3",
+    kernel_root="cr3",
+    # FreeBSD sys/cddl/dev/dtrace/x86/regset.h; ESP and UESP are one register here
+    dtrace=("gs", "fs", "es", "ds", "edi", "esi", "ebp", "esp", "ebx", "edx", "ecx", "eax", "trapno", "err", "eip",
+            "cs", "eflags", "esp", "ss"),
+)  # fmt: skip

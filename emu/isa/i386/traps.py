@@ -1,0 +1,24 @@
+"""i386 traps: #UD by a LOCK prefix for FBT, #BP by int3 for everybody else."""
+
+from __future__ import annotations
+
+from emu.isa.base import Traps
+
+LOCK = b"\xf0"
+INT3 = b"\xcc"
+
+TRAPS = Traps(
+    breakpoints=(LOCK, INT3),
+    # #UD leaves eip at the instruction.  #BP does not; the engine takes it back, so that one rule holds for both.
+    pc_after=0,
+    user_pc_after=len(INT3),
+    frame=(
+        "fs", "es", "ds", "edi", "esi", "ebp", "isp", "ebx", "edx", "ecx", "eax", "trapno", "err", "eip", "cs",
+        "eflags", "esp", "ss",
+    ),
+    frame_pc="eip",
+    frame_sp="esp",
+    flags="eflags",
+    pushed=(("trapno", 1), ("err", 0)),
+    privilege="cs",
+)  # fmt: skip

@@ -1,0 +1,146 @@
+"""FBT on i386: probes on `push %ebp`, and on the `pop %ebp` or `leave` before a `ret`.
+
+The oldest FBT there is.  No int3: a LOCK prefix takes the place of the one-byte instruction, and before
+`mov %esp, %ebp` or `ret` it is an undefined instruction (`emu.isa.i386.lock`).
+
+Source: FreeBSD sys/cddl/dev/fbt/x86/fbt_isa.c, its i386 branches; illumos usr/src/uts/intel/dtrace/fbt.c before int3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+import capstone
+
+from emu.frame import Frame
+from emu.isa.i386.traps import LOCK
+from emu.trap import CpuCore, Handler
+from providers.fbt.port import ENTRY, RETURN, Fire, Function, Port, Refusal, Rule, ScanResult, Site
+from providers.fbt.records import TABLE_MASK, RecordTable
+from providers.fbt.x86_64 import (
+    EXCLUSIONS,
+    JUMP_TABLE,
+    SOURCE,
+    UNDECODABLE_LATER,
+    in_jump_table,
+    leaves_by_jump,
+    top_of_stack,
+)
+
+_PUSH_EBP = 0x55  # FBT_PUSHL_EBP
+_ENTRIES = (b"\x55\x8b\xec", b"\x55\x89\xe5")  # then FBT_MOVL_ESP_EBP0 and 1, in either encoding
+_INVOP_PUSHL_EBP = 1
+_RETURNS = {0x5D: 2, 0xC9: 3}
+"""FBT_POPL_EBP and FBT_LEAVE -> DTRACE_INVOP_POPL_EBP and _LEAVE."""
+_RETS = frozenset({0xC3, 0xC2})  # FBT_RET, FBT_RET_IMM16
+_POINTER = 4
+_LONGEST_INSTRUCTION = 15
+
+NO_FRAME = Rule(
+    "no frame pointer",
+    "it does not begin with push %ebp and mov %esp, %ebp: nothing is done before the frame on i386",
+    f"{SOURCE}, FBT_PUSHL_EBP and FBT_MOVL_ESP_EBP",
+)
+BARE_RETURN = Rule(
+    "ret alone",
+    "no pop %ebp or leave comes right before it: those are what is patched, the ret itself could not be emulated",
+    f"{SOURCE}, FBT_POPL_EBP, FBT_LEAVE",
+)
+_OTHER_RETURNS = (
+    (b"\xf3\xc3", Rule("rep ret", "a prefix stands before the c3", SOURCE)),
+    (b"\xca", Rule("far return", "returns to another code segment; only c3 and c2 are looked for", SOURCE)),
+    (b"\xcb", Rule("far return", "returns to another code segment; only c3 and c2 are looked for", SOURCE)),
+    (b"\xcf", Rule("iret", "returns from a trap; only c3 and c2 are looked for", SOURCE)),
+)
+
+
+@cache
+def _disassembler() -> capstone.Cs:
+    """Return what stands for the kernel's dtrace_instr_size()."""
+    return capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_32)
+
+
+def _instructions(function: Function) -> Iterator[tuple[int, int]]:
+    """Yield (offset, length) from the function's start, until its limit or until the bytes do not decode."""
+    for offset, length, _mnemonic, _operands in _disassembler().disasm_lite(function.code, 0):
+        if offset >= function.size:
+            break
+        yield offset, length
+
+
+def scan(function: Function) -> ScanResult:
+    """Take the first three bytes for the entry, and look for every way out that undoes the frame."""
+    code = function.code
+    if not code.startswith(_ENTRIES):
+        return ScanResult((), Refusal(function.address, NO_FRAME))
+    sites = [Site(ENTRY, function.address, LOCK, _PUSH_EBP, _INVOP_PUSHL_EBP)]
+    for offset, length in _instructions(function):
+        if _undoes_frame(code, offset, length) and not in_jump_table(function, offset, _POINTER):
+            byte = code[offset]
+            # The offset told is that of the ret.
+            sites.append(Site(RETURN, function.address + offset, LOCK, byte, _RETURNS[byte], offset + 1))
+    return ScanResult(tuple(sites))
+
+
+def _undoes_frame(code: bytes, offset: int, length: int) -> bool:
+    return length == 1 and code[offset] in _RETURNS and offset + 1 < len(code) and code[offset + 1] in _RETS
+
+
+def remarks(function: Function, result: ScanResult) -> Iterator[Refusal]:
+    """Name each way out of the function that is no site."""
+    taken = {site.address for site in result.sites}
+    code, end, before = function.code, 0, -1
+    for offset, length in _instructions(function):
+        address, end = function.address + offset, offset + length
+        if _undoes_frame(code, offset, length):
+            if address not in taken:
+                yield Refusal(address, JUMP_TABLE)
+        elif code[offset] in _RETS and function.address + before not in taken:
+            yield Refusal(address, BARE_RETURN)
+        else:
+            rule = leaves_by_jump(function, offset, length) or next(
+                (rule for first, rule in _OTHER_RETURNS if code.startswith(first, offset)), None
+            )
+            if rule is not None:
+                yield Refusal(address, rule)
+        before = offset
+    if end < function.size:
+        yield Refusal(function.address + end, UNDECODABLE_LATER)
+
+
+def handler(table: RecordTable, core: CpuCore, fire: Fire) -> Handler:
+    """Make FBT's invop handler (fbt_invop)."""
+    buckets = table.buckets
+
+    def fbt_invop(address: int, frame: Frame, _eax: int) -> int:
+        record = buckets[address >> 4 & TABLE_MASK]
+        while record is not None and record.address != address:
+            record = record.hash_next
+        if record is None:
+            return 0
+        rval = record.rval
+        while record is not None:  # every probe of the tracepoint, enabled or not: those that are not do nothing
+            if record.roffset:
+                # The frame stands: a stack trace finds the caller by itself.
+                fire(record.probe_id, record.roffset, frame.results()[0])
+            else:
+                core.find_caller = top_of_stack
+                arg0, arg1, arg2, arg3, arg4 = frame.arguments()
+                fire(record.probe_id, arg0, arg1, arg2, arg3, arg4)
+                core.find_caller = None
+            record = record.trace_next
+        return rval
+
+    return fbt_invop
+
+
+PORT = Port(
+    aframes=3,
+    exclusions=EXCLUSIONS,
+    lookahead=_LONGEST_INSTRUCTION,
+    shares_tracepoints=True,
+    scan=scan,
+    remarks=remarks,
+    handler=handler,
+)

@@ -1,0 +1,34 @@
+/* What the files of this folder share among themselves. */
+#ifndef MACHDEP_H
+#define MACHDEP_H
+
+#include "sys/types.h"
+
+struct trapframe;
+
+/* The 32-bit task state segment (Intel SDM volume 3, 8.2.1). */
+struct tss {
+	uint32_t tss_link;
+	uint32_t tss_esp0, tss_ss0; /* stack of a trap from user mode */
+	uint32_t tss_esp1, tss_ss1, tss_esp2, tss_ss2;
+	uint32_t tss_cr3, tss_eip, tss_eflags;
+	uint32_t tss_eax, tss_ecx, tss_edx, tss_ebx, tss_esp, tss_ebp, tss_esi, tss_edi;
+	uint32_t tss_es, tss_cs, tss_ss, tss_ds, tss_fs, tss_gs;
+	uint32_t tss_ldt;
+	uint16_t tss_trap, tss_iobase;
+};
+
+extern struct tss common_tss;
+
+/* A descriptor table register: the operand of lgdt and lidt. */
+struct region_descriptor {
+	uint16_t rd_limit;
+	uint32_t rd_base;
+} __attribute__((packed));
+
+void lgdt(const struct region_descriptor *gdt); /* reloads every segment register */
+void fork_trampoline(void);
+void dblfault_handler(void) __dead2;
+void trap(struct trapframe *frame);
+
+#endif

@@ -1,0 +1,14 @@
+/* Where the kernel lives, and what a switched-out thread leaves behind. */
+#ifndef MACHINE_H
+#define MACHINE_H
+
+#include <stdint.h>
+
+#define KERNBASE 0xc0000000ul /* the last GiB */
+
+struct pcb {
+	uint32_t pcb_edi, pcb_esi, pcb_ebp, pcb_ebx;
+	uint32_t pcb_esp, pcb_eip;
+};
+
+#endif
