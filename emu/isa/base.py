@@ -115,7 +115,7 @@ class Traps:
         return self.pc_after if self.user_pc_after is None else self.user_pc_after
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Isa:
     """An instruction set architecture."""
 

@@ -17,7 +17,7 @@ from emu.engine.access import Access
 from emu.engine.clock import DEFAULT_RATE, NANOSECONDS, VirtualClock
 from emu.engine.engine import Engine
 from emu.engine.errors import GuestCrashError, PageFaultError
-from emu.engine.state import HANDLED
+from emu.engine.state import BLOCKS, HANDLED
 from emu.frame import LiveFrame
 from emu.guest.base import BadAddressError, GuestError
 from emu.guest.linux import faults, loader
@@ -75,8 +75,8 @@ class Stuck(GuestError):  # noqa: N818  what happened, not whose fault it is
 class Kernel:
     """The kernel over one engine.
 
-    `report(text)` is told, once each, of system calls that are not there.  `wait_for_host(seconds)` waits for input of
-    the user's; None: for as long as it takes.
+    `blocks` is the engine's.  `report(text)` is told, once each, of system calls that are not there.
+    `wait_for_host(seconds)` waits for input of the user's; None: for as long as it takes.
     """
 
     def __init__(
@@ -87,13 +87,16 @@ class Kernel:
         ram: int = RAM,
         rate: int = DEFAULT_RATE,
         accelerated: bool | None = None,
+        blocks: int = BLOCKS,
         report: Callable[[str], object] = lambda _text: None,
         wait_for_host: Callable[[float | None], object] = lambda _seconds: None,
     ) -> None:
         self.isa = isa
         self.abi = ABIS[isa.name]
         nothing = Space(Frames(memoryview(b""), lambda _p, _s: None), 0, 0)
-        self.engine = Engine(isa, ram, pages=nothing, on_system_call=self._on_system_call, accelerated=accelerated)
+        self.engine = Engine(
+            isa, ram, pages=nothing, on_system_call=self._on_system_call, accelerated=accelerated, blocks=blocks
+        )
         faults.enable_floating_point(self.engine)
         self.frames = Frames(self.engine.memory.ram, self.engine.forget_code)
         self.clock = VirtualClock(self.engine, rate)

@@ -141,11 +141,11 @@ class SiteChecker:
         original = plain.execute(site.address, repeats=repeats)
         ending = patched.execute(site.address, repeats=repeats)
         same = original == ending and plain.same_registers(patched, called=original.system_call)
+        if same and plain.is_clean() and patched.is_clean():
+            return True
         if not same and _beyond(ending):
             self._left_out += 1
             same = True
-        elif plain.is_clean():
-            same = same and patched.is_clean()
         else:
             same = same and plain.same_memory(patched)
         plain.clean()
