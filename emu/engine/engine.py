@@ -335,8 +335,7 @@ class Engine:
         (forgetting would then silently do nothing).
         """
         self.memory.write(address, data)
-        if self._refusals is not None:
-            self._refusals.written(self.memory, address, len(data))
+        self.refuse_in(address, len(data))
         self._uc.ctl_remove_cache(address, address + len(data))
         self._stale = True  # block sizes change with the code; the table is cleared before it is used again
         self._indices.clear()
@@ -344,6 +343,11 @@ class Engine:
         if self._in_code_hook:
             self._uc.reg_write(self._public[self.isa.registers.pc], self.pc)  # leave the block that is running
             self._left = True
+
+    def refuse_in(self, address: int, size: int) -> None:
+        """Look at code that was written: let the CPU refuse there what it refuses and Unicorn would execute."""
+        if self._refusals is not None:
+            self._refusals.written(self.memory, address, size)
 
     def code_changed(self) -> None:
         """Forget how many instructions the user's blocks have: code of some process was written."""

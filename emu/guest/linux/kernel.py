@@ -521,7 +521,9 @@ class Kernel:
         try:
             waits = run()
         except PageFaultError as error:
-            place = error.address if error.access is Access.EXECUTE else fault_address(self.engine, error.address)
+            place = error.address
+            if error.access is not Access.EXECUTE:
+                place = fault_address(self.engine, place, error.access)
             self._fault = faults.page_fault(thread.process.space, error.access, place)
         except OutOfMemoryError as error:
             raise GuestError(f"{error}; {thread.process.name} (pid {thread.process.pid}) asked for more") from None
@@ -529,7 +531,8 @@ class Kernel:
             self._report(f"{thread.process.name} (pid {thread.process.pid}): {error}")
             self._fault = SignalInfo(Signal.SIGILL, 1, address=error.pc)
         else:
-            if waits:  # hlt or wfi, which only a kernel may
+            if waits:  # which only a kernel may
+                self.engine.pc -= len(self.isa.traps.wait)
                 self._fault = SignalInfo(Signal.SIGSEGV, 0x80, address=0)
         fault, self._fault = self._fault, None
         if fault is not None:

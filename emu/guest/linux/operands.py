@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 import capstone
 
 from emu.displaced import Displaced
+from emu.engine.access import Access
 from emu.engine.engine import Engine
 from emu.engine.pages import PAGE
 from emu.guest.base import BadAddressError
@@ -25,11 +26,12 @@ _LARGEST: Final = 64
 """Bytes of the largest access."""
 _PCS: Final = {"rip", "eip"}
 _RENAMED: Final = {"x29": "fp", "x30": "lr"}
+_EITHER: Final = Access.READ | Access.WRITE
 _REMEMBERED: Final = 1024
 """Instructions whose operands are not decoded again."""
 
 
-def fault_address(engine: Engine, page: int) -> int:
+def fault_address(engine: Engine, page: int, access: Access) -> int:
     """Return the first byte, in the page at `page`, of what the instruction at pc accesses; else the page itself."""
     try:
         code = engine.read(engine.pc, 4)
@@ -37,16 +39,16 @@ def fault_address(engine: Engine, page: int) -> int:
     except BadAddressError:
         pass
     else:
-        for address in _addresses(engine, code):
+        for address in _addresses(engine, code, access):
             if page - _LARGEST < address < page + PAGE:
                 return max(address, page)
     return page
 
 
-def _addresses(engine: Engine, code: bytes) -> Iterator[int]:
+def _addresses(engine: Engine, code: bytes, access: Access) -> Iterator[int]:
     if engine.isa.name == "riscv64":
         return _riscv(engine, code)
-    return (place.address(engine) for place in _places(engine.isa, code))
+    return (place.address(engine) for place in _places(engine.isa, code) if access in place.access)
 
 
 class _Register(NamedTuple):
@@ -60,6 +62,7 @@ class _Register(NamedTuple):
 class _Place(NamedTuple):
     """Where an instruction accesses memory: registers, and what is added to them."""
 
+    access: Access
     registers: tuple[_Register, ...]
     displacement: int = 0
     from_pc: bool = False
@@ -85,14 +88,20 @@ def _places(isa: Isa, code: bytes) -> tuple[_Place, ...]:
     insn: Any = next(_decoder(isa).disasm(code, 0, 1), None)
     if insn is None:
         return ()
-    places = [_place(isa, insn, operand) for operand in insn.operands if operand.type == capstone.CS_OP_MEM]
+    stack: tuple[_Place, ...] = ()
+    access = _EITHER  # the decoder does not always know what is done with an operand
     if isa.registers.link is None:  # x86: what calls and pushes store, what others may pop
-        pushes = insn.group(capstone.CS_GRP_CALL) or insn.mnemonic.startswith("push")
-        places.append(_Place((_Register(isa.registers.sp),), -isa.word if pushes else 0))
-    return tuple(places)
+        sp = (_Register(isa.registers.sp),)
+        if insn.group(capstone.CS_GRP_CALL) or insn.mnemonic.startswith("push"):
+            access, stack = Access.READ, (_Place(Access.WRITE, sp, -isa.word),)
+        else:
+            access = Access.WRITE if insn.mnemonic.startswith("pop") else _EITHER
+            stack = (_Place(Access.READ, sp),)
+    operands = (_place(isa, insn, operand, access) for operand in insn.operands if operand.type == capstone.CS_OP_MEM)
+    return (*operands, *stack)
 
 
-def _place(isa: Isa, insn: Any, operand: Any) -> _Place:
+def _place(isa: Isa, insn: Any, operand: Any, access: Access) -> _Place:
     memory = operand.mem
     segment = getattr(memory, "segment", 0)
     scale = 1 << operand.shift.value if isa.name == "aarch64" else getattr(memory, "scale", 1)
@@ -103,7 +112,7 @@ def _place(isa: Isa, insn: Any, operand: Any) -> _Place:
     from_pc = any(name in _PCS for name, _ in named)
     known = (_register(isa, name, scale) for name, scale in named if name not in _PCS)
     registers = tuple(register for register in known if register.name in isa.registers.by_name)
-    return _Place(registers, memory.disp + (insn.size if from_pc else 0), from_pc)
+    return _Place(access, registers, memory.disp + (insn.size if from_pc else 0), from_pc)
 
 
 def _register(isa: Isa, name: str, scale: int) -> _Register:
