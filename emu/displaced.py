@@ -18,12 +18,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from emu.isa.base import Isa
 
 _MASK = 0xFFFF_FFFF_FFFF_FFFF
+
+_COMPILED: Final = 1 << 13
+"""Plans whose functions are kept."""
 
 TEMPORARY = "%"
 """Operands that start with it ("%0") live as long as the plan; "" is the constant 0; all others name registers."""
@@ -351,6 +355,7 @@ def _extend(value: int, size: int) -> int:
     return (value ^ sign) - sign & _MASK
 
 
+@lru_cache(_COMPILED)
 def compile_plan(plan: Plan, isa: Isa) -> Callable[[Cpu, int], None]:
     """Return a Python function that does what `interpret` does, without looking anything up.
 

@@ -19,7 +19,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
-from typing import NamedTuple, Protocol
+from functools import lru_cache
+from typing import Final, NamedTuple, Protocol
 
 from emu.elf import Symbol
 from emu.guest.base import BadAddressError
@@ -40,6 +41,9 @@ PORTS: dict[str, Port] = {
     "i386": i386.PORT,
 }
 """FBT on each ISA, by the ISA's name."""
+
+_REMEMBERED: Final = 1 << 13
+"""Functions that are not scanned again: the same kernel boots many times in one process."""
 
 WALK_ENDED = Rule(
     "walk ended",
@@ -73,10 +77,16 @@ class SignatureSource(Protocol):
         ...
 
 
+@lru_cache(_REMEMBERED)
 def sound_sites(port: Port, function: Function, result: ScanResult) -> tuple[Site, ...]:
     """Return the sites of a scanned function where a breakpoint only watches."""
     broken = {remark.address for remark in port.remarks(function, result) if remark.rule.breaks}
     return tuple(site for site in result.sites if site.address not in broken)
+
+
+@lru_cache(_REMEMBERED)
+def _scan(port: Port, function: Function) -> ScanResult:
+    return port.scan(function)
 
 
 def walk(
@@ -107,7 +117,7 @@ def walk(
             yield symbol, None, ScanResult((), Refusal(symbol.value, NO_CODE))
             continue
         function = Function(symbol.name, symbol.value, symbol.size, code)
-        yield symbol, function, port.scan(function)
+        yield symbol, function, _scan(port, function)
 
 
 class FBT(Provider):

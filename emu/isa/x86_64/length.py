@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache, lru_cache
 
 import capstone
@@ -25,6 +24,7 @@ def _length(code: bytes, mode: int) -> int:
     return 0
 
 
-def instruction_lengths(code: bytes, *, mode: int = capstone.CS_MODE_64) -> Iterator[int]:
-    """Yield the length of each instruction, up to the first bytes that do not decode."""
-    return (int(size) for _address, size, _mnemonic, _operands in _decoder(mode).disasm_lite(code, 0))
+@lru_cache(1 << 13)
+def instruction_lengths(code: bytes, *, mode: int = capstone.CS_MODE_64) -> tuple[int, ...]:
+    """Return the length of each instruction, up to the first bytes that do not decode."""
+    return tuple(int(size) for _address, size, _mnemonic, _operands in _decoder(mode).disasm_lite(code, 0))
