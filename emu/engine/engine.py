@@ -316,13 +316,16 @@ class Engine:
     def write_code(self, address: int, data: bytes) -> None:
         """Write instructions at a mapped virtual address, and make Unicorn forget its translation of what was there.
 
-        Only `emu.patcher.Patcher` and loaders call this.  Raises `BadAddressError` if the address is not mapped
-        (forgetting would then silently do nothing).
+        Only `emu.patcher.Patcher` and loaders call this.  Raises `BadAddressError` if the address is not mapped.
         """
+        places = self.memory.places(address, len(data), Access.WRITE)
         self.memory.write(address, data)
         if self._refusals is not None:
             self._refusals.written(self.memory, address, len(data))
-        self._uc.ctl_remove_cache(address, address + len(data))
+        # By physical address: Unicorn translates a virtual one as the CPU would in its present mode, and between two
+        # runs that may be user mode, where a kernel address is a page fault that nobody takes and nothing is forgotten.
+        for start, end in places:
+            self._forget(start, end)
         self._stale = True  # block sizes change with the code; the table is cleared before it is used again
         self._indices.clear()
         self._user_indices.clear()
@@ -343,9 +346,12 @@ class Engine:
         Stores through a mapping that may execute are seen; a kernel fills a page of text through its linear map, which
         may not, and the text of the page's last owner would run on.
         """
-        forget = layout.LAYOUTS[self.isa.name].function("tb_invalidate_phys_range")
-        forget(self._uc._uch, ctypes.c_uint64(physical), ctypes.c_uint64(physical + size))  # noqa: SLF001
+        self._forget(physical, physical + size)
         self.code_changed()
+
+    def _forget(self, start: int, end: int) -> None:
+        forget = layout.LAYOUTS[self.isa.name].function("tb_invalidate_phys_range")
+        forget(self._uc._uch, ctypes.c_uint64(start), ctypes.c_uint64(end))  # noqa: SLF001
 
     def on_code(self, address: int, callback: Callable[[], None]) -> None:
         """Call `callback` before the instruction at `address` runs.  Set it before that code is translated."""

@@ -111,3 +111,19 @@ EXPECT
 |kernel`{{\S+}}
 |>kernel`{{\S+}} 3
 |
+
+NAME time on the CPU is not the time that passes
+RUN trapline dtrace -qn 'syscall::nanosleep:entry { self->ts = timestamp; self->vts = vtimestamp; } syscall::nanosleep:return { printf("%s %s\n", timestamp - self->ts > 10000000 ? "slept" : "woke", vtimestamp - self->vts < 1000000 ? "off the CPU" : "on it"); exit(0); }' -c 'sleep 0.01'
+EXPECT
+|slept off the CPU
+|
+
+NAME a call that does not come back is its caller's
+# Where there is padding behind it: on the others the next function begins at once, and the address is its first.
+ISAS x86_64
+RUN trapline dtrace -qn 'fbt::exit1:entry /execname == "true"/ { stack(); exit(0); }' -c 'true'
+EXPECT
+|
+|              kernel`sys_exit+{{0x\w+}}
+|{{...}}
+|
