@@ -38,6 +38,22 @@ STDERR
 |dtrace: description 'pid$target:libc.so.7::entry ' matched {{\d+}} probes
 |dtrace: pid 5 has exited
 
+NAME and by its path, which is the guest's
+ISAS x86_64 aarch64 riscv64
+RUN trapline dtrace --guest kernel -n 'pid$target:libc.so.7::entry { @[probefunc] = count(); }' -c /bin/ls
+EXPECT
+|bin
+|{{...}}
+|usr
+|
+|  _exit                                                             1
+|{{...}}
+|  malloc{{ +\d+}}
+|{{...}}
+STDERR
+|dtrace: description 'pid$target:libc.so.7::entry ' matched {{\d+}} probes
+|dtrace: pid 5 has exited
+
 NAME arguments and the stack of a function of a shared library
 ISAS x86_64 aarch64 riscv64
 RUN trapline dtrace -qn 'pid$target:libc.so.7:write:entry { printf("%s", copyinstr(arg1, arg2)); ustack(2); exit(0); }' -c 'ls /etc'

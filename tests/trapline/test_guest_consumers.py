@@ -10,6 +10,7 @@ from emu.guest.base import RunState
 from emu.isa import ISAS
 from providers.kinst import PORTS as KINST_PORTS
 from tests.support.command import run_trapline
+from trapline.consumer.tracer import Tracer
 from trapline.d.compiler import CompileContext, Form, compile_program
 from trapline.dof import encode
 from trapline.machine import KernelOptions, boot, kernel_guest
@@ -87,6 +88,20 @@ def test_the_devices_are_there_while_dtrace_is_loaded(isa):
     before, after = "\n".join(lines).split("matched 1 probe\n")
     assert before.count(".ko") == 0
     assert after.count(".ko") == 10
+
+
+@pytest.mark.parametrize("isa", CONSUMING)
+def test_the_flag_of_static_probes_is_up_while_the_guest_watches_one(isa):
+    """The random provider of the generation with a flag, enabled inside the guest, while we look on from outside."""
+    read = "dd if=/dev/urandom of=/dev/null bs=64 count=1"
+    dof = {"dof/random": compiled("random::: { trace(arg0); }")}
+    options = KernelOptions(
+        isa=ISAS[isa], sdt=2018, command=f"sleep 0.6; {read}; dtrace /dof/random {read}; {read}", added=dof
+    )
+    machine = boot(kernel_guest(options))
+    with Tracer(machine.guest, machine.dtrace, {"quiet": None}, foreign=machine.names) as tracer:
+        tracer.enable("fbt::read_random_uio:entry { trace(`sdt_probes_enabled); }")
+        assert [event.values for event in tracer.run()] == [(0,), (1,), (0,)]
 
 
 @pytest.mark.parametrize("isa", CONSUMING)
