@@ -1,7 +1,7 @@
 # The programs of the guest. Most are position independent and share lib/libc.so.7, which libexec/ld-elf.so.1 loads; a few stand alone at 0x400000.
 
 U := user
-USER_FLAGS := $(COMMON) $(USER.$(ISA)) -g0 -I$U/libc -I$U/rtld -I$U/usdt -I$U/libthr -I$K -I$K/$(ISA)
+USER_FLAGS := $(COMMON) $(USER.$(ISA)) -g0 -I$U/libc -I$U/rtld -I$U/usdt -I$U/dtrace -I$U/libthr -I$K -I$K/$(ISA)
 UCFLAGS := $(USER_FLAGS) -ffunction-sections -fdata-sections
 PICFLAGS := $(USER_FLAGS) -fPIC
 # rtld runs before it is relocated: nothing of it may be reached by way of a table.
@@ -62,6 +62,9 @@ $(addprefix $(OUT)/,$(DYNAMIC)): $(OUT)/%: $(OBJ)/pic/$U/%.c.o $(OBJ)/pic/$(CRT)
 $(OUT)/bin/contend: $(OUT)/lib/libthr.so.3
 $(OUT)/bin/query: $(OBJ)/pic/$U/usdt/drti.c.o
 
+# dtrace(1) is more than one file.
+$(OUT)/sbin/dtrace: $(OBJ)/pic/$U/dtrace/aggregate.c.o
+
 $(OUT)/lib/libc.so.7: $(LIBC_PIC)
 	@mkdir -p $(@D)
 	$(CC) $(SHARED) -shared -Wl,-soname,$(@F) -o $@ $^
@@ -82,4 +85,5 @@ $(FILES): $(OUT)/%: %
 	cp $< $@
 	chmod 644 $@
 
--include $(LIBC:.o=.d) $(LIBC_PIC:.o=.d) $(LIBTHR:.o=.d) $(RTLD:.o=.d)
+# Every program's, however it is linked: what a build has left of one that is gone is no harm.
+-include $(shell find $(OBJ)/user $(OBJ)/pic $(OBJ)/rtld -name '*.d' 2>/dev/null)

@@ -62,6 +62,67 @@ def test_a_program_of_the_guest_traces_another(isa):
     assert "getpid: 2 calls" in lines
 
 
+AGGREGATING = """
+    syscall::read:return, syscall::write:return
+    /execname == "dd"/
+    {
+        @[execname, probefunc] = count();
+        @sizes[probefunc] = quantize(arg0);
+        @steps = lquantize(arg0, 0, 5000, 1000);
+        @zero[(char)(arg0 == 0), (short)-1, (int)-1] = lquantize(arg0, 1, 2, 1);
+        @total[errno] = sum(arg0);
+        @least = min(arg0);
+        @most = max(arg0);
+        @mean = avg(arg0);
+    }
+    tick-1ms { @none[(long)0] = quantize(0, 0); }
+"""
+READING = "dd if=/dev/zero of=/zeros bs=4096 count=5"
+
+
+@pytest.mark.parametrize("isa", CONSUMING)
+def test_the_guests_own_consumer_shows_aggregations_as_dtrace_does(isa):
+    machine = boot(kernel_guest(KernelOptions(isa=ISAS[isa], command=READING)))
+    with Tracer(machine.guest, machine.dtrace, {"quiet": None}) as tracer:
+        tracer.enable(AGGREGATING)
+        tracer.run()
+        expected = tracer.session.report.unprinted()
+    shown = run(isa, f"dtrace /dof/aggregating {READING}", aggregating=compiled(AGGREGATING))
+    assert expected.count("Distribution") == 5
+    assert [line for line in shown if not line.startswith(("dtrace: ", "dd: "))] == expected.splitlines()
+
+
+@pytest.mark.parametrize("isa", CONSUMING)
+def test_many_snapshots_add_up(isa):
+    program = compiled("syscall::getpid:entry { @[execname] = count(); @few = max(timestamp % 7); }")
+    lines = run(isa, "dtrace /dof/calls getpid 5000", calls=program)
+    assert [line.split() for line in lines if line.startswith("  getpid")] == [["getpid", "5000"]]
+
+
+@pytest.mark.parametrize("isa", CONSUMING)
+def test_a_consumers_descriptors_are_those_of_its_device(isa):
+    rows = [line.split() for line in run(isa, "dtrace /dof/none fstat", none=compiled("BEGIN { trace(1); }"))]
+    table = rows[1 + rows.index("USER CMD PID FD MOUNT INUM MODE SZ|DV R/W".split()) :]
+    assert [row[4:] for row in table if row[1] == "dtrace" and row[3] == "3"] == [
+        ["/dev", row[5], "crw-rw-rw-", "dtrace/dtrace", "rw"] for row in table if "dtrace/dtrace" in row
+    ]
+    assert sum("dtrace/dtrace" in row for row in table) == 1  # its child has closed it
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_fstat_shows_who_has_which_files_open(isa):
+    rows = [line.split() for line in run(isa, "cd /etc; sleep 1 < motd | fstat -p 1; fstat; fstat -x")]
+    heads = [number for number, row in enumerate(rows) if row[0] == "USER"]
+    init, everybody = rows[heads[0] + 1 : heads[1]], rows[heads[1] + 1 :]
+    assert [row[1:5] for row in init[:3]] == [["init", "1", name, "/"] for name in ("text", "wd", "root")]
+    assert all(row[1] == "init" for row in init)
+    assert [row[-3:] for row in init[3:]] == [["crw-rw-rw-", "console", "rw"]] * 3
+    directory = next(row for row in everybody if row[1:4:2] == ["fstat", "wd"])
+    assert directory[6].startswith("drwx")
+    assert directory[5] != next(row for row in init if row[3] == "wd")[5]
+    assert ["fstat:", "usage:", "fstat", "[-p", "pid]"] in rows
+
+
 @pytest.mark.parametrize("isa", CONSUMING)
 def test_exit_ends_a_trace(isa):
     lines = run(isa, "dtrace /dof/ends", ends=compiled("tick-10ms { trace(3); exit(0); }"))
