@@ -108,6 +108,18 @@ STDERR
 |dtrace: -c 'cd /': the guest's shell runs no program for it
 EXIT 1
 
+NAME a program that is neither here nor in the guest
+RUN trapline dtrace -n BEGIN -c './nosuch | cat'
+STDERR
+|dtrace: -c './nosuch | cat': no such program, here or in the guest (-c 'ls /bin' lists its)
+EXIT 1
+
+NAME a program of the guest by its path, and what the shell makes of the rest
+RUN trapline dtrace --guest kernel -qn 'BEGIN { exit(0); }' -c '/bin/echo;/bin/ls'
+EXPECT
+|
+STDERR
+
 NAME a function that is not there
 ISAS x86_64 aarch64 riscv64
 RUN trapline dtrace -n 'pid$target:libc.so.7:nosuch:entry' -c 'ls'
