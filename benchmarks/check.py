@@ -18,10 +18,10 @@ from typing import Any
 from rich.progress import Progress
 
 from emu.guest.kernel.guest import TrapPath
+from emu.isa import ISAS
 from trapline.lab.check.checking import check, default_results, describe
 from trapline.lab.check.results import Results, Tally
 from trapline.lab.check.runs import RunSpec
-from trapline.lab.check.states import CHECKED
 from trapline.lab.check.subject import Subject, find
 from trapline.lab.check.work import Spec
 
@@ -91,7 +91,7 @@ def _row(isa: str, case: str, tally: Tally, jobs: int) -> dict[str, Any]:
 def main() -> int:
     """Check; 1 if anything diverged."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.check", description="Check every instruction.")
-    parser.add_argument("--isa", choices=CHECKED, action="append")
+    parser.add_argument("--isa", choices=list(ISAS), action="append")
     parser.add_argument("--case", choices=list(CASES), action="append")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     arguments = parser.parse_args()
@@ -99,7 +99,7 @@ def main() -> int:
     same = True
     with Progress() as progress:
         for case in arguments.case or CASES:
-            for isa in arguments.isa or CHECKED:
+            for isa in arguments.isa or ISAS:
                 if case.startswith("busybox") and not DEBIAN.is_dir():
                     continue
                 spec = CASES[case](isa)
@@ -118,7 +118,7 @@ def _save(rows: list[dict[str, Any]]) -> None:
     """Put rows in the place of earlier ones of the same ISA and case, and add all up."""
     before = json.loads(RESULTS.read_text())["rows"] if RESULTS.exists() else []
     merged = {(row["case"], row["isa"]): row for row in (*before, *rows)}
-    ordered = [merged[case, isa] for case in CASES for isa in CHECKED if (case, isa) in merged]
+    ordered = [merged[case, isa] for case in CASES for isa in ISAS if (case, isa) in merged]
     totals = {key: sum(row[key] for row in ordered) for key in ("sites", "states", "left_out")}
     diverged = sum(len(row["diverged"]) for row in ordered)
     RESULTS.write_text(json.dumps({**totals, "diverged": diverged, "rows": ordered}, indent=1) + "\n")

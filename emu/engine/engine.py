@@ -27,7 +27,7 @@ from emu.engine.memory import GuestMemory, HostMemory, Memory
 from emu.engine.pages import PAGE, AddressSpace, PageMap
 from emu.engine.plans import Encoder, Windows
 from emu.engine.refusals import Refusals
-from emu.engine.state import DELIVER, HALF, HANDLED, NEVER, WORDS, TableEntry, Word
+from emu.engine.state import BLOCKS, DELIVER, HANDLED, NEVER, WORDS, TableEntry, Word
 from emu.engine.tlb import SoftTlb
 from emu.isa.base import Isa
 
@@ -48,6 +48,9 @@ _BLOCK: Final = int(Word.BLOCK)
 """As plain numbers: time is read at every firing."""
 _COUNT: Final = 0xFFFF_FFFF
 _CLOCK_VECTOR: Final = 32
+_emu_start, _context_restore = uclib.uc_emu_start, uclib.uc_context_restore
+_reg_read, _reg_write = uclib.uc_reg_read, uclib.uc_reg_write
+"""Called millions of times; the binding's wrappers around them take longer than they do."""
 _ON_BREAKPOINT = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_uint64)
 _ON_LATE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64)
 _ON_INSIDE = ctypes.CFUNCTYPE(None)
@@ -63,7 +66,8 @@ class Engine:
     system calls, with Unicorn's number for it.  Each answers `DELIVER` (the guest's own vector gets it) or `HANDLED`;
     a breakpoint may also be answered by what `plan` returns.  With `pages` the address space is the host's, otherwise
     the guest's page tables'.  System calls go to the guest's vector, unless `on_system_call` serves them: it is called
-    with the pc behind the instruction.  `accelerated` says whether the callbacks are machine code.
+    with the pc behind the instruction.  `accelerated` says whether the callbacks are machine code.  `blocks`: how many
+    blocks' sizes are remembered, a power of two; whoever writes code all the time has all of them forgotten as often.
     """
 
     def __init__(
@@ -74,10 +78,15 @@ class Engine:
         pages: AddressSpace | None = None,
         on_system_call: Callable[[], None] | None = None,
         accelerated: bool | None = None,
+        blocks: int = BLOCKS,
     ) -> None:
         self.isa = isa
         self.accelerated = native.available() if accelerated is None else accelerated
         self._uc = unicorn.Uc(*MODES[isa.name])
+        self._handle = self._uc._uch  # noqa: SLF001
+        self._forget = layout.LAYOUTS[isa.name].function("tb_invalidate_phys_range")
+        self._word = ctypes.c_uint64()
+        self._word_at = ctypes.addressof(self._word)
         if pages is not None and isa.name == "aarch64":
             self._uc.ctl_set_page_size(PAGE)  # else 1 KiB: four misses for each page
         # emu_start ends by translating `until` in the address space of the moment, to drop the code there.  In user
@@ -109,7 +118,8 @@ class Engine:
         self._user_indices: dict[tuple[int, int], int] = {}
         self._halted = ctypes.c_uint32.from_address(self._cpu + layout.CPU_HALTED)
         self._exception = ctypes.c_int32.from_address(self._cpu + layout.CPU_EXCEPTION)
-        self._table = (TableEntry * (2 * HALF))()
+        self._half = blocks
+        self._table = (TableEntry * (2 * blocks))()
         self._entries = memoryview(self._table).cast("B").cast("Q")
         """The table as words: of each entry the address, then the count and the size in one."""
         self._entries_at = ctypes.addressof(self._table)
@@ -137,7 +147,7 @@ class Engine:
         state[Word.SOFT] = state[Word.HARD] = state[Word.NEXT] = NEVER
         state[Word.CPU] = self._cpu
         state[Word.ENV] = self._env
-        state[Word.UC] = self._uc._uch.value  # noqa: SLF001
+        state[Word.UC] = self._handle.value
 
     def _install_callbacks(self) -> None:
         delivers = self._on_system_call is None
@@ -156,6 +166,8 @@ class Engine:
             addresses = {
                 "words": ctypes.addressof(self._state_array),
                 "table": ctypes.addressof(self._table),
+                "TABLE_MASK": self._half - 1,
+                "TABLE_BITS": self._half.bit_length() - 1,
                 "PC_OFFSET": 8 * self._pc,
                 "on_trap": on_trap,
                 "on_breakpoint": on_breakpoint,
@@ -211,7 +223,7 @@ class Engine:
         hook = ctypes.c_size_t()
         extra = () if instruction is None else (ctypes.c_int(instruction),)
         error = uclib.uc_hook_add(
-            self._uc._uch,  # noqa: SLF001
+            self._handle,
             ctypes.byref(hook),
             kind,
             ctypes.cast(callback, ctypes.c_void_p),
@@ -225,7 +237,7 @@ class Engine:
         return int(hook.value)
 
     def _unhook(self, handle: int) -> None:
-        uclib.uc_hook_del(self._uc._uch, ctypes.c_size_t(handle))  # noqa: SLF001
+        uclib.uc_hook_del(self._handle, ctypes.c_size_t(handle))
 
     def _enable_aarch64_el1(self) -> None:
         # What firmware leaves: EL2 and EL3 exist in the model but were skipped at reset, and without RW set in both
@@ -249,7 +261,9 @@ class Engine:
         slot = self._slots.get(name)
         if slot is not None:
             return int(self.words[slot])
-        return int(self._uc.reg_read(self._public[name])) & 0xFFFF_FFFF_FFFF_FFFF
+        self._word.value = 0  # some have four bytes
+        _reg_read(self._handle, self._public[name], self._word_at)
+        return self._word.value
 
     def write_register(self, name: str, value: int) -> None:
         """Set a register.  Raises KeyError for an unknown name."""
@@ -257,7 +271,8 @@ class Engine:
         if slot is not None:
             self.words[slot] = value
         else:
-            self._uc.reg_write(self._public[name], value)
+            self._word.value = value
+            _reg_write(self._handle, self._public[name], self._word_at)
 
     def write_vector(self, number: int, low: int, high: int) -> None:
         """Set a vector register of AArch64, and clear what it has beyond 128 bits."""
@@ -273,7 +288,7 @@ class Engine:
 
     def restore(self, context: unicorn.unicorn_py3.unicorn.UcContext) -> None:
         """Take all registers from a place where they were saved; what addresses mean stays as it is."""
-        self._uc.context_restore(context)
+        _context_restore(self._handle, context.context)
 
     def vectors(self) -> tuple[memoryview, ...]:
         """Return the vector and floating-point registers as bytes of the CPU state."""
@@ -320,18 +335,22 @@ class Engine:
         """
         places = self.memory.places(address, len(data), Access.WRITE)
         self.memory.write(address, data)
-        if self._refusals is not None:
-            self._refusals.written(self.memory, address, len(data))
+        self.refuse_in(address, len(data))
         # By physical address: Unicorn translates a virtual one as the CPU would in its present mode, and between two
         # runs that may be user mode, where a kernel address is a page fault that nobody takes and nothing is forgotten.
         for start, end in places:
-            self._forget(start, end)
+            self._forget(self._handle, ctypes.c_uint64(start), ctypes.c_uint64(end))
         self._stale = True  # block sizes change with the code; the table is cleared before it is used again
         self._indices.clear()
         self._user_indices.clear()
         if self._in_code_hook:
             self._uc.reg_write(self._public[self.isa.registers.pc], self.pc)  # leave the block that is running
             self._left = True
+
+    def refuse_in(self, address: int, size: int) -> None:
+        """Look at code that was written: let the CPU refuse there what it refuses and Unicorn would execute."""
+        if self._refusals is not None:
+            self._refusals.written(self.memory, address, size)
 
     def code_changed(self) -> None:
         """Forget how many instructions the user's blocks have: code of some process was written."""
@@ -346,12 +365,8 @@ class Engine:
         Stores through a mapping that may execute are seen; a kernel fills a page of text through its linear map, which
         may not, and the text of the page's last owner would run on.
         """
-        self._forget(physical, physical + size)
+        self._forget(self._handle, ctypes.c_uint64(physical), ctypes.c_uint64(physical + size))
         self.code_changed()
-
-    def _forget(self, start: int, end: int) -> None:
-        forget = layout.LAYOUTS[self.isa.name].function("tb_invalidate_phys_range")
-        forget(self._uc._uch, ctypes.c_uint64(start), ctypes.c_uint64(end))  # noqa: SLF001
 
     def on_code(self, address: int, callback: Callable[[], None]) -> None:
         """Call `callback` before the instruction at `address` runs.  Set it before that code is translated."""
@@ -392,7 +407,7 @@ class Engine:
 
     def forget_user_blocks(self) -> None:
         """Forget the sizes of user blocks: the address space is about to change."""
-        ctypes.memset(self._table, 0, HALF * ctypes.sizeof(TableEntry))
+        ctypes.memset(self._table, 0, self._half * ctypes.sizeof(TableEntry))
         if self._user_indices:
             self._user_indices.clear()
 
@@ -465,26 +480,22 @@ class Engine:
         self._state[Word.STOPPED] = 0
         if self._tlb is not None:
             self._tlb.missed = None
-        crash = None
         self._running = True
-        try:
-            self._uc.emu_start(self.pc, _NOWHERE, count=count)
-        except unicorn.UcError as error:
-            crash = error
-        finally:
-            self._running = False
+        crash = _emu_start(self._handle, self.words[self._pc], _NOWHERE, 0, count)
+        self._running = False
         if self._failure:
             failure, self._failure = self._failure, None
             raise failure
         self._settle()
-        if crash and self._tlb and self._tlb.missed:
+        if not crash:
+            return
+        if self._tlb and self._tlb.missed:
             address, access = self._tlb.missed
             if self._tlb.failure:
                 failure, self._tlb.failure = self._tlb.failure, None
                 raise failure
             raise PageFaultError(self.pc if access is Access.EXECUTE else address, access, self.pc)
-        if crash:
-            raise GuestCrashError(f"the CPU cannot go on at {self.pc:#x}: {crash}", self.pc)
+        raise GuestCrashError(f"the CPU cannot go on at {self.pc:#x}: {unicorn.UcError(crash)}", self.pc)
 
     def stop(self) -> None:
         """End the run under way before its next block; between two runs this does nothing.

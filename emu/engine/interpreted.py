@@ -12,7 +12,7 @@ from collections.abc import Callable
 from unicorn.unicorn_py3.unicorn import uclib
 
 from emu.engine import layout
-from emu.engine.state import DELIVER, HALF, HANDLED, TABLE_BITS, TB_REQUEST_CACHE, TableEntry, TranslationBlock, Word
+from emu.engine.state import DELIVER, HANDLED, TB_REQUEST_CACHE, TableEntry, TranslationBlock, Word
 
 _BLOCK_HOOK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_void_p)
 _TRAP_HOOK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p)
@@ -25,7 +25,7 @@ _UC_CTL = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_uint32, ctype
 
 def _block(words: memoryview, table: ctypes.Array[TableEntry], uc: int, kernel_start: int) -> Callable[..., None]:
     handle = ctypes.c_void_p(uc)
-    start = ctypes.addressof(table)
+    start, half = ctypes.addressof(table), len(table) // 2
     asked = TranslationBlock()
     uc_ctl = _UC_CTL(ctypes.cast(uclib.uc_ctl, ctypes.c_void_p).value or 0)
 
@@ -36,7 +36,7 @@ def _block(words: memoryview, table: ctypes.Array[TableEntry], uc: int, kernel_s
             words[Word.STOPPED] = 1
             uclib.uc_emu_stop(handle)
             return
-        index = (address >> 1 ^ address >> 17) & HALF - 1 | (address >= kernel_start) << TABLE_BITS
+        index = (address >> 1 ^ address >> 17) & half - 1 | (half if address >= kernel_start else 0)
         entry = table[index]
         if entry.address != address:
             uc_ctl(handle, TB_REQUEST_CACHE, address, ctypes.byref(asked))

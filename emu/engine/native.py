@@ -19,7 +19,7 @@ from unicorn.unicorn_py3.unicorn import uclib
 
 from emu.engine import layout
 from emu.engine.plans import Kind
-from emu.engine.state import DELIVER, HALF, HANDLED, TABLE_BITS, TB_REQUEST_CACHE, Word
+from emu.engine.state import DELIVER, HANDLED, TB_REQUEST_CACHE, Word
 
 _NO_TRAP = 0x7FFF_FFFF
 """A number that no trap has."""
@@ -45,8 +45,6 @@ def _source(isa: str, addresses: Mapping[str, int], *, delivers: bool) -> str:
     names |= {kind.name: kind.value for kind in Kind} | {"HANDLED": HANDLED, "DELIVER": DELIVER}
     names |= {name: _address(name) for name in ("uc_emu_stop", "uc_ctl", "uc_reg_read", "uc_reg_write")}
     names |= {
-        "TABLE_MASK": HALF - 1,
-        "TABLE_BITS": TABLE_BITS,
         "TB_REQUEST_CACHE": TB_REQUEST_CACHE - (1 << 32),  # as a signed int
         "X86_CS": layout.X86_SEGMENTS + 1 * 24,
         "X86_SS": layout.X86_SEGMENTS + 2 * 24,
@@ -63,7 +61,8 @@ def _source(isa: str, addresses: Mapping[str, int], *, delivers: bool) -> str:
 class Callbacks:
     """Compiled callbacks; attributes are the addresses of the functions, None where the ISA has none.
 
-    `addresses`: of the engine's `words` and `table`, of the C functions `on_trap`, `int (uint32_t number)`, and
+    `addresses`: of the engine's `words` and `table`, of which each half has `TABLE_MASK` + 1, two to the `TABLE_BITS`,
+    entries; of the C functions `on_trap`, `int (uint32_t number)`, and
     `on_breakpoint`, `int64_t (uint64_t pc)`, `on_late`, `int (uint64_t pc)`; `PC_OFFSET`, where the CPU state has the
     pc, and `PC_AFTER`, how far it is behind a breakpoint; the bytes of a `WORD` and the bits of an address, `ADDRESS`;
     where the kernel's begin, `KERNEL_START`; and the table of `windows`.  `delivers`: system calls go to the guest's

@@ -6,7 +6,7 @@ rules, so a run is the same with either, to the instruction.
 
 Counting.  Unicorn calls a hook at the start of each block.  The number of instructions in it is asked of Unicorn once
 per block and remembered.  `TOTAL` thus runs ahead inside a block; whoever stops or faults in mid-block takes back
-what was not executed (`Engine.executed`).
+what was not executed (`Engine.instructions`).
 
 Deadlines.  `HARD` stops the run at the first block whose start is at or past that count; `SOFT` at the first such block
 in user mode (lower half of the addresses).  A stop lands before the block runs, and the block is not counted.  `NEXT`
@@ -41,9 +41,8 @@ class Word(IntEnum):
 
 WORDS: Final = 16
 NEVER: Final = (1 << 63) - 1
-TABLE_BITS: Final = 15
-HALF: Final = 1 << TABLE_BITS
-"""Entries for user blocks; then as many for kernel blocks."""
+BLOCKS: Final = 1 << 15
+"""Entries of the table for user blocks; then as many for kernel blocks."""
 
 
 class TableEntry(ctypes.Structure):

@@ -31,12 +31,6 @@ STACK: Final = 0x7000_0000
 STACK_SIZE: Final = 64 << 10
 _HEAP: Final = 0x6000_0000
 _LANDING: Final = 0x5000_0000
-_WAIT: Final = {
-    "x86_64": b"\xf4",  # hlt
-    "aarch64": (0xD503207F).to_bytes(4, "little"),  # wfi
-    "riscv64": (0x10500073).to_bytes(4, "little"),  # wfi
-    "i386": b"\xf4",  # hlt
-}
 DEFAULT_LIMIT: Final = 100_000_000
 _MODULE: Final = "function"
 _THREAD: Final = Thread(address=0, tid=1, pid=1, ppid=0, execname="function")
@@ -90,7 +84,7 @@ class FunctionGuest:
         self.engine.on_trap = self._on_trap
         for start, data, _, _ in parts:
             self.engine.memory.write(start, data)
-        self.engine.memory.write(_LANDING, _WAIT[isa.name])
+        self.engine.memory.write(_LANDING, isa.traps.wait)
 
     @staticmethod
     def _parts(code: bytes | Image, address: int) -> list[tuple[int, bytes, int, Access]]:
@@ -139,7 +133,7 @@ class FunctionGuest:
             returned = engine.run(hard=engine.instructions + limit)
         except GuestCrashError as error:
             raise FunctionFaultError(f"the function faulted: {error}", error.pc) from None
-        if not returned or engine.pc - len(_WAIT[self.isa.name]) != _LANDING:
+        if not returned or engine.pc - len(self.isa.traps.wait) != _LANDING:
             raise FunctionFaultError(f"the function had not returned after {limit:,} instructions", engine.pc)
         return engine.read_register(self.isa.calling.results[0])
 

@@ -101,6 +101,8 @@ class Traps:
     frame_sp: str
     flags: str
     """Register (or trap frame field) of the condition flags; "" if the ISA has none."""
+    wait: bytes
+    """The instruction with which a kernel waits for an interrupt."""
     pushed: tuple[tuple[str, int], ...] = ()
     """Fields of the trap frame of a breakpoint that are no registers, but what the CPU or the vector pushes."""
     privilege: str = ""
@@ -115,7 +117,7 @@ class Traps:
         return self.pc_after if self.user_pc_after is None else self.user_pc_after
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Isa:
     """An instruction set architecture."""
 

@@ -202,9 +202,10 @@ class Uprobes(Observer):
                     self._install(process, probe, area)
                 except UprobeError as error:
                     self.problems.append(str(error))
-            space = self._spaces.get(process.space)
-            for installed in space.installed.values() if space is not None else ():
-                if space is not None and installed.probe is probe:
+        space = self._spaces.get(process.space)
+        if space is not None:  # it may be where a counter is
+            for installed in space.installed.values():
+                if installed.probe.file is area.backing:
                     self._count(space, installed)
 
     def unmapped(self, process: Process, areas: Sequence[Area]) -> None:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from emu.isa import ISAS
 from trapline.lab.check import museum
 from trapline.lab.check.museum import MuseumError
-from trapline.lab.check.states import CHECKED
 
 EXHIBITS = museum.exhibits()
 PAGE = Path(__file__).parents[2] / "docs" / "museum.md"
@@ -15,7 +15,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "museum.md"
 
 def test_there_are_enough_on_every_isa_and_for_every_provider():
     assert len(EXHIBITS) >= 10
-    assert {exhibit.isa_name for exhibit in EXHIBITS.values()} == set(CHECKED)
+    assert {exhibit.isa_name for exhibit in EXHIBITS.values()} == set(ISAS)
     assert {exhibit.provider for exhibit in EXHIBITS.values()} == {"fbt", "pid", "uprobe"}
 
 

@@ -132,8 +132,8 @@ def test_both_trap_paths_trace_the_same_events(isa):
     assert host.events == guest.events
 
 
-def stacks(isa, path, program):
-    machine = boot(kernel_guest(KernelOptions(isa=ISAS[isa], trap_path=path)))
+def stacks(isa, path, program, **options):
+    machine = boot(kernel_guest(KernelOptions(isa=ISAS[isa], trap_path=path, **options)))
     with Tracer(machine.guest, machine.dtrace, {"aggsize": "64m"}) as tracer:
         tracer.enable(program)
         tracer.run()
@@ -144,9 +144,9 @@ def stacks(isa, path, program):
 @each_isa
 def test_both_trap_paths_see_the_same_stacks_everywhere(isa):
     program = "fbt::: { @[stack(), execname, probefunc, probename] = count(); }"
-    host, guest = (stacks(isa, path, program) for path in TrapPath)
+    host, guest = (stacks(isa, path, program, command="cat /etc/motd") for path in TrapPath)
     assert host == guest
-    assert len(host) > 3_000
+    assert len(host) > 2_000
 
 
 @each_isa

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from emu.elf import ElfError, ElfKind
 from emu.guest.kernel.guest import TrapPath
+from emu.isa import ISAS
 from trapline.lab.check import report
 from trapline.lab.check.checking import check, default_results, describe
 from trapline.lab.check.encodings import SWEPT
@@ -23,7 +24,6 @@ from trapline.lab.check.pool import MakeExecutor
 from trapline.lab.check.results import Results, ResultsError, Tally
 from trapline.lab.check.rules import RulesError
 from trapline.lab.check.runs import RunSpec
-from trapline.lab.check.states import CHECKED
 from trapline.lab.check.subject import OWN, PROVIDERS, Subject, SubjectError, find
 from trapline.lab.check.work import EncodingsSpec, Spec
 
@@ -58,7 +58,7 @@ class Wanted:
             return Spec(rules=self.rules, encodings=(wanted,))
         if self.program is None:
             raise SubjectError("what is to be checked? Name an ELF file, testbins:kernel, or --encodings ISA")
-        isas = [self.isa] if self.isa or not self.program.startswith(OWN) else list(CHECKED)
+        isas = [self.isa] if self.isa or not self.program.startswith(OWN) else list(ISAS)
         subjects = tuple(
             Subject(path, isa, self.provider or "", self.function, self.every_instruction)
             for isa in isas
@@ -123,7 +123,7 @@ class _Bar:
 @click.command("check")
 @click.argument("program", required=False)
 @click.argument("arguments", nargs=-1)
-@click.option("--isa", type=click.Choice(CHECKED), help="The program's ISA; of testbins: all, if not said.")
+@click.option("--isa", type=click.Choice(list(ISAS)), help="The program's ISA; of testbins: all, if not said.")
 @click.option(
     "--provider",
     type=click.Choice(PROVIDERS),

@@ -17,7 +17,7 @@ from emu.engine.access import Access
 from emu.engine.clock import DEFAULT_RATE, NANOSECONDS, VirtualClock
 from emu.engine.engine import Engine
 from emu.engine.errors import GuestCrashError, PageFaultError
-from emu.engine.state import HANDLED
+from emu.engine.state import BLOCKS, HANDLED
 from emu.frame import LiveFrame
 from emu.guest.base import BadAddressError, GuestError
 from emu.guest.linux import faults, loader
@@ -75,8 +75,8 @@ class Stuck(GuestError):  # noqa: N818  what happened, not whose fault it is
 class Kernel:
     """The kernel over one engine.
 
-    `report(text)` is told, once each, of system calls that are not there.  `wait_for_host(seconds)` waits for input of
-    the user's; None: for as long as it takes.
+    `blocks` is the engine's.  `report(text)` is told, once each, of system calls that are not there.
+    `wait_for_host(seconds)` waits for input of the user's; None: for as long as it takes.
     """
 
     def __init__(
@@ -87,13 +87,16 @@ class Kernel:
         ram: int = RAM,
         rate: int = DEFAULT_RATE,
         accelerated: bool | None = None,
+        blocks: int = BLOCKS,
         report: Callable[[str], object] = lambda _text: None,
         wait_for_host: Callable[[float | None], object] = lambda _seconds: None,
     ) -> None:
         self.isa = isa
         self.abi = ABIS[isa.name]
         nothing = Space(Frames(memoryview(b""), lambda _p, _s: None), 0, 0)
-        self.engine = Engine(isa, ram, pages=nothing, on_system_call=self._on_system_call, accelerated=accelerated)
+        self.engine = Engine(
+            isa, ram, pages=nothing, on_system_call=self._on_system_call, accelerated=accelerated, blocks=blocks
+        )
         faults.enable_floating_point(self.engine)
         self.frames = Frames(self.engine.memory.ram, self.engine.forget_code)
         self.clock = VirtualClock(self.engine, rate)
@@ -518,7 +521,9 @@ class Kernel:
         try:
             waits = run()
         except PageFaultError as error:
-            place = error.address if error.access is Access.EXECUTE else fault_address(self.engine, error.address)
+            place = error.address
+            if error.access is not Access.EXECUTE:
+                place = fault_address(self.engine, place, error.access)
             self._fault = faults.page_fault(thread.process.space, error.access, place)
         except OutOfMemoryError as error:
             raise GuestError(f"{error}; {thread.process.name} (pid {thread.process.pid}) asked for more") from None
@@ -526,7 +531,8 @@ class Kernel:
             self._report(f"{thread.process.name} (pid {thread.process.pid}): {error}")
             self._fault = SignalInfo(Signal.SIGILL, 1, address=error.pc)
         else:
-            if waits:  # hlt or wfi, which only a kernel may
+            if waits:  # which only a kernel may
+                self.engine.pc -= len(self.isa.traps.wait)
                 self._fault = SignalInfo(Signal.SIGSEGV, 0x80, address=0)
         fault, self._fault = self._fault, None
         if fault is not None:

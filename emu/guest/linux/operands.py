@@ -7,12 +7,13 @@ the registers, which are as they were before it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
-from typing import Any, Final
+from functools import cache, lru_cache
+from typing import Any, Final, NamedTuple
 
 import capstone
 
 from emu.displaced import Displaced
+from emu.engine.access import Access
 from emu.engine.engine import Engine
 from emu.engine.pages import PAGE
 from emu.guest.base import BadAddressError
@@ -23,10 +24,14 @@ from emu.isa.riscv64.registers import GENERAL
 _MASK: Final = 0xFFFF_FFFF_FFFF_FFFF
 _LARGEST: Final = 64
 """Bytes of the largest access."""
+_PCS: Final = {"rip", "eip"}
 _RENAMED: Final = {"x29": "fp", "x30": "lr"}
+_EITHER: Final = Access.READ | Access.WRITE
+_REMEMBERED: Final = 1024
+"""Instructions whose operands are not decoded again."""
 
 
-def fault_address(engine: Engine, page: int) -> int:
+def fault_address(engine: Engine, page: int, access: Access) -> int:
     """Return the first byte, in the page at `page`, of what the instruction at pc accesses; else the page itself."""
     try:
         code = engine.read(engine.pc, 4)
@@ -34,14 +39,40 @@ def fault_address(engine: Engine, page: int) -> int:
     except BadAddressError:
         pass
     else:
-        for address in _addresses(engine, code):
+        for address in _addresses(engine, code, access):
             if page - _LARGEST < address < page + PAGE:
                 return max(address, page)
     return page
 
 
-def _addresses(engine: Engine, code: bytes) -> Iterator[int]:
-    return _riscv(engine, code) if engine.isa.name == "riscv64" else _decoded(engine, code)
+def _addresses(engine: Engine, code: bytes, access: Access) -> Iterator[int]:
+    if engine.isa.name == "riscv64":
+        return _riscv(engine, code)
+    return (place.address(engine) for place in _places(engine.isa, code) if access in place.access)
+
+
+class _Register(NamedTuple):
+    """What a register brings to an address."""
+
+    name: str
+    mask: int = _MASK
+    scale: int = 1
+
+
+class _Place(NamedTuple):
+    """Where an instruction accesses memory: registers, and what is added to them."""
+
+    access: Access
+    registers: tuple[_Register, ...]
+    displacement: int = 0
+    from_pc: bool = False
+
+    def address(self, engine: Engine) -> int:
+        """Return the address, from the registers as they are."""
+        address = self.displacement + (engine.pc if self.from_pc else 0)
+        for name, mask, scale in self.registers:
+            address += (engine.read_register(name) & mask) * scale
+        return address & engine.isa.address_mask
 
 
 @cache
@@ -51,37 +82,43 @@ def _decoder(isa: Isa) -> capstone.Cs:
     return decoder
 
 
-def _decoded(engine: Engine, code: bytes) -> Iterator[int]:
-    insn: Any = next(_decoder(engine.isa).disasm(code, engine.pc, 1), None)
+@lru_cache(_REMEMBERED)
+def _places(isa: Isa, code: bytes) -> tuple[_Place, ...]:
+    """Return where an instruction accesses memory; nothing where it is none."""
+    insn: Any = next(_decoder(isa).disasm(code, 0, 1), None)
     if insn is None:
-        return
+        return ()
+    stack: tuple[_Place, ...] = ()
+    access = _EITHER  # the decoder does not always know what is done with an operand
+    if isa.registers.link is None:  # x86: what calls and pushes store, what others may pop
+        sp = (_Register(isa.registers.sp),)
+        if insn.group(capstone.CS_GRP_CALL) or insn.mnemonic.startswith("push"):
+            access, stack = Access.READ, (_Place(Access.WRITE, sp, -isa.word),)
+        else:
+            access = Access.WRITE if insn.mnemonic.startswith("pop") else _EITHER
+            stack = (_Place(Access.READ, sp),)
+    operands = (_place(isa, insn, operand, access) for operand in insn.operands if operand.type == capstone.CS_OP_MEM)
+    return (*operands, *stack)
 
-    def value(number: int) -> int:
-        name = insn.reg_name(number) if number else ""
-        if not name:
-            return 0
-        if name in {"rip", "eip"}:
-            return int(engine.pc + insn.size)
-        name = _RENAMED.get(name, name)
-        if name.startswith("w") and name[1:].isdigit():
-            return engine.read_register("x" + name[1:]) & 0xFFFF_FFFF
-        return engine.read_register(name) if name in engine.isa.registers.by_name else 0
 
-    for operand in insn.operands:
-        if operand.type == capstone.CS_OP_MEM:
-            memory = operand.mem
-            scale = getattr(memory, "scale", 1)
-            index = value(memory.index) * scale
-            if engine.isa.name == "aarch64":
-                index = value(memory.index) << operand.shift.value
-            segment = getattr(memory, "segment", 0)
-            name = f"{insn.reg_name(segment)}_base" if segment else ""
-            base = engine.read_register(name) if name in engine.isa.registers.by_name else 0
-            yield base + value(memory.base) + index + memory.disp & engine.isa.address_mask
-    if engine.isa.registers.link is None:  # x86: what calls and pushes store, what others may pop
-        sp = engine.read_register(engine.isa.registers.sp)
-        pushes = insn.group(capstone.CS_GRP_CALL) or insn.mnemonic.startswith("push")
-        yield sp - engine.isa.word & engine.isa.address_mask if pushes else sp
+def _place(isa: Isa, insn: Any, operand: Any, access: Access) -> _Place:
+    memory = operand.mem
+    segment = getattr(memory, "segment", 0)
+    scale = 1 << operand.shift.value if isa.name == "aarch64" else getattr(memory, "scale", 1)
+    parts = ((memory.base, 1), (memory.index, scale))
+    named = [(insn.reg_name(number), scale) for number, scale in parts if number]
+    if segment:
+        named.append((f"{insn.reg_name(segment)}_base", 1))
+    from_pc = any(name in _PCS for name, _ in named)
+    known = (_register(isa, name, scale) for name, scale in named if name not in _PCS)
+    registers = tuple(register for register in known if register.name in isa.registers.by_name)
+    return _Place(access, registers, memory.disp + (insn.size if from_pc else 0), from_pc)
+
+
+def _register(isa: Isa, name: str, scale: int) -> _Register:
+    if isa.name == "aarch64" and name.startswith("w") and name[1:].isdigit():
+        return _Register("x" + name[1:], 0xFFFF_FFFF, scale)
+    return _Register(_RENAMED.get(name, name), _MASK, scale)
 
 
 def _riscv(engine: Engine, code: bytes) -> Iterator[int]:

@@ -14,4 +14,5 @@ TRAPS = Traps(
     frame_pc="pc",
     frame_sp="sp",
     flags="nzcv",
+    wait=(0xD503207F).to_bytes(4, "little"),  # wfi
 )

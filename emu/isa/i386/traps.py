@@ -19,6 +19,7 @@ TRAPS = Traps(
     frame_pc="eip",
     frame_sp="esp",
     flags="eflags",
+    wait=b"\xf4",  # hlt
     pushed=(("trapno", 1), ("err", 0)),
     privilege="cs",
 )  # fmt: skip

@@ -19,4 +19,5 @@ TRAPS = Traps(
     frame_pc="pc",
     frame_sp="sp",
     flags="",
+    wait=(0x10500073).to_bytes(4, "little"),  # wfi
 )

@@ -35,5 +35,6 @@ TRAPS = Traps(
     frame_pc="rip",
     frame_sp="rsp",
     flags="rflags",
+    wait=b"\xf4",  # hlt
     pushed=(("trapno", 3), ("err", 0)),
 )

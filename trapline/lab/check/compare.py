@@ -17,17 +17,17 @@ from emu.engine.pages import PAGE
 from trapline.lab.check.cpu import Cpu, Ending
 from trapline.lab.check.probers import Prober, Refusal, Way
 from trapline.lab.check.site import Site
-from trapline.lab.check.states import State, chosen, general_registers, pool
+from trapline.lab.check.states import COUNTERS, State, chosen, general_registers, pool
 
 _SHOWN: Final = 6
 """Bytes, or registers, that a divergence names one by one."""
 _RESERVED: Final = 2
 """The bit of rflags that is always set."""
 _FEW: Final = 0xFF
-"""Repetitions of a string instruction: rcx is cut to as many."""
+"""Repetitions of a string instruction: their count is cut to as many."""
 
 
-LAST_PAGE: Final = (1 << 64) - PAGE
+_LAST_PAGE: Final = (1 << 64) - PAGE
 """Unicorn takes an access to the last page of the address space for one to an empty entry of its TLB: loads find zeros,
 and stores are no page faults.  A plan's accesses fault, as a CPU's do; so such states show nothing."""
 
@@ -76,7 +76,7 @@ class SiteResult:
     states: int = 0
     """States in which both were compared."""
     left_out: int = 0
-    """States that the CPU emulator gets wrong (`LAST_PAGE`)."""
+    """States that the CPU emulator gets wrong (`_LAST_PAGE`)."""
     divergences: tuple[Divergence, ...] = ()
     """At most one for each way."""
 
@@ -136,16 +136,16 @@ class SiteChecker:
     def _same(self, site: Site, repeats: bool) -> bool:
         plain, patched = self._plain, self._patched
         if repeats:
-            for cpu in (plain, patched):
-                cpu.engine.write_register("rcx", cpu.engine.read_register("rcx") & _FEW)
+            _cut(plain)
+            _cut(patched)
         original = plain.execute(site.address, repeats=repeats)
         ending = patched.execute(site.address, repeats=repeats)
         same = original == ending and plain.same_registers(patched, called=original.system_call)
+        if same and plain.is_clean() and patched.is_clean():
+            return True
         if not same and _beyond(ending):
             self._left_out += 1
             same = True
-        elif plain.is_clean():
-            same = same and patched.is_clean()
         else:
             same = same and plain.same_memory(patched)
         plain.clean()
@@ -166,7 +166,7 @@ class SiteChecker:
     def _seen(cpu: Cpu, site: Site, repeats: bool) -> _Seen:
         """Execute, and return all there is to compare; the memory is clean afterwards."""
         if repeats:
-            cpu.engine.write_register("rcx", cpu.engine.read_register("rcx") & _FEW)
+            _cut(cpu)
         ending = cpu.execute(site.address, repeats=repeats)
         seen = ending, cpu.general(), cpu.flags(), cpu.vectors(), cpu.written()
         cpu.clean()
@@ -219,13 +219,19 @@ class SiteChecker:
         return Divergence(way.name, state, differences)
 
 
+def _cut(cpu: Cpu) -> None:
+    """Have a string instruction repeated a few times only."""
+    counter = COUNTERS[cpu.isa.name]
+    cpu.engine.write_register(counter, cpu.engine.read_register(counter) & _FEW)
+
+
 def _without(state: State, name: str) -> State:
     return replace(state, registers={**state.registers, name: 0})
 
 
 def _beyond(ending: Ending) -> bool:
     """Tell whether a plan met the page that the CPU emulator does not know."""
-    return ending.fault is not None and ending.fault[2] >= LAST_PAGE
+    return ending.fault is not None and ending.fault[2] >= _LAST_PAGE
 
 
 def _bytes(what: str, original: bytes, patched: bytes) -> Iterator[Difference]:
@@ -246,13 +252,13 @@ _STRING: Final = frozenset((*range(0x6C, 0x70), 0xA4, 0xA5, 0xA6, 0xA7, *range(0
 
 def is_repeated(cpu: Cpu, site: Site) -> bool:
     """Tell whether an instruction is one of x86's string instructions with a repeat prefix."""
-    if cpu.isa.name != "x86_64":
+    if cpu.isa.name not in COUNTERS:
         return False
     at = 0
     repeat = False
     while at < len(site.code) and site.code[at] in _PREFIXES:
         repeat |= site.code[at] in _REPEATS
         at += 1
-    if at < len(site.code) and site.code[at] & 0xF0 == 0x40:
-        at += 1
+    if at < len(site.code) and site.code[at] & 0xF0 == 0x40 and cpu.isa.name == "x86_64":
+        at += 1  # REX
     return repeat and at < len(site.code) and site.code[at] in _STRING

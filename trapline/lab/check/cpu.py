@@ -35,6 +35,8 @@ _LONGEST: Final = 2_000
 """Steps after which something that should have ended is left as it is."""
 _TRAPS: Final = 100
 """Breakpoints that one instruction may take."""
+_BLOCKS: Final = 256
+"""Blocks of code whose sizes are remembered: patching forgets them, and few are needed."""
 _SIGSEGV: Final = 11
 _PID: Final = 100
 
@@ -129,7 +131,7 @@ class Cpu:
         space: Callable[[Frames, int, int], AliasedSpace] = AliasedSpace,
     ) -> None:
         self.isa = isa
-        self.kernel = Kernel(isa, {}, accelerated=accelerated)
+        self.kernel = Kernel(isa, {}, accelerated=accelerated, blocks=_BLOCKS)
         self.engine = self.kernel.engine
         self.stepping = stepping
         self.space = space(self.kernel.frames, PAGE * 16, ABIS[isa.name].highest)
@@ -153,8 +155,8 @@ class Cpu:
         """Address in this process of the eight pages."""
         self.clobbered_by_calls = {"x86_64": frozenset({"rcx"})}.get(isa.name, frozenset())
         """Registers in which a system call leaves where it was made."""
-        self._places = [(ctypes.addressof(ctypes.c_uint8.from_buffer(place)), len(place)) for place in self._vectors]
-        self._registers_at = ctypes.addressof(ctypes.c_uint8.from_buffer(self._registers))
+        places = (self._registers, *self._vectors)
+        self._places = [(ctypes.addressof(ctypes.c_uint8.from_buffer(place)), len(place)) for place in places]
         self._pristine = ctypes.create_string_buffer(pristine_memory(), KINDS * PAGE)
         self._taken = 0
         self.clean()
@@ -231,10 +233,9 @@ class Cpu:
             for cpu in (self, other):
                 for name in self.clobbered_by_calls:
                     cpu.engine.write_register(name, 0)
-        if _memcmp(self._registers_at, other._registers_at, len(self._registers)):
-            return False
-        if any(_memcmp(at, there, size) for (at, size), (there, _) in zip(self._places, other._places, strict=True)):
-            return False
+        for (at, size), (there, _) in zip(self._places, other._places, strict=True):
+            if _memcmp(at, there, size):
+                return False
         return self.flags() == other.flags()
 
     # -- running

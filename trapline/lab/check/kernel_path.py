@@ -36,7 +36,7 @@ _WINDOW: Final = 512
 """Bytes of stack below the stack pointers that hold something before the instruction."""
 _NEAR: Final = 1
 """What stands for a frame pointer near the stack pointer."""
-_FLAGS: Final = {"x86_64": 0xCD5, "aarch64": 0xF << 28}
+_FLAGS: Final = {"x86_64": 0xCD5, "i386": 0xCD5, "aarch64": 0xF << 28}
 """Flags that a state may set: not those that would trap, or let interrupts in."""
 _KEPT: Final = {"aarch64": frozenset({"x18"}), "riscv64": frozenset({"tp", "gp"})}
 """Registers that a kernel's vector relies on."""
@@ -72,7 +72,7 @@ class KernelPathChecker:
         self._pool = _survivable(self._isa.name)
         self._sp = self._stack_pointer()
         self._somewhere = self._plain.image.symbol("panic").value
-        self._stack = self._somewhere.to_bytes(8, "little") * (2 * _WINDOW // 8)
+        self._stack = self._somewhere.to_bytes(self._isa.word, "little") * (2 * _WINDOW // self._isa.word)
         """What is on the stack: addresses that can be returned to."""
 
     def _returned(self) -> None:
@@ -131,9 +131,7 @@ class KernelPathChecker:
             return None
         if faults:
             return None
-        return tuple(
-            self._compare(self._sp + state.registers[self._isa.registers.sp], self._come_back(patched, plain.pc))
-        )
+        return tuple(self._compare(self._come_back(patched, plain.pc)))
 
     def _load(self, guest: KernelGuest, context: Any, site: Site, state: State) -> None:
         engine = guest.engine
@@ -161,7 +159,7 @@ class KernelPathChecker:
             return str(error)
         return "" if engine.pc == pc else f"after at most {_STEPS} instructions"
 
-    def _compare(self, sp: int, trouble: str) -> Iterator[Difference]:
+    def _compare(self, trouble: str) -> Iterator[Difference]:
         plain, patched = self._plain.engine, self._patched.engine
         if trouble:
             yield Difference("end", f"pc {plain.pc:#x}", f"pc {patched.pc:#x}: {trouble}")
@@ -176,10 +174,11 @@ class KernelPathChecker:
                 yield Difference(self._isa.traps.flags, f"{before:#x}", f"{after:#x}")
         start = self._sp - _WINDOW
         stacks = [engine.read(start, len(self._stack)) for engine in (plain, patched)]
-        for at in range(0, len(self._stack), 8):
-            before_word, after_word = (stack[at : at + 8] for stack in stacks)
+        sp, word = plain.read_register(self._isa.registers.sp), self._isa.word
+        for at in range(0, len(self._stack), word):
+            before_word, after_word = (stack[at : at + word] for stack in stacks)
             # Below the stack pointer the trap frame was: what the instruction did not write is nobody's.
-            written = start + at >= sp or before_word != self._stack[at : at + 8]
+            written = start + at >= sp or before_word != self._stack[at : at + word]
             if written and before_word != after_word:
                 yield Difference(f"[sp{start + at - sp:+#x}]", before_word[::-1].hex(), after_word[::-1].hex())
 

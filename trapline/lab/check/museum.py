@@ -182,7 +182,7 @@ def _label(exhibit: Exhibit) -> Iterator[str]:
 def disassembled(exhibit: Exhibit) -> Iterator[tuple[int, bytes, str]]:
     """Yield offset, bytes and assembly of each instruction; bytes that are none at the end are left out."""
     decoder = capstone.Cs(*exhibit.isa.capstone)
-    if exhibit.isa_name == "x86_64":
+    if exhibit.isa.capstone[0] == capstone.CS_ARCH_X86:
         decoder.syntax = capstone.CS_OPT_SYNTAX_ATT
     for at, length, mnemonic, operands in decoder.disasm_lite(exhibit.code, 0):
         yield at, exhibit.code[at : at + length], f"{mnemonic} {operands}".rstrip()

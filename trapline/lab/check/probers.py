@@ -151,6 +151,15 @@ class UprobeProber:
         )
 
 
+class _KernelCode(ProcessCode):
+    """A kernel's code, which stands in a process here; breakpoints of kernels may be what the CPU refuses."""
+
+    def write_code(self, address: int, data: bytes) -> None:
+        """Write bytes, and drop what was translated from them.  Raises `BadAddressError`."""
+        super().write_code(address, data)
+        self._kernel.engine.refuse_in(address, len(data))
+
+
 class FbtProber:
     """FBT: the trap answered by the emulator, the displaced instruction carried out natively and by Python."""
 
@@ -158,7 +167,7 @@ class FbtProber:
         listener = Listener()
         framework: Any = listener
         kernel, engine = cpu.kernel, cpu.engine
-        patcher = rules.patcher(ProcessCode(kernel, cpu.space))
+        patcher = rules.patcher(_KernelCode(kernel, cpu.space))
         traps = TrapHandler()
         self._provider = fbt.FBT(framework, patcher, traps, cpu.isa, fidelity=rules.fbt_fidelity, port=rules.fbt)
         self._provider.provide_module(module)

@@ -33,7 +33,7 @@ from trapline.lab.check.states import State, general_registers
 
 HITS: Final = 2
 """How often a site is tried: the first times that the run comes by."""
-_BASES: Final = {"x86_64": ("fs_base", "gs_base"), "aarch64": ("tpidr_el0",)}
+_BASES: Final = {"x86_64": ("fs_base", "gs_base"), "i386": ("fs_base", "gs_base"), "aarch64": ("tpidr_el0",)}
 """Registers beside the general ones that addresses are made from."""
 
 Lend = Callable[[int], tuple[bytes, Access] | None]

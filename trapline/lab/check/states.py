@@ -22,16 +22,21 @@ POOL: Final = 320
 KINDS: Final = 8
 """Pages come in kinds, by their number modulo this (`trapline.lab.check.cpu.RIGHTS`)."""
 _MASK: Final = 0xFFFF_FFFF_FFFF_FFFF
-_LOW: Final = 0x0000_2A00_0000_0000
-"""Addresses from here on are nobody's: no program is loaded there."""
+_NOBODYS: Final = {8: (0x0000_2A00_0000_0000, 1 << 20), 4: (0x4000_0000, 0xC000)}
+"""Bytes of a word -> where addresses begin that are nobody's, no program is loaded there, and how many times pages of
+all kinds come there."""
+_X86_FLAGS: Final = (0, 0x1, 0x40, 0x41, 0x80, 0x800, 0x880, 0x8D5, 0x4, 0x10, 0x400, 0x4C1)
+"""CF PF AF ZF SF OF DF."""
+_X86: Final = tuple(0x2 | bits for bits in _X86_FLAGS)
+"""With the bit that is always set."""
 _FLAGS: Final = {
-    # rflags: CF PF AF ZF SF OF DF, and the bit that is always set.
-    "x86_64": tuple(0x2 | bits for bits in (0, 0x1, 0x40, 0x41, 0x80, 0x800, 0x880, 0x8D5, 0x4, 0x10, 0x400, 0x4C1)),
+    "x86_64": _X86,
+    "i386": _X86,
     "aarch64": tuple(number << 28 for number in range(16)),
     "riscv64": (0,),
 }
-CHECKED: Final = tuple(_FLAGS)
-"""The ISAs whose instructions are checked: states are of 64-bit registers."""
+COUNTERS: Final = {"x86_64": "rcx", "i386": "ecx"}
+"""The register that a string instruction counts down when it is repeated."""
 _AWKWARD: Final = (0, 1, 2, 7, 8, 0x7F, 0x80, 0xFF, 1 << 15, 1 << 31, (1 << 31) - 1, 1 << 32, 1 << 63, (1 << 63) - 1,
                    _MASK, _MASK - 1, _MASK - 7, 0xFFFF_FFFF, 0xFFFF_FFFF_8000_0000, 0x8000_0000_0000_0001)  # fmt: skip
 
@@ -55,20 +60,21 @@ def general_registers(isa: Isa) -> tuple[str, ...]:
     return tuple(name for name in names if name not in {isa.registers.pc, isa.registers.zero})
 
 
-def _page(kind: int, draw: random.Random) -> int:
-    return _LOW + (draw.randrange(1 << 20) * KINDS + kind) * PAGE
+def _page(isa: Isa, kind: int, draw: random.Random) -> int:
+    start, times = _NOBODYS[isa.word]
+    return start + (draw.randrange(times) * KINDS + kind) * PAGE
 
 
-def _pointer(draw: random.Random) -> int:
-    return _page(draw.randrange(KINDS), draw) + draw.choice((0, 8, 64, 256, 1000, 2048, 4000, PAGE - 8, PAGE - 1))
+def _pointer(isa: Isa, draw: random.Random) -> int:
+    return _page(isa, draw.randrange(KINDS), draw) + draw.choice((0, 8, 64, 256, 1000, 2048, 4000, PAGE - 8, PAGE - 1))
 
 
-def _scattered(_: Isa, draw: random.Random, names: tuple[str, ...]) -> dict[str, int]:
-    return {name: _page(draw.choice((0, 1, 2, 4)), draw) + 16 * draw.randrange(8, 240) for name in names}
+def _scattered(isa: Isa, draw: random.Random, names: tuple[str, ...]) -> dict[str, int]:
+    return {name: _page(isa, draw.choice((0, 1, 2, 4)), draw) + 16 * draw.randrange(8, 240) for name in names}
 
 
-def _equal(_: Isa, draw: random.Random, names: tuple[str, ...]) -> dict[str, int]:
-    return dict.fromkeys(names, _page(1, draw) + 16 * draw.randrange(256))
+def _equal(isa: Isa, draw: random.Random, names: tuple[str, ...]) -> dict[str, int]:
+    return dict.fromkeys(names, _page(isa, 1, draw) + 16 * draw.randrange(256))
 
 
 def _same_awkward(_: Isa, draw: random.Random, names: tuple[str, ...]) -> dict[str, int]:
@@ -87,19 +93,19 @@ def _anything(_: Isa, draw: random.Random, names: tuple[str, ...]) -> dict[str, 
     return {name: draw.getrandbits(64) for name in names}
 
 
-def _pointers(_: Isa, draw: random.Random, names: tuple[str, ...]) -> dict[str, int]:
-    return {name: _pointer(draw) for name in names}
+def _pointers(isa: Isa, draw: random.Random, names: tuple[str, ...]) -> dict[str, int]:
+    return {name: _pointer(isa, draw) for name in names}
 
 
-def _base_and_index(_: Isa, draw: random.Random, names: tuple[str, ...]) -> dict[str, int]:
-    return {name: _pointer(draw) if draw.random() < 0.5 else draw.choice(_AWKWARD[:6]) for name in names}
+def _base_and_index(isa: Isa, draw: random.Random, names: tuple[str, ...]) -> dict[str, int]:
+    return {name: _pointer(isa, draw) if draw.random() < 0.5 else draw.choice(_AWKWARD[:6]) for name in names}
 
 
 def _stack(kind: int, offset: int) -> Callable[[Isa, random.Random, tuple[str, ...]], dict[str, int]]:
     """Return states whose stack pointer stands so in a page of a kind, the page before or after which is not there."""
 
     def registers(isa: Isa, draw: random.Random, names: tuple[str, ...]) -> dict[str, int]:
-        pointer = _page(kind, draw) + offset % PAGE
+        pointer = _page(isa, kind, draw) + offset % PAGE
         return _base_and_index(isa, draw, names) | {isa.registers.sp: pointer, isa.registers.fp: pointer + 32}
 
     return registers
@@ -135,10 +141,11 @@ def pool(isa_name: str) -> tuple[State, ...]:
     for number in range(POOL):
         kind, make = kinds[number % len(kinds)]
         draw = random.Random(number)  # noqa: S311  the same states in every run
-        registers = make(isa, draw, names)
-        if isa.name == "x86_64" and kind != "registers apart":
-            # rep counts down from rcx: a string instruction is to end some day.
-            registers["rcx"] = draw.choice((0, 1, 2, 3, 5, 64, registers["rcx"] if number % 3 == 0 else 7))
+        registers = {name: value & isa.address_mask for name, value in make(isa, draw, names).items()}
+        counter = COUNTERS.get(isa_name)
+        if counter is not None and kind != "registers apart":
+            # A string instruction is to end some day.
+            registers[counter] = draw.choice((0, 1, 2, 3, 5, 64, registers[counter] if number % 3 == 0 else 7))
         states.append(State(kind, registers, draw.choice(flags), number))
     return tuple(states)
 

@@ -24,14 +24,15 @@ from trapline.lab.check.cpu import Code, Cpu
 from trapline.lab.check.probers import FbtProber, PidProber, Prober, UprobeProber
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.site import Site
-from trapline.lab.check.states import CHECKED
 
 OWN: Final = "testbins:"
 """What the package's own programs are named by."""
 PROVIDERS: Final = ("fbt", "pid", "uprobe")
+_USER: Final = ("bin", "sbin", "usr/bin", "usr/sbin", "lib", "libexec")
+"""Where the kernel guest's programs are, and what is linked into them."""
 _LONGEST: Final = 16
-_ANYWHERE: Final = 0x15_5555_4000
-"""Where programs are checked that may be anywhere: on every ISA there may be one."""
+_ANYWHERE: Final = {8: 0x15_5555_4000, 4: 0x1555_5000}
+"""Bytes of a word -> where programs are checked that may be anywhere: on every ISA of that width there may be one."""
 _BEYOND: Final = 32 << 20
 """Near scratch space begins so far after a program: in reach of every relative branch."""
 
@@ -47,7 +48,8 @@ def find(name: str, isa: str | None) -> list[Path]:
     own = images.built(ISAS[isa or "x86_64"])
     wanted = name.removeprefix(OWN)
     if wanted == "user":
-        return sorted(path for place in ("bin", "sbin") for path in (own / place).iterdir())
+        places = [own / place for place in _USER if (own / place).is_dir()]
+        return sorted(path for place in places for path in place.iterdir())
     for path in (own / wanted, own / "linux" / wanted, own / "bin" / wanted, own / "functions" / wanted):
         if path.is_file():
             return [path]
@@ -82,11 +84,8 @@ class Subject:
 
     @cached_property
     def image(self) -> Image:
-        """The file.  Raises `emu.elf.ElfError` and `SubjectError`."""
-        image = Image(self.path, isa=ISAS[self.isa_name] if self.isa_name else None)
-        if image.isa.name not in CHECKED:
-            raise SubjectError(f"{self.path}: {image.isa.name} is not checked; {', '.join(CHECKED)} are")
-        return image
+        """The file.  Raises `emu.elf.ElfError`."""
+        return Image(self.path, isa=ISAS[self.isa_name] if self.isa_name else None)
 
     @property
     def isa(self) -> Isa:
@@ -114,7 +113,7 @@ class Subject:
         One that may be anywhere is not left at address 0, where small numbers in registers would point into it: what
         reads its own code finds the breakpoint there.
         """
-        return _ANYWHERE if self.image.kind is ElfKind.SHARED else 0
+        return _ANYWHERE[self.isa.word] if self.image.kind is ElfKind.SHARED else 0
 
     def code(self, bias: int = 0) -> list[Code]:
         """Return the program's code, `bias` bytes from where the file has it."""

@@ -36,7 +36,7 @@ def _wrong(name: str) -> Port:
 
 WRONG = {name: _wrong(name) for name in fasttrap.PORTS}
 """Fasttrap on each ISA, but that emulated instructions that go straight on go too far."""
-x86_64, aarch64, riscv64 = (WRONG[name] for name in ("x86_64", "aarch64", "riscv64"))
+x86_64, aarch64, riscv64, i386 = (WRONG[name] for name in ("x86_64", "aarch64", "riscv64", "i386"))
 
 
 def _wrong_table(name: str) -> DisplacedTable:

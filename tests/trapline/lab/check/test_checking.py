@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from emu.isa import ISAS
 from trapline.cli import main
 from trapline.lab.check.checking import EncodingsSpec, Spec, check, describe
 from trapline.lab.check.compare import Outcome
@@ -20,7 +21,6 @@ from trapline.lab.check.rules import RulesError, load_rules
 from trapline.lab.check.subject import Subject, find
 from trapline.lab.check.work import Unit, units, work
 
-ISAS = ("x86_64", "aarch64", "riscv64")
 RULES = "tests.trapline.lab.check.rules_under_test"
 
 

@@ -41,6 +41,7 @@ SITES = {
         "addsd xmm0, [rsp]": "f20f580424",
         "jmp [rax+rcx*8]": "ff24c8",
         "leave": "c9",
+        "hlt": "f4",
         "ud2": "0f0b",
     },
     "aarch64": {
@@ -75,6 +76,25 @@ SITES = {
         "amoadd.d a0, a1, (a2)": "2f35b600",
         "illegal": "ffffffff",
     },
+    "i386": {
+        "push ebp": "55",
+        "ret": "c3",
+        "call rel32": "e810000000",
+        "jne rel8": "7510",
+        "mov eax, [0x10000]": "a100000100",
+        "call [ebp-56], which writes what it may only read": "ff55c8",
+        "rep movsb": "f3a4",
+        "int 0x80": "cd80",
+        "div ecx": "f7f1",
+        "pushf": "9c",
+        "pusha": "60",
+        "enter": "c8100000",
+        "addsd xmm0, [esp]": "f20f580424",
+        "jmp [eax+ecx*4]": "ff2488",
+        "leave": "c9",
+        "hlt": "f4",
+        "ud2": "0f0b",
+    },
 }
 """Instructions that somebody has to think about, by ISA."""
 
@@ -103,7 +123,7 @@ def test_instructions_are_the_same_with_a_probe(isa: str, name: str, code: str, 
 @pytest.mark.parametrize("isa", SITES)
 def test_a_wrong_rule_is_caught_in_the_smallest_state(isa: str) -> None:
     # Instructions that no register matters to, which both emulate.
-    code = bytes.fromhex({"x86_64": "90", "aarch64": "80000010", "riscv64": "17050000"}[isa])
+    code = bytes.fromhex({"x86_64": "90", "aarch64": "80000010", "riscv64": "17050000", "i386": "90"}[isa])
     for rules in (Rules(pid=rules_under_test.WRONG[isa]), Rules(uprobe=rules_under_test.UPROBES[isa])):
         result = check(ISAS[isa], code, PidProber if rules.pid else UprobeProber, rules)
         assert result.outcome is Outcome.DIVERGED
@@ -129,7 +149,7 @@ def test_a_clock_is_not_a_divergence() -> None:
 @pytest.mark.parametrize("isa", SITES)
 def test_the_ways_of_out_of_line_code_share_the_states(isa: str) -> None:
     isa_object = ISAS[isa]
-    code = {"x86_64": "480fafc1", "aarch64": "2084214e", "riscv64": "3345b502"}[isa]
+    code = {"x86_64": "480fafc1", "aarch64": "2084214e", "riscv64": "3345b502", "i386": "0fafc1"}[isa]
     cpu = Cpu(isa_object, [Code(ADDRESS, bytes.fromhex(code) * 8)], stepping=False)
     looked = PidProber(cpu, NEAR, Rules()).look(Site(ADDRESS, bytes.fromhex(code)))
     names = [way.name for way in looked.ways]  # type: ignore[union-attr]

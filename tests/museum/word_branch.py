@@ -1,0 +1,55 @@
+"""A branch with an operand-size prefix is simulated as if the prefix were not there.
+
+In 32-bit code `jmpw`, `callw` and their kind leave sixteen bits of the pc: the program goes on in the first 64 KiB, and
+a call stores two bytes.  The first simulation of branches looked at the opcode alone and went where the full offset
+leads.  Since then an instruction of this kind has no probe: nobody uses them, and in 64-bit code vendors disagree about
+what they mean.
+"""
+
+from dataclasses import replace
+
+from emu.displaced import Plan, Set
+from providers.uprobes import PORTS, Simulated
+from trapline.lab.check.museum import Exhibit
+from trapline.lab.check.rules import Rules
+from trapline.lab.check.shown import InStates
+
+RIGHT = PORTS["i386"]
+
+
+def longer(operation):
+    """Count the prefix's byte in."""
+    from_pc = isinstance(operation, Set) and operation.source == "eip"
+    return operation._replace(offset=operation.offset + 1) if from_pc else operation
+
+
+def analyze(code, address):
+    """Take the prefix for one that changes nothing."""
+    if code[:1] != b"\x66":
+        return RIGHT.analyze(code, address)
+    analysis = RIGHT.analyze(code[1:], address)
+    if not isinstance(analysis, Simulated):
+        return RIGHT.analyze(code, address)
+    return replace(analysis, plan=Plan(tuple(map(longer, analysis.plan.operations))))
+
+
+EXHIBIT = Exhibit(
+    __file__,
+    __doc__,
+    system="Linux uprobes on x86, 2014, until 3.16",
+    references=(
+        'Linux: uprobes/x86: Refuse to attach uprobe to "word-sized" branch insns (May 2014)',
+        "arch/x86/kernel/uprobes.c, branch_setup_xol_ops()",
+    ),
+    isa_name="i386",
+    provider="uprobe",
+    code=bytes.fromhex(
+        "66eb01"  # jmp 4
+        "90"  # nop
+        "c3"  # retl
+    ),
+    old=Rules(uprobe=replace(RIGHT, analyze=analyze)),
+    was="jmpw goes as far as its offset says",
+    now="jmpw has no probe",
+    check=InStates(),
+)
