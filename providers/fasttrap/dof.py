@@ -16,7 +16,10 @@ _PROVIDER: Final = struct.Struct("<10I")
 _PROBE: Final = struct.Struct("<QIIIIIIBBHIHHI")
 _RELOCATION_HEADER: Final = struct.Struct("<III")
 _RELOCATION: Final = struct.Struct("<IIQQ")
-_IDENT: Final = b"\x7fDOF\x02\x01"
+_MAGIC: Final = b"\x7fDOF"
+_MODELS: Final = frozenset({1, 2})
+"""Data models of programs, ILP32 and LP64: the structures are the same in both."""
+_LITTLE_ENDIAN: Final = 1
 _STRTAB, _URELHDR, _PROVIDERS, _PROBES, _PRARGS, _PROFFS, _PRENOFFS = 8, 12, 15, 16, 17, 18, 26
 _SETX, _DOFREL = 1, 2
 """Kinds of relocation: the load address of the object is added, or the address of the field itself."""
@@ -63,8 +66,9 @@ class _Section(NamedTuple):
 def loaded_size(header: bytes) -> int:
     """Return how many bytes of DOF there are, by its header.  Raises `HelperDofError`."""
     fields = _HEADER.unpack(header)
-    if not fields[0].startswith(_IDENT):
-        raise HelperDofError("no DOF, or none of this data model")
+    ident = fields[0]
+    if not ident.startswith(_MAGIC) or ident[4] not in _MODELS or ident[5] != _LITTLE_ENDIAN:
+        raise HelperDofError("no DOF, or none of a data model there is")
     if not HEADER_SIZE <= fields[6] <= LARGEST:
         raise HelperDofError("DOF that is too small or too large")
     return int(fields[6])

@@ -81,8 +81,8 @@ Data reporting options:
 
 Trapline's own:
 
-  --isa x86_64|aarch64|riscv64  CPU of the machine to trace
-  --trap host|guest             who handles breakpoints (host)
+  --isa x86_64|aarch64|riscv64|i386  CPU of the machine to trace
+  --trap host|guest                  who handles breakpoints (host)
 """
 
 
