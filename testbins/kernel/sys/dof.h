@@ -45,7 +45,11 @@ struct dof_probe {
 	uint32_t dofpr_pad2;
 };
 
-#define DOF_MODEL_LP64 2
+#if __SIZEOF_POINTER__ == 8
+#define DOF_MODEL_NATIVE 2 /* LP64 */
+#else
+#define DOF_MODEL_NATIVE 1 /* ILP32 */
+#endif
 #define DOF_ENCODE_LSB 1
 #define DOF_VERSION_2 2
 #define DOF_SECF_LOAD 1

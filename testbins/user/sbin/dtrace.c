@@ -55,7 +55,7 @@ print_record(const char *data, uint32_t size)
 
 	if (size == 1 || size == 2 || size == 4 || size == 8) {
 		memcpy(&value, data, size);
-		printf(" %ld", size == 4 ? (long)(int)value : (long)value);
+		printf(" %jd", size == 4 ? (int)value : (intmax_t)value);
 	} else
 		printf(" %s", data);
 }
@@ -80,7 +80,7 @@ consume(void)
 		printf("\n");
 	}
 	if (desc.dtbd_drops != 0)
-		printf("dtrace: %lu drops\n", desc.dtbd_drops);
+		printf("dtrace: %ju drops\n", (uintmax_t)desc.dtbd_drops);
 }
 
 static void

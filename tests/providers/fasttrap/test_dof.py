@@ -14,9 +14,6 @@ from emu.isa import ISAS
 from providers.fasttrap.dof import HEADER_SIZE, HelperDofError, helper_probes, loaded_size
 from trapline.machine import KernelOptions, kernel_guest
 
-TELLING = [isa for isa in ISAS if isa != "i386"]
-"""ISAs whose programs tell of their probes: i386's stand alone, without the start-up object that does it."""
-
 
 @cache
 def told(isa):
@@ -35,7 +32,7 @@ def told(isa):
     return found[0]
 
 
-@pytest.mark.parametrize("isa", TELLING)
+@pytest.mark.parametrize("isa", ISAS)
 def test_the_probes_of_a_program_are_read_from_its_dof(isa):
     probes = {probe.name: probe for probe in helper_probes(*told(isa))}
     assert sorted(probes) == ["query-done", "query-plan", "query-start"]
