@@ -61,47 +61,47 @@ struct usdt_site {
 #define USDT_ALIGN "4"
 #endif
 
-#define USDT_RECORD(function, provider, name, types, nargs, is_enabled)                          \
-	"990:	nop\n"                                                                             \
-	"	.pushsection .rodata.usdt, \"a\"\n"                                                \
-	"991:	.asciz \"" #function "\"\n992:	.asciz \"" #provider "\"\n993:	.asciz \"" #name "\"\n" \
-	"994:	.asciz " types "\n"                                                                \
-	"	.popsection\n"                                                                     \
-	"	.pushsection set_usdt, \"aw\"\n"                                                   \
-	"	.balign " USDT_ALIGN "\n"                                                         \
-	"	" USDT_WORD " 990b, " #function ", 991b, 992b, 993b, 994b, " #nargs ", " #is_enabled "\n"  \
+#define USDT_RECORD(function, provider, name, types, nargs, is_enabled)                                   \
+	"990:	nop\n"                                                                                    \
+	"	.pushsection .rodata.usdt, \"a\"\n"                                                       \
+	"991:	.asciz \"" #function "\"\n992:	.asciz \"" #provider "\"\n993:	.asciz \"" #name "\"\n"   \
+	"994:	.asciz " types "\n"                                                                       \
+	"	.popsection\n"                                                                            \
+	"	.pushsection set_usdt, \"aw\"\n"                                                          \
+	"	.balign " USDT_ALIGN "\n"                                                                 \
+	"	" USDT_WORD " 990b, " #function ", 991b, 992b, 993b, 994b, " #nargs ", " #is_enabled "\n" \
 	"	.popsection\n"
 
 #define USDT0(f, p, n) __asm__ volatile(USDT_RECORD(f, p, n, "\"\"", 0, 0) ::: "memory")
-#define USDT1(f, p, n, t0, a0)                                                                                \
-	do {                                                                                                  \
-		USDT_VALUE(0, a0);                                                                            \
-		__asm__ volatile(USDT_PUSH1 USDT_RECORD(f, p, n, "\"" #t0 "\"", 1, 0) USDT_POP(1)             \
-		    ::"r"(usdt_value0) : "memory");                                                            \
+#define USDT1(f, p, n, t0, a0)                                                                    \
+	do {                                                                                      \
+		USDT_VALUE(0, a0);                                                                \
+		__asm__ volatile(USDT_PUSH1 USDT_RECORD(f, p, n, "\"" #t0 "\"", 1, 0) USDT_POP(1) \
+		    ::"r"(usdt_value0) : "memory");                                               \
 	} while (0)
-#define USDT2(f, p, n, t0, a0, t1, a1)                                                                        \
-	do {                                                                                                  \
-		unsigned long usdt_second = (unsigned long)(a1);                                                        \
-		USDT_VALUE(0, a0);                                                                            \
-		USDT_VALUE(1, usdt_second);                                                                   \
+#define USDT2(f, p, n, t0, a0, t1, a1)                                                                         \
+	do {                                                                                                   \
+		unsigned long usdt_second = (unsigned long)(a1);                                               \
+		USDT_VALUE(0, a0);                                                                             \
+		USDT_VALUE(1, usdt_second);                                                                    \
 		__asm__ volatile(USDT_PUSH2 USDT_RECORD(f, p, n, "\"" #t0 "\", \"" #t1 "\"", 2, 0) USDT_POP(2) \
 		    ::"r"(usdt_value0), "r"(usdt_value1) : "memory");                                          \
 	} while (0)
-#define USDT3(f, p, n, t0, a0, t1, a1, t2, a2)                                                                \
-	do {                                                                                                  \
-		unsigned long usdt_second = (unsigned long)(a1), usdt_third = (unsigned long)(a2);                           \
-		USDT_VALUE(0, a0);                                                                            \
-		USDT_VALUE(1, usdt_second);                                                                   \
-		USDT_VALUE(2, usdt_third);                                                                    \
+#define USDT3(f, p, n, t0, a0, t1, a1, t2, a2)                                                                              \
+	do {                                                                                                                \
+		unsigned long usdt_second = (unsigned long)(a1), usdt_third = (unsigned long)(a2);                          \
+		USDT_VALUE(0, a0);                                                                                          \
+		USDT_VALUE(1, usdt_second);                                                                                 \
+		USDT_VALUE(2, usdt_third);                                                                                  \
 		__asm__ volatile(USDT_PUSH3 USDT_RECORD(f, p, n, "\"" #t0 "\", \"" #t1 "\", \"" #t2 "\"", 3, 0) USDT_POP(3) \
-		    ::"r"(usdt_value0), "r"(usdt_value1), "r"(usdt_value2) : "memory");                        \
+		    ::"r"(usdt_value0), "r"(usdt_value1), "r"(usdt_value2) : "memory");                                     \
 	} while (0)
 
-#define USDT_ENABLED(f, p, n)                                                                                 \
-	({                                                                                                    \
-		register unsigned long usdt_enabled __asm__(USDT_RESULT) = 0;                                      \
-		__asm__ volatile(USDT_RECORD(f, p, n, "\"\"", 0, 1) : "+r"(usdt_enabled));                    \
-		usdt_enabled != 0;                                                                            \
+#define USDT_ENABLED(f, p, n)                                                              \
+	({                                                                                 \
+		register unsigned long usdt_enabled __asm__(USDT_RESULT) = 0;              \
+		__asm__ volatile(USDT_RECORD(f, p, n, "\"\"", 0, 1) : "+r"(usdt_enabled)); \
+		usdt_enabled != 0;                                                         \
 	})
 
 #endif

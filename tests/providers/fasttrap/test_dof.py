@@ -60,3 +60,12 @@ def test_broken_dof_is_refused_and_nothing_else_happens(data):
 def test_what_is_no_dof_is_refused():
     with pytest.raises(HelperDofError, match="no DOF"):
         loaded_size(bytes(HEADER_SIZE))
+
+
+@pytest.mark.parametrize(("isa", "model"), [("x86_64", 2), ("i386", 1)])
+def test_dof_is_of_the_programs_data_model_and_no_other_is_taken(isa, model):
+    dof, _load_address, _place = told(isa)
+    assert dof[4] == model
+    assert loaded_size(dof[:HEADER_SIZE]) == len(dof)
+    with pytest.raises(HelperDofError, match="data model"):
+        loaded_size(dof[:4] + b"\3" + dof[5:HEADER_SIZE])

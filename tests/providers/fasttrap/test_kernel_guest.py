@@ -57,6 +57,19 @@ def test_both_trap_paths_fire_the_same_and_take_the_same_time(isa):
 
 
 @isas
+@pytest.mark.parametrize(("command", "program"), [
+    ("contend 1", "pid$target::pthread_mutex_unlock:, plockstat$target::: { @[probename, tid, arg1] = count(); }"),
+    ("query 3", "myprov$target::: { @[probename, arg1] = count(); }"),
+])  # fmt: skip
+def test_threads_and_probes_a_program_tells_of_are_the_same_on_both_trap_paths(isa, command, program):
+    host, guest = (run(isa, command, program, path) for path in TrapPath)
+    result, counts, _time = host
+    assert host == guest
+    assert result == plain(isa, command)
+    assert len(counts) > 5
+
+
+@isas
 def test_when_a_trace_ends_the_program_has_its_own_bytes_again(isa):
     machine, printed, target = start(isa, "ls /etc")
     userland = machine.guest.userland
