@@ -78,4 +78,5 @@ $(FILES): $(OUT)/%: %
 	cp $< $@
 	chmod 644 $@
 
--include $(LIBC:.o=.d) $(LIBC_PIC:.o=.d) $(LIBTHR:.o=.d) $(RTLD:.o=.d)
+-include $(LIBC:.o=.d) $(LIBC_PIC:.o=.d) $(LIBTHR:.o=.d) $(RTLD:.o=.d) \
+	$(STATIC:%=$(OBJ)/user/$U/%.c.d) $(DYNAMIC:%=$(OBJ)/pic/$U/%.c.d)
