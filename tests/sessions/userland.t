@@ -37,6 +37,19 @@ STDERR
 |dtrace: description 'pid$target:libc.so.7::entry ' matched {{\d+}} probes
 |dtrace: pid 5 has exited
 
+NAME a function is bound at the first call from each object that calls it
+RUN trapline dtrace -qn 'pid$target:ld-elf.so.1:_rtld_bind:return { @["bound", usym(arg1)] = count(); } pid$target:libc.so.7:puts:entry,pid$target:libc.so.7:free:entry { @["called", usym(uregs[R_PC])] = count(); }' -c 'ls /etc'
+EXPECT
+|motd
+|rc
+|
+|{{...}}
+|  bound{{ +}}libc.so.7`puts{{ +}}1
+|{{...}}
+|  bound{{ +}}libc.so.7`free{{ +}}2
+|  called{{ +}}libc.so.7`puts{{ +}}2
+|  called{{ +}}libc.so.7`free{{ +}}5
+
 NAME arguments and the stack of a function of a shared library
 RUN trapline dtrace -qn 'pid$target:libc.so.7:write:entry { printf("%s", copyinstr(arg1, arg2)); ustack(2); exit(0); }' -c 'ls /etc'
 EXPECT
