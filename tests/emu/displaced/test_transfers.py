@@ -88,7 +88,7 @@ ENCODINGS = {
 
 
 def register(draw):
-    return draw.choice((draw.randrange(FAR), draw.randrange(FAR), -draw.randint(1, NEAR), 0, 1, 1 << 16, 1 << 31))
+    return draw.choice((draw.randrange(FAR), draw.randrange(FAR), -draw.randint(1, NEAR), 0, 1, 1 << 16, 1 << 32))
 
 
 @pytest.mark.parametrize("name", ["x86_64", "i386"])
