@@ -87,8 +87,9 @@ class Engine:
         self._forget = layout.LAYOUTS[isa.name].function("tb_invalidate_phys_range")
         self._word = ctypes.c_uint64()
         self._word_at = ctypes.addressof(self._word)
-        if pages is not None and isa.name == "aarch64":
-            self._uc.ctl_set_page_size(PAGE)  # else 1 KiB: four misses for each page
+        if isa.name == "aarch64":
+            # Else 1 KiB: four misses for each page, and a page that changes is forgotten by its first quarter only.
+            self._uc.ctl_set_page_size(PAGE)
         # emu_start ends by translating `until` in the address space of the moment, to drop the code there.  In user
         # mode that is a page fault nobody takes: cr2 is lost, and old_exception makes the next true fault a double
         # fault.  With a set of exits, left empty, it does not look.

@@ -51,7 +51,11 @@ struct dof_optdesc {
 	uint64_t dofo_value;
 };
 
-#define DOF_MODEL_LP64 2
+#if __SIZEOF_POINTER__ == 8
+#define DOF_MODEL_NATIVE 2 /* LP64 */
+#else
+#define DOF_MODEL_NATIVE 1 /* ILP32 */
+#endif
 #define DOF_ENCODE_LSB 1
 #define DOF_VERSION_2 2
 #define DOF_SECF_LOAD 1

@@ -5,6 +5,13 @@
 #include "sys/ioccom.h"
 #include "sys/types.h"
 
+/* A pointer takes eight bytes in every data model. */
+#if __SIZEOF_POINTER__ == 8
+#define DTRACE_PTR(type, name) type *name
+#else
+#define DTRACE_PTR(type, name) type *name; uint32_t name##pad
+#endif
+
 struct dtrace_probedesc {
 	uint32_t dtpd_id;
 	char dtpd_provider[64];
@@ -33,7 +40,7 @@ struct dtrace_eprobedesc {
 };
 
 struct dtrace_aggdesc {
-	char *dtagd_name;
+	DTRACE_PTR(char, dtagd_name);
 	int64_t dtagd_varid;
 	int dtagd_flags;
 	uint32_t dtagd_id;
@@ -49,7 +56,7 @@ struct dtrace_bufdesc {
 	uint32_t dtbd_cpu;
 	uint32_t dtbd_errors;
 	uint64_t dtbd_drops;
-	void *dtbd_data;
+	DTRACE_PTR(void, dtbd_data);
 	uint64_t dtbd_oldest;
 	uint64_t dtbd_timestamp;
 };

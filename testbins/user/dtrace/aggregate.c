@@ -12,7 +12,7 @@
 
 /* An aggregation: struct dtrace_aggdesc with room for its records. The first is the variable, the last one the value, between are the keys. */
 struct description {
-	char *name;
+	DTRACE_PTR(char, name);
 	int64_t varid;
 	int flags;
 	uint32_t id, epid, size;
@@ -167,12 +167,12 @@ aggregate_snap(void)
 
 	memset(buffer, 0, sizeof(buffer)); /* a page that was never touched is no memory yet */
 	request(DTRACEIOC_AGGSNAP, &pointer, "AGGSNAP");
-	for (uint64_t at = 0; at + 8 <= desc.dtbd_size; at = (at + of->size + 7) & ~7ul) {
+	for (uint64_t at = 0; at + 8 <= desc.dtbd_size; at = (at + of->size + 7) & ~(uint64_t)7) {
 		memcpy(&id, buffer + at, sizeof(id));
 		add(of = describe(id), buffer + at);
 	}
 	if (desc.dtbd_drops != 0)
-		printf("dtrace: %lu aggregation drops on CPU %u\n", desc.dtbd_drops, desc.dtbd_cpu);
+		printf("dtrace: %ju aggregation drops on CPU %u\n", (uintmax_t)desc.dtbd_drops, desc.dtbd_cpu);
 }
 
 /* What an entry is sorted by: its number, or the sum of what its counts stand for. */
@@ -236,7 +236,7 @@ print_key(const struct dtrace_recdesc *key, const char *data)
 	static const int widths[] = { [1] = 3, [2] = 5, [4] = 8, [8] = 16 };
 
 	if (is_integer(key->dtrd_size))
-		printf(" %*ld", widths[key->dtrd_size], (long)integer(data, key->dtrd_size));
+		printf(" %*jd", widths[key->dtrd_size], integer(data, key->dtrd_size));
 	else if (key->dtrd_size == 0)
 		return; /* what quantize() adds, if not 1 */
 	else if (key->dtrd_action == DTRACEACT_DIFEXPR)
@@ -244,7 +244,7 @@ print_key(const struct dtrace_recdesc *key, const char *data)
 	else { /* a stack: nobody here knows the symbols */
 		printf("\n");
 		for (uint32_t at = 0; at < key->dtrd_size && integer(data + at, 8) != 0; at += 8)
-			printf("%14s%#lx\n", "", (long)integer(data + at, 8));
+			printf("%14s%#jx\n", "", integer(data + at, 8));
 	}
 }
 
@@ -257,10 +257,10 @@ print_row(const struct entry *entry, int bucket, int buckets, int64_t n, int64_t
 	int length = total != 0 ? (2 * n * BAR + total) / (2 * total) : 0;
 
 	if (linear && (bucket == 0 || bucket == buckets - 1))
-		snprintf(label, sizeof(label), "%s %ld", bucket == 0 ? "<" : ">=", (long)bucket_value(entry, bucket == 0 ? 1 : bucket));
+		snprintf(label, sizeof(label), "%s %jd", bucket == 0 ? "<" : ">=", bucket_value(entry, bucket == 0 ? 1 : bucket));
 	else
-		snprintf(label, sizeof(label), "%ld", (long)bucket_value(entry, bucket));
-	snprintf(number, sizeof(number), "%ld", (long)n);
+		snprintf(label, sizeof(label), "%jd", bucket_value(entry, bucket));
+	snprintf(number, sizeof(number), "%jd", n);
 	printf("%16s |%-*.*s %-9s\n", label, BAR, length, ats, number);
 }
 
@@ -295,7 +295,7 @@ print_value(const struct entry *entry)
 	else if (action == DTRACEAGG_STDDEV || action == DTRACEAGG_LLQUANTIZE)
 		printf(" %16s", "-");
 	else
-		printf(" %16ld", (long)weight(entry));
+		printf(" %16jd", weight(entry));
 	printf("\n");
 }
 

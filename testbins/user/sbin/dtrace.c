@@ -52,7 +52,7 @@ static void
 print_record(const char *data, uint32_t size)
 {
 	if (size == 1 || size == 2 || size == 4 || size == 8)
-		printf(" %ld", (long)integer(data, size));
+		printf(" %jd", integer(data, size));
 	else
 		printf(" %s", data);
 }
@@ -77,7 +77,7 @@ consume(void)
 		printf("\n");
 	}
 	if (desc.dtbd_drops != 0)
-		printf("dtrace: %lu drops\n", desc.dtbd_drops);
+		printf("dtrace: %ju drops\n", (uintmax_t)desc.dtbd_drops);
 }
 
 /* The framework is told of options as libdtrace tells it: by a program that has nothing else. */
@@ -90,7 +90,7 @@ set_options(void)
 		struct dof_optdesc options[2];
 	} dof = {
 		.header = {
-			.dofh_ident = { 0x7f, 'D', 'O', 'F', DOF_MODEL_LP64, DOF_ENCODE_LSB, DOF_VERSION_2, 2, 8, 8 },
+			.dofh_ident = { 0x7f, 'D', 'O', 'F', DOF_MODEL_NATIVE, DOF_ENCODE_LSB, DOF_VERSION_2, 2, 8, 8 },
 			.dofh_hdrsize = sizeof(struct dof_hdr),
 			.dofh_secsize = sizeof(struct dof_sec),
 			.dofh_secnum = 1,
