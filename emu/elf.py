@@ -194,6 +194,17 @@ class Image:
                     return symbol, offset
         return None
 
+    def caller_at(self, address: int) -> tuple[Symbol, int] | None:
+        """Return the symbol that holds an address of a stack, and the offset in it.
+
+        A function may end in a call that does not come back: then the address is the first one behind it.
+        """
+        found, before = self.symbol_at(address), self.symbol_at(address - 1)
+        ends = before is not None and before[0].is_function and before[1] + 1 == before[0].size
+        if before is not None and ends and not (found and found[0].size):
+            return before[0], before[0].size
+        return found
+
     def read(self, address: int, size: int) -> bytes:
         """Return up to `size` bytes of what the file has at an address, fewer where that ends.
 

@@ -23,6 +23,9 @@ COMMANDS: Final = {
 }
 """Command -> its name in the module of `trapline.commands` that is called as the command is."""
 
+INTERRUPTED: Final = 130
+"""Exit status of a command that the user interrupts: 128 and the signal's number."""
+
 
 class LazyGroup(click.Group):
     """Commands that are imported when somebody asks for them: start-up is most of a short run."""
@@ -38,6 +41,14 @@ class LazyGroup(click.Group):
         module = import_module(f"trapline.commands.{cmd_name}")
         command: click.Command = getattr(module, COMMANDS[cmd_name])
         return command
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run a command; an interrupt that it has no use for ends it as a shell expects."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo("trapline: interrupted", err=True)
+            ctx.exit(INTERRUPTED)
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

@@ -6,13 +6,16 @@ request carries a pointer, what that points at is read from the calling process,
 
 Source: FreeBSD sys/cddl/dev/dtrace/dtrace_ioctl.c.  Its EPROBE says that it carries the structure, and is given a
 pointer to it all the same.  Memory of the process that it has never touched is no memory yet (EFAULT).
+
+The structures are the same in 32-bit programs as in 64-bit ones, for a pointer in them takes eight bytes (DTRACE_PTR in
+sys/dtrace.h).  Commands are not, which tell the size of what they carry: most carry a bare pointer.
 """
 
 from __future__ import annotations
 
 import errno
 import struct
-from typing import Final
+from typing import Final, NamedTuple
 
 from emu.guest.base import BadAddressError
 from emu.guest.kernel.guest import KernelGuest
@@ -21,19 +24,47 @@ from trapline.framework.dtrace import DTrace
 from trapline.framework.state import ConsumerState
 from trapline.framework.structures import REQUESTS, Request
 
-_POINTER: Final = struct.Struct("<Q")
 _IOCPARM_MASK: Final = 0x1FFF
 _ENOTTY: Final = 25
 """FreeBSD's, as are all that a request can fail with: the numbers below 35 are the same everywhere."""
 _DOF_HEADER: Final = 64
 _DOF_SIZE: Final = struct.Struct("<40xQ")
 """dofh_loadsz in the DOF's header."""
-_DATA_POINTER: Final = {Request.BUFSNAP: 24, Request.AGGSNAP: 24, Request.FORMAT: 0, Request.ENABLE: 0}
+_DATA_POINTER: Final = {Request.BUFSNAP: 24, Request.AGGSNAP: 24, Request.FORMAT: 0}
 """Offset of the pointer in the structure to what follows the structure in the framework's form."""
+_POINTER_ROOM: Final = 8
 _RECORDS: Final = {Request.EPROBE: structures.ENABLED, Request.AGGDESC: structures.AGGREGATION}
 """Structures that end in as many records as their heads say."""
 _INDIRECT: Final = frozenset({Request.BUFSNAP, Request.AGGSNAP, Request.EPROBE, Request.AGGDESC, Request.DOFGET})
 """Requests that are given a pointer to their structure."""
+
+
+class _Model(NamedTuple):
+    """What is different between programs of 64 and of 32 bits."""
+
+    pointer: struct.Struct
+    enable: struct.Struct
+    """The structure of ENABLE (dtrace_enable_io_t): a pointer as it is, and how many probes matched."""
+
+    def carried(self, request: Request) -> int:
+        """Return how many bytes a request carries."""
+        if request is Request.ENABLE:
+            return self.enable.size
+        return self.pointer.size if request.is_indirect else request.code >> 16 & _IOCPARM_MASK
+
+    def requests(self) -> dict[int, Request]:
+        """Return the requests by their commands."""
+        return {
+            request.code & ~(_IOCPARM_MASK << 16) | self.carried(request) << 16: request
+            for request in REQUESTS.values()
+        }
+
+
+_MODELS: Final = {
+    8: _Model(struct.Struct("<Q"), struct.Struct("<Qi4x")),
+    4: _Model(struct.Struct("<I"), struct.Struct("<Ii")),
+}
+"""By the bytes of a word."""
 
 
 class GuestConsumers:
@@ -44,6 +75,8 @@ class GuestConsumers:
         self._dtrace = dtrace
         self._states: dict[int, ConsumerState] = {}
         self._last = 0
+        self._model = _MODELS[guest.isa.word]
+        self._requests = self._model.requests()
         guest.consumers = self
 
     def open(self) -> int:
@@ -58,39 +91,44 @@ class GuestConsumers:
 
     def ioctl(self, consumer: int, command: int, data: int) -> int:
         """Answer a request, and return an error number."""
-        request = REQUESTS.get(command)
+        request = self._requests.get(command)
         if request is None:
             return _ENOTTY
         try:
-            return self._answer(self._states[consumer], request, data)
+            answer = self._enable if request is Request.ENABLE else self._answer
+            return answer(self._states[consumer], request, data)
         except BadAddressError:
             return errno.EFAULT
 
     def _answer(self, state: ConsumerState, request: Request, data: int) -> int:
-        guest = self._guest
-        carried = guest.load(data, request.code >> 16 & _IOCPARM_MASK)
-        user = _POINTER.unpack_from(carried)[0] if request in _INDIRECT else None
+        guest, word = self._guest, self._model.pointer
+        carried = guest.load(data, self._model.carried(request))
+        user = word.unpack_from(carried)[0] if request in _INDIRECT else None
         buffer = carried if user is None else self._structure(request, user)
-        pointer = b""
-        if request in _DATA_POINTER:
-            place = _DATA_POINTER[request]
-            pointer = buffer[place : place + _POINTER.size]
-        if request is Request.ENABLE:
-            buffer += self._dof(_POINTER.unpack(pointer)[0])
         answer = state.ioctl(request.code, buffer)
         if answer.errno:
             return answer.errno
         result = answer.data
-        if pointer:
+        if request in _DATA_POINTER:
             place, size = _DATA_POINTER[request], request.size
+            after = place + _POINTER_ROOM
             if result[size:]:
-                guest.user_store(_POINTER.unpack(pointer)[0], result[size:])
-            result = result[:place] + pointer + result[place + _POINTER.size : size]
+                guest.user_store(word.unpack_from(buffer, place)[0], result[size:])
+            result = result[:place] + buffer[place:after] + result[after:size]
         if user is not None:
             guest.user_store(user, result)
         else:
             guest.engine.memory.write(data, result[: len(carried)])
         return 0
+
+    def _enable(self, state: ConsumerState, request: Request, data: int) -> int:
+        guest, structure = self._guest, self._model.enable
+        dof, _matched = structure.unpack(guest.load(data, structure.size))
+        answer = state.ioctl(request.code, structures.ENABLE.pack(0, 0, 0) + self._dof(dof))
+        if not answer.errno:
+            _pointer, matched, _pad = structures.ENABLE.unpack_from(answer.data)
+            guest.engine.memory.write(data, structure.pack(dof, matched))
+        return answer.errno
 
     def _structure(self, request: Request, user: int) -> bytes:
         """Read the structure a request points at."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 from emu.elf import Image
@@ -95,9 +96,14 @@ def _image(options: KernelOptions) -> Path | None:
 
 def _types(image: Image) -> Types:
     """Return a kernel's types; those of other generations are built without, and have those of the usual one."""
-    if not image.elf.has_dwarf_info(strict=True):
-        image = Image(images.built(image.isa) / "kernel", isa=image.isa)
-    return types_of(image)
+    path = image.path if image.elf.has_dwarf_info(strict=True) else images.built(image.isa) / "kernel"
+    return _types_of_file(path, image.isa, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=8)
+def _types_of_file(path: Path, isa: Isa, _changed: int) -> Types:
+    """Return a file's types: reading them takes longer than booting, so machines of one kernel share them."""
+    return types_of(Image(path, isa=isa))
 
 
 def boot(

@@ -6,11 +6,13 @@ Light, so that a run that traces the kernel alone does not load the Linux guest 
 from __future__ import annotations
 
 import os
+import posixpath
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 from emu.elf import ElfError, Image
+from emu.guest.kernel import images
 from emu.guest.linux.environment import ENVIRONMENT
 from emu.isa import Isa
 
@@ -54,6 +56,14 @@ def _interpreter(path: Path) -> str | None:
         return None
     words = head[2:].split(b"\n", 1)[0].split() if head.startswith(b"#!") else ()
     return os.fsdecode(words[0]) if words else None
+
+
+def is_missing(command: str, isa: Isa) -> bool:
+    """Tell whether a line for the kernel guest's shell begins with a path where the guest has no program."""
+    words = shlex.shlex(command, posix=True, punctuation_chars=True)
+    words.whitespace_split = True
+    first = words.get_token() or ""
+    return "/" in first and posixpath.normpath(f"/{first}").lstrip("/") not in images.programs(isa)
 
 
 def split(command: str) -> tuple[str, ...]:

@@ -87,8 +87,9 @@ class Engine:
         self._forget = layout.LAYOUTS[isa.name].function("tb_invalidate_phys_range")
         self._word = ctypes.c_uint64()
         self._word_at = ctypes.addressof(self._word)
-        if pages is not None and isa.name == "aarch64":
-            self._uc.ctl_set_page_size(PAGE)  # else 1 KiB: four misses for each page
+        if isa.name == "aarch64":
+            # Else 1 KiB: four misses for each page, and a page that changes is forgotten by its first quarter only.
+            self._uc.ctl_set_page_size(PAGE)
         # emu_start ends by translating `until` in the address space of the moment, to drop the code there.  In user
         # mode that is a page fault nobody takes: cr2 is lost, and old_exception makes the next true fault a double
         # fault.  With a set of exits, left empty, it does not look.
@@ -331,12 +332,15 @@ class Engine:
     def write_code(self, address: int, data: bytes) -> None:
         """Write instructions at a mapped virtual address, and make Unicorn forget its translation of what was there.
 
-        Only `emu.patcher.Patcher` and loaders call this.  Raises `BadAddressError` if the address is not mapped
-        (forgetting would then silently do nothing).
+        Only `emu.patcher.Patcher` and loaders call this.  Raises `BadAddressError` if the address is not mapped.
         """
+        places = self.memory.places(address, len(data), Access.WRITE)
         self.memory.write(address, data)
         self.refuse_in(address, len(data))
-        self._uc.ctl_remove_cache(address, address + len(data))
+        # By physical address: Unicorn translates a virtual one as the CPU would in its present mode, and between two
+        # runs that may be user mode, where a kernel address is a page fault that nobody takes and nothing is forgotten.
+        for start, end in places:
+            self._forget(self._handle, ctypes.c_uint64(start), ctypes.c_uint64(end))
         self._stale = True  # block sizes change with the code; the table is cleared before it is used again
         self._indices.clear()
         self._user_indices.clear()

@@ -55,12 +55,12 @@ class Memory(ABC):
 
     def read(self, address: int, size: int, root: int | None = None) -> bytes:
         """Return `size` bytes.  Raises `BadAddressError` with the first address that is not mapped."""
-        return b"".join(bytes(self.ram[start:end]) for start, end in self._pieces(address, size, root))
+        return b"".join(bytes(self.ram[start:end]) for start, end in self.places(address, size, root=root))
 
     def write(self, address: int, data: bytes, root: int | None = None) -> None:
         """Write bytes.  Raises `BadAddressError`; then nothing is written."""
         done = 0
-        for start, end in self._pieces(address, len(data), root, Access.WRITE):
+        for start, end in self.places(address, len(data), Access.WRITE, root):
             self.ram[start:end] = data[done : done + end - start]
             done += end - start
 
@@ -70,7 +70,10 @@ class Memory(ABC):
     def _store_bytes(self, address: int, size: int, value: int) -> None:
         self.write(address, (value & (1 << 8 * size) - 1).to_bytes(size, "little"))
 
-    def _pieces(self, address: int, size: int, root: int | None, access: Access = Access.READ) -> list[tuple[int, int]]:
+    def places(
+        self, address: int, size: int, access: Access = Access.READ, root: int | None = None
+    ) -> list[tuple[int, int]]:
+        """Return where virtual addresses lie in RAM, a (start, end) for each page.  Raises `BadAddressError`."""
         pieces = []
         end = address + size
         while address < end:

@@ -33,7 +33,7 @@ class LoadedObject(NamedTuple):
 
     def locate(self, address: int) -> Location:
         """Name one of its addresses."""
-        named = self.image.symbol_at(address - self.bias)
+        named = self.image.caller_at(address - self.bias)
         if named is None:
             return Location(self.path, "", address)
         return Location(self.path, named[0].name, named[1])

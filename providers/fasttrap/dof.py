@@ -16,14 +16,17 @@ _PROVIDER: Final = struct.Struct("<10I")
 _PROBE: Final = struct.Struct("<QIIIIIIBBHIHHI")
 _RELOCATION_HEADER: Final = struct.Struct("<III")
 _RELOCATION: Final = struct.Struct("<IIQQ")
-_IDENT: Final = b"\x7fDOF\x02\x01"
+_MAGIC: Final = b"\x7fDOF"
+_MASKS: Final = {1: (1 << 32) - 1, 2: (1 << 64) - 1}
+"""Bits of an address by the program's data model, ILP32 or LP64; the structures are those of 64 bits in both."""
+_LITTLE_ENDIAN: Final = 1
 _STRTAB, _URELHDR, _PROVIDERS, _PROBES, _PRARGS, _PROFFS, _PRENOFFS = 8, 12, 15, 16, 17, 18, 26
 _SETX, _DOFREL = 1, 2
 """Kinds of relocation: the load address of the object is added, or the address of the field itself."""
 _NAME_MAX: Final = 64
 _FUNCTION_MAX: Final = 192
 _TYPE_MAX: Final = 128
-_MASK: Final = (1 << 64) - 1
+_MASK: Final = _MASKS[2]
 HEADER_SIZE: Final = _HEADER.size
 LARGEST: Final = 256 * 1024
 """dtrace_dof_maxsize."""
@@ -63,8 +66,9 @@ class _Section(NamedTuple):
 def loaded_size(header: bytes) -> int:
     """Return how many bytes of DOF there are, by its header.  Raises `HelperDofError`."""
     fields = _HEADER.unpack(header)
-    if not fields[0].startswith(_IDENT):
-        raise HelperDofError("no DOF, or none of this data model")
+    ident = fields[0]
+    if not ident.startswith(_MAGIC) or ident[4] not in _MASKS or ident[5] != _LITTLE_ENDIAN:
+        raise HelperDofError("no DOF, or none of a data model there is")
     if not HEADER_SIZE <= fields[6] <= LARGEST:
         raise HelperDofError("DOF that is too small or too large")
     return int(fields[6])
@@ -87,6 +91,8 @@ class _Dof:
         self._data = data
         header = _HEADER.unpack_from(data, 0)
         size, count, at = header[3], header[4], header[5]
+        # 32-bit programs have their relocations done in half of the field: what is carried out of that does not count.
+        self._mask = _MASKS.get(data[4], _MASK)
         self._sections = []
         for index in range(count):
             kind, _align, _flags, entry, offset, length = _SECTION.unpack_from(data, at + index * size)
@@ -173,10 +179,11 @@ class _Dof:
                     name,
                     self._text(strings, function, _FUNCTION_MAX),
                     self._text(strings, probe, _NAME_MAX),
-                    address,
-                    tuple(address + offset & _MASK for offset in self._words(offsets, first, count)),
+                    address & self._mask,
+                    tuple(address + offset & self._mask for offset in self._words(offsets, first, count)),
                     tuple(
-                        address + offset & _MASK for offset in self._words(questions, first_question, count_questions)
+                        address + offset & self._mask
+                        for offset in self._words(questions, first_question, count_questions)
                     ),
                     self._types(strings, native, nargs),
                     self._types(strings, translated, nxargs),

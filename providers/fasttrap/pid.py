@@ -114,7 +114,9 @@ class PidProvider(Provider):
         index -= PASSED if port.arguments else 0
         if index < len(port.late_arguments):
             return kernel.cpu.read_register(port.late_arguments[index])
-        return kernel.frame.stack_word(index - len(port.late_arguments) + port.stack_skip)
+        # A probe known by DOF stands where a call was to be: there is no return address (fasttrap_usdt_getarg).
+        skipped = 0 if arg.types else port.stack_skip
+        return kernel.frame.stack_word(index - len(port.late_arguments) + skipped)
 
 
 def _is_glob(text: str) -> bool:

@@ -9,7 +9,7 @@ Source: FreeBSD sys/cddl/dev/fbt/x86/fbt_isa.c, its i386 branches; illumos usr/s
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
+from functools import partial
 
 import capstone
 
@@ -24,6 +24,7 @@ from providers.fbt.x86_64 import (
     SOURCE,
     UNDECODABLE_LATER,
     in_jump_table,
+    instructions,
     leaves_by_jump,
     top_of_stack,
 )
@@ -36,6 +37,7 @@ _RETURNS = {0x5D: 2, 0xC9: 3}
 _RETS = frozenset({0xC3, 0xC2})  # FBT_RET, FBT_RET_IMM16
 _POINTER = 4
 _LONGEST_INSTRUCTION = 15
+_instructions = partial(instructions, mode=capstone.CS_MODE_32)
 
 NO_FRAME = Rule(
     "no frame pointer",
@@ -53,20 +55,6 @@ _OTHER_RETURNS = (
     (b"\xcb", Rule("far return", "returns to another code segment; only c3 and c2 are looked for", SOURCE)),
     (b"\xcf", Rule("iret", "returns from a trap; only c3 and c2 are looked for", SOURCE)),
 )
-
-
-@cache
-def _disassembler() -> capstone.Cs:
-    """Return what stands for the kernel's dtrace_instr_size()."""
-    return capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_32)
-
-
-def _instructions(function: Function) -> Iterator[tuple[int, int]]:
-    """Yield (offset, length) from the function's start, until its limit or until the bytes do not decode."""
-    for offset, length, _mnemonic, _operands in _disassembler().disasm_lite(function.code, 0):
-        if offset >= function.size:
-            break
-        yield offset, length
 
 
 def scan(function: Function) -> ScanResult:

@@ -73,14 +73,14 @@ EXCLUSIONS = (
 
 
 @cache
-def _disassembler() -> capstone.Cs:
+def _disassembler(mode: int) -> capstone.Cs:
     """Return what stands for the kernel's dtrace_instr_size()."""
-    return capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
+    return capstone.Cs(capstone.CS_ARCH_X86, mode)
 
 
-def _instructions(function: Function) -> Iterator[tuple[int, int]]:
+def instructions(function: Function, mode: int = capstone.CS_MODE_64) -> Iterator[tuple[int, int]]:
     """Yield (offset, length) from the function's start, until its limit or until the bytes do not decode."""
-    for offset, length, _mnemonic, _operands in _disassembler().disasm_lite(function.code, 0):
+    for offset, length, _mnemonic, _operands in _disassembler(mode).disasm_lite(function.code, 0):
         if offset >= function.size:
             break
         yield offset, length
@@ -91,7 +91,7 @@ def scan(function: Function) -> ScanResult:
     code = function.code
     sites: list[Site] = []
     end = 0
-    for offset, length in _instructions(function):
+    for offset, length in instructions(function):
         end = offset + length
         # Entry: the first push %rbp, wherever it is.  That mov %rsp, %rbp follows is not asked for.
         if not sites:
@@ -126,7 +126,7 @@ def remarks(function: Function, result: ScanResult) -> Iterator[Refusal]:
     taken = {site.address for site in result.sites}
     entry = result.sites[0].address
     end = 0
-    for offset, length in _instructions(function):
+    for offset, length in instructions(function):
         address, end = function.address + offset, offset + length
         rule = _remark(function, offset, length) if address not in taken else None
         if rule is not None:

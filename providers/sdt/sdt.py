@@ -126,6 +126,10 @@ class SdtProvider(Provider):
         """Forget a probe."""
         self._sdt.forget(arg)
 
+    def unregistered(self) -> None:
+        """Be gone, with sdt.ko."""
+        self._sdt.gone(self.name)
+
 
 @dataclass(slots=True)
 class _Flag:
@@ -246,10 +250,15 @@ class Sdt:
 
     def unload(self) -> None:
         """Take the providers out again.  Raises ValueError while a probe is enabled; nothing is changed then."""
-        for provider in self.providers.values():
+        for provider in list(self.providers.values()):
             self.framework.unregister(provider)
-        self.providers.clear()
-        self._point("sdt_probe_stub")
+            provider.unregistered()
+
+    def gone(self, provider: str) -> None:
+        """Be told that a provider is gone: with the last one the kernel's calls are for nothing (sdt_unload)."""
+        del self.providers[provider]
+        if not self.providers:
+            self._point("sdt_probe_stub")
 
     def _fire(self, probe_id: int, *args: int) -> None:
         self.kernel.probe_frames = self._aframes.get(probe_id)  # None: a system call's

@@ -1,7 +1,7 @@
 # The programs of the guest. Most are position independent and share lib/libc.so.7, which libexec/ld-elf.so.1 loads; a few stand alone at 0x400000.
 
 U := user
-USER_FLAGS := $(COMMON) $(USER.$(ISA)) -g0 -I$U/libc -I$U/rtld -I$U/usdt -I$U/libthr -I$K -I$K/$(ISA)
+USER_FLAGS := $(COMMON) $(USER.$(ISA)) -g0 -I$U/libc -I$U/rtld -I$U/usdt -I$U/dtrace -I$U/libthr -I$K -I$K/$(ISA)
 UCFLAGS := $(USER_FLAGS) -ffunction-sections -fdata-sections
 PICFLAGS := $(USER_FLAGS) -fPIC
 # rtld runs before it is relocated: nothing of it may be reached by way of a table.
@@ -9,25 +9,21 @@ RTLDFLAGS := $(USER_FLAGS) -fPIC -include $U/rtld/hidden.h
 SHARED := -nostdlib $(MACHINE.$(ISA)) -Wl,--build-id=none -Wl,-z,noexecstack -Wl,-z,norelro -Wl,-z,max-page-size=4096 \
 	-Wl,-z,noseparate-code -Wl,--hash-style=sysv -Wl,-z,lazy -Wl,--no-warn-rwx-segments
 
-LIBC_SOURCES := $U/libc/$(ISA).S $(sort $(wildcard $U/libc/*.c)) $K/kern/kvprintf.c $K/kern/libkern.c $(wildcard $K/$(ISA)/qdivrem.c)
+# What libc has of the kernel's sources.
+LIBKERN := $K/kern/kvprintf.c $K/kern/libkern.c $(wildcard $K/$(ISA)/qdivrem.c)
+LIBC_SOURCES := $U/libc/$(ISA).S $(sort $(wildcard $U/libc/*.c)) $(LIBKERN)
 LIBC := $(patsubst %,$(OBJ)/user/%.o,$(LIBC_SOURCES))
 LIBC_PIC := $(patsubst %,$(OBJ)/pic/%.o,$(LIBC_SOURCES))
-RTLD_SOURCES := $U/rtld/rtld.c $U/rtld/$(ISA).S $U/libc/$(ISA).S $(patsubst %,$U/libc/%.c,errno strerror basename) \
-	$K/kern/kvprintf.c $K/kern/libkern.c
+RTLD_SOURCES := $U/rtld/rtld.c $U/rtld/$(ISA).S $U/libc/$(ISA).S $(patsubst %,$U/libc/%.c,errno strerror basename) $(LIBKERN)
 RTLD := $(patsubst %,$(OBJ)/rtld/%.o,$(RTLD_SOURCES))
 CRT := $U/csu/$(ISA).S
 
 PROGRAMS := $(patsubst $U/%.c,%,$(sort $(wildcard $U/bin/*.c $U/sbin/*.c)))
 # What runs when nothing else does, and what damages itself.
 STATIC := sbin/init bin/sh bin/crash
-ifeq ($(ISA),i386)
-# There is no run-time linker for it, nor threads, nor the requests of a 32-bit dtrace(1): all programs stand alone, and those about one of these are left out.
-PROGRAMS := $(filter-out bin/contend bin/query sbin/dtrace,$(PROGRAMS))
-STATIC := $(PROGRAMS)
-endif
 DYNAMIC := $(filter-out $(STATIC),$(PROGRAMS))
 LIBTHR := $(patsubst %,$(OBJ)/pic/%.o,$(sort $(wildcard $U/libthr/*.c)) $U/usdt/drti.c)
-LIBRARIES := $(if $(DYNAMIC),$(OUT)/libexec/ld-elf.so.1 $(OUT)/lib/libc.so.7 $(OUT)/lib/libthr.so.3)
+LIBRARIES := $(OUT)/libexec/ld-elf.so.1 $(OUT)/lib/libc.so.7 $(OUT)/lib/libthr.so.3
 
 # The other files of the initrd, as they are.
 FILES := $(patsubst %,$(OUT)/%,$(sort $(wildcard etc/* usr/share/man/*)))
@@ -62,6 +58,9 @@ $(addprefix $(OUT)/,$(DYNAMIC)): $(OUT)/%: $(OBJ)/pic/$U/%.c.o $(OBJ)/pic/$(CRT)
 $(OUT)/bin/contend: $(OUT)/lib/libthr.so.3
 $(OUT)/bin/query: $(OBJ)/pic/$U/usdt/drti.c.o
 
+# dtrace(1) is more than one file.
+$(OUT)/sbin/dtrace: $(OBJ)/pic/$U/dtrace/aggregate.c.o
+
 $(OUT)/lib/libc.so.7: $(LIBC_PIC)
 	@mkdir -p $(@D)
 	$(CC) $(SHARED) -shared -Wl,-soname,$(@F) -o $@ $^
@@ -82,4 +81,5 @@ $(FILES): $(OUT)/%: %
 	cp $< $@
 	chmod 644 $@
 
--include $(LIBC:.o=.d) $(LIBC_PIC:.o=.d) $(LIBTHR:.o=.d) $(RTLD:.o=.d)
+# Every program's, however it is linked: what a build has left of one that is gone is no harm.
+-include $(shell find $(OBJ)/user $(OBJ)/pic $(OBJ)/rtld -name '*.d' 2>/dev/null)

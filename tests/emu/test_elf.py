@@ -115,6 +115,17 @@ def test_an_address_that_no_symbol_holds_has_no_name(file, path, address):
     assert load(file, path).symbol_at(address) is None
 
 
+def test_an_address_just_behind_a_function_belongs_to_it_in_a_stack(file, path):
+    image = load(file, path)
+    assert [image.caller_at(address)[0].name for address in (0x40_0005, 0x40_0006, 0x40_000A)] == [
+        "main",
+        "helper",
+        "helper",
+    ]
+    assert image.caller_at(0x40_000A)[1] == 4
+    assert image.caller_at(0x40_000B) is None
+
+
 def test_a_symbol_without_a_size_reaches_to_the_next(path):
     file = ElfFile(code=CODE).function("first", 0x40_0000, 0).function("second", 0x40_0008, 0)
     image = load(file, path)

@@ -4,9 +4,12 @@ import pytest
 
 from emu.engine import native
 from emu.guest.base import RunState
+from emu.guest.kernel.grabbing import grab, is_command, run_to_start
 from emu.guest.kernel.guest import KernelGuest, TrapPath
 from emu.guest.kernel.panic import KernelPanicError
 from emu.isa import ISAS
+from trapline.consumer.tracer import Tracer
+from trapline.machine import KernelOptions, boot, kernel_guest
 
 isas = pytest.mark.parametrize("isa", ISAS.values(), ids=ISAS)
 
@@ -112,3 +115,17 @@ def test_a_kernel_stack_overflow_ends_in_a_panic_and_not_in_a_loop(isa):
     guest.engine.write_register(isa.registers.pc, guest.image.symbol("malloc").value)
     with pytest.raises(KernelPanicError):
         guest.run(1_000_000_000)
+
+
+@isas
+def test_a_kernel_probe_that_comes_while_the_cpu_is_in_user_mode_fires(isa):
+    screen = bytearray()
+    machine = boot(kernel_guest(KernelOptions(isa=isa, command="cat /etc/motd", console=screen.extend)))
+    process = grab(machine.guest, is_command)
+    run_to_start(machine.guest, process, main=True)
+    assert not isa.is_kernel_address(machine.guest.pc())
+    with Tracer(machine.guest, machine.dtrace, {"quiet": None}) as tracer:
+        tracer.enable(f"fbt::sys_read:entry /pid == {process.pid}/ {{ @ = count(); }}")
+        tracer.run()
+        assert [element.value for element in tracer.aggregations()] == [2]
+    assert screen.endswith(b"Everything you see here may be probed.\n")

@@ -1,5 +1,17 @@
 # The walk-through that FBT is best known by: sys_getpid disassembled before, while it is probed, and after.
 
+NAME what fires without a breakpoint
+RUN trapline step -n 'syscall::getpid:entry' -c 'getpid 1'
+STDERR
+|Error: syscall::getpid:entry: fired without a breakpoint; step takes one apart: try fbt
+EXIT 1
+
+NAME what does not fire at all
+RUN trapline step -n 'syscall::mkdir:entry' -c 'getpid 1'
+STDERR
+|Error: syscall::mkdir:entry: did not fire before the guest ended
+EXIT 1
+
 NAME sys_getpid with a LOCK in front
 ISAS i386
 RUN trapline step -n 'fbt::sys_getpid:entry' -c getpid

@@ -30,6 +30,17 @@ EXPECT
 |  other                                                             9
 |  return                                                            9
 
+NAME every instruction of a function is a probe of its own, where it takes more of them
+ISAS riscv64 i386
+RUN trapline dtrace -qn 'pid$target:a.out:arg2: { @[probename == "0" ? "first" : probename == "entry" ? "entry" : probename == "return" ? "return" : "other"] = count(); }' -c '$ZOO args'
+EXPECT
+|arg0 1000
+|{{...}}
+|  entry                                                             9
+|  first                                                             9
+|  return                                                            9
+|  other                                                            {{(?:54|63)}}
+
 NAME a marker with a semaphore fires because somebody listens
 RUN trapline dtrace -qn 'zoo$target:::http-client-request { printf("request %d\n", arg1); }' -c '$ZOO markers'
 EXPECT

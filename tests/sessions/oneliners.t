@@ -40,7 +40,6 @@ STDERR
 |dtrace: description 'fbt::sys_getpid:entry, fbt::sys_fork:entry ' matched 2 probes
 
 NAME sizes of allocations by program
-ISAS x86_64 aarch64 riscv64
 RUN trapline dtrace -qn 'fbt::malloc:entry /execname == "ls"/ { @["calls"] = count(); @b["bytes", arg0] = sum(arg0); }' -c 'ls /'
 EXPECT
 |bin
@@ -53,24 +52,9 @@ EXPECT
 |usr
 |
 |  calls{{ +\d+}}
-|  bytes{{ +92 +92}}
-|  bytes{{ +98 +98}}
+|  bytes{{ +(?:92 +92|48 +48)}}
+|  bytes{{ +(?:98 +98|54 +54)}}
 |  bytes{{ +1024 +\d+}}
-STDERR
-
-NAME sizes of allocations by a program that stands alone
-ISAS i386
-RUN trapline dtrace -qn 'fbt::malloc:entry /execname == "ls"/ { @["calls"] = count(); @b["bytes", arg0] = sum(arg0); }' -c 'ls /'
-EXPECT
-|bin
-|boot
-|dev
-|etc
-|sbin
-|usr
-|
-|  calls                                                             2
-|  bytes                                                          1024             2048
 STDERR
 
 NAME time in a function by thread-local variable
@@ -99,7 +83,7 @@ RUN trapline dtrace -qn 'fbt::malloc:entry /execname == "cat"/ { @n = count(); @
 EXPECT
 |Welcome to the teaching kernel.
 |Everything you see here may be probed.
-|2 49 1024 536
+|5 48 1024 439
 |
 STDERR
 
@@ -110,4 +94,20 @@ EXPECT
 |kernel`{{\S+}}
 |kernel`{{\S+}}
 |>kernel`{{\S+}} 3
+|
+
+NAME time on the CPU is not the time that passes
+RUN trapline dtrace -qn 'syscall::nanosleep:entry { self->ts = timestamp; self->vts = vtimestamp; } syscall::nanosleep:return { printf("%s %s\n", timestamp - self->ts > 10000000 ? "slept" : "woke", vtimestamp - self->vts < 1000000 ? "off the CPU" : "on it"); exit(0); }' -c 'sleep 0.01'
+EXPECT
+|slept off the CPU
+|
+
+NAME a call that does not come back is its caller's
+# Where there is padding behind it: on the others the next function begins at once, and the address is its first.
+ISAS x86_64
+RUN trapline dtrace -qn 'fbt::exit1:entry /execname == "true"/ { stack(); exit(0); }' -c 'true'
+EXPECT
+|
+|              kernel`sys_exit+{{0x\w+}}
+|{{...}}
 |

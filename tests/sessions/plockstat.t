@@ -1,7 +1,6 @@
 # plockstat(1) on the kernel guest: the tables, the flags, and what is said when it cannot be.
 
 NAME contention is what is shown if nothing else is asked for
-ISAS x86_64 aarch64 riscv64
 RUN trapline plockstat contend
 EXPECT
 |contend: 20, 20, 60, sum 6
@@ -35,7 +34,6 @@ STDERR
 |plockstat: pid 5 has exited
 
 NAME hold times, the first row of each table
-ISAS x86_64 aarch64 riscv64
 RUN trapline plockstat -v -H -n 1 contend
 EXPECT
 |plockstat: tracing enabled for pid 5
@@ -60,7 +58,6 @@ EXPECT
 |   10 {{ *\d+}} contend`table_lock           contend`{{.*}}
 
 NAME a distribution and a stack
-ISAS x86_64 aarch64 riscv64
 RUN trapline plockstat -s 3 -n 1 contend
 EXPECT
 |contend: 20, 20, 60, sum 6
@@ -79,7 +76,6 @@ EXPECT
 |{{...}}
 
 NAME a program without threads
-ISAS x86_64 aarch64 riscv64
 RUN trapline plockstat ls
 STDERR
 |plockstat: failed to compile program: probe description plockstat5:::mutex-block does not match any probes

@@ -33,16 +33,24 @@ EXPECT
 |
 STDERR
 
-NAME calls go straight to dtrace_probe in the generation with a flag
-RUN trapline dtrace -x sdt=2018 -qn 'BEGIN { printf("%a\n", (uintptr_t)`sdt_probe_func); exit(0); }'
+NAME the kernel's calls go to a stub while the provider is not loaded
+RUN trapline dtrace -x sdt=2018 -qn 'syscall::getpid:entry { printf("%a\n", (uintptr_t)`sdt_probe_func); }' -c 'getpid 1; kldunload dtraceall; getpid 1; kldload sdt; getpid 1'
 EXPECT
+|getpid: 1 calls
+|getpid: 1 calls
+|getpid: 1 calls
+|kernel`dtrace_probe
+|kernel`sdt_probe_stub
 |kernel`dtrace_probe
 |
 STDERR
 
-NAME and to what keeps the sixth argument in the newest
-RUN trapline dtrace -qn 'BEGIN { printf("%a\n", (uintptr_t)`sdt_probe_func); exit(0); }'
+NAME in the newest generation to what keeps the sixth argument
+RUN trapline dtrace -qn 'syscall::getpid:entry { printf("%a\n", (uintptr_t)`sdt_probe_func); }' -c 'kldunload dtraceall; getpid 1; kldload sdt; getpid 1'
 EXPECT
+|getpid: 1 calls
+|getpid: 1 calls
+|kernel`sdt_probe_stub
 |kernel`sdt_dtrace_probe
 |
 STDERR

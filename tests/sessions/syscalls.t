@@ -61,6 +61,34 @@ STDERR
 |NAME             ID   KND SCP FLAG TYPE
 |arg0             106  scl glb r    D type (integer) (size 8)
 
+NAME the one-liner of open as dtrace -S shows it for pointers of 32 bits
+# The address is what the lower half of arg0 says.
+ISAS i386
+RUN trapline dtrace -S -e -n 'syscall::open:entry { printf("%s %s", execname, copyinstr(arg0)); }'
+STDERR
+|
+|DIFO 0x1 returns string (unknown) by ref (size 256)
+|OFF OPCODE      INSTRUCTION
+|00: 29011801    ldgs DT_VAR(280), %r1		! DT_VAR(280) = "execname"
+|01: 23000001    ret  %r1
+|
+|NAME             ID   KND SCP FLAG TYPE
+|execname         118  scl glb r    string (unknown) by ref (size 256)
+|
+|DIFO 0x2 returns string (unknown) by ref (size 256)
+|OFF OPCODE      INSTRUCTION
+|00: 29010601    ldgs DT_VAR(262), %r1		! DT_VAR(262) = "arg0"
+|01: 33000000    flushts
+|02: 25000002    setx DT_INTEGER[0], %r2		! 0x20
+|03: 04010201    sll  %r1, %r2, %r1
+|04: 05010201    srl  %r1, %r2, %r1
+|05: 31000001    pushtv DT_TYPE(0), %r0, %r1		! DT_TYPE(0) = D type
+|06: 2f000901    call DIF_SUBR(9), %r1		! copyinstr
+|07: 23000001    ret  %r1
+|
+|NAME             ID   KND SCP FLAG TYPE
+|arg0             106  scl glb r    D type (integer) (size 8)
+
 NAME a Linux program's system calls are those of module linux
 RUN trapline dtrace -n 'syscall:linux:write*:entry { @[execname, probemod, probefunc] = count(); }' -c '$ZOO recursion'
 EXPECT

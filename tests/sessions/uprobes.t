@@ -57,6 +57,15 @@ EXPECT
 |             zoo-100     [000] d....     0.{{\d+}}: cmd: (0x{{\w+}}) name="world"
 |{{...}}
 
+NAME an argument that is a string, under a name of its own, on i386
+ISAS i386
+RUN trapline uprobe 'p:cmd $ZOO:greet name=+0($stack1):string' 'name ~ "wor*"' -c '$ZOO args'
+EXPECT
+|Tracing uprobe cmd (p:cmd {{.*}}/zoo:0x{{\w+}} name=+0($stack1):string). Ctrl-C to end.
+|{{...}}
+|             zoo-100     [000] d....     0.{{\d+}}: cmd: (0x{{\w+}}) name="world"
+|{{...}}
+
 NAME for a time, in the buffer, and then all at once
 RUN trapline uprobe -d 1 'r:zoo:fib $retval:s32' 'arg1 == 55' -c '$ZOO recursion'
 EXPECT

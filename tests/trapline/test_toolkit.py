@@ -20,7 +20,7 @@ def test_every_script_is_run():
     assert {path.name for path in HOME.glob("*.d")} == {word for word in commands.split() if word.endswith(".d")}
 
 
-@pytest.mark.parametrize("isa", [isa for isa in ISAS if isa != "i386"])
+@pytest.mark.parametrize("isa", ISAS)
 def test_the_scripts_are_enabled_on_the_kernel_guest(isa):
     machine = boot(kernel_guest(KernelOptions(isa=ISAS[isa])))
     for one in read_transcripts(HOME / "toolkit.t"):

@@ -27,7 +27,7 @@ def demo_command(isa: str) -> None:
     console = Console(highlight=False, width=width)
     console.print(Text.assemble(("trapline dtrace -qn '", "dim"), (demo.PROGRAM, "bold"), ("'", "dim")))
     try:
-        with console.status("booting three kernels"):
+        with console.status("booting a kernel of each ISA"):
             panels = [_panel(traced) for traced in demo.traces()]
         console.print(Columns(panels))
         console.print()

@@ -18,7 +18,7 @@ from trapline.consumer.output import Writer
 from trapline.consumer.usage import MachineOptions
 from trapline.kernel_target import KernelTarget
 from trapline.machine import KernelOptions, NoKernelError, boot, kernel_guest
-from trapline.programs import program_isa, split
+from trapline.programs import is_missing, program_isa, split
 
 
 @click.command(
@@ -104,10 +104,14 @@ def _put(stream: TextIO, data: bytes) -> None:
 def _open_kernel(wanted: MachineOptions) -> Machine:
     if wanted.root is not None:
         raise MachineError("--root is for Linux programs; leave --guest kernel out, or --root")
+    isa = ISAS[wanted.isa or DEFAULT_ISA.name]
+    for command in wanted.commands[:1]:
+        if is_missing(command, isa):
+            raise MachineError(f"-c '{command}': no such program, here or in the guest (-c 'ls /bin' lists its)")
     console = Console(sys.stdout)
     console.shown = wanted.console
     options = KernelOptions(
-        isa=ISAS[wanted.isa or DEFAULT_ISA.name],
+        isa=isa,
         trap_path=TrapPath(wanted.trap),
         fidelity=Fidelity(wanted.fidelity),
         sdt=int(wanted.sdt),

@@ -20,12 +20,12 @@ _MARK = "-- loaded --"
 @click.option("-v", "verbose", is_flag=True, help="Name each file's path, and the modules in it.")
 @click.option("--isa", type=click.Choice(list(ISAS)), default=DEFAULT_ISA.name, show_default=True)
 def kldstat_command(modules: tuple[str, ...], isa: str, *, verbose: bool) -> None:
-    r"""Show what is loaded into the kernel guest while it is traced, and what loading each MODULE adds.
+    """Show what is loaded into the kernel guest while it is traced, and what loading each MODULE adds.
 
     \b
     trapline kldstat
     trapline kldstat -v sumcall --isa riscv64
-    """
+    """  # noqa: D301  (click reads the backspace: lines as they are)
     for name in modules:
         if not _NAME.fullmatch(name):
             raise click.UsageError(f"'{name}' cannot be the name of a module")

@@ -81,8 +81,8 @@ Data reporting options:
 
 Trapline's own:
 
-  --isa x86_64|aarch64|riscv64  CPU of the machine to trace
-  --trap host|guest             who handles breakpoints (host)
+  --isa x86_64|aarch64|riscv64|i386  CPU of the machine to trace
+  --trap host|guest                  who handles breakpoints (host)
 """
 
 
@@ -283,7 +283,10 @@ def run(request: Request) -> None:
     if request.output is None:
         click.echo("".join(f"{line}\n" for line in lines), nl=False)
     else:
-        Path(request.output).write_text("".join(f"{line}\n" for line in lines), "utf-8")
+        try:
+            Path(request.output).write_text("".join(f"{line}\n" for line in lines), "utf-8")
+        except OSError as error:
+            raise LockstatError(f"failed to write {request.output}: {error.strerror}") from None
 
 
 def _report(request: Request, found: Gathered, guest: KernelGuest) -> Sequence[str]:

@@ -16,6 +16,7 @@ from emu.guest.kernel.guest import TrapPath
 from emu.isa import DEFAULT_ISA, ISAS
 from trapline.commands.dtrace import Console
 from trapline.consumer.errors import ConsumerError
+from trapline.consumer.interrupts import Interrupts
 from trapline.consumer.tracer import Tracer
 from trapline.d.errors import CompileError
 from trapline.kernel_target import KernelTarget
@@ -179,16 +180,18 @@ def _run(request: Request, machine: Machine, target: KernelTarget, tracer: Trace
     if request.verbose:
         print(f"{_NAME}: tracing enabled for pid {number}")  # noqa: T201
     done = False
-    while not done:
-        state = session.sleep()
-        ended = target.ended()
-        for line in ended:
-            _say(line)
-        done = state is RunState.FINISHED or bool(ended) or session.timed_out() or session.stopped
-        if done:
-            session.stop()
-        session.work()
-        done |= session.stopped
+    with Interrupts(lambda _count: machine.guest.interrupt()) as interrupts:
+        while not done:
+            state = session.sleep()
+            ended = target.ended()
+            for line in ended:
+                _say(line)
+            over = state is RunState.FINISHED or bool(ended) or bool(interrupts.count)
+            done = over or session.timed_out() or session.stopped
+            if done:
+                session.stop()
+            session.work()
+            done |= session.stopped
     report = Report(
         partial(machine.guest.locate_user, pid=number),
         histogram=request.depth is not None,

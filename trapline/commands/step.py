@@ -21,16 +21,18 @@ from trapline.machine import KernelOptions
 @click.option("--trap", type=click.Choice([path.value for path in TrapPath]), default="host", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def step_command(clause: str, command: str | None, isa: str, trap: str, *, as_json: bool) -> None:
-    r"""Run the kernel guest to the first firing of a probe, and show it stage by stage.
+    """Run the kernel guest to the first firing of a probe, and show it stage by stage.
 
     \b
     trapline step -n 'fbt::malloc:entry'
     trapline step -n 'fbt::sys_read:return /execname == "cat"/' --isa aarch64 --trap guest
-    """
+    """  # noqa: D301  (click reads the backspace: lines as they are)
     options = KernelOptions(isa=ISAS[isa], trap_path=TrapPath(trap), command=command)
     try:
         stepped = step(clause, options)
-    except (StepError, CompileError, GuestError) as error:
+    except CompileError as error:
+        raise click.ClickException(error.text(errtags=False)) from None
+    except (StepError, GuestError) as error:
         raise click.ClickException(str(error)) from None
     if as_json:
         click.echo(step_report.as_json(stepped))

@@ -116,7 +116,12 @@ def _replicate(state: ConsumerState, buffer: bytes) -> bytes:
     return buffer
 
 
-_CONFIGURATION: Final = structures.CONFIGURATION.pack(DIF_VERSION, REGISTERS, REGISTERS, DataModel.LP64, *(0,) * 8)
+def _conf(state: ConsumerState, _buffer: bytes) -> bytes:
+    """Give the version of DIF, the numbers of its registers, and the kernel's data model."""
+    model = DataModel.LP64 if state.world.guest.isa.word == 8 else DataModel.ILP32
+    return structures.CONFIGURATION.pack(DIF_VERSION, REGISTERS, REGISTERS, model, *(0,) * 8)
+
+
 _TABLE: Final[dict[Request, Callable[[ConsumerState, bytes], bytes]]] = {
     Request.PROVIDER: _provider,
     Request.PROBES: _probes,
@@ -133,5 +138,5 @@ _TABLE: Final[dict[Request, Callable[[ConsumerState, bytes], bytes]]] = {
     Request.STATUS: lambda state, _buffer: structures.pack_status(state.status()),
     Request.GO: lambda state, _buffer: structures.CPU.pack(state.go()),
     Request.STOP: lambda state, _buffer: structures.CPU.pack(state.stop()),
-    Request.CONF: lambda _state, _buffer: _CONFIGURATION,
+    Request.CONF: _conf,
 }

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from trapline.consumer.aggregate import Entry, plain_value
+from trapline.consumer.interrupts import Interrupts
 from trapline.consumer.values import value_reader
 from trapline.libdtrace import Handle, Work, dtrace_open
 from trapline.lockstat.program import AVERAGE, HISTOGRAM
@@ -52,7 +53,7 @@ class Room:
 def gather(
     machine: Machine, text: str, room: Room, options: Sequence[tuple[str, str | None]], *, trace: bool
 ) -> Gathered:
-    """Run a program until the guest is through.
+    """Run a program until the guest is through, or the user interrupts it: what there is then is shown.
 
     Raises `trapline.d.errors.CompileError`, `trapline.consumer.errors.ConsumerError`, `trapline.options.OptionError`
     and `emu.guest.base.GuestError`.
@@ -82,8 +83,12 @@ def gather(
         handle.program_exec(handle.strcompile(text))
         start = machine.guest.now()
         handle.go()
-        while handle.work() is not Work.DONE:
-            handle.sleep()
+        with Interrupts(lambda _count: machine.guest.interrupt()) as interrupts:
+            while handle.work() is not Work.DONE:
+                if interrupts.count:
+                    handle.stop()
+                else:
+                    handle.sleep()
         elapsed = machine.guest.now() - start
         records = traced if trace else _aggregated(handle, mask)
     return Gathered(records, max(elapsed, 1), len(records) >= room.records)

@@ -17,7 +17,7 @@ from emu.engine.clock import DEFAULT_RATE
 from emu.frame import Frame
 from emu.guest.base import BadAddressError, GuestError, Location, RunState, Thread
 from emu.guest.linux import devices, procfs
-from emu.guest.linux.abi.errno import LinuxError
+from emu.guest.linux.abi.errno import ENOMEM, LinuxError
 from emu.guest.linux.abi.signals import name_of
 from emu.guest.linux.calls import HANDLERS
 from emu.guest.linux.code import ProcessCode
@@ -183,6 +183,8 @@ class LinuxGuest:
                     f"{path}: its interpreter {interpreter} {where}; give a root directory that has it and the shared "
                     f"libraries: --root DIR"
                 )
+        if error.number == ENOMEM:
+            return f"{path}: no program of Linux: its segments are at addresses that no process has (a kernel?)"
         return f"{path}: {os.strerror(error.number).lower()}"
 
     # -- running

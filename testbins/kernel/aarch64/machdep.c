@@ -59,6 +59,14 @@ cpu_exec_setregs(struct trapframe *frame, vaddr_t entry, vaddr_t sp, uint64_t ar
 	};
 }
 
+/* A new thread's first call. */
+int
+cpu_set_upcall(struct thread *td, vaddr_t entry, vaddr_t arg, vaddr_t stack_end)
+{
+	cpu_exec_setregs(td->td_frame, entry, stack_end, arg, 0, 0);
+	return 0;
+}
+
 /*
  * A frame may change nothing but the flags in the program status: not the exception level, not the interrupt masks.
  */

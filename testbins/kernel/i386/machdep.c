@@ -201,6 +201,16 @@ cpu_exec_setregs(struct trapframe *frame, vaddr_t entry, vaddr_t sp, uint64_t ar
 	};
 }
 
+/* A new thread's first call, which has its argument where every call has it, above a return address that ends its stack (FreeBSD sys/i386/i386/vm_machdep.c). */
+int
+cpu_set_upcall(struct thread *td, vaddr_t entry, vaddr_t arg, vaddr_t stack_end)
+{
+	const uint32_t words[] = { 0, arg };
+
+	cpu_exec_setregs(td->td_frame, entry, rounddown2(stack_end - sizeof(arg), 16) - sizeof(vaddr_t), 0, 0, 0);
+	return copyout(words, (void *)td->td_frame->tf_esp, sizeof(words));
+}
+
 /*
  * A frame that would leave user mode, or that iret would refuse, must not get as far as the iret.
  */

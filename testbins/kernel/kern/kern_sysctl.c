@@ -33,13 +33,32 @@ sysctl_write(struct thread *td, const struct sysctl_oid *oid, const void *newp)
 	return (oid->oid_handler(value));
 }
 
-/* Every value is an int. */
+int
+SYSCTL_OUT(struct sysctl_req *req, const void *data, size_t size)
+{
+	size_t at = req->oldidx;
+
+	req->oldidx += size;
+	if (req->oldptr == NULL)
+		return (0);
+	return (req->oldidx > req->oldlen ? ENOMEM : copyout(data, (char *)req->oldptr + at, size));
+}
+
+static int
+sysctl_read(const struct sysctl_oid *oid, struct sysctl_req *req)
+{
+	int value = oid->oid_value != NULL ? *oid->oid_value : 0;
+
+	return (oid->oid_table != NULL ? oid->oid_table(req) : SYSCTL_OUT(req, &value, sizeof(value)));
+}
+
 int
 sys___sysctlbyname(struct thread *td, struct __sysctlbyname_args *uap)
 {
 	const struct sysctl_oid *oid;
+	struct sysctl_req req = { .oldptr = uap->old };
 	char name[NAME_MAX_SYSCTL];
-	int error, value;
+	int error;
 
 	if (uap->namelen >= sizeof(name))
 		return (ENAMETOOLONG);
@@ -48,8 +67,11 @@ sys___sysctlbyname(struct thread *td, struct __sysctlbyname_args *uap)
 	name[uap->namelen] = '\0';
 	if ((oid = sysctl_find(name)) == NULL)
 		return (ENOENT);
-	value = oid->oid_value != NULL ? *oid->oid_value : 0;
-	if (uap->old != NULL && (error = copyout(&value, uap->old, sizeof(value))) != 0)
-		return (error);
+	if (uap->oldlenp != NULL) {
+		if ((error = copyin(uap->oldlenp, &req.oldlen, sizeof(req.oldlen))) != 0 || (error = sysctl_read(oid, &req)) != 0)
+			return (error);
+		if ((error = copyout(&req.oldidx, uap->oldlenp, sizeof(req.oldidx))) != 0)
+			return (error);
+	}
 	return (uap->new != NULL ? sysctl_write(td, oid, uap->new) : 0);
 }

@@ -33,6 +33,7 @@ thread_create(struct thread *td, const struct thr_param *param)
 {
 	struct thread *newtd = thread_alloc();
 	long id;
+	int error;
 
 	if (newtd == NULL)
 		return (EAGAIN);
@@ -42,12 +43,15 @@ thread_create(struct thread *td, const struct thr_param *param)
 		thread_free(newtd);
 		return (EFAULT);
 	}
+	cpu_fork(td, newtd);
+	error = cpu_set_upcall(newtd, (vaddr_t)param->start_func, (vaddr_t)param->arg, (vaddr_t)param->stack_base + param->stack_size);
+	if (error != 0) {
+		thread_free(newtd);
+		return (error);
+	}
 	thread_link(newtd, td->td_proc);
 	newtd->td_sigmask = td->td_sigmask;
 	strlcpy(newtd->td_name, td->td_name, sizeof(newtd->td_name));
-	cpu_fork(td, newtd);
-	cpu_exec_setregs(newtd->td_frame, (vaddr_t)param->start_func, (vaddr_t)param->stack_base + param->stack_size,
-	    (vaddr_t)param->arg, 0, 0);
 	setrunnable(newtd);
 	return (0);
 }

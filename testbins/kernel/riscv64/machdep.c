@@ -43,6 +43,14 @@ cpu_exec_setregs(struct trapframe *frame, vaddr_t entry, vaddr_t sp, uint64_t ar
 	frame->tf_sstatus = SSTATUS_SPIE; /* to user mode, with interrupts on */
 }
 
+/* A new thread's first call. */
+int
+cpu_set_upcall(struct thread *td, vaddr_t entry, vaddr_t arg, vaddr_t stack_end)
+{
+	cpu_exec_setregs(td->td_frame, entry, stack_end, arg, 0, 0);
+	return (0);
+}
+
 int
 cpu_sigreturn(struct trapframe *frame, const struct trapframe *saved)
 {

@@ -45,11 +45,23 @@ struct dof_probe {
 	uint32_t dofpr_pad2;
 };
 
-#define DOF_MODEL_LP64 2
+struct dof_optdesc {
+	uint32_t dofo_option;
+	uint32_t dofo_strtab; /* section, or DOF_SECIDX_NONE */
+	uint64_t dofo_value;
+};
+
+#if __SIZEOF_POINTER__ == 8
+#define DOF_MODEL_NATIVE 2 /* LP64 */
+#else
+#define DOF_MODEL_NATIVE 1 /* ILP32 */
+#endif
 #define DOF_ENCODE_LSB 1
 #define DOF_VERSION_2 2
 #define DOF_SECF_LOAD 1
+#define DOF_SECIDX_NONE 0xffffffffu
 #define DOF_SECT_STRTAB 8
+#define DOF_SECT_OPTDESC 14
 #define DOF_SECT_PROVIDER 15
 #define DOF_SECT_PROBES 16
 #define DOF_SECT_PRARGS 17

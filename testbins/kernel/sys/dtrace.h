@@ -5,6 +5,13 @@
 #include "sys/ioccom.h"
 #include "sys/types.h"
 
+/* A pointer takes eight bytes in every data model. */
+#if __SIZEOF_POINTER__ == 8
+#define DTRACE_PTR(type, name) type *name
+#else
+#define DTRACE_PTR(type, name) type *name; uint32_t name##pad
+#endif
+
 struct dtrace_probedesc {
 	uint32_t dtpd_id;
 	char dtpd_provider[64];
@@ -32,12 +39,24 @@ struct dtrace_eprobedesc {
 	struct dtrace_recdesc dtepd_rec[1];
 };
 
+struct dtrace_aggdesc {
+	DTRACE_PTR(char, dtagd_name);
+	int64_t dtagd_varid;
+	int dtagd_flags;
+	uint32_t dtagd_id;
+	uint32_t dtagd_epid;
+	uint32_t dtagd_size;
+	int dtagd_nrecs;
+	uint32_t dtagd_pad;
+	struct dtrace_recdesc dtagd_rec[1];
+};
+
 struct dtrace_bufdesc {
 	uint64_t dtbd_size;
 	uint32_t dtbd_cpu;
 	uint32_t dtbd_errors;
 	uint64_t dtbd_drops;
-	void *dtbd_data;
+	DTRACE_PTR(void, dtbd_data);
 	uint64_t dtbd_oldest;
 	uint64_t dtbd_timestamp;
 };
@@ -57,9 +76,25 @@ struct dtrace_enable_io {
 #define DTRACEIOC_PROBES IOC_RW('x', 2, struct dtrace_probedesc)
 #define DTRACEIOC_BUFSNAP IOC_W('x', 4, struct dtrace_bufdesc *)
 #define DTRACEIOC_ENABLE IOC_RW('x', 6, struct dtrace_enable_io)
+#define DTRACEIOC_AGGSNAP IOC_W('x', 7, struct dtrace_bufdesc *)
 #define DTRACEIOC_EPROBE IOC_W('x', 8, struct dtrace_eprobedesc) /* and takes a pointer to it */
 #define DTRACEIOC_STATUS IOC_R('x', 11, struct dtrace_status)
 #define DTRACEIOC_GO IOC_R('x', 12, int)
 #define DTRACEIOC_STOP IOC_RW('x', 13, int)
+#define DTRACEIOC_AGGDESC IOC_W('x', 15, struct dtrace_aggdesc *)
+
+#define DTRACEACT_DIFEXPR 0x001
+#define DTRACEAGG_COUNT 0x701
+#define DTRACEAGG_MIN 0x702
+#define DTRACEAGG_MAX 0x703
+#define DTRACEAGG_AVG 0x704
+#define DTRACEAGG_SUM 0x705
+#define DTRACEAGG_STDDEV 0x706
+#define DTRACEAGG_QUANTIZE 0x707
+#define DTRACEAGG_LQUANTIZE 0x708
+#define DTRACEAGG_LLQUANTIZE 0x709
+
+#define DTRACEOPT_BUFSIZE 0
+#define DTRACEOPT_AGGSIZE 3
 
 #endif

@@ -149,8 +149,13 @@ struct elf64_rela {
 #define DT_HASH 4
 #define DT_STRTAB 5
 #define DT_SYMTAB 6
+#if __SIZEOF_POINTER__ == 8
 #define DT_RELA 7
 #define DT_RELASZ 8
+#else
+#define DT_RELA 17 /* DT_REL, DT_RELSZ: the addends are in the places */
+#define DT_RELASZ 18
+#endif
 #define DT_DEBUG 21
 #define DT_JMPREL 23
 #define DT_INIT_ARRAY 25

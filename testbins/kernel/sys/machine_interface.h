@@ -68,6 +68,7 @@ void cpu_switch(struct thread *old, struct thread *new);
 void cpu_fork(struct thread *parent, struct thread *child);
 void cpu_thread_start(struct thread *td, void (*function)(void *), void *arg); /* function does not return */
 void cpu_exec_setregs(struct trapframe *frame, vaddr_t entry, vaddr_t sp, uint64_t argc, vaddr_t argv, vaddr_t envp);
+int cpu_set_upcall(struct thread *td, vaddr_t entry, vaddr_t arg, vaddr_t stack_end); /* td begins with entry(arg); 0 or EFAULT */
 void cpu_user_enter(struct trapframe *frame) __dead2;
 int cpu_sigreturn(struct trapframe *frame, const struct trapframe *saved); /* takes saved over, user mode kept; 0 or EINVAL */
 void cpu_idle(void);	/* interrupts on, wait for one, interrupts off */

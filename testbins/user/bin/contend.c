@@ -10,14 +10,14 @@ static pthread_mutex_t tree_lock = { .type = PTHREAD_MUTEX_RECURSIVE };
 static pthread_rwlock_t table_lock = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_cond_t started = PTHREAD_COND_INITIALIZER;
 static int rounds = 5, ready;
-static uint64_t counter, adaptive, depth, table[8];
+static unsigned long counter, adaptive, depth, table[8];
 
 /* Somebody else has the CPU while the lock is held: whoever wants it has to wait. */
 static void __noinline
 count(void)
 {
 	pthread_mutex_lock(&counter_lock);
-	uint64_t seen = counter;
+	unsigned long seen = counter;
 	usleep(2000);
 	counter = seen + 1;
 	pthread_mutex_unlock(&counter_lock);
@@ -27,7 +27,7 @@ static void __noinline
 count_adaptively(void)
 {
 	pthread_mutex_lock(&adaptive_lock);
-	uint64_t seen = adaptive;
+	unsigned long seen = adaptive;
 	usleep(1000);
 	adaptive = seen + 1;
 	pthread_mutex_unlock(&adaptive_lock);
@@ -43,11 +43,11 @@ descend(int levels)
 	pthread_mutex_unlock(&tree_lock);
 }
 
-static uint64_t __noinline
+static unsigned long __noinline
 look_up(int key)
 {
 	pthread_rwlock_rdlock(&table_lock);
-	uint64_t found = table[key % nitems(table)];
+	unsigned long found = table[key % nitems(table)];
 	usleep(1000);
 	pthread_rwlock_unlock(&table_lock);
 	return (found);
@@ -65,7 +65,7 @@ update(int key)
 static void *
 work(void *arg)
 {
-	uint64_t sum = 0, number = (uint64_t)arg;
+	unsigned long sum = 0, number = (unsigned long)arg;
 
 	pthread_mutex_lock(&counter_lock);
 	ready++;
@@ -87,7 +87,7 @@ work(void *arg)
 				if (number % 2 == 0)
 					update(i);
 				else
-					sum += look_up(i) > (uint64_t)rounds;
+					sum += look_up(i) > (unsigned long)rounds;
 			}
 	return ((void *)(sum + number));
 }
@@ -96,13 +96,13 @@ int
 main(int argc, char *argv[])
 {
 	pthread_t threads[THREADS];
-	uint64_t sum = 0;
+	unsigned long sum = 0;
 	void *result;
 	int error;
 
 	if (argc > 1)
 		rounds = atol(argv[1]);
-	for (uint64_t i = 0; i < THREADS; i++)
+	for (unsigned long i = 0; i < THREADS; i++)
 		if ((error = pthread_create(&threads[i], NULL, work, (void *)i)) != 0)
 			errx(1, "pthread_create: %s", strerror(error));
 	pthread_mutex_lock(&counter_lock);
@@ -111,7 +111,7 @@ main(int argc, char *argv[])
 	pthread_mutex_unlock(&counter_lock);
 	for (int i = 0; i < THREADS; i++) {
 		pthread_join(threads[i], &result);
-		sum += (uint64_t)result;
+		sum += (unsigned long)result;
 	}
 	printf("contend: %lu, %lu, %lu, sum %lu\n", counter, adaptive, depth, sum);
 	return (0);

@@ -13,7 +13,7 @@ pthread_self(void)
 {
 	vaddr_t sp = (vaddr_t)__builtin_frame_address(0);
 
-	return (sp >= USRSTACK - MAXSSIZ ? &initial : (struct pthread *)rounddown2(sp, THR_STACK));
+	return (sp >= USRSTACK - MAXSSIZ ? &initial : (struct pthread *)(vaddr_t)rounddown2(sp, THR_STACK));
 }
 
 static int *
@@ -37,7 +37,7 @@ stack_alloc(void)
 
 	if (place == (char *)-1)
 		return (NULL);
-	stack = (char *)roundup2((vaddr_t)place, THR_STACK);
+	stack = (char *)(vaddr_t)roundup2((vaddr_t)place, THR_STACK);
 	if (stack > place)
 		munmap(place, stack - place);
 	munmap(stack + THR_STACK, place + THR_STACK - stack);

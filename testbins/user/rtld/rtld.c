@@ -15,7 +15,7 @@ struct obj {
 	const uint32_t *hash; /* nbucket, nchain, the buckets, the chains */
 	const struct elf64_rela *rela, *jmprel;
 	size_t nrela, njmprel;
-	uint64_t *pltgot;
+	vaddr_t *pltgot;
 	void (**init_array)(void), (**fini_array)(void);
 	size_t ninit, nfini;
 	struct obj *needed[MAX_OBJECTS];
@@ -27,7 +27,7 @@ extern const struct elf64_ehdr __ehdr_start; /* by the linker: where rtld's own 
 extern const struct elf64_dyn _DYNAMIC[];
 void rtld_start(void);
 void _rtld_bind_start(void);
-vaddr_t _rtld(uint64_t *sp, void (**exit_proc)(void));
+vaddr_t _rtld(vaddr_t *sp, void (**exit_proc)(void));
 vaddr_t _rtld_bind(struct obj *obj, size_t index);
 void r_debug_state(struct r_debug *debug, struct link_map *map);
 
@@ -87,13 +87,13 @@ digest_dynamic(struct obj *obj)
 		case DT_RELASZ: obj->nrela = dyn->d_val / sizeof(*obj->rela); break;
 		case DT_JMPREL: obj->jmprel = (const struct elf64_rela *)address; break;
 		case DT_PLTRELSZ: obj->njmprel = dyn->d_val / sizeof(*obj->jmprel); break;
-		case DT_PLTGOT: obj->pltgot = (uint64_t *)address; break;
+		case DT_PLTGOT: obj->pltgot = (vaddr_t *)address; break;
 		case DT_INIT_ARRAY: obj->init_array = (void (**)(void))address; break;
 		case DT_INIT_ARRAYSZ: obj->ninit = dyn->d_val / sizeof(*obj->init_array); break;
 		case DT_FINI_ARRAY: obj->fini_array = (void (**)(void))address; break;
 		case DT_FINI_ARRAYSZ: obj->nfini = dyn->d_val / sizeof(*obj->fini_array); break;
 		/* The program's own dynamic section is where a debugger begins to look. */
-		case DT_DEBUG: ((struct elf64_dyn *)dyn)->d_val = (uint64_t)&r_debug; break;
+		case DT_DEBUG: ((struct elf64_dyn *)dyn)->d_val = (vaddr_t)&r_debug; break;
 		}
 	}
 }
@@ -255,13 +255,15 @@ relocate_object(struct obj *obj)
 
 	for (size_t i = 0; i < obj->nrela; i++) {
 		const struct elf64_rela *rela = &obj->rela[i];
-		uint64_t *where = (uint64_t *)(base + rela->r_offset);
-		int type = (uint32_t)rela->r_info;
+		vaddr_t *where = (vaddr_t *)(base + rela->r_offset);
+		int type = ELF64_R_TYPE(rela->r_info);
 
 		if (type == R_RELATIVE)
-			*where = base + rela->r_addend;
-		else if (type == R_ABSOLUTE || type == R_GLOB_DAT)
-			*where = find_symdef(obj, rela->r_info >> 32) + rela->r_addend;
+			*where = base + ADDEND(rela, where);
+		else if (type == R_ABSOLUTE)
+			*where = find_symdef(obj, ELF64_R_SYM(rela->r_info)) + ADDEND(rela, where);
+		else if (type == R_GLOB_DAT)
+			*where = find_symdef(obj, ELF64_R_SYM(rela->r_info)) + ELF64_R_ADDEND(rela);
 		else if (type != R_JUMP_SLOT) { /* those are below, though RISC-V's linker counts them here too */
 			snprintf(number, sizeof(number), "%d", type);
 			rtld_die(obj->map.l_name, "Unsupported relocation type ", number);
@@ -269,10 +271,10 @@ relocate_object(struct obj *obj)
 	}
 	/* A function not yet called: its entry leads to the code that asks for it to be bound. */
 	for (size_t i = 0; i < obj->njmprel; i++)
-		*(uint64_t *)(base + obj->jmprel[i].r_offset) += base;
+		*(vaddr_t *)(base + obj->jmprel[i].r_offset) += base;
 	if (obj->pltgot != NULL && obj->njmprel > 0) {
-		obj->pltgot[GOT_OBJECT] = (uint64_t)obj;
-		obj->pltgot[GOT_RESOLVER] = (uint64_t)_rtld_bind_start;
+		obj->pltgot[GOT_OBJECT] = (vaddr_t)obj;
+		obj->pltgot[GOT_RESOLVER] = (vaddr_t)_rtld_bind_start;
 	}
 }
 
@@ -281,9 +283,9 @@ vaddr_t
 _rtld_bind(struct obj *obj, size_t index)
 {
 	const struct elf64_rela *rela = &obj->jmprel[index];
-	vaddr_t target = find_symdef(obj, rela->r_info >> 32) + rela->r_addend;
+	vaddr_t target = find_symdef(obj, ELF64_R_SYM(rela->r_info)) + ELF64_R_ADDEND(rela);
 
-	*(uint64_t *)(obj->map.l_base + rela->r_offset) = target;
+	*(vaddr_t *)(obj->map.l_base + rela->r_offset) = target;
 	return (target);
 }
 
@@ -315,8 +317,8 @@ rtld_exit(void)
 	}
 }
 
-static uint64_t *
-after_null(uint64_t *vector)
+static vaddr_t *
+after_null(vaddr_t *vector)
 {
 	while (*vector++ != 0)
 		continue;
@@ -325,9 +327,9 @@ after_null(uint64_t *vector)
 
 /* The auxiliary vector by its tags. */
 static void
-digest_auxv(uint64_t *sp, uint64_t aux[AT_COUNT])
+digest_auxv(vaddr_t *sp, vaddr_t aux[AT_COUNT])
 {
-	uint64_t *auxv = after_null(after_null(sp + 1 + sp[0]));
+	vaddr_t *auxv = after_null(after_null(sp + 1 + sp[0]));
 
 	for (; auxv[0] != AT_NULL; auxv += 2)
 		if (auxv[0] < AT_COUNT)
@@ -345,16 +347,16 @@ init_rtld(void)
 }
 
 static void
-init_program(const uint64_t aux[AT_COUNT], const char *name)
+init_program(const vaddr_t aux[AT_COUNT], const char *name)
 {
 	const struct elf64_phdr *phdr = (const struct elf64_phdr *)aux[AT_PHDR];
 	struct obj *obj = &objects[nobjects++];
 
 	obj->map.l_name = name;
-	for (uint64_t i = 0; i < aux[AT_PHNUM]; i++)
+	for (vaddr_t i = 0; i < aux[AT_PHNUM]; i++)
 		if (phdr[i].p_type == PT_PHDR)
 			obj->map.l_base = aux[AT_PHDR] - phdr[i].p_vaddr;
-	for (uint64_t i = 0; i < aux[AT_PHNUM]; i++)
+	for (vaddr_t i = 0; i < aux[AT_PHNUM]; i++)
 		if (phdr[i].p_type == PT_DYNAMIC)
 			obj->map.l_ld = (const struct elf64_dyn *)(obj->map.l_base + phdr[i].p_vaddr);
 	digest_dynamic(obj);
@@ -363,9 +365,9 @@ init_program(const uint64_t aux[AT_COUNT], const char *name)
 
 /* The program's entry point; *exit_proc is to be called at its exit. */
 vaddr_t
-_rtld(uint64_t *sp, void (**exit_proc)(void))
+_rtld(vaddr_t *sp, void (**exit_proc)(void))
 {
-	uint64_t aux[AT_COUNT] = { 0 };
+	vaddr_t aux[AT_COUNT] = { 0 };
 
 	init_rtld();
 	digest_auxv(sp, aux);

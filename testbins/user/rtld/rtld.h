@@ -30,7 +30,17 @@ enum { R_ABSOLUTE = 257, R_GLOB_DAT = 1025, R_JUMP_SLOT = 1026, R_RELATIVE = 102
 #elif defined(__riscv)
 enum { R_ABSOLUTE = 2, R_GLOB_DAT = -1, R_JUMP_SLOT = 5, R_RELATIVE = 3 };
 #define GOT_RESOLVER 0
+#elif defined(__i386__)
+enum { R_ABSOLUTE = 1, R_GLOB_DAT = 6, R_JUMP_SLOT = 7, R_RELATIVE = 8 };
+#define GOT_RESOLVER 2
 #endif
 #define GOT_OBJECT 1
+
+/* What is added to an address: it comes with the relocation, or (REL) is in the place. */
+#if __SIZEOF_POINTER__ == 8
+#define ADDEND(rela, where) ((rela)->r_addend)
+#else
+#define ADDEND(rela, where) (*(where))
+#endif
 
 #endif

@@ -1,8 +1,8 @@
 /* dtrace file [command ...]: enables the compiled program (DOF) in file, and prints what it records while command runs */
+#include "aggregate.h"
 #include "libc.h"
-#include "sys/dtrace.h"
+#include "sys/dof.h"
 
-#define BUFFER 65536
 #define RECORDS 16
 #define EPIDS 64
 #define NONE 0 /* four bytes of padding in a buffer */
@@ -20,7 +20,7 @@ static struct enabled {
 	struct dtrace_probedesc probe;
 } *enabled[EPIDS];
 
-static void
+void
 request(uint32_t command, void *data, const char *what)
 {
 	if (ioctl(dtrace_fd, command, data) != 0)
@@ -51,12 +51,9 @@ lookup(uint32_t epid)
 static void
 print_record(const char *data, uint32_t size)
 {
-	uint64_t value = 0;
-
-	if (size == 1 || size == 2 || size == 4 || size == 8) {
-		memcpy(&value, data, size);
-		printf(" %ld", size == 4 ? (long)(int)value : (long)value);
-	} else
+	if (size == 1 || size == 2 || size == 4 || size == 8)
+		printf(" %jd", integer(data, size));
+	else
 		printf(" %s", data);
 }
 
@@ -80,7 +77,40 @@ consume(void)
 		printf("\n");
 	}
 	if (desc.dtbd_drops != 0)
-		printf("dtrace: %lu drops\n", desc.dtbd_drops);
+		printf("dtrace: %ju drops\n", (uintmax_t)desc.dtbd_drops);
+}
+
+/* The framework is told of options as libdtrace tells it: by a program that has nothing else. */
+static void
+set_options(void)
+{
+	static struct {
+		struct dof_hdr header;
+		struct dof_sec section;
+		struct dof_optdesc options[2];
+	} dof = {
+		.header = {
+			.dofh_ident = { 0x7f, 'D', 'O', 'F', DOF_MODEL_NATIVE, DOF_ENCODE_LSB, DOF_VERSION_2, 2, 8, 8 },
+			.dofh_hdrsize = sizeof(struct dof_hdr),
+			.dofh_secsize = sizeof(struct dof_sec),
+			.dofh_secnum = 1,
+			.dofh_secoff = sizeof(struct dof_hdr),
+			.dofh_loadsz = sizeof(dof),
+			.dofh_filesz = sizeof(dof),
+		},
+		.section = {
+			.dofs_type = DOF_SECT_OPTDESC,
+			.dofs_align = 8,
+			.dofs_flags = DOF_SECF_LOAD,
+			.dofs_entsize = sizeof(struct dof_optdesc),
+			.dofs_offset = sizeof(struct dof_hdr) + sizeof(struct dof_sec),
+			.dofs_size = sizeof(dof.options),
+		},
+		.options = { { DTRACEOPT_BUFSIZE, DOF_SECIDX_NONE, BUFFER }, { DTRACEOPT_AGGSIZE, DOF_SECIDX_NONE, BUFFER } },
+	};
+	struct dtrace_enable_io io = { .dof = &dof };
+
+	request(DTRACEIOC_ENABLE, &io, "ENABLE (options)");
 }
 
 static void
@@ -115,6 +145,7 @@ main(int argc, char *argv[])
 	if (dtrace_fd < 0)
 		err(1, "failed to initialize dtrace: /dev/dtrace/dtrace");
 	memset(buffer, 0, sizeof(buffer));
+	set_options();
 	enable(argv[1]);
 	request(DTRACEIOC_GO, &cpu, "GO");
 	if (argc > 2 && (pid = fork()) == 0) {
@@ -128,8 +159,11 @@ main(int argc, char *argv[])
 		if (!gone)
 			usleep(10000);
 		request(DTRACEIOC_STATUS, &status, "STATUS");
+		aggregate_snap();
 	} while (!gone && !status.dtst_exiting);
 	request(DTRACEIOC_STOP, &cpu, "STOP");
 	consume();
+	aggregate_snap();
+	aggregate_print();
 	return (0);
 }

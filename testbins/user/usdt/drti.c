@@ -19,7 +19,7 @@ static struct {
 	struct dof_hdr header;
 	struct dof_sec sections[SECTIONS];
 	struct dof_provider provider;
-	struct dof_probe probes[MAX_PROBES];
+	struct dof_probe probes[MAX_PROBES] __attribute__((aligned(8)));
 	uint32_t offsets[MAX_PROBES], enoffsets[MAX_PROBES];
 	uint8_t arguments[8];
 	char strings[STRINGS];
@@ -69,7 +69,7 @@ add_types(struct dof_probe *probe, const struct usdt_site *site)
 	const char *type = site->types;
 
 	probe->dofpr_nargc = probe->dofpr_xargc = site->nargs;
-	for (uint64_t i = 0; i < site->nargs; i++, type += strlen(type) + 1) {
+	for (unsigned long i = 0; i < site->nargs; i++, type += strlen(type) + 1) {
 		uint32_t place = add_string(type);
 
 		if (i == 0)
@@ -118,7 +118,7 @@ set_section(int index, uint32_t type, uint32_t align, uint32_t entry, void *star
 static void
 make_dof(void)
 {
-	static const uint8_t ident[] = { 0x7f, 'D', 'O', 'F', DOF_MODEL_LP64, DOF_ENCODE_LSB, DOF_VERSION_2, 2, 8, 8 };
+	static const uint8_t ident[] = { 0x7f, 'D', 'O', 'F', DOF_MODEL_NATIVE, DOF_ENCODE_LSB, DOF_VERSION_2, 2, 8, 8 };
 
 	memcpy(dof.header.dofh_ident, ident, sizeof(ident));
 	dof.header.dofh_hdrsize = sizeof(dof.header);
@@ -160,7 +160,7 @@ make_dof(void)
 static void __attribute__((constructor))
 dtrace_dof_init(void)
 {
-	struct dof_helper helper = { .dofhp_dof = (uint64_t)&dof, .dofhp_pid = getpid() };
+	struct dof_helper helper = { .dofhp_dof = (uintptr_t)&dof, .dofhp_pid = getpid() };
 	int fd = open("/dev/dtrace/helper", O_RDWR);
 
 	if (fd < 0)

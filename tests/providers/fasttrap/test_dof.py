@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import struct
 from contextlib import suppress
 from functools import cache
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -12,10 +14,10 @@ from hypothesis import strategies as st
 from emu.guest.observer import Observer
 from emu.isa import ISAS
 from providers.fasttrap.dof import HEADER_SIZE, HelperDofError, helper_probes, loaded_size
+from providers.fasttrap.fasttrap import PORTS
+from providers.fasttrap.pid import PidProvider
+from providers.fasttrap.records import Probe, ProbeType
 from trapline.machine import KernelOptions, kernel_guest
-
-TELLING = [isa for isa in ISAS if isa != "i386"]
-"""ISAs whose programs tell of their probes: i386's stand alone, without the start-up object that does it."""
 
 
 @cache
@@ -35,7 +37,7 @@ def told(isa):
     return found[0]
 
 
-@pytest.mark.parametrize("isa", TELLING)
+@pytest.mark.parametrize("isa", ISAS)
 def test_the_probes_of_a_program_are_read_from_its_dof(isa):
     probes = {probe.name: probe for probe in helper_probes(*told(isa))}
     assert sorted(probes) == ["query-done", "query-plan", "query-start"]
@@ -63,3 +65,58 @@ def test_broken_dof_is_refused_and_nothing_else_happens(data):
 def test_what_is_no_dof_is_refused():
     with pytest.raises(HelperDofError, match="no DOF"):
         loaded_size(bytes(HEADER_SIZE))
+
+
+@pytest.mark.parametrize(("isa", "model"), [("x86_64", 2), ("i386", 1)])
+def test_dof_is_of_the_programs_data_model_and_no_other_is_taken(isa, model):
+    dof, _load_address, _place = told(isa)
+    assert dof[4] == model
+    assert loaded_size(dof[:HEADER_SIZE]) == len(dof)
+    with pytest.raises(HelperDofError, match="data model"):
+        loaded_size(dof[:4] + b"\3" + dof[5:HEADER_SIZE])
+
+
+def relocated(dof, place, kind, value):
+    """Return DOF with relocations; `value(address, field's own address)` is what the linker has left in a field."""
+    data, header = bytearray(dof), list(struct.unpack_from("<16sIIIIQQQQ", dof))
+    sections = [list(struct.unpack_from("<IIIIQQ", dof, header[5] + at * header[3])) for at in range(header[4])]
+    probes = next(index for index, section in enumerate(sections) if section[0] == 16)
+    _kind, _align, _flags, entry, offset, size = sections[probes]
+    table = b""
+    for at in range(0, size, entry):
+        (address,) = struct.unpack_from("<Q", data, offset + at)
+        struct.pack_into("<Q", data, offset + at, value(address, place + offset + at))
+        table += struct.pack("<IIQQ", 0, kind, at, 0)
+    sections.append([10, 8, 1, 24, len(data), len(table)])
+    sections.append([12, 4, 1, 0, len(data) + len(table), 12])
+    data += table + struct.pack("<III", 0, len(sections) - 2, probes)
+    header[4:6] = len(sections), len(data)
+    data += b"".join(struct.pack("<IIIIQQ", *section) for section in sections)
+    header[6] = header[7] = len(data)
+    struct.pack_into("<16sIIIIQQQQ", data, 0, *header)
+    return bytes(data)
+
+
+@pytest.mark.parametrize("isa", ["x86_64", "i386"])
+def test_addresses_are_relocated_as_either_linker_leaves_them(isa):
+    dof, _load_address, place = told(isa)
+    wanted = helper_probes(dof, 0, place)
+    mask = (1 << 8 * ISAS[isa].word) - 1  # R_386_PC32 fills half of the field
+    relative = relocated(dof, place, 2, lambda address, field: address - field & mask)
+    assert helper_probes(relative, 0, place) == wanted
+    absolute = relocated(dof, place, 1, lambda address, _field: address - 0x1000 & mask)
+    assert helper_probes(absolute, 0x1000, place) == wanted
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_late_arguments_of_a_told_probe_are_on_the_stack_without_a_return_address(isa):
+    port = PORTS[isa]
+    kernel = SimpleNamespace(frame=SimpleNamespace(stack_word=lambda place: place))
+    provider = PidProvider("myprov", SimpleNamespace(kernel=kernel, port=port))
+    first = max(5, len(port.arguments + port.late_arguments))
+    places = [
+        provider.argument_value(1, Probe(None, ProbeType.OFFSETS, 0, 0, (), types=types), first)
+        for types in ((("int", "int", 0),), ())
+    ]
+    told = 5 if isa == "i386" else 0
+    assert places == [told, told + port.stack_skip]

@@ -11,8 +11,6 @@ from trapline.kernel_target import KernelTarget
 from trapline.machine import KernelOptions, boot, kernel_guest
 
 isas = pytest.mark.parametrize("isa", ISAS)
-LIBC = {"i386": "a.out"}
-"""Where libc's functions are, if not in a library of their own: i386's programs stand alone."""
 
 
 def start(isa, command, trap_path=TrapPath.HOST):
@@ -53,10 +51,22 @@ def test_a_program_with_every_instruction_probed_prints_the_same(isa, command):
 
 @isas
 def test_both_trap_paths_fire_the_same_and_take_the_same_time(isa):
-    libc = LIBC.get(isa, "libc.so.7")
-    program = f"pid$target:a.out::,pid$target:{libc}::entry,pid$target:{libc}::return {{ @[probefunc] = count(); }}"
+    program = "pid$target:a.out::,pid$target:libc.so.7::entry,pid$target:libc.so.7::return { @[probefunc] = count(); }"
     host, guest = (run(isa, "forktest 2", program, path) for path in TrapPath)
     assert host == guest
+
+
+@isas
+@pytest.mark.parametrize(("command", "program"), [
+    ("contend 1", "pid$target::pthread_mutex_unlock:, plockstat$target::: { @[probename, tid, arg1] = count(); }"),
+    ("query 3", "myprov$target::: { @[probename, arg1] = count(); }"),
+])  # fmt: skip
+def test_threads_and_probes_a_program_tells_of_are_the_same_on_both_trap_paths(isa, command, program):
+    host, guest = (run(isa, command, program, path) for path in TrapPath)
+    result, counts, _time = host
+    assert host == guest
+    assert result == plain(isa, command)
+    assert len(counts) > 5
 
 
 @isas
@@ -72,7 +82,7 @@ def test_when_a_trace_ends_the_program_has_its_own_bytes_again(isa):
 
     before = bytes_of_texts()
     with Tracer(machine.guest, machine.dtrace, target=pid, provide=machine.probes.provide) as tracer:
-        tracer.enable(f"pid$target:{LIBC.get(isa, 'libc.so.7')}:: {{ n++; }} pid$target::puts:entry {{ exit(0); }}")
+        tracer.enable("pid$target:libc.so.7:: { n++; } pid$target::puts:entry { exit(0); }")
         patched = bytes_of_texts()
         tracer.run()
         assert process.alive
