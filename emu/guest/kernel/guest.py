@@ -29,6 +29,7 @@ from emu.guest.kernel import images, initrd, krtld
 from emu.guest.kernel.introspection import Introspection
 from emu.guest.kernel.modules import Modules
 from emu.guest.kernel.panic import KernelPanicError
+from emu.guest.kernel.served import Served
 from emu.guest.kernel.traced import TracedStretches
 from emu.guest.kernel.userland import Userland
 from emu.guest.modules import Module
@@ -81,7 +82,7 @@ class Consumers(Protocol):
         ...
 
 
-class KernelGuest:
+class KernelGuest(Served):
     """The teaching kernel on one emulated CPU.  Implements `emu.guest.base.Guest`.
 
     `files` are added to the initial file system, or replace files of it (path without leading slash -> content;

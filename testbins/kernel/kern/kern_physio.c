@@ -7,7 +7,7 @@
 #define MAXPHYS PAGE_SIZE
 
 MALLOC_DEFINE(M_BIOBUF, "biobuf", "BIO buffer");
-static struct mtx bdonelock = { .lock_object = { .lo_name = "bio done" } };
+static struct mtx bdonelock = MTX_INITIALIZER("bio done", MTX_DEF);
 
 /* A driver is through with a transfer. */
 void

@@ -40,6 +40,7 @@ struct thread {
 	enum td_state td_state;
 	uint32_t td_flags;		/* TDF_* */
 	int td_slice;			/* ticks left */
+	int td_intr_nesting_level;	/* interrupts it is serving */
 	uint64_t td_runtime;		/* nanoseconds on the CPU */
 	uint64_t td_switched_in;	/* gate_nanouptime() of the last switch to it */
 	const void *td_wchan;		/* what it sleeps on */
