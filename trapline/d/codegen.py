@@ -307,15 +307,29 @@ class _Generator:
         return register
 
     def _let(self, node: typed.Let) -> int:
-        outer = dict(self._parameters)
-        bound = {}
-        for parameter, argument in zip(node.parameters, node.arguments, strict=True):
-            register = self._node(argument)
-            cast(self._out, register, argument.type, parameter.type)
-            bound[parameter] = register
-        self._parameters |= bound
-        result = self._node(node.body)
-        for register in bound.values():
+        """Compute arguments, and the body with them.
+
+        A body names its own parameters alone: where one is used for nothing but the next, those of the first are not
+        held on to; and a parameter handed on as it is needs no register of its own.
+        """
+        outer, held = self._parameters, set[int]()
+        body: typed.Node = node
+        while isinstance(body, typed.Let):
+            bound: dict[typed.Parameter, int] = {}
+            for parameter, argument in zip(body.parameters, body.arguments, strict=True):
+                if isinstance(argument, typed.Parameter) and argument.type == parameter.type:
+                    bound[parameter] = self._parameters[argument]
+                    continue
+                bound[parameter] = self._node(argument)
+                cast(self._out, bound[parameter], argument.type, parameter.type)
+                held.add(bound[parameter])
+            for register in held - set(bound.values()):
+                self._out.release(register)
+                held.remove(register)
+            self._parameters = bound
+            body = body.body
+        result = self._node(body)
+        for register in held:
             self._out.release(register)
         self._parameters = outer
         return result
@@ -377,7 +391,7 @@ class _Generator:
     def _write(self, type_: Type, member: Member | None, where: int, register: int) -> None:
         """Store a register, or what it points at, in memory."""
         if is_reference(type_):
-            with self._out.scratch(self._size(type_)) as size:
+            with self._out.scratch(min(self._size(type_), size_of(type_))) as size:
                 self._out.emit(Op.COPYS, register, size, where)
         elif member and member.bits:
             insert(self._out, member, where, register)

@@ -165,6 +165,10 @@ class Elements:
         if composite.members is None:
             raise CompileError("D_OP_INCOMPLETE", f"{type_name(composite)} is not defined", node.line)
         member = composite.member(node.name)
+        if member is None and isinstance(base, typed.BuiltinElement) and base.variable.id == Var.ARGS:
+            implied = self._translators.implied(base, node.name, node.line)
+            if implied is not None:
+                return implied
         if member is None:
             hint = did_you_mean(node.name, composite.names())
             raise CompileError(

@@ -11,6 +11,7 @@
 #include "sys/signal.h"
 #include "sys/types.h"
 
+struct file;
 struct filedesc;
 struct pmap;
 struct proc;
@@ -54,6 +55,7 @@ struct thread {
 	struct syscall_args td_sa;	/* the one under way */
 	uintptr_t td_sdt_arg5;		/* sixth argument of the SDT probe under way */
 	uint64_t *td_systrace_args;	/* its arguments as its probe sees them, while it is under way */
+	struct file *td_fpop;		/* the file it is reading or writing */
 	char td_name[MAXCOMLEN + 1];
 	TAILQ_ENTRY(thread) td_runq;	/* run queue */
 	TAILQ_ENTRY(thread) td_slpq;	/* sleep queue */
