@@ -154,6 +154,8 @@ class _Generator:
         register = self._node(node.address)
         if is_reference(node.type):
             return register
+        if not size_of(node.type):
+            raise CompileError("D_UNKNOWN", f"{type_name(node.type)} is no value that can be read")
         size = node.member.unit[1] if node.member and node.member.bits else 0
         signed = is_signed(node.type) and not size
         op = LOADS[size or size_of(node.type), signed]

@@ -169,7 +169,8 @@ class KernelGuest(Served):
         text = self.image.segments[0]
         self.text_end = text.vaddr + text.memsz
         """Where the kernel's text, and what the boot loader has put behind it, ends."""
-        self._load(initrd.archive(images.programs(isa) | dict(files or {})))
+        self._files = images.programs(isa) | dict(files or {})
+        self._load(initrd.archive(self._files))
         self._serve_gates()
 
     # -- start
@@ -569,6 +570,10 @@ class KernelGuest(Served):
     def symbol_at(self, address: int) -> tuple[Symbol, int] | None:
         """Return the kernel's symbol an address is in, and how far."""
         return self.image.symbol_at(address)
+
+    def module_file(self, name: str) -> bytes | None:
+        """Return the file of a module as the initial file system has it; None if there is none of that name there."""
+        return next((data for path, data in self._files.items() if path.rpartition("/")[2] == name), None)
 
     def thread_field(self, name: str) -> int:
         """Return a word of the current thread, by the name of its offset in `kernel_assym`."""

@@ -29,7 +29,7 @@ COMMAND = "pipetest 8; dd if=/dev/md0 of=/dev/null bs=512 count=2"
         ("-i 0 true", "-i 0: the interrupt rate is 1 to 1000 Hz"),
         ("-e 3-1 true", "-e 3-1: events are numbered 0 to 63"),
         ("-gb true", "'-g' requires at least '-s 1' data gathering"),
-        ("--isa vax true", "--isa vax: choose from x86_64, aarch64, riscv64"),
+        ("--isa vax true", "--isa vax: choose from x86_64, aarch64, riscv64, i386"),
     ],
 )
 def test_a_command_line_that_is_wrong_is_refused_in_a_line(arguments, message):
