@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from emu.elf import Image
+from emu.elf import Image, nearest
 from emu.engine.clock import DEFAULT_RATE
 from emu.guest.kernel import images
 from emu.guest.kernel.guest import KernelGuest, TrapPath
@@ -20,7 +20,7 @@ from trapline.framework.dtrace import DTrace
 from trapline.guest_consumers import GuestConsumers
 from trapline.kernel_providers import LOADER_CONF, PRELOADED, KernelProviders
 from trapline.process_probes import ProcessProbes
-from trapline.types import KernelNames, KernelSignatures, Types, types_of
+from trapline.types import KernelNames, KernelSignatures, ModuleTypes, Types, types_of
 
 START_UP_SCRIPT = "etc/rc"
 SDT_GENERATION = 2024
@@ -28,8 +28,11 @@ SDT_GENERATION = 2024
 ILLUMOS_SDT = 2005
 
 
+_MODULES = "boot/kernel/"
+
+
 class NoKernelError(Exception):
-    """There is no kernel built as asked for; the message says which."""
+    """There is no kernel, or no module, built as asked for; the message says which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,8 @@ class KernelOptions:
     fidelity: Fidelity = Fidelity.EXACT
     sdt: int = SDT_GENERATION
     """The generation of SDT the kernel is built with, by its year."""
+    load: tuple[str, ...] = ()
+    """Names of the modules that the boot loader loads, beside DTrace's own."""
     command: str | None = None
     """A command line for the guest's shell, run instead of the start-up script."""
     console: Callable[[bytes], object] = lambda _text: None
@@ -53,7 +58,8 @@ class KernelOptions:
     def files(self) -> Mapping[str, bytes]:
         """Return what is added to the guest's initial file system, or replaces a part of it."""
         script = {} if self.command is None else {START_UP_SCRIPT: self.command.encode() + b"\n"}
-        return {LOADER_CONF: PRELOADED, **self.added, **script}
+        asked = "".join(f'{name}_load="YES"\n' for name in self.load).encode()
+        return {LOADER_CONF: PRELOADED + asked, **self.added, **script}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +76,7 @@ class Machine:
 
 def kernel_guest(options: KernelOptions, traps: TrapHandler | None = None) -> KernelGuest:
     """Return a kernel guest that is not yet booted.  Raises `NoKernelError`."""
+    _check_modules(options)
     return KernelGuest(
         options.isa,
         trap_path=options.trap_path,
@@ -81,6 +88,17 @@ def kernel_guest(options: KernelOptions, traps: TrapHandler | None = None) -> Ke
         rate=options.rate,
         accelerated=options.accelerated,
     )
+
+
+def _check_modules(options: KernelOptions) -> None:
+    """Refuse to load a module that is not there: the boot loader would only say so on a console nobody sees."""
+    there = (path for path in (*images.programs(options.isa), *options.added) if path.startswith(_MODULES))
+    known = {path.removeprefix(_MODULES).removesuffix(".ko") for path in there}
+    for name in options.load:
+        if name not in known:
+            near = nearest(name, sorted(known))
+            hint = f" (did you mean '{near}'?)" if near else ""
+            raise NoKernelError(f"there is no kernel module '{name}' for {options.isa.title}{hint}")
 
 
 def _image(options: KernelOptions) -> Path | None:
@@ -121,6 +139,7 @@ def boot(
     dtrace = DTrace(guest, guest.traps.core)
     types = _types(guest.image)
     probes = ProcessProbes(guest.userland, guest.userland.objects, dtrace, FasttrapFidelity(fidelity.value), report)
-    KernelProviders(guest, dtrace, KernelSignatures(types), fidelity, watch)
+    modules = ModuleTypes(guest.isa, lambda: guest.modules, guest.module_file, types_of)
+    KernelProviders(guest, dtrace, KernelSignatures(types, modules), fidelity, watch)
     GuestConsumers(guest, dtrace)
-    return Machine(guest, dtrace, probes, KernelNames(guest.image, types))
+    return Machine(guest, dtrace, probes, KernelNames(guest.image, types, modules))

@@ -57,6 +57,17 @@ class Location:
     offset: int
 
 
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """What a lock of the kernel's says of itself (FreeBSD struct lock_class: lc_owner, lc_flags)."""
+
+    held: bool
+    owner: int
+    """Address of the thread that holds it exclusively; 0: nobody, or readers do."""
+    spins: bool
+    """Whether who wants it spins instead of sleeping."""
+
+
 class RunState(Enum):
     """Why `Guest.run` came back."""
 

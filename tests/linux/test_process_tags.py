@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from emu.elf import Image
 from emu.guest.kernel import images
-from emu.isa import X86_64
+from emu.isa import ISAS, X86_64
 from tests.linux.support import start
 from trapline.consumer.compiling import ProcessProbeError
 from trapline.framework.program import ProbeDescription
@@ -33,3 +34,46 @@ def test_a_probe_that_cannot_be_made_has_its_tag(machine, tag, provider, module,
     with pytest.raises(ProcessProbeError) as caught:
         machine.probes.provide(ProbeDescription(provider, module, function, name))
     assert caught.value.tag == tag
+
+
+def refused(machine, *fields):
+    """The tag with which a description is refused."""
+    with pytest.raises(ProcessProbeError) as caught:
+        machine.probes.provide(ProbeDescription(*fields))
+    return caught.value.tag
+
+
+def test_offsets_in_a_function_with_a_jump_table_are_refused(tmp_path):
+    """As FreeBSD has it: a table is what disassembly fails at, here in place of the nop that fills a gap."""
+    program, jump, gap = tmp_path / "zoo", b"\xff\x24\xfd", b"\x66\x0f\x1f\x44\0\0"
+    content = bytearray(images.linux(X86_64, "zoo").read_bytes())
+    symbol = Image(images.linux(X86_64, "zoo")).symbol("dispatch")
+    start_of_text = content.index(Image(images.linux(X86_64, "zoo")).read(symbol.value, symbol.size))
+    place = content.index(gap, content.index(jump, start_of_text))
+    content[place : place + len(gap)] = b"\x06" * len(gap)
+    program.write_bytes(content)
+    program.chmod(0o755)
+    machine = start("x86_64", [program, "recursion"])[0]
+    assert refused(machine, "pid100", "zoo", "dispatch", "0") == "D_PROC_CREATEFAIL"
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_more_tracepoints_than_there_may_be_are_refused(isa):
+    machine = start(isa, [images.linux(ISAS[isa], "zoo"), "recursion"])[0]
+    machine.probes.fasttrap.limit = 0
+    assert refused(machine, "pid100", "zoo", "main", "entry") == "D_PROC_CREATEFAIL"
+    assert refused(machine, "zoo100", "", "", "args1") == "D_PROC_CREATEFAIL"
+
+
+@pytest.mark.parametrize(
+    ("isa", "good", "bad"),
+    [("x86_64", b"-8@%rdi", b"-8@%rzz"), ("aarch64", b"-8@x0", b"-8@q0"), ("riscv64", b"-8@a0", b"-8@q0")],
+)
+def test_a_marker_whose_arguments_mean_nothing_is_refused(isa, good, bad, tmp_path):
+    program = tmp_path / "zoo"
+    content = images.linux(ISAS[isa], "zoo").read_bytes()
+    assert good + b"\0" in content
+    program.write_bytes(content.replace(good + b"\0", bad + b"\0"))
+    program.chmod(0o755)
+    machine = start(isa, [program, "recursion"])[0]
+    assert refused(machine, "zoo100", "", "", "args1") == "D_PROC_USDT"

@@ -118,8 +118,8 @@ RUN trapline dtrace -qn 'fbt::sys_read:entry /execname == "cat"/ { printf("%s in
 EXPECT
 |Welcome to the teaching kernel.
 |Everything you see here may be probed.
-|motd in etc at 0 on memfs
-|motd in etc at 71 on memfs
+|motd in /etc at 0 on memfs
+|motd in /etc at 71 on memfs
 |
 STDERR
 

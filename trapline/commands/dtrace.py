@@ -115,6 +115,7 @@ def _open_kernel(wanted: MachineOptions) -> Machine:
         trap_path=TrapPath(wanted.trap),
         fidelity=Fidelity(wanted.fidelity),
         sdt=int(wanted.sdt),
+        load=wanted.load,
         command="\n".join(wanted.commands) or None,
         console=console.write,
     )

@@ -183,4 +183,4 @@ class Report:
 
 def _keys_width(entry: Entry) -> int:
     """Return the width of the key columns with agghist or aggpack."""
-    return sum((COLUMNS[key.size].width if key.size in COLUMNS else _COMPACT) + 1 for key in entry.keys)
+    return sum((COLUMNS[key.size].width if key.size in COLUMNS else _COMPACT) + 1 for key in entry.keys if key.size)

@@ -25,7 +25,7 @@ _CHOICES: Final = {
     "fidelity": ("exact", "freebsd"),
     "sdt": ("2005", "2013", "2018", "2024"),
 }
-_MACHINE_OPTIONS: Final = frozenset({"fidelity", "sdt"})
+_MACHINE_OPTIONS: Final = frozenset({"fidelity", "load", "sdt"})
 """Options of -x that say what machine to build: programs cannot set them."""
 
 _PREDICATE: Final = "[[ predicate ] action ]"
@@ -89,6 +89,7 @@ Usage: dtrace [-32|-64] [-aACeFGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]]
 \t-x fidelity=exact|freebsd     freebsd keeps those quirks of its kernel that change what is traced:
 \t                              FBT sites in the middle of RISC-V instructions, loop counted off by
 \t                              one, -1 taken for a fault (exact)
+\t-x load=MODULE[,MODULE...]    kernel modules that are loaded before tracing begins
 \t-x sdt=2005|2013|2018|2024    how the kernel's static probes work: illumos's LOCK over a nop, the
 \t                              probe's id tested, a flag tested, a nop patched (2024)
 """
@@ -167,6 +168,8 @@ class MachineOptions:
     fidelity: str = "exact"
     sdt: str = "2024"
     """Generation of SDT that the kernel is built with."""
+    load: tuple[str, ...] = ()
+    """Modules of the kernel's that its boot loader loads."""
     console: bool = False
     evaltime: str = "main"
     """How far a Linux program has come when probes are created."""
@@ -326,6 +329,7 @@ def parse_arguments(argv: Sequence[str]) -> Request:
         trap=machine.get("trap", "host"),
         fidelity=machine.get("fidelity", "exact"),
         sdt=machine.get("sdt", "2024"),
+        load=tuple(filter(None, machine.get("load", "").split(","))),
         evaltime=next((s.value for s in reversed(request.settings) if s.name == "evaltime" and s.value), "main"),
         console="console" in machine,
         commands=tuple(commands),

@@ -15,7 +15,6 @@ from trapline.d.assembler import Assembler, Label
 from trapline.d.errors import CompileError
 from trapline.d.typed import MASK, Connective
 from trapline.d.types import (
-    Integer,
     Member,
     Type,
     diftype,
@@ -24,10 +23,10 @@ from trapline.d.types import (
     is_scalar,
     is_signed,
     is_string,
-    resolve,
     size_of,
     type_name,
 )
+from trapline.d.widths import LOADS, STORES, cast, cut, extract, fits, insert
 from trapline.framework.dif import (
     INTEGER_REGISTERS,
     TUPLE_REGISTERS,
@@ -43,17 +42,8 @@ from trapline.framework.program import (
     Scope,
 )
 
-_LOADS: Final = {
-    (1, True): Op.LDSB,
-    (2, True): Op.LDSH,
-    (4, True): Op.LDSW,
-    (1, False): Op.LDUB,
-    (2, False): Op.LDUH,
-    (4, False): Op.LDUW,
-}
 _USER: Final = Op.ULDSB - Op.LDSB
 """Distance of a load to its form for memory of the traced process."""
-_STORES: Final = {1: Op.STB, 2: Op.STH, 4: Op.STW, 8: Op.STX}
 
 _LOAD_SCALAR: Final = {Scope.GLOBAL: Op.LDGS, Scope.THREAD: Op.LDTS, Scope.LOCAL: Op.LDLS}
 _STORE_SCALAR: Final = {Scope.GLOBAL: Op.STGS, Scope.THREAD: Op.STTS, Scope.LOCAL: Op.STLS}
@@ -157,28 +147,22 @@ class _Generator:
         self._out.emit(Op.LDGA, variable, register, register)
         if is_scalar(node.type):
             # An argument fetched from the stack may have rubbish above its type's bits.
-            self._cut(register, node.type)
+            cut(self._out, register, node.type)
         return register
 
     def _memory(self, node: typed.Memory) -> int:
         register = self._node(node.address)
         if is_reference(node.type):
             return register
+        if not size_of(node.type):
+            raise CompileError("D_UNKNOWN", f"{type_name(node.type)} is no value that can be read")
         size = node.member.unit[1] if node.member and node.member.bits else 0
         signed = is_signed(node.type) and not size
-        op = Op.LDX if (size or size_of(node.type)) == 8 else _LOADS[size or size_of(node.type), signed]
+        op = LOADS[size or size_of(node.type), signed]
         self._out.emit(Op(op + _USER) if node.userland else op, register, rd=register)
         if node.member and node.member.bits:
-            self._extract(register, node.member, signed=is_signed(node.type))
+            extract(self._out, register, node.member, signed=is_signed(node.type))
         return register
-
-    def _extract(self, register: int, member: Member, *, signed: bool) -> None:
-        """Move the bits of a bit-field down to bit 0 and extend them."""
-        low = member.offset - 8 * member.unit[0]
-        with self._out.scratch(64 - member.bits - low) as shift:
-            self._out.emit(Op.SLL, register, shift, register)
-            self._out.set(shift, 64 - member.bits)
-            self._out.emit(Op.SRA if signed else Op.SRL, register, shift, register)
 
     def _unary(self, node: typed.Unary) -> int:
         register = self._node(node.operand)
@@ -284,7 +268,7 @@ class _Generator:
 
     def _convert(self, node: typed.Convert) -> int:
         register = self._node(node.operand)
-        self._cast(register, node.operand.type, node.type)
+        cast(self._out, register, node.operand.type, node.type)
         return register
 
     def _relabel(self, node: typed.Relabel) -> int:
@@ -292,8 +276,8 @@ class _Generator:
 
     def _store(self, node: typed.Store) -> int:
         register = self._node(node.value)
-        if is_integer(node.type) and not _fits(node.value, node.type):
-            self._cut(register, node.type)
+        if is_integer(node.type) and not fits(node.value, node.type):
+            cut(self._out, register, node.type)
         self._assign(node.target, register)
         return register
 
@@ -307,7 +291,7 @@ class _Generator:
             with self._out.scratch(node.amount) as amount:
                 self._out.emit(node.op, register, amount, register)
         if is_integer(node.type):
-            self._cut(stored, node.type)
+            cut(self._out, stored, node.type)
         self._assign(node.target, stored)
         if node.after:
             self._out.release(stored)
@@ -325,15 +309,29 @@ class _Generator:
         return register
 
     def _let(self, node: typed.Let) -> int:
-        outer = dict(self._parameters)
-        bound = {}
-        for parameter, argument in zip(node.parameters, node.arguments, strict=True):
-            register = self._node(argument)
-            self._cast(register, argument.type, parameter.type)
-            bound[parameter] = register
-        self._parameters |= bound
-        result = self._node(node.body)
-        for register in bound.values():
+        """Compute arguments, and the body with them.
+
+        A body names its own parameters alone: where one is used for nothing but the next, those of the first are not
+        held on to; and a parameter handed on as it is needs no register of its own.
+        """
+        outer, held = self._parameters, set[int]()
+        body: typed.Node = node
+        while isinstance(body, typed.Let):
+            bound: dict[typed.Parameter, int] = {}
+            for parameter, argument in zip(body.parameters, body.arguments, strict=True):
+                if isinstance(argument, typed.Parameter) and argument.type == parameter.type:
+                    bound[parameter] = self._parameters[argument]
+                    continue
+                bound[parameter] = self._node(argument)
+                cast(self._out, bound[parameter], argument.type, parameter.type)
+                held.add(bound[parameter])
+            for register in held - set(bound.values()):
+                self._out.release(register)
+                held.remove(register)
+            self._parameters = bound
+            body = body.body
+        result = self._node(body)
+        for register in held:
             self._out.release(register)
         self._parameters = outer
         return result
@@ -370,7 +368,7 @@ class _Generator:
         registers = [self._node(argument) for argument in arguments]
         self._out.emit(Op.FLUSHTS)
         for argument, parameter, register in zip(arguments, parameters, registers, strict=False):
-            self._cast(register, argument.type, parameter)
+            cast(self._out, register, argument.type, parameter)
             described = diftype(argument.type)
             if described.flags and described.size:
                 with self._out.scratch(described.size) as size:
@@ -395,77 +393,9 @@ class _Generator:
     def _write(self, type_: Type, member: Member | None, where: int, register: int) -> None:
         """Store a register, or what it points at, in memory."""
         if is_reference(type_):
-            with self._out.scratch(self._size(type_)) as size:
+            with self._out.scratch(min(self._size(type_), size_of(type_))) as size:
                 self._out.emit(Op.COPYS, register, size, where)
         elif member and member.bits:
-            self._insert(member, where, register)
+            insert(self._out, member, where, register)
         else:
-            self._out.emit(_STORES[size_of(type_)], register, rd=where)
-
-    def _insert(self, member: Member, where: int, register: int) -> None:
-        """Put the low bits of a register into a bit-field, leaving the bits around it."""
-        first, size = member.unit
-        low, mask = member.offset - 8 * first, (1 << member.bits) - 1
-        value = self._out.allocate()
-        kept = self._out.allocate()
-        with self._out.scratch(mask) as scratch:
-            self._out.emit(Op.AND, register, scratch, value)
-            if low:
-                self._out.set(scratch, low)
-                self._out.emit(Op.SLL, value, scratch, value)
-            self._out.emit(Op.LDX if size == 8 else _LOADS[size, False], where, rd=kept)
-            self._out.set(scratch, ~(mask << low))
-            self._out.emit(Op.AND, kept, scratch, kept)
-        self._out.emit(Op.OR, kept, value, value)
-        self._out.emit(_STORES[size], value, rd=where)
-        self._out.release(kept)
-        self._out.release(value)
-
-    def _cut(self, register: int, type_: Type) -> None:
-        """Cut a register to the width of a type and extend it again."""
-        size = size_of(type_)
-        if size < 8:
-            with self._out.scratch(64 - 8 * size) as shift:
-                self._out.emit(Op.SLL, register, shift, register)
-                self._out.emit(Op.SRA if is_signed(type_) else Op.SRL, register, shift, register)
-
-    def _cast(self, register: int, source: Type, target: Type) -> None:
-        """Convert as libdtrace does: a widened value is cut to its own type first only if that is signed."""
-        if not is_scalar(target) or not is_scalar(source):
-            return
-        narrow, wide = size_of(source), size_of(target)
-        if wide < narrow or (wide == narrow and is_signed(source) != is_signed(target)):
-            self._cut(register, target)
-        elif wide > narrow and is_signed(source):
-            self._cut(register, source)
-            if not is_signed(target):
-                self._zero_extend(register, wide)
-
-    def _zero_extend(self, register: int, size: int) -> None:
-        if size < 8:
-            with self._out.scratch(64 - 8 * size) as shift:
-                self._out.emit(Op.SLL, register, shift, register)
-                self._out.emit(Op.SRL, register, shift, register)
-
-
-def _fits(node: typed.Node, type_: Type) -> bool:
-    """Tell whether a value needs no cut to be kept as an integer of type `type_`: it is whole, and within its range."""
-    size = size_of(type_)
-    if size == 8:
-        return True
-    match node:
-        case typed.Constant(signed=value):
-            low = -(1 << 8 * size - 1) if is_signed(type_) else 0
-            return low <= value < 1 << (8 * size - is_signed(type_))
-        case typed.Compare() | typed.Logical() | typed.Not():
-            return True
-        case (
-            typed.Scalar() | typed.Memory() | typed.Element() | typed.Convert() | typed.Store() | typed.BuiltinElement()
-        ):
-            source = resolve(node.type)
-            return (
-                isinstance(source, Integer)
-                and (source.size < size or (source.size == size and source.signed == is_signed(type_)))
-                and (is_signed(type_) or not source.signed)
-            )
-    return False
+            self._out.emit(STORES[size_of(type_)], register, rd=where)

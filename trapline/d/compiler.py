@@ -193,13 +193,13 @@ class _Compiler:
         for probe in clause.probes:
             description = self._described(probe)
             self._stability = minimum(self._stability, self._stability_of(clause, description))
-            self._expressions.arguments = ProbeArguments(
+            self._expressions.elements.arguments = ProbeArguments(
                 description, self._context.probes, self._context.argument, self._argument_type
             )
             for part in parts:
                 actions, predicate = self._parts(part)
                 ecbs.append(EcbDescription(description, predicate, actions))
-            self._expressions.arguments = None
+            self._expressions.elements.arguments = None
         return ecbs
 
     def _argument_type(self, text: str) -> Type:

@@ -103,6 +103,19 @@ class Translators:
                     return typed.Translation(translator, operand, target)
         raise CompileError("D_XLATE_NONE", f"no translator from {type_name(operand.type)} to {type_name(target)}", line)
 
+    def implied(self, operand: typed.Node, name: str, line: int) -> typed.Node | None:
+        """Return a member that a value's own type has not, but the one translation of it that there is; else None.
+
+        illumos passes translated arguments where FreeBSD passes its structures as they are, and its scripts are to
+        run all the same: with this `args[0]->b_bcount` is what `args[0]->bio_bcount` is.
+        """
+        fitting = [
+            known for known in self._names.translators if same(known.input.type, operand.type) and name in known.members
+        ]
+        if len(fitting) != 1:
+            return None
+        return self.member(typed.Translation(fitting[0], operand, fitting[0].output), name, line)
+
     @staticmethod
     def member(translation: typed.Translation, name: str, line: int) -> typed.Node:
         """Return one member of a translation.  Raises `CompileError` D_XLATE_NOCONV, D_TYPE_MEMBER."""

@@ -193,6 +193,8 @@ Type: TypeAlias = Integer | Float | Special | Pointer | Array | Function | Typed
 
 VOID: Final = Special.VOID
 STRING: Final = Special.STRING
+STRING_SIZE: Final = 256
+"""Bytes of a string that is part of something: the type is an array of characters (libdtrace dt_open.c, `string`)."""
 STACK: Final = Special.STACK
 SYMBOL: Final = Special.SYMBOL
 USER_SYMBOL: Final = Special.USER_SYMBOL
@@ -292,7 +294,10 @@ def kind(type_: Type) -> Kind:
 
 
 def size_of(type_: Type) -> int:
-    """Return the size in bytes; 0 for string (its size is the option strsize) and for what has none."""
+    """Return the size in bytes, 0 for what has none.
+
+    That of a string is what a member or an element takes, whatever the option strsize says of variables.
+    """
     match resolve(type_):
         case Integer(size=size) | Float(size=size) | Pointer(size=size) | Composite(size=size) | Enumeration(size=size):
             return size
@@ -300,6 +305,8 @@ def size_of(type_: Type) -> int:
             return size_of(element) * count
         case Special.SYMBOL | Special.USER_SYMBOL:
             return LP64.pointer
+        case Special.STRING:
+            return STRING_SIZE
     return 0
 
 
@@ -310,6 +317,8 @@ def align_of(type_: Type) -> int:
             return align_of(element)
         case Composite(alignment=alignment):
             return alignment
+        case Special.STRING:
+            return 1
     return size_of(type_) or 1
 
 

@@ -9,7 +9,7 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from trapline.framework.context import Context
+from trapline.framework.context import UNREAD, Context
 from trapline.framework.faults import BADADDR, DROP, ILLOP
 from trapline.framework.program import BY_REFERENCE, BY_USER_REFERENCE, ActionKind, TypeKind
 from trapline.framework.stacks import kernel_frames, user_frames
@@ -160,6 +160,7 @@ class Effects:
             self._operations.core.flags |= ILLOP
             return
         self._chilled[ctx.cpu] = (start, spent + value)
+        ctx.timestamp = UNREAD
         if self._abilities.chill is not None:
             self._abilities.chill(value)
 

@@ -61,8 +61,9 @@ class Builtins:
             Var.JID: lambda _ctx: 0,
             Var.JAILNAME: lambda _ctx: memory.intern(HOST_JAIL),
             Var.CPU: lambda _ctx: guest.cpu,
+            Var.IPL: self._interrupt_level,
         }
-        """Scalars by number.  There is no ipl: FreeBSD has none."""
+        """Scalars by number."""
         self._arrays: dict[int, Callable[[Context, int], int]] = {
             Var.ARGS: self.argument,
             Var.REGS: lambda _ctx, index: self._register(world.core.trapframe, index),
@@ -123,6 +124,11 @@ class Builtins:
     def _vtimestamp(self, _ctx: Context) -> int:
         clock = self._world.abilities.thread_time
         return clock() if clock is not None else 0
+
+    def _interrupt_level(self, ctx: Context) -> int:
+        """Read ipl, which FreeBSD has not: an illegal operation where the guest does not know it either."""
+        level = self._world.abilities.interrupt_level
+        return self.unknown(ctx) if level is None else level()
 
     def _ppid(self, ctx: Context) -> int:
         thread = self._operations.thread(ctx)

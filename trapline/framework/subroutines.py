@@ -1,8 +1,8 @@
 """The subroutines of D: a table from number to function (dtrace_dif_subr).
 
-A subroutine gets the tuple stack; a result of None leaves the destination register as it is.  What needs kernel
-structures that no guest describes (locks, open files) is an illegal operation; the STREAMS and device subroutines of
-illumos are accepted on FreeBSD and do nothing.
+A subroutine gets the tuple stack; a result of None leaves the destination register as it is.  What needs a kernel's
+structures is an illegal operation where the guest has none; the STREAMS and device subroutines of illumos are accepted
+on FreeBSD and do nothing.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from trapline.framework import inet, jsonpath, strings
 from trapline.framework.context import Context
 from trapline.framework.dif import Subr
 from trapline.framework.faults import BADADDR, ILLOP, NOSCRATCH
+from trapline.framework.locks import QUESTIONS, asks
 from trapline.framework.operations import Operations, Stack
 from trapline.framework.random import Xoroshiro
 from trapline.framework.speculation import Speculations
@@ -29,10 +30,6 @@ _COPY_PIECE: Final = 4096
 
 NOTHING: Final = frozenset({Subr.MSGDSIZE, Subr.MSGSIZE, Subr.GETMAJOR, Subr.GETMINOR, Subr.DDI_PATHNAME})
 """Accepted, and without any effect (FreeBSD)."""
-_NO_STRUCTURES: Final = (
-    Subr.MUTEX_OWNED, Subr.MUTEX_OWNER, Subr.MUTEX_TYPE_ADAPTIVE, Subr.MUTEX_TYPE_SPIN, Subr.RW_READ_HELD,
-    Subr.RW_WRITE_HELD, Subr.RW_ISWRITER, Subr.SX_SHARED_HELD, Subr.SX_EXCLUSIVE_HELD, Subr.SX_ISEXCLUSIVE, Subr.GETF,
-)  # fmt: skip
 
 
 def arg(stack: Stack, index: int) -> int:
@@ -78,6 +75,7 @@ class Subroutines:
             Subr.TOLOWER: self._on_string(strings.lower),
             Subr.MEMREF: self._memref,
             Subr.MEMSTR: self._memstr,
+            Subr.GETF: self._getf,
             Subr.JSON: self._json,
             Subr.STRTOLL: self._strtoll,
         }
@@ -88,8 +86,8 @@ class Subroutines:
         ):
             for number in numbers:
                 self.table[number] = swapper(size)
-        for number in _NO_STRUCTURES:
-            self.table[number] = self._illegal
+        for asked, question in QUESTIONS.items():
+            self.table[asked] = asks(question, operations)
         for number in NOTHING:
             self.table[number] = lambda _ctx, _stack: None
 
@@ -333,6 +331,13 @@ class Subroutines:
             seen.add(process)
             process = thread.ppid if process == thread.pid else parent(process) if parent is not None else None
         return 0
+
+    def _getf(self, ctx: Context, stack: Stack) -> int:
+        """Return the address of an open file of the current process, NULL if it has none of that number."""
+        open_file = self._operations.world.abilities.open_file
+        if open_file is None:
+            return self._illegal(ctx, stack)
+        return open_file(arg(stack, 0) & 0xFFFF_FFFF)
 
 
 def swapper(size: int) -> Subroutine:

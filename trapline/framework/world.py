@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from emu.frame import Frame
-from emu.guest.base import Guest
+from emu.guest.base import Guest, Lock
 from emu.trap import CpuCore
 from trapline.framework.memory import Memory
 
@@ -34,6 +34,12 @@ class Abilities:
     """The registers with which the current thread left user mode: uregs[]."""
     parent: Callable[[int], int | None] | None
     """Parent of a process, None at the root: progenyof()."""
+    interrupt_level: Callable[[], int] | None
+    """Interrupts the current thread is serving: ipl."""
+    open_file: Callable[[int], int] | None
+    """Address of the current process's open file of a number, 0 if there is none: getf()."""
+    lock: Callable[[int], Lock | None] | None
+    """State of a lock, None for what is none; raises `BadAddressError`: mutex_owned() and its like."""
     signal: Callable[[int], None] | None
     """Send a signal to the current process: raise()."""
     stop: Callable[[], None] | None

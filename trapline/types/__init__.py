@@ -5,9 +5,9 @@ from __future__ import annotations
 from emu.elf import Image
 from trapline.types.ctf import CtfTypes
 from trapline.types.dwarf import DwarfTypes
-from trapline.types.kernel import KernelNames, KernelSignatures, Types
+from trapline.types.kernel import KernelNames, KernelSignatures, ModuleTypes, Types
 
-__all__ = ["CtfTypes", "DwarfTypes", "KernelNames", "KernelSignatures", "Types", "types_of"]
+__all__ = ["CtfTypes", "DwarfTypes", "KernelNames", "KernelSignatures", "ModuleTypes", "Types", "types_of"]
 
 
 def types_of(image: Image) -> Types:

@@ -1,11 +1,19 @@
-"""A kernel's names, as D programs use them: its types, its symbols, the types of its functions' arguments."""
+"""A kernel's names, as D programs use them: its types, its symbols, the types of its functions' arguments.
+
+Modules that it has loaded are part of it, each with the types of its own file.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 from emu.elf import ElfError, Image
+from emu.elf import Symbol as ElfSymbol
+from emu.guest.modules import Module
+from emu.isa.base import Isa
+from providers.fbt.exclusions import module_name
 from providers.fbt.fbt import Signature
 from trapline.d.scopes import Symbol
 from trapline.d.types import ILP32, LP64, Composite, Enumeration, Function, Model, Type, type_name
@@ -33,38 +41,104 @@ class Types(Protocol):
         ...
 
 
+class ModuleTypes:
+    """The modules that a kernel has loaded, and the types of each: those of its file.
+
+    `loaded` yields the modules; `read` returns the content of a module's file by its name, None if it is not known.
+    """
+
+    def __init__(
+        self,
+        isa: Isa,
+        loaded: Callable[[], Iterable[Module]],
+        read: Callable[[str], bytes | None],
+        types: Callable[[Image], Types],
+    ) -> None:
+        self._isa = isa
+        self._loaded = loaded
+        self._read = read
+        self._make = types
+        self._known: dict[str, Types] = {}
+
+    def of(self, module: str) -> Types | None:
+        """Return the types of a module that is loaded; None: it is not, or its file is not known."""
+        return next((types for _, types in self.named(module)), None)
+
+    def named(self, module: str = "") -> Iterator[tuple[Module, Types]]:
+        """Yield the modules of a name, or all that are loaded, with their types."""
+        for one in self._loaded():
+            if module in {"", module_name(one.name)}:
+                types = self._types(one.name)
+                if types is not None:
+                    yield one, types
+
+    def _types(self, file: str) -> Types | None:
+        if file not in self._known:
+            content = self._read(file)
+            if content is None:
+                return None
+            try:
+                self._known[file] = self._make(Image(file, isa=self._isa, content=content))
+            except ElfError:
+                return None
+        return self._known[file]
+
+
 @dataclass(frozen=True, slots=True)
 class KernelNames:
-    """Types and symbols of a kernel.  Implements `trapline.d.scopes.Foreign`."""
+    """Types and symbols of a kernel and of its modules.  Implements `trapline.d.scopes.Foreign`.
+
+    "module`name" means the module's own; a plain name the kernel's, or that of the first module that has it.
+    """
 
     image: Image
     types: Types
+    modules: ModuleTypes | None = None
 
     @property
     def model(self) -> Model:
         """Its data model: that of the file."""
         return ILP32 if self.image.elf.elfclass == 32 else LP64
 
+    def _sources(self, module: str) -> Iterator[Types]:
+        if module in {"", MODULE}:
+            yield self.types
+        if self.modules is not None and module != MODULE:
+            yield from (types for _, types in self.modules.named(module))
+
     def typedef(self, name: str) -> Type | None:
         """Return what a typedef names."""
-        module, mark, plain = name.rpartition("`")
-        return self.types.typedef(plain) if not mark or module == MODULE else None
+        module, _, plain = name.rpartition("`")
+        found = (types.typedef(plain) for types in self._sources(module))
+        return next((type_ for type_ in found if type_ is not None), None)
 
     def tag(self, keyword: str, tag: str) -> Composite | Enumeration | None:
         """Return a struct, union or enum."""
-        module, mark, plain = tag.rpartition("`")
-        return self.types.tag(keyword, plain) if not mark or module == MODULE else None
+        module, _, plain = tag.rpartition("`")
+        found = (types.tag(keyword, plain) for types in self._sources(module))
+        return next((type_ for type_ in found if type_ is not None), None)
 
     def symbol(self, name: str) -> Symbol | None:
-        """Return where a symbol is, and its type if that is known; `name` is "symbol" or "kernel`symbol"."""
+        """Return where a symbol is, and its type if that is known; `name` is "symbol" or "module`symbol"."""
         module, _, plain = name.rpartition("`")
-        if module not in {"", MODULE}:
+        if module in {"", MODULE}:
+            try:
+                found = self.image.symbol(plain)
+            except ElfError:
+                pass
+            else:
+                return _typed(found, self.types)
+        if self.modules is None or module == MODULE:
             return None
-        try:
-            found = self.image.symbol(plain)
-        except ElfError:
-            return None
-        return Symbol(found.value, self.types.function(plain) if found.is_function else self.types.variable(plain))
+        for loaded, types in self.modules.named(module):
+            for candidate in loaded.symbols:
+                if candidate.name == plain and candidate.value:
+                    return _typed(candidate, types)
+        return None
+
+
+def _typed(symbol: ElfSymbol, types: Types) -> Symbol:
+    return Symbol(symbol.value, types.function(symbol.name) if symbol.is_function else types.variable(symbol.name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +146,12 @@ class KernelSignatures:
     """Types of functions' arguments, as FBT asks for them.  Implements `providers.fbt.fbt.SignatureSource`."""
 
     types: Types
+    modules: ModuleTypes | None = None
 
     def signature(self, module: str, function: str) -> Signature | None:
         """Return the types of a function of a module, None if they are not known."""
-        found = self.types.function(function) if module == MODULE else None
+        source = self.types if module == MODULE else self.modules.of(module) if self.modules is not None else None
+        found = None if source is None else source.function(function)
         if found is None:
             return None
         return Signature(type_name(found.returns), tuple(map(type_name, found.parameters)))

@@ -29,6 +29,7 @@ from emu.guest.kernel import images, initrd, krtld
 from emu.guest.kernel.introspection import Introspection
 from emu.guest.kernel.modules import Modules
 from emu.guest.kernel.panic import KernelPanicError
+from emu.guest.kernel.served import Served
 from emu.guest.kernel.thread_times import ThreadTimes
 from emu.guest.kernel.traced import TracedStretches
 from emu.guest.kernel.userland import Userland
@@ -82,7 +83,7 @@ class Consumers(Protocol):
         ...
 
 
-class KernelGuest:
+class KernelGuest(Served):
     """The teaching kernel on one emulated CPU.  Implements `emu.guest.base.Guest`.
 
     `files` are added to the initial file system, or replace files of it (path without leading slash -> content;
@@ -169,7 +170,8 @@ class KernelGuest:
         text = self.image.segments[0]
         self.text_end = text.vaddr + text.memsz
         """Where the kernel's text, and what the boot loader has put behind it, ends."""
-        self._load(initrd.archive(images.programs(isa) | dict(files or {})))
+        self._files = images.programs(isa) | dict(files or {})
+        self._load(initrd.archive(self._files))
         self._serve_gates()
 
     # -- start
@@ -571,6 +573,10 @@ class KernelGuest:
     def symbol_at(self, address: int) -> tuple[Symbol, int] | None:
         """Return the kernel's symbol an address is in, and how far."""
         return self.image.symbol_at(address)
+
+    def module_file(self, name: str) -> bytes | None:
+        """Return the file of a module as the initial file system has it; None if there is none of that name there."""
+        return next((data for path, data in self._files.items() if path.rpartition("/")[2] == name), None)
 
     def thread_field(self, name: str) -> int:
         """Return a word of the current thread, by the name of its offset in `kernel_assym`."""

@@ -42,6 +42,7 @@ class Introspection:
         """Offsets and sizes of the kernel's structures, by name."""
         self.current = self._current = image.symbol("pcpu0").value + self._offset["PC_CURTHREAD"]
         """Address of the word that points at the current thread."""
+        self._allproc = image.symbol("allproc").value
 
     def thread(self) -> Thread:
         """Return the current thread; before there is one, thread 0 of process 0 named kernel."""
@@ -102,10 +103,52 @@ class Introspection:
             frame_pointer = following
         return pcs
 
+    def thread_address(self) -> int:
+        """Return the address of the current thread, 0 before there is one."""
+        return self._engine.load(self._current, self._word)
+
     def thread_field(self, name: str) -> int:
         """Return a word of the current thread, by the name of its offset."""
-        word = self._word
-        return self._engine.load(self._engine.load(self._current, word) + self._offset[name], word)
+        return self.field(self.thread_address(), name)
+
+    def field(self, address: int, name: str) -> int:
+        """Return a word of a structure, by the name of its offset."""
+        return self._engine.load(address + self._offset[name], self._word)
+
+    def field32(self, address: int, name: str) -> int:
+        """Return an int of a structure."""
+        return self._int(address + self._offset[name])
+
+    def field64(self, address: int, name: str) -> int:
+        """Return a uint64_t of a structure."""
+        return self._engine.load(address + self._offset[name], 8)
+
+    def interrupts(self) -> int:
+        """Return how many interrupts the current thread is serving."""
+        thread = self.thread_address()
+        return self.field32(thread, "TD_INTR_NESTING_LEVEL") if thread else 0
+
+    def parent(self, pid: int) -> int | None:
+        """Return the pid of a process's parent; None: the process has none, or there is no such process."""
+        process = self._engine.load(self._allproc, self._word)
+        while process:
+            if self.field32(process, "P_PID") == pid:
+                parent = self.field(process, "P_PPTR")
+                return self.field32(parent, "P_PID") if parent else None
+            process = self.field(process, "P_LIST")
+        return None
+
+    def open_file(self, descriptor: int) -> int:
+        """Return the address of an open file of the current process, 0 if it has none of that number."""
+        offset, process = self._offset, self.thread_field("TD_PROC")
+        table = self.field(process, "P_FD") if process else 0
+        if not table or not 0 <= descriptor < offset["NOFILE"]:
+            return 0
+        return self.field(table + offset["FD_OFILES"] + descriptor * offset["FDE_SIZE"], "FDE_FILE")
+
+    def lock_flags(self, address: int) -> int:
+        """Return what a lock says of its kind (struct lock_object, at the start of every lock)."""
+        return self._engine.load(address + self._offset["LO_FLAGS"], 4)
 
     def user_frame(self) -> int | None:
         """Return the address of the frame that brought the current thread into the kernel; None for a kernel thread."""

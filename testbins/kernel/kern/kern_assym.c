@@ -1,5 +1,6 @@
 /* Offsets for whoever reads the kernel's structures from outside (FreeBSD's genassym, as data). */
 #include "sys/assym.h"
+#include "sys/file.h"
 #include "sys/memfs.h"
 #include "sys/vm.h"
 #include "sys/linker.h"
@@ -23,6 +24,9 @@ const struct assym kernel_assym[] = {
 	OFFSET("TD_KSTACK_SIZE", thread, td_kstack_size),
 	OFFSET("TD_FRAME", thread, td_frame),
 	OFFSET("TD_ERRNO", thread, td_errno),
+	OFFSET("TD_RUNTIME", thread, td_runtime),
+	OFFSET("TD_SWITCHED_IN", thread, td_switched_in),
+	OFFSET("TD_INTR_NESTING_LEVEL", thread, td_intr_nesting_level),
 	OFFSET("TD_SDT_ARG5", thread, td_sdt_arg5),
 	OFFSET("P_PID", proc, p_pid),
 	OFFSET("P_PPTR", proc, p_pptr),
@@ -31,6 +35,7 @@ const struct assym kernel_assym[] = {
 	OFFSET("P_GID", proc, p_gid),
 	OFFSET("P_ARGS", proc, p_args),
 	OFFSET("P_ARGS_SIZE", proc, p_args_size),
+	OFFSET("P_FD", proc, p_fd),
 	OFFSET("P_PMAP", proc, p_pmap),
 	OFFSET("PMAP_ROOT", pmap, pm_root),
 	OFFSET("P_VMSPACE", proc, p_vmspace),
@@ -57,6 +62,14 @@ const struct assym kernel_assym[] = {
 	OFFSET("MN_MTIME", memfs_node, mn_mtime),
 	OFFSET("MN_PAGES", memfs_node, mn_pages),
 	OFFSET("MN_NPAGES", memfs_node, mn_npages),
+	OFFSET("LO_FLAGS", lock_object, lo_flags),
+	OFFSET("MTX_LOCK", mtx, mtx_lock),
+	OFFSET("SX_OWNER", sx, sx_owner),
+	OFFSET("SX_SHARED", sx, sx_shared),
+	OFFSET("FD_OFILES", filedesc, fd_ofiles),
+	OFFSET("FDE_FILE", filedescent, fde_file),
+	{ "FDE_SIZE", sizeof(struct filedescent) },
+	{ "NOFILE", NOFILE },
 	{ "TF_SIZE", sizeof(struct trapframe) },
 	{ "USRSTACK", USRSTACK },
 	{ "MAXSSIZ", MAXSSIZ },

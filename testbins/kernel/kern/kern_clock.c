@@ -32,8 +32,10 @@ hardclock(struct trapframe *frame)
 	struct thread *td = curthread;
 	uint64_t pc = frame_pc(frame);
 
+	td->td_intr_nesting_level++;
 	hardclock_cnt(td);
 	random_harvest_queue(&pc, sizeof(pc), RANDOM_INTERRUPT);
+	td->td_intr_nesting_level--;
 	if (frame_is_user(frame))
 		userret(td, frame);
 }

@@ -11,7 +11,7 @@ MALLOC_DEFINE(M_MODULE, "module", "module data structures");
 
 static TAILQ_HEAD(, linker_file) linker_files = TAILQ_HEAD_INITIALIZER(linker_files);
 static struct modulelist modules = TAILQ_HEAD_INITIALIZER(modules);
-static struct sx kld_sx = { .lock_object = { .lo_name = "kernel linker" } };
+static struct sx kld_sx = SX_INITIALIZER("kernel linker");
 static int next_file_id = 1, next_module_id = 1, loadcnt;
 static linker_file_t linker_loading; /* whose modules register now */
 static int linker_load_error;

@@ -21,7 +21,7 @@ void
 mtx_init(struct mtx *m, const char *name, const char *type __unused, int opts)
 {
 	m->lock_object.lo_name = name;
-	m->lock_object.lo_flags = opts;
+	m->lock_object.lo_flags = opts | MTX_CLASS(opts);
 	m->mtx_lock = MTX_UNOWNED;
 	m->mtx_recurse = 0;
 }

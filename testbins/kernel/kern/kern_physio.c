@@ -7,7 +7,7 @@
 #define MAXPHYS PAGE_SIZE
 
 MALLOC_DEFINE(M_BIOBUF, "biobuf", "BIO buffer");
-static struct mtx bdonelock = { .lock_object = { .lo_name = "bio done" } };
+static struct mtx bdonelock = MTX_INITIALIZER("bio done", MTX_DEF);
 
 /* A driver is through with a transfer. */
 void
@@ -37,7 +37,7 @@ static int
 physio_piece(struct disk *dp, struct uio *uio, void *buffer, size_t size)
 {
 	struct bio bio = { .bio_disk = dp, .bio_offset = uio->uio_offset, .bio_bcount = size, .bio_data = buffer,
-		.bio_resid = size };
+		.bio_resid = size, .bio_caller1 = curthread->td_fpop };
 	int error;
 
 	bio.bio_cmd = uio->uio_rw == UIO_READ ? BIO_READ : BIO_WRITE;

@@ -11,7 +11,7 @@ SDT_PROBE_DEFINE5(lockstat, , , sx__block, "struct sx *", "uint64_t", "int", "in
 void
 sx_init(struct sx *sx, const char *description)
 {
-	*sx = (struct sx){ .lock_object = { .lo_name = description } };
+	*sx = (struct sx)SX_INITIALIZER(description);
 }
 
 void

@@ -8,7 +8,7 @@ SDT_PROBE_DEFINE1(callout_execute, , , callout__start, "struct callout *");
 SDT_PROBE_DEFINE1(callout_execute, , , callout__end, "struct callout *");
 
 static TAILQ_HEAD(, callout) callout_queue = TAILQ_HEAD_INITIALIZER(callout_queue);
-static struct mtx callout_lock = { .lock_object = { .lo_name = "callout", .lo_flags = MTX_SPIN } };
+static struct mtx callout_lock = MTX_INITIALIZER("callout", MTX_SPIN);
 
 void
 callout_init(struct callout *c, int mpsafe __unused)

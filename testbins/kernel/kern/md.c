@@ -7,7 +7,7 @@
 #define MD_SIZE 0x10000
 
 static uint8_t md_store[MD_SIZE];
-static struct mtx md_lock = { .lock_object = { .lo_name = "md bio queue" } };
+static struct mtx md_lock = MTX_INITIALIZER("md bio queue", MTX_DEF);
 static TAILQ_HEAD(, bio) md_queue = TAILQ_HEAD_INITIALIZER(md_queue);
 static bool md_running; /* the process is there */
 

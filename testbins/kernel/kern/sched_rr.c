@@ -13,7 +13,7 @@ SDT_PROBE_DEFINE2(sched, , , surrender, "struct thread *", "struct proc *");
 
 static int sched_load; /* threads on the queue */
 static TAILQ_HEAD(, thread) runq = TAILQ_HEAD_INITIALIZER(runq);
-static struct mtx sched_lock = { .lock_object = { .lo_name = "sched lock", .lo_flags = MTX_SPIN } };
+static struct mtx sched_lock = MTX_INITIALIZER("sched lock", MTX_SPIN);
 
 void
 sched_add(struct thread *td)

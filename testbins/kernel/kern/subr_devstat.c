@@ -4,10 +4,11 @@
 #include "sys/systm.h"
 
 SDT_PROVIDER_DEFINE(io);
-SDT_PROBE_DEFINE2(io, , , start, "struct bio *", "struct devstat *");
-SDT_PROBE_DEFINE2(io, , , done, "struct bio *", "struct devstat *");
-SDT_PROBE_DEFINE2(io, , , wait__start, "struct bio *", "struct devstat *");
-SDT_PROBE_DEFINE2(io, , , wait__done, "struct bio *", "struct devstat *");
+/* The third argument is illumos's and NetBSD's, not FreeBSD's: the open file that the transfer is for. */
+SDT_PROBE_DEFINE3(io, , , start, "struct bio *", "struct devstat *", "struct file *");
+SDT_PROBE_DEFINE3(io, , , done, "struct bio *", "struct devstat *", "struct file *");
+SDT_PROBE_DEFINE3(io, , , wait__start, "struct bio *", "struct devstat *", "struct file *");
+SDT_PROBE_DEFINE3(io, , , wait__done, "struct bio *", "struct devstat *", "struct file *");
 
 void
 devstat_new_entry(struct devstat *ds, const char *name, int unit, uint32_t block_size)
@@ -23,7 +24,7 @@ void
 devstat_start_transaction_bio(struct devstat *ds, struct bio *bp)
 {
 	ds->start_count++;
-	SDT_PROBE2(io, , , start, bp, ds);
+	SDT_PROBE3(io, , , start, bp, ds, bp->bio_caller1);
 }
 
 void
@@ -34,18 +35,18 @@ devstat_end_transaction_bio(struct devstat *ds, struct bio *bp)
 	ds->bytes[kind] += bp->bio_bcount - bp->bio_resid;
 	ds->operations[kind]++;
 	ds->end_count++;
-	SDT_PROBE2(io, , , done, bp, ds);
+	SDT_PROBE3(io, , , done, bp, ds, bp->bio_caller1);
 }
 
 /* Somebody waits for a transfer: which one is not told. */
 void
 devstat_wait_start(struct devstat *ds)
 {
-	SDT_PROBE2(io, , , wait__start, NULL, ds);
+	SDT_PROBE3(io, , , wait__start, NULL, ds, curthread->td_fpop);
 }
 
 void
 devstat_wait_done(struct devstat *ds)
 {
-	SDT_PROBE2(io, , , wait__done, NULL, ds);
+	SDT_PROBE3(io, , , wait__done, NULL, ds, curthread->td_fpop);
 }

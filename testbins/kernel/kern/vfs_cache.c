@@ -23,7 +23,7 @@ MALLOC_DEFINE(M_VFSCACHE, "vfscache", "VFS name cache entries");
 static TAILQ_HEAD(nchashhead, namecache) nchashtbl[NCHASH];
 static TAILQ_HEAD(, namecache) nclru = TAILQ_HEAD_INITIALIZER(nclru);
 static int numcache;
-static struct mtx ncache_lock = { .lock_object = { .lo_name = "name cache" } };
+static struct mtx ncache_lock = MTX_INITIALIZER("name cache", MTX_DEF);
 struct nchstats { uint64_t ncs_goodhits, ncs_neghits, ncs_miss; } nchstats;
 
 static void

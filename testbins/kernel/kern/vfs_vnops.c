@@ -95,7 +95,7 @@ vn_close(struct vnode *vp, int flags __unused, struct thread *td __unused)
 }
 
 static int
-vn_read(struct file *fp, struct uio *uio, struct thread *td __unused)
+vn_read(struct file *fp, struct uio *uio, struct thread *td)
 {
 	struct vnode *vp = fp->f_vnode;
 	int error;
@@ -103,23 +103,27 @@ vn_read(struct file *fp, struct uio *uio, struct thread *td __unused)
 	if (vp->v_type == VDIR)
 		return (EISDIR);
 	uio->uio_offset = fp->f_offset;
+	td->td_fpop = fp;
 	vn_lock(vp);
 	error = VOP_READ(vp, uio, 0);
 	VOP_UNLOCK(vp);
+	td->td_fpop = NULL;
 	fp->f_offset = uio->uio_offset;
 	return (error);
 }
 
 static int
-vn_write(struct file *fp, struct uio *uio, struct thread *td __unused)
+vn_write(struct file *fp, struct uio *uio, struct thread *td)
 {
 	struct vnode *vp = fp->f_vnode;
 	int error;
 
 	uio->uio_offset = fp->f_offset;
+	td->td_fpop = fp;
 	vn_lock(vp);
 	error = VOP_WRITE(vp, uio, fp->f_flag & O_APPEND ? IO_APPEND : 0);
 	VOP_UNLOCK(vp);
+	td->td_fpop = NULL;
 	fp->f_offset = uio->uio_offset;
 	return (error);
 }

@@ -6,7 +6,7 @@ struct vm_page *vm_page_array;
 unsigned long vm_page_count, vm_page_free_count;
 
 static TAILQ_HEAD(, vm_page) vm_page_queue_free = TAILQ_HEAD_INITIALIZER(vm_page_queue_free);
-static struct mtx vm_page_queue_free_mtx = { .lock_object = { .lo_name = "vm page free queue" } };
+static struct mtx vm_page_queue_free_mtx = MTX_INITIALIZER("vm page free queue", MTX_DEF);
 
 struct vm_page *
 PHYS_TO_VM_PAGE(paddr_t pa)

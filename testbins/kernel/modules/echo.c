@@ -17,7 +17,7 @@ static struct echo_message *echo_message;
 static struct cdev *echo_dev;
 uint64_t echo_bytes; /* told in all; sumcall.ko reads it */
 
-static struct mtx echo_mtx = { .lock_object = { .lo_name = "echo" } };
+static struct mtx echo_mtx = MTX_INITIALIZER("echo", MTX_DEF);
 
 size_t
 echo_count(size_t n)

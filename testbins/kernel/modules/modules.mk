@@ -1,4 +1,4 @@
-# Kernel modules: relocatable files, in the initrd below /boot/kernel.
+# Kernel modules: relocatable files, in the initrd below /boot/kernel, with their types as CTF.
 
 # FreeBSD has no kinst for i386.
 NO_MODULES.i386 := $K/modules/kinst.c
@@ -10,7 +10,7 @@ modules: $(MODULES)
 
 $(OUT)/boot/kernel/%.ko: $K/modules/%.c $(OBJ)/assym.h
 	@mkdir -p $(@D) $(OBJ)/modules
-	$(CC) $(KCFLAGS) -I$K/modules $(MODULE.$(ISA)) -g0 -DKLD_MODULE -MMD -MF $(OBJ)/modules/$*.d -c -o $@ $<
+	$(CC) $(KCFLAGS) -I$K/modules $(MODULE.$(ISA)) -g0 -gctf -DKLD_MODULE -MMD -MF $(OBJ)/modules/$*.d -c -o $@ $<
 	$(STRIP) --strip-debug -R .comment -R .note.GNU-stack -R .riscv.attributes $@
 
 -include $(wildcard $(OBJ)/modules/*.d)

@@ -8,8 +8,13 @@ struct thread;
 
 struct lock_object {
 	const char *lo_name;
-	uint32_t lo_flags;
+	uint32_t lo_flags;	/* the options it was made with, and its class: an index of FreeBSD's lock_classes[] */
 };
+
+#define LO_CLASSSHIFT 24
+#define LO_CLASS_MTX_SPIN (0 << LO_CLASSSHIFT)
+#define LO_CLASS_MTX_SLEEP (1 << LO_CLASSSHIFT)
+#define LO_CLASS_SX (2 << LO_CLASSSHIFT)
 
 /* mtx_lock: the owner, 0 if unowned; the low bit says that somebody waits. */
 struct mtx {
@@ -23,6 +28,8 @@ struct mtx {
 #define MTX_RECURSE 0x4
 #define MTX_UNOWNED 0x0
 #define MTX_CONTESTED 0x1
+#define MTX_CLASS(opts) ((opts) & MTX_SPIN ? LO_CLASS_MTX_SPIN : LO_CLASS_MTX_SLEEP)
+#define MTX_INITIALIZER(name, opts) { .lock_object = { .lo_name = (name), .lo_flags = (opts) | MTX_CLASS(opts) } }
 #define MA_OWNED 1
 #define MA_NOTOWNED 2
 
@@ -46,6 +53,8 @@ struct sx {
 	int sx_shared;
 	int sx_waiters;
 };
+
+#define SX_INITIALIZER(name) { .lock_object = { .lo_name = (name), .lo_flags = LO_CLASS_SX } }
 
 void sx_init(struct sx *sx, const char *description);
 void sx_destroy(struct sx *sx);

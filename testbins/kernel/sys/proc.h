@@ -11,6 +11,7 @@
 #include "sys/signal.h"
 #include "sys/types.h"
 
+struct file;
 struct filedesc;
 struct pmap;
 struct proc;
@@ -40,6 +41,7 @@ struct thread {
 	enum td_state td_state;
 	uint32_t td_flags;		/* TDF_* */
 	int td_slice;			/* ticks left */
+	int td_intr_nesting_level;	/* interrupts it is serving */
 	uint64_t td_runtime;		/* nanoseconds on the CPU */
 	uint64_t td_switched_in;	/* gate_nanouptime() of the last switch to it */
 	const void *td_wchan;		/* what it sleeps on */
@@ -53,6 +55,7 @@ struct thread {
 	struct syscall_args td_sa;	/* the one under way */
 	uintptr_t td_sdt_arg5;		/* sixth argument of the SDT probe under way */
 	uint64_t *td_systrace_args;	/* its arguments as its probe sees them, while it is under way */
+	struct file *td_fpop;		/* the file it is reading or writing */
 	char td_name[MAXCOMLEN + 1];
 	TAILQ_ENTRY(thread) td_runq;	/* run queue */
 	TAILQ_ENTRY(thread) td_slpq;	/* sleep queue */

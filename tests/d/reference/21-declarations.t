@@ -567,8 +567,9 @@ $ -x errtags -n 'double x[2]; BEGIN { print(x); exit(0); }'
 |
 
 $ -x errtags -n 'string s[3]; BEGIN { s[1] = "abc"; trace(s[1]); exit(0); }'
-!dtrace: failed to enable 'string s[3]': DIF program content is invalid (DIF object error: [0]: zero-sized variable)
-= 1
+|CPU     ID                    FUNCTION:NAME
+|  0      1                           :BEGIN   abc                              
+|
 
 $ -x errtags -n 'string *s; BEGIN { exit(0); }'
 |CPU     ID                    FUNCTION:NAME
@@ -584,8 +585,13 @@ $ -x errtags -n 'int x[4294967296];'
 = 1
 
 $ -x errtags -n 'struct s { string a; int b; }; struct s v; BEGIN { v.a = "hello"; v.b = 5; trace(v.a); trace(sizeof(v)); print(v); exit(0); }'
+|CPU     ID                    FUNCTION:NAME
+|  0      1                           :BEGIN   hello                                          260struct s {
+|    string a = "hello"
+|    int b = 0x5
+|}
 |
-!dtrace: error on enabled probe ID 1 (ID 1: dtrace:::BEGIN): invalid address (0xd7ace0300000008) in action #1 at DIF offset 12
+|
 
 $ -x errtags -n 'BEGIN { `x = 1; }'
 !dtrace: invalid probe specifier ...: [D_IDENT_UNDEF] in action list: failed to resolve `x: no such symbol

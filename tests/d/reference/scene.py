@@ -33,8 +33,8 @@ enum vtype { VNON, VREG, VDIR = 5 };
 typedef struct list { struct list *next; int value; } list_t;
 struct vnode { enum vtype v_type; unsigned int v_flag : 3; int v_kind : 5; char v_name[8]; struct vnode *v_parent; };
 struct proc {
-    int p_pid; char p_comm[16]; struct vnode *p_textvp; long p_times[2]; union { int u_int; char u_char[4]; } p_u;
-    struct proc *p_pptr; int p_uid, p_gid; char *p_args; long p_args_size;
+    int p_pid; char p_comm[16]; int p_numthreads; struct vnode *p_textvp; long p_times[2];
+    union { int u_int; char u_char[4]; } p_u; struct proc *p_pptr; int p_uid, p_gid; char *p_args; long p_args_size;
 };
 enum td_states { TDS_INACTIVE, TDS_INHIBITED, TDS_CAN_RUN, TDS_RUNQ, TDS_RUNNING };
 struct syscall_args { int code; };

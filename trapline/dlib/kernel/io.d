@@ -52,9 +52,36 @@ translator devinfo_t < struct devstat *D > {
 	dev_pathname = strjoin(strjoin("/dev/", stringof(D->device_name)), lltostr(D->unit_number));
 };
 
+/*
+ * A path by the names last looked up. Of what lies deeper than six directories only the end is told. What is joined
+ * grows on the left, so that it takes few registers.
+ */
+inline struct vnode *__vdir[struct vnode *v] = v->v_cache_dst.tqh_first ? v->v_cache_dst.tqh_first->nc_dvp :
+    `rootvnode;
+inline struct vnode *__vdir2[struct vnode *v] = __vdir[__vdir[v]];
+inline struct vnode *__vdir4[struct vnode *v] = __vdir2[__vdir2[v]];
+inline string __vname[struct vnode *v] = v->v_cache_dst.tqh_first ?
+    stringof(v->v_cache_dst.tqh_first->nc_name) : "<unknown>";
+inline string __vslash[struct vnode *v] = v == `rootvnode ? "" : "/";
+inline string __vpart[struct vnode *v] = v == `rootvnode ? "" : __vname[v];
+inline string __vpath0[struct vnode *v] = __vdir2[__vdir4[v]] == `rootvnode ? "" : "...";
+inline string __vpath1[struct vnode *v] =
+    strjoin(strjoin(__vpath0[v], __vslash[__vdir[__vdir4[v]]]), __vpart[__vdir[__vdir4[v]]]);
+inline string __vpath2[struct vnode *v] =
+    strjoin(strjoin(__vpath1[v], __vslash[__vdir4[v]]), __vpart[__vdir4[v]]);
+inline string __vpath3[struct vnode *v] =
+    strjoin(strjoin(__vpath2[v], __vslash[__vdir[__vdir2[v]]]), __vpart[__vdir[__vdir2[v]]]);
+inline string __vpath4[struct vnode *v] =
+    strjoin(strjoin(__vpath3[v], __vslash[__vdir2[v]]), __vpart[__vdir2[v]]);
+inline string __vpath5[struct vnode *v] =
+    strjoin(strjoin(__vpath4[v], __vslash[__vdir[v]]), __vpart[__vdir[v]]);
+inline string __vpath6[struct vnode *v] =
+    strjoin(strjoin(__vpath5[v], __vslash[v]), __vpart[v]);
+inline string __vpath[struct vnode *v] = v == NULL ? "<unknown>" : v == `rootvnode ? "/" : __vpath6[v];
+
 typedef struct fileinfo {
 	string fi_name;		/* its name as it was last looked up */
-	string fi_dirname;	/* of its directory, the last part of the path */
+	string fi_dirname;	/* path of its directory */
 	string fi_pathname;
 	int64_t fi_offset;
 	string fi_fs;
@@ -63,14 +90,9 @@ typedef struct fileinfo {
 } fileinfo_t;
 
 translator fileinfo_t < struct file *F > {
-	fi_name = F == NULL ? "<none>" : F->f_vnode == NULL ? "<unknown>" :
-	    F->f_vnode->v_cache_dst.tqh_first == NULL ? "<unknown>" :
-	    stringof(F->f_vnode->v_cache_dst.tqh_first->nc_name);
-	fi_dirname = F == NULL ? "<none>" : F->f_vnode == NULL ? "<unknown>" :
-	    F->f_vnode->v_cache_dst.tqh_first == NULL ? "<unknown>" :
-	    F->f_vnode->v_cache_dst.tqh_first->nc_dvp->v_cache_dst.tqh_first == NULL ? "/" :
-	    stringof(F->f_vnode->v_cache_dst.tqh_first->nc_dvp->v_cache_dst.tqh_first->nc_name);
-	fi_pathname = "<unknown>";
+	fi_name = F == NULL ? "<none>" : F->f_vnode == NULL ? "<unknown>" : __vname[F->f_vnode];
+	fi_dirname = F == NULL ? "<none>" : F->f_vnode == NULL ? "<unknown>" : __vpath[__vdir[F->f_vnode]];
+	fi_pathname = F == NULL ? "<none>" : __vpath[F->f_vnode];
 	fi_offset = F == NULL ? 0 : F->f_offset;
 	fi_fs = F == NULL ? "<none>" : F->f_vnode == NULL ? "<none>" : F->f_vnode->v_type == VCHR ? "devfs" : "memfs";
 	fi_mount = "/";
@@ -79,3 +101,6 @@ translator fileinfo_t < struct file *F > {
 
 inline fileinfo_t fds[int fd] = xlate <fileinfo_t> (fd >= 0 && fd < 32 ?
     curthread->td_proc->p_fd->fd_ofiles[fd].fde_file : NULL);
+
+inline string cwd = __vpath[curthread->td_proc->p_fd->fd_cdir];
+inline string root = __vpath[curthread->td_proc->p_fd->fd_rdir];

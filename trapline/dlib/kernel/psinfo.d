@@ -4,7 +4,7 @@
 #pragma D depends_on library pstypes.d
 
 translator psinfo_t < struct proc *P > {
-	pr_nlwp = 1;
+	pr_nlwp = P->p_numthreads;
 	pr_pid = P->p_pid;
 	pr_ppid = P->p_pptr ? P->p_pptr->p_pid : 0;
 	pr_pgid = P->p_pid;
@@ -22,6 +22,7 @@ translator psinfo_t < struct proc *P > {
 translator lwpsinfo_t < struct thread *T > {
 	pr_lwpid = T->td_tid;
 	pr_flag = T->td_flags;
+	pr_pri = 0; /* there is one */
 	pr_state = T->td_state;
 	pr_sname = T->td_state == TDS_RUNNING ? 'O' : T->td_state == TDS_RUNQ ? 'R' :
 	    T->td_state == TDS_INHIBITED ? 'S' : 'I';

@@ -1,0 +1,108 @@
+"""What DTrace asks of the kernel guest beyond what every guest answers, and what it may do to it.
+
+Each method has the name that `trapline.framework.world.Abilities` looks for.  What changes the guest is done by the
+kernel's own code (`KernelGuest.call`), between two of its blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from emu.guest.base import Lock
+from emu.isa.base import Isa
+
+if TYPE_CHECKING:
+    from emu.engine.clock import VirtualClock
+    from emu.guest.kernel.introspection import Introspection
+    from emu.guest.kernel.panic import KernelPanicError
+    from emu.guest.kernel.userland import Userland
+
+_CLASS_SHIFT: Final = 24
+_CLASS_MASK: Final = 0xF
+"""Where lo_flags has the class of a lock (FreeBSD sys/sys/lock.h)."""
+_CONTESTED: Final = 1
+"""Of mtx_lock: somebody waits."""
+_SIGSTOP: Final = 17
+
+
+class Served:
+    """The kernel guest, as D's less common built-ins and the destructive actions see it."""
+
+    isa: Isa
+    clock: VirtualClock
+    introspection: Introspection
+    userland: Userland
+    now: Callable[[], int]
+    call: Callable[..., int]
+    soon: Callable[[Callable[[], object]], None]
+    _crash: Callable[..., KernelPanicError]
+
+    # -- what it is asked
+
+    def thread_time(self) -> int:
+        """Return nanoseconds the current thread has been on the CPU (vtimestamp)."""
+        thread = self.introspection.thread_address()
+        if not thread:
+            return 0
+        ran, since = (self.introspection.field64(thread, name) for name in ("TD_RUNTIME", "TD_SWITCHED_IN"))
+        return ran + self.now() - since
+
+    def parent(self, pid: int) -> int | None:
+        """Return the parent of a process, None if it has none (progenyof)."""
+        return self.introspection.parent(pid)
+
+    def interrupt_level(self) -> int:
+        """Return how many interrupts the current thread is serving: FreeBSD has no levels that they come at (ipl)."""
+        return self.introspection.interrupts()
+
+    def open_file(self, descriptor: int) -> int:
+        """Return the address of an open file of the current process, 0 if there is none (getf)."""
+        return self.introspection.open_file(descriptor)
+
+    def lock(self, address: int) -> Lock | None:
+        """Return the state of a mutex or shared/exclusive lock; None: it is neither.  Raises `BadAddressError`."""
+        read = _LOCK_CLASSES.get(self.introspection.lock_flags(address) >> _CLASS_SHIFT & _CLASS_MASK)
+        return None if read is None else read(self.introspection, address)
+
+    # -- what is done to it
+
+    def signal(self, number: int) -> None:
+        """Send the current process a signal (raise)."""
+        process = self.introspection.thread_field("TD_PROC")
+        self.soon(lambda: self.call("kern_psignal", process, number))
+
+    def stop(self) -> None:
+        """Stop the current process, until it gets SIGCONT."""
+        self.signal(_SIGSTOP)
+
+    def panic(self, message: str) -> None:
+        """Bring the guest down."""
+        crash = self._crash(message)
+
+        def fall() -> None:
+            raise crash
+
+        self.soon(fall)
+
+    def chill(self, nanoseconds: int) -> None:
+        """Let time go by, in which nothing runs."""
+        self.clock.skip_to(self.now() + nanoseconds)
+
+
+def _mutex(kernel: Introspection, address: int, *, spins: bool) -> Lock:
+    owner = kernel.field(address, "MTX_LOCK") & ~_CONTESTED
+    return Lock(held=owner != 0, owner=owner, spins=spins)
+
+
+def _shared_exclusive(kernel: Introspection, address: int) -> Lock:
+    owner = kernel.field(address, "SX_OWNER")
+    return Lock(held=owner != 0 or kernel.field32(address, "SX_SHARED") != 0, owner=owner, spins=False)
+
+
+_LOCK_CLASSES: Final[Mapping[int, Callable[[Introspection, int], Lock]]] = {
+    0: lambda kernel, address: _mutex(kernel, address, spins=True),
+    1: lambda kernel, address: _mutex(kernel, address, spins=False),
+    2: _shared_exclusive,
+}
+"""Locks by their class, the index in FreeBSD's lock_classes[] (sys/kern/subr_lock.c): lc_owner() of each."""

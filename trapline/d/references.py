@@ -1,0 +1,145 @@
+"""What names mean: variables, constants, symbols of the traced system, subroutines.
+
+Source: FreeBSD libdtrace dt_ident.c, dt_parser.c (dt_xcook_ident()).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final
+
+from trapline.d import ast, typed
+from trapline.d.errors import CompileError, did_you_mean
+from trapline.d.prototypes import argument_fits, check_count, incompatible
+from trapline.d.scopes import SCOPES, Globals
+from trapline.d.typed import MASK, Variable
+from trapline.d.types import INT64
+from trapline.framework.dif import Subr, Var
+from trapline.framework.program import Scope
+
+_STRUCTURES: Final[Mapping[int, str]] = {Var.CURTHREAD: "thread"}
+_RESULTS: Final[Mapping[int, str]] = {Subr.MUTEX_OWNER: "thread", Subr.GETF: "file"}
+"""The structures of the traced kernel that variables point at, and what subroutines return."""
+
+
+class References:
+    """The names of one program; `check` understands an expression."""
+
+    def __init__(self, names: Globals, check: Callable[[ast.Expression], typed.Node]) -> None:
+        self._names = names
+        self._check = check
+        self._parameters: dict[str, typed.Parameter] = {}
+
+    @contextmanager
+    def within(self, parameters: tuple[typed.Parameter, ...]) -> Iterator[None]:
+        """Have names mean parameters for a while."""
+        outer = self._parameters
+        self._parameters = {parameter.name: parameter for parameter in parameters}
+        try:
+            yield
+        finally:
+            self._parameters = outer
+
+    def name(self, node: ast.Name) -> typed.Node:
+        """Return what a plain name, or one with back-quotes, means."""
+        name, names = node.name, self._names
+        if name in self._parameters:
+            return self._parameters[name]
+        if name in names.inlines:
+            inline = names.inlines[name]
+            if inline.parameters is not None:
+                raise CompileError("D_IDENT_BADREF", f"{name} needs arguments in brackets", node.line)
+            return inline.body
+        variable = names.variables.get((Scope.GLOBAL, name)) or self._names.words.variables.get(name)
+        if variable is not None:
+            return self._of_guest(self._scalar(variable, node.line), _STRUCTURES.get(variable.id))
+        if name in names.enumerators:
+            value, enumeration = names.enumerators[name]
+            return typed.Constant(value & MASK, enumeration)
+        if name in names.words.constants:
+            return typed.Constant(*names.words.constants[name])
+        if "`" in name:
+            return self._symbol(name, node.line)
+        if names.words.is_function(name):
+            raise CompileError("D_IDENT_BADREF", f"{name} is a function: call it as {name}(...)", node.line)
+        hint = did_you_mean(name, names.variable_names(Scope.GLOBAL))
+        raise CompileError("D_IDENT_UNDEF", f"failed to resolve {name}: unknown variable name{hint}", node.line)
+
+    def _symbol(self, name: str, line: int) -> typed.Node:
+        """Return a symbol of the traced system."""
+        if "``" in name:
+            if self._names.foreign.symbol(name.replace("``", "`").removeprefix("`")) is not None:
+                raise CompileError("D_SYM_BADREF", f"{name} is a kernel symbol: name it with one back-quote", line)
+            raise CompileError("D_IDENT_UNDEF", f"failed to resolve {name}: no such symbol of a process", line)
+        symbol = self._names.foreign_symbol(name.removeprefix("`"))
+        if symbol is None:
+            raise CompileError("D_IDENT_UNDEF", f"failed to resolve {name}: no such symbol", line)
+        if symbol.type is None:
+            raise CompileError("D_SYM_NOTYPES", f"{name}: no type information for this symbol", line)
+        return typed.Memory(typed.Constant(symbol.address, INT64), symbol.type)
+
+    def _of_guest(self, node: typed.Node, tag: str | None) -> typed.Node:
+        """Give a pointer its type, if the guest has told what it points at."""
+        structure = self._names.foreign_tag("struct", tag) if tag is not None else None
+        return node if structure is None else typed.Relabel(node, self._names.model.pointer_to(structure))
+
+    def _scalar(self, variable: Variable, line: int) -> typed.Node:
+        if variable.keys is not None:
+            raise CompileError(
+                "D_IDENT_BADREF", f"{variable.name} is an array: name an element, {variable.name}[...]", line
+            )
+        return typed.Scalar(variable)
+
+    def scoped(self, node: ast.Scoped) -> typed.Node:
+        """Return a thread-local or clause-local variable."""
+        scope = SCOPES[node.scope]
+        variable = self._names.variables.get((scope, node.name))
+        if variable is None:
+            hint = did_you_mean(node.name, self._names.variable_names(scope))
+            raise CompileError(
+                "D_VAR_UNDEF", f"{node.scope}->{node.name} has not been declared or assigned{hint}", node.line
+            )
+        return self._scalar(variable, node.line)
+
+    def aggregation(self, node: ast.Aggregation) -> typed.Node:
+        """Refuse: no expression reads an aggregation."""
+        raise CompileError(
+            "D_IDENT_BADREF", f"@{node.name} is an aggregation: printa() shows it, nothing reads it", node.line
+        )
+
+    def call(self, node: ast.Call) -> typed.Node:
+        """Check the call of a subroutine."""
+        if not isinstance(node.function, ast.Name):
+            raise CompileError("D_FUNC_IDENT", "only a name can be called", node.line)
+        name = node.function.name
+        subroutine = self._names.words.subroutines.get(name)
+        if subroutine is None:
+            raise self._not_a_subroutine(name, node.line)
+        signature = subroutine.signature
+        arguments = tuple(map(self._check, node.arguments))
+        check_count(name, len(arguments), signature, node.line)
+        checked = []
+        for place, (argument, parameter) in enumerate(zip(arguments, signature.parameters, strict=False), start=1):
+            assert parameter is not None
+            if not argument_fits(argument, parameter):
+                raise incompatible(f"{name}( ) argument #{place}", parameter, argument.type, node.line)
+            checked.append(argument)
+        parameters = tuple(parameter for parameter in signature.parameters if parameter is not None)
+        called = typed.Call(subroutine.number, tuple(checked), parameters[: len(checked)], signature.returns)
+        return self._of_guest(called, _RESULTS.get(subroutine.number))
+
+    def _not_a_subroutine(self, name: str, line: int) -> CompileError:
+        words = self._names.words
+        if words.is_action(name):
+            return CompileError("D_CG_EXPR", f"{name}( ) gives no value: it can only be a statement of its own", line)
+        if self._names.is_defined(name):
+            return CompileError("D_FUNC_IDKIND", f"{name} is no function", line)
+        known = [*words.subroutines, *words.actions, *words.aggregating]
+        return CompileError("D_FUNC_UNDEF", f"undefined function name: {name}{did_you_mean(name, known)}", line)
+
+    def is_known(self, node: ast.Scoped | ast.Name) -> bool:
+        """Tell whether a name means something already."""
+        if isinstance(node, ast.Scoped):
+            return (SCOPES[node.scope], node.name) in self._names.variables
+        return "`" in node.name or node.name in self._parameters or self._names.is_defined(node.name)

@@ -1,0 +1,108 @@
+"""Values and the widths of their types: loads and stores by size, bit-fields, conversions.
+
+A register has 64 bits, whatever the type of what it holds; the bits above its type's may be anything until something
+here cuts them off.  Source: FreeBSD libdtrace dt_cg.c (dt_cg_typecast(), dt_cg_field_get(), dt_cg_field_set()).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from trapline.d import typed
+from trapline.d.assembler import Assembler
+from trapline.d.types import Integer, Member, Type, is_scalar, is_signed, resolve, size_of
+from trapline.framework.dif import Op
+
+LOADS: Final = {
+    (1, True): Op.LDSB,
+    (2, True): Op.LDSH,
+    (4, True): Op.LDSW,
+    (8, True): Op.LDX,
+    (1, False): Op.LDUB,
+    (2, False): Op.LDUH,
+    (4, False): Op.LDUW,
+    (8, False): Op.LDX,
+}
+"""By the size in bytes, and whether the value is signed."""
+STORES: Final = {1: Op.STB, 2: Op.STH, 4: Op.STW, 8: Op.STX}
+
+
+def cut(out: Assembler, register: int, type_: Type) -> None:
+    """Cut a register to the width of a type and extend it again."""
+    size = size_of(type_)
+    if size < 8:
+        with out.scratch(64 - 8 * size) as shift:
+            out.emit(Op.SLL, register, shift, register)
+            out.emit(Op.SRA if is_signed(type_) else Op.SRL, register, shift, register)
+
+
+def cast(out: Assembler, register: int, source: Type, target: Type) -> None:
+    """Convert as libdtrace does: a widened value is cut to its own type first only if that is signed."""
+    if not is_scalar(target) or not is_scalar(source):
+        return
+    narrow, wide = size_of(source), size_of(target)
+    if wide < narrow or (wide == narrow and is_signed(source) != is_signed(target)):
+        cut(out, register, target)
+    elif wide > narrow and is_signed(source):
+        cut(out, register, source)
+        if not is_signed(target):
+            _zero_extend(out, register, wide)
+
+
+def _zero_extend(out: Assembler, register: int, size: int) -> None:
+    if size < 8:
+        with out.scratch(64 - 8 * size) as shift:
+            out.emit(Op.SLL, register, shift, register)
+            out.emit(Op.SRL, register, shift, register)
+
+
+def extract(out: Assembler, register: int, member: Member, *, signed: bool) -> None:
+    """Move the bits of a bit-field down to bit 0 and extend them."""
+    low = member.offset - 8 * member.unit[0]
+    with out.scratch(64 - member.bits - low) as shift:
+        out.emit(Op.SLL, register, shift, register)
+        out.set(shift, 64 - member.bits)
+        out.emit(Op.SRA if signed else Op.SRL, register, shift, register)
+
+
+def insert(out: Assembler, member: Member, where: int, register: int) -> None:
+    """Put the low bits of a register into a bit-field at an address, leaving the bits around it."""
+    first, size = member.unit
+    low, mask = member.offset - 8 * first, (1 << member.bits) - 1
+    value = out.allocate()
+    kept = out.allocate()
+    with out.scratch(mask) as scratch:
+        out.emit(Op.AND, register, scratch, value)
+        if low:
+            out.set(scratch, low)
+            out.emit(Op.SLL, value, scratch, value)
+        out.emit(LOADS[size, False], where, rd=kept)
+        out.set(scratch, ~(mask << low))
+        out.emit(Op.AND, kept, scratch, kept)
+    out.emit(Op.OR, kept, value, value)
+    out.emit(STORES[size], value, rd=where)
+    out.release(kept)
+    out.release(value)
+
+
+def fits(node: typed.Node, type_: Type) -> bool:
+    """Tell whether a value needs no cut to be kept as an integer of type `type_`: it is whole, and within its range."""
+    size = size_of(type_)
+    if size == 8:
+        return True
+    match node:
+        case typed.Constant(signed=value):
+            low = -(1 << 8 * size - 1) if is_signed(type_) else 0
+            return low <= value < 1 << (8 * size - is_signed(type_))
+        case typed.Compare() | typed.Logical() | typed.Not():
+            return True
+        case (
+            typed.Scalar() | typed.Memory() | typed.Element() | typed.Convert() | typed.Store() | typed.BuiltinElement()
+        ):
+            source = resolve(node.type)
+            return (
+                isinstance(source, Integer)
+                and (source.size < size or (source.size == size and source.signed == is_signed(type_)))
+                and (is_signed(type_) or not source.signed)
+            )
+    return False
