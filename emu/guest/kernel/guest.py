@@ -30,7 +30,6 @@ from emu.guest.kernel.introspection import Introspection
 from emu.guest.kernel.modules import Modules
 from emu.guest.kernel.panic import KernelPanicError
 from emu.guest.kernel.served import Served
-from emu.guest.kernel.thread_times import ThreadTimes
 from emu.guest.kernel.traced import TracedStretches
 from emu.guest.kernel.userland import Userland
 from emu.guest.modules import Module
@@ -242,8 +241,6 @@ class KernelGuest(Served):
         self.engine.on_code(self.image.symbol("gate_call_return").value, self.engine.stop)
         self.engine.on_code(self.image.symbol("dtrace_probe").value, self._gate_probe)
         self._traced = TracedStretches(self.engine, self.image, self.clock)
-        self.thread_time = ThreadTimes(self.engine, self.image, self.introspection, self.clock.now).current
-        """Returns how many nanoseconds the current thread has been on the CPU."""
         # What user addresses mean changes with the page tables, and they change here only.
         self.engine.on_code(self.image.symbol("pmap_activate").value, self.engine.forget_user_blocks)
         self.engine.on_code(self.image.symbol("pmap_enter").value, self._map_page)
