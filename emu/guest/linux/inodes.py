@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterator
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -20,7 +19,6 @@ from emu.guest.linux.abi.errno import EEXIST, EIO, ENOENT, ENOTEMPTY, LinuxError
 if TYPE_CHECKING:
     from emu.guest.linux.frames import Frames
 
-_numbers = count(2)
 _LARGEST: Final = 1 << 40
 
 
@@ -31,7 +29,8 @@ class Inode:
     """S_IF* of `stat`."""
 
     def __init__(self, permissions: int, time: int = 0) -> None:
-        self.number = next(_numbers)
+        self.number = 0
+        """st_ino; 0 until somebody asks for it (`Kernel.numbered`)."""
         self.permissions = permissions
         self.uid = self.gid = 0
         self.links = 1

@@ -11,6 +11,7 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Callable, Iterable
+from itertools import count
 from typing import TYPE_CHECKING, Final
 
 from emu.engine.access import Access
@@ -105,6 +106,7 @@ class Kernel:
         """The registers of the thread that runs, as a breakpoint's handlers see them."""
         self.random = random.Random(0)  # noqa: S311  a run is to be the same every time
         self.root = Directory()
+        self._inode_numbers = count(2)
         self.processes: dict[int, Process] = {}
         self.threads: dict[int, Thread] = {}
         self.current: Thread | None = None
@@ -539,6 +541,11 @@ class Kernel:
             for observer in self.observers:
                 fault = observer.faulted(thread, fault)
         return fault
+
+    def numbered(self, inode: Inode) -> Inode:
+        """Return an inode with its number; inodes have theirs in the order in which they are asked for it."""
+        inode.number = inode.number or next(self._inode_numbers)
+        return inode
 
     def take_call(self) -> bool:
         """Tell, once, whether the CPU's latest run ended in a system call."""

@@ -99,7 +99,7 @@ class Proc:
                 b"Max open files            %d                 %d                files\n"
                 % (process.files.limit, process.files.limit)
             ),
-            "maps": lambda: maps(process),
+            "maps": lambda: self._maps(process),
             "mounts": self._files["mounts"],
             "stat": lambda: _process_stat(process),
             "statm": lambda: b"%d %d 0 0 0 0 0\n" % (_pages(process), _pages(process)),
@@ -122,6 +122,14 @@ class Proc:
                 lambda name: self._find(name) if name.isdigit() else None,
             )
         return Listing(lambda: list(made), made.get)
+
+    def _maps(self, process: Process) -> bytes:
+        text = ""
+        for area in process.space.areas:
+            backing = area.backing
+            number = self._kernel.numbered(backing).number if isinstance(backing, Inode) else 0
+            text += f"{_line(area, number)}\n"
+        return text.encode("utf-8", "surrogateescape")
 
     def _descriptor(self, process: Process, name: str) -> Inode | None:
         if not name.isdigit() or int(name) not in list(process.files):
@@ -189,19 +197,13 @@ def _status(process: Process) -> bytes:
     return "".join(f"{name}:\t{value}\n" for name, value in rows.items()).encode("utf-8", "surrogateescape")
 
 
-def _line(area: Area) -> str:
+def _line(area: Area, number: int) -> str:
     rights = "".join(
         letter if right in area.access else "-"
         for letter, right in (("r", Access.READ), ("w", Access.WRITE), ("x", Access.EXECUTE))
     )
     head = f"{area.start:08x}-{area.end:08x} {rights}{'s' if area.shared else 'p'} {area.offset:08x} 00:01"
-    number = getattr(area.backing, "number", 0)
     return f"{head} {number} ".ljust(73) + area.name if area.name else f"{head} {number} "
-
-
-def maps(process: Process) -> bytes:
-    """Return /proc/PID/maps."""
-    return "".join(f"{_line(area)}\n" for area in process.space.areas).encode("utf-8", "surrogateescape")
 
 
 def populate(root: Directory, kernel: Kernel) -> None:

@@ -34,7 +34,7 @@ _PROC_MAGIC: Final = 0x9FA0
 
 
 def _stat(c: Caller, inode: Inode, buffer: int) -> int:
-    c.write(buffer, c.kernel.abi.stat(inode))
+    c.write(buffer, c.kernel.abi.stat(c.kernel.numbered(inode)))
     return 0
 
 
@@ -73,7 +73,7 @@ def fstat(c: Caller, fd: Int, buffer: Address) -> int:
 def statx(c: Caller, directory: Int, path: Path, flags: Unsigned, mask: Unsigned, buffer: Address) -> int:
     """Tell about a file."""
     del mask
-    inode = inode_at(c, directory, path, flags)
+    inode = c.kernel.numbered(inode_at(c, directory, path, flags))
     access, access_ns, change, change_ns, status, status_ns = times(inode)
     c.write(
         buffer,
@@ -144,7 +144,7 @@ def getdents64(c: Caller, fd: Int, buffer: Address, size: Unsigned) -> int:
                 raise LinuxError(EINVAL)
             break
         file.position += 1
-        entry = struct.pack("<QqHB", inode.number, file.position, length, inode.kind >> 12) + text
+        entry = struct.pack("<QqHB", c.kernel.numbered(inode).number, file.position, length, inode.kind >> 12) + text
         data += entry.ljust(length, b"\0")
     c.write(buffer, bytes(data))
     return len(data)

@@ -248,7 +248,7 @@ def pipe2(c: Caller, fds: Address, flags: Unsigned) -> int:
     """Make a pipe."""
     pipe, inode = Pipe(), Fifo(0o600, c.kernel.wall())
     inode.pipe = pipe
-    name = f"pipe:[{inode.number}]"
+    name = f"pipe:[{c.kernel.numbered(inode).number}]"
     kept = flags & O_NONBLOCK
     ends = [PipeEnd(pipe, inode, kind | kept, name) for kind in (O_RDONLY, O_WRONLY)]
     numbers = [c.process.files.add(end, close_on_exec=bool(flags & O_CLOEXEC)) for end in ends]
