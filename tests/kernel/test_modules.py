@@ -206,3 +206,9 @@ def test_a_file_that_is_no_module_is_refused_and_nothing_stays(isa):
     assert "link_elf_obj: symbol fake_dev undefined" in lines
     assert names(lines[-4:]) == {"kernel": 1, "echo.ko": 1}
     assert sum("kernel" in line and "0x" in line for line in lines) == 2
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_no_built_file_tells_where_it_was_built(isa):
+    built = images.built(ISAS[isa])
+    assert not [path for path in built.rglob("*") if path.is_file() and b"/testbins/" in path.read_bytes()]

@@ -201,7 +201,7 @@ cpu_exec_setregs(struct trapframe *frame, vaddr_t entry, vaddr_t sp, uint64_t ar
 	};
 }
 
-/* A new thread's first call, which has its argument where every call has it, above a return address that ends its stack (FreeBSD sys/i386/i386/vm_machdep.c). */
+/* A new thread's first call: its argument is above a return address that ends its stack (FreeBSD vm_machdep.c). */
 int
 cpu_set_upcall(struct thread *td, vaddr_t entry, vaddr_t arg, vaddr_t stack_end)
 {

@@ -8,9 +8,10 @@ MODULE.riscv64 := -mno-relax
 .PHONY: modules
 modules: $(MODULES)
 
+# CTF has the source's path, from the directory that PWD names: no prefix map is asked about it.
 $(OUT)/boot/kernel/%.ko: $K/modules/%.c $(OBJ)/assym.h
 	@mkdir -p $(@D) $(OBJ)/modules
-	$(CC) $(KCFLAGS) -I$K/modules $(MODULE.$(ISA)) -g0 -gctf -DKLD_MODULE -MMD -MF $(OBJ)/modules/$*.d -c -o $@ $<
+	PWD=/proc/self/cwd $(CC) $(KCFLAGS) -I$K/modules $(MODULE.$(ISA)) -g0 -gctf -DKLD_MODULE -MMD -MF $(OBJ)/modules/$*.d -c -o $@ $<
 	$(STRIP) --strip-debug -R .comment -R .note.GNU-stack -R .riscv.attributes $@
 
 -include $(wildcard $(OBJ)/modules/*.d)
