@@ -176,13 +176,11 @@ class Elements:
             )
         offset = typed.Constant(member.place, INT64)
         place = typed.Relabel(address, INT64)
-        return typed.Memory(
-            place if not offset.value else typed.Binary(Op.ADD, place, offset, INT64),
-            member.type,
-            is_writable(base),
-            is_userland(base.type),
-            member if member.bits else None,
-        )
+        where = place if not offset.value else typed.Binary(Op.ADD, place, offset, INT64)
+        bits = member if member.bits else None
+        if is_userland(base.type) or (not node.arrow and isinstance(base, typed.Memory) and base.userland):
+            return typed.in_process(where, member.type, writable=is_writable(base), member=bits)
+        return typed.Memory(where, member.type, is_writable(base), member=bits)
 
 
 def dereference(operand: typed.Node, line: int) -> typed.Node:
@@ -194,4 +192,6 @@ def dereference(operand: typed.Node, line: int) -> typed.Node:
         raise CompileError("D_DEREF_VOID", "a void pointer points at nothing that can be read: cast it", line)
     if isinstance(resolve(target), Function):
         raise CompileError("D_DEREF_FUNC", "a function cannot be read", line)
-    return typed.Memory(operand, target, is_writable(operand), is_userland(operand.type))
+    if is_userland(operand.type):
+        return typed.in_process(operand, target, writable=is_writable(operand))
+    return typed.Memory(operand, target, is_writable(operand))

@@ -3,8 +3,8 @@
 inline int AF_INET = 2;
 inline int AF_INET6 = 28;	/* FreeBSD's, whatever the guest */
 
-typedef uint32_t ipaddr_t;
-typedef uint32_t in_addr_t;
+typedef unsigned int ipaddr_t;
+typedef unsigned int in_addr_t;
 typedef struct in6_addr {
-	uint8_t s6_addr[16];
+	unsigned char s6_addr[16];
 } in6_addr_t;
