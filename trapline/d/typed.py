@@ -103,7 +103,7 @@ def in_process(address: Node, type_: Type, *, writable: bool = False, member: Me
     """Return what lies at an address of the traced process: a pointer that is read there points into it too."""
     pointer = resolve(type_)
     pointed = replace(pointer, userland=True) if isinstance(pointer, Pointer) else type_
-    return Memory(address, pointed, writable, True, member)
+    return Memory(address, pointed, writable, userland=True, member=member)
 
 
 @dataclass(frozen=True, slots=True)
