@@ -108,7 +108,7 @@ def test_a_flag_getopt_refuses_is_told_as_getopt_does(arguments, message):
     ("arguments", "message"),
     [
         (["-l", "-V"], "only one of the [-AGhlV] options can be specified at a time"),
-        (["--isa", "m68k"], "--isa m68k: choose from x86_64, aarch64, riscv64"),
+        (["--isa", "m68k"], "--isa m68k: choose from x86_64, aarch64, riscv64, i386"),
         (["-c", " "], "-c needs a command"),
         (["-p", "x"], "-p x: the number of a process of the guest is wanted"),
     ],

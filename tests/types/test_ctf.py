@@ -51,7 +51,7 @@ def test_what_the_gnu_linker_writes_is_read(images, isa):
     types = types_of(images[isa])
     assert isinstance(types, CtfTypes)
     link = types.tag("struct", "self")
-    assert link.member("next").type == Pointer(link)
+    assert link.member("next").type == Pointer(link, size=ISAS[isa].word)
     word = 8 * ISAS[isa].word
     assert [(m.name, m.offset, m.bits) for m in link.members] == [
         ("next", 0, 0), ("in", word, 0), ("low", 2 * word, 3), ("high", 2 * word + 3, 5), ("u", 3 * word, 0),
