@@ -186,12 +186,16 @@ class Image:
 
     def symbol_at(self, address: int) -> tuple[Symbol, int] | None:
         """Return the symbol that holds an address, and the offset in it; a function before anything else."""
+        below = []
         for starts, symbols in self._by_address:
             place = bisect_right(starts, address) - 1
             if place >= 0:
-                symbol, offset = symbols[place], address - starts[place]
-                if offset < symbol.size or not symbol.size:
-                    return symbol, offset
+                below.append(symbols[place])
+        for symbol in below:
+            # One without a size reaches to the next that has one.
+            reaches = not symbol.size and not any(other.size and other.value > symbol.value for other in below)
+            if address - symbol.value < symbol.size or reaches:
+                return symbol, address - symbol.value
         return None
 
     def caller_at(self, address: int) -> tuple[Symbol, int] | None:

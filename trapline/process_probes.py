@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +11,7 @@ from trapline.consumer.compiling import ProcessProbeError
 from trapline.framework.program import ProbeDescription
 
 if TYPE_CHECKING:
+    from emu.guest.objects import LoadedObject
     from emu.guest.processes import Objects, Processes
     from trapline.framework.dtrace import DTrace
 
@@ -48,10 +49,17 @@ class ProcessProbes:
         fidelity: Fidelity = Fidelity.EXACT,
         report: Callable[[str], object] = lambda _text: None,
     ) -> None:
+        self._processes = processes
+        self._objects = objects
         self.refusals = Refusals(report)
         self.fasttrap = Fasttrap(processes, dtrace, fidelity, report=self.refusals.add)
         self.pid = PidProbes(self.fasttrap, dtrace, objects, dtrace.probes_created)
         self.usdt = UsdtProbes(self.fasttrap, dtrace, objects, dtrace.probes_created)
+
+    def objects(self, pid: int) -> Sequence[LoadedObject]:
+        """Return what a process has loaded, the program first; nothing if there is no such process."""
+        process = self._processes.process(pid)
+        return self._objects.of(process) if process is not None else ()
 
     def provide(self, wanted: ProbeDescription) -> ProbeDescription:
         """Make the probes of processes that a description asks for, and return it as they are named.

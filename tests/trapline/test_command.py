@@ -29,7 +29,11 @@ def test_every_command_has_help(command):
     ("arguments", "status", "message"),
     [
         (["nosuch"], 2, "Error: No such command 'nosuch'."),
-        (["dtrace", "--isa", "m68k", "-n", "BEGIN"], 2, "dtrace: --isa m68k: choose from x86_64, aarch64, riscv64"),
+        (
+            ["dtrace", "--isa", "m68k", "-n", "BEGIN"],
+            2,
+            "dtrace: --isa m68k: choose from x86_64, aarch64, riscv64, i386",
+        ),
         (["dtrace", "-x", "fidelity=linux", "-n", "BEGIN"], 2, "dtrace: -x fidelity linux: choose from exact, freebsd"),
         (["dtrace", "--nosuch", "-n", "BEGIN"], 2, "dtrace: illegal option -- -nosuch"),
         (["dtrace", "-A", "-l"], 2, "dtrace: only one of the [-AGhlV] options can be specified at a time"),

@@ -16,9 +16,11 @@ from trapline.consumer.command import main
 from trapline.consumer.environment import CommandEnvironment, Machine, MachineError
 from trapline.consumer.output import Writer
 from trapline.consumer.usage import MachineOptions
+from trapline.d.scopes import NoNames
 from trapline.kernel_target import KernelTarget
 from trapline.machine import KernelOptions, NoKernelError, boot, kernel_guest
 from trapline.programs import is_missing, program_isa, split
+from trapline.types import ProcessNames, types_of
 
 
 @click.command(
@@ -90,6 +92,7 @@ def _open_linux(wanted: MachineOptions) -> Machine:
         lambda: machine.target,
         machine.probes.provide,
         machine.ended,
+        foreign=ProcessNames(NoNames(), lambda: machine.probes.objects(machine.target), types_of),
         libraries=("common", "linux", machine.guest.isa.name),
     )
 
@@ -137,7 +140,7 @@ def _open_kernel(wanted: MachineOptions) -> Machine:
         target.number,
         machine.probes.provide,
         target.ended,
-        foreign=machine.names,
+        foreign=ProcessNames(machine.names, lambda: machine.probes.objects(target.number()), types_of),
         libraries=libraries,
     )
 

@@ -8,12 +8,13 @@ variable.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
-from trapline.d import typed
+from trapline.d import conditions, typed
 from trapline.d.assembler import Assembler, Label
 from trapline.d.errors import CompileError
-from trapline.d.typed import MASK, Connective
+from trapline.d.typed import MASK
 from trapline.d.types import (
     Member,
     Type,
@@ -81,10 +82,10 @@ class _Generator:
             typed.Memory: self._memory,
             typed.Unary: self._unary,
             typed.Binary: self._binary,
-            typed.Compare: self._compare,
-            typed.Not: self._not,
-            typed.Logical: self._logical,
-            typed.Choice: self._choice,
+            typed.Compare: partial(conditions.compare, self._out, self._node),
+            typed.Not: partial(conditions.negate, self._out, self._node),
+            typed.Logical: partial(conditions.logical, self._out, self._node),
+            typed.Choice: partial(conditions.choose, self._out, self._node),
             typed.Sequence: self._sequence,
             typed.Convert: self._convert,
             typed.Relabel: self._relabel,
@@ -178,89 +179,6 @@ class _Generator:
         self._out.emit(node.op, left, right, left)
         self._out.release(right)
         return left
-
-    def _compare(self, node: typed.Compare) -> int:
-        holds, end = Label(), Label()
-        left = self._node(node.left)
-        right = self._node(node.right)
-        self._out.emit(node.op, left, right)
-        self._out.release(right)
-        self._out.branch(node.branch, holds)
-        self._out.emit(Op.MOV, 0, rd=left)
-        self._out.branch(Op.BA, end)
-        self._out.bind(holds)
-        self._out.set(left, 1)
-        self._out.bind(end)
-        return left
-
-    def _not(self, node: typed.Not) -> int:
-        zero, end = Label(), Label()
-        register = self._node(node.operand)
-        self._out.emit(Op.TST, register)
-        self._out.branch(Op.BE, zero)
-        self._out.emit(Op.MOV, 0, rd=register)
-        self._out.branch(Op.BA, end)
-        self._out.bind(zero)
-        self._out.set(register, 1)
-        self._out.bind(end)
-        return register
-
-    def _logical(self, node: typed.Logical) -> int:
-        if node.connective is Connective.XOR:
-            return self._logical_xor(node)
-        true, false, end = Label(), Label(), Label()
-        left = self._node(node.left)
-        self._out.emit(Op.TST, left)
-        self._out.release(left)
-        if node.connective is Connective.AND:
-            self._out.branch(Op.BE, false)
-        else:
-            self._out.branch(Op.BNE, true)
-        register = self._node(node.right)
-        self._out.emit(Op.TST, register)
-        self._out.branch(Op.BE, false)
-        self._out.bind(true)
-        self._out.set(register, 1)
-        self._out.branch(Op.BA, end)
-        self._out.bind(false)
-        self._out.emit(Op.MOV, 0, rd=register)
-        self._out.bind(end)
-        return register
-
-    def _logical_xor(self, node: typed.Logical) -> int:
-        left = self._truth(node.left)
-        right = self._truth(node.right)
-        self._out.emit(Op.XOR, left, right, left)
-        self._out.release(right)
-        return left
-
-    def _truth(self, node: typed.Node) -> int:
-        """Generate a node's value as 0 or 1."""
-        zero = Label()
-        register = self._node(node)
-        self._out.emit(Op.TST, register)
-        self._out.branch(Op.BE, zero)
-        self._out.set(register, 1)
-        self._out.bind(zero)
-        return register
-
-    def _choice(self, node: typed.Choice) -> int:
-        otherwise, end = Label(), Label()
-        test = self._node(node.test)
-        self._out.emit(Op.TST, test)
-        self._out.release(test)
-        self._out.branch(Op.BE, otherwise)
-        then = self._node(node.then)
-        self._out.release(then)
-        move = self._out.place
-        self._out.emit(Op.NOP)
-        self._out.branch(Op.BA, end)
-        self._out.bind(otherwise)
-        register = self._node(node.otherwise)
-        # Only now is it known where the other branch leaves its value.
-        self._out.put(move, encode_registers(Op.MOV, then, 0, register))
-        self._out.bind(end)
-        return register
 
     def _sequence(self, node: typed.Sequence) -> int:
         self._out.release(self._node(node.left))

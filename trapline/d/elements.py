@@ -20,6 +20,7 @@ from trapline.d.typed import Variable, address_of, is_writable
 from trapline.d.types import (
     INT64,
     STRING,
+    Array,
     Composite,
     Function,
     Type,
@@ -77,6 +78,10 @@ class Elements:
             name = shown(node.base)
             raise CompileError("D_VAR_UNDEF", f"{name}[ ] has not been declared or assigned", node.line)
         base = self._check(node.base)
+        if isinstance(base, typed.Memory) and base.userland and isinstance(resolve(base.type), Array):
+            first = element_of(base.type)
+            assert first is not None
+            base = typed.Relabel(base, self._names.model.pointer_to(first, userland=True))
         if len(node.keys) != 1:
             raise CompileError("D_ARR_BADREF", "several keys, but this is no associative array", node.line)
         return dereference(add("+", base, self._check(node.keys[0]), self._names.model, node.line), node.line)
@@ -176,13 +181,11 @@ class Elements:
             )
         offset = typed.Constant(member.place, INT64)
         place = typed.Relabel(address, INT64)
-        return typed.Memory(
-            place if not offset.value else typed.Binary(Op.ADD, place, offset, INT64),
-            member.type,
-            is_writable(base),
-            is_userland(base.type),
-            member if member.bits else None,
-        )
+        where = place if not offset.value else typed.Binary(Op.ADD, place, offset, INT64)
+        bits = member if member.bits else None
+        if is_userland(base.type) or (not node.arrow and isinstance(base, typed.Memory) and base.userland):
+            return typed.in_process(where, member.type, writable=is_writable(base), member=bits)
+        return typed.Memory(where, member.type, is_writable(base), member=bits)
 
 
 def dereference(operand: typed.Node, line: int) -> typed.Node:
@@ -194,4 +197,6 @@ def dereference(operand: typed.Node, line: int) -> typed.Node:
         raise CompileError("D_DEREF_VOID", "a void pointer points at nothing that can be read: cast it", line)
     if isinstance(resolve(target), Function):
         raise CompileError("D_DEREF_FUNC", "a function cannot be read", line)
-    return typed.Memory(operand, target, is_writable(operand), is_userland(operand.type))
+    if is_userland(operand.type) or (isinstance(operand, typed.Memory) and operand.userland):
+        return typed.in_process(operand, target, writable=is_writable(operand))
+    return typed.Memory(operand, target, is_writable(operand))

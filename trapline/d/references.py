@@ -68,16 +68,17 @@ class References:
 
     def _symbol(self, name: str, line: int) -> typed.Node:
         """Return a symbol of the traced system."""
-        if "``" in name:
-            if self._names.foreign.symbol(name.replace("``", "`").removeprefix("`")) is not None:
-                raise CompileError("D_SYM_BADREF", f"{name} is a kernel symbol: name it with one back-quote", line)
-            raise CompileError("D_IDENT_UNDEF", f"failed to resolve {name}: no such symbol of a process", line)
-        symbol = self._names.foreign_symbol(name.removeprefix("`"))
+        of_process = "``" in name
+        symbol = self._names.foreign_symbol(name if of_process else name.removeprefix("`"))
         if symbol is None:
-            raise CompileError("D_IDENT_UNDEF", f"failed to resolve {name}: no such symbol", line)
+            if of_process and self._names.foreign.symbol(name.replace("``", "`").removeprefix("`")) is not None:
+                raise CompileError("D_SYM_BADREF", f"{name} is a kernel symbol: name it with one back-quote", line)
+            whose = " of a process" if of_process else ""
+            raise CompileError("D_IDENT_UNDEF", f"failed to resolve {name}: no such symbol{whose}", line)
         if symbol.type is None:
             raise CompileError("D_SYM_NOTYPES", f"{name}: no type information for this symbol", line)
-        return typed.Memory(typed.Constant(symbol.address, INT64), symbol.type)
+        address = typed.Constant(symbol.address, INT64)
+        return typed.in_process(address, symbol.type) if of_process else typed.Memory(address, symbol.type)
 
     def _of_guest(self, node: typed.Node, tag: str | None) -> typed.Node:
         """Give a pointer its type, if the guest has told what it points at."""

@@ -6,11 +6,11 @@ strings, structs, unions and arrays are handed around by address.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final, TypeAlias
 
-from trapline.d.types import DYNAMIC, INT, STRING, Composite, Member, Type, is_reference
+from trapline.d.types import DYNAMIC, INT, STRING, Composite, Member, Pointer, Type, is_reference, resolve
 from trapline.framework.dif import USER_VARIABLE_BASE, Op, Subr
 from trapline.framework.program import Scope
 
@@ -97,6 +97,13 @@ class Memory:
     writable: bool = False
     userland: bool = False
     member: Member | None = None
+
+
+def in_process(address: Node, type_: Type, *, writable: bool = False, member: Member | None = None) -> Memory:
+    """Return what lies at an address of the traced process: a pointer that is read there points into it too."""
+    pointer = resolve(type_)
+    pointed = replace(pointer, userland=True) if isinstance(pointer, Pointer) else type_
+    return Memory(address, pointed, writable, userland=True, member=member)
 
 
 @dataclass(frozen=True, slots=True)

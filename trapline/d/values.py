@@ -12,7 +12,7 @@ from trapline.d.codegen import generate
 from trapline.d.errors import CompileError
 from trapline.d.expressions import Expressions
 from trapline.d.prototypes import argument_fits, check_count, incompatible
-from trapline.d.types import STACK, SYMBOL, USER_SYMBOL, Kind, Type, diftype, is_dynamic, is_userland
+from trapline.d.types import STACK, SYMBOL, USER_SYMBOL, Kind, Type, diftype, is_dynamic, is_reference, is_userland
 from trapline.framework.program import INT64 as INT64_RECORD
 from trapline.framework.program import ActionDescription, ActionKind, Difo, DifType, LibraryAction, TypeKind
 
@@ -129,7 +129,8 @@ class Values:
     @staticmethod
     def _recorded(node: typed.Node) -> DifType:
         """Describe a value as it is recorded: memory of the traced process is fetched from there."""
-        userland = (isinstance(node, typed.Memory) and node.userland) or (
+        inner = node.operand if isinstance(node, typed.Relabel) else node
+        userland = (isinstance(inner, typed.Memory) and inner.userland and is_reference(inner.type)) or (
             isinstance(node, typed.Relabel) and is_userland(node.operand.type)
         )
         return diftype(node.type, userland=userland)

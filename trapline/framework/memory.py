@@ -121,9 +121,10 @@ class Memory:
         offset = address & _OFFSET
         end = region.data.find(0, offset, offset + limit)
         if end < 0:
-            end = offset + limit
-            if end > len(region.data):
-                self.fault(BADADDR, region.base + max(offset, len(region.data)))
+            # What lies behind a variable in the kernel is no fault: a text that fills one ends with it.
+            end = min(offset + limit, len(region.data))
+            if offset > end:
+                self.fault(BADADDR, address)
         return bytes(region.data[offset:end])
 
     def user_string(self, address: int, limit: int) -> bytes:

@@ -6,8 +6,18 @@ from emu.elf import Image
 from trapline.types.ctf import CtfTypes
 from trapline.types.dwarf import DwarfTypes
 from trapline.types.kernel import KernelNames, KernelSignatures, ModuleTypes, Types
+from trapline.types.process import ProcessNames
 
-__all__ = ["CtfTypes", "DwarfTypes", "KernelNames", "KernelSignatures", "ModuleTypes", "Types", "types_of"]
+__all__ = [
+    "CtfTypes",
+    "DwarfTypes",
+    "KernelNames",
+    "KernelSignatures",
+    "ModuleTypes",
+    "ProcessNames",
+    "Types",
+    "types_of",
+]
 
 
 def types_of(image: Image) -> Types:

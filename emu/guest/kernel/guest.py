@@ -654,10 +654,12 @@ class KernelGuest(Served):
         if place is not None:
             return Location(*place)
         found = self.image.caller_at(address)
-        if found is None:
-            return None
-        symbol, offset = found
-        return Location("kernel", symbol.name, offset)
+        if found is not None:
+            symbol, offset = found
+            return Location("kernel", symbol.name, offset)
+        text = self.image.segments[0]
+        inside = text.vaddr <= address < text.vaddr + text.memsz
+        return Location("kernel", "", address - text.vaddr) if inside else None
 
     def locate_user(self, address: int, pid: int | None = None) -> Location | None:
         """Name an address of a process; of one that has ended, as it last was."""

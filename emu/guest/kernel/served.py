@@ -14,6 +14,7 @@ from emu.isa.base import Isa
 
 if TYPE_CHECKING:
     from emu.engine.clock import VirtualClock
+    from emu.engine.engine import Engine
     from emu.guest.kernel.introspection import Introspection
     from emu.guest.kernel.panic import KernelPanicError
     from emu.guest.kernel.userland import Userland
@@ -31,6 +32,7 @@ class Served:
 
     isa: Isa
     clock: VirtualClock
+    engine: Engine
     introspection: Introspection
     userland: Userland
     now: Callable[[], int]
@@ -70,7 +72,13 @@ class Served:
     def signal(self, number: int) -> None:
         """Send the current process a signal (raise)."""
         process = self.introspection.thread_field("TD_PROC")
-        self.soon(lambda: self.call("kern_psignal", process, number))
+
+        def send() -> None:
+            self.call("kern_psignal", process, number)
+            if not self.isa.is_kernel_address(self.engine.pc):
+                self.engine.interrupt()  # signals are looked at on the way back to user mode
+
+        self.soon(send)
 
     def stop(self) -> None:
         """Stop the current process, until it gets SIGCONT."""

@@ -18,7 +18,7 @@ from emu.frame import Frame
 from emu.guest.base import BadAddressError, GuestError, Location, RunState, Thread
 from emu.guest.linux import devices, procfs
 from emu.guest.linux.abi.errno import ENOMEM, LinuxError
-from emu.guest.linux.abi.signals import name_of
+from emu.guest.linux.abi.signals import Signal, SignalInfo, name_of
 from emu.guest.linux.calls import HANDLERS
 from emu.guest.linux.code import ProcessCode
 from emu.guest.linux.environment import ENVIRONMENT
@@ -294,6 +294,21 @@ class LinuxGuest:
         """Return the parent of a process."""
         process = self.kernel.processes.get(pid)
         return process.parent.pid if process is not None and process.parent is not None else None
+
+    def signal(self, number: int) -> None:
+        """Send the current process a signal (raise); it is taken where the run under way comes back to user mode."""
+        current = self.kernel.current
+        if current is not None:
+            self.kernel.delivery.send(current.process, SignalInfo(number, pid=current.process.pid))
+            self.kernel.interrupt()
+
+    def stop(self) -> None:
+        """Stop the current process, until it gets SIGCONT."""
+        self.signal(Signal.SIGSTOP)
+
+    def chill(self, nanoseconds: int) -> None:
+        """Let time go by, in which nothing runs."""
+        self.clock.skip_to(self.now() + nanoseconds)
 
     def load(self, address: int, size: int) -> bytes:
         """Refuse: there is no kernel memory."""

@@ -432,3 +432,33 @@ $ -x dynvarsize=512 -n 'BEGIN { x[1] = 1; x[2] = 1; x[3] = 1; x[4] = 1; x[5] = 1
 $ -x errtags -n 'string s[int]; char big[20000]; BEGIN { s[1] = "abc"; trace(s[1]); big[0] = 1; exit(0); }'
 !dtrace: failed to enable 'string s[int]': DIF program content is invalid (DIF object error: [0]: oversized by-ref static)
 = 1
+
+$ -qn 'struct p { int a; char s[8]; string t; int z; }; struct p x; BEGIN { x.a = 3; x.t = "hello"; x.z = 7; printf("%d %s %d %d\n", x.a, x.t, x.z, sizeof(struct p)); print(x); exit(0); }'
+|3 hello 7 272
+|struct p {
+|    int a = 0x3
+|    char [8] s = [ "" ]
+|    string t = "hello"
+|    int z = 0x7
+|}
+|
+
+$ -qn 'string q[3]; BEGIN { q[1] = "one"; q[2] = strjoin(q[1], "two"); printf("%s|%s|%s %d\n", q[1], q[2], q[0], sizeof(q)); exit(0); }'
+|one|onetwo| 768
+|
+
+$ -qn 'struct p { int a; string s; }; struct p arr[int]; BEGIN { arr[1].s = "x"; arr[1].a = 3; arr[2].s = arr[1].s; printf("%d %s %s\n", arr[1].a, arr[1].s, arr[2].s); exit(0); }'
+|3 x x
+|
+
+$ -qn 'struct p { string s; }; BEGIN { this->p = (struct p *)alloca(sizeof(struct p)); this->p->s = execname; printf("%s %d\n", this->p->s, offsetof(struct p, s)); exit(0); }'
+|sh 0
+|
+
+$ -qn 'typedef struct foo { string name; int twice; } foo_t; translator foo_t < int x > { twice = x * 2; name = x ? "something" : "nothing"; }; this foo_t f; BEGIN { this->f = xlate <foo_t> (4); printf("%s %d\n", this->f.name, this->f.twice); exit(0); }'
+|something 8
+|
+
+$ -x errtags -qn 'struct p { char s[8]; }; struct p x; BEGIN { x.s = "hello"; exit(0); }'
+!dtrace: invalid probe specifier ...: [D_OP_ARRFUN] in action list: operator =: a whole array cannot be assigned
+= 1

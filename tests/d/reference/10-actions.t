@@ -392,3 +392,7 @@ $ -x errtags -n 'BEGIN { trace(1) trace(2) }'
 $ -x errtags -n 'BEGIN { trace(`ticks = 2); }'
 !dtrace: invalid probe specifier ...: [D_OP_WRITE] in action list: operator =: kernel memory cannot be written
 = 1
+
+$ -qn 'BEGIN { this->a = (ipaddr_t *)alloca(4); *this->a = 0x0100007f; this->b = (in6_addr_t *)alloca(16); this->b->s6_addr[15] = 1; printf("%s %s %s %s\n", inet_ntoa(this->a), inet_ntop(AF_INET, this->a), inet_ntoa6(this->b), inet_ntop(AF_INET6, this->b)); exit(0); }'
+|127.0.0.1 127.0.0.1 ::1 ::1
+|

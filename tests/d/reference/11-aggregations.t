@@ -620,3 +620,12 @@ $ -x errtags -n 'BEGIN { printa(@b); trunc(@a, 1); normalize(@a, 2); exit(0) } E
 |
 |
 |                0
+
+$ -x aggpack -n 'BEGIN { @a["x"] = quantize(5); @a["x"] = quantize(900); @a["y"] = quantize(7, 3); exit(0); }'
+|CPU     ID                    FUNCTION:NAME
+|  0      1                           :BEGIN 
+|
+|
+|              key  min .----------. max  | count
+|                y    2 : █        : 1024 | 3
+|                x    2 : ▅      ▅ : 1024 | 2

@@ -164,3 +164,15 @@ $ -x tree=1 -e -n 'BEGIN { trace(1 + 2); }'
 
 $ -x temporal=no -q -n 'BEGIN { printf("a"); exit(0) }'
 |a
+
+$ -x strsize=16 -qn 'BEGIN { x = "a long string, longer than sixteen"; self->y = x; z[1] = x; this->q = x; printf("%s|%d|%s|%s|%s\n", x, strlen(x), self->y, z[1], this->q); exit(0); }'
+|a long string, l|16|a long string, l|a long string, l|a long string, l
+|
+
+$ -x strsize=16 -qn 'struct p { string s; int after; }; struct p p; BEGIN { p.after = 7; p.s = "sixteen or less"; printf("%s %d %d\n", p.s, p.after, sizeof(p)); exit(0); }'
+|sixteen or less 7 260
+|
+
+$ -x strsize=1k -qn 'struct p { string s; int after; }; this struct p p; BEGIN { this->p.after = 7; this->p.s = "abc"; printf("%s %d %d %d\n", this->p.s, this->p.after, this->p.s == "abc", sizeof(string)); exit(0); }'
+|abc 7 1 1024
+|

@@ -687,3 +687,20 @@ $ -x errtags -n 'struct b { int a : 3; int b : 7; unsigned c : 9; int d : 13; lo
 |}
 |
 |
+
+$ -qn 'typedef struct vinfo { int v_twice; string v_label; } vinfo_t; translator vinfo_t < struct vnode *V > { v_twice = V->v_kind * 2; v_label = stringof(V->v_name); }; fbt::namei:entry { printf("%s %d %d\n", args[1]->v_label, args[1]->v_twice, args[1]->v_kind * 2); exit(0); }'
+|cat 6 6
+|
+
+$ -x errtags -n 'typedef struct vinfo { int twice; } vinfo_t; translator vinfo_t < struct vnode *V > { twice = V->v_kind * 2; }; BEGIN { trace((&`rootvnode)->twice); }'
+!dtrace: invalid probe specifier ...: [D_TYPE_MEMBER] in action list: twice is not a member of struct vnode
+= 1
+
+$ -x errtags -n 'struct a { int t; }; struct b { int t; }; translator struct a < struct vnode *V > { t = 1; }; translator struct b < struct vnode *V > { t = 2; }; fbt::namei:entry { trace(args[1]->t); }'
+!dtrace: invalid probe specifier ...: [D_TYPE_MEMBER] in action list: t is not a member of struct vnode
+= 1
+
+$ -n 'fbt::sys_read:entry { trace(args[0]->pr_lwpid == args[0]->td_tid); exit(0); }'
+|CPU     ID                    FUNCTION:NAME
+|  0     17                   sys_read:entry         1
+|

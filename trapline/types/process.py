@@ -1,0 +1,68 @@
+"""The names of the process that is traced ($target) beside those of its system: "``symbol" and "object``symbol".
+
+Source: FreeBSD libdtrace dt_parser.c (dt_xcook_ident()).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from emu.elf import ElfError, Image
+from trapline.d.scopes import Foreign, Symbol
+
+if TYPE_CHECKING:
+    from emu.guest.objects import LoadedObject
+    from trapline.d.types import Composite, Enumeration, Model, Type
+    from trapline.types.kernel import Types
+
+_MARK: Final = "``"
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessNames:
+    """A system's names, and the symbols of its process.  Implements `trapline.d.scopes.Foreign`.
+
+    `objects` returns what the process has loaded, the program first; it is asked when a program names such a symbol.
+    """
+
+    system: Foreign
+    objects: Callable[[], Sequence[LoadedObject]]
+    types: Callable[[Image], Types]
+    _known: dict[str, Types] = field(default_factory=dict)
+
+    @property
+    def model(self) -> Model:
+        """The system's data model."""
+        return self.system.model
+
+    def typedef(self, name: str) -> Type | None:
+        """Return what a typedef of the system's names."""
+        return self.system.typedef(name)
+
+    def tag(self, keyword: str, tag: str) -> Composite | Enumeration | None:
+        """Return a struct, union or enum of the system's."""
+        return self.system.tag(keyword, tag)
+
+    def symbol(self, name: str) -> Symbol | None:
+        """Return a symbol: with two back-quotes one of the process, else one of the system."""
+        object_, mark, plain = name.rpartition(_MARK)
+        if not mark:
+            return self.system.symbol(name)
+        for loaded in self.objects():
+            # A name in D has no dots: libc is libc.so.7.
+            if object_ in {"", loaded.name, loaded.name.partition(".")[0]}:
+                try:
+                    found = loaded.image.symbol(plain)
+                except ElfError:
+                    continue
+                types = self._types(loaded)
+                type_ = types.function(plain) if found.is_function else types.variable(plain)
+                return Symbol(found.value + loaded.bias, type_)
+        return None
+
+    def _types(self, loaded: LoadedObject) -> Types:
+        if loaded.path not in self._known:
+            self._known[loaded.path] = self.types(loaded.image)
+        return self._known[loaded.path]
