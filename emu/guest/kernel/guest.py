@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from emu.calls import pass_arguments
-from emu.displaced import DisplacedTable, Plan, Store
+from emu.displaced import DisplacedTable
 from emu.elf import ElfError, Image, Symbol, symbol_size
 from emu.engine.clock import DEFAULT_RATE, NANOSECONDS, VirtualClock
 from emu.engine.engine import Engine
@@ -23,13 +23,14 @@ from emu.engine.errors import GuestCrashError
 from emu.engine.layout import X86_INVALID_OPCODE
 from emu.engine.pages import PAGE
 from emu.engine.state import DELIVER, HANDLED
-from emu.frame import Frame, LiveFrame, SavedFrame, takes_frame_back
+from emu.frame import Frame, LiveFrame, SavedFrame
 from emu.guest.base import BadAddressError, Location, RunState, Thread
 from emu.guest.kernel import images, initrd, krtld
 from emu.guest.kernel.introspection import Introspection
 from emu.guest.kernel.modules import Modules
 from emu.guest.kernel.panic import KernelPanicError
 from emu.guest.kernel.served import Served
+from emu.guest.kernel.stacks import KernelStacks
 from emu.guest.kernel.traced import TracedStretches
 from emu.guest.kernel.userland import Userland
 from emu.guest.modules import Module
@@ -133,6 +134,7 @@ class KernelGuest(Served):
         self._input = console_input
         self.introspection = Introspection(self.engine, self.image)
         self._live = LiveFrame(self.engine)
+        self._stacks = KernelStacks(self.engine, self.traps.core, self.introspection, self.patcher)
         self._pc_after = isa.traps.pc_after
         self.probe_frames: int | None = None
         """While the kernel calls `dtrace_probe`: how many frames of that call a stack leaves out; None otherwise."""
@@ -145,7 +147,6 @@ class KernelGuest(Served):
         self._ready = False
         self._uncounted = 0
         """Displaced instructions the engine did not count: a breakpoint counts as one, an invalid opcode does not."""
-        self._plans: dict[int, Plan | None] = {}
         self._interrupted = False
         self._actions: list[Callable[[], object]] = []
         self._running = False
@@ -592,47 +593,8 @@ class KernelGuest(Served):
         self.engine.memory.write(address, data)
 
     def kernel_stack(self) -> list[int]:
-        """Return the kernel pcs of the interrupted context, innermost first.
-
-        In a breakpoint of FBT the frame of the probed function is not there (yet, or any more): its caller is in the
-        link register or on the stack, and the frame pointer is the caller's.  But RISC-V compilers may set the frame
-        pointer before they save ra, which is the instruction displaced: the frame is there, and its ra is not.  And
-        on i386 the return site is the instruction that undoes the frame: it is all there.
-        """
-        frame = self.traps.core.trapframe
-        registers = self.isa.registers
-        source = frame or self._live
-        pc = source.register(registers.pc)
-        if not self.isa.is_kernel_address(pc):
-            return []
-        pcs = [pc]
-        pointer = source.register(registers.fp)
-        if self.probe_frames is not None:
-            if frame is not None:  # a trap in the middle of a function
-                return [pc, *self.introspection.kernel_chain(pointer)[self.probe_frames :]]
-            caller = source.stack_word(0) if registers.link is None else source.register(registers.link)
-            return [pc, *[caller, *self.introspection.kernel_chain(pointer)][self.probe_frames :]]
-        core = self.traps.core
-        if frame is not None and not core.framed and not takes_frame_back(self._displaced(pc), self.isa):
-            pcs.append(frame.stack_word(core.pushed) if registers.link is None else frame.register(registers.link))
-            place = self._link_place(pc)
-            calling = self.isa.calling
-            if place is not None and frame.register(registers.sp) + place == pointer + calling.frame_return:
-                pointer = self.engine.load(pointer + calling.frame_next, self.isa.word)
-        return pcs + self.introspection.kernel_chain(pointer)
-
-    def _link_place(self, pc: int) -> int | None:
-        """Return how far from sp the displaced instruction at pc saves the link register; None if it does not."""
-        plan = self._displaced(pc)
-        link, sp = self.isa.registers.link, self.isa.registers.sp
-        saves = (op for op in plan.operations if isinstance(op, Store)) if plan and link else ()
-        return next((op.offset for op in saves if (op.source, op.base) == (link, sp)), None)
-
-    def _displaced(self, pc: int) -> Plan | None:
-        """Return what the instruction at pc does, if a breakpoint may displace it."""
-        if pc not in self._plans:
-            self._plans[pc] = self.isa.displaced.decide(self.patcher.original(pc, 8), pc).plan
-        return self._plans[pc]
+        """Return the kernel pcs of the interrupted context, innermost first."""
+        return self._stacks.pcs(self.probe_frames)
 
     def user_frame(self) -> Frame | None:
         """Return the registers with which the current thread left user mode, None if it never was there (uregs[])."""
