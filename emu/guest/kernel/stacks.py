@@ -1,0 +1,69 @@
+"""Stacks of the kernel, as a probe finds them.
+
+Source: FreeBSD sys/cddl/dev/dtrace/*/dtrace_isa.c, dtrace_getpcstack().
+"""
+
+from __future__ import annotations
+
+from emu.displaced import Plan, Store
+from emu.engine.engine import Engine
+from emu.frame import LiveFrame, takes_frame_back
+from emu.guest.kernel.introspection import Introspection
+from emu.patcher import Patcher
+from emu.trap import CpuCore
+
+
+class KernelStacks:
+    """Walks the kernel stack of the thread that runs."""
+
+    def __init__(self, engine: Engine, core: CpuCore, introspection: Introspection, patcher: Patcher) -> None:
+        self._engine = engine
+        self._isa = engine.isa
+        self._core = core
+        self._chain = introspection.kernel_chain
+        self._patcher = patcher
+        self._live = LiveFrame(engine)
+        self._plans: dict[int, Plan | None] = {}
+
+    def pcs(self, probe_frames: int | None) -> list[int]:
+        """Return the kernel pcs of the interrupted context, innermost first.
+
+        `probe_frames`: so many of them belong to the probe, which is a call of the kernel's own; None: it is none.  In
+        a breakpoint of FBT the frame of the probed function is not there (yet, or any more): its caller is in the link
+        register or on the stack, and the frame pointer is the caller's.  But RISC-V compilers may set the frame pointer
+        before they save ra, which is the instruction displaced: the frame is there, and its ra is not.  And on i386 the
+        return site is the instruction that undoes the frame: it is all there.
+        """
+        core, registers = self._core, self._isa.registers
+        frame = core.trapframe
+        source = frame or self._live
+        pc = source.register(registers.pc)
+        if not self._isa.is_kernel_address(pc):
+            return []
+        pointer = source.register(registers.fp)
+        if probe_frames is not None:
+            if frame is not None:  # a trap in the middle of a function
+                return [pc, *self._chain(pointer)[probe_frames:]]
+            caller = source.stack_word(0) if registers.link is None else source.register(registers.link)
+            return [pc, *[caller, *self._chain(pointer)][probe_frames:]]
+        pcs = [pc]
+        if frame is not None and not core.framed and not takes_frame_back(self._displaced(pc), self._isa):
+            pcs.append(frame.stack_word(core.pushed) if registers.link is None else frame.register(registers.link))
+            place = self._link_place(pc)
+            calling = self._isa.calling
+            if place is not None and frame.register(registers.sp) + place == pointer + calling.frame_return:
+                pointer = self._engine.load(pointer + calling.frame_next, self._isa.word)
+        return pcs + self._chain(pointer)
+
+    def _link_place(self, pc: int) -> int | None:
+        """Return how far from sp the displaced instruction at pc saves the link register; None if it does not."""
+        plan = self._displaced(pc)
+        link, sp = self._isa.registers.link, self._isa.registers.sp
+        saves = (op for op in plan.operations if isinstance(op, Store)) if plan and link else ()
+        return next((op.offset for op in saves if (op.source, op.base) == (link, sp)), None)
+
+    def _displaced(self, pc: int) -> Plan | None:
+        """Return what the instruction at pc does, if a breakpoint may displace it."""
+        if pc not in self._plans:
+            self._plans[pc] = self._isa.displaced.decide(self._patcher.original(pc, 8), pc).plan
+        return self._plans[pc]
