@@ -99,7 +99,7 @@ _RISCV64: Final = (
         "reserved, or a hint: the copy faults, or does nothing, as the original does",
     ),
 )  # fmt: skip
-_SAME: Final = "it goes to an address in memory or in registers: it goes there from anywhere"
+_SAME: Final = "it goes to an address that it reads, or names in full: it goes there from anywhere"
 
 
 def _x86(common: tuple[str, ...], away: frozenset[str], counted: frozenset[str], privileged: frozenset[str],

@@ -5,8 +5,8 @@ means or where it reads, with every mod and reg, and the values of rm, base and 
 register.  What no rule can look at does not: displacements and immediates are the same everywhere, and of registers
 that are all alike there is one.
 
-The two are one table of forms each.  i386 has no REX and nothing relative to eip; its VEX and EVEX are only those that
-could not be lds, les or bound of a register, which there are not; and with 67 ModRM means something else.
+The two are one table of forms each.  i386 has no REX and nothing relative to eip; after 67, ModRM means something else
+there; and its VEX and EVEX are those that would otherwise be les, lds or bound of a register, which there are not.
 """
 
 from __future__ import annotations
