@@ -224,6 +224,14 @@ def test_stretches_of_the_picture_fill_it_and_the_rarest_is_seen():
     assert min(widths) > 5
 
 
+def test_what_was_checked_is_told_in_words():
+    program = {"path": "./prog", "isa": "i386", "provider": "pid", "function": None, "every instruction": True}
+    page = Page(WRITERS[".html"](everything(spec={"programs": [program], "encodings": [], "runs": ["./prog (pid)"]})))
+    assert "./prog (isa i386, provider pid, every instruction)" in page.text
+    assert "encodingsnone" not in page.text
+    assert "runs./prog (pid)" in page.text
+
+
 @given(st.text(min_size=1))
 def test_whatever_a_file_or_function_is_called_it_stays_text(name):
     hostile = f"<script>&'\"]]>{name}"

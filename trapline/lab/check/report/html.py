@@ -85,7 +85,7 @@ def _body(tally: Tally, verdict: str) -> Iterator[ET.Element]:
 
 
 def _facts(tally: Tally) -> ET.Element:
-    words = {name: _spec(value) for name, value in tally.spec.items()}
+    words = {name: _spec(value) for name, value in tally.spec.items() if value not in ((), [])}
     if tally.left_out:
         words["left out"] = f"{tally.left_out:,} states that the CPU emulator gets wrong"
     if rate := facts.rate(tally):
@@ -100,7 +100,10 @@ def _spec(value: object) -> str:
         case bool():
             return "yes" if value else "no"
         case list() | tuple():
-            return ", ".join(map(str, value)) or "none"
+            return ", ".join(map(_spec, value))
+        case {"path": path, **rest}:
+            said = (str(name) if one is True else f"{name} {one}" for name, one in rest.items() if one)
+            return f"{path} ({', '.join(said)})"
     return str(value)
 
 
