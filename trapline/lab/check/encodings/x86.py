@@ -11,7 +11,7 @@ there; and its VEX and EVEX are those that would otherwise be les, lds or bound 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Final, NamedTuple
 
