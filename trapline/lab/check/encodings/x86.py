@@ -53,8 +53,9 @@ class Operands(NamedTuple):
 
 
 _NO_SIB: Final = (b"",)
-_LONG: Final = ((0, _NO_SIB), (4, _SIBS), (5, _NO_SIB))
-"""Any base; SIB; where mod is 0, no base: relative to rip, or in 32-bit mode an address."""
+_LONG: Final = ((1, _NO_SIB), (4, _SIBS), (5, _NO_SIB))
+"""Any base, but not the first, which makes jumps by a distance of 0; SIB; where mod is 0, no base: relative to rip, or
+in 32-bit mode an address."""
 _TAILS: Final = {
     "x86_64": Operands(_LONG, range(8)).tails,
     # With 16-bit addresses it is 6 that has no base where mod is 0.
@@ -63,7 +64,7 @@ _TAILS: Final = {
 _FEW_TAILS: Final = {
     "x86_64": Operands(_LONG, range(2)).tails,
     # Nothing here is relative to eip, so no rule looks at an operand.
-    "i386": Operands(((0, _NO_SIB), (5, _NO_SIB)), range(2)).tails,
+    "i386": Operands(((1, _NO_SIB), (5, _NO_SIB)), range(2)).tails,
 }
 """Of VEX, EVEX and XOP."""
 

@@ -126,6 +126,12 @@ def test_on_x86_the_length_is_what_the_cpu_takes_it_for(isa, unicorns, mode, str
     assert ran > 1500
 
 
+@pytest.mark.parametrize("isa", x86.FORMS)
+def test_on_x86_no_branch_is_by_a_distance_of_nothing(isa):
+    # The plan of one is that of a nop: of what it is, it says too little.
+    assert all(tail[0] for form in x86.FORMS[isa].values() for tail in form.tails)
+
+
 def test_on_x86_an_operand_relative_to_rip_is_where_capstone_has_it():
     detailed = capstone.Cs(*X86_64.capstone)
     detailed.detail = True
