@@ -69,7 +69,7 @@ def treat(code: Code, fidelity: Fidelity, mode: Mode = LONG_MODE) -> Treatment:
         return Emulated("CALL" if call else "JMP", length, transfer(insn, call=call, offset=offset))
     if opcode == 0xFF and second >> 3 & 7 in {2, 4}:
         call = second >> 3 & 7 == 2
-        return Emulated("CALL" if call else "JMP", length, indirect(insn, call=call))
+        return Emulated("CALL" if call else "JMP", length, indirect(insn, code.data[length:], call=call))
     if opcode in {0xC2, 0xC3}:
         return Emulated("RET" if opcode == 0xC3 else "RET16", length, ret(insn), leaves=True)
     if opcode == 0x55 and length == 1:

@@ -9,6 +9,7 @@ from emu.isa.x86_64.plans import LONG_MODE, REGISTERS, Instruction, Mode, jcc, t
 from providers.uprobes.port import ENOEXEC, ENOTSUPP, Analysis, Port, Refused, Simulated, SingleStepped
 
 _SOURCE: Final = "Linux arch/x86/kernel/uprobes.c"
+_OURS: Final = "this simulator: it would compute something else"
 _BAD_PREFIXES: Final = frozenset({0x26, 0x2E, 0x36, 0x3E, 0xF0})
 _BAD_OPCODES: Final = frozenset(
     bytes.fromhex("06070e16171e1f272f373f6061626c6d6e6f829acccdcecfd4d5d6e4e5e6e7eaecedeeeff1f4fafb")
@@ -22,6 +23,9 @@ _BAD_OPCODES_32: Final = frozenset(bytes.fromhex("07171f6c6d6e6fcccdcecfe4e5e6e7
 """The same in 32-bit tasks (good_insns_32)."""
 _RETURNS: Final = frozenset({0xC2, 0xC3, 0xCA, 0xCB, 0xEA})
 _FAR_CALL: Final = 0x9A
+_COUNTED: Final = frozenset({0xE0, 0xE1, 0xE2, 0xE3})
+_REX_W: Final = 8
+"""The operand is of 64 bits, whatever other prefixes say."""
 _NOP: Final = 0x90
 _PUSHF, _POPF = 0x9C, 0x9D
 
@@ -50,8 +54,30 @@ def analyze(code: bytes, _address: int, mode: Mode = LONG_MODE) -> Analysis:
         return Refused(ENOTSUPP, "mov to ss masks interrupts for an instruction", _SOURCE)
     if vector is None and _is_branch(insn) and 0x66 in insn.prefixes:
         return Refused(ENOTSUPP, "CPUs differ about a branch with an operand-size prefix", _SOURCE)
-    simulated = _simulated(insn) if vector is None else None
-    return simulated or _stepped(insn, second, vector)
+    if vector is not None:
+        return _stepped(insn, second, vector)
+    why = _untrustworthy(insn, second)
+    if why:
+        return Refused(ENOTSUPP, why, _OURS)
+    return _simulated(insn) or _stepped(insn, second, vector)
+
+
+def _calls(insn: Instruction, second: int) -> bool:
+    return insn.opcode == _FAR_CALL or (insn.opcode == 0xFF and second >> 3 & 7 in {2, 3})
+
+
+def _untrustworthy(insn: Instruction, second: int) -> str:
+    """Return why an instruction is refused that Linux steps; "" if it is not.
+
+    Linux moves the pc by as much as the copy was moved, and writes the return address as a word.
+    """
+    narrow = 0x66 in insn.prefixes and not insn.rex & _REX_W
+    if narrow and insn.opcode in _COUNTED:
+        return "CPUs differ about a branch with an operand-size prefix"
+    far_in_long_mode = insn.mode is LONG_MODE and second >> 3 & 7 == 3 and not insn.rex & _REX_W
+    if _calls(insn, second) and (narrow or far_in_long_mode):
+        return "the return address that it pushes is smaller than a word"
+    return ""
 
 
 def _simulated(insn: Instruction) -> Simulated | None:
@@ -78,7 +104,7 @@ def _simulated(insn: Instruction) -> Simulated | None:
 def _stepped(insn: Instruction, second: int, vector: int | None) -> Analysis:
     extension = second >> 3 & 7
     absolute = insn.opcode in _RETURNS or (insn.opcode == 0xFF and extension in {2, 3, 4, 5})
-    calls = insn.opcode == _FAR_CALL or (insn.opcode == 0xFF and extension in {2, 3})
+    calls = _calls(insn, second)
     absolute = absolute or insn.opcode == _FAR_CALL
     at = insn.relative_at
     if at is None:

@@ -5,7 +5,7 @@ Source: Intel SDM volume 2.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import capstone
@@ -38,6 +38,8 @@ PROTECTED_MODE: Final = Mode(capstone.CS_MODE_32, _I386, "eip", "esp", "ebp", "e
 
 _SEGMENTS: Final = {0x26: "es", 0x2E: "cs", 0x36: "ss", 0x3E: "ds", 0x64: "fs", 0x65: "gs"}
 _PREFIXES: Final = frozenset({*_SEGMENTS, 0x66, 0x67, 0xF0, 0xF2, 0xF3})
+_MOST_ADDRESS: Final = 5
+"""Bytes of SIB and displacement."""
 _LOW_HALF: Final = 0xFFFF_FFFF_0000_0000
 _MAPS_WITH_MODRM_0F: Final = frozenset(
     {*range(0x04), 0x0D, 0x0F, *range(0x10, 0x30), *range(0x40, 0x77), *range(0x78, 0x80), *range(0x90, 0xA0),
@@ -194,9 +196,14 @@ def transfer(insn: Instruction, *before: Operation, call: bool, target: str = ""
     return Plan((*before, *push, Set(pc, target or pc, offset)))
 
 
-def indirect(insn: Instruction, *, call: bool) -> Plan:
-    """Plan a jump or a call through a register or memory."""
+def indirect(insn: Instruction, after: bytes = b"", *, call: bool) -> Plan:
+    """Plan a jump or a call through a register or memory.
+
+    With a 16-bit address, which this does not know, it is shorter than it seems: the bytes `after` it are read then, as
+    FreeBSD reads them.
+    """
     registers, word = insn.mode.registers, insn.mode.word
+    whole = replace(insn, data=insn.data + after.ljust(_MOST_ADDRESS, b"\0"))
     modrm = insn.data[insn.at + 1]
     mod, rm = modrm >> 6, modrm & 7
     if mod == 3:
@@ -204,22 +211,22 @@ def indirect(insn: Instruction, *, call: bool) -> Plan:
         return transfer(insn, Set("%2", register), call=call, target="%2")
     base, index, shift, displacement, at = "", "", 0, 0, insn.at + 2
     if rm == 4:
-        sib = insn.data[at]
+        sib = whole.data[at]
         at += 1
         scaled = sib >> 3 & 7 | (insn.rex & 2) << 2
         index, shift = ("" if scaled == 4 else registers[scaled]), sib >> 6
         if sib & 7 == 5 and mod == 0:
-            displacement = insn.signed(at, 4)
+            displacement = whole.signed(at, 4)
         else:
             base = registers[sib & 7 | (insn.rex & 1) << 3]
     elif rm == 5 and mod == 0:
         # 64-bit mode: relative to the next instruction; 32-bit mode: the address itself.
         relative = word == LONG_MODE.word
-        base, displacement = insn.mode.pc * relative, insn.signed(at, 4) + insn.length * relative
+        base, displacement = insn.mode.pc * relative, whole.signed(at, 4) + insn.length * relative
     else:
         base = registers[rm | (insn.rex & 1) << 3]
     if mod:
-        displacement = insn.signed(at, 1 if mod == 1 else 4)
+        displacement = whole.signed(at, 1 if mod == 1 else 4)
     address: list[Operation] = [Sum("%1", base, index, shift, displacement)]
     if 0x67 in insn.prefixes:  # in 64-bit mode: the 16-bit addresses of the other are refused
         address.append(Clear("%1", "%1", _LOW_HALF))

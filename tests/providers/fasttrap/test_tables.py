@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emu.displaced import Check, Compare, holds
+from emu.displaced import Check, Compare, Sum, holds
 from emu.engine.engine import MODES  # noqa: F401  the build is the one that is known
 from emu.isa import AARCH64, ISAS, RISCV64, X86_64
 from emu.isa.riscv64.length import instruction_length
@@ -67,6 +67,25 @@ def test_what_cannot_be_displaced_on_x86_is_refused_with_a_reason(code):
     assert isinstance(found, Refused)
     assert found.why
     assert found.source
+
+
+@pytest.mark.parametrize("code", ["67e200", "67ff24", "67ff14", "67ff5400", "67ff26ffff", "66e200", "9a000000003300"])
+def test_what_has_16_bits_or_a_segment_on_i386_is_refused(code):
+    for after in (b"", bytes(12), b"\xff" * 12):
+        found = treat(ISAS["i386"], bytes.fromhex(code) + after)
+        assert isinstance(found, Refused)
+        assert found.why != "the bytes are no instruction"
+
+
+@pytest.mark.parametrize(
+    ("after", "address"), [("", Sum("%1", "eax", "eax")), ("8d00010000", Sum("%1", "", "ecx", 2, 256))]
+)
+def test_freebsd_reads_on_where_a_16_bit_address_ends(after, address):
+    # jmp *(%si), which it takes for a jump by SIB, 3 bytes long
+    found = treat(ISAS["i386"], bytes.fromhex("67ff24" + after), Fidelity.FREEBSD)
+    assert isinstance(found, Emulated)
+    assert found.length == 3
+    assert found.plan.operations[0] == address
 
 
 @pytest.mark.parametrize(

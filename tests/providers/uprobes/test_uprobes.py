@@ -6,7 +6,9 @@ import pytest
 
 from emu.guest.kernel import images
 from emu.isa import ISAS
-from providers.uprobes import Consumer, HandlerResult, UprobeError, Uprobes
+from providers import fasttrap
+from providers.uprobes import PORTS, Consumer, HandlerResult, UprobeError, Uprobes
+from providers.uprobes.port import ENOTSUPP, Refused
 from tests.linux.support import expected, start, zoo
 from trapline.lab.check.compare import Outcome, SiteChecker
 from trapline.lab.check.cpu import Code, Cpu
@@ -200,8 +202,6 @@ def test_refusals_carry_the_kernels_numbers(isa):
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("case", ["asm", "recursion", "setjmp", "args", "cxx"])
 def test_with_every_instruction_of_its_own_functions_watched_a_program_is_the_same(isa, case):
-    from providers.fasttrap import PORTS
-
     guest, uprobes, loaded, output = prepared(isa, case)
     count, refused = [0], 0
 
@@ -212,7 +212,7 @@ def test_with_every_instruction_of_its_own_functions_watched_a_program_is_the_sa
     consumer = Consumer(handler=hit)
     for symbol in loaded.functions():
         if symbol.name.startswith(own):
-            for offset in PORTS[isa].boundaries(loaded.image.code(symbol)):
+            for offset in fasttrap.PORTS[isa].boundaries(loaded.image.code(symbol)):
                 try:
                     uprobes.register(loaded.file, loaded.image.offset_of(symbol.value + offset), consumer)
                 except UprobeError:
@@ -241,6 +241,41 @@ def test_the_flag_that_steps_a_copy_is_seen_by_nobody(code):
     text = [Code(ADDRESS, bytes.fromhex(code) + bytes(16))]
     plain, patched = (Cpu(ISAS["x86_64"], text, stepping=stepping) for stepping in (True, False))
     checker = SiteChecker(plain, patched, UprobeProber(patched, ADDRESS + (1 << 20), Rules()), states=POOL)
+    result = checker.check(Site(ADDRESS, text[0].data))
+    assert result.outcome is Outcome.AGREED, result
+    assert result.why.startswith("stepped")
+
+
+@pytest.mark.parametrize(
+    ("isa", "code"),
+    [
+        *((isa, code) for isa in ("x86_64", "i386") for code in ("66e202", "66e002", "66e302", "66ffd0", "66ff10")),
+        *((isa, code) for isa in ("x86_64", "i386") for code in ("66ff18", "66e802009090")),
+        ("x86_64", "ff18"),
+        ("i386", "669a00003300"),
+    ],
+)
+def test_what_a_step_would_put_right_wrongly_is_refused(isa, code):
+    """With an operand-size prefix the pc has 16 bits, and so has a return address: of a copy elsewhere, another."""
+    found = PORTS[isa].analyze(bytes.fromhex(code).ljust(16, b"\x90"), ADDRESS)
+    assert isinstance(found, Refused)
+    assert found.errno == ENOTSUPP
+
+
+@pytest.mark.parametrize(
+    ("isa", "code"),
+    [
+        *((isa, code) for isa in ("x86_64", "i386") for code in ("e202", "e302", "67e302", "ffd0", "ff10", "66c3")),
+        ("x86_64", "6648e202"),  # REX.W makes the prefix void
+        ("x86_64", "48ff18"),
+        ("i386", "ff18"),
+        ("i386", "9a000000003300"),
+    ],
+)
+def test_what_a_step_puts_right_is_the_same_as_without(isa, code):
+    text = [Code(ADDRESS, bytes.fromhex(code) + bytes(16))]
+    plain, patched = (Cpu(ISAS[isa], text, stepping=stepping) for stepping in (True, False))
+    checker = SiteChecker(plain, patched, UprobeProber(patched, ADDRESS + (1 << 20), Rules()), states=32)
     result = checker.check(Site(ADDRESS, text[0].data))
     assert result.outcome is Outcome.AGREED, result
     assert result.why.startswith("stepped")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 
 from emu.displaced import DisplacedRow, Treatment
-from trapline.lab.check.encodings import cells, native, ports, x86_64
+from trapline.lab.check.encodings import cells, native, ports, x86
 from trapline.lab.check.encodings.decoder import decoder
 from trapline.lab.check.encodings.exemptions import EXEMPTIONS
 from trapline.lab.check.encodings.results import Cell, ChunkResult, Doing, Ours, merge
@@ -24,7 +24,7 @@ def classify(chunk: Chunk) -> ChunkResult:
     if chunk.rules:
         counted = ports.count(chunk.isa, ports.of_rules(chunk.isa, load_rules(chunk.rules)), _codes(chunk))
     elif chunk.isa not in FORMS:
-        counted = ports.count(chunk.isa, ports.own_x86_64(), _codes(chunk))
+        counted = ports.count(chunk.isa, ports.own(chunk.isa), _codes(chunk))
     elif chunk.form == WITNESSES:
         counted = _count_witnesses(chunk.isa)
     else:
@@ -36,8 +36,8 @@ def _codes(chunk: Chunk) -> Iterator[bytes]:
     """Yield the encodings of a chunk."""
     if chunk.isa not in FORMS:
         if chunk.form == WITNESSES:
-            return x86_64.witnesses()
-        return map(x86_64.FORMS[chunk.form].code, chunk.numbers)
+            return x86.witnesses(chunk.isa)
+        return map(x86.FORMS[chunk.isa][chunk.form].code, chunk.numbers)
     if chunk.form == WITNESSES:
         displaced = load_rules(chunk.rules).displaced
         more = displaced.rows if displaced else ()

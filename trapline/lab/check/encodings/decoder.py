@@ -47,6 +47,12 @@ BITS: Final = 5 + SIZE_SHIFT
 CONTROL_GROUPS: Final = (capstone.CS_GRP_JUMP, capstone.CS_GRP_CALL, capstone.CS_GRP_RET, capstone.CS_GRP_IRET)
 RELATIVE_GROUP: Final = capstone.CS_GRP_BRANCH_RELATIVE
 
+_X86: Final = {
+    # It has them among the relative branches only.
+    "loop": _BOTH,
+    "loope": _BOTH,
+    "loopne": _BOTH,
+}
 _KNOWN: Final[Mapping[str, Mapping[str, Facts]]] = {
     "aarch64": {
         "adrp": _RELATIVE,
@@ -63,12 +69,8 @@ _KNOWN: Final[Mapping[str, Mapping[str, Facts]]] = {
         "eretab": _CONTROL,
         "drps": _CONTROL,
     },
-    "x86_64": {
-        # It has them among the relative branches only.
-        "loop": _BOTH,
-        "loope": _BOTH,
-        "loopne": _BOTH,
-    },
+    "x86_64": _X86,
+    "i386": _X86,
     "riscv64": {
         "auipc": _RELATIVE,
         # It has them among calls and jumps only.

@@ -99,32 +99,70 @@ _RISCV64: Final = (
         "reserved, or a hint: the copy faults, or does nothing, as the original does",
     ),
 )  # fmt: skip
-_SAME: Final = "it goes to an address in memory or in registers: it goes there from anywhere"
-_X86_64: Final = (
-    Exemption(
-        _PID, ("COMMON", "COMMON, by a register"), 0, 0,
-        frozenset({"retf", "retfq", "iret", "iretd", "iretq", "jmp", "ljmp"}), _CONTROL, _SAME,
-    ),
-    Exemption(
-        ("pid:freebsd",), ("COMMON", "COMMON, by a register"), 0, 0, frozenset({"call", "lcall"}), _CONTROL,
-        "FreeBSD runs far calls out of line: the address after the copy is pushed",
-    ),
-    Exemption(
-        ("pid:freebsd",), ("COMMON",), 0, 0, frozenset({"xbegin"}), _BOTH,
-        "FreeBSD runs it out of line: where a transaction fails is relative to the copy",
-    ),
-    Exemption(
-        (*_PID, "uprobe"), ("COMMON", "stepped"), 0, 0, frozenset({"sysret", "sysretq", "sysexit", "sysexitq"}),
-        _CONTROL, _PRIVILEGED,
-    ),
-    Exemption(
-        ("uprobe",), ("stepped",), 0, 0, frozenset({"loop", "loope", "loopne", "jrcxz", "jecxz"}), _BOTH,
-        "relative to the copy, and after the step rip is moved by as much as the copy was",
-    ),
-    Exemption(
-        ("uprobe",), ("stepped",), 0, 0, frozenset({"xbegin"}), _BOTH,
-        "relative to the copy, for all Linux does: it has no rule for it; the CPU that is emulated does not have it",
-    ),
-)  # fmt: skip
-EXEMPTIONS: Final[Mapping[str, tuple[Exemption, ...]]] = {"aarch64": _AARCH64, "riscv64": _RISCV64, "x86_64": _X86_64}
+_SAME: Final = "it goes to an address that it reads, or names in full: it goes there from anywhere"
+
+
+def _x86(common: tuple[str, ...], away: frozenset[str], counted: frozenset[str], privileged: frozenset[str],
+         pc: str) -> tuple[Exemption, ...]:  # fmt: skip
+    """Return the exemptions of a mode: the rows of fasttrap's copies, and what capstone calls instructions there."""
+    return (
+        Exemption(_PID, common, 0, 0, away, _CONTROL, _SAME),
+        Exemption(
+            ("pid:freebsd",),
+            common,
+            0,
+            0,
+            frozenset({"call", "lcall"}),
+            _CONTROL,
+            "FreeBSD runs far calls out of line: the address after the copy is pushed",
+        ),
+        Exemption(
+            ("pid:freebsd",),
+            ("COMMON",),
+            0,
+            0,
+            frozenset({"xbegin"}),
+            _BOTH,
+            "FreeBSD runs it out of line: where a transaction fails is relative to the copy",
+        ),
+        Exemption((*_PID, "uprobe"), ("COMMON", "stepped"), 0, 0, privileged, _CONTROL, _PRIVILEGED),
+        Exemption(
+            ("uprobe",),
+            ("stepped",),
+            0,
+            0,
+            counted,
+            _BOTH,
+            f"relative to the copy, and after the step {pc} is moved by as much as the copy was",
+        ),
+        Exemption(
+            ("uprobe",),
+            ("stepped",),
+            0,
+            0,
+            frozenset({"xbegin"}),
+            _BOTH,
+            "relative to the copy, for all Linux does: it has no rule for it; the CPU that is emulated does not "
+            "have it",
+        ),
+    )
+
+
+_LOOPS: Final = frozenset({"loop", "loope", "loopne", "jecxz"})
+_FAR: Final = frozenset({"retf", "iret", "iretd", "jmp", "ljmp"})
+_SYSTEM: Final = frozenset({"sysret", "sysexit"})
+_X86_64: Final = _x86(
+    common=("COMMON", "COMMON, by a register"),
+    away=_FAR | {"retfq", "iretq"},
+    counted=_LOOPS | {"jrcxz"},
+    privileged=_SYSTEM | {"sysretq", "sysexitq"},
+    pc="rip",
+)
+_I386: Final = _x86(("COMMON",), away=_FAR, counted=_LOOPS | {"jcxz"}, privileged=_SYSTEM, pc="eip")
+EXEMPTIONS: Final[Mapping[str, tuple[Exemption, ...]]] = {
+    "aarch64": _AARCH64,
+    "riscv64": _RISCV64,
+    "x86_64": _X86_64,
+    "i386": _I386,
+}
 """By ISA; of an encoding that two match, the first counts."""

@@ -1,4 +1,4 @@
-"""Asking the rules themselves, one encoding at a time: x86-64's, which are code, and somebody's own."""
+"""Asking the rules themselves, one encoding at a time: those of x86-64 and i386, which are code, and somebody's own."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from providers.uprobes.port import Refused, Simulated, SingleStepped
 from trapline.lab.check.encodings.decoder import NOTHING_DECODED, Decoded, Facts, decoder
 from trapline.lab.check.encodings.exemptions import EXEMPTIONS
 from trapline.lab.check.encodings.results import Cell, Doing, Ours
+from trapline.lab.check.encodings.space import FORMS
 from trapline.lab.check.encodings.tables import emulated_facts, plan_facts
 from trapline.lab.check.rules import Rules
 
@@ -32,9 +33,8 @@ BAD_OPCODE: Final = "opcode xx is in the table of those that cannot be probed"
 """Uprobes' reason for many opcodes, each of which it names."""
 
 
-def own_x86_64() -> Mapping[str, Opinion]:
-    """Return what the package's own rules say on x86-64."""
-    isa = "x86_64"
+def own(isa: str) -> Mapping[str, Opinion]:
+    """Return what the package's own rules say on an x86."""
     return {
         "fbt": of_table(isa, ISAS[isa].displaced),
         "pid": of_fasttrap(isa, fasttrap.PORTS[isa], Fidelity.EXACT),
@@ -58,10 +58,10 @@ def of_rules(isa: str, rules: Rules) -> Mapping[str, Opinion]:
 def _plan_facts(isa: str, plan: Plan, length: int) -> Facts | None:
     """Return what a plan does; None where that says too little.
 
-    With register 0 as its operand, or a distance of nothing, an instruction does less than its like.  The encodings of
-    x86-64 have no such operands; elsewhere there are all.
+    With register 0 as its operand, or a distance of nothing, an instruction does less than its like.  The encodings
+    that are walked by class have no such operands; elsewhere there are all.
     """
-    return plan_facts(plan, "rip", length) if isa == "x86_64" else None
+    return None if isa in FORMS else plan_facts(plan, ISAS[isa].registers.pc, length)
 
 
 def of_table(isa: str, table: DisplacedTable) -> Opinion:
@@ -79,7 +79,7 @@ def of_table(isa: str, table: DisplacedTable) -> Opinion:
             return row.name, Doing.OUT_OF_LINE, row.length, Facts.NONE
         if plan is None:
             return row.name, Doing.REFUSED, row.length, None
-        facts = claims(numbers[id(row)]) if isa != "x86_64" else plan_facts(plan, "rip", row.length)
+        facts = claims(numbers[id(row)]) if isa in FORMS else _plan_facts(isa, plan, row.length)
         return row.name, Doing.EMULATED, row.length, facts
 
     return say
@@ -93,7 +93,7 @@ def of_fasttrap(isa: str, port: FasttrapPort, fidelity: Fidelity) -> Opinion:
             case Emulated(kind, length, plan):
                 return kind, Doing.EMULATED, length, _plan_facts(isa, plan, length)
             case OutOfLine(length, copy, scratch):
-                name = "COMMON" if len(copy) != 2 or isa == "x86_64" else "C_COMMON"
+                name = "C_COMMON" if isa in FORMS and len(copy) == 2 else "COMMON"
                 facts = Facts.RELATIVE if scratch else Facts.NONE
                 return name + bool(scratch) * BY_REGISTER, Doing.OUT_OF_LINE, length, facts
             case refused:
@@ -104,14 +104,14 @@ def of_fasttrap(isa: str, port: FasttrapPort, fidelity: Fidelity) -> Opinion:
 
 def of_uprobes(isa: str, port: UprobesPort) -> Opinion:
     """Ask uprobes."""
-    step = {"x86_64": "stepped"}.get(isa, "anything else")
+    step = "anything else" if isa in FORMS else "stepped"
 
     def say(code: bytes) -> Said:
         match port.analyze(code, 0):
             case Simulated(name, length, plan):
                 return name, Doing.EMULATED, length, _plan_facts(isa, plan, length)
             case SingleStepped(length, copy, scratch, absolute):
-                kind = ", compressed" if len(copy) == 2 and isa != "x86_64" else ""
+                kind = ", compressed" if isa in FORMS and len(copy) == 2 else ""
                 name = step + kind + absolute * AWAY + bool(scratch) * BY_REGISTER
                 facts = (Facts.CONTROL if absolute else Facts.NONE) | (Facts.RELATIVE if scratch else Facts.NONE)
                 return name, Doing.OUT_OF_LINE, length, facts

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from types import ModuleType
 from typing import Any
 
 import capstone
 
-from emu.isa.x86_64 import length, plans
+from emu.isa.i386 import displaced as displaced_i386
+from emu.isa.x86_64 import displaced, length, plans
+from providers.fasttrap import i386 as fasttrap_i386
 from providers.fasttrap import x86_64 as fasttrap
+from providers.uprobes import i386 as uprobes_i386
 from providers.uprobes import x86_64 as uprobes
-from trapline.lab.check.encodings import ports, x86_64
+from trapline.lab.check.encodings import ports, x86
 from trapline.lab.check.encodings.exemptions import EXEMPTIONS
 from trapline.lab.check.encodings.results import ChunkResult
 from trapline.lab.check.encodings.space import FORMS
@@ -20,6 +24,12 @@ from trapline.lab.check.encodings.tables import facts, tables
 from trapline.lab.check.encodings.verdict import Verdict, judge
 from trapline.lab.check.rules import RulesError, load_rules
 
+_X86 = (x86, ports, fasttrap, uprobes, length, plans)
+_MODULES: Mapping[str, tuple[ModuleType, ...]] = {
+    "x86_64": (*_X86, displaced),
+    "i386": (*_X86, displaced_i386, fasttrap_i386, uprobes_i386),
+}
+"""Rules that are code, by ISA: what they are made of."""
 _SHOWN = 20
 """Disagreements that are told one by one."""
 
@@ -36,14 +46,14 @@ def providers(isa: str, rules: str = "") -> tuple[str, ...]:
                 f"{rules} says nothing about encodings: a DisplacedTable or a Port of fasttrap or uprobes does"
             )
         return found
-    return tuple(tables(isa)) if isa in FORMS else tuple(x86_64.ROWS)
+    return tuple(tables(isa)) if isa in FORMS else tuple(x86.ROWS[isa])
 
 
 def fingerprint(isa: str) -> str:
     """Return what finished chunks depend on, short: with another one they are to be done again.
 
     Chunks of somebody's rules are not worth keeping: nobody knows what these depend on.
-    On x86-64, where the rules are code, that is the text of the modules.
+    On x86-64 and i386, where the rules are code, that is the text of the modules.
     """
     rules: list[object] = [capstone.__version__]
     rules += [(one.providers, one.rows, one.mask, one.value, sorted(one.names), one.differs) for one in EXEMPTIONS[isa]]
@@ -54,7 +64,7 @@ def fingerprint(isa: str) -> str:
             for number, row in enumerate(rows)
         ]
     else:
-        rules += [inspect.getsource(module) for module in (x86_64, ports, fasttrap, uprobes, length, plans)]
+        rules += [inspect.getsource(module) for module in _MODULES[isa]]
     return hashlib.sha256(repr(rules).encode()).hexdigest()[:16]
 
 

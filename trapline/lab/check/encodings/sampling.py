@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from trapline.lab.check.encodings import x86_64
-from trapline.lab.check.encodings.space import CHUNK, FORMS, WITNESSES, Chunk, Form
+from trapline.lab.check.encodings import x86
+from trapline.lab.check.encodings.space import ASKED, CHUNK, FORMS, WITNESSES, Chunk, Form
 
-_FORMS: Final[Mapping[str, Mapping[str, Form | x86_64.Form]]] = {**FORMS, "x86_64": x86_64.FORMS}
+_FORMS: Final[Mapping[str, Mapping[str, Form | x86.Form]]] = {**FORMS, **x86.FORMS}
 SWEPT: Final = tuple(_FORMS)
 """The ISAs whose encodings can be looked at."""
 
@@ -27,7 +27,7 @@ def chunks(isa: str, sample: int | None = None, rules: str = "") -> Iterator[Chu
         yield Chunk(isa, WITNESSES, 0, 1, rules=rules)
     sizes = forms(isa)
     total = sum(sizes.values())
-    most = CHUNK["x86_64" if rules else isa]  # somebody's rules are asked one by one, as those of x86-64 are
+    most = ASKED if rules else CHUNK[isa]
     for form, size in sizes.items():
         stride = 1 if sample is None else max(1, total // sample) | 1
         numbers = range(0, size, stride)

@@ -2,8 +2,8 @@
 
 AArch64 has one form of 2^32 words.  RISC-V has 2^30 words of 32 bits, those whose two low bits are 3, and for each
 other value of these bits 2^14 of 16 bits; the 16 bits after a compressed instruction are none of its business, so the
-three quarters of 2^32 where they vary are these.  x86-64, whose instructions are up to 15 bytes long, is walked by
-class: `trapline.lab.check.encodings.x86_64`.
+three quarters of 2^32 where they vary are these.  x86-64 and i386, whose instructions are up to 15 bytes long, are
+walked by class: `trapline.lab.check.encodings.x86`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-CHUNK: Final = {"aarch64": 1 << 24, "riscv64": 1 << 24, "x86_64": 1 << 16}
+ASKED: Final = 1 << 16
+"""Encodings of a chunk at most where rules that are code are asked one by one, as somebody's own are on every ISA."""
+CHUNK: Final = {"aarch64": 1 << 24, "riscv64": 1 << 24, "x86_64": ASKED, "i386": ASKED}
 """Encodings of a chunk at most: some seconds of work."""
 WITNESSES: Final = "witnesses"
 """The form of the encodings made for each row from its mask and value, so that no sample misses a narrow row."""

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from trapline.lab.check.encodings import x86_64
+from trapline.lab.check.encodings import x86
 from trapline.lab.check.encodings.decoder import Decoded, Facts, decoder
 from trapline.lab.check.encodings.exemptions import EXEMPTIONS, Exemption
 from trapline.lab.check.encodings.results import Cell, ChunkResult, Doing, Ours, merge
@@ -70,7 +70,7 @@ def rows(isa: str, provider: str, rules: str = "") -> tuple[str, ...]:
         return tuple(row.name for row in displaced.rows) if displaced and provider == "fbt" else ()
     if isa in FORMS:
         return tuple(row.name for row in tables(isa)[provider])
-    return x86_64.ROWS[provider]
+    return x86.ROWS[isa][provider]
 
 
 def agree(ours: Ours, theirs: Decoded) -> bool:

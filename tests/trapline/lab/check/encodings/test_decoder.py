@@ -5,12 +5,11 @@ import random
 import capstone
 import pytest
 import unicorn
-from unicorn import arm64_const, riscv_const, x86_const
+from unicorn import arm64_const, riscv_const
 
-from emu.isa import AARCH64, X86_64
-from emu.isa.x86_64.length import instruction_length
-from emu.isa.x86_64.plans import REGISTERS, take_apart
-from trapline.lab.check.encodings import Chunk, ports, x86_64
+from emu.isa import AARCH64, ISAS, X86_64
+from emu.isa.x86_64.plans import LONG_MODE, PROTECTED_MODE, take_apart
+from trapline.lab.check.encodings import Chunk, ports, x86
 from trapline.lab.check.encodings.decoder import Facts, decoder
 from trapline.lab.check.encodings.space import FORMS
 from trapline.lab.check.encodings.tables import row_of, tables
@@ -90,30 +89,35 @@ def test_what_capstone_does_not_decode_faults_or_does_the_same_wherever_it_stand
     assert met > 300
 
 
-def test_on_x86_the_length_is_what_the_cpu_takes_it_for():
+@pytest.mark.parametrize(
+    ("isa", "unicorns", "mode", "stride"),
+    [("x86_64", unicorn.UC_MODE_64, LONG_MODE, 347), ("i386", unicorn.UC_MODE_32, PROTECTED_MODE, 241)],
+)
+def test_on_x86_the_length_is_what_the_cpu_takes_it_for(isa, unicorns, mode, stride):
     size, data = 1 << 16, 0x900000
-    general = [getattr(x86_const, f"UC_X86_REG_{name.upper()}") for name in REGISTERS]
+    registers = {name: ISAS[isa].registers.by_name[name].unicorn for name in (*mode.registers, mode.pc)}
     engine, place, ran = None, 0, 0
     for name in ("one byte", "0f", "0f 38", "0f 3a"):
-        form = x86_64.FORMS[name]
-        for number in range(7, form.encodings, 347):
+        form = x86.FORMS[isa][name]
+        for number in range(7, form.encodings, stride):
             code = form.code(number)
-            length = instruction_length(code)
-            if not length or Facts.CONTROL in ports._theirs("x86_64", code).facts:
+            length = ISAS[isa].instruction_length(code)
+            if not length or Facts.CONTROL in ports._theirs(isa, code).facts:
                 continue
             if not place % (size >> 4):
-                engine = unicorn.Uc(unicorn.UC_ARCH_X86, unicorn.UC_MODE_64)
+                engine = unicorn.Uc(unicorn.UC_ARCH_X86, unicorns)
+                engine.mem_map(0, size)  # where 16-bit addresses lead
                 engine.mem_map(PAGES[0], size)
                 engine.mem_map(data, size)
             address, place = PAGES[0] + place % (size >> 4) * 16, place + 1
-            for register in general:
-                engine.reg_write(register, data + size // 2)
+            for register in mode.registers:
+                engine.reg_write(registers[register], data + size // 2)
             engine.mem_write(address, code + b"\x90")
             try:
                 engine.emu_start(address, address + 32, count=1)
             except unicorn.UcError:
                 continue
-            went = engine.reg_read(x86_const.UC_X86_REG_RIP) - address
+            went = engine.reg_read(registers[mode.pc]) - address
             if not went:  # a repeated instruction, or none that this CPU has
                 continue
             # With 66 or f2, 0f 78 is AMD's extrq or insertq; capstone takes it for vmread all the same.
@@ -122,11 +126,17 @@ def test_on_x86_the_length_is_what_the_cpu_takes_it_for():
     assert ran > 1500
 
 
+@pytest.mark.parametrize("isa", x86.FORMS)
+def test_on_x86_no_branch_is_by_a_distance_of_nothing(isa):
+    # The plan of one is that of a nop: of what it is, it says too little.
+    assert all(tail[0] for form in x86.FORMS[isa].values() for tail in form.tails)
+
+
 def test_on_x86_an_operand_relative_to_rip_is_where_capstone_has_it():
     detailed = capstone.Cs(*X86_64.capstone)
     detailed.detail = True
     met = 0
-    for form in x86_64.FORMS.values():
+    for form in x86.FORMS["x86_64"].values():
         for number in range(3, form.encodings, form.encodings // 3000 | 1):
             code = form.code(number)
             insn, other = take_apart(code), next(detailed.disasm(code, 0, 1), None)

@@ -33,7 +33,7 @@ from trapline.lab.check.encodings.sampling import forms
 from trapline.lab.check.encodings.space import FORMS, WITNESSES
 from trapline.lab.check.encodings.verdict import rows as row_names
 
-SAMPLE = {"aarch64": 100_000, "riscv64": 100_000, "x86_64": 6_000}
+SAMPLE = {"aarch64": 100_000, "riscv64": 100_000, "x86_64": 6_000, "i386": 6_000}
 TABLES = [(isa, provider) for isa in SWEPT for provider in providers(isa)]
 
 

@@ -15,7 +15,7 @@ from trapline.lab.check.rules import Rules, RulesError
 FASTTRAP = {isa: fasttrap.PORTS[isa] for isa in SWEPT}
 UPROBES = {isa: uprobes.PORTS[isa] for isa in SWEPT}
 OWN = {isa: Rules(pid=FASTTRAP[isa], uprobe=UPROBES[isa], displaced=ISAS[isa].displaced) for isa in SWEPT}
-X86_64_OWN, AARCH64_OWN, RISCV64_OWN = OWN["x86_64"], OWN["aarch64"], OWN["riscv64"]
+X86_64_OWN, AARCH64_OWN, RISCV64_OWN, I386_OWN = (OWN[isa] for isa in ("x86_64", "aarch64", "riscv64", "i386"))
 
 _RISCV = RISCV64.displaced
 TOO_WIDE = replace(

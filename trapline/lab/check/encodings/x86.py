@@ -1,0 +1,196 @@
+"""The encodings of x86-64 and i386, by class: opcode map, prefixes, opcode, ModRM and SIB.
+
+What a rule can look at varies: each map with all its 256 opcodes, after each of the prefixes that change what an opcode
+means or where it reads, with every mod and reg, and the values of rm, base and index that mean something else than a
+register.  What no rule can look at does not: displacements and immediates are the same everywhere, and of registers
+that are all alike there is one.
+
+The two are one table of forms each.  i386 has no REX and nothing relative to eip; after 67, ModRM means something else
+there; and its VEX and EVEX are those that would otherwise be les, lds or bound of a register, which there are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import product
+from typing import Final, NamedTuple
+
+from emu.isa import ISAS
+from trapline.lab.check.encodings.ports import AWAY, BAD_OPCODE, BY_REGISTER
+
+_SHARED: Final = ("", *"66 f2 f3 67 f0 26 2e 36 3e 64 65 6766 66f2 66f3 f2f3 2e3e 6666".split())
+_PREFIXES: Final[Mapping[str, tuple[str, ...]]] = {
+    "x86_64": (*_SHARED, *"40 41 42 44 48 4f 6648 f248 f348 f048 6641 f241 f341 6441 6748 4866 4841".split()),
+    "i386": (*_SHARED, *"6466 6467 67f3".split()),
+}
+"""Of legacy instructions: each prefix, each bit of REX, those that meet in real code, two of a kind, and REX where it
+is void."""
+_REST: Final = bytes.fromhex("1122334455667788990a0b0c")
+"""Displacement and immediate."""
+_SIBS: Final = (bytes((0x08,)), bytes((0x0D,)), bytes((0x24,)))
+"""A base and an index; no base, where mod is 0; no index."""
+
+
+class Operands(NamedTuple):
+    """The operands of an opcode map."""
+
+    memory: tuple[tuple[int, tuple[bytes, ...]], ...]
+    """Values of rm where mod is not 3, and what follows each."""
+    registers: range
+    """Values of rm where it is."""
+
+    @property
+    def tails(self) -> tuple[bytes, ...]:
+        """What follows an opcode: ModRM with each mod and reg, SIB, displacement and immediate."""
+        memory = (
+            bytes((mod << 6 | reg << 3 | rm,)) + sib
+            for mod, reg in product(range(3), range(8))
+            for rm, sibs in self.memory
+            for sib in sibs
+        )
+        plain = (bytes((0xC0 | reg << 3 | rm,)) for reg, rm in product(range(8), self.registers))
+        return tuple(tail + _REST for tail in (*memory, *plain))
+
+
+_NO_SIB: Final = (b"",)
+_LONG: Final = ((1, _NO_SIB), (4, _SIBS), (5, _NO_SIB))
+"""Any base, but not the first, which makes jumps by a distance of 0; SIB; where mod is 0, no base: relative to rip, or
+in 32-bit mode an address."""
+_TAILS: Final = {
+    "x86_64": Operands(_LONG, range(8)).tails,
+    # With 16-bit addresses it is 6 that has no base where mod is 0.
+    "i386": Operands((*_LONG, (6, _NO_SIB)), range(8)).tails,
+}
+_FEW_TAILS: Final = {
+    "x86_64": Operands(_LONG, range(2)).tails,
+    # Nothing here is relative to eip, so no rule looks at an operand.
+    "i386": Operands(((1, _NO_SIB), (5, _NO_SIB)), range(2)).tails,
+}
+"""Of VEX, EVEX and XOP."""
+
+
+class Form(NamedTuple):
+    """The encodings of an opcode map: each head with each opcode and each tail."""
+
+    heads: tuple[bytes, ...]
+    tails: tuple[bytes, ...]
+
+    @property
+    def encodings(self) -> int:
+        """How many there are."""
+        return len(self.heads) * 256 * len(self.tails)
+
+    def code(self, number: int) -> bytes:
+        """Return encoding `number`, of at most 15 bytes."""
+        number, tail = divmod(number, len(self.tails))
+        head, opcode = divmod(number, 256)
+        return (self.heads[head] + bytes((opcode,)) + self.tails[tail])[:15]
+
+
+_ONES: Final = 0x78
+"""vvvv, which is inverted, of no register."""
+
+
+class Bits(NamedTuple):
+    """Values of VEX's fields, in their places, that a mode has: in 32-bit mode those that set the two high bits."""
+
+    r: tuple[int, ...]
+    """Of VEX of two bytes."""
+    vvvv: tuple[int, ...]
+    """Of VEX of two bytes."""
+    rxb: tuple[int, ...]
+    """Of VEX of three bytes."""
+
+
+_BITS: Final[Mapping[str, Bits]] = {
+    "x86_64": Bits((0, 0x80), (0, _ONES), (0, 0xE0)),
+    "i386": Bits((0x80,), (0x40, _ONES), (0xC0, 0xE0)),
+}
+
+
+def _forms(isa: str) -> Mapping[str, Form]:
+    """Return the encodings of a mode by opcode map."""
+    bits, tails, few = _BITS[isa], _TAILS[isa], _FEW_TAILS[isa]
+    lengths, pps = (0, 4), range(4)
+    vex2 = (bytes((0xC5, r | vvvv | length | pp)) for r, vvvv, length, pp in product(bits.r, bits.vvvv, lengths, pps))
+    vex3 = (
+        bytes((0xC4, rxb | table, w | vvvv | length | pp))
+        for rxb, table, w, vvvv, length, pp in product(bits.rxb, (1, 2, 3), (0, 0x80), (0, _ONES), lengths, pps)
+    )
+    evex = (
+        bytes((0x62, 0xF0 | table, w | _ONES | 4 | pp, length | broadcast | 8))
+        for table, w, pp, length, broadcast in product((1, 2, 3, 5, 6), (0, 0x80), pps, (0, 0x40), (0, 0x10))
+    )
+    xop = (
+        bytes((0x8F, 0xE0 | table, w | vvvv | length))
+        for table, w, vvvv, length in product((8, 9, 10), (0, 0x80), (0, _ONES), lengths)
+    )
+    legacy = {
+        name: Form(tuple(bytes.fromhex(prefix + escape) for prefix in _PREFIXES[isa]), tails)
+        for name, escape in {"one byte": "", "0f": "0f", "0f 38": "0f38", "0f 3a": "0f3a"}.items()
+    }
+    vectors = {"vex 2": vex2, "vex 3": vex3, "evex": evex, "xop": xop}
+    return legacy | {name: Form(tuple(heads), few) for name, heads in vectors.items()}
+
+
+FORMS: Final[Mapping[str, Mapping[str, Form]]] = {isa: _forms(isa) for isa in _PREFIXES}
+"""Encodings by ISA and opcode map."""
+
+_KINDS: Final = "JCC LOOP JCXZ CALL JMP RET RET16 PUSHL_EBP NOP COMMON".split()
+_NO_INSTRUCTION: Final = "the bytes are no instruction"
+_TWO_SEGMENTS: Final = "it has two segment prefixes"
+_TWO_SIZES: Final = "CPUs differ about a branch with an operand-size prefix"
+_PID: Final = (*_KINDS, _NO_INSTRUCTION, _TWO_SEGMENTS, "it is a breakpoint, or a software interrupt")
+_PID_RELATIVE: Final = ("COMMON" + BY_REGISTER, "a VEX, EVEX or XOP instruction with an operand relative to rip")
+_PID_EXACT: Final = (
+    "xbegin names the address of its handler relative to itself",
+    "a far call would push the address after its copy",
+    _TWO_SIZES,
+)
+_UPROBE: Final = (
+    "nop", "jmp", "call", "jcc", "push",
+    "stepped", "stepped" + AWAY,
+    _NO_INSTRUCTION,
+    _TWO_SEGMENTS,
+    "it has a segment or lock prefix",
+    BAD_OPCODE,
+    "mov to ss masks interrupts for an instruction",
+    _TWO_SIZES,
+    "the return address that it pushes is smaller than a word",
+)  # fmt: skip
+
+
+def _fbt(isa: str) -> tuple[str, ...]:
+    return tuple(row.name for row in ISAS[isa].displaced.rows)
+
+
+ROWS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
+    "x86_64": {
+        "fbt": _fbt("x86_64"),
+        "pid": (*_PID, *_PID_RELATIVE, *_PID_EXACT),
+        "pid:freebsd": (*_PID, *_PID_RELATIVE),
+        "uprobe": (*_UPROBE, "stepped" + BY_REGISTER, "stepped" + AWAY + BY_REGISTER),
+    },
+    "i386": {
+        "fbt": _fbt("i386"),
+        "pid": (*_PID, *_PID_EXACT, "a 16-bit address size: it counts cx, or adds 16-bit registers"),
+        "pid:freebsd": _PID,
+        "uprobe": _UPROBE,
+    },
+}
+"""The rules of each provider, by the kind of tracepoint or the reason for which there is none."""
+
+
+def witnesses(isa: str) -> Iterator[bytes]:
+    """Yield encodings that reach each rule: a few of each opcode, and those with prefixes that rules ask for."""
+    for escape, opcode, tail in product((b"", b"\x0f"), range(256), _TAILS[isa][4::5]):
+        yield escape + bytes((opcode,)) + tail
+    for text in _NARROW[isa]:
+        yield bytes.fromhex(text) + _REST
+
+
+_NARROW_ALWAYS: Final = tuple("2e3e8b00 f08700 6674 66ff10 66ff25 64ff25 66cf c7f8".split())
+_NARROW: Final[Mapping[str, tuple[str, ...]]] = {
+    "x86_64": (*_NARROW_ALWAYS, *"c5fa6f05 c5fa6f00 48ff2d ff2d 480f07 480f35 48cf 48cb".split()),
+    "i386": (*_NARROW_ALWAYS, *"c5fa6f05 c500 c400 6200 67ff60 67ff24 67e2 67e3 66cb cd80".split()),
+}
