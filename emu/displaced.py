@@ -155,7 +155,7 @@ class SetVector(NamedTuple):
 Operation = Set | Clear | Sum | Load | Store | Branch | SetVector
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Plan:
     """What to do instead of one instruction: operations, in order.
 
@@ -176,6 +176,15 @@ class Plan:
                 raise ValueError(f"'{operation}' may fault after a register was written: {self}")
             elif isinstance(operation, Load) and not operation.target.startswith(TEMPORARY):
                 raise ValueError(f"'{operation}' loads into a register: load into a temporary, then set")
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether two plans do the same: operations are tuples, and those of two kinds may have equal fields."""
+        if not isinstance(other, Plan):
+            return NotImplemented
+        return self.operations == other.operations and [*map(type, self.operations)] == [*map(type, other.operations)]
+
+    def __hash__(self) -> int:
+        return hash(self.operations)
 
     def __str__(self) -> str:
         return "; ".join(map(str, self.operations)) or "nothing, not even the pc moves"

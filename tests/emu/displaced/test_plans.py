@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from emu.displaced import Clear, Load, Plan, Set, Store
+from emu.displaced import Clear, Load, Plan, Set, Store, compile_plan
 from emu.guest.base import BadAddressError
 from emu.isa import ISAS
 
@@ -72,6 +72,14 @@ def test_both_executors_leave_the_same_machine_whatever_the_plan(isa, data):
         machine.run(plan)
         outcomes.append((bytes(machine.words), machine.memory))
     assert outcomes[0] == outcomes[1]
+
+
+@every_isa
+def test_plans_of_equal_fields_are_not_taken_for_each_other(isa):
+    first = register_names(isa)[0]
+    plans = (Plan((Set(first, first, 7),)), Plan((Clear(first, first, 7),)))
+    assert plans[0] != plans[1]
+    assert len({compile_plan(plan, isa) for plan in plans}) == len({*plans}) == 2
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
