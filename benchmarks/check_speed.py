@@ -21,6 +21,7 @@ _ARCHITECTURES = {
     "x86_64": (unicorn.UC_ARCH_X86, unicorn.UC_MODE_64, b"\x90"),
     "aarch64": (unicorn.UC_ARCH_ARM64, unicorn.UC_MODE_ARM, b"\x1f\x20\x03\xd5"),
     "riscv64": (unicorn.UC_ARCH_RISCV, unicorn.UC_MODE_RISCV64, b"\x13\x00\x00\x00"),
+    "i386": (unicorn.UC_ARCH_X86, unicorn.UC_MODE_32, b"\x90"),
 }
 
 

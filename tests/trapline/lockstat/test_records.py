@@ -24,7 +24,7 @@ records = st.lists(
     max_size=30,
 )
 flags = ("locks", "functions", "any_caller", "any_lock")
-each_choice = pytest.mark.parametrize("chosen", product((False, True), repeat=len(flags)))
+each_choice = pytest.mark.parametrize("chosen", [*product((False, True), repeat=len(flags))])
 
 
 def start(address):
