@@ -45,6 +45,10 @@ class Frame(Protocol):
         """Return the word at sp + `index` words.  Raises `emu.guest.base.BadAddressError`."""
         ...
 
+    def stack_words(self, first: int) -> tuple[int, int, int, int, int]:
+        """Return five words of the stack from sp + `first` words on, 0 where there is no stack."""
+        ...
+
     def go_to(self, address: int, stub_adds: int = 0) -> None:
         """Have the context go on at an address; `stub_adds` is what the kernel's stub, if it is asked, will add."""
         ...
@@ -71,17 +75,20 @@ def _late_argument(frame: Frame, engine: Engine, index: int) -> int:
     return frame.stack_word(index - len(isa.calling.arguments) + isa.calling.stack_arguments // isa.word)
 
 
-def _stack_arguments(frame: Frame, first: int) -> tuple[int, int, int, int, int]:
-    """Return five words of the stack from word `first` on, 0 where there is no stack."""
-
-    def word(index: int) -> int:
-        try:
-            return frame.stack_word(index)
-        except BadAddressError:
-            return 0
-
-    a, b, c, d, e = (word(first + place) for place in range(_FIVE))
+def _five_words(engine: Engine, address: int) -> tuple[int, int, int, int, int]:
+    size = engine.isa.word
+    try:
+        a, b, c, d, e = memoryview(engine.read(address, _FIVE * size)).cast("I" if size == 4 else "Q")
+    except BadAddressError:
+        a, b, c, d, e = (_word_or_0(engine, address + size * place) for place in range(_FIVE))
     return a, b, c, d, e
+
+
+def _word_or_0(engine: Engine, address: int) -> int:
+    try:
+        return engine.load(address, engine.isa.word)
+    except BadAddressError:
+        return 0
 
 
 class LiveFrame:
@@ -107,7 +114,7 @@ class LiveFrame:
         if calling.arguments:
             self.arguments = partial(itemgetter(*(slots[name] for name in calling.arguments[:_FIVE])), engine.words)
         else:
-            self.arguments = partial(_stack_arguments, self, calling.stack_arguments // engine.isa.word)
+            self.arguments = partial(self.stack_words, calling.stack_arguments // engine.isa.word)
         get_results = itemgetter(*(slots[name] for name in calling.results))
         self.results: Callable[[], tuple[int, int]] = partial(get_results, engine.words)
         """Returns the two result registers."""
@@ -134,6 +141,10 @@ class LiveFrame:
     def stack_word(self, index: int) -> int:
         """Return the word at sp + `index` words."""
         return self._load(self._words[self._sp] + self._word * index, self._word)
+
+    def stack_words(self, first: int) -> tuple[int, int, int, int, int]:
+        """Return five words from sp + `first` words on, 0 where there is no stack."""
+        return _five_words(self._engine, self._words[self._sp] + self._word * first)
 
     def go_to(self, address: int, stub_adds: int = 0) -> None:  # noqa: ARG002  (there is no stub)
         """Go on at an address."""
@@ -176,7 +187,7 @@ class SavedFrame:
         """Return the first five integer arguments."""
         calling = self._engine.isa.calling
         if not calling.arguments:
-            return _stack_arguments(self, calling.stack_arguments // self._word)
+            return self.stack_words(calling.stack_arguments // self._word)
         a, b, c, d, e = (self.register(name) for name in calling.arguments[:_FIVE])
         return a, b, c, d, e
 
@@ -192,6 +203,11 @@ class SavedFrame:
     def stack_word(self, index: int) -> int:
         """Return the word at the interrupted sp + `index` words."""
         return self._engine.load(self.register(self._engine.isa.traps.frame_sp) + self._word * index, self._word)
+
+    def stack_words(self, first: int) -> tuple[int, int, int, int, int]:
+        """Return five words from the interrupted sp + `first` words on, 0 where there is no stack."""
+        sp = self.register(self._engine.isa.traps.frame_sp)
+        return _five_words(self._engine, sp + self._word * first)
 
     def go_to(self, address: int, stub_adds: int = 0) -> None:
         """Go on at an address."""

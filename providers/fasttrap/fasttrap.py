@@ -286,7 +286,7 @@ class Fasttrap(Observer):
         cpu = self.kernel.cpu
         if self._arguments:
             return [cpu.words[slot] for slot in self._arguments]
-        return [self._stack_word(place) for place in range(skipped, skipped + PASSED)]
+        return [*self.kernel.frame.stack_words(skipped)]
 
     def _read_natives(self, natives: Sequence[int]) -> list[int]:
         """Return arguments of the function whose call a probe's site is, by their indices."""
