@@ -40,4 +40,5 @@ class Segments:
             return False
         self._engine.write_register("gs_selector", selector)
         self._engine.pc = pc + length
+        self._engine.discount(-1)  # an exception does not count, and this instruction is done
         return True

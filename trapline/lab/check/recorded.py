@@ -130,9 +130,12 @@ class RecordedChecker(SiteChecker):
     """Checks one site in one state, in all ways."""
 
     def check_in(self, site: Site, state: State) -> SiteResult:
-        """Check a site in a state."""
+        """Check a site in a state, and forget the memory, which was of this moment."""
         self._pool = (state,)
-        return self.check(site)
+        result = self.check(site)
+        self._plain.clean()
+        self._patched.clean()
+        return result
 
     def _numbers(self, site: Site, ways: int) -> list[list[int]]:
         del site

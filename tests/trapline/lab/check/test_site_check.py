@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from emu.engine.access import Access
+from emu.engine.pages import PAGE
 from emu.isa import ISAS
 from emu.isa.base import Isa
 from providers.fasttrap import Fidelity
@@ -13,11 +15,11 @@ from trapline.lab.check.compare import Outcome, SiteChecker, SiteResult
 from trapline.lab.check.cpu import Code, Cpu
 from trapline.lab.check.kernel_path import KernelPathChecker
 from trapline.lab.check.probers import PidProber, Prober, UprobeProber
-from trapline.lab.check.recorded import check_recorded
+from trapline.lab.check.recorded import BorrowedSpace, BorrowingCpu, RecordedChecker, check_recorded
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.runs import RunSpec, run_check
 from trapline.lab.check.site import Site
-from trapline.lab.check.states import POOL, chosen, pool
+from trapline.lab.check.states import POOL, State, chosen, general_registers, pool
 from trapline.lab.check.subject import Subject, find
 
 from . import rules_under_test
@@ -93,6 +95,7 @@ SITES = {
         "jmp [eax+ecx*4]": "ff2488",
         "leave": "c9",
         "hlt": "f4",
+        "mov gs, eax": "8ee8",
         "ud2": "0f0b",
     },
 }
@@ -238,6 +241,24 @@ def test_a_difference_is_bisected_to_its_site(isa: str) -> None:
 
 def _code(site: Site) -> rules_under_test.Any:
     return rules_under_test.fasttrap.port.Code(site.code, site.address)
+
+
+def test_memory_is_lent_anew_at_each_visit() -> None:
+    isa = ISAS["x86_64"]
+    asked: list[int] = []
+
+    def lend(page: int) -> tuple[bytes, Access]:
+        asked.append(page)
+        return bytes(PAGE), Access.READ
+
+    code = [Code(ADDRESS, bytes.fromhex("8b0424") * 8)]  # mov eax, [rsp]
+    plain, patched = (BorrowingCpu(isa, code, stepping=stepping, space=BorrowedSpace) for stepping in (True, False))
+    plain.space.lend = patched.space.lend = lend
+    checker = RecordedChecker(plain, patched, PidProber(patched, NEAR, Rules()), 1)
+    state = State("met in a run", {**dict.fromkeys(general_registers(isa), 0), "rsp": 0x7000_0000}, 2)
+    for visit in (1, 2):
+        assert checker.check_in(Site(ADDRESS, code[0].data[:16]), state).outcome is Outcome.AGREED
+        assert asked == [0x7000_0000] * 2 * visit
 
 
 @pytest.mark.parametrize("isa", SITES)
