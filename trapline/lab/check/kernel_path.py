@@ -131,7 +131,9 @@ class KernelPathChecker:
             return None
         if faults:
             return None
-        return tuple(self._compare(self._come_back(patched, plain.pc)))
+        sp = self._isa.registers.sp
+        owned = max(self._sp + state.registers[sp], plain.read_register(sp))
+        return tuple(self._compare(owned, self._come_back(patched, plain.pc)))
 
     def _load(self, guest: KernelGuest, context: Any, site: Site, state: State) -> None:
         engine = guest.engine
@@ -159,7 +161,8 @@ class KernelPathChecker:
             return str(error)
         return "" if engine.pc == pc else f"after at most {_STEPS} instructions"
 
-    def _compare(self, trouble: str) -> Iterator[Difference]:
+    def _compare(self, owned: int, trouble: str) -> Iterator[Difference]:
+        """Yield what differs; the stack is somebody's from `owned` on, before the instruction and after it."""
         plain, patched = self._plain.engine, self._patched.engine
         if trouble:
             yield Difference("end", f"pc {plain.pc:#x}", f"pc {patched.pc:#x}: {trouble}")
@@ -174,13 +177,13 @@ class KernelPathChecker:
                 yield Difference(self._isa.traps.flags, f"{before:#x}", f"{after:#x}")
         start = self._sp - _WINDOW
         stacks = [engine.read(start, len(self._stack)) for engine in (plain, patched)]
-        sp, word = plain.read_register(self._isa.registers.sp), self._isa.word
+        word = self._isa.word
         for at in range(0, len(self._stack), word):
             before_word, after_word = (stack[at : at + word] for stack in stacks)
-            # Below the stack pointer the trap frame was: what the instruction did not write is nobody's.
-            written = start + at >= sp or before_word != self._stack[at : at + word]
+            # Below that the trap frame was: what the instruction did not write is nobody's.
+            written = start + at >= owned or before_word != self._stack[at : at + word]
             if written and before_word != after_word:
-                yield Difference(f"[sp{start + at - sp:+#x}]", before_word[::-1].hex(), after_word[::-1].hex())
+                yield Difference(f"[sp{start + at - owned:+#x}]", before_word[::-1].hex(), after_word[::-1].hex())
 
     def _smallest(self, site: Site, state: State, found: tuple[Difference, ...]) -> Divergence:
         """Make the state as small as still shows a difference."""
