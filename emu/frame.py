@@ -121,7 +121,6 @@ class LiveFrame:
         self._sp = slots[engine.isa.registers.sp]
         self._word = engine.isa.word
         self._load = engine.load
-        self._compiled: dict[Plan, Callable[[Engine, int], None]] = {}
         self.moved = False
         """Whether a handler has said where to go on; whoever asked the handler takes note, and makes it false."""
 
@@ -153,10 +152,7 @@ class LiveFrame:
 
     def carry_out(self, plan: Plan, address: int, stub_adds: int = 0, scratch: int = 0) -> bool:  # noqa: ARG002
         """Do what a plan says, all of it."""
-        run = self._compiled.get(plan)
-        if run is None:
-            run = self._compiled[plan] = compile_plan(plan, self._engine.isa)
-        run(self._engine, address)
+        compile_plan(plan, self._engine.isa)(self._engine, address)
         self.moved = True
         return False
 

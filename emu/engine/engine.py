@@ -340,7 +340,7 @@ class Engine:
         # By physical address: Unicorn translates a virtual one as the CPU would in its present mode, and between two
         # runs that may be user mode, where a kernel address is a page fault that nobody takes and nothing is forgotten.
         for start, end in places:
-            self._forget(self._handle, ctypes.c_uint64(start), ctypes.c_uint64(end))
+            self._forget_translation(start, end)
         self._stale = True  # block sizes change with the code; the table is cleared before it is used again
         self._indices.clear()
         self._user_indices.clear()
@@ -366,8 +366,11 @@ class Engine:
         Stores through a mapping that may execute are seen; a kernel fills a page of text through its linear map, which
         may not, and the text of the page's last owner would run on.
         """
-        self._forget(self._handle, ctypes.c_uint64(physical), ctypes.c_uint64(physical + size))
+        self._forget_translation(physical, physical + size)
         self.code_changed()
+
+    def _forget_translation(self, start: int, end: int) -> None:
+        self._forget(self._handle, ctypes.c_uint64(start), ctypes.c_uint64(end))
 
     def on_code(self, address: int, callback: Callable[[], None]) -> None:
         """Call `callback` before the instruction at `address` runs.  Set it before that code is translated."""

@@ -34,11 +34,9 @@ _INT3: Final = 0xCC
 _INT: Final = 0xCD
 _T_DTRACE_RET: Final = 32
 """FreeBSD sys/x86/include/trap.h."""
-_REX_W: Final = 8
 """The operand is of 64 bits, whatever other prefixes say."""
 _FAR_CALL: Final = 0x9A
 """Of 32-bit mode alone."""
-_BRANCHES: Final = frozenset({*range(0x70, 0x80), 0xC2, 0xC3, *range(0xE0, 0xE4), 0xE8, 0xE9, 0xEB})
 """Opcodes of one byte that transfer control within the code segment."""
 _JUMP: Final = bytes.fromhex("ff2500000000")
 """jmp *0(%rip): to the address that follows."""
@@ -86,8 +84,7 @@ def _untrustworthy(insn: Instruction, second: int) -> str:
         return "xbegin names the address of its handler relative to itself"
     if opcode == _FAR_CALL or (opcode == 0xFF and extension == 3):
         return "a far call would push the address after its copy"
-    branch = opcode in _BRANCHES or (opcode == 0x0F and second >> 4 == 8) or (opcode == 0xFF and extension in {2, 4})
-    if branch and 0x66 in insn.prefixes and not insn.rex & _REX_W:
+    if insn.narrow and insn.is_near_branch:
         return "CPUs differ about a branch with an operand-size prefix"
     return ""
 

@@ -13,20 +13,17 @@ from functools import partial
 
 import capstone
 
-from emu.frame import Frame
 from emu.isa.i386.traps import LOCK
-from emu.trap import CpuCore, Handler
-from providers.fbt.port import ENTRY, RETURN, Fire, Function, Port, Refusal, Rule, ScanResult, Site
-from providers.fbt.records import TABLE_MASK, RecordTable
+from providers.fbt.port import ENTRY, RETURN, Function, Port, Refusal, Rule, ScanResult, Site
 from providers.fbt.x86_64 import (
     EXCLUSIONS,
     JUMP_TABLE,
     SOURCE,
     UNDECODABLE_LATER,
+    handler,
     in_jump_table,
     instructions,
     leaves_by_jump,
-    top_of_stack,
 )
 
 _PUSH_EBP = 0x55  # FBT_PUSHL_EBP
@@ -97,32 +94,6 @@ def remarks(function: Function, result: ScanResult) -> Iterator[Refusal]:
         yield Refusal(function.address + end, UNDECODABLE_LATER)
 
 
-def handler(table: RecordTable, core: CpuCore, fire: Fire) -> Handler:
-    """Make FBT's invop handler (fbt_invop)."""
-    buckets = table.buckets
-
-    def fbt_invop(address: int, frame: Frame, _eax: int) -> int:
-        record = buckets[address >> 4 & TABLE_MASK]
-        while record is not None and record.address != address:
-            record = record.hash_next
-        if record is None:
-            return 0
-        rval = record.rval
-        while record is not None:  # every probe of the tracepoint, enabled or not: those that are not do nothing
-            if record.roffset:
-                # The frame stands: a stack trace finds the caller by itself.
-                fire(record.probe_id, record.roffset, frame.results()[0])
-            else:
-                core.find_caller = top_of_stack
-                arg0, arg1, arg2, arg3, arg4 = frame.arguments()
-                fire(record.probe_id, arg0, arg1, arg2, arg3, arg4)
-                core.find_caller = None
-            record = record.trace_next
-        return rval
-
-    return fbt_invop
-
-
 PORT = Port(
     aframes=3,
     exclusions=EXCLUSIONS,
@@ -130,5 +101,5 @@ PORT = Port(
     shares_tracepoints=True,
     scan=scan,
     remarks=remarks,
-    handler=handler,
+    handler=partial(handler, at_return=None),
 )

@@ -5,7 +5,7 @@ Source: FreeBSD sys/cddl/dev/fbt/x86/fbt_isa.c.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 
 import capstone
@@ -161,8 +161,13 @@ def top_of_stack(frame: Frame) -> int:
         return 0
 
 
-def handler(table: RecordTable, core: CpuCore, fire: Fire) -> Handler:
-    """Make FBT's invop handler (fbt_invop)."""
+def handler(
+    table: RecordTable, core: CpuCore, fire: Fire, at_return: Callable[[Frame], int] | None = top_of_stack
+) -> Handler:
+    """Make FBT's invop handler (fbt_invop).
+
+    `at_return` finds the caller where a function returns; None: its frame stands, and a stack trace finds it by itself.
+    """
     buckets = table.buckets
 
     def fbt_invop(address: int, frame: Frame, _scratch: int) -> int:
@@ -174,10 +179,11 @@ def handler(table: RecordTable, core: CpuCore, fire: Fire) -> Handler:
         # The frame's rip already points at the breakpoint here; FreeBSD moves it back and forth for that.
         rval = record.rval
         while record is not None:  # every probe of the tracepoint, enabled or not: those that are not do nothing
-            core.find_caller = top_of_stack
             if record.roffset:
+                core.find_caller = at_return
                 fire(record.probe_id, record.roffset, frame.results()[0])
             else:
+                core.find_caller = top_of_stack
                 arg0, arg1, arg2, arg3, arg4 = frame.arguments()
                 fire(record.probe_id, arg0, arg1, arg2, arg3, arg4)
             core.find_caller = None

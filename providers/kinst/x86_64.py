@@ -33,8 +33,6 @@ _REFUSED: Final = {
 }
 _PUSH_RBP, _POP_RBP, _LEAVE, _SET_RBP = 0x55, 0x5D, 0xC9, b"\x48\x89\xe5"
 _RETURNS: Final = frozenset({0xC2, 0xC3, 0xCA, 0xCB, 0xCF})
-_BRANCHES: Final = frozenset({*range(0x70, 0x80), 0xC2, 0xC3, 0xE8, 0xE9, 0xEB})
-_REX_W: Final = 8
 _VECTORS: Final = {0xC5: 3, 0xC4: 4, 0x62: 5}
 """First byte of VEX and EVEX -> offset of the ModRM byte from it."""
 
@@ -47,7 +45,7 @@ def _treat(code: Code) -> Treatment:
     opcode, data, at, length = insn.opcode, insn.data, insn.at, insn.length
     if opcode in _REFUSED:
         return Refused(*_REFUSED[opcode])
-    if 0x66 in insn.prefixes and not insn.rex & _REX_W and _is_branch(opcode, data[at + 1 : at + 2]):
+    if insn.narrow and insn.is_near_branch:
         return Refused("CPUs differ about a branch with an operand-size prefix", _OURS)
     after = code.address + length
     if opcode == 0xE8:
@@ -73,14 +71,6 @@ def _treat(code: Code) -> Treatment:
     if relative is None:
         return Copied(length, data, leaves=leaves)
     return Copied(length, data, relative, after + insn.signed(relative, 4), leaves)
-
-
-def _is_branch(opcode: int, following: bytes) -> bool:
-    """Tell whether an opcode, with the byte behind it, goes elsewhere."""
-    second = following[0] if following else 0
-    if opcode == 0x0F:
-        return second >> 4 == 8
-    return opcode in _BRANCHES or (opcode == 0xFF and second >> 3 & 7 in {2, 4})
 
 
 def _relative(insn: Instruction) -> int | None:

@@ -24,7 +24,6 @@ _BAD_OPCODES_32: Final = frozenset(bytes.fromhex("07171f6c6d6e6fcccdcecfe4e5e6e7
 _RETURNS: Final = frozenset({0xC2, 0xC3, 0xCA, 0xCB, 0xEA})
 _FAR_CALL: Final = 0x9A
 _COUNTED: Final = frozenset({0xE0, 0xE1, 0xE2, 0xE3})
-_REX_W: Final = 8
 """The operand is of 64 bits, whatever other prefixes say."""
 _NOP: Final = 0x90
 _PUSHF, _POPF = 0x9C, 0x9D
@@ -71,11 +70,10 @@ def _untrustworthy(insn: Instruction, second: int) -> str:
 
     Linux moves the pc by as much as the copy was moved, and writes the return address as a word.
     """
-    narrow = 0x66 in insn.prefixes and not insn.rex & _REX_W
-    if narrow and insn.opcode in _COUNTED:
+    if insn.narrow and insn.opcode in _COUNTED:
         return "CPUs differ about a branch with an operand-size prefix"
-    far_in_long_mode = insn.mode is LONG_MODE and second >> 3 & 7 == 3 and not insn.rex & _REX_W
-    if _calls(insn, second) and (narrow or far_in_long_mode):
+    far_in_long_mode = insn.mode is LONG_MODE and second >> 3 & 7 == 3 and not insn.wide
+    if _calls(insn, second) and (insn.narrow or far_in_long_mode):
         return "the return address that it pushes is smaller than a word"
     return ""
 

@@ -50,6 +50,9 @@ _MODRM: Final = frozenset(
      0xC0, 0xC1, 0xC6, 0xC7, 0xD0, 0xD1, 0xD2, 0xD3, *range(0xD8, 0xE0), 0xF6, 0xF7, 0xFE, 0xFF}
 )  # fmt: skip
 """One-byte opcodes with a ModRM byte (Intel SDM volume 2, appendix A)."""
+_NEAR_BRANCHES: Final = frozenset({*range(0x70, 0x80), 0xC2, 0xC3, *range(0xE0, 0xE4), 0xE8, 0xE9, 0xEB})
+_OPERAND_SIZE: Final = 0x66
+_REX_W: Final = 8
 _VECTOR_OPCODES: Final = {0xC5: 2, 0xC4: 3, 0x62: 4}
 """First byte of VEX and EVEX -> offset of the opcode."""
 
@@ -81,6 +84,24 @@ class Instruction:
     def signed(self, offset: int, size: int) -> int:
         """Return bytes as a two's complement number."""
         return int.from_bytes(self.data[offset : offset + size], "little", signed=True)
+
+    @property
+    def wide(self) -> bool:
+        """Whether REX.W makes its operands 64 bits wide, whatever other prefixes say."""
+        return bool(self.rex & _REX_W)
+
+    @property
+    def narrow(self) -> bool:
+        """Whether a prefix makes its operands 16 bits wide."""
+        return _OPERAND_SIZE in self.prefixes and not self.wide
+
+    @property
+    def is_near_branch(self) -> bool:
+        """Whether it goes elsewhere in the same code segment: jumps, calls, loops and returns."""
+        second = self.data[self.at + 1] if self.at + 1 < self.length else 0
+        if self.opcode == 0x0F:
+            return second >> 4 == 8
+        return self.opcode in _NEAR_BRANCHES or (self.opcode == 0xFF and second >> 3 & 7 in {2, 4})
 
     @property
     def vector_at(self) -> int | None:
