@@ -15,7 +15,7 @@ from trapline.framework.device import ProbeInfo
 from trapline.framework.dtrace import DTrace
 from trapline.framework.machine import Loaded
 from trapline.framework.program import ProbeDescription, Program
-from trapline.machine import KernelOptions, boot, kernel_guest
+from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
 from trapline.options import Options
 
 _CLAUSE = """\

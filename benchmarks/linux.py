@@ -25,8 +25,8 @@ from emu.isa import ISAS, Isa
 from providers.fasttrap import Fasttrap
 from providers.fasttrap.records import Probe, ProbeType
 from providers.uprobes import Consumer, Uprobes
-from trapline import linux_machine
 from trapline.consumer.tracer import Tracer
+from trapline.machine import linux_machine
 
 _TURNS = 3
 

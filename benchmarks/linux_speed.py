@@ -21,7 +21,7 @@ from emu.engine.engine import Engine
 from emu.guest.kernel import images
 from emu.guest.linux import kernel
 from emu.isa import ISAS, Isa
-from trapline import linux_machine
+from trapline.machine import linux_machine
 
 CASE = "cxx"
 STATUS = 13

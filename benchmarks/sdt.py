@@ -16,7 +16,7 @@ from benchmarks.figures import Cell, Figures
 from emu.guest.kernel.guest import TrapPath
 from emu.isa import ISAS, Isa
 from trapline.consumer.tracer import Tracer
-from trapline.machine import ILLUMOS_SDT, SDT_GENERATION, KernelOptions, Machine, boot, kernel_guest
+from trapline.machine.kernel_machine import ILLUMOS_SDT, SDT_GENERATION, KernelOptions, Machine, boot, kernel_guest
 
 CALLS = 1_000
 TIMED_CALLS = 8_000

@@ -22,7 +22,7 @@ from emu.guest.kernel import images
 from emu.guest.linux.stdio import Standard
 from emu.isa import ISAS, Isa
 from providers.fasttrap import Fasttrap, PidProbes, Wanted
-from trapline import linux_machine
+from trapline.machine import linux_machine
 
 CASES = (
     "recursion tailcalls setjmp cxx threads signals processes memory files switchcase args markers asm divide".split()

@@ -3,7 +3,7 @@
 A breakpoint takes the place of an instruction, so somebody has to do what that instruction would have done.
 FreeBSD's FBT does it on the way out of the trap handler: `dtrace_invop()` answers with a code or with the saved
 instruction, and a stub emulates that on the interrupted registers.  Here the stub is a table.  Each ISA lists its
-rows in `emu/isa/<isa>/displaced.py`, in the order in which the kernel tests them.  A row that emulates builds a
+rows in `emu/isa/<isa>/stub.py`, in the order in which the kernel tests them.  A row that emulates builds a
 `Plan`, and a plan is plain data: a few operations on registers and memory, the same for the executors below, for
 the documentation and for a native engine.
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from emu.guest.function import FunctionGuest
     from emu.isa import Isa
     from emu.patcher import Patcher
-    from trapline.machine import Machine
+    from trapline.machine.kernel_machine import Machine
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -126,7 +126,7 @@ def trapline_isa(request: pytest.FixtureRequest) -> Isa:
 @pytest.fixture
 def trapline_machine(trapline_isa: Isa) -> Machine:
     """Boot a kernel guest, with the framework and the providers over it; a new one for each test."""
-    from trapline.machine import KernelOptions, boot, kernel_guest  # noqa: PLC0415
+    from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest  # noqa: PLC0415
 
     return boot(kernel_guest(KernelOptions(isa=trapline_isa)))
 

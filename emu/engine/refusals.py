@@ -1,6 +1,6 @@
 """Instructions that the CPU refuses and Unicorn would execute: a hook stands at each, and raises the exception.
 
-There is one way they come about: a breakpoint that is a prefix (`emu.isa.i386.lock`).  So only code that the emulator
+There is one way they come about: a breakpoint that is a prefix (`emu.isa.x86.lock`).  So only code that the emulator
 itself writes is looked at.
 """
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from emu.isa.x86_64.plans import PROTECTED_MODE, take_apart
+from emu.isa.x86.plans import PROTECTED_MODE, take_apart
 from providers.fasttrap.port import Code, Emulated, Fidelity, OutOfLine, Port, Refused, Treatment
 from providers.fasttrap.x86_64 import boundaries, has_jump_table, returns, treat
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from emu.displaced import Plan, Set
-from emu.isa.x86_64.length import instruction_lengths
-from emu.isa.x86_64.plans import (
+from emu.isa.x86.length import instruction_lengths
+from emu.isa.x86.plans import (
     LONG_MODE,
     REGISTERS,
     Instruction,

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from emu.isa.x86_64.length import instruction_lengths
-from emu.isa.x86_64.plans import Instruction, indirect, take_apart, transfer
+from emu.isa.x86.length import instruction_lengths
+from emu.isa.x86.plans import Instruction, indirect, take_apart, transfer
 from providers.kinst.port import ALWAYS, ENTERED, FRAMED, Code, Copied, Emulated, Frames, Port, Refused, Treatment
 
 _ISA: Final = "FreeBSD sys/cddl/dev/kinst/amd64/kinst_isa.c"

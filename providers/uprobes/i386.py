@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from emu.isa.x86_64.plans import PROTECTED_MODE
+from emu.isa.x86.plans import PROTECTED_MODE
 from providers.uprobes.port import Port
 from providers.uprobes.x86_64 import analyze
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from emu.displaced import Plan, Set, Store
-from emu.isa.x86_64.plans import LONG_MODE, REGISTERS, Instruction, Mode, jcc, take_apart, transfer
+from emu.isa.x86.plans import LONG_MODE, REGISTERS, Instruction, Mode, jcc, take_apart, transfer
 from providers.uprobes.port import ENOEXEC, ENOTSUPP, Analysis, Port, Refused, Simulated, SingleStepped
 
 _SOURCE: Final = "Linux arch/x86/kernel/uprobes.c"

@@ -12,7 +12,7 @@ from trapline.consumer.structure import show
 from trapline.d.scopes import Globals
 from trapline.d.typetext import type_of_text
 from trapline.libdtrace import Work, dtrace_open
-from trapline.machine import KernelOptions, boot, kernel_guest
+from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
 
 
 def shown(text, data, symbol=lambda _address: None, declarations=""):

@@ -17,7 +17,7 @@ from emu.guest.kernel.guest import TrapPath
 from emu.isa import ISAS
 from trapline.consumer.tracer import Tracer
 from trapline.framework.program import ProbeDescription
-from trapline.machine import KernelOptions, Machine, boot, kernel_guest
+from trapline.machine.kernel_machine import KernelOptions, Machine, boot, kernel_guest
 
 ANY = ProbeDescription("", "", "", "")
 TURNS = 10_000

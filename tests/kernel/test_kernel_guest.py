@@ -9,7 +9,7 @@ from emu.guest.kernel.guest import KernelGuest, TrapPath
 from emu.guest.kernel.panic import KernelPanicError
 from emu.isa import ISAS
 from trapline.consumer.tracer import Tracer
-from trapline.machine import KernelOptions, boot, kernel_guest
+from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
 
 isas = pytest.mark.parametrize("isa", ISAS.values(), ids=ISAS)
 

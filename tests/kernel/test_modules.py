@@ -12,7 +12,7 @@ from emu.guest.kernel.guest import KernelGuest, TrapPath
 from emu.isa import ISAS
 from providers.kinst import PORTS
 from trapline.consumer.tracer import Tracer
-from trapline.machine import KernelOptions, boot, kernel_guest
+from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
 
 BOTH = [*product(ISAS, TrapPath)]
 NEEDS = {"hello": (), "echo": (), "sumcall": ("echo",)}

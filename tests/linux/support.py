@@ -6,8 +6,8 @@ from pathlib import Path
 from emu.guest.kernel import images
 from emu.guest.linux.stdio import Standard
 from emu.isa import ISAS
-from trapline import linux_machine
 from trapline.consumer.tracer import Tracer
+from trapline.machine import linux_machine
 
 EXPECTED = Path(__file__).parents[2] / "testbins" / "linux" / "expected"
 CASES = (

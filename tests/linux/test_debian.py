@@ -10,7 +10,7 @@ import pytest
 from emu.guest.linux.environment import ENVIRONMENT
 from emu.isa import ISAS
 from tests.linux.support import run
-from trapline.linux_machine import EvalTime
+from trapline.machine.linux_machine import EvalTime
 
 DEBIAN = Path(__file__).parents[2] / ".debian"
 QEMU = {isa: shutil.which(f"qemu-{isa}") for isa in ISAS}

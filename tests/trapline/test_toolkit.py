@@ -10,7 +10,7 @@ import pytest
 from emu.isa import ISAS
 from tests.d.reference.transcripts import read_transcripts
 from trapline.libdtrace import dtrace_open
-from trapline.machine import KernelOptions, boot, kernel_guest
+from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
 
 HOME = Path(__file__).parents[1] / "d" / "toolkit"
 

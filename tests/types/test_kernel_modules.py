@@ -6,7 +6,7 @@ import pytest
 
 from emu.isa import ISAS
 from trapline.d.types import Composite, element_of, resolve, size_of
-from trapline.machine import KernelOptions, NoKernelError, boot, kernel_guest
+from trapline.machine.kernel_machine import KernelOptions, NoKernelError, boot, kernel_guest
 
 
 @pytest.fixture(params=ISAS)

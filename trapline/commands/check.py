@@ -19,13 +19,13 @@ from emu.isa import ISAS
 from trapline.lab.check import report
 from trapline.lab.check.checking import check, default_results, describe
 from trapline.lab.check.encodings import SWEPT
-from trapline.lab.check.museum import MuseumError, show
 from trapline.lab.check.pool import MakeExecutor
 from trapline.lab.check.results import Results, ResultsError, Tally
 from trapline.lab.check.rules import RulesError
 from trapline.lab.check.runs import RunSpec
 from trapline.lab.check.subject import OWN, PROVIDERS, Subject, SubjectError, find
 from trapline.lab.check.work import EncodingsSpec, Spec
+from trapline.lab.museum.exhibit import MuseumError, show
 
 _INTERRUPTED: Final = 130
 ERRORS: Final = (ElfError, SubjectError, RulesError, ResultsError, MuseumError, report.ReportError)

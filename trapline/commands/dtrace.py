@@ -17,9 +17,9 @@ from trapline.consumer.environment import CommandEnvironment, Machine, MachineEr
 from trapline.consumer.output import Writer
 from trapline.consumer.usage import MachineOptions
 from trapline.d.scopes import NoNames
-from trapline.kernel_target import KernelTarget
-from trapline.machine import KernelOptions, NoKernelError, boot, kernel_guest
-from trapline.programs import is_missing, program_isa, split
+from trapline.machine.kernel_machine import KernelOptions, NoKernelError, boot, kernel_guest
+from trapline.machine.kernel_target import KernelTarget
+from trapline.machine.programs import is_missing, program_isa, split
 from trapline.types import ProcessNames, types_of
 
 
@@ -68,7 +68,7 @@ def _open_linux(wanted: MachineOptions) -> Machine:
     # The Linux guest takes longer to load than the kernel guest takes to boot: only who wants it waits for it.
     from emu.guest.linux.stdio import of_this_process  # noqa: PLC0415
     from providers.fasttrap import Fidelity as FasttrapFidelity  # noqa: PLC0415
-    from trapline import linux_machine as linux  # noqa: PLC0415
+    from trapline.machine import linux_machine as linux  # noqa: PLC0415
 
     if not wanted.commands:
         raise MachineError("the Linux guest needs a program: -c 'PROGRAM ARGUMENTS'")

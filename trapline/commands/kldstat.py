@@ -9,7 +9,7 @@ import click
 
 from emu.guest.base import GuestError
 from emu.isa import DEFAULT_ISA, ISAS
-from trapline.machine import KernelOptions, kernel_guest
+from trapline.machine.kernel_machine import KernelOptions, kernel_guest
 
 _NAME = re.compile(r"[\w./-]+")
 _MARK = "-- loaded --"

@@ -24,7 +24,7 @@ from trapline.lockstat.gather import Gathered, Room, gather
 from trapline.lockstat.program import Gathering, program
 from trapline.lockstat.records import Coalescing, Record, coalesce, in_order
 from trapline.lockstat.report import Layout, Report
-from trapline.machine import KernelOptions, boot, kernel_guest
+from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
 from trapline.options import OptionError
 
 _SHORT: Final = "x:bths:n:d:i:l:f:e:ckwWgCHEATID:RpPo:V"

@@ -19,8 +19,8 @@ from trapline.consumer.errors import ConsumerError
 from trapline.consumer.interrupts import Interrupts
 from trapline.consumer.tracer import Tracer
 from trapline.d.errors import CompileError
-from trapline.kernel_target import KernelTarget
-from trapline.machine import KernelOptions, Machine, boot, kernel_guest
+from trapline.machine.kernel_machine import KernelOptions, Machine, boot, kernel_guest
+from trapline.machine.kernel_target import KernelTarget
 from trapline.options import OptionError, Options
 from trapline.plockstat import CONTENTION, HOLD, OPTIONS, Report, program
 

@@ -11,7 +11,7 @@ from emu.isa import DEFAULT_ISA, ISAS
 from trapline.d.errors import CompileError
 from trapline.lab import step_report
 from trapline.lab.step import StepError, step
-from trapline.machine import KernelOptions
+from trapline.machine.kernel_machine import KernelOptions
 
 
 @click.command("step")

@@ -14,7 +14,6 @@ from emu.guest.base import GuestError
 from emu.guest.linux.guest import LinuxGuest
 from emu.guest.linux.stdio import of_this_process
 from emu.isa import ISAS
-from trapline import linux_machine
 from trapline.consumer.interrupts import Interrupts
 from trapline.ftrace import output
 from trapline.ftrace.definition import Definition, parse
@@ -22,7 +21,8 @@ from trapline.ftrace.errors import UprobeEventError
 from trapline.ftrace.filter import FilterError, parse_filter
 from trapline.ftrace.format import event_format
 from trapline.ftrace.tracing import EventTrace, TraceError, TraceOptions, check_place, explain
-from trapline.programs import split
+from trapline.machine import linux_machine
+from trapline.machine.programs import split
 
 _SECOND = 1_000_000_000
 

@@ -10,7 +10,7 @@ from emu.guest.kernel.guest import TrapPath
 from emu.isa import ISAS, Isa
 from trapline.consumer.tracer import Tracer
 from trapline.lab.step import Stepped, step
-from trapline.machine import KernelOptions, boot, kernel_guest
+from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
 
 PROGRAM = r"""
 fbt::malloc:entry { @calls[execname] = count(); @bytes[execname] = sum(arg0); }

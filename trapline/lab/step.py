@@ -17,7 +17,7 @@ from trapline.d.compiler import CompileContext, Form, compile_program
 from trapline.dof import encode
 from trapline.framework.program import ProbeDescription
 from trapline.lab.recorder import Hit, MemoryChange, Recorder, RecordingFramework, RecordingTraps, Snapshot
-from trapline.machine import KernelOptions, boot, kernel_guest
+from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
 from trapline.options import Options
 
 _AFTER: Final = 3

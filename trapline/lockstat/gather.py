@@ -17,7 +17,7 @@ from trapline.options import OptionError
 
 if TYPE_CHECKING:
     from trapline.consumer.plan import Firing
-    from trapline.machine import Machine
+    from trapline.machine.kernel_machine import Machine
 
 _SMALLEST: Final = 16 << 10
 _LARGEST: Final = 32 << 20

@@ -6,10 +6,10 @@ import capstone
 
 from emu.isa.aarch64.calling import CALLING
 from emu.isa.aarch64.condition import condition
-from emu.isa.aarch64.displaced import DISPLACED
 from emu.isa.aarch64.length import instruction_length
 from emu.isa.aarch64.paging import translate
 from emu.isa.aarch64.registers import REGISTERS
+from emu.isa.aarch64.stub import DISPLACED
 from emu.isa.aarch64.traps import TRAPS
 from emu.isa.base import Isa
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import capstone
 
 from emu.isa.base import Isa
 from emu.isa.i386.calling import CALLING
-from emu.isa.i386.displaced import DISPLACED
-from emu.isa.i386.length import instruction_length
-from emu.isa.i386.lock import refused
 from emu.isa.i386.paging import translate
 from emu.isa.i386.registers import REGISTERS
+from emu.isa.i386.stub import DISPLACED
 from emu.isa.i386.traps import TRAPS
-from emu.isa.x86_64.condition import condition
+from emu.isa.x86.condition import condition
+from emu.isa.x86.length import instruction_length
+from emu.isa.x86.lock import refused
 
 I386 = Isa(
     name="i386",
@@ -27,7 +29,7 @@ I386 = Isa(
     kernel_start=0xC0000000,
     word=4,
     instruction_alignment=1,
-    instruction_length=instruction_length,
+    instruction_length=partial(instruction_length, mode=capstone.CS_MODE_32),
     capstone=(capstone.CS_ARCH_X86, capstone.CS_MODE_32),
     condition=condition,
     refused=refused,

@@ -6,10 +6,10 @@ import capstone
 
 from emu.isa.base import Isa
 from emu.isa.riscv64.calling import CALLING
-from emu.isa.riscv64.displaced import DISPLACED
 from emu.isa.riscv64.length import instruction_length
 from emu.isa.riscv64.paging import translate
 from emu.isa.riscv64.registers import REGISTERS
+from emu.isa.riscv64.stub import DISPLACED
 from emu.isa.riscv64.traps import TRAPS
 
 RISCV64 = Isa(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import capstone
 
 from emu.isa.base import Isa
+from emu.isa.x86.condition import condition
+from emu.isa.x86.length import instruction_length
 from emu.isa.x86_64.calling import CALLING
-from emu.isa.x86_64.condition import condition
-from emu.isa.x86_64.displaced import DISPLACED
-from emu.isa.x86_64.length import instruction_length
 from emu.isa.x86_64.paging import translate
 from emu.isa.x86_64.registers import REGISTERS
+from emu.isa.x86_64.stub import DISPLACED
 from emu.isa.x86_64.traps import TRAPS
 
 X86_64 = Isa(

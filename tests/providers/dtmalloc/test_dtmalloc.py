@@ -8,7 +8,7 @@ from emu.guest.kernel.malloc_types import MallocTypes
 from emu.isa import ISAS
 from tests.support.command import run_trapline
 from trapline.consumer.tracer import Tracer
-from trapline.machine import KernelOptions, boot, kernel_guest
+from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
 
 PROGRAM = """
     dtmalloc:::malloc, dtmalloc:::free { @bytes[(uint64_t)args[0], probename] = sum(arg3); }

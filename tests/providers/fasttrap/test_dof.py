@@ -17,7 +17,7 @@ from providers.fasttrap.dof import HEADER_SIZE, HelperDofError, helper_probes, l
 from providers.fasttrap.fasttrap import PORTS
 from providers.fasttrap.pid import PidProvider
 from providers.fasttrap.records import Probe, ProbeType
-from trapline.machine import KernelOptions, kernel_guest
+from trapline.machine.kernel_machine import KernelOptions, kernel_guest
 
 
 @cache

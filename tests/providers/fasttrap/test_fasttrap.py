@@ -13,7 +13,7 @@ from emu.isa import ISAS
 from providers.fasttrap import Fasttrap, Fidelity, PidError, PidProbes, Wanted
 from tests.linux.support import expected, start, zoo
 from trapline.consumer.tracer import Tracer
-from trapline.linux_machine import EvalTime
+from trapline.machine.linux_machine import EvalTime
 
 
 def values(isa, case, program, **options):

@@ -7,8 +7,8 @@ import pytest
 from emu.guest.kernel.guest import TrapPath
 from emu.isa import ISAS
 from trapline.consumer.tracer import Tracer
-from trapline.kernel_target import KernelTarget
-from trapline.machine import KernelOptions, boot, kernel_guest
+from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
+from trapline.machine.kernel_target import KernelTarget
 
 isas = pytest.mark.parametrize("isa", ISAS)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emu.isa.i386.lock import refused
+from emu.isa.x86.lock import refused
 
 from .assembly import ADDRESS, Scanner
 

@@ -15,7 +15,7 @@ from providers.kinst import PORTS
 from providers.kinst.port import ALWAYS, Code, Refused
 from trapline.consumer.tracer import Tracer
 from trapline.framework.program import ProbeDescription
-from trapline.machine import KernelOptions, boot, kernel_guest
+from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
 
 COMMAND = "cat /etc/motd | wc"
 PART = 7

@@ -12,7 +12,7 @@ from providers.profile import interval_of
 from tests.linux.support import expected, zoo
 from tests.support.command import run_trapline
 from trapline.consumer.tracer import Tracer
-from trapline.machine import KernelOptions, boot, kernel_guest
+from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
 
 
 @pytest.mark.parametrize(

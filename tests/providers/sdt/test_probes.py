@@ -9,7 +9,7 @@ import pytest
 from emu.isa import ISAS
 from providers.sdt import SdtProvider
 from trapline.consumer.tracer import Tracer
-from trapline.machine import KernelOptions, boot, kernel_guest
+from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
 
 WORKLOAD = """
 sh -c 'dd if=/dev/md0 of=/tmpf bs=512 count=4 & dd if=/dev/md0 of=/dev/null bs=512 count=4; wait'

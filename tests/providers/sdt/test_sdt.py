@@ -21,7 +21,7 @@ from providers.sdt.sets import ID_OFFSET, read_declarations
 from trapline.consumer.tracer import Tracer
 from trapline.framework.dtrace import DTrace
 from trapline.framework.program import ProbeDescription
-from trapline.machine import KernelOptions, NoKernelError, boot, kernel_guest
+from trapline.machine.kernel_machine import KernelOptions, NoKernelError, boot, kernel_guest
 
 EVERY_PROVIDER = ("callout_execute", "io", "lockstat", "priv", "proc", "random", "sched", "test", "vfs")
 EVERYTHING = f"{', '.join(f'{name}:::' for name in EVERY_PROVIDER)} {{ @[probefunc, probename] = count(); }}"

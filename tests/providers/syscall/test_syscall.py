@@ -15,7 +15,7 @@ from providers.fbt import Fidelity
 from tests.linux.support import expected, start, zoo
 from tests.support.command import run_trapline
 from trapline.consumer.tracer import Tracer
-from trapline.machine import KernelOptions, boot, kernel_guest
+from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
 
 KERNEL_EVERYTHING = "syscall:::entry, syscall:::return { @[probefunc, probename] = count(); }"
 COMMAND = "dd if=/etc/motd of=/tmp/x bs=16; cat /no/such/file; man man; pipetest"

@@ -16,7 +16,7 @@ from trapline.lab.check.probers import UprobeProber
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.site import Site
 from trapline.lab.check.states import POOL
-from trapline.linux_machine import EvalTime
+from trapline.machine.linux_machine import EvalTime
 
 ADDRESS = 0x40_0000
 

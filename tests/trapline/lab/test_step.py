@@ -11,7 +11,7 @@ from emu.isa import ISAS
 from tests.support.command import run_trapline
 from trapline.lab import step_report
 from trapline.lab.step import StepError, step
-from trapline.machine import KernelOptions
+from trapline.machine.kernel_machine import KernelOptions
 
 STAGES = ["patched bytes", "exception", "trap frame", "handler chain", "probe", "displaced instruction", "resume",
           "disabled"]  # fmt: skip

@@ -12,7 +12,7 @@ from trapline.lockstat.gather import Room, gather
 from trapline.lockstat.program import Gathering, program
 from trapline.lockstat.records import Record
 from trapline.lockstat.report import Layout, Report
-from trapline.machine import KernelOptions, boot, kernel_guest
+from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
 
 each_isa = pytest.mark.parametrize("isa", ISAS)
 COMMAND = "pipetest 8; dd if=/dev/md0 of=/dev/null bs=512 count=2"

@@ -20,11 +20,11 @@ from providers import fbt
 from trapline.lab.check.compare import Outcome, SiteChecker
 from trapline.lab.check.cpu import Code, Cpu, Ending
 from trapline.lab.check.listener import Listener
-from trapline.lab.check.museum import Exhibit, Verdict
 from trapline.lab.check.probers import FbtProber, PidProber, Prober, Refusal, UprobeProber
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.site import Site
 from trapline.lab.check.states import State
+from trapline.lab.museum.exhibit import Exhibit, Verdict
 
 ADDRESS: Final = 0x40_0000
 """Where an exhibit's code is; the first of eight pages (`trapline.lab.check.cpu.RIGHTS`)."""

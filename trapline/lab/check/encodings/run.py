@@ -10,8 +10,9 @@ from typing import Any
 
 import capstone
 
-from emu.isa.i386 import displaced as displaced_i386
-from emu.isa.x86_64 import displaced, length, plans
+from emu.isa.i386 import stub as stub_i386
+from emu.isa.x86 import condition, length, plans
+from emu.isa.x86_64 import stub
 from providers.fasttrap import i386 as fasttrap_i386
 from providers.fasttrap import x86_64 as fasttrap
 from providers.uprobes import i386 as uprobes_i386
@@ -24,10 +25,10 @@ from trapline.lab.check.encodings.tables import facts, tables
 from trapline.lab.check.encodings.verdict import Verdict, judge
 from trapline.lab.check.rules import RulesError, load_rules
 
-_X86 = (x86, ports, fasttrap, uprobes, length, plans)
+_X86 = (x86, ports, fasttrap, uprobes, condition, length, plans)
 _MODULES: Mapping[str, tuple[ModuleType, ...]] = {
-    "x86_64": (*_X86, displaced),
-    "i386": (*_X86, displaced_i386, fasttrap_i386, uprobes_i386),
+    "x86_64": (*_X86, stub),
+    "i386": (*_X86, stub_i386, fasttrap_i386, uprobes_i386),
 }
 """Rules that are code, by ISA: what they are made of."""
 _SHOWN = 20

@@ -10,9 +10,9 @@ from dataclasses import replace
 
 from emu.displaced import Plan, Set
 from providers.uprobes import PORTS, Simulated
-from trapline.lab.check.museum import Exhibit
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.shown import InStates
+from trapline.lab.museum.exhibit import Exhibit
 
 RIGHT = PORTS["i386"]
 

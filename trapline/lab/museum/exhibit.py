@@ -1,27 +1,28 @@
 """The museum: real bugs of real probe implementations, red under the rule that had them, green under the right one.
 
-An exhibit is a module of `tests/museum`: its docstring tells the story, and its `EXHIBIT` has the code, the old rule
-put in the place of the package's own, and how the difference is shown.  The package's own rules are the right ones.
+An exhibit is a module of `trapline/lab/museum`: its docstring tells the story, and its `EXHIBIT` has the code,
+the old rule put in the place of the package's own, and how the difference is shown.  The package's own rules are the
+right ones.
 """
 
 from __future__ import annotations
 
-import importlib.util
+import pkgutil
 import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
 import capstone
 
-import trapline
 from emu.elf import nearest
 from emu.isa import ISAS
 from emu.isa.base import Isa
+from trapline.lab import museum
 from trapline.lab.check.rules import Rules
 
-_PLACE: Final = "tests/museum"
 _WIDTH: Final = 100
 
 
@@ -101,22 +102,10 @@ class Exhibit:
 
 
 def exhibits() -> dict[str, Exhibit]:
-    """Return the exhibits by name.  Raises `MuseumError` where they are not installed: they belong to a checkout."""
-    folder = Path(trapline.__file__).parent.parent / _PLACE
-    files = sorted(file for file in folder.glob("*.py") if not file.name.startswith(("_", "test_", "conftest")))
-    if not files:
-        raise MuseumError(f"{folder}: no exhibits; the museum is part of a checkout, not of an installed package")
-    return {exhibit.name: exhibit for exhibit in map(_load, files)}
-
-
-def _load(file: Path) -> Exhibit:
-    spec = importlib.util.spec_from_file_location(f"museum.{file.stem}", file)
-    assert spec is not None, "a file whose name ends in .py"
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    exhibit: Exhibit = module.EXHIBIT
-    return exhibit
+    """Return the exhibits by name: every module of this folder that has an `EXHIBIT`."""
+    modules = (import_module(f"{__package__}.{module.name}") for module in pkgutil.iter_modules(museum.__path__))
+    found = [module.EXHIBIT for module in modules if hasattr(module, "EXHIBIT")]
+    return {exhibit.name: exhibit for exhibit in found}
 
 
 def find(name: str) -> Exhibit:

@@ -11,9 +11,9 @@ from dataclasses import replace
 from emu.displaced import Clear, Displaced, Load, Plan, Set
 from providers.fasttrap import PORTS
 from providers.fasttrap.port import Emulated
-from trapline.lab.check.museum import Exhibit
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.shown import InStates
+from trapline.lab.museum.exhibit import Exhibit
 
 RIGHT = PORTS["aarch64"]
 UPPER = 0xFFFF_FFFF_0000_0000

@@ -17,9 +17,9 @@ from providers.base import Framework
 from providers.fasttrap import Fidelity as FasttrapFidelity
 from providers.fbt import Fidelity
 from trapline.framework.dtrace import DTrace
-from trapline.guest_consumers import GuestConsumers
-from trapline.kernel_providers import LOADER_CONF, PRELOADED, KernelProviders
-from trapline.process_probes import ProcessProbes
+from trapline.machine.guest_consumers import GuestConsumers
+from trapline.machine.kernel_providers import LOADER_CONF, PRELOADED, KernelProviders
+from trapline.machine.process_probes import ProcessProbes
 from trapline.types import KernelNames, KernelSignatures, ModuleTypes, Types, types_of
 
 START_UP_SCRIPT = "etc/rc"

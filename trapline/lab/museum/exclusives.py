@@ -9,9 +9,9 @@ back for a sequence that has begun; who forgets either hangs the program, as ins
 from dataclasses import replace
 
 from providers.fasttrap import PORTS
-from trapline.lab.check.museum import Exhibit
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.shown import InRun
+from trapline.lab.museum.exhibit import Exhibit
 
 RIGHT = PORTS["aarch64"]
 

@@ -11,7 +11,7 @@ from typing import Final
 import capstone
 
 from emu.displaced import Branch, Check, Clear, Compare, Load, Operation, Plan, Set, Store, Sum
-from emu.isa.x86_64.length import instruction_length
+from emu.isa.x86.length import instruction_length
 
 REGISTERS: Final = (
     "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",

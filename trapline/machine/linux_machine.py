@@ -16,8 +16,8 @@ from providers.fasttrap import Fidelity
 from providers.profile import Profile
 from providers.syscall import LinuxCalls, Syscall
 from trapline.framework.dtrace import DTrace
-from trapline.process_probes import ProcessProbes
-from trapline.programs import program_isa
+from trapline.machine.process_probes import ProcessProbes
+from trapline.machine.programs import program_isa
 
 
 class EvalTime(Enum):

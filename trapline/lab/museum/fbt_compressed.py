@@ -10,9 +10,9 @@ from dataclasses import replace
 
 from providers.fbt import PORTS
 from providers.fbt.port import ScanResult
-from trapline.lab.check.museum import Exhibit
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.shown import InFbt
+from trapline.lab.museum.exhibit import Exhibit
 
 RIGHT = PORTS["riscv64"]
 

@@ -9,9 +9,9 @@ from dataclasses import replace
 
 from providers.fasttrap import PORTS
 from providers.fasttrap.port import Fidelity
-from trapline.lab.check.museum import Exhibit
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.shown import InRun
+from trapline.lab.museum.exhibit import Exhibit
 
 RIGHT = PORTS["x86_64"]
 

@@ -7,9 +7,9 @@ the CPU took the same breakpoint again, which by then was nobody's.  (Here the c
 """
 
 from emu.patcher import Patcher
-from trapline.lab.check.museum import Exhibit
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.shown import InRun
+from trapline.lab.museum.exhibit import Exhibit
 
 
 class Forgetful:

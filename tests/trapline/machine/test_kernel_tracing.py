@@ -10,7 +10,7 @@ from emu.guest.kernel.guest import TrapPath
 from emu.isa import ISAS
 from providers.fbt import Fidelity
 from trapline.consumer.tracer import Tracer
-from trapline.machine import KernelOptions, boot, kernel_guest
+from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
 
 EVERYTHING = "fbt:::entry, fbt:::return { @[probefunc, probename] = count(); }"
 

@@ -10,9 +10,9 @@ from dataclasses import replace
 from emu.displaced import Branch, Check, Compare, Plan
 from providers.uprobes import PORTS
 from providers.uprobes.port import Simulated
-from trapline.lab.check.museum import Exhibit
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.shown import InStates
+from trapline.lab.museum.exhibit import Exhibit
 
 RIGHT = PORTS["x86_64"]
 EQUAL, LESS = 4, 12

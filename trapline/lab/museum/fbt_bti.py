@@ -9,9 +9,9 @@ not step over it finds no frame being opened either, and such functions lose the
 from dataclasses import replace
 
 from providers.fbt import PORTS
-from trapline.lab.check.museum import Exhibit
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.shown import InFbt
+from trapline.lab.museum.exhibit import Exhibit
 
 RIGHT = PORTS["aarch64"]
 UNKNOWN = bytes(4)

@@ -7,9 +7,9 @@ kprobes took such a place from their user, and panicked, until they went through
 """
 
 from providers.fbt import Fidelity
-from trapline.lab.check.museum import Exhibit
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.shown import InFbt
+from trapline.lab.museum.exhibit import Exhibit
 
 EXHIBIT = Exhibit(
     __file__,

@@ -12,9 +12,9 @@ from dataclasses import replace
 from emu.isa.aarch64.traps import BRK_DTRACE
 from providers.fbt import PORTS
 from providers.fbt.port import ScanResult
-from trapline.lab.check.museum import Exhibit
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.shown import InFbt
+from trapline.lab.museum.exhibit import Exhibit
 
 RIGHT = PORTS["aarch64"]
 

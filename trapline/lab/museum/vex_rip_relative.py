@@ -8,11 +8,11 @@ beside its copy; Dyninst noticed in time, and died of an assertion.
 
 from dataclasses import replace
 
-from emu.isa.x86_64.length import instruction_length
+from emu.isa.x86.length import instruction_length
 from providers.uprobes import PORTS, SingleStepped
-from trapline.lab.check.museum import Exhibit
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.shown import InStates
+from trapline.lab.museum.exhibit import Exhibit
 
 RIGHT = PORTS["x86_64"]
 

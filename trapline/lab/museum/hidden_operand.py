@@ -10,9 +10,9 @@ from dataclasses import replace
 
 from providers.fasttrap import PORTS
 from providers.fasttrap.port import Fidelity
-from trapline.lab.check.museum import Exhibit
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.shown import InStates
+from trapline.lab.museum.exhibit import Exhibit
 
 RIGHT = PORTS["x86_64"]
 

@@ -8,12 +8,12 @@ displaces exactly one instruction, and nothing can jump into it.
 
 from dataclasses import replace
 
-from emu.isa.x86_64.length import instruction_lengths
+from emu.isa.x86.length import instruction_lengths
 from providers.fasttrap import PORTS
 from providers.fasttrap.port import OutOfLine
-from trapline.lab.check.museum import Exhibit
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.shown import InRun
+from trapline.lab.museum.exhibit import Exhibit
 
 RIGHT = PORTS["x86_64"]
 DISTANCE = bytes.fromhex("fbffff01")

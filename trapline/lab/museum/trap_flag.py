@@ -9,9 +9,9 @@ right otherwise says itself that this is left.  Kprobes correct the word on the 
 from dataclasses import replace
 
 from providers.uprobes import PORTS, SingleStepped
-from trapline.lab.check.museum import Exhibit
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.shown import InStates
+from trapline.lab.museum.exhibit import Exhibit
 
 RIGHT = PORTS["x86_64"]
 

@@ -12,9 +12,9 @@ from emu.displaced import Displaced, Plan, Set
 from emu.isa.aarch64.registers import REGISTERS
 from providers.fasttrap import PORTS
 from providers.fasttrap.port import Emulated
-from trapline.lab.check.museum import Exhibit
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.shown import InStates
+from trapline.lab.museum.exhibit import Exhibit
 
 RIGHT = PORTS["aarch64"]
 SAVED = tuple(register.name for register in REGISTERS.registers[:32])

@@ -11,9 +11,9 @@ from emu.displaced import Displaced
 from emu.isa.riscv64.plans import c_jump
 from providers.uprobes import PORTS
 from providers.uprobes.port import Simulated
-from trapline.lab.check.museum import Exhibit
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.shown import InStates
+from trapline.lab.museum.exhibit import Exhibit
 
 RIGHT = PORTS["riscv64"]
 

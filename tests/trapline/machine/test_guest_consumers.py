@@ -13,7 +13,7 @@ from tests.support.command import run_trapline
 from trapline.consumer.tracer import Tracer
 from trapline.d.compiler import CompileContext, Form, compile_program
 from trapline.dof import encode
-from trapline.machine import KernelOptions, boot, kernel_guest
+from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
 from trapline.options import Options
 
 LIMIT = 2_000_000_000

@@ -10,9 +10,9 @@ from dataclasses import replace
 
 from emu.displaced import Plan, Set
 from emu.isa import RISCV64
-from trapline.lab.check.museum import Exhibit
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.shown import InStates
+from trapline.lab.museum.exhibit import Exhibit
 
 RIGHT = RISCV64.displaced
 

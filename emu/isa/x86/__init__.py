@@ -1,0 +1,1 @@
+"""What x86-64 and i386 share: instructions taken apart, what is done with branches, conditions, lengths, LOCK."""

@@ -1,0 +1,1 @@
+"""The museum: real bugs of real probe implementations."""
