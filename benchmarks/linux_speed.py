@@ -24,8 +24,8 @@ from emu.isa import ISAS, Isa
 from trapline.machine import linux_machine
 
 CASE = "cxx"
+# What the case exits with.
 STATUS = 13
-"""What the case exits with."""
 _TURNS = 7
 
 

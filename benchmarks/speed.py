@@ -12,8 +12,8 @@ from emu.guest.function import FunctionGuest
 from emu.guest.kernel import images
 from emu.isa import ISAS, Isa
 
+# Function of testbins/functions -> how many rounds are timed.
 FUNCTIONS = {"work": 20_000, "digest": 20_000}
-"""Function of testbins/functions -> how many rounds are timed."""
 _STACK = 0x7000_0000
 _LANDING = 0x5000_0100  # not at a page start: emu_start looks up the byte before it
 

@@ -28,6 +28,7 @@ CASES = (
     "recursion tailcalls setjmp cxx threads signals processes memory files switchcase args markers asm divide".split()
 )
 DEBIAN = Path(__file__).parents[1] / ".debian"
+# Debian's programs: their words.
 PROGRAMS = {
     "dash": (
         "/usr/bin/dash",
@@ -39,7 +40,6 @@ PROGRAMS = {
     "od": ("/usr/bin/od", "-c", "/etc/passwd"),
     "date": ("/usr/bin/date", "-u", "+%A %d %B %Y"),
 }
-"""Debian's programs: their words."""
 RESULTS = Path(__file__).parent / "results" / "sweep.json"
 
 

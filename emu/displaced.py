@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 _MASK = 0xFFFF_FFFF_FFFF_FFFF
 
+# Plans whose functions are kept.
 _COMPILED: Final = 1 << 13
-"""Plans whose functions are kept."""
 
+# Operands that start with it ("%0") live as long as the plan; "" is the constant 0; all others name registers.
 TEMPORARY = "%"
-"""Operands that start with it ("%0") live as long as the plan; "" is the constant 0; all others name registers."""
 
 
 def _sum(base: str, offset: int) -> str:

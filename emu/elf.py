@@ -27,13 +27,13 @@ from emu.guest.base import BadAddressError
 from emu.isa import ISAS, Isa
 
 _LARGEST = 1 << 36
+# Bytes of memory a segment may ask for: more than any guest has, less than what a flipped bit makes of a size.
 _LONGEST_INSTRUCTION = 15
-"""Bytes of memory a segment may ask for: more than any guest has, less than what a flipped bit makes of a size."""
 
 _SYMBOL_64 = struct.Struct("<IBBHQQ")  # Elf64_Sym: name, info, other, section, value, size
 _SYMBOL_32 = struct.Struct("<IIIBBH")  # Elf32_Sym: name, value, size, info, other, section
+# EI_CLASS -> bytes of the ELF header, of a program header, of a section header.
 _HEADER_SIZES = {1: (52, 32, 40), 2: (64, 56, 64)}
-"""EI_CLASS -> bytes of the ELF header, of a program header, of a section header."""
 _UNDEFINED, _NO_SECTION = 0, 0xFF00  # SHN_UNDEF, SHN_LORESERVE
 _WRITABLE, _ALLOCATED, _EXECUTABLE = 1, 2, 4  # SHF_*
 _MARKS = "$."  # assemblers' notes on what follows ($x, $d, .L1): not places anybody named

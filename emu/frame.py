@@ -16,10 +16,10 @@ from emu.engine.engine import Engine
 from emu.guest.base import BadAddressError
 from emu.isa.base import Isa
 
+# Arguments that `dtrace_probe()` takes.
 _FIVE = 5
-"""Arguments that `dtrace_probe()` takes."""
+# What a trap frame calls a register that is kept as part of another.
 _FLAGS = {"nzcv": "spsr"}
-"""What a trap frame calls a register that is kept as part of another."""
 
 
 class Frame(Protocol):

@@ -20,11 +20,11 @@ from emu.guest.base import BadAddressError
 
 _IRELATIVE: Final = {"x86_64": 37, "aarch64": 1032, "riscv64": 58, "i386": 42}
 _RELA: Final = struct.Struct("<QQq")
+# i386's: the addend stands where the choice will.
 _REL: Final = struct.Struct("<II")
-"""i386's: the addend stands where the choice will."""
+# Version 1; the frames' address pc-relative, their number absolute, the table relative to its section: what binutils
+# writes.
 _HEADER: Final = bytes((1, 0x1B, 0x03, 0x3B))
-"""Version 1; the frames' address pc-relative, their number absolute, the table relative to its section: what binutils
-writes."""
 _ROW: Final = struct.Struct("<ii")
 
 

@@ -23,8 +23,8 @@ SEMAPHORES: Final = ".probes"
 OWNER: Final = b"stapsdt\0"
 _TYPE: Final = 3
 _HEAD: Final = struct.Struct("<III")
+# By the bytes of a word.
 _ADDRESSES: Final = {8: struct.Struct("<QQQ"), 4: struct.Struct("<III")}
-"""By the bytes of a word."""
 _SIZES: Final = frozenset({1, 2, 4, 8})
 _MASK: Final = 0xFFFF_FFFF_FFFF_FFFF
 

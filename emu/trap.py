@@ -14,8 +14,8 @@ from enum import IntFlag
 
 from emu.frame import Frame
 
+# (address of the breakpoint, interrupted context, extra) -> what `dtrace_invop()` returns, 0 for "not mine".
 Handler = Callable[[int, Frame, int], int]
-"""(address of the breakpoint, interrupted context, extra) -> what `dtrace_invop()` returns, 0 for "not mine"."""
 
 
 class CpuFlag(IntFlag):

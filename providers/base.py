@@ -87,8 +87,8 @@ _EVOLVING = Attribute(Stability.EVOLVING, Stability.EVOLVING, DependencyClass.CO
 _PRIVATE = Attribute(Stability.PRIVATE, Stability.PRIVATE, DependencyClass.UNKNOWN)
 _PRIVATE_ISA = Attribute(Stability.PRIVATE, Stability.PRIVATE, DependencyClass.ISA)
 
+# What FreeBSD's fbt, sdt, syscall ... providers declare (sys/cddl/dev/fbt/fbt.c).
 FREEBSD_KERNEL_ATTRIBUTES = ProviderAttributes(_EVOLVING, _PRIVATE, _PRIVATE_ISA, _EVOLVING, _PRIVATE_ISA)
-"""What FreeBSD's fbt, sdt, syscall ... providers declare (sys/cddl/dev/fbt/fbt.c)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from tests.support.command import run_trapline
 from tests.support.documents import matches
 
 DOCS = Path(__file__).parent.parent / "docs"
+# Pages with a test of their own, on every ISA.
 ELSEWHERE = {"oneliners.md"}
-"""Pages with a test of their own, on every ISA."""
 DOCUMENTS = sorted(page for page in DOCS.glob("*.md") if page.name not in ELSEWHERE)
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 

@@ -26,8 +26,8 @@ ONE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 NOT_ON = re.compile(r"^Not on ([\w, ]+): ", re.MULTILINE)
+# What a command that goes well says on standard error.
 USUAL = re.compile(r"dtrace: (description '.*' matched [1-9]\d* probes?|pid \d+ has exited)")
-"""What a command that goes well says on standard error."""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import click
 
 import trapline
 
+# Command -> its name in the module of `trapline.commands` that is called as the command is.
 COMMANDS: Final = {
     "dtrace": "dtrace_command",
     "lockstat": "lockstat_command",
@@ -21,10 +22,9 @@ COMMANDS: Final = {
     "kldstat": "kldstat_command",
     "demo": "demo_command",
 }
-"""Command -> its name in the module of `trapline.commands` that is called as the command is."""
 
+# Exit status of a command that the user interrupts: 128 and the signal's number.
 INTERRUPTED: Final = 130
-"""Exit status of a command that the user interrupts: 128 and the signal's number."""
 
 
 class LazyGroup(click.Group):

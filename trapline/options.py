@@ -14,8 +14,8 @@ from typing import Final, TypeAlias
 
 NANOSECONDS: Final = 1_000_000_000
 
+# What parsing gives: a number, a text, or None for "unset".
 Value: TypeAlias = int | str | None
-"""What parsing gives: a number, a text, or None for "unset"."""
 
 INVALID_NAME: Final = "Invalid option name"
 INVALID_VALUE: Final = "Invalid value for specified option"
@@ -165,11 +165,11 @@ def _words(*words: str) -> Callable[[str | None], Value]:
 _STABILITIES = "internal|private|obsolete|external|unstable|evolving|stable|standard"
 _ATTRIBUTE = re.compile(rf"({_STABILITIES})/({_STABILITIES})/(unknown|cpu|platform|group|isa|common)", re.IGNORECASE)
 _VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})(?:\.(\d{1,3}))?")
+# The versions of the language.
 _VERSIONS: Final = frozenset(
     "1.0 1.1 1.2 1.2.1 1.2.2 1.3 1.4 1.4.1 1.5 1.6 1.6.1 1.6.2 1.6.3 1.7 1.7.1 1.8 1.8.1 1.9 1.9.1 1.10 1.11 1.12"
     " 1.12.1 1.13 1.14".split()
 )
-"""The versions of the language."""
 
 
 def _matching(pattern: re.Pattern[str]) -> Callable[[str | None], Value]:
@@ -256,8 +256,8 @@ def _rows() -> list[Option]:
     ]
 
 
+# The table, by name.
 OPTIONS: Final[dict[str, Option]] = {option.name: option for option in _rows()}
-"""The table, by name."""
 
 
 class Options:

@@ -22,6 +22,7 @@ THREADS_LIBRARY: Final = "libthr.so"
 _CALLER_FRAMES: Final = 5
 _BAR: Final = "-" * 79
 _WIDEST: Final = 24
+# What the trace is set to before the user's -x: the hottest locks come first.
 OPTIONS: Final[dict[str, str | None]] = {
     "strsize": "32",
     "bufsize": "64k",
@@ -29,7 +30,6 @@ OPTIONS: Final[dict[str, str | None]] = {
     "aggrate": "1sec",
     "aggsortrev": None,
 }
-"""What the trace is set to before the user's -x: the hottest locks come first."""
 
 
 class Clock(NamedTuple):

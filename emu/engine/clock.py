@@ -14,8 +14,8 @@ from typing import Final
 from emu.engine.engine import Engine
 
 NANOSECONDS: Final = 1_000_000_000
+# 100 MHz: a clock interrupt every 100,000 instructions at 1000 Hz.
 DEFAULT_RATE: Final = 100_000_000
-"""100 MHz: a clock interrupt every 100,000 instructions at 1000 Hz."""
 
 
 class VirtualClock:

@@ -31,26 +31,26 @@ from emu.engine.state import BLOCKS, DELIVER, HANDLED, NEVER, WORDS, TableEntry,
 from emu.engine.tlb import SoftTlb
 from emu.isa.base import Isa
 
+# Architecture and mode that `unicorn.Uc` takes, by the name of the ISA.
 MODES: Final = {
     "x86_64": (unicorn.UC_ARCH_X86, unicorn.UC_MODE_64),
     "aarch64": (unicorn.UC_ARCH_ARM64, unicorn.UC_MODE_ARM),
     "riscv64": (unicorn.UC_ARCH_RISCV, unicorn.UC_MODE_RISCV64),
     "i386": (unicorn.UC_ARCH_X86, unicorn.UC_MODE_32),
 }
-"""Architecture and mode that `unicorn.Uc` takes, by the name of the ISA."""
+# emu_start's `until`: no code is there.  0 would make a jump to NULL a clean stop.
 _NOWHERE: Final = 0xFFFF_FFFF_FFFF_FFF0
-"""emu_start's `until`: no code is there.  0 would make a jump to NULL a clean stop."""
 _CPU_WORDS: Final = 128
 _TOTAL: Final = int(Word.TOTAL)
+# Where the count begins: instructions may be taken off it before the first has run.
 _PREPAID: Final = 64
-"""Where the count begins: instructions may be taken off it before the first has run."""
+# As plain numbers: time is read at every firing.
 _BLOCK: Final = int(Word.BLOCK)
-"""As plain numbers: time is read at every firing."""
 _COUNT: Final = 0xFFFF_FFFF
 _CLOCK_VECTOR: Final = 32
 _emu_start, _context_restore = uclib.uc_emu_start, uclib.uc_context_restore
+# Called millions of times; the binding's wrappers around them take longer than they do.
 _reg_read, _reg_write = uclib.uc_reg_read, uclib.uc_reg_write
-"""Called millions of times; the binding's wrappers around them take longer than they do."""
 _ON_BREAKPOINT = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_uint64)
 _ON_LATE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64)
 _ON_INSIDE = ctypes.CFUNCTYPE(None)

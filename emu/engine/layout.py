@@ -49,8 +49,8 @@ class StateLayout:
 
 
 X86_HFLAGS: Final = 0xB0
+# ES CS SS DS FS GS, 24 bytes each: selector, base, limit, flags.
 X86_SEGMENTS: Final = 0xB8
-"""ES CS SS DS FS GS, 24 bytes each: selector, base, limit, flags."""
 X86_STAR: Final = 0x12D8
 X86_LSTAR: Final = 0x12E8
 X86_SFMASK: Final = 0x12F8
@@ -59,8 +59,8 @@ X86_IS_INT: Final = 0x150C
 X86_OLD_EXCEPTION: Final = 0x1578
 ARM64_TARGET_EL: Final = 0xBE0
 RISCV_PC: Final = 0x200
+# The address that a load-exclusive, or lr, has reserved: all ones for none.
 RESERVATION: Final = {"aarch64": 0x2F00, "riscv64": 0x208}
-"""The address that a load-exclusive, or lr, has reserved: all ones for none."""
 
 LAYOUTS: Final = {
     "x86_64": StateLayout("x86_cpu_do_interrupt_x86_64", unicorn.x86_const.UC_X86_REG_RAX, 0, 0, "x86_64"),
@@ -121,5 +121,5 @@ BREAKPOINT: Final = {
 X86_EFLAGS_ID: Final = unicorn.x86_const.UC_X86_REG_EFLAGS
 X86_EIP_ID: Final = unicorn.x86_const.UC_X86_REG_EIP
 X86: Final = frozenset({"x86_64", "i386"})
+# Traps that are system calls; x86-64's is none.
 SYSTEM_CALL: Final = {"aarch64": ARM64_SVC, "riscv64": RISCV_ECALL, "i386": X86_SYSTEM_CALL}
-"""Traps that are system calls; x86-64's is none."""

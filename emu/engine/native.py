@@ -21,8 +21,8 @@ from emu.engine import layout
 from emu.engine.plans import Kind
 from emu.engine.state import DELIVER, HANDLED, TB_REQUEST_CACHE, Word
 
+# A number that no trap has.
 _NO_TRAP = 0x7FFF_FFFF
-"""A number that no trap has."""
 
 
 def available() -> bool:

@@ -41,8 +41,8 @@ class Word(IntEnum):
 
 WORDS: Final = 16
 NEVER: Final = (1 << 63) - 1
+# Entries of the table for user blocks; then as many for kernel blocks.
 BLOCKS: Final = 1 << 15
-"""Entries of the table for user blocks; then as many for kernel blocks."""
 
 
 class TableEntry(ctypes.Structure):
@@ -57,9 +57,9 @@ class TranslationBlock(ctypes.Structure):
     _fields_ = (("pc", ctypes.c_uint64), ("icount", ctypes.c_uint16), ("size", ctypes.c_uint16))
 
 
+# uc_ctl request: UC_CTL_TB_REQUEST_CACHE, two arguments, read and write.
 TB_REQUEST_CACHE: Final = 8 | 2 << 26 | 3 << 30
-"""uc_ctl request: UC_CTL_TB_REQUEST_CACHE, two arguments, read and write."""
 
 DELIVER: Final = 1
+# What a Python trap callback answers: let the guest have the exception, or it is done.
 HANDLED: Final = 0
-"""What a Python trap callback answers: let the guest have the exception, or it is done."""

@@ -16,8 +16,8 @@ from unicorn.unicorn_py3.unicorn import UcContext
 
 from emu.engine.errors import EngineError
 
+# Bytes of the CPU state that are searched: the vectors come early in it.
 _STATE: Final = 16 << 10
-"""Bytes of the CPU state that are searched: the vectors come early in it."""
 
 
 class _File(NamedTuple):

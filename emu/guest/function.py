@@ -25,8 +25,8 @@ from emu.isa.base import Isa
 from emu.patcher import Patcher
 from emu.trap import TrapHandler
 
+# Where bytes are put that have no address of their own.
 CODE: Final = 0x10000
-"""Where bytes are put that have no address of their own."""
 STACK: Final = 0x7000_0000
 STACK_SIZE: Final = 64 << 10
 _HEAP: Final = 0x6000_0000

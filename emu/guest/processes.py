@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from emu.isa.base import Isa
     from emu.trap import TrapHandler
 
+# What a handler of user breakpoints answers when the displaced instruction is done, or under way elsewhere.
 CARRIED_OUT = 1
-"""What a handler of user breakpoints answers when the displaced instruction is done, or under way elsewhere."""
 
 
 class Process(Protocol):

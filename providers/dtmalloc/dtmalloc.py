@@ -21,8 +21,8 @@ from providers.base import (
     Stability,
 )
 
+# In the order of the type's ids (DTMALLOC_PROBE_MALLOC, DTMALLOC_PROBE_FREE).
 _NAMES: Final = ("malloc", "free")
-"""In the order of the type's ids (DTMALLOC_PROBE_MALLOC, DTMALLOC_PROBE_FREE)."""
 _FUNCTION_LIMIT: Final = 191
 _TYPES: Final = (
     "struct malloc_type *",

@@ -35,10 +35,10 @@ _OURS: Final = "this simulator"
 _SEQUENCE_BREAKS: Final = (
     f"{_OURS}: a trap between a load-exclusive and its store-exclusive makes the store fail for ever"
 )
+# Instructions between a load-exclusive and its store-exclusive, at most (Arm ARM, B2.9.5: 128 bytes in all).
 _SEQUENCE: Final = 16
-"""Instructions between a load-exclusive and its store-exclusive, at most (Arm ARM, B2.9.5: 128 bytes in all)."""
+# The trap after a copy in scratch space: another immediate than the tracepoint's.
 BRK_RETURN: Final = BRK_DTRACE | 1 << 5
-"""The trap after a copy in scratch space: another immediate than the tracepoint's."""
 
 
 def _emulated(name: str, mask: int, value: int, plan: Callable[[Displaced], Plan], why: str) -> DisplacedRow:
@@ -86,9 +86,9 @@ _ROWS: Final = (
     _refused("RETAA", 0xFFFFFBFF, 0xD65F0BFF, "retaa and retab authenticate their target"),
     DisplacedRow("COMMON", 0, 0, 4, Otherwise.OUT_OF_LINE, "it does the same wherever it stands", _XNU),
 )  # fmt: skip
+# XNU's masks where ours are others.  For br and blr it has a bit too many: x16 to x31 are not known, and run out of
+# line.  For exclusives it has one too few: ldar, stlr and cas keep nothing from one instruction to the next.
 _XNU_MASKS: Final = {"BLR": 0xFFFFFE1F, "BR": 0xFFFFFE1F, "EXCLUSIVE_MEM": 0x3F000000}
-"""XNU's masks where ours are others.  For br and blr it has a bit too many: x16 to x31 are not known, and run out of
-line.  For exclusives it has one too few: ldar, stlr and cas keep nothing from one instruction to the next."""
 TABLES: Final = {
     Fidelity.EXACT: DisplacedTable(_ROWS, by_code=False),
     Fidelity.FREEBSD: DisplacedTable(

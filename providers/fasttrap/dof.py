@@ -17,19 +17,19 @@ _PROBE: Final = struct.Struct("<QIIIIIIBBHIHHI")
 _RELOCATION_HEADER: Final = struct.Struct("<III")
 _RELOCATION: Final = struct.Struct("<IIQQ")
 _MAGIC: Final = b"\x7fDOF"
+# Bits of an address by the program's data model, ILP32 or LP64; the structures are those of 64 bits in both.
 _MASKS: Final = {1: (1 << 32) - 1, 2: (1 << 64) - 1}
-"""Bits of an address by the program's data model, ILP32 or LP64; the structures are those of 64 bits in both."""
 _LITTLE_ENDIAN: Final = 1
 _STRTAB, _URELHDR, _PROVIDERS, _PROBES, _PRARGS, _PROFFS, _PRENOFFS = 8, 12, 15, 16, 17, 18, 26
+# Kinds of relocation: the load address of the object is added, or the address of the field itself.
 _SETX, _DOFREL = 1, 2
-"""Kinds of relocation: the load address of the object is added, or the address of the field itself."""
 _NAME_MAX: Final = 64
 _FUNCTION_MAX: Final = 192
 _TYPE_MAX: Final = 128
 _MASK: Final = _MASKS[2]
 HEADER_SIZE: Final = _HEADER.size
+# dtrace_dof_maxsize.
 LARGEST: Final = 256 * 1024
-"""dtrace_dof_maxsize."""
 
 
 class HelperDofError(Exception):

@@ -38,22 +38,22 @@ if TYPE_CHECKING:
     from emu.guest.processes import Process, Processes, Thread
     from providers.base import Framework
 
+# Fasttrap on each ISA, by the ISA's name.
 PORTS: Final[dict[str, Port]] = {
     "x86_64": x86_64.PORT,
     "aarch64": aarch64.PORT,
     "riscv64": riscv64.PORT,
     "i386": i386.PORT,
 }
-"""Fasttrap on each ISA, by the ISA's name."""
+# FreeBSD's kern.dtrace.fasttrap.max_probes.
 MAX_TRACEPOINTS: Final = 250_000
-"""FreeBSD's kern.dtrace.fasttrap.max_probes."""
+# Arguments that `dtrace_probe()` takes.
 PASSED: Final = 5
-"""Arguments that `dtrace_probe()` takes."""
+# Bytes of scratch space per instruction (FASTTRAP_SCRATCH).
 CHUNK: Final = 64
-"""Bytes of scratch space per instruction (FASTTRAP_SCRATCH)."""
 _NOBODY: Final = (1 << 64) - 1
+# As a plain number: it is set and cleared at every firing.
 _ENTRY: Final = int(CpuFlag.ENTRY)
-"""As a plain number: it is set and cleared at every firing."""
 
 
 class TracepointError(Exception):

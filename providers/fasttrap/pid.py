@@ -39,14 +39,14 @@ if TYPE_CHECKING:
 
 ENTRY: Final = "entry"
 RETURN: Final = "return"
+# Module name that means the program itself.
 EXECUTABLE: Final = "a.out"
-"""Module name that means the program itself."""
+# Function name that means: probe names are absolute addresses.
 ABSOLUTE: Final = "-"
-"""Function name that means: probe names are absolute addresses."""
 _EVERYWHERE: Final = (1 << 64) - 1
 _GLOB: Final = frozenset("*?[\\")
+# Functions that globs pass over.
 _SKIPPED: Final = frozenset({"_init", "_fini"})
-"""Functions that globs pass over."""
 _AFRAMES: Final = {ProbeType.ENTRY: 3, ProbeType.RETURN: 4, ProbeType.OFFSETS: 3}
 
 _EVOLVING_ISA: Final = Attribute(Stability.EVOLVING, Stability.EVOLVING, DependencyClass.ISA)

@@ -29,8 +29,8 @@ class ProbeType(IntEnum):
     IS_ENABLED = 5
 
 
+# Types that fire once the displaced instruction is done.
 AFTER = frozenset({ProbeType.RETURN, ProbeType.POST_OFFSETS})
-"""Types that fire once the displaced instruction is done."""
 
 
 @dataclass(eq=False)

@@ -30,12 +30,12 @@ from providers.fasttrap.port import Code, Emulated, Fidelity, OutOfLine, Port, R
 
 _SPEC: Final = "RISC-V unprivileged specification"
 _OURS: Final = "this simulator: a trap between lr and sc makes sc fail for ever"
+# Instructions of an lr/sc loop that is bound to succeed, at most (chapter 8.3).
 _SEQUENCE: Final = 16
-"""Instructions of an lr/sc loop that is bound to succeed, at most (chapter 8.3)."""
 
 
+# Of lr and sc: the width is not looked at.
 _EXCLUSIVE: Final = 0xF800607F
-"""Of lr and sc: the width is not looked at."""
 _LR: Final = 0x1000202F
 _SC: Final = 0x1800202F
 
@@ -77,8 +77,8 @@ TABLE: Final = DisplacedTable((
     DisplacedRow("COMMON", 0x3, 0x3, 4, Otherwise.OUT_OF_LINE, _COMMON, _SIMULATOR),
     DisplacedRow("C_COMMON", 0, 0, 2, Otherwise.OUT_OF_LINE, _COMMON, _SIMULATOR),
 ), by_code=False)  # fmt: skip
+# ret and c.ret: jumps to ra that leave nothing behind.
 _RETURNS: Final = frozenset({(4, 0x00008067), (2, 0x8082)})
-"""ret and c.ret: jumps to ra that leave nothing behind."""
 
 
 def _word(code: bytes) -> tuple[int, int]:

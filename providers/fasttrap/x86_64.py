@@ -32,14 +32,14 @@ _OURS: Final = "this simulator: it would compute something else"
 
 _INT3: Final = 0xCC
 _INT: Final = 0xCD
+# FreeBSD sys/x86/include/trap.h.
 _T_DTRACE_RET: Final = 32
-"""FreeBSD sys/x86/include/trap.h."""
 """The operand is of 64 bits, whatever other prefixes say."""
+# Of 32-bit mode alone.
 _FAR_CALL: Final = 0x9A
-"""Of 32-bit mode alone."""
 """Opcodes of one byte that transfer control within the code segment."""
+# jmp *0(%rip): to the address that follows.
 _JUMP: Final = bytes.fromhex("ff2500000000")
-"""jmp *0(%rip): to the address that follows."""
 
 
 def treat(code: Code, fidelity: Fidelity, mode: Mode = LONG_MODE) -> Treatment:

@@ -18,8 +18,8 @@ from providers.fbt.records import TABLE_MASK, RecordTable
 
 _ISA = "FreeBSD sys/cddl/dev/fbt/aarch64/fbt_isa.c"
 
+# FBT_PATCHVAL.
 BRK = BRK_DTRACE.to_bytes(4, "little")
-"""FBT_PATCHVAL."""
 _BTI_MASK, _BTI = 0xFFFFFF3F, 0xD503241F  # bti, with or without c and j
 _NOP = 0xD503201F
 _RET = 0xD65F03C0

@@ -13,6 +13,7 @@ from providers.fbt.port import Exclusion, Rule
 
 _FBT = "FreeBSD sys/cddl/dev/fbt/fbt.c"
 
+# The same on every ISA; a `Port` adds its own.
 EXCLUSIONS = (
     Exclusion(
         Rule(
@@ -40,13 +41,12 @@ EXCLUSIONS = (
         prefix="fbt_",
     ),
 )
-"""The same on every ISA; a `Port` adds its own."""
 
+# Where stacks are walked by the kernel's shared unwinder: AArch64 and RISC-V.
 UNWINDER = Exclusion(
     Rule("unwind_frame", "DTrace walks stacks with it in a probe", f"{_FBT}, fbt_excluded"),
     names=frozenset({"unwind_frame"}),
 )
-"""Where stacks are walked by the kernel's shared unwinder: AArch64 and RISC-V."""
 
 _DTRACE = "dtrace"
 

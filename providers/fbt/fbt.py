@@ -34,16 +34,16 @@ from providers.fbt.exclusions import EXCLUSIONS, excluded, module_name, module_r
 from providers.fbt.port import Function, Port, Refusal, Rule, ScanResult, Site
 from providers.fbt.records import Record, RecordTable
 
+# FBT on each ISA, by the ISA's name.
 PORTS: dict[str, Port] = {
     "x86_64": x86_64.PORT,
     "aarch64": aarch64.PORT,
     "riscv64": riscv64.PORT,
     "i386": i386.PORT,
 }
-"""FBT on each ISA, by the ISA's name."""
 
+# Functions that are not scanned again: the same kernel boots many times in one process.
 _REMEMBERED: Final = 1 << 13
-"""Functions that are not scanned again: the same kernel boots many times in one process."""
 
 WALK_ENDED = Rule(
     "walk ended",

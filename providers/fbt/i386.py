@@ -29,8 +29,8 @@ from providers.fbt.x86_64 import (
 _PUSH_EBP = 0x55  # FBT_PUSHL_EBP
 _ENTRIES = (b"\x55\x8b\xec", b"\x55\x89\xe5")  # then FBT_MOVL_ESP_EBP0 and 1, in either encoding
 _INVOP_PUSHL_EBP = 1
+# FBT_POPL_EBP and FBT_LEAVE -> DTRACE_INVOP_POPL_EBP and _LEAVE.
 _RETURNS = {0x5D: 2, 0xC9: 3}
-"""FBT_POPL_EBP and FBT_LEAVE -> DTRACE_INVOP_POPL_EBP and _LEAVE."""
 _RETS = frozenset({0xC3, 0xC2})  # FBT_RET, FBT_RET_IMM16
 _POINTER = 4
 _LONGEST_INSTRUCTION = 15

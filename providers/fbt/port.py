@@ -20,11 +20,11 @@ from emu.trap import CpuCore, Handler
 from providers.fbt.records import RecordTable
 
 ENTRY = "entry"
+# FBT's probe names; there are no others.
 RETURN = "return"
-"""FBT's probe names; there are no others."""
 
+# `Framework.probe`.
 Fire = Callable[..., None]
-"""`Framework.probe`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from emu.guest.modules import Module
 from emu.patcher import Tracepoint
 
+# FBT_PROBETAB_SIZE.
 TABLE_SIZE = 0x8000
-"""FBT_PROBETAB_SIZE."""
 TABLE_MASK = TABLE_SIZE - 1
 
 

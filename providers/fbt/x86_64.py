@@ -18,8 +18,8 @@ from providers.fbt.records import TABLE_MASK, RecordTable
 
 SOURCE = "FreeBSD sys/cddl/dev/fbt/x86/fbt_isa.c"
 
+# FBT_PATCHVAL: only the first byte of an instruction is ever overwritten.
 INT3 = b"\xcc"
-"""FBT_PATCHVAL: only the first byte of an instruction is ever overwritten."""
 _PUSH_RBP = 0x55  # FBT_PUSHL_EBP
 _RET = 0xC3  # FBT_RET
 _INVOP_PUSHL_EBP = 1

@@ -34,8 +34,8 @@ from providers.kinst import aarch64, riscv64, x86_64
 from providers.kinst.flow import follow
 from providers.kinst.port import ALWAYS, Code, Copied, Frames, Port, Refused, Treatment
 
+# kinst on each ISA, by the ISA's name.
 PORTS: Final[dict[str, Port]] = {"x86_64": x86_64.PORT, "aarch64": aarch64.PORT, "riscv64": riscv64.PORT}
-"""kinst on each ISA, by the ISA's name."""
 _KINST: Final = "FreeBSD sys/cddl/dev/kinst/kinst.c"
 EXCLUSIONS: Final = (
     *FBT_EXCLUSIONS,

@@ -15,12 +15,12 @@ from providers.kinst.port import ALWAYS, ENTERED, FRAMED, Code, Copied, Emulated
 _ISA: Final = "FreeBSD sys/cddl/dev/kinst/amd64/kinst_isa.c"
 _OURS: Final = "this simulator: FreeBSD copies it as it is, and it would compute something else"
 _INT3: Final = 0xCC
+# DTRACE_INVOP_NOP.
 _NOP: Final = 4
-"""DTRACE_INVOP_NOP."""
+# DTRACE_INVOP_CALL: the stub pushes the return address that the handler leaves in its scratch space.
 _CALL: Final = 6
-"""DTRACE_INVOP_CALL: the stub pushes the return address that the handler leaves in its scratch space."""
+# jmp *0(%rip): to the address that follows.
 _JUMP: Final = bytes.fromhex("ff2500000000")
-"""jmp *0(%rip): to the address that follows."""
 _SIZE: Final = 32
 
 _REFUSED: Final = {
@@ -33,8 +33,8 @@ _REFUSED: Final = {
 }
 _PUSH_RBP, _POP_RBP, _LEAVE, _SET_RBP = 0x55, 0x5D, 0xC9, b"\x48\x89\xe5"
 _RETURNS: Final = frozenset({0xC2, 0xC3, 0xCA, 0xCB, 0xCF})
+# First byte of VEX and EVEX -> offset of the ModRM byte from it.
 _VECTORS: Final = {0xC5: 3, 0xC4: 4, 0x62: 5}
-"""First byte of VEX and EVEX -> offset of the ModRM byte from it."""
 
 
 def _treat(code: Code) -> Treatment:

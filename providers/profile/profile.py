@@ -30,16 +30,16 @@ _UNITS: Final = {
     **dict.fromkeys(("h", "hour"), 3600 * _SECOND),
     **dict.fromkeys(("d", "day"), 86400 * _SECOND),
 }
+# Nanoseconds; a shorter interval makes no probe (profile_interval_min).
 _SHORTEST: Final = 200_000
-"""Nanoseconds; a shorter interval makes no probe (profile_interval_min)."""
 _NAME: Final = re.compile(r"(profile|tick)-([0-9]{1,18})([A-Za-z]*)")
+# What is there before anybody names it.
 _ALWAYS: Final = (
     *(f"profile-{rate}" for rate in (97, 199, 499, 997, 1999, 4001, 4999)),
     *(f"tick-{rate}" for rate in (1, 10, 100, 500, 1000, 5000)),
 )
-"""What is there before anybody names it."""
+# Probes there may be (profile_max).
 _MOST: Final = 1000
-"""Probes there may be (profile_max)."""
 _MASK: Final = (1 << 64) - 1
 
 _EVOLVING: Final = Attribute(Stability.EVOLVING, Stability.EVOLVING, DependencyClass.COMMON)

@@ -22,11 +22,11 @@ from emu.patcher import Patcher, Tracepoint
 from emu.trap import TrapHandler
 from providers.base import Framework, Provider
 
+# Those of illumos's table (sdt_providers) that the teaching kernel has sites of; the last takes what is left.
 PREFIXES: Final = {"__proc_": "proc", "__sched_": "sched", "__io_": "io", "": "sdt"}
-"""Those of illumos's table (sdt_providers) that the teaching kernel has sites of; the last takes what is left."""
 LOCK: Final = b"\xf0"
+# DTRACE_INVOP_NOP.
 NOP_CODE: Final = 4
-"""DTRACE_INVOP_NOP."""
 AFRAMES: Final = 3
 _UNKNOWN: Final = "<unknown>"
 

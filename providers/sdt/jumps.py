@@ -54,10 +54,10 @@ def _riscv(distance: int) -> bytes:
     return (word | (distance >> 11 & 1) << 20 | (distance >> 12 & 0xFF) << 12).to_bytes(4, "little")
 
 
+# By the ISA's name.  AArch64's 2^26 bytes are what FreeBSD checks; the instruction reaches twice as far.
 JUMPS: Final = {
     "x86_64": Jump(b"\x90" * 5, alignment=1, reach=1 << 31, origin=5, encode=_x86),
     "i386": Jump(b"\x90" * 5, alignment=1, reach=1 << 31, origin=5, encode=_x86),
     "aarch64": Jump((0xD503201F).to_bytes(4, "little"), alignment=4, reach=1 << 26, origin=0, encode=_aarch64),
     "riscv64": Jump((0x13).to_bytes(4, "little"), alignment=2, reach=1 << 19, origin=0, encode=_riscv),
 }
-"""By the ISA's name.  AArch64's 2^26 bytes are what FreeBSD checks; the instruction reaches twice as far."""

@@ -30,13 +30,13 @@ from providers.sdt.jumps import JUMPS, Jump
 from providers.sdt.sets import ID_OFFSET, Declaration, read_declarations
 
 OWNER: Final = "sdt"
+# What a probe without a module of its own is said to be in: the linker file.
 MODULE: Final = "kernel"
-"""What a probe without a module of its own is said to be in: the linker file."""
+# What a probe without a function is said to be in.
 FUNCTION: Final = "none"
-"""What a probe without a function is said to be in."""
 LOCKSTAT: Final = "lockstat"
+# The first generation whose sites are patched, and which has a function of the kernel's before `dtrace_probe`.
 HOT_PATCHED: Final = 2024
-"""The first generation whose sites are patched, and which has a function of the kernel's before `dtrace_probe`."""
 _AFRAMES: Final = 1
 _SIXTH: Final = 5
 

@@ -29,18 +29,18 @@ class _Layout(NamedTuple):
     """struct sdt_tracepoint: probe, patch point, target."""
 
 
+# By the size of a pointer; the numbers that are no pointers are as wide in both.
 _LAYOUTS: Final = {
     8: _Layout(struct.Struct("<Q"), struct.Struct("<iI5Q"), struct.Struct("<4Q"), struct.Struct("<3Q")),
     4: _Layout(struct.Struct("<I"), struct.Struct("<iI4IQ"), struct.Struct("<Q3I"), struct.Struct("<3I")),
 }
-"""By the size of a pointer; the numbers that are no pointers are as wide in both."""
 _STRING_MAX: Final = 256
+# Where struct sdt_probe has its id, a uint32_t.
 ID_OFFSET: Final = 4
-"""Where struct sdt_probe has its id, a uint32_t."""
 
 Read = Callable[[int, int], bytes]
+# Name of a linker set -> its address and size, None if the kernel has none of that name.
 FindSet = Callable[[str], tuple[int, int] | None]
-"""Name of a linker set -> its address and size, None if the kernel has none of that name."""
 
 
 @dataclass(frozen=True, slots=True)

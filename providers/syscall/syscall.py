@@ -18,8 +18,8 @@ from emu.guest.system_calls import Moment, SystemCallTable
 from providers.base import ArgumentDescription, Framework, Provider
 
 _AFRAMES = 1
+# Arguments of a return probe: the result, twice.
 _PASSED = 2
-"""Arguments of a return probe: the result, twice."""
 
 
 class _Call(NamedTuple):

@@ -14,8 +14,8 @@ _MOVES: Final = "it transfers control or names an address relative to the pc"
 _OURS: Final = "this simulator: Linux takes it, and the copy loads from beside the slot"
 _BRK: Final = 0xD4200000
 BRK_UPROBE: Final = _BRK | 5 << 5
+# Ends the step, for which Linux uses the CPU's own single-stepping.
 BRK_STEP: Final = _BRK | 6 << 5
-"""Ends the step, for which Linux uses the CPU's own single-stepping."""
 
 
 def _simulated(name: str, mask: int, value: int, plan: Callable[[Displaced], Plan]) -> DisplacedRow:

@@ -12,8 +12,8 @@ from emu.displaced import Plan
 
 EINVAL = 22
 ENOEXEC = 8
+# Of the kernel's own; programs see the number.
 ENOTSUPP = 524
-"""Of the kernel's own; programs see the number."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from providers.uprobes.port import EINVAL, ENOTSUPP, Analysis, Port, Refused, Si
 
 _SOURCE: Final = "Linux arch/riscv/kernel/probes/decode-insn.c"
 _MOVES: Final = "it transfers control or names an address relative to the pc"
+# It refuses with a number of its own.
 _CORE: Final = "Linux kernel/events/uprobes.c"
-"""It refuses with a number of its own."""
 
 
 def _simulated(name: str, mask: int, value: int, length: int, plan: Callable[[Displaced], Plan]) -> DisplacedRow:

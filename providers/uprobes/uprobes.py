@@ -41,18 +41,18 @@ if TYPE_CHECKING:
     from emu.guest.linux.process import Process, Thread
     from emu.guest.linux.space import Area, Space
 
+# Uprobes on each ISA, by the ISA's name.
 PORTS: Final[dict[str, Port]] = {
     "x86_64": x86_64.PORT,
     "aarch64": aarch64.PORT,
     "riscv64": riscv64.PORT,
     "i386": i386.PORT,
 }
-"""Uprobes on each ISA, by the ISA's name."""
+# MAX_URETPROBE_DEPTH: return probes of one thread that may be pending.
 MAX_DEPTH: Final = 64
-"""MAX_URETPROBE_DEPTH: return probes of one thread that may be pending."""
 _TRAP_FLAG: Final = 0x100
+# Number of x86's exception after a single step.
 _DEBUG: Final = 1
-"""Number of x86's exception after a single step."""
 
 
 class UprobeError(Exception):

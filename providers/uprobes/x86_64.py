@@ -11,20 +11,19 @@ from providers.uprobes.port import ENOEXEC, ENOTSUPP, Analysis, Port, Refused, S
 _SOURCE: Final = "Linux arch/x86/kernel/uprobes.c"
 _OURS: Final = "this simulator: it would compute something else"
 _BAD_PREFIXES: Final = frozenset({0x26, 0x2E, 0x36, 0x3E, 0xF0})
+# One-byte opcodes that are refused in 64-bit mode (good_insns_64).
+#
+# The table for 0f xx never decides: the opcode 0f itself is looked up in the first one, and is good.  The opcodes of
+# VEX instructions are looked up there too.
 _BAD_OPCODES: Final = frozenset(
     bytes.fromhex("06070e16171e1f272f373f6061626c6d6e6f829acccdcecfd4d5d6e4e5e6e7eaecedeeeff1f4fafb")
 )
-"""One-byte opcodes that are refused in 64-bit mode (good_insns_64).
-
-The table for 0f xx never decides: the opcode 0f itself is looked up in the first one, and is good.  The opcodes of VEX
-instructions are looked up there too.
-"""
+# The same in 32-bit tasks (good_insns_32).
 _BAD_OPCODES_32: Final = frozenset(bytes.fromhex("07171f6c6d6e6fcccdcecfe4e5e6e7ecedeeeff1f4fafb"))
-"""The same in 32-bit tasks (good_insns_32)."""
 _RETURNS: Final = frozenset({0xC2, 0xC3, 0xCA, 0xCB, 0xEA})
 _FAR_CALL: Final = 0x9A
+# The operand is of 64 bits, whatever other prefixes say.
 _COUNTED: Final = frozenset({0xE0, 0xE1, 0xE2, 0xE3})
-"""The operand is of 64 bits, whatever other prefixes say."""
 _NOP: Final = 0x90
 _PUSHF, _POPF = 0x9C, 0x9D
 

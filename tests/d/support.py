@@ -14,8 +14,8 @@ from trapline.framework.dtrace import DTrace
 from trapline.framework.program import STABLE, ProbeDescription
 from trapline.options import Options
 
+# A probe that every description matches.
 ANY = ProbeInfo(1, ProbeDescription(), SimpleNamespace(args=STABLE))
-"""A probe that every description matches."""
 
 
 def compile_text(

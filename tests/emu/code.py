@@ -12,8 +12,8 @@ ADD = {
     # push %ebp; mov %esp,%ebp; mov 8(%ebp),%eax; add 12(%ebp),%eax; pop %ebp; ret
 }
 ADD_INSTRUCTIONS = {"x86_64": 5, "aarch64": 5, "riscv64": 6, "i386": 6}
+# Offset of the instruction FBT would patch at entry.
 ADD_ENTRY = {"x86_64": 0, "aarch64": 0, "riscv64": 2, "i386": 0}
-"""Offset of the instruction FBT would patch at entry."""
 
 # loop(n): count n down to 0.
 LOOP = {

@@ -6,13 +6,13 @@ import struct
 from dataclasses import dataclass, field
 
 MACHINES = {"x86_64": 62, "aarch64": 183, "riscv64": 243, "i386": 3}
+# Bytes of a word, where they are not 8.
 WORDS = {"i386": 4}
-"""Bytes of a word, where they are not 8."""
 REL, EXEC, DYN, CORE = 1, 2, 3, 4
 NOTYPE, OBJECT, FUNC, GNU_IFUNC = 0, 1, 2, 10
 LOCAL, GLOBAL, WEAK = 0, 1, 2
+# Section numbers of symbols: the text, and no section at all.
 TEXT, ABSOLUTE = 1, 0xFFF1
-"""Section numbers of symbols: the text, and no section at all."""
 
 _PROGBITS, _SYMTAB, _STRTAB, _NOBITS, _DYNSYM = 1, 2, 3, 8, 11
 

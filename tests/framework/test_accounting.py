@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from tests.framework.support import Bench
 
+# An argument: the probe fires with it; None: the buffers are emptied.
 ACTIONS = st.lists(st.integers(0, 99) | st.none(), max_size=120)
-"""An argument: the probe fires with it; None: the buffers are emptied."""
 
 
 def counted(bench):

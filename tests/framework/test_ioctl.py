@@ -23,6 +23,7 @@ from trapline.framework.device import AggregationDescription, DeviceError, Enabl
 from trapline.framework.program import ActionKind, ProbeDescription
 from trapline.framework.structures import Request
 
+# Number and size of what the command carries, as FreeBSD's <sys/dtrace.h> has them.
 SIZES = {
     Request.PROVIDER: (1, 96),
     Request.PROBES: (2, 388),
@@ -41,7 +42,6 @@ SIZES = {
     Request.DOFGET: (17, 8),
     Request.REPLICATE: (18, 776),
 }
-"""Number and size of what the command carries, as FreeBSD's <sys/dtrace.h> has them."""
 
 
 def test_every_request_is_there_but_those_that_never_were():

@@ -19,6 +19,7 @@ OURS = Lock(held=True, owner=SHELL.address, spins=False)
 THEIRS = Lock(held=True, owner=OTHER, spins=False)
 SPIN = Lock(held=True, owner=SHELL.address, spins=True)
 
+# Of a free, a shared, our, another's and our spin lock.
 ANSWERS = {
     "mutex_owned": (0, 1, 1, 1, 1),
     "mutex_owner": (0, 0, SHELL.address, OTHER, SHELL.address),
@@ -31,7 +32,6 @@ ANSWERS = {
     "sx_exclusive_held": (0, 0, 1, 1, 1),
     "sx_isexclusive": (0, 0, 1, 0, 1),
 }
-"""Of a free, a shared, our, another's and our spin lock."""
 
 
 class Locks(Bench):

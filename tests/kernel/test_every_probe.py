@@ -21,10 +21,10 @@ from trapline.machine.kernel_machine import KernelOptions, Machine, boot, kernel
 
 ANY = ProbeDescription("", "", "", "")
 TURNS = 10_000
+# Probes that are on at a time, at most.
 AT_ONCE = 200
-"""Probes that are on at a time, at most."""
+# Providers whose probes the start-up script fires.
 ALWAYS = frozenset({"fbt", "syscall", "proc", "sched", "vfs", "lockstat", "dtmalloc", "priv", "callout_execute"})
-"""Providers whose probes the start-up script fires."""
 
 
 class Boot:

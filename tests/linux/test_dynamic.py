@@ -21,11 +21,11 @@ LOADERS = {
 }
 
 
+# Where a PC has them itself (Debian: libc6-i386, lib32stdc++6).
 OWN = {
     "x86_64": ("/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64"),
     "i386": ("/lib/i386-linux-gnu", "/usr/lib/i386-linux-gnu", "/lib32", "/usr/lib32"),
 }
-"""Where a PC has them itself (Debian: libc6-i386, lib32stdc++6)."""
 
 
 def sources(isa):

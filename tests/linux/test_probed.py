@@ -7,6 +7,7 @@ from providers.fasttrap import Fidelity
 from tests.linux.support import CASES, expected, zoo
 
 BOUNDARIES = "pid$target:::entry, pid$target:::return { @ = count(); }"
+# Of each case, functions of which every instruction is probed.
 OWN = {
     "recursion": "fib ackermann is_odd is_even",
     "setjmp": "*setjmp* *longjmp*",
@@ -15,7 +16,6 @@ OWN = {
     "switchcase": "*switch*",
     "divide": "*",
 }
-"""Of each case, functions of which every instruction is probed."""
 
 
 @pytest.mark.parametrize("isa", ISAS)

@@ -28,8 +28,8 @@ from trapline.lab.check.work import EncodingsSpec, Spec
 from trapline.lab.museum.exhibit import MuseumError, show
 
 _INTERRUPTED: Final = 130
+# What may be wrong with what is asked for.
 ERRORS: Final = (ElfError, SubjectError, RulesError, ResultsError, MuseumError, report.ReportError)
-"""What may be wrong with what is asked for."""
 _STATES: Final = 20
 
 

@@ -15,8 +15,8 @@ from emu.isa import DEFAULT_ISA, ISAS
 from trapline.lab import demo, step_report
 from trapline.lab.demo import Traced
 
+# Columns assumed where there is no terminal.
 _WIDTH = 100
-"""Columns assumed where there is no terminal."""
 
 
 @click.command("demo")

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from trapline.consumer.plan import Firing
     from trapline.framework.device import RecordDescription
 
+# The format the compiler gives freopen(""): restore the output.
 RESTORE: Final = " "
-"""The format the compiler gives freopen(""): restore the output."""
 
 
 class Actions:

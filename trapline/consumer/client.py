@@ -26,12 +26,12 @@ from trapline.framework.device import (
 from trapline.framework.program import ProbeDescription
 from trapline.framework.structures import Request
 
+# Records that a description has room for at first; if there are more, it is asked for again.
 _RECORDS: Final = 16
-"""Records that a description has room for at first; if there are more, it is asked for again."""
 _FORMAT_ROOM: Final = 256
 _CONFIGURATION: Final = structures.CONFIGURATION.size
+# Bytes of an aggregation id.
 _ID: Final = 4
-"""Bytes of an aggregation id."""
 
 
 class File(Protocol):

@@ -50,10 +50,10 @@ USAGE_FAILURE: Final = 2
 VERSION: Final = "Sun D 1.14"
 _NAME: Final = "dtrace"
 _VERBOSE_IOCTL: Final = "verbose_ioctl"
+# What ends in a file.
 _SAVED: Final = frozenset({Mode.HEADER, Mode.LINK, Mode.ANONYMOUS})
-"""What ends in a file."""
+# Size of the principal and the aggregation buffer, where the command line does not say (dtrace.c).
 _BUFFER: Final = "4m"
-"""Size of the principal and the aggregation buffer, where the command line does not say (dtrace.c)."""
 
 
 class _Exit(Exception):  # noqa: N818 - it is no error

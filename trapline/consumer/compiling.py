@@ -30,8 +30,8 @@ _FORMS: Final = {
     Specifier.PROVIDER: Form.PROVIDER,
     Specifier.ID: Form.ID,
 }
+# $pid: dtrace runs outside the guest, so this is a pid that no process of it ever has.
 PID: Final = 99_999
-"""$pid: dtrace runs outside the guest, so this is a pid that no process of it ever has."""
 _PID_MAX: Final = (1 << 31) - 1
 _COMMAND: Final = "dtrace"
 
@@ -44,11 +44,10 @@ class ProcessProbeError(Exception):
         self.tag = tag
 
 
+# Makes the probes of processes that a description asks for; returns it as they are named.
+#
+# Raises `ProcessProbeError`.
 Provide = Callable[["ProbeDescription"], "ProbeDescription"]
-"""Makes the probes of processes that a description asks for; returns it as they are named.
-
-Raises `ProcessProbeError`.
-"""
 
 
 def provide_nothing(wanted: ProbeDescription) -> ProbeDescription:

@@ -21,8 +21,8 @@ _BUCKETS: Final = 127
 _WIDTH: Final = 40
 _FULL_BLOCK: Final = "\u2588"
 _TITLE: Final = "------------- Distribution -------------"
+# aggzoom makes the longest bar 95% of the width (DTRACE_AGGZOOM_MAX, a double).
 ZOOM: Final = Fraction(1 / 0.95)
-"""aggzoom makes the longest bar 95% of the width (DTRACE_AGGZOOM_MAX, a double)."""
 
 DISTRIBUTIONS: Final = frozenset({ActionKind.QUANTIZE, ActionKind.LQUANTIZE, ActionKind.LLQUANTIZE})
 

@@ -13,8 +13,8 @@ from trapline.consumer.values import value_reader
 if TYPE_CHECKING:
     from trapline.consumer.session import Session
 
+# Pixels of the longest bar.
 _BAR: Final = 200
-"""Pixels of the longest bar."""
 _CELL: Final = "text-align:left;padding:0 1em 0 0;font-family:monospace"
 _STYLE: Final = "display:inline-block;height:0.8em;background:#4878a8;width"
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from trapline.framework.device import ProbeInfo, Status
 
+# Code of a fault of the consumer itself (DTRACEFLT_LIBRARY).
 LIBRARY: Final = 1000
-"""Code of a fault of the consumer itself (DTRACEFLT_LIBRARY)."""
 
 _FAULTS: Final = {
     1: "invalid address",
@@ -112,8 +112,8 @@ def status_drops(old: Status, new: Status) -> Iterator[Drop]:
             yield Drop(kind, count)
 
 
+# Statement number of the consumer's own ERROR enabling, which no program has (libdtrace: DT_ECB_ERROR).
 ERROR_STATEMENT: Final = 0xFFFFFFFF
-"""Statement number of the consumer's own ERROR enabling, which no program has (libdtrace: DT_ECB_ERROR)."""
 
 
 def _argument(variable: Var) -> ActionDescription:
@@ -121,6 +121,7 @@ def _argument(variable: Var) -> ActionDescription:
     return ActionDescription(ActionKind.DIFEXPR, Difo(code, returns=INT64), statement=ERROR_STATEMENT)
 
 
+# dtrace:::ERROR { trace(arg1); ... trace(arg5); }: how faults reach the consumer.
 ERROR_PROGRAM: Final = Program(
     (
         EcbDescription(
@@ -129,4 +130,3 @@ ERROR_PROGRAM: Final = Program(
         ),
     ),
 )
-"""dtrace:::ERROR { trace(arg1); ... trace(arg5); }: how faults reach the consumer."""

@@ -12,13 +12,13 @@ from typing import Final, TypeAlias
 
 from trapline.consumer.text import c_string, decode, pad
 
+# Reads an integer of a buffer at an offset.
 Read: TypeAlias = Callable[[bytes, int], int]
-"""Reads an integer of a buffer at an offset."""
 
+# Column of a string in a record.
 TRACE_WIDTH: Final = -33
-"""Column of a string in a record."""
+# Column of a string among the keys of an aggregation.
 KEY_WIDTH: Final = -50
-"""Column of a string among the keys of an aggregation."""
 
 
 def _reader(code: str) -> Read:
@@ -51,13 +51,13 @@ class Column:
         return str(self.read(data, offset))
 
 
+# Columns of integers by size: one and two bytes are shown unsigned, four and eight signed.
 COLUMNS: Final[dict[int, Column]] = {
     1: Column(UNSIGNED[1], 3),
     2: Column(UNSIGNED[2], 5),
     4: Column(SIGNED[4], 8),
     8: Column(SIGNED[8], 16),
 }
-"""Columns of integers by size: one and two bytes are shown unsigned, four and eight signed."""
 
 # isprint() and isspace() of the C locale, bell and backspace.
 _TEXT: Final = frozenset(range(0x20, 0x7F)) | frozenset(b"\t\n\v\f\r\b\a")

@@ -20,10 +20,10 @@ HOME: Final = Path(__file__).parents[1] / "dlib"
 _DEPENDS: Final = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+D[ \t]+depends_on[ \t]+(\w+)[ \t]+(\S+)", re.MULTILINE)
 _DEFINES: Final = re.compile(r"\binline\b[^=;]*?(\w+)(?:\s*\[[^]]*\])?\s*=|\btypedef\b[^;{]*?(\w+)\s*;|\}\s*(\w+)\s*;")
 _TAGS: Final = re.compile(r"\b(?:struct|union|enum)\s+(\w+)\s*\{|\btranslator\s+(?:struct\s+)?(\w+)\s*<")
+# What translators define, which args[] may imply.
 _MEMBERS: Final = re.compile(r"^\t(\w+) =", re.MULTILINE)
-"""What translators define, which args[] may imply."""
+# Strings and comments, which name nothing.
 _QUOTED: Final = re.compile(r'"(?:\\.|[^"\\\n])*"|/\*.*?\*/', re.DOTALL)
-"""Strings and comments, which name nothing."""
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 HEADING: Final = f"{'ID':>5} {'PROVIDER':>10} {'MODULE':>17} {'FUNCTION':>33} NAME\n"
 _CLASSES: Final = {DependencyClass.CPU: "CPU", DependencyClass.ISA: "ISA"}
 _GLOB: Final = frozenset("*?[\\")
+# Attributes of a description whose provider is not named (_dtrace_prvdesc).
 _ANY_PROVIDER: Final = Attribute(Stability.UNSTABLE, Stability.UNSTABLE, DependencyClass.COMMON)
-"""Attributes of a description whose provider is not named (_dtrace_prvdesc)."""
 
 
 def list_line(probe: ProbeInfo) -> str:

@@ -94,8 +94,8 @@ class Joined:
     """The value of each aggregation, in the order of the arguments."""
 
 
+# The order of trunc(), whatever the options say.
 BY_VALUE: Final = Order()
-"""The order of trunc(), whatever the options say."""
 
 
 def value_rank(entry: Entry) -> tuple[int, ...]:

@@ -15,8 +15,8 @@ from pcpp.preprocessor import Action, OutputDirective
 
 from trapline.options import Options
 
+# Language version 1.14, as __SUNW_D_VERSION has it: 8 bits major, 12 minor, 12 micro.
 _VERSION: Final = 0x0100E000
-"""Language version 1.14, as __SUNW_D_VERSION has it: 8 bits major, 12 minor, 12 micro."""
 PREDEFINED: Final = ("__unix 1", "__SUNW_D 1", f"__SUNW_D_VERSION {_VERSION:#x}", "__SUNW_D_64 1")
 
 

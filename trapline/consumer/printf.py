@@ -28,8 +28,8 @@ from trapline.options import NANOSECONDS
 if TYPE_CHECKING:
     from trapline.framework.device import RecordDescription
 
+# Shows a datum of a record that starts at an offset of a buffer.
 Render: TypeAlias = Callable[[bytes, int], str]
-"""Shows a datum of a record that starts at an offset of a buffer."""
 Read: TypeAlias = Callable[[bytes, int], Any]
 Write: TypeAlias = Callable[[Any], str]
 
@@ -297,6 +297,7 @@ def _wide_character(size: int) -> Read | None:
 _FLOATS: Final[dict[int, Read]] = {4: _float("f"), 8: _float("d")}
 _LONG_DOUBLE: Final = 16
 
+# By conversion: readers by record size, or a function that makes the reader for a size.
 _READERS: Final[dict[str, Any]] = {
     **dict.fromkeys("di", SIGNED),
     **dict.fromkeys("uoxXp", UNSIGNED),
@@ -311,7 +312,6 @@ _READERS: Final[dict[str, Any]] = {
     "Y": {8: _calendar},
     "T": {8: _rfc822},
 }
-"""By conversion: readers by record size, or a function that makes the reader for a size."""
 
 
 def _writer_of(conversion: Conversion, record: RecordDescription) -> Callable[[Field], Write]:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 _HEADER: Final = struct.Struct("<III")
 _EPID_SIZE: Final = 4
+# Padding, or "no record" (DTRACE_EPIDNONE).
 NO_EPID: Final = 0
-"""Padding, or "no record" (DTRACE_EPIDNONE)."""
 
 
 class Record(NamedTuple):

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from trapline.framework.format import Piece
     from trapline.options import Options
 
+# Column of a string key with agghist or aggpack.
 _COMPACT: Final = 16
-"""Column of a string key with agghist or aggpack."""
 _TOTALLED: Final = frozenset({ActionKind.COUNT, ActionKind.SUM, ActionKind.AVG, ActionKind.STDDEV})
 _PACKABLE: Final = frozenset({ActionKind.QUANTIZE, ActionKind.LQUANTIZE})
 SYMBOLIC: Final = frozenset({ActionKind.SYM, ActionKind.MOD, ActionKind.USYM, ActionKind.UMOD, ActionKind.UADDR})

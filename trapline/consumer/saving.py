@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from trapline.consumer.usage import Source
     from trapline.d.scopes import DeclaredProbe
 
+# Where -A saves programs for -a.
 ANONYMOUS: Final = "dtrace.dof"
-"""Where -A saves programs for -a."""
 
 
 class SavingError(Exception):

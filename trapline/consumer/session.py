@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from trapline.consumer.output import Output
     from trapline.framework.device import Device
 
+# Default of aggrate, statusrate and switchrate.
 _RATE: Final = NANOSECONDS
-"""Default of aggrate, statusrate and switchrate."""
+# Nanoseconds the guest runs at least, so that a rate of 0 does not stop time.
 _SHORTEST_SLEEP: Final = 100_000
-"""Nanoseconds the guest runs at least, so that a rate of 0 does not stop time."""
 _SIZES: Final = {
     "bufsize": "buffer size",
     "aggsize": "aggregation size",
@@ -43,8 +43,8 @@ _SIZES: Final = {
     "dynvarsize": "dynamic variable size",
 }
 _RATES: Final = {"cleanrate": "cleaning rate", "statusrate": "status rate"}
+# Options the framework does not know.
 _CONSUMERS_OWN: Final = frozenset({"timeout"})
-"""Options the framework does not know."""
 
 
 class Work(Enum):

@@ -28,8 +28,8 @@ from trapline.d.types import (
 _INDENT: Final = "    "
 _FLOATS: Final = {4: "<f", 8: "<d"}
 
+# Names the function at an address, None if there is none.
 Symbol = Callable[[int], str | None]
-"""Names the function at an address, None if there is none."""
 
 
 def show(type_: Type, data: bytes, symbol: Symbol) -> str:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from emu.guest.base import Guest, Location
     from trapline.framework.device import RecordDescription
 
+# Blanks before a frame, where option stackindent does not say.
 DEFAULT_INDENT: Final = 14
-"""Blanks before a frame, where option stackindent does not say."""
 
 _WORD: Final = 8
 _PAIR: Final = struct.Struct("<QQ")

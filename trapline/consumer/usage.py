@@ -15,8 +15,8 @@ from trapline.framework.program import DataModel
 from trapline.options import parse_assignment
 
 SHORT: Final = "3:6:aAb:c:CD:eFf:GhHi:I:lL:m:n:o:p:P:qs:SU:vVwx:X:Z"
+# Trapline's own flags, and whether they take a value.
 LONG: Final = {"isa": True, "guest": True, "root": True, "trap": True, "console": False, "help": False}
-"""Trapline's own flags, and whether they take a value."""
 ISAS: Final = ("x86_64", "aarch64", "riscv64", "i386")
 _CHOICES: Final = {
     "isa": ISAS,
@@ -25,8 +25,8 @@ _CHOICES: Final = {
     "fidelity": ("exact", "freebsd"),
     "sdt": ("2005", "2013", "2018", "2024"),
 }
+# Options of -x that say what machine to build: programs cannot set them.
 _MACHINE_OPTIONS: Final = frozenset({"fidelity", "load", "sdt"})
-"""Options of -x that say what machine to build: programs cannot set them."""
 
 _PREDICATE: Final = "[[ predicate ] action ]"
 USAGE: Final = f"""\
@@ -205,8 +205,8 @@ class Request:
 _SPECIFIERS: Final = {specifier.value: specifier for specifier in Specifier}
 _MODELS: Final = {"32": DataModel.ILP32, "64": DataModel.LP64}
 _MODES: Final = {mode.value[1:]: mode for mode in Mode if mode.value}
+# Modes in which a description may match nothing: they imply -Z.
 _ZERO_ALLOWED: Final = frozenset({Mode.LIST, Mode.LINK, Mode.HEADER})
-"""Modes in which a description may match nothing: they imply -Z."""
 _SWITCHES: Final = {
     "S": "disassemble",
     "v": "verbose",

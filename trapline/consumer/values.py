@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from trapline.consumer.symbols import Symbols
     from trapline.framework.device import RecordDescription
 
+# Reads a value of a record that starts at an offset of a buffer.
 Read: TypeAlias = Callable[[bytes, int], Any]
-"""Reads a value of a record that starts at an offset of a buffer."""
 
 
 def value_reader(record: RecordDescription, symbols: Symbols) -> Read:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from trapline.framework.device import ProbeInfo
     from trapline.framework.program import ProbeDescription
 
+# No probe has so many arguments.
 _MOST: Final = 32
-"""No probe has so many arguments."""
 
 
 class ProbeArgument(NamedTuple):

@@ -31,14 +31,15 @@ from trapline.d.types import (
 from trapline.framework.dif import Subr, Var
 from trapline.framework.program import ActionKind, DataModel, LibraryAction, Scope
 
+# The built-in variables that are arrays.
 ARRAYS: Final = frozenset({Var.ARGS, Var.REGS, Var.UREGS, Var.VMREGS})
-"""The built-in variables that are arrays."""
 
 _T = TypeVar("_T")
 
 Version: TypeAlias = tuple[int, ...]
 NEWEST: Final[Version] = (1, 14)
 
+# The version that brought a name; 1.0 for all others.
 _SINCE: Final[Mapping[str, Version]] = {
     **dict.fromkeys("index rindex strchr strrchr strstr strtok substr".split(), (1, 1)),
     **dict.fromkeys("func mod setopt sym uaddr ucaller ufunc umod ustackdepth usym".split(), (1, 2)),
@@ -51,7 +52,6 @@ _SINCE: Final[Mapping[str, Version]] = {
     "getf": (1, 10),
     **dict.fromkeys(("json", "strtoll"), (1, 11)),
 }
-"""The version that brought a name; 1.0 for all others."""
 
 _FAULTS: Final = "UNKNOWN BADADDR BADALIGN ILLOP DIVZERO NOSCRATCH KPRIV UPRIV TUPOFLOW BADSTACK"
 

@@ -43,8 +43,8 @@ from trapline.framework.program import (
     Scope,
 )
 
+# Distance of a load to its form for memory of the traced process.
 _USER: Final = Op.ULDSB - Op.LDSB
-"""Distance of a load to its form for memory of the traced process."""
 
 _LOAD_SCALAR: Final = {Scope.GLOBAL: Op.LDGS, Scope.THREAD: Op.LDTS, Scope.LOCAL: Op.LDLS}
 _STORE_SCALAR: Final = {Scope.GLOBAL: Op.STGS, Scope.THREAD: Op.STTS, Scope.LOCAL: Op.STLS}

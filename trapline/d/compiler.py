@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 
 __all__ = ["CompileContext", "CompileError", "Form", "Globals", "compile_program"]
 
+# What may be wrong with an action list only because the predicate, which defines the name, was not read before.
 _RETRIED: Final = frozenset({"D_IDENT_UNDEF", "D_VAR_UNDEF"})
-"""What may be wrong with an action list only because the predicate, which defines the name, was not read before."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from trapline.d.assembler import Assembler, Label
 from trapline.d.typed import Connective
 from trapline.framework.dif import Op, encode_registers
 
+# Generates a node's value, in a register.
 Generate: TypeAlias = Callable[[typed.Node], int]
-"""Generates a node's value, in a register."""
 
 
 def compare(out: Assembler, generate: Generate, node: typed.Compare) -> int:

@@ -57,6 +57,7 @@ from trapline.framework.program import Scope
 _LONG: Final = LP64.long
 _UNSIGNED_LONG: Final = LP64.unsigned_long
 
+# Words of a type, sorted -> the type; long is as in LP64.
 _BASES: Final[dict[str, Special | Integer | Float]] = {
     "": INT,
     "signed": INT,
@@ -92,7 +93,6 @@ _BASES: Final[dict[str, Special | Integer | Float]] = {
     "string": STRING,
     "_Bool": BOOL,
 }
-"""Words of a type, sorted -> the type; long is as in LP64."""
 
 
 def base_type(words: Iterable[str]) -> Special | Integer | Float | None:
@@ -100,18 +100,18 @@ def base_type(words: Iterable[str]) -> Special | Integer | Float | None:
     return _BASES.get(" ".join(sorted(words)))
 
 
+# Tag of the mistake to put a word before a type that has a name.
 _COMBINATIONS: Final = {
     **dict.fromkeys(("long", "short"), "D_DECL_LONGINT"),
     **dict.fromkeys(("signed", "unsigned"), "D_DECL_SIGNINT"),
 }
-"""Tag of the mistake to put a word before a type that has a name."""
 _NUMBERS: Final = frozenset({"int", "char", "short", "long"})
 _ARRAY_MAX: Final = (1 << 32) - 1
 _INT_MIN, _INT_MAX = -(1 << 31), (1 << 31) - 1
 _RESERVED: Final = frozenset({"auto", "register", "static"})
 
+# Gives the value of a constant integer expression, None if it is not one.
 Fold = Callable[[ast.Expression], int | None]
-"""Gives the value of a constant integer expression, None if it is not one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,6 +118,7 @@ def _push(_difo: Difo, code: int) -> str:
     return f"DT_TYPE({kind}), %r{dif.r2(code)}, %r{dif.rd(code)}\t\t! DT_TYPE({kind}) = {name}"
 
 
+# Where an instruction keeps its operands -> how they are written.
 _OPERANDS: Final[dict[Format, Callable[[Difo, int], str]]] = {
     Format.R3: lambda _d, c: f"%r{dif.r1(c)}, %r{dif.r2(c)}, %r{dif.rd(c)}",
     Format.R2: lambda _d, c: f"%r{dif.r1(c)}, %r{dif.rd(c)}",
@@ -137,7 +138,6 @@ _OPERANDS: Final[dict[Format, Callable[[Difo, int], str]]] = {
     Format.P: _push,
     Format.X: lambda _d, c: f"DT_XLREF[{dif.index(c)}], %r{dif.rd(c)}",
 }
-"""Where an instruction keeps its operands -> how they are written."""
 
 
 def _scopes() -> Iterator[tuple[Op, Scope]]:

@@ -21,8 +21,8 @@ TYPE_WORDS: Final = frozenset("void char short int long float double signed unsi
 STORAGE_WORDS: Final = frozenset("auto register static extern typedef".split())
 QUALIFIERS: Final = frozenset("const volatile restrict userland".split())
 SPECIFIERS: Final = TYPE_WORDS | STORAGE_WORDS | QUALIFIERS
+# Keywords that have no use in D and cannot be names either.
 UNUSED_WORDS: Final = frozenset("break case continue counter default do for goto import return switch while".split())
-"""Keywords that have no use in D and cannot be names either."""
 
 _OPENS_DECLARATION: Final = SPECIFIERS | frozenset("struct union enum inline translator provider self this".split())
 _OPERATORS: Final = frozenset("<< >> <= >= == != && || ^^ | ^ %".split())

@@ -21,8 +21,8 @@ def _candidates(model: Model) -> dict[tuple[str, str], tuple[Integer, ...]]:
     }
 
 
+# Source: C, and libdtrace dt_parser.c (dt_node_int).
 _CANDIDATES: Final = {model.model: _candidates(model) for model in MODELS.values()}
-"""Source: C, and libdtrace dt_parser.c (dt_node_int)."""
 
 _INTEGER: Final = re.compile(r"(0[xX][0-9a-fA-F]+|[0-9]+)([uU]?)([lL]{0,2})")
 _SIMPLE: Final = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, '"': 34, "\\": 92}

@@ -8,8 +8,8 @@ from typing import Final
 
 from trapline.d.errors import CompileError, did_you_mean
 
+# Macro variables, numbers of the dtrace process (and of the process it watches).
 NUMBERS: Final = ("pid", "ppid", "pgid", "sid", "uid", "euid", "gid", "egid", "projid", "taskid", "target")
-"""Macro variables, numbers of the dtrace process (and of the process it watches)."""
 
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_`][A-Za-z0-9_`]*")
 _NUMERIC: Final = re.compile(r"([+-]?)(0[xX][0-9a-fA-F]+|[0-9]+)")

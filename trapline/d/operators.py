@@ -39,9 +39,10 @@ from trapline.framework.arithmetic import divide, remainder
 from trapline.framework.dif import Op
 
 _ARITHMETIC: Final = {"+": Op.ADD, "-": Op.SUB, "*": Op.MUL}
+# Operator -> the operation for signed and for unsigned operands.
 _DIVISION: Final = {"/": (Op.SDIV, Op.UDIV), "%": (Op.SREM, Op.UREM)}
-"""Operator -> the operation for signed and for unsigned operands."""
 _BITS: Final = {"&": Op.AND, "|": Op.OR, "^": Op.XOR}
+# Operator -> the branch for signed and for unsigned operands.
 COMPARISONS: Final = {
     "==": (Op.BE, Op.BE),
     "!=": (Op.BNE, Op.BNE),
@@ -50,7 +51,6 @@ COMPARISONS: Final = {
     ">": (Op.BG, Op.BGU),
     ">=": (Op.BGE, Op.BGEU),
 }
-"""Operator -> the branch for signed and for unsigned operands."""
 _CONNECTIVES: Final = {connective.value: connective for connective in Connective}
 _INTEGERS_ONLY: Final = frozenset({"&", "|", "^", "<<", ">>", "%"})
 _FOLDED: Final[dict[Op, Callable[[int, int], int]]] = {

@@ -16,6 +16,7 @@ from trapline.d import ast
 from trapline.d.errors import CompileError, Region
 from trapline.d.lexer import QUALIFIERS, Lexer, Token
 
+# How tight each binary operator binds; all associate to the left.
 LEVELS: Final[dict[str, int]] = {
     operator: level
     for level, operators in enumerate(
@@ -23,7 +24,6 @@ LEVELS: Final[dict[str, int]] = {
     )
     for operator in operators.split()
 }
-"""How tight each binary operator binds; all associate to the left."""
 
 
 class _Fed(LarkLexer):

@@ -74,6 +74,7 @@ _ACCEPTS: Final[dict[Accepts, Callable[[Type], bool]]] = {
 }
 
 
+# What conversions accept, by data model.
 _BY_MODEL: Final = {
     model.model: _ACCEPTS
     | {
@@ -83,7 +84,6 @@ _BY_MODEL: Final = {
     }
     for model in MODELS.values()
 }
-"""What conversions accept, by data model."""
 
 
 def parse(text: str, model: Model, line: int) -> tuple[Piece, ...]:

@@ -14,14 +14,14 @@ from trapline.framework.program import ActionKind
 if TYPE_CHECKING:
     from trapline.d.scopes import Aggregation
 
+# How many constant parameters may follow the value.
 PARAMETERS: Final = {ActionKind.LQUANTIZE: 3, ActionKind.LLQUANTIZE: 4}
-"""How many constant parameters may follow the value."""
 _U16: Final = 0xFFFF
 _U32: Final = 0xFFFF_FFFF
 _INT_MIN, _INT_MAX = -(1 << 31), (1 << 31) - 1
 
+# Gives a parameter's value, None if it is not an integer constant.
 Constant = Callable[[], "int | None"]
-"""Gives a parameter's value, None if it is not an integer constant."""
 
 
 def encode(kind: ActionKind, parameters: Sequence[Constant], known: Aggregation, line: int) -> int:

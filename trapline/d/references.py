@@ -19,8 +19,8 @@ from trapline.framework.dif import Subr, Var
 from trapline.framework.program import Scope
 
 _STRUCTURES: Final[Mapping[int, str]] = {Var.CURTHREAD: "thread"}
+# The structures of the traced kernel that variables point at, and what subroutines return.
 _RESULTS: Final[Mapping[int, str]] = {Subr.MUTEX_OWNER: "thread", Subr.GETF: "file"}
-"""The structures of the traced kernel that variables point at, and what subroutines return."""
 
 
 class References:

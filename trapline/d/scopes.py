@@ -18,8 +18,8 @@ from trapline.d.types import LP64, Composite, Enumeration, Model, Type, same
 from trapline.framework.dif import USER_VARIABLE_BASE, USER_VARIABLE_MAX
 from trapline.framework.program import ActionKind, Scope
 
+# Keyword before `->` -> the scope it means.
 SCOPES = {"self": Scope.THREAD, "this": Scope.LOCAL}
-"""Keyword before `->` -> the scope it means."""
 
 
 @dataclass(slots=True, eq=False)

@@ -32,8 +32,8 @@ from trapline.framework.program import INT64 as INT64_RECORD
 if TYPE_CHECKING:
     from trapline.d.scopes import Globals
 
+# Format of freopen(""): the consumer restores the output.
 _RESTORE: Final = " "
-"""Format of freopen(""): the consumer restores the output."""
 _EMPTY_TEXT: Final = DifType(TypeKind.CTF, Kind.ARRAY.value, BY_REFERENCE, 1)
 
 

@@ -193,8 +193,8 @@ Type: TypeAlias = Integer | Float | Special | Pointer | Array | Function | Typed
 
 VOID: Final = Special.VOID
 STRING: Final = Special.STRING
+# Bytes of a string that is part of something: the type is an array of characters (libdtrace dt_open.c, `string`).
 STRING_SIZE: Final = 256
-"""Bytes of a string that is part of something: the type is an array of characters (libdtrace dt_open.c, `string`)."""
 STACK: Final = Special.STACK
 SYMBOL: Final = Special.SYMBOL
 USER_SYMBOL: Final = Special.USER_SYMBOL
@@ -262,8 +262,8 @@ LP64: Final = _model(DataModel.LP64, 8)
 ILP32: Final = _model(DataModel.ILP32, 4)
 MODELS: Final = {one.model: one for one in (LP64, ILP32)}
 
+# The type of what is 64 bits in either model.
 INT64: Final = LP64.typedefs["int64_t"]
-"""The type of what is 64 bits in either model."""
 
 
 def resolve(type_: Type) -> Type:

@@ -19,8 +19,8 @@ from trapline.framework.program import ActionDescription, ActionKind, Difo, DifT
 if TYPE_CHECKING:
     from trapline.d.builtins import Vocabulary
 
+# Type of a value that is not recorded.
 VOID_RECORD: Final = DifType(TypeKind.CTF, Kind.INTEGER.value, 0, 0)
-"""Type of a value that is not recorded."""
 STACKS: Final = {"stack": ActionKind.STACK, "ustack": ActionKind.USTACK, "jstack": ActionKind.JSTACK}
 SYMBOLS: Final = {
     "sym": ActionKind.SYM,
@@ -34,8 +34,8 @@ SYMBOLS: Final = {
 _KERNEL_SYMBOLS: Final = frozenset({ActionKind.SYM, ActionKind.MOD})
 _INT_MAX: Final = (1 << 31) - 1
 
+# What a statement is compiled to.
 Actions: TypeAlias = list[ActionDescription]
-"""What a statement is compiled to."""
 
 
 def library(difo: Difo, action: LibraryAction) -> ActionDescription:

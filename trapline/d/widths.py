@@ -13,6 +13,7 @@ from trapline.d.assembler import Assembler
 from trapline.d.types import Integer, Member, Type, is_scalar, is_signed, resolve, size_of
 from trapline.framework.dif import Op
 
+# By the size in bytes, and whether the value is signed.
 LOADS: Final = {
     (1, True): Op.LDSB,
     (2, True): Op.LDSH,
@@ -23,7 +24,6 @@ LOADS: Final = {
     (4, False): Op.LDUW,
     (8, False): Op.LDX,
 }
-"""By the size in bytes, and whether the value is signed."""
 STORES: Final = {1: Op.STB, 2: Op.STH, 4: Op.STW, 8: Op.STX}
 
 

@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 from emu.isa import Isa
 
 _MACHINES: Final = {"x86_64": 62, "aarch64": 183, "riscv64": 243, "i386": 3}
+# EF_RISCV_RVC and the double-float ABI: objects of other ABIs are not linked together.
 _RISCV_DOUBLE_RVC: Final = 5
-"""EF_RISCV_RVC and the double-float ABI: objects of other ABIs are not linked together."""
 
 
 class _Class(NamedTuple):
@@ -29,6 +29,7 @@ class _Class(NamedTuple):
     symbol_size: int
 
 
+# By the bytes of a word.
 _CLASSES: Final = {
     8: _Class(2, struct.Struct("<16sHHIQQQIHHHHHH"), struct.Struct("<IIQQQQIIQQ"), partial(struct.pack, "<IBBHQQ"), 24),
     4: _Class(
@@ -39,7 +40,6 @@ _CLASSES: Final = {
         16,
     ),
 }
-"""By the bytes of a word."""
 _SYMBOL_NAME: Final = b"___SUNW_dof"
 _RELOCATABLE: Final = 1
 _SYMTAB, _STRTAB, _DOF = 2, 3, 0x6FFFFFF4

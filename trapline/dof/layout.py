@@ -14,12 +14,12 @@ LITTLE: Final = 1
 VERSION: Final = 2
 DIF_VERSION: Final = 2
 REGISTERS: Final = 8
+# Index of no section, offset of no string.
 NONE: Final = 0xFFFF_FFFF
-"""Index of no section, offset of no string."""
+# Flag of a section that the framework is to look at.
 LOAD: Final = 1
-"""Flag of a section that the framework is to look at."""
+# dtrace_dof_maxsize.
 MAX_SIZE: Final = 256 * 1024
-"""dtrace_dof_maxsize."""
 
 
 class SectionType(IntEnum):
@@ -55,10 +55,10 @@ class SectionType(IntEnum):
 
 
 NOT_LOADED: Final = frozenset({SectionType.COMMENTS, SectionType.SOURCE, SectionType.UTSNAME})
+# What programs that define probes have, and those that enable them must not.
 OF_PROVIDERS: Final = frozenset(
     {SectionType.PROVIDER, SectionType.PROBES, SectionType.PRARGS, SectionType.PROFFS, SectionType.PRENOFFS}
 )
-"""What programs that define probes have, and those that enable them must not."""
 
 
 class Form(NamedTuple):
@@ -81,26 +81,27 @@ FORMS: Final = {
     SectionType.COMMENTS: Form(0, 1),
 }
 
+# ident, flags, hdrsize, secsize, secnum, secoff, loadsz, filesz, pad.
 HEADER: Final = struct.Struct("<16sIIIIQQQQ")
-"""ident, flags, hdrsize, secsize, secnum, secoff, loadsz, filesz, pad."""
+# type, align, flags, entsize, offset, size.
 SECTION: Final = struct.Struct("<IIIIQQ")
-"""type, align, flags, entsize, offset, size."""
+# probes, pred, actions, pad, uarg.
 ECB: Final = struct.Struct("<IIIIQ")
-"""probes, pred, actions, pad, uarg."""
+# strtab, provider, mod, func, name, id.
 PROBE: Final = struct.Struct("<IIIIII")
-"""strtab, provider, mod, func, name, id."""
+# difo, strtab, kind, ntuple, arg, uarg.
 ACTION: Final = struct.Struct("<IIIIQQ")
-"""difo, strtab, kind, ntuple, arg, uarg."""
+# kind, ckind, flags, size.
 TYPE: Final = struct.Struct("<BBBxI")
-"""kind, ckind, flags, size."""
+# name, id, kind, scope, flags, and the type.
 VARIABLE: Final = struct.Struct("<IIBBHBBBxI")
-"""name, id, kind, scope, flags, and the type."""
+# option, strtab, value.
 OPTION: Final = struct.Struct("<IIQ")
-"""option, strtab, value."""
+# strtab, relsec, tgtsec.
 RELOCATION: Final = struct.Struct("<III")
-"""strtab, relsec, tgtsec."""
 LINK: Final = struct.Struct("<I")
 
+# Options by their number (DTRACEOPT_*).
 OPTIONS: Final = tuple(
     """
     bufsize bufpolicy dynvarsize aggsize specsize nspec strsize cleanrate cpu bufresize grabanon flowindent quiet
@@ -108,4 +109,3 @@ OPTIONS: Final = tuple(
     aggsortkey aggsortrev aggsortpos aggsortkeypos temporal agghist aggpack aggzoom zone
     """.split()
 )
-"""Options by their number (DTRACEOPT_*)."""

@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from trapline.framework.layout import Placed
     from trapline.framework.operations import Operations
 
+# First number that is no signal (FreeBSD sys/signal.h).
 NSIG: Final = 32
-"""First number that is no signal (FreeBSD sys/signal.h)."""
 CHILL_MAX: Final = 500_000_000
+# chill() may spend half a second of every second.
 CHILL_INTERVAL: Final = 1_000_000_000
-"""chill() may spend half a second of every second."""
 _WORD: Final = 8
 _ID: Final = 4
 
+# (context, value of the expression) -> the bytes to record.
 Record = Callable[[Context, int], bytes]
-"""(context, value of the expression) -> the bytes to record."""
 
 
 def recorder(placed: Placed, operations: Operations) -> Record | None:
@@ -116,8 +116,8 @@ def _words(values: Sequence[int]) -> bytes:
     return struct.pack(f"<{len(values)}Q", *(value & MASK for value in values))
 
 
+# (context, value of the expression) -> what the action does to the guest.
 Effect = Callable[[Context, int], None]
-"""(context, value of the expression) -> what the action does to the guest."""
 
 
 class Effects:
@@ -165,8 +165,8 @@ class Effects:
             self._abilities.chill(value)
 
 
+# (buffer, tuple, value, increment)
 Aggregate = Callable[["AggregationBuffer", bytes, int, int], None]
-"""(buffer, tuple, value, increment)"""
 
 
 def aggregator(placed: Placed, aggregation_id: int, operations: Operations) -> Aggregate:

@@ -14,12 +14,12 @@ from typing import Final
 from trapline.framework.program import ActionKind
 
 _POINTER: Final = 8
+# sizeof (dtrace_aggkey_t)
 _KEY_HEADER: Final = 24
-"""sizeof (dtrace_aggkey_t)"""
+# sizeof (dtrace_aggbuffer_t)
 _METADATA: Final = 24
-"""sizeof (dtrace_aggbuffer_t)"""
+# DTRACE_AGGHASHSIZE_SLEW: taken off to get an odd hash size.
 _SLEW: Final = 17
-"""DTRACE_AGGHASHSIZE_SLEW: taken off to get an odd hash size."""
 _ALIGNMENT_BITS: Final = 6
 _ID: Final = 4
 

@@ -14,12 +14,12 @@ from typing import Final
 from trapline.framework.program import ActionKind
 from trapline.framework.world import MASK, signed
 
+# (data, offset of the value, number, increment)
 Apply = Callable[[bytearray, int, int, int], None]
-"""(data, offset of the value, number, increment)"""
 
 QUANTIZE_BUCKETS: Final = 127
+# Index of the bucket for 0.
 QUANTIZE_ZERO: Final = 63
-"""Index of the bucket for 0."""
 _WORD: Final = 8
 _U64: Final = struct.Struct("<Q")
 _S64: Final = struct.Struct("<q")

@@ -18,8 +18,8 @@ from trapline.framework.operations import Operations
 from trapline.framework.stacks import caller, kernel_frames, user_caller, user_depth
 from trapline.framework.world import MASK
 
+# Name of the jail that everything outside jails is in (FreeBSD kern_jail.c prison0); its number is 0.
 HOST_JAIL: Final = "0"
-"""Name of the jail that everything outside jails is in (FreeBSD kern_jail.c prison0); its number is 0."""
 _INT_MAX: Final = 0x7FFF_FFFF
 
 Reader = Callable[[Context], int]

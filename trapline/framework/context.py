@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from emu.guest.base import Thread
     from trapline.framework.probes import Probe
 
+# A time that has not been read yet.
 UNREAD = -1
-"""A time that has not been read yet."""
 
 
 class Context:

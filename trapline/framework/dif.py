@@ -15,8 +15,8 @@ from typing import Final
 DIF_VERSION: Final = 2
 INTEGER_REGISTERS: Final = 8
 TUPLE_REGISTERS: Final = 8
+# First id of a variable of the program's own (DIF_VAR_OTHER_UBASE); larger than any built-in.
 USER_VARIABLE_BASE: Final = 0x500
-"""First id of a variable of the program's own (DIF_VAR_OTHER_UBASE); larger than any built-in."""
 USER_VARIABLE_MAX: Final = 0xFFFF
 
 

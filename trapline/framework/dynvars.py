@@ -22,18 +22,18 @@ from trapline.framework.memory import Memory
 from trapline.framework.program import Difo, DifVariable, Scope, TypeKind
 
 CHUNK_SIZE: Final = 256
+# Size of a string that says none (dtrace_strsize_default), whatever the option strsize.
 STRING_SIZE: Final = 256
-"""Size of a string that says none (dtrace_strsize_default), whatever the option strsize."""
+# sizeof (dtrace_dynhash_t)
 _HASH_ENTRY: Final = 64
-"""sizeof (dtrace_dynhash_t)"""
+# sizeof (dtrace_dynvar_t), with one key
 _HEADER: Final = 48
-"""sizeof (dtrace_dynvar_t), with one key"""
+# sizeof (dtrace_key_t)
 _KEY: Final = 16
-"""sizeof (dtrace_key_t)"""
 _WORD: Final = 8
 
+# The tuple, the variable's number and, for thread-locals, the thread's key: numbers by value, bytes by reference.
 Key = tuple[int | bytes, ...]
-"""The tuple, the variable's number and, for thread-locals, the thread's key: numbers by value, bytes by reference."""
 
 
 def align(size: int, alignment: int = _WORD) -> int:

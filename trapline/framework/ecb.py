@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from trapline.framework.probes import Probe
     from trapline.framework.state import ConsumerState
 
+# (arguments of the probe, the same object for all enablings of one firing)
 Run = Callable[[tuple[int, ...]], None]
-"""(arguments of the probe, the same object for all enablings of one firing)"""
 
 _SCRATCH_OPS: Final = frozenset({Op.CALL, Op.ALLOCS, Op.COPYS, Op.STB, Op.STH, Op.STW, Op.STX})
 _DYNAMIC: Final = frozenset({Op.LDTS, Op.STTS, Op.LDGAA, Op.STGAA, Op.LDTAA, Op.STTAA})
 _NUMBERS: Final = {1: "B", 2: "H", 4: "I", 8: "Q"}
 _SPECULATING: Final = (ActionKind.COMMIT, ActionKind.DISCARD)
+# Time stamp of a speculated record, until it is committed.
 _UNTIMED: Final = (1 << 64) - 1
-"""Time stamp of a speculated record, until it is committed."""
 
 
 @dataclass(slots=True, eq=False)

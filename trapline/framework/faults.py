@@ -22,8 +22,8 @@ UPRIV: Final = int(CpuFlag.UPRIV)
 TUPOFLOW: Final = int(CpuFlag.TUPOFLOW)
 BADSTACK: Final = int(CpuFlag.BADSTACK)
 FAULT: Final = int(CpuFlag.FAULT)
+# Any fault, or a drop.
 ERROR: Final = int(CpuFlag.ERROR)
-"""Any fault, or a drop."""
 NO_ERROR: Final = ~ERROR
 
 

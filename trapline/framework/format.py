@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+# Width of `%?` unless said otherwise: the digits of a pointer in the LP64 data model.
 POINTER_WIDTH: Final = 16
-"""Width of `%?` unless said otherwise: the digits of a pointer in the LP64 data model."""
 
 
 class FormatError(ValueError):
@@ -64,6 +64,7 @@ class Accepts(Enum):
     LONG_DOUBLE = "long double"
 
 
+# Every conversion name, size prefix included, and what it takes (`%%` takes nothing and is literal text).
 CONVERSIONS: Final[dict[str, Accepts]] = {
     "a": Accepts.KERNEL_ADDRESS,
     "A": Accepts.USER_ADDRESS,
@@ -99,7 +100,6 @@ CONVERSIONS: Final[dict[str, Accepts]] = {
     **dict.fromkeys(("llo", "llu"), Accepts.UNSIGNED_LONG_LONG),
     **dict.fromkeys(("llx", "llX"), Accepts.ANY_LONG_LONG),
 }
-"""Every conversion name, size prefix included, and what it takes (`%%` takes nothing and is literal text)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +143,8 @@ class Conversion:
         return f"%{'@' if self.aggregation else ''}{marks}{width}{precision}{self.name}"
 
 
+# A piece of a format: literal text, or a conversion.
 Piece: TypeAlias = str | Conversion
-"""A piece of a format: literal text, or a conversion."""
 
 _FLAGS: Final = {
     "#": Flag.ALTERNATE,

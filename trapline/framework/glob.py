@@ -12,8 +12,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
+# How many `*` may be followed by more pattern (DTRACE_PROBEKEY_MAXDEPTH): with more, nothing matches.
 DEPTH_MAX: Final = 8
-"""How many `*` may be followed by more pattern (DTRACE_PROBEKEY_MAXDEPTH): with more, nothing matches."""
 
 _SPECIAL: Final = frozenset("[?*\\")
 _NEVER: Final = re.compile(r"(?!)")

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Final
 
 AF_INET: Final = 2
+# FreeBSD's numbers.
 AF_INET6: Final = 28
-"""FreeBSD's numbers."""
 _MAPPED: Final = bytes(10) + b"\xff\xff"
 _EMBEDDED: Final = 12
 

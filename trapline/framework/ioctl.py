@@ -22,8 +22,8 @@ from trapline.framework.structures import REQUESTS, Request
 if TYPE_CHECKING:
     from trapline.framework.state import ConsumerState
 
+# Of the entries in a snapshot of an aggregation buffer.
 _ALIGNMENT: Final = 8
-"""Of the entries in a snapshot of an aggregation buffer."""
 
 
 def answer(state: ConsumerState, command: int, buffer: bytes) -> Answer:

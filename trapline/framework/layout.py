@@ -28,8 +28,8 @@ from trapline.framework.program import (
 )
 
 HEADER_SIZE: Final = 12
+# Size of an EPID or aggregation id, and the least alignment.
 ID_SIZE: Final = 4
-"""Size of an EPID or aggregation id, and the least alignment."""
 _WORD: Final = 8
 
 
@@ -75,8 +75,8 @@ class Layout:
 
 
 Options = Mapping[str, int]
+# (action, options) -> size of its record, and its argument made complete.  Raises LayoutError.
 _Sizer = Callable[[ActionDescription, Options], tuple[int, int]]
-"""(action, options) -> size of its record, and its argument made complete.  Raises LayoutError."""
 
 
 def _difo(action: ActionDescription) -> Difo:

@@ -17,8 +17,8 @@ from trapline.framework.dif import Subr
 from trapline.framework.faults import BADADDR, ILLOP
 from trapline.framework.operations import Operations, Stack
 
+# (lock, address of the current thread) -> the answer
 Question = Callable[[Lock, int], int]
-"""(lock, address of the current thread) -> the answer"""
 
 
 def _shared(lock: Lock, _thread: int) -> int:
@@ -43,8 +43,8 @@ QUESTIONS: Final[Mapping[Subr, Question]] = {
     **dict.fromkeys((Subr.RW_ISWRITER, Subr.SX_ISEXCLUSIVE), _mine),
 }
 
+# Bytes of a lock that the consumer must be allowed to read (struct lock_object).
 _SMALLEST: Final = 16
-"""Bytes of a lock that the consumer must be allowed to read (struct lock_object)."""
 
 
 def asks(question: Question, operations: Operations) -> Callable[[Context, Stack], int]:

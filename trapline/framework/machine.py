@@ -28,8 +28,8 @@ from trapline.framework.variables import Statics
 from trapline.framework.world import MASK, signed
 
 INSTRUCTION_SIZE: Final = 4
+# C leaves larger counts open; amd64, AArch64 and RISC-V all take them modulo 64.
 _SHIFT_MASK: Final = 63
-"""C leaves larger counts open; amd64, AArch64 and RISC-V all take them modulo 64."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +79,7 @@ BRANCHES: Final[dict[Op, Callable[[Flags], bool]]] = {
     Op.BLE: lambda f: f.z or f.n,
     Op.BLEU: lambda f: f.c or f.z,
 }
+# Instruction -> (LD: kernel, ULD: user, RLD: kernel with a check of access; bytes; whether the sign is extended).
 LOADS: Final[dict[Op, tuple[str, int, bool]]] = {
     op: (prefix, size, is_signed)
     for prefix in ("LD", "ULD", "RLD")
@@ -88,7 +89,6 @@ LOADS: Final[dict[Op, tuple[str, int, bool]]] = {
     )
     for op in (Op[prefix + suffix],)
 }  # fmt: skip
-"""Instruction -> (LD: kernel, ULD: user, RLD: kernel with a check of access; bytes; whether the sign is extended)."""
 STORES: Final = {Op.STB: 1, Op.STH: 2, Op.STW: 4, Op.STX: 8}
 
 
@@ -246,6 +246,7 @@ _VARIABLE_LOADS: Final[dict[Op, Scope | None]] = {
     Op.LDGAA: Scope.GLOBAL,
     Op.LDTAA: Scope.THREAD,
 }
+# What an instruction loads or stores: dynamic variables of a scope, or (None) static ones.
 _VARIABLE_STORES: Final[dict[Op, Scope | None]] = {
     Op.STGS: None,
     Op.STLS: None,
@@ -253,4 +254,3 @@ _VARIABLE_STORES: Final[dict[Op, Scope | None]] = {
     Op.STGAA: Scope.GLOBAL,
     Op.STTAA: Scope.THREAD,
 }
-"""What an instruction loads or stores: dynamic variables of a scope, or (None) static ones."""

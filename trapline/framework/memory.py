@@ -20,14 +20,14 @@ from trapline.framework.faults import BADADDR, BADALIGN
 DTRACE_BASE: Final = 0x0D7A_CE00_0000_0000
 _REGION_SHIFT: Final = 32
 _OFFSET: Final = (1 << _REGION_SHIFT) - 1
+# Zeroes behind strings: a translation copies them into arrays by the array's size, whatever theirs is.
 SLACK: Final = 256
-"""Zeroes behind strings: a translation copies them into arrays by the array's size, whatever theirs is."""
 _ADDRESS_MAX: Final = (1 << 64) - 1
+# Strings are read so many bytes at a time; a power of two, so that no read crosses a page.
 _CHUNK: Final = 64
-"""Strings are read so many bytes at a time; a power of two, so that no read crosses a page."""
 
+# (offset, size) -> whether DIF may store there.
 Writable = Callable[[int, int], bool]
-"""(offset, size) -> whether DIF may store there."""
 
 
 class Region:

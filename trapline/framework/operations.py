@@ -16,8 +16,8 @@ from trapline.framework.program import BY_REFERENCE, DifVariable, Scope, TypeKin
 from trapline.framework.variables import Statics, Variables
 from trapline.framework.world import MASK, World
 
+# The tuple stack: (value, size), the size being 0 for a value and the number of bytes for a reference.
 Stack = list[tuple[int, int]]
-"""The tuple stack: (value, size), the size being 0 for a value and the number of bytes for a reference."""
 
 _SIZE_MAX = (1 << 63) - 1
 _THREAD_KEY_BITS = (1 << 61) - 1

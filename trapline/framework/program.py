@@ -12,14 +12,14 @@ from typing import Final
 
 from providers.base import Attribute, DependencyClass, Stability
 
+# The stability of what names nothing less stable.
 STABLE: Final = Attribute(Stability.STABLE, Stability.STABLE, DependencyClass.COMMON)
-"""The stability of what names nothing less stable."""
 
 PROVIDER_NAME_MAX = 64
 MODULE_NAME_MAX = 64
 FUNCTION_NAME_MAX = 192
+# Name lengths, the final NUL included (FreeBSD; illumos allows 128 for functions).
 PROBE_NAME_MAX = 64
-"""Name lengths, the final NUL included (FreeBSD; illumos allows 128 for functions)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,8 @@ class TypeKind(IntEnum):
 
 
 BY_REFERENCE = 1
+# Flags of `DifType` (DIF_TF_BYREF, DIF_TF_BYUREF).
 BY_USER_REFERENCE = 2
-"""Flags of `DifType` (DIF_TF_BYREF, DIF_TF_BYUREF)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +87,8 @@ class Scope(IntEnum):
 
 
 REFERENCED = 1
+# Flags of `DifVariable` (DIFV_F_REF, DIFV_F_MOD).
 MODIFIED = 2
-"""Flags of `DifVariable` (DIFV_F_REF, DIFV_F_MOD)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,15 +32,15 @@ DEFAULTS: Final = {
     "cleanrate": 9_900_990,
     "statusrate": _SECOND,
 }
+# Shortest and longest time of a rate.
 _RATES: Final = {"cleanrate": (200_000, 60 * _SECOND), "statusrate": (0, 10 * _SECOND)}
-"""Shortest and longest time of a rate."""
 _SMALLEST: Final = 8
+# Size of a buffer beyond which there is no memory for it.
 _LARGEST: Final = 256 << 20
-"""Size of a buffer beyond which there is no memory for it."""
+# Values of bufpolicy (DTRACEOPT_BUFPOLICY_*); 2, switch, is the default.
 _RING, _FILL = 0, 1
-"""Values of bufpolicy (DTRACEOPT_BUFPOLICY_*); 2, switch, is the default."""
+# Value of bufresize: fail rather than make a buffer smaller.
 _MANUAL: Final = 1
-"""Value of bufresize: fail rather than make a buffer smaller."""
 
 
 class Settings:

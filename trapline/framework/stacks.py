@@ -20,8 +20,8 @@ from typing import Final
 from trapline.framework.context import Context
 from trapline.framework.world import World
 
+# FreeBSD's dtrace_getustackdepth() gives 0 there: unwritten on AArch64, and so by accident on RISC-V.
 USER_DEPTH_UNKNOWN: Final = frozenset({"aarch64", "riscv64"})
-"""FreeBSD's dtrace_getustackdepth() gives 0 there: unwritten on AArch64, and so by accident on RISC-V."""
 
 
 def kernel_frames(world: World, ctx: Context) -> Sequence[int]:

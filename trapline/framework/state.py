@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     from trapline.framework.dtrace import DTrace
     from trapline.framework.probes import Probe
 
+# FreeBSD stops at 256 KiB (kern.dtrace.dof_maxsize), and tells users to raise it; memory is no concern here.
 _DOF_MAX: Final = 1 << 26
-"""FreeBSD stops at 256 KiB (kern.dtrace.dof_maxsize), and tells users to raise it; memory is no concern here."""
 
 
 class Activity(IntEnum):

@@ -41,8 +41,8 @@ PROVIDER: Final = struct.Struct(f"<{PROVIDER_NAME_MAX}s15BxIIq")
 PROBE: Final = struct.Struct(f"<I{_NAMES}")
 ARGUMENT: Final = struct.Struct("<Iii128s128s")
 RECORD: Final = struct.Struct("<HxxIIHHQQ")
+# Before its records; so is the next.
 ENABLED: Final = struct.Struct("<IIQIi")
-"""Before its records; so is the next."""
 AGGREGATION: Final = struct.Struct("<Qq iIIIi4x")
 BUFFER: Final = struct.Struct("<QIIQQQQ")
 STATUS: Final = struct.Struct("<10QBB6x")
@@ -52,8 +52,8 @@ ENABLE: Final = struct.Struct("<QiI")
 REPLICATE: Final = struct.Struct(f"<I{_NAMES}I{_NAMES}")
 CPU: Final = struct.Struct("<i")
 
+# Index of no argument (DTRACE_ARGNONE).
 NO_ARGUMENT: Final = -1
-"""Index of no argument (DTRACE_ARGNONE)."""
 
 
 class Request(Enum):

@@ -28,8 +28,8 @@ _IPV4_SPACE: Final = 16
 _IPV6_SPACE: Final = 46
 _COPY_PIECE: Final = 4096
 
+# Accepted, and without any effect (FreeBSD).
 NOTHING: Final = frozenset({Subr.MSGDSIZE, Subr.MSGSIZE, Subr.GETMAJOR, Subr.GETMINOR, Subr.DDI_PATHNAME})
-"""Accepted, and without any effect (FreeBSD)."""
 
 
 def arg(stack: Stack, index: int) -> int:

@@ -57,8 +57,8 @@ _CONDITIONS: Final = {
 }
 _DYNAMIC_LOADS: Final = {Op.LDTS: Scope.THREAD, Op.LDGAA: Scope.GLOBAL, Op.LDTAA: Scope.THREAD}
 _DYNAMIC_STORES: Final = {Op.STTS: Scope.THREAD, Op.STGAA: Scope.GLOBAL, Op.STTAA: Scope.THREAD}
+# The arguments every probe passes.
 _ARGUMENTS: Final = {Var(Var.ARG0 + index): index for index in range(5)}
-"""The arguments every probe passes."""
 _NEVER_FAULT: Final = frozenset({
     Var.TIMESTAMP, Var.WALLTIMESTAMP, Var.EPID, Var.ID, Var.PROBEPROV, Var.PROBEMOD, Var.PROBEFUNC, Var.PROBENAME,
     Var.PID, Var.TID, Var.PPID, Var.EXECNAME, Var.UID, Var.GID, Var.ERRNO, Var.CPU, Var.CURTHREAD,

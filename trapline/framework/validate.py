@@ -23,10 +23,10 @@ from trapline.framework.dif import (
 from trapline.framework.dynvars import variable_size
 from trapline.framework.program import BY_REFERENCE, Difo, DifVariable, Scope, TypeKind, VariableKind
 
+# Largest global or clause-local by reference (dtrace_statvar_maxsize).
 STATIC_MAX: Final = 16 * 1024
-"""Largest global or clause-local by reference (dtrace_statvar_maxsize)."""
+# Largest DIF object (dtrace_difo_maxsize).
 OBJECT_MAX: Final = 256 * 1024
-"""Largest DIF object (dtrace_difo_maxsize)."""
 _ARRAY_MAX: Final = 0xFF
 _VALUE_SIZES: Final = frozenset({0, 1, 2, 4, 8})
 
@@ -163,6 +163,7 @@ _CHECKS: Final[Mapping[Format, Callable[[int, int, Difo], None]]] = {
     Format.P: _push,
 }
 
+# Which variables an instruction means.
 _SCOPES: Final[Mapping[Op, Scope]] = {
     Op.LDGS: Scope.GLOBAL,
     Op.STGS: Scope.GLOBAL,
@@ -175,7 +176,6 @@ _SCOPES: Final[Mapping[Op, Scope]] = {
     Op.LDLS: Scope.LOCAL,
     Op.STLS: Scope.LOCAL,
 }
-"""Which variables an instruction means."""
 
 
 def validate(difo: Difo, declared: Declared) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+# Message by identifier; BAD_DEFINITION is our own: Linux leaves such lines to somebody else.
 TEXTS: Final = {
     "FILE_NOT_FOUND": "there is no such file",
     "NO_REGULAR_FILE": "not a regular file",
@@ -56,7 +57,6 @@ TEXTS: Final = {
     "EVENT_TOO_BIG": "the event is too large",
     "BAD_DEFINITION": "not a definition: p:[GROUP/]EVENT PATH:OFFSET [ARGUMENT ...]",
 }
-"""Message by identifier; BAD_DEFINITION is our own: Linux leaves such lines to somebody else."""
 
 
 class UprobeEventError(Exception):

@@ -58,8 +58,8 @@ _I386: Final = {
     "flags": "eflags",
     **{name: name for name in ("cs", "ss", "ds", "es", "fs", "gs")},
 }
+# Register as Linux names it -> as `emu.isa` does, by ISA.
 REGISTERS: Final = {"x86_64": _X86_64, "aarch64": _AARCH64, "riscv64": _RISCV64, "i386": _I386}
-"""Register as Linux names it -> as `emu.isa` does, by ISA."""
 
 
 class Target(Protocol):

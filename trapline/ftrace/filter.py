@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
+# Values of the fields as they are shown -> whether the event is wanted.
 Filter = Callable[[Mapping[str, str]], bool]
-"""Values of the fields as they are shown -> whether the event is wanted."""
 _TOKEN: Final = re.compile(r'\s*(&&|\|\||==|!=|<=|>=|[<>&~!()]|"[^"]*"|\'[^\']*\'|[\w.+-]+)')
 _COMPARE: Final[dict[str, Callable[[int, int], object]]] = {
     "==": operator.eq,

@@ -19,8 +19,8 @@ HEADER: Final = """\
 #           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION
 #              | |         |   |||||     |         |
 """
+# Interrupts are off while a uprobe's handlers run; nothing else is.
 _FLAGS: Final = "d...."
-"""Interrupts are off while a uprobe's handlers run; nothing else is."""
 
 
 def prefix(comm: str, tid: int, cpu: int, time: int) -> str:

@@ -115,8 +115,8 @@ def _fbt(image: Image, wanted: Callable[[str], bool]) -> Iterator[FunctionSites]
         yield _function(image.isa, port, symbol, code, result)
 
 
+# Who can show its sites: (file, which function names are wanted) -> what it makes of them.
 PROVIDERS: dict[str, Callable[[Image, Callable[[str], bool]], Iterator[FunctionSites]]] = {"fbt": _fbt}
-"""Who can show its sites: (file, which function names are wanted) -> what it makes of them."""
 
 
 def _function(isa: Isa, port: Port, symbol: Symbol, function: Function | None, result: ScanResult) -> FunctionSites:

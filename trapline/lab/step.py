@@ -21,8 +21,8 @@ from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
 from trapline.options import Options
 
 _AFTER: Final = 3
+# Of a disassembly: instructions after the site, and in all.
 _LINES: Final = 8
-"""Of a disassembly: instructions after the site, and in all."""
 
 
 class StepError(Exception):

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+# Events are numbered below this; most numbers are not used.
 NUMBERS: Final = 64
-"""Events are numbered below this; most numbers are not used."""
 
 
 class Kind(Enum):
@@ -56,8 +56,9 @@ def _hold(number: int, description: str, lock: str, predicate: str = "") -> Even
     return Event(number, Kind.HOLD, description, release, predicate, acquire)
 
 
+# Number of the profiling interrupt.
 PROFILE: Final = 56
-"""Number of the profiling interrupt."""
+# By number.  The last three have no probe: they never happen, and are there to be listed.
 EVENTS: Final = {
     event.number: event
     for event in (
@@ -97,7 +98,6 @@ EVENTS: Final = {
         Event(63, Kind.ERROR, "Lockstat record failure", "", units="(N/A)"),
     )
 }
-"""By number.  The last three have no probe: they never happen, and are there to be listed."""
 
 
 def of_kinds(letters: str) -> set[int]:

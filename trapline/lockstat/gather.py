@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 _SMALLEST: Final = 16 << 10
 _LARGEST: Final = 32 << 20
+# Bytes that a record without histogram and stack is reckoned at.
 _RECORD: Final = 64
-"""Bytes that a record without histogram and stack is reckoned at."""
 
 
 class Gathered(NamedTuple):

@@ -12,12 +12,12 @@ from typing import Final
 from trapline.lockstat.events import EVENTS, Event, Kind
 
 AVERAGE: Final = 1
+# Numbers of the aggregation variables, in the order the program names them.
 HISTOGRAM: Final = 2
-"""Numbers of the aggregation variables, in the order the program names them."""
+# The idle thread, and all others (testbins/kernel/sys/proc.h, TDF_IDLETD): the teaching kernel has no classes.
 _PRIORITY_CLASS: Final = "(curthread->td_flags & 0x40 ? 4 : 3)"
-"""The idle thread, and all others (testbins/kernel/sys/proc.h, TDF_IDLETD): the teaching kernel has no classes."""
+# What stands for the lock of an interrupt: the CPU's number in the upper bits, this, and a class.
 CPU_BASE: Final = 0x0100_0000
-"""What stands for the lock of an interrupt: the CPU's number in the upper bits, this, and a class."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,11 +20,11 @@ _BAR: Final = 30
 _BUCKETS: Final = 64
 _CPU_END: Final = CPU_BASE << 8
 _CLASSES: Final = ("", "Intr", "RealT", "TShar", "Idle")
+# How many frames below the caller a stack may begin; they are not shown.
 _BELOW: Final = 3
-"""How many frames below the caller a stack may begin; they are not shown."""
 
+# Address -> the symbol it is in, how far, and the symbol's size; None: in no symbol.
 Locate = Callable[[int], tuple[str, int, int] | None]
-"""Address -> the symbol it is in, how far, and the symbol's size; None: in no symbol."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,18 +25,18 @@ from trapline.framework.state import ConsumerState
 from trapline.framework.structures import REQUESTS, Request
 
 _IOCPARM_MASK: Final = 0x1FFF
+# FreeBSD's, as are all that a request can fail with: the numbers below 35 are the same everywhere.
 _ENOTTY: Final = 25
-"""FreeBSD's, as are all that a request can fail with: the numbers below 35 are the same everywhere."""
 _DOF_HEADER: Final = 64
+# dofh_loadsz in the DOF's header.
 _DOF_SIZE: Final = struct.Struct("<40xQ")
-"""dofh_loadsz in the DOF's header."""
+# Offset of the pointer in the structure to what follows the structure in the framework's form.
 _DATA_POINTER: Final = {Request.BUFSNAP: 24, Request.AGGSNAP: 24, Request.FORMAT: 0}
-"""Offset of the pointer in the structure to what follows the structure in the framework's form."""
 _POINTER_ROOM: Final = 8
+# Structures that end in as many records as their heads say.
 _RECORDS: Final = {Request.EPROBE: structures.ENABLED, Request.AGGDESC: structures.AGGREGATION}
-"""Structures that end in as many records as their heads say."""
+# Requests that are given a pointer to their structure.
 _INDIRECT: Final = frozenset({Request.BUFSNAP, Request.AGGSNAP, Request.EPROBE, Request.AGGDESC, Request.DOFGET})
-"""Requests that are given a pointer to their structure."""
 
 
 class _Model(NamedTuple):
@@ -60,11 +60,11 @@ class _Model(NamedTuple):
         }
 
 
+# By the bytes of a word.
 _MODELS: Final = {
     8: _Model(struct.Struct("<Q"), struct.Struct("<Qi4x")),
     4: _Model(struct.Struct("<I"), struct.Struct("<Ii")),
 }
-"""By the bytes of a word."""
 
 
 class GuestConsumers:

@@ -23,8 +23,8 @@ from trapline.machine.process_probes import ProcessProbes
 from trapline.types import KernelNames, KernelSignatures, ModuleTypes, Types, types_of
 
 START_UP_SCRIPT = "etc/rc"
+# The generation of SDT that the kernel has unless asked for another.
 SDT_GENERATION = 2024
-"""The generation of SDT that the kernel has unless asked for another."""
 ILLUMOS_SDT = 2005
 
 

@@ -34,14 +34,14 @@ from trapline.d.types import (
 
 _Read = TypeVar("_Read")
 
+# Flags: zlib; GNU's: names and symbols are the dynamic ones.
 _COMPRESSED, _DYNAMIC = 1, 8
-"""Flags: zlib; GNU's: names and symbols are the dynamic ones."""
 _SIGNED, _CHARACTER = 1, 2
 _INTEGER, _FLOAT, _POINTER, _ARRAY, _FUNCTION, _STRUCT, _UNION, _ENUM, _FORWARD, _TYPEDEF = range(1, 11)
 _SLICE: Final = 14
 _KEYWORDS: Final = {_STRUCT: "struct", _UNION: "union", _ENUM: "enum"}
+# Bit of a name that is in the ELF file's string table rather than in CTF's.
 _EXTERNAL: Final = 0x8000_0000
-"""Bit of a name that is in the ELF file's string table rather than in CTF's."""
 _ARCHIVE: Final = 0x8B47F2A4D7623EEB
 _SKIPPED: Final = frozenset({"_START_", "_END_"})
 
@@ -83,8 +83,8 @@ _GNU: Final = _Dialect(
     "<12I", (4, 5, 9, 10), "<III", 26, 0xFFFFFF, 0xFFFF_FFFF, "<III", "<I", "<III", "<IIII", 536_870_912,
     offset_first=True, flat_functions=True,
 )  # fmt: skip
+# By magic number and version.
 _DIALECTS: Final = {(0xCFF1, 2): _VERSION_2, (0xCFF1, 3): _VERSION_3, (0xDFF2, 4): _GNU}
-"""By magic number and version."""
 _SECTIONS: Final = (".SUNW_ctf", ".ctf")
 
 

@@ -33,6 +33,7 @@ from trapline.d.types import (
 
 _T = TypeVar("_T")
 
+# What is looked up by name.
 _NAMED: Final = {
     "DW_TAG_structure_type": "struct",
     "DW_TAG_class_type": "struct",
@@ -42,12 +43,11 @@ _NAMED: Final = {
     "DW_TAG_variable": "variable",
     "DW_TAG_subprogram": "function",
 }
-"""What is looked up by name."""
+# DW_ATE_boolean, unsigned, unsigned_char, UTF.
 _UNSIGNED: Final = frozenset({2, 7, 8, 0x10})
-"""DW_ATE_boolean, unsigned, unsigned_char, UTF."""
 _CHARACTERS: Final = frozenset({6, 8, 0x10})
+# Bytes of a pointer whose entry does not say.
 _POINTER: Final = 8
-"""Bytes of a pointer whose entry does not say."""
 _FLOAT: Final = 4
 _PLUS_UCONST: Final = 0x23
 

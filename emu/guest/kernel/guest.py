@@ -42,19 +42,19 @@ from emu.patcher import CodeMemory, Patcher
 from emu.trap import TrapHandler
 
 RAM = 64 << 20
+# Wall time at power on: a constant, so that a run is the same every day.
 EPOCH = 1_700_000_000 * NANOSECONDS
-"""Wall time at power on: a constant, so that a run is the same every day."""
+# Virtual time within which the kernel must be up.
 BOOT_LIMIT = 10 * NANOSECONDS
-"""Virtual time within which the kernel must be up."""
+# Where the stack ends that the kernel starts on, if its arguments come on one.
 _BOOT_STACK = 0x1000
-"""Where the stack ends that the kernel starts on, if its arguments come on one."""
 _TEXT_LIMIT = 1024
 _PROT_EXEC = 4
 _PROBE_ARGUMENTS = 5
+# Bytes below the kernel's stack pointer that a call from outside leaves alone.
 _RED_ZONE = 256
-"""Bytes below the kernel's stack pointer that a call from outside leaves alone."""
+# Of the stack, for a call from outside: the return address, and arguments if they are passed there.
 _CALL_WORDS = 5
-"""Of the stack, for a call from outside: the return address, and arguments if they are passed there."""
 _SYMBOL_ALIGNMENT = 64
 _ENXIO = 6
 _EBUSY = 16

@@ -15,8 +15,8 @@ from emu.guest.base import BadAddressError, Thread
 
 _ENTRY = struct.Struct("<28sI")
 _COMM_MAX = 20
+# Frames of a user stack walk (FreeBSD's limit in dtrace_getustack_common).
 _STACK_LIMIT = 2048
-"""Frames of a user stack walk (FreeBSD's limit in dtrace_getustack_common)."""
 _NO_THREAD = Thread(0, 0, 0, 0, "kernel")
 
 

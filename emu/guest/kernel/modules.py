@@ -17,8 +17,8 @@ from emu.guest.modules import Module
 
 _NAME: Final = 32
 _RESERVED: Final = 0xFF00  # SHN_LORESERVE
+# What the names of compilers' labels begin with.
 _MARKS: Final = "$."
-"""What the names of compilers' labels begin with."""
 _TYPES: Final = {int(kind): kind for kind in SymbolType}
 _BINDINGS: Final = {int(binding): binding for binding in Binding}
 

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from emu.guest.kernel.userland import Userland
 
 _CLASS_SHIFT: Final = 24
+# Where lo_flags has the class of a lock (FreeBSD sys/sys/lock.h).
 _CLASS_MASK: Final = 0xF
-"""Where lo_flags has the class of a lock (FreeBSD sys/sys/lock.h)."""
+# Of mtx_lock: somebody waits.
 _CONTESTED: Final = 1
-"""Of mtx_lock: somebody waits."""
 _SIGSTOP: Final = 17
 
 
@@ -108,9 +108,9 @@ def _shared_exclusive(kernel: Introspection, address: int) -> Lock:
     return Lock(held=owner != 0 or kernel.field32(address, "SX_SHARED") != 0, owner=owner, spins=False)
 
 
+# Locks by their class, the index in FreeBSD's lock_classes[] (sys/kern/subr_lock.c): lc_owner() of each.
 _LOCK_CLASSES: Final[Mapping[int, Callable[[Introspection, int], Lock]]] = {
     0: lambda kernel, address: _mutex(kernel, address, spins=True),
     1: lambda kernel, address: _mutex(kernel, address, spins=False),
     2: _shared_exclusive,
 }
-"""Locks by their class, the index in FreeBSD's lock_classes[] (sys/kern/subr_lock.c): lc_owner() of each."""

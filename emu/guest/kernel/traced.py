@@ -14,8 +14,8 @@ from emu.elf import Image
 from emu.engine.clock import VirtualClock
 from emu.engine.engine import Engine
 
+# Of the words in a set, by their size.
 _FORMS = {8: "Q", 4: "I"}
-"""Of the words in a set, by their size."""
 
 
 class TracedStretches:

@@ -17,13 +17,13 @@ from emu.guest.base import BadAddressError
 if TYPE_CHECKING:
     from emu.guest.kernel.guest import KernelGuest
 
+# Root table -> the register that names it; and of a page's entry the bit that says writable, and its value then.
 _PAGING: Final[dict[str, tuple[Callable[[int], int], int, int]]] = {
     "x86_64": (lambda root: root, 1 << 1, 1 << 1),
     "i386": (lambda root: root, 1 << 1, 1 << 1),
     "aarch64": (lambda root: root, 1 << 7, 0),
     "riscv64": (lambda root: 8 << 60 | root >> 12, 1 << 2, 1 << 2),
 }
-"""Root table -> the register that names it; and of a page's entry the bit that says writable, and its value then."""
 _NAMES_DEEPEST: Final = 32
 
 

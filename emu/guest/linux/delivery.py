@@ -35,14 +35,14 @@ from emu.guest.linux.process import Action, Life, Process, Thread
 if TYPE_CHECKING:
     from emu.guest.linux.kernel import Kernel
 
+# System calls that a handler interrupts, whatever SA_RESTART says (signal(7)).
 _NEVER_RESTARTED: Final = frozenset(
     """
     nanosleep clock_nanosleep poll ppoll select pselect6 pause rt_sigsuspend rt_sigtimedwait epoll_wait epoll_pwait
     """.split()
 )
-"""System calls that a handler interrupts, whatever SA_RESTART says (signal(7))."""
+# uc_stack by the bytes of a word.
 _STACK: Final = {8: struct.Struct("<QixxxxQ"), 4: struct.Struct("<IiI")}
-"""uc_stack by the bytes of a word."""
 _FRAMES_KEPT: Final = 64
 _REAL_TIME: Final = 32
 _CORE_DUMPED: Final = 0x80

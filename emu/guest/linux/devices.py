@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _MEMORY: Final = 1 << 8
 _TERMINAL: Final = 5 << 8
+# Driver by device number (Documentation/admin-guide/devices.txt).
 DRIVERS: Final = {
     _MEMORY | 3: "null",
     _MEMORY | 5: "zero",
@@ -21,7 +22,6 @@ DRIVERS: Final = {
     _MEMORY | 9: "urandom",
     _TERMINAL: "tty",
 }
-"""Driver by device number (Documentation/admin-guide/devices.txt)."""
 
 
 def open_device(kernel: Kernel, inode: Device, flags: int, path: str) -> OpenFile:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+# What programs find in their environment, the same on every host.
 ENVIRONMENT: Final[dict[str, str]] = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
     "HOME": "/",
     "LANG": "C",
     "TERM": "dumb",
 }
-"""What programs find in their environment, the same on every host."""

@@ -28,8 +28,8 @@ O_APPEND: Final = 0o2000
 O_NONBLOCK: Final = 0o4000
 O_CLOEXEC: Final = 0o2000000
 O_PATH: Final = 0o10000000
+# Flags that fcntl may change.
 SETTABLE: Final = O_APPEND | O_NONBLOCK
-"""Flags that fcntl may change."""
 
 PIPE_SIZE: Final = 65536
 PIPE_BUF: Final = 4096

@@ -34,10 +34,10 @@ from emu.guest.timers import Timers
 from emu.isa.base import Isa
 from emu.patcher import Patcher
 
+# Directories that are links into /usr in a Debian of today; packages unpacked by hand lack them.
 _MERGED = ("bin", "sbin", "lib", "lib64")
-"""Directories that are links into /usr in a Debian of today; packages unpacked by hand lack them."""
+# Files of /etc, where the guest has no root directory of the host's: root has a name.
 _ETC = {"passwd": b"root:x:0:0:root:/:/bin/sh\n", "group": b"root:x:0:\n"}
-"""Files of /etc, where the guest has no root directory of the host's: root has a name."""
 
 
 @dataclass(frozen=True, slots=True)

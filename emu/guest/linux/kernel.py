@@ -61,12 +61,12 @@ if TYPE_CHECKING:
 RAM: Final = 1 << 30
 EPOCH: Final = 1_700_000_000 * NANOSECONDS
 FIRST_PID: Final = 100
+# Instructions after which a thread gives way when it makes a system call.
 TURN: Final = 200_000
-"""Instructions after which a thread gives way when it makes a system call."""
+# Instructions after which it gives way wherever it is.
 LONGEST_TURN: Final = 10 * TURN
-"""Instructions after which it gives way wherever it is."""
+# Instructions of its turn that a system call takes.
 _CALL_COST: Final = 2_000
-"""Instructions of its turn that a system call takes."""
 
 
 class Stuck(GuestError):  # noqa: N818  what happened, not whose fault it is

@@ -26,16 +26,16 @@ _SCRIPTS_MAX: Final = 4
 
 _HEADER: Final = {8: struct.Struct("<16sHHIQQQIHHHHHH"), 4: struct.Struct("<16sHHIIIIIHHHHHH")}
 _SEGMENT: Final = {8: struct.Struct("<IIQQQQQQ"), 4: struct.Struct("<IIIIIIII")}
+# By the bytes of a word.
 _IDENT: Final = {8: b"\x7fELF\x02\x01\x01", 4: b"\x7fELF\x01\x01\x01"}
-"""By the bytes of a word."""
 _ET_EXEC, _ET_DYN = 2, 3
 _PT_LOAD, _PT_INTERP, _PT_PHDR, _PT_GNU_STACK = 1, 3, 6, 0x6474E551
 _MACHINES: Final = {"x86_64": 62, "aarch64": 183, "riscv64": 243, "i386": 3}
 _FLAGS: Final = {4: Access.READ, 2: Access.WRITE, 1: Access.EXECUTE}
 
 
+# The name a program was started by, its arguments and its environment.
 _Strings = tuple[bytes, tuple[bytes, ...], tuple[bytes, ...]]
-"""The name a program was started by, its arguments and its environment."""
 LookUp = Callable[[str], tuple[Inode, str]]
 
 

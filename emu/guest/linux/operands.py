@@ -22,13 +22,13 @@ from emu.isa.riscv64.length import instruction_length
 from emu.isa.riscv64.registers import GENERAL
 
 _MASK: Final = 0xFFFF_FFFF_FFFF_FFFF
+# Bytes of the largest access.
 _LARGEST: Final = 64
-"""Bytes of the largest access."""
 _PCS: Final = {"rip", "eip"}
 _RENAMED: Final = {"x29": "fp", "x30": "lr"}
 _EITHER: Final = Access.READ | Access.WRITE
+# Instructions whose operands are not decoded again.
 _REMEMBERED: Final = 1024
-"""Instructions whose operands are not decoded again."""
 
 
 def fault_address(engine: Engine, page: int, access: Access) -> int:

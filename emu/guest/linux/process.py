@@ -27,9 +27,9 @@ class Wait:
     """Whether signals have to wait too."""
 
 
+# A system call that may block: yields what it waits for, is told whether the condition came true (or the time passed),
+# and returns its result.
 SystemCall = Generator[Wait, bool, int]
-"""A system call that may block: yields what it waits for, is told whether the condition came true (or the time passed),
-and returns its result."""
 
 
 class Waiter:

@@ -16,8 +16,8 @@ _GENERAL_PROTECTION: Final = 13
 _MOV_TO_SEGMENT: Final = 0x8E
 _OPERAND_SIZE: Final = 0x66
 _GS: Final = 5
+# Of the descriptor table, those of set_thread_area (GDT_ENTRY_TLS_MIN to _MAX).
 _USER_ENTRIES: Final = range(6, 9)
-"""Of the descriptor table, those of set_thread_area (GDT_ENTRY_TLS_MIN to _MAX)."""
 
 
 class Segments:

@@ -11,8 +11,8 @@ from typing import Final
 from emu.guest.linux.files import O_RDONLY, O_WRONLY, Stream
 from emu.guest.linux.inodes import Fifo
 
+# Seconds between two looks whether the user has interrupted.
 _PATIENCE: Final = 0.2
-"""Seconds between two looks whether the user has interrupted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from emu.isa.base import Traps
 
+# brk #0x40d, FreeBSD's DTRACE_PATCHVAL (sys/cddl/contrib/opensolaris/uts/common/sys/dtrace.h).
 BRK_DTRACE = 0xD4200000 | 0x40D << 5
-"""brk #0x40d, FreeBSD's DTRACE_PATCHVAL (sys/cddl/contrib/opensolaris/uts/common/sys/dtrace.h)."""
 
 TRAPS = Traps(
     breakpoints=(BRK_DTRACE.to_bytes(4, "little"),),

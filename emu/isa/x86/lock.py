@@ -13,9 +13,10 @@ from typing import Final
 
 LOCK: Final = 0xF0
 _OTHER_PREFIXES: Final = frozenset({0x26, 0x2E, 0x36, 0x3E, 0x64, 0x65, 0x66, 0x67, 0xF2, 0xF3})
+# add, or, adc, sbb, and, sub, xor with a register as the source; not cmp.
 _ARITHMETIC: Final = frozenset({row + low for row in range(0x00, 0x38, 8) for low in (0, 1)})
-"""add, or, adc, sbb, and, sub, xor with a register as the source; not cmp."""
 _IMMEDIATE: Final = frozenset({0x80, 0x81, 0x83})
+# Opcode -> what may be in the reg field of the ModRM byte.
 _LOCKABLE: Final = {
     **dict.fromkeys(_ARITHMETIC, range(8)),
     **dict.fromkeys(_IMMEDIATE, range(7)),
@@ -23,7 +24,6 @@ _LOCKABLE: Final = {
     **dict.fromkeys((0xF6, 0xF7), range(2, 4)),  # not, neg
     **dict.fromkeys((0xFE, 0xFF), range(2)),  # inc, dec
 }
-"""Opcode -> what may be in the reg field of the ModRM byte."""
 _LOCKABLE_0F: Final = {
     **dict.fromkeys((0xB0, 0xB1, 0xC0, 0xC1), range(8)),  # cmpxchg, xadd
     **dict.fromkeys((0xAB, 0xB3, 0xBB), range(8)),  # bts, btr, btc

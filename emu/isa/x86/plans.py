@@ -38,23 +38,23 @@ PROTECTED_MODE: Final = Mode(capstone.CS_MODE_32, _I386, "eip", "esp", "ebp", "e
 
 _SEGMENTS: Final = {0x26: "es", 0x2E: "cs", 0x36: "ss", 0x3E: "ds", 0x64: "fs", 0x65: "gs"}
 _PREFIXES: Final = frozenset({*_SEGMENTS, 0x66, 0x67, 0xF0, 0xF2, 0xF3})
+# Bytes of SIB and displacement.
 _MOST_ADDRESS: Final = 5
-"""Bytes of SIB and displacement."""
 _LOW_HALF: Final = 0xFFFF_FFFF_0000_0000
 _MAPS_WITH_MODRM_0F: Final = frozenset(
     {*range(0x04), 0x0D, 0x0F, *range(0x10, 0x30), *range(0x40, 0x77), *range(0x78, 0x80), *range(0x90, 0xA0),
      0xA3, 0xA4, 0xA5, 0xAB, 0xAC, 0xAD, 0xAE, 0xAF, *range(0xB0, 0xC8), *range(0xD0, 0x100)}
 )  # fmt: skip
+# One-byte opcodes with a ModRM byte (Intel SDM volume 2, appendix A).
 _MODRM: Final = frozenset(
     {*(row + low for row in range(0x00, 0x40, 8) for low in range(4)), 0x62, 0x63, 0x69, 0x6B, *range(0x80, 0x90),
      0xC0, 0xC1, 0xC6, 0xC7, 0xD0, 0xD1, 0xD2, 0xD3, *range(0xD8, 0xE0), 0xF6, 0xF7, 0xFE, 0xFF}
 )  # fmt: skip
-"""One-byte opcodes with a ModRM byte (Intel SDM volume 2, appendix A)."""
 _NEAR_BRANCHES: Final = frozenset({*range(0x70, 0x80), 0xC2, 0xC3, *range(0xE0, 0xE4), 0xE8, 0xE9, 0xEB})
 _OPERAND_SIZE: Final = 0x66
 _REX_W: Final = 8
+# First byte of VEX and EVEX -> offset of the opcode.
 _VECTOR_OPCODES: Final = {0xC5: 2, 0xC4: 3, 0x62: 4}
-"""First byte of VEX and EVEX -> offset of the opcode."""
 
 
 @dataclass(frozen=True, slots=True)

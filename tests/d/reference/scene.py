@@ -27,6 +27,7 @@ from trapline.options import Options
 MICROSECOND = 1_000
 MILLISECOND = 1_000_000
 
+# What the kernel of the scene has for types.
 TYPES = """
 typedef unsigned int uid_t_;
 enum vtype { VNON, VREG, VDIR = 5 };
@@ -44,7 +45,6 @@ struct thread {
 };
 struct read_args { int fd; char *buf; unsigned long nbyte; };
 """
-"""What the kernel of the scene has for types."""
 
 ROOT = KERNEL + 0x10_0000
 VNODE = KERNEL + 0x10_0100

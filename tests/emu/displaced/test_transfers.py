@@ -14,16 +14,16 @@ from .ins import CODE
 from .machines import MEMORY_SIZE, CompilingMachine, InterpretingMachine, RealMachine, register_names
 
 CASES = 2500
+# How far displacements go, and registers below 0.
 NEAR = 0x1000
-"""How far displacements go, and registers below 0."""
 FAR = 0x40_0000
+# Bits of the flags that a program sets: CF, PF, AF, ZF, SF, OF.
 FLAGS = (0, 2, 4, 6, 7, 11)
-"""Bits of the flags that a program sets: CF, PF, AF, ZF, SF, OF."""
 FS, GS = b"\x64", b"\x65"
+# Unicorn takes more than that, in a `ret` with a number, for negative, which no CPU does.
 LARGEST_POP = 0x7FFF
-"""Unicorn takes more than that, in a `ret` with a number, for negative, which no CPU does."""
+# Memory that leads to mapped memory, whether a pointer is of 4 or 8 bytes.
 FILLING = bytes.fromhex("0005020000000000")
-"""Memory that leads to mapped memory, whether a pointer is of 4 or 8 bytes."""
 
 
 class OutsideError(Exception):

@@ -58,8 +58,8 @@ ulong everything(ulong n)
 FLAGS = ("-O2", "-fno-omit-frame-pointer", "-ffreestanding", "-nostdlib", "-static", "-no-pie", "-fno-stack-protector",
          "-fno-inline", "-Wl,-Ttext=0x10000,-e,everything", "-Wl,--build-id=none")  # fmt: skip
 EXTRA = {"aarch64": ("-mbranch-protection=standard",), "i386": ("-m32", "-fno-pic", "-fno-schedule-insns2")}
+# Where it is not <isa>-linux-gnu-gcc.
 COMPILERS = {"i386": "gcc"}
-"""Where it is not <isa>-linux-gnu-gcc."""
 
 
 @pytest.fixture(scope="module", params=list(PORTS))

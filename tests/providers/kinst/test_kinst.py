@@ -18,8 +18,8 @@ from trapline.framework.program import ProbeDescription
 from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
 
 COMMAND = "cat /etc/motd | wc"
+# Each run has every seventh function: together, and over the trap paths, that is a third of the kernel.
 PART = 7
-"""Each run has every seventh function: together, and over the trap paths, that is a third of the kernel."""
 BOTH = [*product(PORTS, TrapPath)]
 
 

@@ -89,8 +89,8 @@ PROBES = {
         ),
     },
 }
+# No thread of the guest sleeps with a mutex, and none is interrupted: nobody ever waits for one.
 NEVER = {("lockstat", "kernel", "none", "adaptive-block")}
-"""No thread of the guest sleeps with a mutex, and none is interrupted: nobody ever waits for one."""
 PROGRAM = """
 proc:::exec, proc:::exec-success { trace(stringof(arg0)); trace(curpsinfo->pr_psargs); }
 proc:::exec-failure, proc:::exit, priv::: { trace(arg0); trace(execname); }

@@ -16,8 +16,8 @@ from trapline.dof import encode
 from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
 from trapline.options import Options
 
+# Virtual nanoseconds.
 LIMIT = 2_000_000_000
-"""Virtual nanoseconds."""
 
 
 @cache

@@ -27,8 +27,8 @@ from trapline.lab.check.site import Site
 from trapline.lab.check.subject import Subject
 
 STATES: Final = 20
+# Instructions after which a call is given up.
 _LIMIT: Final = 10_000_000
-"""Instructions after which a call is given up."""
 _NEAR: Final = 64 << 20
 _LONGEST: Final = 16
 

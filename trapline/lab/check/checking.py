@@ -24,8 +24,8 @@ from trapline.lab.check.results import Results, Tally
 from trapline.lab.check.work import Done, EncodingsSpec, Spec, Unit, size, units, verdicts
 
 _CACHE: Final = Path("~/.cache/trapline")
+# Whose source decides what a check finds.
 _OURS: Final = (*(Path(str(package.__file__)).parent for package in (emu, providers)), Path(__file__).parent)
-"""Whose source decides what a check finds."""
 
 
 class Progress(Protocol):

@@ -19,17 +19,17 @@ from trapline.lab.check.probers import Prober, Refusal, Way
 from trapline.lab.check.site import Site
 from trapline.lab.check.states import COUNTERS, State, chosen, general_registers, pool
 
+# Bytes, or registers, that a divergence names one by one.
 _SHOWN: Final = 6
-"""Bytes, or registers, that a divergence names one by one."""
+# The bit of rflags that is always set.
 _RESERVED: Final = 2
-"""The bit of rflags that is always set."""
+# Repetitions of a string instruction: their count is cut to as many.
 _FEW: Final = 0xFF
-"""Repetitions of a string instruction: their count is cut to as many."""
 
 
+# Unicorn takes an access to the last page of the address space for one to an empty entry of its TLB: loads find zeros,
+# and stores are no page faults.  A plan's accesses fault, as a CPU's do; so such states show nothing.
 _LAST_PAGE: Final = (1 << 64) - PAGE
-"""Unicorn takes an access to the last page of the address space for one to an empty entry of its TLB: loads find zeros,
-and stores are no page faults.  A plan's accesses fault, as a CPU's do; so such states show nothing."""
 
 
 class Outcome(Enum):
@@ -81,8 +81,8 @@ class SiteResult:
     """At most one for each way."""
 
 
+# How an execution ended; general registers, flags, vectors, and the memory that it wrote, by name.
 _Seen = tuple[Ending, bytes, int, list[bytes], dict[str, bytes]]
-"""How an execution ended; general registers, flags, vectors, and the memory that it wrote, by name."""
 
 
 class SiteChecker:

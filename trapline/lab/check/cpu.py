@@ -29,14 +29,14 @@ from emu.isa.base import Isa
 from trapline.lab.check.states import KINDS, State, general_registers
 
 _BOTH: Final = Access.READ | Access.WRITE
+# What may be done in a page, by its number modulo `KINDS`.
 RIGHTS: Final = (_BOTH, _BOTH, _BOTH, _BOTH, _BOTH, Access.READ, _BOTH, Access(0))
-"""What may be done in a page, by its number modulo `KINDS`."""
+# Steps after which something that should have ended is left as it is.
 _LONGEST: Final = 2_000
-"""Steps after which something that should have ended is left as it is."""
+# Breakpoints that one instruction may take.
 _TRAPS: Final = 100
-"""Breakpoints that one instruction may take."""
+# Blocks of code whose sizes are remembered: patching forgets them, and few are needed.
 _BLOCKS: Final = 256
-"""Blocks of code whose sizes are remembered: patching forgets them, and few are needed."""
 _SIGSEGV: Final = 11
 _PID: Final = 100
 

@@ -27,19 +27,19 @@ from trapline.lab.check.site import Site
 from trapline.lab.check.states import State, general_registers, pool
 from trapline.lab.check.subject import Subject
 
+# Instructions that the vector, the stub and the return may take.
 _STEPS: Final = 4_000
-"""Instructions that the vector, the stub and the return may take."""
 _RAM: Final = 32 << 20
+# How far below the top of its stack a kernel thread stands.
 _DEPTH: Final = 1_024
-"""How far below the top of its stack a kernel thread stands."""
+# Bytes of stack below the stack pointers that hold something before the instruction.
 _WINDOW: Final = 512
-"""Bytes of stack below the stack pointers that hold something before the instruction."""
+# What stands for a frame pointer near the stack pointer.
 _NEAR: Final = 1
-"""What stands for a frame pointer near the stack pointer."""
+# Flags that a state may set: not those that would trap, or let interrupts in.
 _FLAGS: Final = {"x86_64": 0xCD5, "i386": 0xCD5, "aarch64": 0xF << 28}
-"""Flags that a state may set: not those that would trap, or let interrupts in."""
+# Registers that a kernel's vector relies on.
 _KEPT: Final = {"aarch64": frozenset({"x18"}), "riscv64": frozenset({"tp", "gp"})}
-"""Registers that a kernel's vector relies on."""
 
 
 class KernelPathChecker:

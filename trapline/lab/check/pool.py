@@ -15,8 +15,8 @@ from typing import Final
 from trapline.lab.check.work import Done, Spec, Unit, crashed, work
 
 MakeExecutor = Callable[[], Executor]
+# Units that wait for each worker.
 _AHEAD: Final = 2
-"""Units that wait for each worker."""
 
 
 def local(jobs: int) -> MakeExecutor:

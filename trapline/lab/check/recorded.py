@@ -31,13 +31,13 @@ from trapline.lab.check.runs import LONGEST_RUN, RunSpec
 from trapline.lab.check.site import Site
 from trapline.lab.check.states import State, general_registers
 
+# How often a site is tried: the first times that the run comes by.
 HITS: Final = 2
-"""How often a site is tried: the first times that the run comes by."""
+# Registers beside the general ones that addresses are made from.
 _BASES: Final = {"x86_64": ("fs_base", "gs_base"), "i386": ("fs_base", "gs_base"), "aarch64": ("tpidr_el0",)}
-"""Registers beside the general ones that addresses are made from."""
 
+# Address of a page -> what is in it, and what may be done there; None: there is none.
 Lend = Callable[[int], tuple[bytes, Access] | None]
-"""Address of a page -> what is in it, and what may be done there; None: there is none."""
 
 
 class BorrowedSpace(AliasedSpace):

@@ -20,8 +20,8 @@ from trapline.lab.check.site import Site
 from trapline.lab.check.states import State
 
 _VERSION: Final = 1
+# Seconds to wait for somebody else who writes.
 _PATIENCE: Final = 60.0
-"""Seconds to wait for somebody else who writes."""
 _TABLES: Final = """
 CREATE TABLE IF NOT EXISTS spec (text TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS unit (name TEXT PRIMARY KEY, data TEXT NOT NULL);

@@ -48,13 +48,13 @@ class Rules:
     fbt_fidelity: providers.fbt.Fidelity = providers.fbt.Fidelity.EXACT
 
 
+# Type of an object -> the part of the rules that it is.
 _FIELDS: Final[tuple[tuple[type, str], ...]] = (
     (providers.fasttrap.port.Port, "pid"),
     (providers.uprobes.port.Port, "uprobe"),
     (providers.fbt.port.Port, "fbt"),
     (DisplacedTable, "displaced"),
 )
-"""Type of an object -> the part of the rules that it is."""
 
 
 def as_rules(thing: Any) -> Rules:

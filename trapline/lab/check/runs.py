@@ -37,10 +37,10 @@ from trapline.lab.check.site import Site
 from trapline.lab.check.states import general_registers
 from trapline.lab.check.subject import Subject
 
+# Virtual time after which a run is stopped, and compared as far as it came.
 LONGEST_RUN: Final = 120 * NANOSECONDS
-"""Virtual time after which a run is stopped, and compared as far as it came."""
+# Instructions that are compared one by one.
 _FOLLOWED: Final = 4_000_000
-"""Instructions that are compared one by one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,12 +26,12 @@ from trapline.lab.check.site import Site
 from trapline.lab.check.states import State
 from trapline.lab.museum.exhibit import Exhibit, Verdict
 
+# Where an exhibit's code is; the first of eight pages (`trapline.lab.check.cpu.RIGHTS`).
 ADDRESS: Final = 0x40_0000
-"""Where an exhibit's code is; the first of eight pages (`trapline.lab.check.cpu.RIGHTS`)."""
 _NEAR: Final = ADDRESS + (32 << 20)
 _LONGEST: Final = 16
+# Where functions return to: there is nothing to execute.
 _RETURN: Final = 0x0000_2A00_0000_7000
-"""Where functions return to: there is nothing to execute."""
 _STACK: Final = 0x0000_2A00_0000_2800
 _NAME: Final = "exhibit"
 

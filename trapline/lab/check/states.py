@@ -17,26 +17,26 @@ from emu.engine.pages import PAGE
 from emu.isa import ISAS
 from emu.isa.base import Isa
 
+# How many states there are.
 POOL: Final = 320
-"""How many states there are."""
+# Pages come in kinds, by their number modulo this (`trapline.lab.check.cpu.RIGHTS`).
 KINDS: Final = 8
-"""Pages come in kinds, by their number modulo this (`trapline.lab.check.cpu.RIGHTS`)."""
 _MASK: Final = 0xFFFF_FFFF_FFFF_FFFF
+# Bytes of a word -> where addresses begin that are nobody's, no program is loaded there, and how many times pages of
+# all kinds come there.
 _NOBODYS: Final = {8: (0x0000_2A00_0000_0000, 1 << 20), 4: (0x4000_0000, 0xC000)}
-"""Bytes of a word -> where addresses begin that are nobody's, no program is loaded there, and how many times pages of
-all kinds come there."""
+# CF PF AF ZF SF OF DF.
 _X86_FLAGS: Final = (0, 0x1, 0x40, 0x41, 0x80, 0x800, 0x880, 0x8D5, 0x4, 0x10, 0x400, 0x4C1)
-"""CF PF AF ZF SF OF DF."""
+# With the bit that is always set.
 _X86: Final = tuple(0x2 | bits for bits in _X86_FLAGS)
-"""With the bit that is always set."""
 _FLAGS: Final = {
     "x86_64": _X86,
     "i386": _X86,
     "aarch64": tuple(number << 28 for number in range(16)),
     "riscv64": (0,),
 }
+# The register that a string instruction counts down when it is repeated.
 COUNTERS: Final = {"x86_64": "rcx", "i386": "ecx"}
-"""The register that a string instruction counts down when it is repeated."""
 _AWKWARD: Final = (0, 1, 2, 7, 8, 0x7F, 0x80, 0xFF, 1 << 15, 1 << 31, (1 << 31) - 1, 1 << 32, 1 << 63, (1 << 63) - 1,
                    _MASK, _MASK - 1, _MASK - 7, 0xFFFF_FFFF, 0xFFFF_FFFF_8000_0000, 0x8000_0000_0000_0001)  # fmt: skip
 
@@ -111,6 +111,7 @@ def _stack(kind: int, offset: int) -> Callable[[Isa, random.Random, tuple[str, .
     return registers
 
 
+# Kind of state -> (ISA, source of numbers, register names) -> registers.
 _MAKERS: Final = {
     "registers apart": _scattered,
     "registers equal": _equal,
@@ -127,7 +128,6 @@ _MAKERS: Final = {
     "sp in a page that cannot be written": _stack(5, 64),
     "sp in no page": _stack(7, 64),
 }
-"""Kind of state -> (ISA, source of numbers, register names) -> registers."""
 
 
 @cache

@@ -25,16 +25,16 @@ from trapline.lab.check.probers import FbtProber, PidProber, Prober, UprobeProbe
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.site import Site
 
+# What the package's own programs are named by.
 OWN: Final = "testbins:"
-"""What the package's own programs are named by."""
 PROVIDERS: Final = ("fbt", "pid", "uprobe")
+# Where the kernel guest's programs are, and what is linked into them.
 _USER: Final = ("bin", "sbin", "usr/bin", "usr/sbin", "lib", "libexec")
-"""Where the kernel guest's programs are, and what is linked into them."""
 _LONGEST: Final = 16
+# Bytes of a word -> where programs are checked that may be anywhere: on every ISA of that width there may be one.
 _ANYWHERE: Final = {8: 0x15_5555_4000, 4: 0x1555_5000}
-"""Bytes of a word -> where programs are checked that may be anywhere: on every ISA of that width there may be one."""
+# Near scratch space begins so far after a program: in reach of every relative branch.
 _BEYOND: Final = 32 << 20
-"""Near scratch space begins so far after a program: in reach of every relative branch."""
 
 
 class SubjectError(Exception):

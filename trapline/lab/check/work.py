@@ -24,8 +24,8 @@ from trapline.lab.check.runs import RunSpec, as_data, run_check
 from trapline.lab.check.site import Site
 from trapline.lab.check.subject import Subject
 
+# Sites of a unit.
 UNIT: Final = 200
-"""Sites of a unit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +158,7 @@ def _encodings(spec: Spec, unit: Unit) -> Done:
     return Done(unit, {"chunk": encodings.classify(chunk).to_json(), "encodings": unit.number}, [])
 
 
+# Kind of unit -> how it is done.
 WORK: Final = {
     "sites": _check_sites,
     "guest": _check_kernel_path,
@@ -165,7 +166,6 @@ WORK: Final = {
     "recorded": _recorded,
     "encodings": _encodings,
 }
-"""Kind of unit -> how it is done."""
 
 
 def work(spec: Spec, unit: Unit) -> Done:

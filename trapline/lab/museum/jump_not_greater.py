@@ -15,8 +15,8 @@ from trapline.lab.check.shown import InStates
 from trapline.lab.museum.exhibit import Exhibit
 
 RIGHT = PORTS["x86_64"]
+# Numbers of the two conditions.
 EQUAL, LESS = 4, 12
-"""Numbers of the two conditions."""
 
 
 def analyze(code, address):

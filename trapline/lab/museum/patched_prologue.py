@@ -16,8 +16,8 @@ from trapline.lab.check.shown import InRun
 from trapline.lab.museum.exhibit import Exhibit
 
 RIGHT = PORTS["x86_64"]
+# What a jump to a trampoline has after its opcode, whose part the int3 plays.
 DISTANCE = bytes.fromhex("fbffff01")
-"""What a jump to a trampoline has after its opcode, whose part the int3 plays."""
 
 
 def treat(code, _fidelity):

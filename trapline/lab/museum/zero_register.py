@@ -18,8 +18,8 @@ from trapline.lab.museum.exhibit import Exhibit
 
 RIGHT = PORTS["aarch64"]
 SAVED = tuple(register.name for register in REGISTERS.registers[:32])
+# What the kernel answers: lines of 64 bytes.
 CTR_EL0 = 0x8444_C004
-"""What the kernel answers: lines of 64 bytes."""
 
 
 def treat(code, fidelity):

@@ -6,6 +6,7 @@ from typing import Final
 
 from emu.guest.linux.abi.runs import numbered
 
+# Name by number.
 CALLS: Final = numbered(
     (
         0,
@@ -65,4 +66,3 @@ CALLS: Final = numbered(
         """,
     ),
 )
-"""Name by number."""

@@ -9,6 +9,7 @@ from typing import Final
 
 from emu.guest.linux.abi.runs import numbered
 
+# Name by number.
 CALLS: Final = numbered(
     (
         0,
@@ -106,4 +107,3 @@ CALLS: Final = numbered(
         """,
     ),
 )
-"""Name by number."""

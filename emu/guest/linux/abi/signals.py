@@ -48,12 +48,12 @@ class Signal(IntEnum):
 
 LAST: Final = 64
 DEFAULT: Final = 0
+# SIG_DFL and SIG_IGN, as handlers.
 IGNORE: Final = 1
-"""SIG_DFL and SIG_IGN, as handlers."""
 
 STOPPING: Final = frozenset({Signal.SIGSTOP, Signal.SIGTSTP, Signal.SIGTTIN, Signal.SIGTTOU})
+# What a process without a handler takes no notice of.
 IGNORED: Final = frozenset({Signal.SIGCHLD, Signal.SIGCONT, Signal.SIGURG, Signal.SIGWINCH})
-"""What a process without a handler takes no notice of."""
 CORE: Final = frozenset(
     {
         Signal.SIGQUIT, Signal.SIGILL, Signal.SIGTRAP, Signal.SIGABRT, Signal.SIGBUS, Signal.SIGFPE, Signal.SIGSEGV,
@@ -88,8 +88,8 @@ SEGV_ACCERR: Final = 2
 BUS_ADRERR: Final = 2
 BUS_ADRALN: Final = 1
 TRAP_BRKPT: Final = 1
+# FreeBSD sys/sys/signal.h: a tracepoint that could not be served.
 TRAP_DTRACE: Final = 3
-"""FreeBSD sys/sys/signal.h: a tracepoint that could not be served."""
 
 
 @dataclass(frozen=True, slots=True)

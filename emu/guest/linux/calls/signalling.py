@@ -16,8 +16,8 @@ _SS_DISABLE: Final = 2
 _SS_AUTODISARM: Final = 1 << 31
 _SMALLEST_STACK: Final = 2048
 _SECOND: Final = 1_000_000_000
+# stack_t by the bytes of a word.
 _STACK: Final = {8: struct.Struct("<QixxxxQ"), 4: struct.Struct("<IiI")}
-"""stack_t by the bytes of a word."""
 
 
 @call("rt_sigaction")

@@ -26,12 +26,12 @@ from emu.guest.system_calls import CallSignature
 if TYPE_CHECKING:
     from emu.guest.linux.kernel import Kernel
 
+# A signed 32-bit number, such as a descriptor.
 Int: TypeAlias = int
-"""A signed 32-bit number, such as a descriptor."""
+# An unsigned 32-bit number, such as flags.
 Unsigned: TypeAlias = int
-"""An unsigned 32-bit number, such as flags."""
+# A signed machine word, or what two of them hold (`WHOLE`).
 Long: TypeAlias = int
-"""A signed machine word, or what two of them hold (`WHOLE`)."""
 Size: TypeAlias = int
 Address: TypeAlias = int
 Path: TypeAlias = str
@@ -43,13 +43,13 @@ AT_FDCWD = -100
 _PATH_MAX = 4096
 _PAGE = 4096
 
+# Added to an argument that is a 64-bit number in two 32-bit registers.
 WHOLE = 1 << 64
-"""Added to an argument that is a 64-bit number in two 32-bit registers."""
 
+# System calls by name, filled by the modules of this package.
 HANDLERS: dict[str, Handler] = {}
-"""System calls by name, filled by the modules of this package."""
+# The types of those that are functions here.
 SIGNATURES: dict[str, CallSignature] = {}
-"""The types of those that are functions here."""
 _C_TYPES: dict[str, str] = {
     "Int": "int",
     "Unsigned": "unsigned int",

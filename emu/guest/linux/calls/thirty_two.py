@@ -29,6 +29,7 @@ from emu.guest.linux.process import SystemCall, Thread
 if TYPE_CHECKING:
     from emu.guest.linux.kernel import Kernel
 
+# Calls that do what an older or newer one does: the numbers in memory have the size that `Caller` tells.
 _SAME: Final = {
     **{f"{name}32": name for name in """
         lchown getuid getgid geteuid getegid setreuid setregid getgroups setgroups fchown setresuid getresuid setresgid
@@ -45,12 +46,11 @@ _SAME: Final = {
     "umount": "umount2",
     "fadvise64_64": "fadvise64",
 }  # fmt: skip
-"""Calls that do what an older or newer one does: the numbers in memory have the size that `Caller` tells."""
+# What a call is otherwise called, and which of its arguments comes in two registers, the lower half first.
 _SPLIT: Final = {
     "pread64": ("pread64", 3), "pwrite64": ("pwrite64", 3), "truncate64": ("truncate", 1),
     "ftruncate64": ("ftruncate", 1), "fallocate": ("fallocate", 2),
 }  # fmt: skip
-"""What a call is otherwise called, and which of its arguments comes in two registers, the lower half first."""
 _STATFS64: Final = struct.Struct("<IIQQQQQiiIII16x")
 _DESCRIPTOR: Final = struct.Struct("<IIII")
 _FIRST_ENTRY, _ENTRIES = 6, 3

@@ -34,8 +34,8 @@ def _wrong(name: str) -> Port:
     return replace(right, treat=treat)
 
 
+# Fasttrap on each ISA, but that emulated instructions that go straight on go too far.
 WRONG = {name: _wrong(name) for name in fasttrap.PORTS}
-"""Fasttrap on each ISA, but that emulated instructions that go straight on go too far."""
 x86_64, aarch64, riscv64, i386 = (WRONG[name] for name in ("x86_64", "aarch64", "riscv64", "i386"))
 
 
@@ -50,8 +50,8 @@ def _wrong_table(name: str) -> DisplacedTable:
     return replace(table, rows=tuple(map(shifted, table.rows)))
 
 
+# What FBT's displaced instructions do, wrong in the same way.
 TABLES = {name: _wrong_table(name) for name in ISAS if name in fasttrap.PORTS}
-"""What FBT's displaced instructions do, wrong in the same way."""
 
 UPROBES = {
     name: replace(port, analyze=lambda code, address, port=port, name=name: _slipped(port.analyze(code, address), name))

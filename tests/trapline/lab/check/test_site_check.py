@@ -28,6 +28,7 @@ ADDRESS = 0x40_0000
 NEAR = 0x100_0000
 STATES = 28
 
+# Instructions that somebody has to think about, by ISA.
 SITES = {
     "x86_64": {
         "push rbp": "55",
@@ -99,7 +100,6 @@ SITES = {
         "ud2": "0f0b",
     },
 }
-"""Instructions that somebody has to think about, by ISA."""
 
 
 def check(isa: Isa, code: bytes, make: type[Prober], rules: Rules, states: int = STATES) -> SiteResult:

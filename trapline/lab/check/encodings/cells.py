@@ -16,8 +16,8 @@ from trapline.lab.check.encodings.tables import row_of, tables
 
 ROW_BITS: Final = 6
 EXEMPTION_BITS: Final = 5
+# Of capstone's instruction numbers.
 NUMBER_BITS: Final = 12
-"""Of capstone's instruction numbers."""
 
 
 class Choice(NamedTuple):

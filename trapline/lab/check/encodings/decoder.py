@@ -35,12 +35,12 @@ _CONTROL: Final = Facts.CONTROL
 _RELATIVE: Final = Facts.RELATIVE
 _BOTH: Final = Facts.RELATIVE | Facts.CONTROL
 
+# The text has a memory operand.
 BRACKET: Final = 1 << 2
-"""The text has a memory operand."""
+# Capstone's groups have it among jumps, calls and returns.
 CONTROL_BIT: Final = 1
-"""Capstone's groups have it among jumps, calls and returns."""
+# Capstone's groups have it among the branches relative to the pc.
 RELATIVE_BIT: Final = 1 << 1
-"""Capstone's groups have it among the branches relative to the pc."""
 SIZE_SHIFT: Final = 3
 BITS: Final = 5 + SIZE_SHIFT
 
@@ -53,6 +53,7 @@ _X86: Final = {
     "loope": _BOTH,
     "loopne": _BOTH,
 }
+# What capstone's groups do not say, or say wrongly; its names are right.
 _KNOWN: Final[Mapping[str, Mapping[str, Facts]]] = {
     "aarch64": {
         "adrp": _RELATIVE,
@@ -83,9 +84,8 @@ _KNOWN: Final[Mapping[str, Mapping[str, Facts]]] = {
         "uret": _CONTROL,
     },
 }
-"""What capstone's groups do not say, or say wrongly; its names are right."""
+# Instructions that name an address relative to the pc where the text has no brackets.
 _LITERALS: Final = {"aarch64": frozenset({"adr", "ldr", "ldrsw", "prfm"})}
-"""Instructions that name an address relative to the pc where the text has no brackets."""
 
 
 class Decoded(NamedTuple):

@@ -8,8 +8,8 @@ from typing import Final
 
 from trapline.lab.check.encodings.decoder import Facts
 
+# Capstone's name of what it does not decode.
 NOTHING: Final = ""
-"""Capstone's name of what it does not decode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,10 +159,10 @@ _X86_64: Final = _x86(
     pc="rip",
 )
 _I386: Final = _x86(("COMMON",), away=_FAR, counted=_LOOPS | {"jcxz"}, privileged=_SYSTEM, pc="eip")
+# By ISA; of an encoding that two match, the first counts.
 EXEMPTIONS: Final[Mapping[str, tuple[Exemption, ...]]] = {
     "aarch64": _AARCH64,
     "riscv64": _RISCV64,
     "x86_64": _X86_64,
     "i386": _I386,
 }
-"""By ISA; of an encoding that two match, the first counts."""

@@ -29,8 +29,8 @@ from trapline.lab.check.encodings.decoder import (
 from trapline.lab.check.encodings.space import FORMS, Chunk, Form
 from trapline.lab.check.encodings.tables import tables
 
+# Cells there is room for; a power of two.
 SLOTS: Final = 1 << 14
-"""Cells there is room for; a power of two."""
 
 
 def available() -> bool:

@@ -22,15 +22,15 @@ from trapline.lab.check.encodings.space import FORMS
 from trapline.lab.check.encodings.tables import emulated_facts, plan_facts
 from trapline.lab.check.rules import Rules
 
+# Row, what is done, length in bytes or 0, and what it claims or None.
 Said = tuple[str, Doing, int, Facts | None]
-"""Row, what is done, length in bytes or 0, and what it claims or None."""
+# What a provider says of the instruction that starts some bytes.
 Opinion = Callable[[bytes], Said]
-"""What a provider says of the instruction that starts some bytes."""
 
 BY_REGISTER: Final = ", by a register"
 AWAY: Final = ", goes away"
+# Uprobes' reason for many opcodes, each of which it names.
 BAD_OPCODE: Final = "opcode xx is in the table of those that cannot be probed"
-"""Uprobes' reason for many opcodes, each of which it names."""
 
 
 def own(isa: str) -> Mapping[str, Opinion]:

@@ -26,13 +26,13 @@ from trapline.lab.check.encodings.verdict import Verdict, judge
 from trapline.lab.check.rules import RulesError, load_rules
 
 _X86 = (x86, ports, fasttrap, uprobes, condition, length, plans)
+# Rules that are code, by ISA: what they are made of.
 _MODULES: Mapping[str, tuple[ModuleType, ...]] = {
     "x86_64": (*_X86, stub),
     "i386": (*_X86, stub_i386, fasttrap_i386, uprobes_i386),
 }
-"""Rules that are code, by ISA: what they are made of."""
+# Disagreements that are told one by one.
 _SHOWN = 20
-"""Disagreements that are told one by one."""
 
 
 def providers(isa: str, rules: str = "") -> tuple[str, ...]:

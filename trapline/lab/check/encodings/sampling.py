@@ -9,8 +9,8 @@ from trapline.lab.check.encodings import x86
 from trapline.lab.check.encodings.space import ASKED, CHUNK, FORMS, WITNESSES, Chunk, Form
 
 _FORMS: Final[Mapping[str, Mapping[str, Form | x86.Form]]] = {**FORMS, **x86.FORMS}
+# The ISAs whose encodings can be looked at.
 SWEPT: Final = tuple(_FORMS)
-"""The ISAs whose encodings can be looked at."""
 
 
 def forms(isa: str) -> Mapping[str, int]:

@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+# Encodings of a chunk at most where rules that are code are asked one by one, as somebody's own are on every ISA.
 ASKED: Final = 1 << 16
-"""Encodings of a chunk at most where rules that are code are asked one by one, as somebody's own are on every ISA."""
+# Encodings of a chunk at most: some seconds of work.
 CHUNK: Final = {"aarch64": 1 << 24, "riscv64": 1 << 24, "x86_64": ASKED, "i386": ASKED}
-"""Encodings of a chunk at most: some seconds of work."""
+# The form of the encodings made for each row from its mask and value, so that no sample misses a narrow row.
 WITNESSES: Final = "witnesses"
-"""The form of the encodings made for each row from its mask and value, so that no sample misses a narrow row."""
 
 
 class Form(NamedTuple):
@@ -42,6 +42,7 @@ class Form(NamedTuple):
         return word & (1 << self.shift) - 1 == self.low and word < 1 << 8 * self.size
 
 
+# Encodings of fixed length, by ISA and name.
 FORMS: Final[Mapping[str, Mapping[str, Form]]] = {
     "aarch64": {"word": Form(4, 0, 0)},
     "riscv64": {
@@ -51,7 +52,6 @@ FORMS: Final[Mapping[str, Mapping[str, Form]]] = {
         "half 2": Form(2, 2, 2),
     },
 }
-"""Encodings of fixed length, by ISA and name."""
 
 
 @dataclass(frozen=True, slots=True)

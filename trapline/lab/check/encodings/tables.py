@@ -15,8 +15,8 @@ from providers.uprobes import aarch64 as uprobes_aarch64
 from providers.uprobes import riscv64 as uprobes_riscv64
 from trapline.lab.check.encodings.decoder import Facts
 
+# The tables, by whose they are; "pid:freebsd" is fasttrap with the quirks of the system it is from.
 PROVIDERS: Final = ("fbt", "pid", "pid:freebsd", "uprobe")
-"""The tables, by whose they are; "pid:freebsd" is fasttrap with the quirks of the system it is from."""
 
 Tables = Mapping[str, Sequence[DisplacedRow]]
 
@@ -37,6 +37,7 @@ _TABLES: Final[Mapping[str, Tables]] = {
 _ANY: Final = None
 _CONTROL: Final = Facts.CONTROL
 _RELATIVE: Final = Facts.RELATIVE
+# What the instructions are that a row refuses, if not nothing of the kind; None: of several kinds.
 _REFUSED: Final[Mapping[tuple[str, str, str], Facts | None]] = {
     ("aarch64", "fbt", "anything else"): _ANY,
     ("riscv64", "fbt", "anything else"): _ANY,
@@ -61,7 +62,6 @@ _REFUSED: Final[Mapping[tuple[str, str, str], Facts | None]] = {
     ("aarch64", "uprobe", "ldr dt, label"): _RELATIVE,
     ("aarch64", "uprobe", "ldr qt, label"): _RELATIVE,
 }
-"""What the instructions are that a row refuses, if not nothing of the kind; None: of several kinds."""
 
 
 @cache
@@ -82,8 +82,8 @@ def witnesses(mask: int, value: int, size: int) -> Iterator[int]:
         yield value | pattern & free
 
 
+# Odd, and its multiples have no pattern (2^32 divided by the golden ratio).
 _GOLDEN: Final = 0x9E3779B1
-"""Odd, and its multiples have no pattern (2^32 divided by the golden ratio)."""
 _WORD: Final = 0xFFFF_FFFF
 
 

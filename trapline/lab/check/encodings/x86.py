@@ -19,16 +19,16 @@ from emu.isa import ISAS
 from trapline.lab.check.encodings.ports import AWAY, BAD_OPCODE, BY_REGISTER
 
 _SHARED: Final = ("", *"66 f2 f3 67 f0 26 2e 36 3e 64 65 6766 66f2 66f3 f2f3 2e3e 6666".split())
+# Of legacy instructions: each prefix, each bit of REX, those that meet in real code, two of a kind, and REX where it is
+# void.
 _PREFIXES: Final[Mapping[str, tuple[str, ...]]] = {
     "x86_64": (*_SHARED, *"40 41 42 44 48 4f 6648 f248 f348 f048 6641 f241 f341 6441 6748 4866 4841".split()),
     "i386": (*_SHARED, *"6466 6467 67f3".split()),
 }
-"""Of legacy instructions: each prefix, each bit of REX, those that meet in real code, two of a kind, and REX where it
-is void."""
+# Displacement and immediate.
 _REST: Final = bytes.fromhex("1122334455667788990a0b0c")
-"""Displacement and immediate."""
+# A base and an index; no base, where mod is 0; no index.
 _SIBS: Final = (bytes((0x08,)), bytes((0x0D,)), bytes((0x24,)))
-"""A base and an index; no base, where mod is 0; no index."""
 
 
 class Operands(NamedTuple):
@@ -53,20 +53,20 @@ class Operands(NamedTuple):
 
 
 _NO_SIB: Final = (b"",)
+# Any base, but not the first, which makes jumps by a distance of 0; SIB; where mod is 0, no base: relative to rip, or
+# in 32-bit mode an address.
 _LONG: Final = ((1, _NO_SIB), (4, _SIBS), (5, _NO_SIB))
-"""Any base, but not the first, which makes jumps by a distance of 0; SIB; where mod is 0, no base: relative to rip, or
-in 32-bit mode an address."""
 _TAILS: Final = {
     "x86_64": Operands(_LONG, range(8)).tails,
     # With 16-bit addresses it is 6 that has no base where mod is 0.
     "i386": Operands((*_LONG, (6, _NO_SIB)), range(8)).tails,
 }
+# Of VEX, EVEX and XOP.
 _FEW_TAILS: Final = {
     "x86_64": Operands(_LONG, range(2)).tails,
     # Nothing here is relative to eip, so no rule looks at an operand.
     "i386": Operands(((1, _NO_SIB), (5, _NO_SIB)), range(2)).tails,
 }
-"""Of VEX, EVEX and XOP."""
 
 
 class Form(NamedTuple):
@@ -87,8 +87,8 @@ class Form(NamedTuple):
         return (self.heads[head] + bytes((opcode,)) + self.tails[tail])[:15]
 
 
+# vvvv, which is inverted, of no register.
 _ONES: Final = 0x78
-"""vvvv, which is inverted, of no register."""
 
 
 class Bits(NamedTuple):
@@ -133,8 +133,8 @@ def _forms(isa: str) -> Mapping[str, Form]:
     return legacy | {name: Form(tuple(heads), few) for name, heads in vectors.items()}
 
 
+# Encodings by ISA and opcode map.
 FORMS: Final[Mapping[str, Mapping[str, Form]]] = {isa: _forms(isa) for isa in _PREFIXES}
-"""Encodings by ISA and opcode map."""
 
 _KINDS: Final = "JCC LOOP JCXZ CALL JMP RET RET16 PUSHL_EBP NOP COMMON".split()
 _NO_INSTRUCTION: Final = "the bytes are no instruction"
@@ -164,6 +164,7 @@ def _fbt(isa: str) -> tuple[str, ...]:
     return tuple(row.name for row in ISAS[isa].displaced.rows)
 
 
+# The rules of each provider, by the kind of tracepoint or the reason for which there is none.
 ROWS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "x86_64": {
         "fbt": _fbt("x86_64"),
@@ -178,7 +179,6 @@ ROWS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         "uprobe": _UPROBE,
     },
 }
-"""The rules of each provider, by the kind of tracepoint or the reason for which there is none."""
 
 
 def witnesses(isa: str) -> Iterator[bytes]:

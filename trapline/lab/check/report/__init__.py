@@ -15,13 +15,13 @@ from trapline.lab.check.results import Tally
 
 Writer = Callable[[Tally], str]
 
+# Suffix of a file -> what makes its content.
 WRITERS: Final[Mapping[str, Writer]] = {
     ".txt": text.as_text,
     ".json": as_json.as_json,
     ".xml": junit.as_junit,
     ".html": html.as_html,
 }
-"""Suffix of a file -> what makes its content."""
 
 
 class ReportError(Exception):

@@ -22,10 +22,10 @@ MEANING: Final[Mapping[Outcome, str]] = {
     Outcome.UNREPEATABLE: "the instruction itself does not do the same twice",
     Outcome.CRASHED: "the CPU emulator did not survive it",
 }
+# Characters that XML or HTML has no way to write, or that steer terminals.
 _UNSPEAKABLE: Final = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML or HTML has no way to write, or that steer terminals."""
+# Bytes that are shown of an instruction that cannot be read.
 _LAST: Final = 16
-"""Bytes that are shown of an instruction that cannot be read."""
 
 
 class Trouble(NamedTuple):

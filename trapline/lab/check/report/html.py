@@ -17,10 +17,10 @@ from trapline.lab.check.report.facts import Trouble, printable
 from trapline.lab.check.report.style import STYLE
 from trapline.lab.check.results import Tally
 
+# Of a bar, in units of its own.
 _WIDTH: Final = 1000
-"""Of a bar, in units of its own."""
+# What is there at all is seen.
 _NARROWEST: Final = 6
-"""What is there at all is seen."""
 
 Part = ET.Element | str
 

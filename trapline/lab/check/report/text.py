@@ -19,8 +19,8 @@ STYLES: Final = {
     Outcome.UNREPEATABLE: "cyan",
     Outcome.CRASHED: "bold magenta",
 }
+# Rules that are shown: the most frequent ones.
 _RULES: Final = 12
-"""Rules that are shown: the most frequent ones."""
 _PER_LINE: Final = 4
 _BREAKS: Final = str.maketrans(dict.fromkeys("\t\n\r\x85\u2028\u2029", " "))
 

@@ -18,11 +18,11 @@ OWN = {isa: Rules(pid=FASTTRAP[isa], uprobe=UPROBES[isa], displaced=ISAS[isa].di
 X86_64_OWN, AARCH64_OWN, RISCV64_OWN, I386_OWN = (OWN[isa] for isa in ("x86_64", "aarch64", "riscv64", "i386"))
 
 _RISCV = RISCV64.displaced
+# Takes every jalr for ret.
 TOO_WIDE = replace(
     _RISCV,
     rows=tuple(replace(row, mask=0x7F, value=0x67) if row.name == "ret" else row for row in _RISCV.rows),
 )
-"""Takes every jalr for ret."""
 MOVED = replace(
     AARCH64.displaced,
     rows=tuple(replace(row, what=Treatment.OUT_OF_LINE) if row.name == "b label" else row
