@@ -1,9 +1,9 @@
 """Every instruction of whole programs, each in awkward states: python -m benchmarks.check [--isa ISA] [--case CASE].
 
-The kernel guest (FBT, on both trap paths, and a whole boot), its user programs, and Debian's static busybox where
-`make debian` has fetched it, every instruction of both as the pid provider and as uprobes displace it.  The totals go
-to benchmarks/results/check.json; the exit status says whether nothing diverged.  An interrupted run goes on where it
-stopped.
+The kernel guest (FBT, on both trap paths, and a whole boot), its user programs, and Debian's static
+busybox where `make debian` has fetched it, every instruction of both as the pid provider and as
+uprobes displace it.  The totals go to benchmarks/results/check.json; the exit status says whether
+nothing diverged.  An interrupted run goes on where it stopped.
 """
 
 from __future__ import annotations

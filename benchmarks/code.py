@@ -1,7 +1,7 @@
 """The loops that are measured, as bytes, with their assembly beside them.
 
-Each calls a function with a frame `n` times (argument 0); `ENTRY` is the offset of the function, `SITE` that of the
-instruction FBT patches in it.
+Each calls a function with a frame `n` times (argument 0); `ENTRY` is the offset of the function,
+`SITE` that of the instruction FBT patches in it.
 """
 
 from __future__ import annotations

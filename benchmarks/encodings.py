@@ -1,9 +1,9 @@
 """Every encoding against the decode tables: python -m benchmarks.encodings [--isa ISA] [--sample N] [--jobs N].
 
 All 2^32 words of AArch64, all of RISC-V, and x86-64 and i386 by class, each against capstone; see
-docs/check-encodings.md.  Finished chunks are kept in benchmarks/results/.encodings, so that a run that was stopped goes
-on where it was.  The totals go to benchmarks/results/encodings.json; the exit status says whether every table was
-right.
+docs/check-encodings.md.  Finished chunks are kept in benchmarks/results/.encodings, so that a run
+that was stopped goes on where it was.  The totals go to benchmarks/results/encodings.json; the exit
+status says whether every table was right.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """D itself: how fast programs are compiled, DIF is executed, and aggregations are updated.
 
-DIF is executed twice: by the machine that decodes instruction after instruction, and as the Python functions that DIF
-objects are translated to, which is what runs when a probe fires.
+DIF is executed twice: by the machine that decodes instruction after instruction, and as the Python
+functions that DIF objects are translated to, which is what runs when a probe fires.
 """
 
 from __future__ import annotations

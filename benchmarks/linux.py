@@ -1,9 +1,9 @@
 """What a hit costs in a Linux program, by mechanism: emulated, out of line, after a return, single-stepped.
 
-A loop that calls a function of three instructions runs plain, and with one of its instructions probed; the handlers
-are empty.  The time of a hit is given relative to an empty Python callback of bare Unicorn for a trap, measured in the
-same run; the guest's instructions of a hit are those that are executed beside the program's own: the breakpoint, the
-copy's way back, the trap at its end.
+A loop that calls a function of three instructions runs plain, and with one of its instructions
+probed; the handlers are empty.  The time of a hit is given relative to an empty Python callback of
+bare Unicorn for a trap, measured in the same run; the guest's instructions of a hit are those that
+are executed beside the program's own: the breakpoint, the copy's way back, the trap at its end.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """How fast a Linux program runs with nothing probed and the virtual clock counting.
 
-Against bare Unicorn in virtual-TLB mode: the same guest on an engine that does not count, which is what one would have
-without a clock.  And against qemu-user and Qiling, where they are installed, from their start to the program's end.
+Against bare Unicorn in virtual-TLB mode: the same guest on an engine that does not count, which is
+what one would have without a clock.  And against qemu-user and Qiling, where they are installed,
+from their start to the program's end.
 """
 
 from __future__ import annotations

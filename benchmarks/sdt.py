@@ -1,9 +1,9 @@
 """What a static probe costs, generation by generation: at rest, while another probe is on, and firing.
 
-One system call, sched_yield(), goes by some sites; a program makes it a few thousand times.  Guest instructions are
-counted, those that the virtual clock leaves out too, and compared with a kernel that has no sites.  Where a breakpoint
-is part of the mechanism (illumos, and FBT for comparison) the guest's own vector takes it, so that its instructions
-count.
+One system call, sched_yield(), goes by some sites; a program makes it a few thousand times.  Guest
+instructions are counted, those that the virtual clock leaves out too, and compared with a kernel
+that has no sites.  Where a breakpoint is part of the mechanism (illumos, and FBT for comparison)
+the guest's own vector takes it, so that its instructions count.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """Every instruction of whole programs probed: python -m benchmarks.sweep [--isa ISA] [--case CASE].
 
-Each case of the zoo (testbins/linux) runs plain, and with a pid probe at the entry, the returns and every instruction
-of every function of the static program, libc included.  What it prints, its exit status and how many instructions it
-executed must be the same.  Debian's dash and coreutils, where `make debian` has fetched them, run with every
-instruction of every function of their libc and their interpreter probed.  The totals go to
-benchmarks/results/sweep.json; the exit status says whether all were the same.
+Each case of the zoo (testbins/linux) runs plain, and with a pid probe at the entry, the returns and
+every instruction of every function of the static program, libc included.  What it prints, its exit
+status and how many instructions it executed must be the same.  Debian's dash and coreutils, where
+`make debian` has fetched them, run with every instruction of every function of their libc and their
+interpreter probed.  The totals go to benchmarks/results/sweep.json; the exit status says whether
+all were the same.
 """
 
 from __future__ import annotations

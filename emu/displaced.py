@@ -1,16 +1,17 @@
 """What becomes of a displaced instruction: tables that decide, plans that say how, and two ways to run a plan.
 
-A breakpoint takes the place of an instruction, so somebody has to do what that instruction would have done.
-FreeBSD's FBT does it on the way out of the trap handler: `dtrace_invop()` answers with a code or with the saved
-instruction, and a stub emulates that on the interrupted registers.  Here the stub is a table.  Each ISA lists its
-rows in `emu/isa/<isa>/stub.py`, in the order in which the kernel tests them.  A row that emulates builds a
-`Plan`, and a plan is plain data: a few operations on registers and memory, the same for the executors below, for
-the documentation and for a native engine.
+A breakpoint takes the place of an instruction, so somebody has to do what that instruction would
+have done.  FreeBSD's FBT does it on the way out of the trap handler: `dtrace_invop()` answers with
+a code or with the saved instruction, and a stub emulates that on the interrupted registers.  Here
+the stub is a table.  Each ISA lists its rows in `emu/isa/<isa>/stub.py`, in the order in which the
+kernel tests them.  A row that emulates builds a `Plan`, and a plan is plain data: a few operations
+on registers and memory, the same for the executors below, for the documentation and for a native
+engine.
 
     push %rbp    ->    [rsp-8] = rbp; rsp = rsp-8; rip = rip+1
 
-A plan starts with the pc register on the displaced instruction, as if it had never been patched, and moves the pc
-itself.  So one plan serves every place where the same instruction stands.
+A plan starts with the pc register on the displaced instruction, as if it had never been patched,
+and moves the pc itself.  So one plan serves every place where the same instruction stands.
 """
 
 from __future__ import annotations
@@ -159,8 +160,9 @@ Operation = Set | Clear | Sum | Load | Store | Branch | SetVector
 class Plan:
     """What to do instead of one instruction: operations, in order.
 
-    Everything that can fault comes before the first write to a register, so that a fault leaves the registers as
-    they were and the instruction can be tried again, as a CPU would.  A load therefore goes to a temporary first.
+    Everything that can fault comes before the first write to a register, so that a fault leaves the
+    registers as they were and the instruction can be tried again, as a CPU would.  A load therefore
+    goes to a temporary first.
     """
 
     operations: tuple[Operation, ...]
@@ -254,7 +256,8 @@ class DisplacedTable:
 
     rows: tuple[DisplacedRow, ...]
     by_code: bool
-    """`dtrace_invop()` returns an invop code (x86); otherwise it returns the saved instruction word."""
+    """`dtrace_invop()` returns an invop code (x86); otherwise it returns the saved instruction
+    word."""
 
     def decide(self, code: bytes, address: int) -> Decision:
         """Say what is done with the instruction at `address` that starts `code`: the first row that matches."""
@@ -267,7 +270,8 @@ class DisplacedTable:
     def invop(self, rval: int, saved: int, address: int) -> Plan | None:
         """Return what the breakpoint stub does when `dtrace_invop()` answered `rval`; None: it does not claim the trap.
 
-        On x86 `rval` is a code, and `saved` holds the displaced instruction; elsewhere `rval` is the saved word itself.
+        On x86 `rval` is a code, and `saved` holds the displaced instruction; elsewhere `rval` is
+        the saved word itself.
         """
         if not rval:
             return None
@@ -368,7 +372,8 @@ def _extend(value: int, size: int) -> int:
 def compile_plan(plan: Plan, isa: Isa) -> Callable[[Cpu, int], None]:
     """Return a Python function that does what `interpret` does, without looking anything up.
 
-    It is called with the CPU and the address of the displaced instruction, wherever the pc register is by then.
+    It is called with the CPU and the address of the displaced instruction, wherever the pc register
+    is by then.
     """
     source = "\n    ".join(("def plan(cpu, pc):", "words = cpu.words", *_statements(plan, isa)))
     tests = [test for operation in plan.operations if isinstance(operation, Branch) for test in operation.tests]

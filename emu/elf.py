@@ -1,8 +1,8 @@
 """ELF files: what has to be in memory, and what is where.
 
-pyelftools reads the headers.  Symbols are unpacked here: it makes several objects of each, and a kernel has a hundred
-thousand.  Every file is taken as hostile: sizes and places are checked before they are believed, and whatever is wrong
-becomes an `ElfError` of one line.
+pyelftools reads the headers.  Symbols are unpacked here: it makes several objects of each, and a
+kernel has a hundred thousand.  Every file is taken as hostile: sizes and places are checked before
+they are believed, and whatever is wrong becomes an `ElfError` of one line.
 """
 
 from __future__ import annotations
@@ -131,8 +131,8 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
 class Image:
     """A little-endian ELF file of a known machine.
 
-    The sections of a relocatable file are laid out one after another from `base`, as a kernel linker does; its
-    references stay unresolved.  Elsewhere addresses are the file's own.
+    The sections of a relocatable file are laid out one after another from `base`, as a kernel
+    linker does; its references stay unresolved.  Elsewhere addresses are the file's own.
     """
 
     def __init__(
@@ -201,7 +201,8 @@ class Image:
     def caller_at(self, address: int) -> tuple[Symbol, int] | None:
         """Return the symbol that holds an address of a stack, and the offset in it.
 
-        A function may end in a call that does not come back: then the address is the first one behind it.
+        A function may end in a call that does not come back: then the address is the first one
+        behind it.
         """
         found, before = self.symbol_at(address), self.symbol_at(address - 1)
         ends = before is not None and before[0].is_function and before[1] + 1 == before[0].size

@@ -1,7 +1,8 @@
 """The interrupted context of a trap, whichever way the trap was taken.
 
-`LiveFrame` looks at the registers of the stopped CPU (host trap path); `SavedFrame` at the trap frame that the guest
-kernel's vector saved in memory (guest trap path).  A provider cannot tell one from the other.
+`LiveFrame` looks at the registers of the stopped CPU (host trap path); `SavedFrame` at the trap
+frame that the guest kernel's vector saved in memory (guest trap path).  A provider cannot tell one
+from the other.
 """
 
 from __future__ import annotations
@@ -56,8 +57,8 @@ class Frame(Protocol):
     def carry_out(self, plan: Plan, address: int, stub_adds: int = 0, scratch: int = 0) -> bool:
         """Do what a plan says instead of the instruction at an address; True: but for a push.
 
-        Where the context's own trap frame is in the way of that, the word is left in scratch space for the stub.
-        Raises `emu.guest.base.BadAddressError`.
+        Where the context's own trap frame is in the way of that, the word is left in scratch space
+        for the stub.  Raises `emu.guest.base.BadAddressError`.
         """
         ...
 
@@ -94,8 +95,9 @@ def _word_or_0(engine: Engine, address: int) -> int:
 class LiveFrame:
     """The context of a stopped CPU: its registers as they are, but for the pc, which is `pc_after` less.
 
-    With the ISA's `Traps.pc_after` the pc of a breakpoint is that of the breakpoint itself, on x86 too.  With `trapped`
-    it is the frame that a kernel's vector would have saved: it holds the same registers, and what the CPU pushes.
+    With the ISA's `Traps.pc_after` the pc of a breakpoint is that of the breakpoint itself, on x86
+    too.  With `trapped` it is the frame that a kernel's vector would have saved: it holds the same
+    registers, and what the CPU pushes.
     """
 
     def __init__(self, engine: Engine, pc_after: int = 0, *, trapped: bool = False) -> None:
@@ -122,7 +124,8 @@ class LiveFrame:
         self._word = engine.isa.word
         self._load = engine.load
         self.moved = False
-        """Whether a handler has said where to go on; whoever asked the handler takes note, and makes it false."""
+        """Whether a handler has said where to go on; whoever asked the handler takes note, and
+        makes it false."""
 
     def register(self, name: str) -> int:
         """Return a register by name.  Raises KeyError for one the frame does not hold."""

@@ -1,8 +1,8 @@
 """The host trap path: a breakpoint answered by the emulator itself, at once.
 
-What a kernel's vector, trap frame and stub do in a few hundred instructions happens here between two of the guest's:
-ask the chain of handlers, look up the plan for the displaced instruction (decided once, compiled once), carry it out
-on the CPU's registers.
+What a kernel's vector, trap frame and stub do in a few hundred instructions happens here between
+two of the guest's: ask the chain of handlers, look up the plan for the displaced instruction
+(decided once, compiled once), carry it out on the CPU's registers.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ class _Displaced(NamedTuple):
 class HostTrap:
     """Takes the breakpoints of one engine at addresses from `lowest` on; others are delivered.
 
-    `unclaimed(address)` is told of a breakpoint that no handler claims, and answers `DELIVER` or `HANDLED`, or raises.
-    `faulted(address, error)` is told that a displaced instruction met an invalid address, and raises, or answers; the
-    registers are as they were before that instruction.  `table` says what displaced instructions do, if not the ISA's.
+    `unclaimed(address)` is told of a breakpoint that no handler claims, and answers `DELIVER` or
+    `HANDLED`, or raises.  `faulted(address, error)` is told that a displaced instruction met an
+    invalid address, and raises, or answers; the registers are as they were before that instruction.
+    `table` says what displaced instructions do, if not the ISA's.
     """
 
     def __init__(

@@ -1,10 +1,11 @@
 """Indirect functions: names whose code a resolver chooses when the program starts.
 
-`strlen` of glibc is one: its symbol (STT_GNU_IFUNC) is the resolver's, which runs once; what it chose stands in a word
-of memory that a relocation (R_*_IRELATIVE) names.  A probe called strlen belongs into the code that was chosen.
+`strlen` of glibc is one: its symbol (STT_GNU_IFUNC) is the resolver's, which runs once; what it
+chose stands in a word of memory that a relocation (R_*_IRELATIVE) names.  A probe called strlen
+belongs into the code that was chosen.
 
-Source: System V ABI's generic supplement, "Indirect functions"; the processor supplements for the relocation's number;
-Linux Standard Base, "Exception frames", for `.eh_frame_hdr`.
+Source: System V ABI's generic supplement, "Indirect functions"; the processor supplements for the
+relocation's number; Linux Standard Base, "Exception frames", for `.eh_frame_hdr`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Tracepoints, and the one place that writes them into code.
 
-A tracepoint is a few patch bytes (int3, brk, ebreak) over the first bytes of an instruction.  Providers decide where
-and when; the `Patcher` alone writes.  It has each translated copy of the code dropped as it does so, and it keeps the
-books: whatever was installed over whatever, in any order, taking all of it out leaves the bytes that were there first.
+A tracepoint is a few patch bytes (int3, brk, ebreak) over the first bytes of an instruction.
+Providers decide where and when; the `Patcher` alone writes.  It has each translated copy of the
+code dropped as it does so, and it keeps the books: whatever was installed over whatever, in any
+order, taking all of it out leaves the bytes that were there first.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ class Tracepoint:
 class Patcher:
     """Installs and removes tracepoints in one memory.
 
-    Tracepoints may share bytes, of one owner or of several.  Each byte then shows the tracepoint installed last among
-    those that cover it, and the program's own byte once none is left.
+    Tracepoints may share bytes, of one owner or of several.  Each byte then shows the tracepoint
+    installed last among those that cover it, and the program's own byte once none is left.
     """
 
     def __init__(self, memory: CodeMemory) -> None:

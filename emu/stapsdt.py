@@ -1,9 +1,10 @@
 """USDT markers of Linux programs: the notes that SystemTap's sys/sdt.h leaves in an ELF file, and their arguments.
 
-A marker is one nop in the code, and a note that says where it is, what it is called, and where its arguments are at
-that moment: constants, registers, memory.
+A marker is one nop in the code, and a note that says where it is, what it is called, and where its
+arguments are at that moment: constants, registers, memory.
 
-Sources: the note format of SystemTap (sys/sdt.h), the operand forms that gcc writes, and the rules of libbpf (usdt.c).
+Sources: the note format of SystemTap (sys/sdt.h), the operand forms that gcc writes, and the rules
+of libbpf (usdt.c).
 """
 
 from __future__ import annotations
@@ -250,7 +251,8 @@ def evaluate(
 ) -> int:
     """Return an argument's value, 64 bits unsigned; its size says how many bytes of it count.
 
-    `load(address, size)` reads memory, and may raise what it likes; `resolve` gives the address of a symbol.
+    `load(address, size)` reads memory, and may raise what it likes; `resolve` gives the address of
+    a symbol.
     """
     operand = argument.operand
     match operand:

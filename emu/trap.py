@@ -1,10 +1,12 @@
 """From a breakpoint to the provider that planted it: `dtrace_invop()` and its chain of handlers.
 
-However a breakpoint arrives, on the emulator's short way or through the guest kernel's own vector, it ends here: an
-address, the interrupted context, and one question to each registered handler, "is it yours?".  A handler that says
-yes has fired its probes, and its answer says how to go on with the displaced instruction (`emu.displaced`).
+However a breakpoint arrives, on the emulator's short way or through the guest kernel's own vector,
+it ends here: an address, the interrupted context, and one question to each registered handler, "is
+it yours?".  A handler that says yes has fired its probes, and its answer says how to go on with the
+displaced instruction (`emu.displaced`).
 
-Source: FreeBSD sys/cddl/dev/dtrace/<machine>/dtrace_subr.c; the flags: sys/cddl/dev/dtrace, cpuvar_defs.h.
+Source: FreeBSD sys/cddl/dev/dtrace/<machine>/dtrace_subr.c; the flags: sys/cddl/dev/dtrace,
+cpuvar_defs.h.
 """
 
 from __future__ import annotations
@@ -48,9 +50,11 @@ class CpuCore:
         self.find_caller: Callable[[Frame], int] | None = None
         """How the provider that fires finds `caller` in the context; None: it does not say."""
         self.framed = False
-        """Whether the probed function's own frame is there: its caller is in it, and no longer in the link register."""
+        """Whether the probed function's own frame is there: its caller is in it, and no longer in
+        the link register."""
         self.pushed = 0
-        """Words on the stack above the return address, where that is on the stack and the frame is not there."""
+        """Words on the stack above the return address, where that is on the stack and the frame is
+        not there."""
         self.flags = 0
         """`CpuFlag` bits."""
         self.illval = 0
@@ -60,7 +64,8 @@ class CpuCore:
     def caller(self) -> int:
         """The pc a stack trace shows next after the probed function (cpu_dtrace_caller); 0: none.
 
-        FreeBSD's handlers find it before they fire.  Here it is found when somebody asks: few programs do.
+        FreeBSD's handlers find it before they fire.  Here it is found when somebody asks: few
+        programs do.
         """
         return self.find_caller(self.trapframe) if self.find_caller and self.trapframe else 0
 
@@ -86,7 +91,8 @@ class TrapHandler:
     def invop(self, address: int, frame: Frame, extra: int = 0) -> int:
         """Ask the handlers in order until one claims the breakpoint (dtrace_invop); 0: nobody did.
 
-        `extra` is what the ISA's stub passes on: on AArch64 x0, on x86-64 the address of scratch space, on RISC-V 0.
+        `extra` is what the ISA's stub passes on: on AArch64 x0, on x86-64 the address of scratch
+        space, on RISC-V 0.
         """
         core = self.core
         core.trapframe = frame

@@ -1,7 +1,7 @@
 """Every code block of the documentation runs, and shows what it says.
 
-A python block is run by itself.  A console block holds commands after "$ "; the lines after one are its output, as
-tests/support/documents.py compares it.
+A python block is run by itself.  A console block holds commands after "$ "; the lines after one are
+its output, as tests/support/documents.py compares it.
 """
 
 import re

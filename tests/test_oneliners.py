@@ -1,7 +1,8 @@
 """Every one-liner of docs/oneliners.md, on every ISA: it matches probes, nothing goes wrong, it prints what is shown.
 
-They run inside the test's own process, one boot each: a command of its own would take four times as long.  A command
-that the page says not to hold on an ISA must not hold there, or the page is out of date.
+They run inside the test's own process, one boot each: a command of its own would take four times as
+long.  A command that the page says not to hold on an ISA must not hold there, or the page is out of
+date.
 """
 
 from __future__ import annotations

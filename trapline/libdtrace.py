@@ -10,8 +10,8 @@
     handle.aggregate_walk(lambda element: print(element.keys, element.value))
     handle.close()
 
-Each method is the call of its name, `dtrace_` left out; an error is an exception instead of a number.  `Tracer`
-(trapline.consumer.tracer) is shorter where nothing is to be ported.
+Each method is the call of its name, `dtrace_` left out; an error is an exception instead of a
+number.  `Tracer` (trapline.consumer.tracer) is shorter where nothing is to be ported.
 
 Source: FreeBSD libdtrace dtrace.h.
 """
@@ -146,8 +146,8 @@ def dtrace_open(
 ) -> Handle:
     """Open a device of `dtrace`.
 
-    What dtrace(1) would print goes to `output`.  `consume` is called for every record before it is printed, which a
-    result of False leaves out.
+    What dtrace(1) would print goes to `output`.  `consume` is called for every record before it is
+    printed, which a result of False leaves out.
     """
     writer = output if output is not None else io.StringIO()
     session = Session(Client(dtrace.open()), guest, Output(writer), Handlers(print, print, consume))

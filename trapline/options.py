@@ -270,8 +270,8 @@ class Options:
     def set(self, name: str, text: str | None = None, *, active: bool = False, in_program: bool = False) -> Option:
         """Set option `name` from the text after `=` (None: there was no `=`) and return its row.
 
-        `active`: tracing has begun, so only dynamic options can be set.  `in_program`: a pragma sets it.
-        Raises `OptionError`.
+        `active`: tracing has begun, so only dynamic options can be set.  `in_program`: a pragma
+        sets it.  Raises `OptionError`.
         """
         option = OPTIONS.get(name)
         if option is None:

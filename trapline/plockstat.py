@@ -1,11 +1,13 @@
 """Statistics of user-level locks, from the probes of the threads library: what plockstat(1) does.
 
-Each kind of event is a row of a table: between which probes it lasts, and what it is called.  The D program is made of
-the rows that are wanted; what it has aggregated is shown as a table per kind, the longest in all first.
+Each kind of event is a row of a table: between which probes it lasts, and what it is called.  The D
+program is made of the rows that are wanted; what it has aggregated is shown as a table per kind,
+the longest in all first.
 
-Source: FreeBSD cddl/contrib/opensolaris/cmd/plockstat/plockstat.c (options, columns, which events), and
-lib/libthr/plockstat.d (probes).  FreeBSD shows the function of the threads library itself for the caller, because it
-looks for those of libc.so.1, which is Solaris'; here the caller is the first function outside of the threads library.
+Source: FreeBSD cddl/contrib/opensolaris/cmd/plockstat/plockstat.c (options, columns, which events),
+and lib/libthr/plockstat.d (probes).  FreeBSD shows the function of the threads library itself for
+the caller, because it looks for those of libc.so.1, which is Solaris'; here the caller is the first
+function outside of the threads library.
 """
 
 from __future__ import annotations
@@ -35,8 +37,9 @@ OPTIONS: Final[dict[str, str | None]] = {
 class Clock(NamedTuple):
     """When an event began: the variable that says so, and the probe that sets it.
 
-    A mutex may be released by another thread than the one that acquired it: its hold is a variable of all threads.
-    Many threads can hold a lock for reading, or wait for one: those are each thread's own.
+    A mutex may be released by another thread than the one that acquired it: its hold is a variable
+    of all threads.  Many threads can hold a lock for reading, or wait for one: those are each
+    thread's own.
     """
 
     variable: str

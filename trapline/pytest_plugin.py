@@ -1,10 +1,12 @@
 """The pytest plugin: checks as tests, and fixtures for a test suite of one's own.
 
-    pytest --trapline-check        runs the checks that the ini option `trapline_check` lists, one a line, each as
+    pytest --trapline-check        runs the checks that the ini option `trapline_check` lists, one a
+    line, each as
                                    `trapline check` takes it; each is a test
 
-Fixtures: `trapline_isa`, `trapline_machine`, `trapline_patcher`, `trapline_function`, `assert_same_with_probe`.
-Nothing of Trapline is imported before somebody asks for it: the plugin costs a test suite that does not nothing.
+Fixtures: `trapline_isa`, `trapline_machine`, `trapline_patcher`, `trapline_function`,
+`assert_same_with_probe`.  Nothing of Trapline is imported before somebody asks for it: the plugin
+costs a test suite that does not nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Unicorn behind one class: run, stop, registers, memory, traps, exact counting.
 
-What Unicorn can and cannot do shapes this file; the facts it relies on are told where they are used.  Rules for
-whoever adds to it:
+What Unicorn can and cannot do shapes this file; the facts it relies on are told where they are
+used.  Rules for whoever adds to it:
 
 * no per-instruction hook, no memory hook, no `timeout=`, no `until` inside code: each costs all guests their speed or
   exactness;
@@ -62,12 +62,14 @@ _CODE_HOOK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_u
 class Engine:
     """One emulated CPU and its RAM.
 
-    `on_breakpoint(pc)` is called for every breakpoint, `on_trap(number)` for every other synchronous exception but
-    system calls, with Unicorn's number for it.  Each answers `DELIVER` (the guest's own vector gets it) or `HANDLED`;
-    a breakpoint may also be answered by what `plan` returns.  With `pages` the address space is the host's, otherwise
-    the guest's page tables'.  System calls go to the guest's vector, unless `on_system_call` serves them: it is called
-    with the pc behind the instruction.  `accelerated` says whether the callbacks are machine code.  `blocks`: how many
-    blocks' sizes are remembered, a power of two; whoever writes code all the time has all of them forgotten as often.
+    `on_breakpoint(pc)` is called for every breakpoint, `on_trap(number)` for every other
+    synchronous exception but system calls, with Unicorn's number for it.  Each answers `DELIVER`
+    (the guest's own vector gets it) or `HANDLED`; a breakpoint may also be answered by what `plan`
+    returns.  With `pages` the address space is the host's, otherwise the guest's page tables'.
+    System calls go to the guest's vector, unless `on_system_call` serves them: it is called with
+    the pc behind the instruction.  `accelerated` says whether the callbacks are machine code.
+    `blocks`: how many blocks' sizes are remembered, a power of two; whoever writes code all the
+    time has all of them forgotten as often.
     """
 
     def __init__(
@@ -214,8 +216,8 @@ class Engine:
     def plan(self, plan: Plan) -> int:
         """Return the answer to a breakpoint that has a displaced instruction's plan carried out natively; 0: cannot.
 
-        Should the plan meet memory that native code cannot reach, `on_late(pc)` is asked, with all registers but the
-        pc as they were.
+        Should the plan meet memory that native code cannot reach, `on_late(pc)` is asked, with all
+        registers but the pc as they were.
         """
         return self._plans.encode(plan) if self.accelerated else 0
 
@@ -332,7 +334,8 @@ class Engine:
     def write_code(self, address: int, data: bytes) -> None:
         """Write instructions at a mapped virtual address, and make Unicorn forget its translation of what was there.
 
-        Only `emu.patcher.Patcher` and loaders call this.  Raises `BadAddressError` if the address is not mapped.
+        Only `emu.patcher.Patcher` and loaders call this.  Raises `BadAddressError` if the address
+        is not mapped.
         """
         places = self.memory.places(address, len(data), Access.WRITE)
         self.memory.write(address, data)
@@ -363,8 +366,8 @@ class Engine:
     def forget_code(self, physical: int, size: int) -> None:
         """Make Unicorn forget its translation of physical memory, whose content the guest has replaced.
 
-        Stores through a mapping that may execute are seen; a kernel fills a page of text through its linear map, which
-        may not, and the text of the page's last owner would run on.
+        Stores through a mapping that may execute are seen; a kernel fills a page of text through
+        its linear map, which may not, and the text of the page's last owner would run on.
         """
         self._forget_translation(physical, physical + size)
         self.code_changed()
@@ -445,9 +448,9 @@ class Engine:
     def run(self, soft: int | None = None, hard: int | None = None) -> bool:
         """Run until `stop`, until the CPU waits for an interrupt, or until a deadline in instructions.
 
-        `soft` is looked at in user mode, `hard` anywhere, both at block starts.  Returns True if the CPU waits.
-        Raises what a callback raised, `emu.engine.tlb.PageFaultError` where the host keeps the address space, and
-        `GuestCrashError` when the CPU cannot go on.
+        `soft` is looked at in user mode, `hard` anywhere, both at block starts.  Returns True if
+        the CPU waits.  Raises what a callback raised, `emu.engine.tlb.PageFaultError` where the
+        host keeps the address space, and `GuestCrashError` when the CPU cannot go on.
         """
         soft = NEVER if soft is None else min(NEVER, soft + _PREPAID)
         hard = NEVER if hard is None else min(NEVER, hard + _PREPAID)
@@ -462,7 +465,8 @@ class Engine:
     def step(self) -> bool:
         """Execute one instruction; of a repeated string instruction of x86, one repetition.  Answers as `run`.
 
-        An engine that steps should do nothing else: all code is translated anew when stepping begins or ends.
+        An engine that steps should do nothing else: all code is translated anew when stepping
+        begins or ends.
         """
         self._emulate(NEVER, NEVER, count=1)
         waits = bool(self._halted.value)
@@ -504,8 +508,8 @@ class Engine:
     def stop(self) -> None:
         """End the run under way before its next block; between two runs this does nothing.
 
-        A deadline that has passed stops cleanly: emu_stop in a code hook would leave the hooked instruction to be met
-        again.
+        A deadline that has passed stops cleanly: emu_stop in a code hook would leave the hooked
+        instruction to be met again.
         """
         self._state[Word.HARD] = self._state[Word.NEXT] = 0
 

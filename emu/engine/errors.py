@@ -20,7 +20,8 @@ class GuestCrashError(EngineError):
 class PageFaultError(GuestCrashError):
     """The CPU met an address that its address space, which the host keeps, does not grant.
 
-    `address` is that of the page, or the instruction's if that is where the fault was: Unicorn tells no more.
+    `address` is that of the page, or the instruction's if that is where the fault was: Unicorn
+    tells no more.
     """
 
     def __init__(self, address: int, access: Access, pc: int) -> None:

@@ -1,7 +1,8 @@
 """The callbacks in Python: the reference, and what runs where llvmlite is not installed.
 
-The rules are told in `emu.engine.state`; `emu.engine.native` has the same functions in machine code.  A block costs
-about 300 ns here instead of 2, so a program runs some fifty times slower; what it does, and when, is the same.
+The rules are told in `emu.engine.state`; `emu.engine.native` has the same functions in machine
+code.  A block costs about 300 ns here instead of 2, so a program runs some fifty times slower; what
+it does, and when, is the same.
 """
 
 from __future__ import annotations
@@ -73,9 +74,9 @@ def _system_call(words: memoryview, uc: int) -> Callable[..., None]:
 class Callbacks:
     """Python callbacks with the attributes of `emu.engine.native.Callbacks`.
 
-    `on_trap(number)` and `on_breakpoint(pc)` answer DELIVER or HANDLED; `on_inside()` takes the rest of a block back;
-    `pc_slot` is the pc's, `kernel_start` the kernel's lowest address.  `delivers`: system calls go to the guest's own
-    vector; else they are traps like others.
+    `on_trap(number)` and `on_breakpoint(pc)` answer DELIVER or HANDLED; `on_inside()` takes the
+    rest of a block back; `pc_slot` is the pc's, `kernel_start` the kernel's lowest address.
+    `delivers`: system calls go to the guest's own vector; else they are traps like others.
     """
 
     def __init__(

@@ -1,9 +1,10 @@
 """Where the pinned Unicorn build keeps its state, and the check that this is that build.
 
-Unicorn's public register calls cost about a microsecond each, and it offers no call at all for delivering an exception
-to the guest's own vector.  Both are in reach because the wheel exports QEMU's functions and because its structures
-have fixed offsets: those of the 2.1.4 wheel for Linux on x86-64, read from the v2.1.4 source
-(qemu/include/hw/core/cpu.h, include/uc_priv.h, qemu/target/*/cpu.h) and found again at start by `check`.
+Unicorn's public register calls cost about a microsecond each, and it offers no call at all for
+delivering an exception to the guest's own vector.  Both are in reach because the wheel exports
+QEMU's functions and because its structures have fixed offsets: those of the 2.1.4 wheel for Linux
+on x86-64, read from the v2.1.4 source (qemu/include/hw/core/cpu.h, include/uc_priv.h,
+qemu/target/*/cpu.h) and found again at start by `check`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Guest memory as the host sees it: one buffer of RAM, and the way from a virtual address to it.
 
-Loads and stores of aligned words are on the path of every breakpoint; they go the shortest way there is.
+Loads and stores of aligned words are on the path of every breakpoint; they go the shortest way
+there is.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ _WORD_MASK = 0xFFFF_FFFF_FFFF_FFFF
 class Memory(ABC):
     """RAM at physical address 0, shared with Unicorn, and loads and stores at virtual addresses.
 
-    Reading never disturbs the guest: page tables are walked here, not by Unicorn, whose own walk leaves marks in the
-    CPU state (cr2, a pending exception).
+    Reading never disturbs the guest: page tables are walked here, not by Unicorn, whose own walk
+    leaves marks in the CPU state (cr2, a pending exception).
     """
 
     def __init__(self, size: int) -> None:

@@ -1,9 +1,10 @@
 """The callbacks in machine code, compiled by LLVM when the engine is made; no compiler is needed.
 
-Each function of `ir/*.ll` is the twin of the one of the same name in `emu.engine.interpreted`, which is easier to
-read; the rules are told in `emu.engine.state`.  Two reasons for machine code.  Speed: the block callback runs at every
-block.  Safety: QEMU delivers an exception by a function that may long-jump (a kernel stack that is not mapped), which
-is clean across machine code but not across Python frames.
+Each function of `ir/*.ll` is the twin of the one of the same name in `emu.engine.interpreted`,
+which is easier to read; the rules are told in `emu.engine.state`.  Two reasons for machine code.
+Speed: the block callback runs at every block.  Safety: QEMU delivers an exception by a function
+that may long-jump (a kernel stack that is not mapped), which is clean across machine code but not
+across Python frames.
 """
 
 from __future__ import annotations
@@ -61,12 +62,13 @@ def _source(isa: str, addresses: Mapping[str, int], *, delivers: bool) -> str:
 class Callbacks:
     """Compiled callbacks; attributes are the addresses of the functions, None where the ISA has none.
 
-    `addresses`: of the engine's `words` and `table`, of which each half has `TABLE_MASK` + 1, two to the `TABLE_BITS`,
-    entries; of the C functions `on_trap`, `int (uint32_t number)`, and
-    `on_breakpoint`, `int64_t (uint64_t pc)`, `on_late`, `int (uint64_t pc)`; `PC_OFFSET`, where the CPU state has the
-    pc, and `PC_AFTER`, how far it is behind a breakpoint; the bytes of a `WORD` and the bits of an address, `ADDRESS`;
-    where the kernel's begin, `KERNEL_START`; and the table of `windows`.  `delivers`: system calls go to the guest's
-    own vector; else they are traps like others.  Keep the object alive as long as they are hooked.
+    `addresses`: of the engine's `words` and `table`, of which each half has `TABLE_MASK` + 1, two
+    to the `TABLE_BITS`, entries; of the C functions `on_trap`, `int (uint32_t number)`, and
+    `on_breakpoint`, `int64_t (uint64_t pc)`, `on_late`, `int (uint64_t pc)`; `PC_OFFSET`, where the
+    CPU state has the pc, and `PC_AFTER`, how far it is behind a breakpoint; the bytes of a `WORD`
+    and the bits of an address, `ADDRESS`; where the kernel's begin, `KERNEL_START`; and the table
+    of `windows`.  `delivers`: system calls go to the guest's own vector; else they are traps like
+    others.  Keep the object alive as long as they are hooked.
     """
 
     def __init__(self, isa: str, addresses: Mapping[str, int], *, delivers: bool) -> None:

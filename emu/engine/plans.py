@@ -1,9 +1,9 @@
 """Plans of displaced instructions as words that the native callbacks carry out, and the memory they can reach.
 
-An operation is four words: its kind, the addresses of the target and of the source, and a number.  A plan ends with a
-zero word.  Memory is reached through windows: stretches of virtual addresses that lie in RAM in one piece.  What is
-outside them, is not a machine word, or asks a condition is left to Python (`emu.displaced.compile_plan`), which can do
-all of it.
+An operation is four words: its kind, the addresses of the target and of the source, and a number.
+A plan ends with a zero word.  Memory is reached through windows: stretches of virtual addresses
+that lie in RAM in one piece.  What is outside them, is not a machine word, or asks a condition is
+left to Python (`emu.displaced.compile_plan`), which can do all of it.
 """
 
 from __future__ import annotations

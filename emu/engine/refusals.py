@@ -1,7 +1,7 @@
 """Instructions that the CPU refuses and Unicorn would execute: a hook stands at each, and raises the exception.
 
-There is one way they come about: a breakpoint that is a prefix (`emu.isa.x86.lock`).  So only code that the emulator
-itself writes is looked at.
+There is one way they come about: a breakpoint that is a prefix (`emu.isa.x86.lock`).  So only code
+that the emulator itself writes is looked at.
 """
 
 from __future__ import annotations

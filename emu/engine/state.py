@@ -1,19 +1,22 @@
 """The words shared by the engine and its callbacks, and the table of block sizes.
 
-The callbacks run inside Unicorn, at every translated block and every trap: compiled (`emu.engine.native`) or, where
-there is no llvmlite, in Python (`emu.engine.interpreted`).  Both read and write the words below and follow the same
-rules, so a run is the same with either, to the instruction.
+The callbacks run inside Unicorn, at every translated block and every trap: compiled
+(`emu.engine.native`) or, where there is no llvmlite, in Python (`emu.engine.interpreted`).  Both
+read and write the words below and follow the same rules, so a run is the same with either, to the
+instruction.
 
-Counting.  Unicorn calls a hook at the start of each block.  The number of instructions in it is asked of Unicorn once
-per block and remembered.  `TOTAL` thus runs ahead inside a block; whoever stops or faults in mid-block takes back
-what was not executed (`Engine.instructions`).
+Counting.  Unicorn calls a hook at the start of each block.  The number of instructions in it is
+asked of Unicorn once per block and remembered.  `TOTAL` thus runs ahead inside a block; whoever
+stops or faults in mid-block takes back what was not executed (`Engine.instructions`).
 
-Deadlines.  `HARD` stops the run at the first block whose start is at or past that count; `SOFT` at the first such block
-in user mode (lower half of the addresses).  A stop lands before the block runs, and the block is not counted.  `NEXT`
-is the earlier of the two: before it neither needs a look.
+Deadlines.  `HARD` stops the run at the first block whose start is at or past that count; `SOFT` at
+the first such block in user mode (lower half of the addresses).  A stop lands before the block
+runs, and the block is not counted.  `NEXT` is the earlier of the two: before it neither needs a
+look.
 
-Stale sizes.  Kernel addresses mean the same code in every address space; user addresses do not.  So the table has a
-half for each, and the user half is emptied when the address space changes (`Engine.forget_user_blocks`).
+Stale sizes.  Kernel addresses mean the same code in every address space; user addresses do not.  So
+the table has a half for each, and the user half is emptied when the address space changes
+(`Engine.forget_user_blocks`).
 """
 
 from __future__ import annotations
@@ -31,7 +34,8 @@ class Word(IntEnum):
     SOFT = 2
     HARD = 3
     BLOCK = 4
-    """Address of the table entry of the block under way; 0 when there is nothing of a block to take back."""
+    """Address of the table entry of the block under way; 0 when there is nothing of a block to take
+    back."""
     CPU = 5
     ENV = 6
     UC = 7

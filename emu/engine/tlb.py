@@ -1,7 +1,8 @@
 """Unicorn's TLB filled from an address space that the host keeps.
 
-In this mode (UC_TLB_VIRTUAL) Unicorn asks a hook whenever an address misses its TLB, and there are no page tables.  A
-refusal ends `emu_start` with the pc on the instruction that faulted; what it was after is remembered here.
+In this mode (UC_TLB_VIRTUAL) Unicorn asks a hook whenever an address misses its TLB, and there are
+no page tables.  A refusal ends `emu_start` with the pc on the instruction that faulted; what it was
+after is remembered here.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Where the CPU state keeps the vector and floating-point registers.
 
-Unicorn's public calls cost a microsecond a register; whoever compares whole machine states wants the bytes.  The
-places are found, not known: a pattern is written into the first and the last register by the public call, and looked
-for in the CPU state.
+Unicorn's public calls cost a microsecond a register; whoever compares whole machine states wants
+the bytes.  The places are found, not known: a pattern is written into the first and the last
+register by the public call, and looked for in the CPU state.
 """
 
 from __future__ import annotations

@@ -123,7 +123,8 @@ class Guest(Protocol):
     def locate_user(self, address: int, pid: int | None = None) -> Location | None:
         """Name an address of process `pid` (None: the current one); None if no object holds it.
 
-        The consumer names what a process recorded earlier, so the process may not be running, or be gone: None then.
+        The consumer names what a process recorded earlier, so the process may not be running, or be
+        gone: None then.
         """
         ...
 

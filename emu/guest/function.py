@@ -1,7 +1,7 @@
 """The function guest: bytes, or one function of an ELF file, called from Python.
 
-The smallest thing that can be probed, and the fastest to test.  It is a `Guest` too: D programs see one thread named
-"function".
+The smallest thing that can be probed, and the fastest to test.  It is a `Guest` too: D programs see
+one thread named "function".
 
     guest = FunctionGuest(X86_64, bytes.fromhex("8d0437c3"))   # lea (%rdi,%rsi),%eax; ret
     assert guest.call(2, 3) == 5
@@ -47,8 +47,8 @@ class FunctionFaultError(Exception):
 class FunctionGuest:
     """Code on a CPU of its own, with a stack; no kernel, no page tables.
 
-    `code` is machine code for address `address`, or an `Image` whose segments are loaded where they are linked; then
-    `call` takes the name of a function.
+    `code` is machine code for address `address`, or an `Image` whose segments are loaded where they
+    are linked; then `call` takes the name of a function.
     """
 
     cpu = 0
@@ -115,8 +115,8 @@ class FunctionGuest:
     def call(self, *arguments: int, function: str | None = None, limit: int = DEFAULT_LIMIT) -> int:
         """Call the function and return its result, an unsigned machine word.
 
-        Raises `FunctionFaultError` when it faults or has not returned after `limit` instructions, and
-        `emu.elf.ElfError` for an unknown name.
+        Raises `FunctionFaultError` when it faults or has not returned after `limit` instructions,
+        and `emu.elf.ElfError` for an unknown name.
         """
         engine = self.engine
         engine.pc = self._image.symbol(function).value if self._image and function else self._entry

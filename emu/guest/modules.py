@@ -12,7 +12,8 @@ from emu.elf import Symbol
 class Module:
     """A loaded module; the kernel itself is one.
 
-    `enabled` and `fbt_entries` belong to the providers, as linker_file's nenabled and fbt_nentries do.
+    `enabled` and `fbt_entries` belong to the providers, as linker_file's nenabled and fbt_nentries
+    do.
     """
 
     name: str

@@ -1,7 +1,8 @@
 """What happens to processes, told to whoever probes them.
 
-Each guest has its own kinds of process, thread and area (`emu.guest.processes` says what they have in common), and does
-not tell everything: the kernel guest tells of forks, execs, ends and signals, and asks to have a hit taken up again.
+Each guest has its own kinds of process, thread and area (`emu.guest.processes` says what they have
+in common), and does not tell everything: the kernel guest tells of forks, execs, ends and signals,
+and asks to have a hit taken up again.
 """
 
 # ruff: noqa: B027, D401  (an observer defines what it wants to hear; a docstring says what has happened)

@@ -1,7 +1,7 @@
 """What whoever probes user programs asks of the system they run on: the Linux guest and the kernel guest give it alike.
 
-A system (`Processes`) has processes and threads, shows the CPU while one of them is in a trap, and tells its watchers
-what becomes of them.
+A system (`Processes`) has processes and threads, shows the CPU while one of them is in a trap, and
+tells its watchers what becomes of them.
 """
 
 from __future__ import annotations
@@ -106,7 +106,8 @@ class Processes(Protocol):
     traps: TrapHandler
     """Asked about user breakpoints."""
     exceptions: list[Callable[[int, int], bool]]
-    """Asked (number, pc) about each exception but breakpoints and page faults: whether it is theirs."""
+    """Asked (number, pc) about each exception but breakpoints and page faults: whether it is
+    theirs."""
 
     @property
     def cpu(self) -> Any:

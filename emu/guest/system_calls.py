@@ -24,8 +24,8 @@ class CallSignature(NamedTuple):
 class SystemCallTable(Protocol):
     """The system calls of one ABI of a guest.
 
-    While it is enabled a call that is armed fires its probes, with the arguments sign- or zero-extended to 64 bits at
-    entry, and with -1 or the result, as an int, twice at return.
+    While it is enabled a call that is armed fires its probes, with the arguments sign- or
+    zero-extended to 64 bits at entry, and with -1 or the result, as an int, twice at return.
     """
 
     @property

@@ -30,7 +30,8 @@ class Timers:
         self._numbers = count()
         self._interrupted = False
         self._wake: Callable[[], object] | None = None
-        """Ends the run under way, between two timers; None: there is none, or nobody may start a timer in it."""
+        """Ends the run under way, between two timers; None: there is none, or nobody may start a
+        timer in it."""
         self._started = False
 
     def start(self, now: int, interval: int, fire: Callable[[int], object]) -> Timer:
@@ -59,8 +60,8 @@ class Timers:
     ) -> RunState:
         """Run a guest until a deadline, with its timers going off.
 
-        `run` runs it until a time, or until it is interrupted; that is seen by its coming back before the time.
-        `wake` makes it come back, for a timer that is started meanwhile.
+        `run` runs it until a time, or until it is interrupted; that is seen by its coming back
+        before the time.  `wake` makes it come back, for a timer that is started meanwhile.
         """
         self._interrupted = False
         self._wake = wake

@@ -1,6 +1,7 @@
 """The contract of an instruction set architecture.
 
-To add an ISA make a folder with these files, each giving one attribute of `Isa`, and list it in `emu/isa/__init__.py`:
+To add an ISA make a folder with these files, each giving one attribute of `Isa`, and list it in
+`emu/isa/__init__.py`:
 
 | file | gives | level |
 | --- | --- | --- |
@@ -32,8 +33,8 @@ WORD_MASK = 0xFFFF_FFFF_FFFF_FFFF
 class Register:
     """One register.
 
-    `slot` is the index of its 64-bit word in Unicorn's CPU state (`emu.engine.layout` checks the build), None if it is
-    not kept as a plain word there; `unicorn` is the public API's id.
+    `slot` is the index of its 64-bit word in Unicorn's CPU state (`emu.engine.layout` checks the
+    build), None if it is not kept as a plain word there; `unicorn` is the public API's id.
     """
 
     name: str
@@ -104,12 +105,14 @@ class Traps:
     wait: bytes
     """The instruction with which a kernel waits for an interrupt."""
     pushed: tuple[tuple[str, int], ...] = ()
-    """Fields of the trap frame of a breakpoint that are no registers, but what the CPU or the vector pushes."""
+    """Fields of the trap frame of a breakpoint that are no registers, but what the CPU or the
+    vector pushes."""
     privilege: str = ""
-    """Field whose lowest two bits are 0 in a trap from kernel mode, where the CPU pushes no sp: the interrupted one is
-    the address of `frame_sp` itself.  "": it always pushes it."""
+    """Field whose lowest two bits are 0 in a trap from kernel mode, where the CPU pushes no sp: the
+    interrupted one is the address of `frame_sp` itself.  "": it always pushes it."""
     user_pc_after: int | None = None
-    """`pc_after` in the frame that the kernel's vector has of a user program's breakpoint; None: the same."""
+    """`pc_after` in the frame that the kernel's vector has of a user program's breakpoint; None:
+    the same."""
 
     @property
     def saved_user_pc_after(self) -> int:
@@ -140,14 +143,15 @@ class Isa:
     capstone: tuple[int, int]
     """Capstone architecture and mode."""
     condition: Callable[[int, int], bool] | None = None
-    """(number, flags) -> whether the condition with that number in an instruction holds; None: no flags."""
+    """(number, flags) -> whether the condition with that number in an instruction holds; None: no
+    flags."""
     word: int = 8
     """Bytes of a pointer, a general register, a stack slot."""
     kernel_start: int = 1 << 63
     """The lowest address of a kernel."""
     refused: Callable[[bytes], bool] | None = None
-    """Tells whether the CPU refuses the instruction that starts these bytes, which Unicorn would execute; None: it
-    refuses the same ones."""
+    """Tells whether the CPU refuses the instruction that starts these bytes, which Unicorn would
+    execute; None: it refuses the same ones."""
 
     @property
     def address_mask(self) -> int:

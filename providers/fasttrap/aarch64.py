@@ -1,7 +1,7 @@
 """Fasttrap on AArch64, with brk where XNU has its undefined word.
 
-Source: XNU bsd/dev/arm64/fasttrap_isa.c, disassembler.c (rows, in its order); where functions return is by the
-principles of libdtrace on x86.
+Source: XNU bsd/dev/arm64/fasttrap_isa.c, disassembler.c (rows, in its order); where functions
+return is by the principles of libdtrace on x86.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The probes that a program describes in DOF: provider sections, checked as the kernel checks them.
 
 Source: FreeBSD sys/cddl/contrib/opensolaris/uts/common/dtrace/dtrace.c (dtrace_helper_slurp,
-dtrace_helper_provider_validate, dtrace_helper_provide_one); structures: sys/dtrace.h (dof_provider_t, dof_probe_t).
+dtrace_helper_provider_validate, dtrace_helper_provide_one); structures: sys/dtrace.h
+(dof_provider_t, dof_probe_t).
 """
 
 from __future__ import annotations
@@ -77,8 +78,8 @@ def loaded_size(header: bytes) -> int:
 def helper_probes(dof: bytes, load_address: int, place: int) -> list[HelperProbe]:
     """Return the probes that DOF describes.
 
-    `load_address` is what the program says it was loaded at (dofhp_addr), `place` where the DOF is in its memory.
-    Raises `HelperDofError`.
+    `load_address` is what the program says it was loaded at (dofhp_addr), `place` where the DOF is
+    in its memory.  Raises `HelperDofError`.
     """
     try:
         return list(_Dof(bytearray(dof), load_address, place).probes())

@@ -3,13 +3,15 @@
 The life of a probe:
 
     add          the probe is made, with the addresses of its tracepoints (fasttrap_add_probe)
-    enable       each instruction is looked at, decided about, and displaced by a breakpoint
-    (a hit)      the probes before it fire; the instruction is emulated, or its copy runs in scratch space; the probes
+    enable       each instruction is looked at, decided about, and displaced by a breakpoint (a hit)
+    the probes before it fire; the instruction is emulated, or its copy runs in scratch space; the
+    probes
                  after it fire
     disable      the breakpoint goes when nobody is left at it
     retire       the process has ended, or runs something else: its tracepoints are dead
 
-Source: FreeBSD sys/cddl/contrib/opensolaris/uts/common/dtrace/fasttrap.c, uts/intel/dtrace/fasttrap_isa.c.
+Source: FreeBSD sys/cddl/contrib/opensolaris/uts/common/dtrace/fasttrap.c,
+uts/intel/dtrace/fasttrap_isa.c.
 """
 
 from __future__ import annotations
@@ -63,9 +65,9 @@ class TracepointError(Exception):
 class Fasttrap(Observer):
     """All fasttrap probes of one guest.
 
-    `report` is told why probes were not enabled: FreeBSD tells nobody.  `limit` is how many tracepoints there may be;
-    None: as many as FreeBSD has room for when its behaviour is asked for, any number otherwise.  `port` is what the ISA
-    brings, if it is not to be `PORTS`' own.
+    `report` is told why probes were not enabled: FreeBSD tells nobody.  `limit` is how many
+    tracepoints there may be; None: as many as FreeBSD has room for when its behaviour is asked for,
+    any number otherwise.  `port` is what the ISA brings, if it is not to be `PORTS`' own.
     """
 
     def __init__(
@@ -92,7 +94,8 @@ class Fasttrap(Observer):
         self._stepping: dict[Thread, Stepping] = {}
         self._chunks: dict[tuple[Thread, int], int] = {}
         self._again: dict[Thread, int] = {}
-        """Where a thread is to take its latest hit up again: the probes before the instruction have fired."""
+        """Where a thread is to take its latest hit up again: the probes before the instruction have
+        fired."""
         self._uncovered: dict[Thread, list[Point]] = {}
         """Points that are out until a thread has met the fault of its own instruction there."""
         self._filled: dict[tuple[Thread, int], bool] = {}

@@ -1,9 +1,10 @@
 """The pid provider: from a description such as `pid$target:libc:malloc:entry` to probes in a process.
 
-Probes are made when somebody asks for them, not before: there is one for every instruction.  What a description means
-is for libdtrace to say; what becomes of the probes is fasttrap's.
+Probes are made when somebody asks for them, not before: there is one for every instruction.  What a
+description means is for libdtrace to say; what becomes of the probes is fasttrap's.
 
-Source: FreeBSD libdtrace common/dt_pid.c (which probes there are), sys fasttrap.c (fasttrap_add_probe).
+Source: FreeBSD libdtrace common/dt_pid.c (which probes there are), sys fasttrap.c
+(fasttrap_add_probe).
 """
 
 # ruff: noqa: ARG002  (the contract passes more than is needed)
@@ -152,8 +153,8 @@ class PidProbes(Observer):
     def provide(self, pid: int, wanted: Wanted) -> str:
         """Make the probes that a description asks for, in what the process has loaded.
 
-        Returns the module as the probes have it: `a.out` and `libc` stand for other names (dt_pid_fix_mod).
-        Raises `PidError`.
+        Returns the module as the probes have it: `a.out` and `libc` stand for other names
+        (dt_pid_fix_mod).  Raises `PidError`.
         """
         process = self._fasttrap.kernel.process(pid)
         if process is None or not process.alive:

@@ -1,9 +1,11 @@
 """What an ISA brings to fasttrap, as fasttrap_isa.c does: what becomes of each instruction, and where functions return.
 
-To add an ISA write `providers/fasttrap/<isa>.py` with a `Port` and list it in `providers/fasttrap/__init__.py`.
+To add an ISA write `providers/fasttrap/<isa>.py` with a `Port` and list it in
+`providers/fasttrap/__init__.py`.
 
-Deciding is data: an instruction is emulated by a `Plan`, or runs out of line in scratch space, or is refused with a
-reason.  `fidelity` chooses between what the CPU would do and what the named system does where it is known to differ.
+Deciding is data: an instruction is emulated by a `Plan`, or runs out of line in scratch space, or
+is refused with a reason.  `fidelity` chooses between what the CPU would do and what the named
+system does where it is known to differ.
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ class Emulated:
     length: int
     plan: Plan
     leaves: bool = False
-    """Whether it is a return, which leaves its function wherever it goes (FASTTRAP_T_RET, RET16)."""
+    """Whether it is a return, which leaves its function wherever it goes (FASTTRAP_T_RET,
+    RET16)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +93,11 @@ class Port:
     results: tuple[str, ...]
     """Registers of arg1 and up of a return probe."""
     chunk: Callable[[OutOfLine, int, int, int, bool], bytes]
-    """(instruction, address of the chunk, address after the instruction, value of the scratch register, wants the
-    return trap) -> scratch code."""
+    """(instruction, address of the chunk, address after the instruction, value of the scratch
+    register, wants the return trap) -> scratch code."""
     copies: int
-    """How many instructions of a chunk run besides the copy itself, where no return trap is wanted."""
+    """How many instructions of a chunk run besides the copy itself, where no return trap is
+    wanted."""
     second_copy: Callable[[OutOfLine], int]
     """Offset in the chunk of the code that ends in the return trap."""
     trap_offset: Callable[[OutOfLine], int]
@@ -103,6 +107,7 @@ class Port:
     behind: int = 0
     """How many bytes before an instruction `treat` wants to see."""
     has_jump_table: Callable[[bytes], bool] = lambda _code: False
-    """Function's code -> whether data lies between the instructions: there are no offset probes then."""
+    """Function's code -> whether data lies between the instructions: there are no offset probes
+    then."""
     return_trap: int | None = None
     """Number of the exception that the return trap is; None: it is a breakpoint."""

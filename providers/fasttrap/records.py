@@ -80,7 +80,8 @@ class Probe:
     read: Callable[[Frame], tuple[int, ...]] | None = None
     """Arguments of a marker; None: those of the function."""
     questions: frozenset[int] = frozenset()
-    """Those of the addresses where the program asks whether the probe is enabled (is-enabled tracepoints)."""
+    """Those of the addresses where the program asks whether the probe is enabled (is-enabled
+    tracepoints)."""
     types: tuple[tuple[str, str, int], ...] = ()
     """Native and translated type of each argument, and which native argument it is."""
     semaphores: tuple[int, ...] = ()

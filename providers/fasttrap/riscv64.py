@@ -1,7 +1,8 @@
 """Fasttrap on RISC-V, which no system has, by the principles of the others.
 
-Emulated: everything that names an address relative to the pc or transfers control, compressed forms included.  Out of
-line: everything else.  Refused: what cannot be moved.  Encodings: RISC-V unprivileged specification, chapters 2 and 16.
+Emulated: everything that names an address relative to the pc or transfers control, compressed forms
+included.  Out of line: everything else.  Refused: what cannot be moved.  Encodings: RISC-V
+unprivileged specification, chapters 2 and 16.
 """
 
 from __future__ import annotations

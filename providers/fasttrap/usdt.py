@@ -1,10 +1,11 @@
 """USDT: the markers of programs as probes, `provider$target:::name`.
 
-FreeBSD's programs register their probes by DOF (`providers.fasttrap.dof`); Linux programs have notes instead
-(`emu.stapsdt`), which say the same.
-Provider names get the process's number, and `__` in a probe's name becomes `-`, as `dtrace -G` does it.
+FreeBSD's programs register their probes by DOF (`providers.fasttrap.dof`); Linux programs have
+notes instead (`emu.stapsdt`), which say the same.  Provider names get the process's number, and
+`__` in a probe's name becomes `-`, as `dtrace -G` does it.
 
-Source: FreeBSD fasttrap.c (fasttrap_meta_create_probe: names, tracepoints of one probe); libdtrace dt_link.c (names).
+Source: FreeBSD fasttrap.c (fasttrap_meta_create_probe: names, tracepoints of one probe); libdtrace
+dt_link.c (names).
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ def probe_name(marker: str) -> str:
 class UsdtProbes(Observer):
     """Makes the probes of the markers in processes, when somebody asks for a provider with a process's number.
 
-    The probes that a program describes in DOF are made when it tells of them; `created` is called then.
+    The probes that a program describes in DOF are made when it tells of them; `created` is called
+    then.
     """
 
     def __init__(

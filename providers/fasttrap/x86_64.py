@@ -1,7 +1,7 @@
 """Fasttrap on x86-64.
 
-Source: FreeBSD sys/cddl/contrib/opensolaris/uts/intel/dtrace/fasttrap_isa.c (what becomes of an instruction),
-cddl/contrib/opensolaris/lib/libdtrace/i386/dt_isadep.c (where functions return).
+Source: FreeBSD sys/cddl/contrib/opensolaris/uts/intel/dtrace/fasttrap_isa.c (what becomes of an
+instruction), cddl/contrib/opensolaris/lib/libdtrace/i386/dt_isadep.c (where functions return).
 """
 
 from __future__ import annotations

@@ -2,10 +2,12 @@
 
 The life of a probe, each step a method below:
 
-    provide_module    the ISA's scan finds the sites of each function; each site becomes a `Record` with a tracepoint;
+    provide_module    the ISA's scan finds the sites of each function; each site becomes a `Record`
+    with a tracepoint;
                       the entry becomes one probe, and all the returns together another
-    enable            the tracepoints of the probe are installed: the byte changes
-    (a hit)           the breakpoint traps, and `emu.trap` asks the ISA's handler, which finds the record and fires the
+    enable            the tracepoints of the probe are installed: the byte changes (a hit)
+    the breakpoint traps, and `emu.trap` asks the ISA's handler, which finds the record and fires
+    the
                       probe; its answer is the displaced instruction, which `emu.displaced` emulates
     disable           the tracepoints are removed: the byte is back
     destroy           the module goes away, and the records with it

@@ -1,13 +1,15 @@
 """What an ISA brings to FBT, as FreeBSD's fbt_isa.c does: where the probes of a function go, and what a hit fires.
 
-To add an ISA write `providers/fbt/<isa>.py` with a `Port` and list it in `providers/fbt/__init__.py`.  It has
+To add an ISA write `providers/fbt/<isa>.py` with a `Port` and list it in
+`providers/fbt/__init__.py`.  It has
 
 1. `scan`: from a function's bytes to its entry site and return sites, or to the rule that refuses it;
 2. `remarks`: what the scan passed over although it looks like a return, and what it took although it should not have;
 3. `handler`: what happens when a breakpoint is hit, in the fewest possible steps, for everything runs through it;
 4. the names it excludes beyond `exclusions.EXCLUSIONS`, and `aframes`.
 
-Scanning is deciding, never writing: it yields data, which `fbt.py` turns into probes and the `sites` command prints.
+Scanning is deciding, never writing: it yields data, which `fbt.py` turns into probes and the
+`sites` command prints.
 """
 
 from __future__ import annotations
@@ -47,7 +49,8 @@ class Function:
     address: int
     size: int
     code: bytes
-    """Its bytes, and up to `Port.lookahead` of those that follow: the scan may see them, not probe them."""
+    """Its bytes, and up to `Port.lookahead` of those that follow: the scan may see them, not probe
+    them."""
 
     @property
     def limit(self) -> int:
@@ -63,7 +66,8 @@ class Site(NamedTuple):
     address: int
     patch: bytes
     saved: int
-    """What is kept of the original: the byte on x86, elsewhere the 32-bit word, whatever the instruction's length."""
+    """What is kept of the original: the byte on x86, elsewhere the 32-bit word, whatever the
+    instruction's length."""
     rval: int
     """Invop code (DTRACE_INVOP_*)."""
     roffset: int = 0
@@ -112,7 +116,8 @@ class Port:
     lookahead: int
     """How many bytes beyond a function `scan` may want to see."""
     shares_tracepoints: bool
-    """Whether the records of one address hang together, and a hit fires all of them; else it fires the newest alone."""
+    """Whether the records of one address hang together, and a hit fires all of them; else it fires
+    the newest alone."""
     scan: Callable[[Function], ScanResult]
     remarks: Callable[[Function, ScanResult], Iterator[Refusal]]
     handler: Callable[[RecordTable, CpuCore, Fire], Handler]

@@ -1,10 +1,11 @@
 """FBT's own books: a record for each patched address of each probe, in a hash table by address.
 
-Source: FreeBSD sys/cddl/dev/fbt/fbt.h (fbt_probe_t) and fbt.c (fbt_probetab).  A record is in up to three lists:
+Source: FreeBSD sys/cddl/dev/fbt/fbt.h (fbt_probe_t) and fbt.c (fbt_probetab).  A record is in up to
+three lists:
 
-    hash_next     the records of one bucket
-    trace_next    the records of one address (x86: two functions that are one piece of code, under two names)
-    probe_next    the records of one probe (a function with three returns has one probe and three records)
+    hash_next     the records of one bucket trace_next    the records of one address (x86: two
+    functions that are one piece of code, under two names) probe_next    the records of one probe (a
+    function with three returns has one probe and three records)
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """FBT on RISC-V: probes on the instruction that saves ra, and on `ret`, compressed or not.
 
-The scan keeps no track of instruction lengths: it walks in steps of four bytes and looks at each word, then at its two
-halves.  Half an instruction can match, and after a match in an upper half the walk goes on out of step.
+The scan keeps no track of instruction lengths: it walks in steps of four bytes and looks at each
+word, then at its two halves.  Half an instruction can match, and after a match in an upper half the
+walk goes on out of step.
 
 Source: FreeBSD sys/cddl/dev/fbt/riscv/fbt_isa.c.
 """

@@ -108,7 +108,8 @@ def scan(function: Function) -> ScanResult:
 def in_jump_table(function: Function, offset: int, size: int) -> bool:
     """Tell whether any `size` bytes around the site, those of a pointer, are one into the function.
 
-    Compilers used to put the tables of switches into the text, and disassembly walks right into them.
+    Compilers used to put the tables of switches into the text, and disassembly walks right into
+    them.
     """
     for start in range(offset, offset - size, -1):
         if start < 0:
@@ -166,7 +167,8 @@ def handler(
 ) -> Handler:
     """Make FBT's invop handler (fbt_invop).
 
-    `at_return` finds the caller where a function returns; None: its frame stands, and a stack trace finds it by itself.
+    `at_return` finds the caller where a function returns; None: its frame stands, and a stack trace
+    finds it by itself.
     """
     buckets = table.buckets
 

@@ -1,9 +1,9 @@
 """kinst on AArch64: what names the pc or branches is emulated, everything else is copied before a second breakpoint.
 
-Source: FreeBSD sys/cddl/dev/kinst/aarch64/kinst_isa.c.  Three things are right here that are not there: br, blr and
-ret, which FreeBSD copies, so that blr leaves a link into the trampoline; loads of literals, which it copies too, and
-which load from beside the trampoline; and adr and adrp, which it leaves out, because its kernel does not restore all
-registers from the trap frame.
+Source: FreeBSD sys/cddl/dev/kinst/aarch64/kinst_isa.c.  Three things are right here that are not
+there: br, blr and ret, which FreeBSD copies, so that blr leaves a link into the trampoline; loads
+of literals, which it copies too, and which load from beside the trampoline; and adr and adrp, which
+it leaves out, because its kernel does not restore all registers from the trap frame.
 """
 
 from __future__ import annotations

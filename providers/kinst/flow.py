@@ -15,7 +15,8 @@ def follow(
 ) -> Mapping[int, Frames]:
     """Return, by offset of the instructions, what is known of the frame before each.
 
-    What is reached by a table of jumps alone is taken to have its frame: a switch is in the middle of a function.
+    What is reached by a table of jumps alone is taken to have its frame: a switch is in the middle
+    of a function.
     """
     after = dict(pairwise([*treatments, len(code)]))
     known: dict[int, Frames] = {}

@@ -1,8 +1,8 @@
 """kinst::malloc:17 and its like: probes at instructions of kernel functions, made when they are named.
 
-    provide     a name with a function and an offset, or none for all of them, becomes probes
-    enable      the probe's breakpoint is installed, and its trampoline holds the copy
-    (a hit)     the probe fires; then the instruction is emulated on the interrupted registers, or they go on in the
+    provide     a name with a function and an offset, or none for all of them, becomes probes enable
+    the probe's breakpoint is installed, and its trampoline holds the copy (a hit)     the probe
+    fires; then the instruction is emulated on the interrupted registers, or they go on in the
                 trampoline, which leads back: by a jump on x86-64, elsewhere by a second breakpoint
     disable     the breakpoint is removed; the trampoline stays, for somebody may be in it
 

@@ -1,7 +1,8 @@
 """What an ISA brings to kinst, as FreeBSD's kinst_isa.c does: what becomes of each instruction, and where it may run.
 
-Deciding is data: an instruction is emulated by a plan, or a copy of it runs in a trampoline, or it is refused with a
-reason.  To add an ISA write `providers/kinst/<isa>.py` with a `Port` and list it in `providers/kinst/kinst.py`.
+Deciding is data: an instruction is emulated by a plan, or a copy of it runs in a trampoline, or it
+is refused with a reason.  To add an ISA write `providers/kinst/<isa>.py` with a `Port` and list it
+in `providers/kinst/kinst.py`.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ class Copied:
     """Offset in the copy of the 32-bit distance to `target`, -1: there is none."""
     target: int = 0
     leaves: int | None = None
-    """When the copy does not come to its end: the number of a condition, `ALWAYS`, or None for never."""
+    """When the copy does not come to its end: the number of a condition, `ALWAYS`, or None for
+    never."""
 
 
 ALWAYS = -1
@@ -51,7 +53,8 @@ class Frames(NamedTuple):
     pushed: int = 0
     """If not: words on the stack above the return address, where that is on the stack."""
     pointed: bool = False
-    """If not: whether the frame pointer is set already, where that may come before the return address is saved."""
+    """If not: whether the frame pointer is set already, where that may come before the return
+    address is saved."""
     saved: bool = False
     """If not: whether the return address is saved already."""
 

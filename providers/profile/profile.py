@@ -1,8 +1,8 @@
 """profile-N and tick-N: probes of time, made when they are named.
 
-`profile-N` fires on every CPU, `tick-N` on one: there is one.  A number alone is a rate, N a second; with a unit it is
-the interval.  Time is the guest's own, which stands still while probes are handled, so that what a profile shows does
-not depend on what else is traced.
+`profile-N` fires on every CPU, `tick-N` on one: there is one.  A number alone is a rate, N a
+second; with a unit it is the interval.  Time is the guest's own, which stands still while probes
+are handled, so that what a profile shows does not depend on what else is traced.
 
 Source: FreeBSD sys/cddl/dev/profile/profile.c.
 """

@@ -1,9 +1,9 @@
 """SDT as illumos has it: nops where the compiler put calls, and a LOCK prefix that makes one of them trap.
 
-The kernel linker has made each call five nops (emu/guest/kernel/krtld.py).  Enabling writes 0xf0 over the second: LOCK
-NOP is an invalid opcode, whose handler finds the site, fires with the arguments that are in their registers anyway, and
-has the nop emulated.  What a name begins with tells the provider.  x86 alone has it here: illumos has no other ISA of
-ours.
+The kernel linker has made each call five nops (emu/guest/kernel/krtld.py).  Enabling writes 0xf0
+over the second: LOCK NOP is an invalid opcode, whose handler finds the site, fires with the
+arguments that are in their registers anyway, and has the nop emulated.  What a name begins with
+tells the provider.  x86 alone has it here: illumos has no other ISA of ours.
 
 Source: illumos usr/src/uts/intel/dtrace/sdt.c, usr/src/uts/common/dtrace/sdt_subr.c.
 """

@@ -2,14 +2,17 @@
 
 The life of a probe, in the order FreeBSD has it:
 
-    load              the linker sets are read; each provider named there becomes one of DTrace's, each probe one of its
+    load              the linker sets are read; each provider named there becomes one of DTrace's,
+    each probe one of its
                       probes; `sdt_probe_func` stops pointing at the kernel's stub
-    enable            the probe's id is set; lockstat's first sets `lockstat_enabled`, the first of all sets
+    enable            the probe's id is set; lockstat's first sets `lockstat_enabled`, the first of
+    all sets
                       `sdt_probes_enabled`; then the nop at each of its sites becomes a jump
     (a hit)           the site calls `dtrace_probe` with the id: a call like any other, no trap
     disable           the jumps are nops again; the flags and the id go back
 
-A kernel of an older generation has no nops to patch: its sites test the id (2013), or a flag and then the id (2018).
+A kernel of an older generation has no nops to patch: its sites test the id (2013), or a flag and
+then the id (2018).
 
 Source: FreeBSD sys/cddl/dev/sdt/sdt.c, sys/kern/kern_sdt.c.
 """

@@ -1,7 +1,7 @@
 """The system calls of the Linux guest, whose kernel is the host's: they are heard of as an observer.
 
-The conventions are those of FreeBSD's module `linux` (sys/amd64/linux/linux_systrace_args.c and systrace.c), so that a
-script means the same on both guests.
+The conventions are those of FreeBSD's module `linux` (sys/amd64/linux/linux_systrace_args.c and
+systrace.c), so that a script means the same on both guests.
 """
 
 # ruff: noqa: ARG002  (an observer is told more than is needed)

@@ -1,6 +1,7 @@
 """What an ISA brings to uprobes, as arch/*/kernel/**/uprobes.c does: what becomes of each displaced instruction.
 
-To add an ISA write `providers/uprobes/<isa>.py` with a `Port` and list it in `providers/uprobes/uprobes.py`.
+To add an ISA write `providers/uprobes/<isa>.py` with a `Port` and list it in
+`providers/uprobes/uprobes.py`.
 """
 
 from __future__ import annotations
@@ -69,6 +70,7 @@ class Port:
     slot: int
     """Bytes of a slot."""
     step_trap: bytes
-    """What follows the copy in its slot and ends the step; b"": the CPU is told to trap after one instruction."""
+    """What follows the copy in its slot and ends the step; b"": the CPU is told to trap after one
+    instruction."""
     analyze: Callable[[bytes, int], Analysis]
     """(code, address) -> what is done with the instruction."""

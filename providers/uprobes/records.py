@@ -25,15 +25,17 @@ class HandlerResult(IntEnum):
 
     KEEP = 0
     REMOVE = 1
-    """This process need not be watched: its breakpoint goes, if all handlers say so and no filter wants it."""
+    """This process need not be watched: its breakpoint goes, if all handlers say so and no filter
+    wants it."""
 
 
 @dataclass(eq=False)
 class Consumer:
     """Who wants to know (struct uprobe_consumer); one of the first two is needed.
 
-    `handler(registers)` runs before the instruction, `ret_handler(function, registers)` when the function it begins has
-    returned, with the pc there.  `filter(process)` says which processes are watched.
+    `handler(registers)` runs before the instruction, `ret_handler(function, registers)` when the
+    function it begins has returned, with the pc there.  `filter(process)` says which processes are
+    watched.
     """
 
     handler: Callable[[Frame], HandlerResult | None] | None = None
@@ -73,8 +75,8 @@ class Installed:
     slot: int = 0
     """Where its copy runs; 0: it has not run yet.
 
-    Linux takes a slot for each hit; here a probe keeps its own, so that Unicorn need not translate it again.  No other
-    probe uses it while this one is there: a thread may stand in it.
+    Linux takes a slot for each hit; here a probe keeps its own, so that Unicorn need not translate
+    it again.  No other probe uses it while this one is there: a thread may stand in it.
     """
 
 

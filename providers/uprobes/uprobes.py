@@ -6,11 +6,12 @@
 
 The life of a hit, as in kernel/events/uprobes.c:
 
-    handle_swbp       the handlers run, the newest consumer's first; one that wants the return has it hijacked
-    (simulate)        the kernel does what the instruction would have done; or
-    SSTEP             a copy runs in a slot of the process's page [uprobes], for one instruction
-    SSTEP_ACK         what the copy did is put right: the pc, a pushed return address, the register that stood for rip
-    trampoline        a return to the page's first slot: the return handlers run, and the true address is gone back to
+    handle_swbp       the handlers run, the newest consumer's first; one that wants the return has
+    it hijacked (simulate)        the kernel does what the instruction would have done; or SSTEP
+    a copy runs in a slot of the process's page [uprobes], for one instruction SSTEP_ACK
+    what the copy did is put right: the pc, a pushed return address, the register that stood for rip
+    trampoline        a return to the page's first slot: the return handlers run, and the true
+    address is gone back to
 
 Source: Linux 6.12 kernel/events/uprobes.c.
 """

@@ -1,8 +1,8 @@
 """How long a tuple may be: as long as the registers last, as with libdtrace.
 
-dt_cg_arglist() (FreeBSD libdtrace dt_cg.c) holds a register for every key until all of them are computed, since a key
-may itself use the tuple stack; of the eight registers %r0 holds nothing.  So seven keys can be read, six be assigned
-to: the value is held meanwhile.
+dt_cg_arglist() (FreeBSD libdtrace dt_cg.c) holds a register for every key until all of them are
+computed, since a key may itself use the tuple stack; of the eight registers %r0 holds nothing.  So
+seven keys can be read, six be assigned to: the value is held meanwhile.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """All providers at once, under load; and probes that come and go in any order.
 
-Every probe of every provider of the kernel guest is on while the start-up script runs: the guest prints what it prints
-without, nothing is lost uncounted, and every byte of its text is what it was afterwards.  Then the same probes are
-enabled and disabled ten thousand times in random order, and the books are compared with what is in memory.
+Every probe of every provider of the kernel guest is on while the start-up script runs: the guest
+prints what it prints without, nothing is lost uncounted, and every byte of its text is what it was
+afterwards.  Then the same probes are enabled and disabled ten thousand times in random order, and
+the books are compared with what is in memory.
 """
 
 from __future__ import annotations

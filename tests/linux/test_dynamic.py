@@ -1,6 +1,7 @@
 """Dynamic programs: the real ld.so, shared objects, and one that is loaded and unloaded while it is probed.
 
-The C library is that of Debian's cross compilers, or this host's; where neither is there the test is skipped.
+The C library is that of Debian's cross compilers, or this host's; where neither is there the test
+is skipped.
 """
 
 import shutil

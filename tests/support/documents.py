@@ -1,6 +1,7 @@
 """Comparing what a command prints with what a document shows of it.
 
-A line of three dots stands for any lines, and three dots within a line for any text; trailing blanks do not count.
+A line of three dots stands for any lines, and three dots within a line for any text; trailing
+blanks do not count.
 """
 
 from __future__ import annotations

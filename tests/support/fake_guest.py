@@ -31,7 +31,8 @@ class FakeGuest:
     stack: list[int] = field(default_factory=list)
     ustack: list[int] = field(default_factory=list)
     symbols: dict[int, tuple[str, str]] = field(default_factory=dict)
-    """Kernel symbols: (module, name) by address; an address belongs to the last symbol not above it."""
+    """Kernel symbols: (module, name) by address; an address belongs to the last symbol not above
+    it."""
     user_symbols: dict[int, tuple[str, str]] = field(default_factory=dict)
     script: list[tuple[int, Any]] = field(default_factory=list)
     """(time, callable) in order: what `run` does when that time comes."""

@@ -163,14 +163,15 @@ def check_command(
 ) -> None:
     """Check that PROGRAM is the same program when it is probed, or show exactly where it is not.
 
-    Each probe site is tried in states as awkward as they get: the original instruction on a plain CPU, the breakpoint
-    and what is done in its place on another; registers, flags, memory, pc and faults are compared.  Then the program
-    is run with ARGUMENTS, plain and with all its sites patched.
+    Each probe site is tried in states as awkward as they get: the original instruction on a plain
+    CPU, the breakpoint and what is done in its place on another; registers, flags, memory, pc and
+    faults are compared.  Then the program is run with ARGUMENTS, plain and with all its sites
+    patched.
 
     PROGRAM is an ELF file, or testbins:kernel, testbins:user, testbins:zoo, ...: the package's own.
 
-    Exit status: 0 if nothing diverged, 1 if something did, 2 if it could not be checked, 130 when interrupted; the
-    same command goes on where it stopped.
+    Exit status: 0 if nothing diverged, 1 if something did, 2 if it could not be checked, 130 when
+    interrupted; the same command goes on where it stopped.
     """
     try:
         if museum is not None:

@@ -50,7 +50,8 @@ def open_machine(wanted: MachineOptions) -> Machine:
 def _wants_linux(wanted: MachineOptions) -> bool:
     """Tell whether the Linux guest is meant: by name, by its root, or by a command that is a program of this host's.
 
-    A path of this host's that is no program is meant for one: it is the Linux guest that says what is wrong with it.
+    A path of this host's that is no program is meant for one: it is the Linux guest that says what
+    is wrong with it.
     """
     if wanted.guest is not None:
         return wanted.guest == "linux"

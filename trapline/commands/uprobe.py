@@ -25,9 +25,9 @@ _FORM = re.compile(r"([pr]):(?:(?P<alias>[^\s:]+)\s+)?(?P<target>\S+?):(?P<symbo
 def uprobe_command(target: str | None, definition: str | None, condition: str | None, **shown: Any) -> None:
     """Trace a function of a Linux program with a uprobe.
 
-    DEFINITION is `p:[ALIAS ]NAME:SYMBOL [ARGUMENT ...]`, `r:` for its return; or a line of uprobe_events,
-    `p[:[GROUP/]EVENT] PATH:OFFSET[(REFCTR)] [ARGUMENT ...]`.  NAME is a path, a program or a library.  FILTER tests
-    arguments: `'file == 0'`, `'cmd ~ "SELECT*"'`.
+    DEFINITION is `p:[ALIAS ]NAME:SYMBOL [ARGUMENT ...]`, `r:` for its return; or a line of
+    uprobe_events, `p[:[GROUP/]EVENT] PATH:OFFSET[(REFCTR)] [ARGUMENT ...]`.  NAME is a path, a
+    program or a library.  FILTER tests arguments: `'file == 0'`, `'cmd ~ "SELECT*"'`.
     """
     show = Show(**shown)
     if target is not None:

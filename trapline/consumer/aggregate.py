@@ -1,7 +1,7 @@
 """Aggregations as the consumer keeps them: snapshots merged into entries, cleared, truncated, normalised.
 
-Source: FreeBSD libdtrace dt_aggregate.c.  The kernel hands over what was aggregated since the last switch; the
-consumer adds it up.
+Source: FreeBSD libdtrace dt_aggregate.c.  The kernel hands over what was aggregated since the last
+switch; the consumer adds it up.
 """
 
 from __future__ import annotations
@@ -143,7 +143,8 @@ class Aggregate:
         self._entries: dict[tuple[int, int, tuple[bytes, ...]], Entry] = {}
         self._modules: dict[str, int] = {}
         self.printed: set[int] = set()
-        """Ids of the aggregations printa() has shown: the final dump leaves them out (DTRACE_AGD_PRINTED)."""
+        """Ids of the aggregations printa() has shown: the final dump leaves them out
+        (DTRACE_AGD_PRINTED)."""
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(self._entries.values())
@@ -256,8 +257,8 @@ _CANONICAL: Final = {
 def plain_value(action: ActionKind, words: Sequence[int], normal: int = 1) -> int | dict[float, int]:
     """Give a value as plain data: a number, or a dict from the lowest value of a bucket to its count.
 
-    Buckets without counts are left out; the bucket below the range of lquantize and llquantize is at minus infinity.
-    Numbers are normalised, toward zero.
+    Buckets without counts are left out; the bucket below the range of lquantize and llquantize is
+    at minus infinity.  Numbers are normalised, toward zero.
     """
     if action in DISTRIBUTIONS:
         buckets, counts = split(action, words)

@@ -1,6 +1,7 @@
 """The consumer's side of /dev/dtrace/dtrace: what it wants to know and do, as requests.
 
-Source: FreeBSD libdtrace dt_open.c (dt_ioctl), dt_aggregate.c, dt_consume.c, dt_work.c, which make these requests.
+Source: FreeBSD libdtrace dt_open.c (dt_ioctl), dt_aggregate.c, dt_consume.c, dt_work.c, which make
+these requests.
 """
 
 from __future__ import annotations

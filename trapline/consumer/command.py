@@ -1,6 +1,7 @@
 """dtrace(1): the command.
 
-Source: FreeBSD cmd/dtrace/dtrace.c.  The machine is opened by what calls `main`: see `CommandEnvironment`.
+Source: FreeBSD cmd/dtrace/dtrace.c.  The machine is opened by what calls `main`: see
+`CommandEnvironment`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The consumption of records: the heading, a line for each record, faults, and what the program asked to do.
 
-Source: FreeBSD libdtrace dt_consume.c, and cmd/dtrace/dtrace.c for what dtrace(1) puts around the data.
+Source: FreeBSD libdtrace dt_consume.c, and cmd/dtrace/dtrace.c for what dtrace(1) puts around the
+data.
 """
 
 from __future__ import annotations
@@ -87,7 +88,8 @@ class Consumer:
     def consume(self, records: Iterable[Record]) -> None:
         """Show records and do what they say.
 
-        Without option temporal the CPUs come one after the other, each with an indentation of its own.
+        Without option temporal the CPUs come one after the other, each with an indentation of its
+        own.
         """
         temporal, cpu = self._options.is_set("temporal"), None
         for record in records:

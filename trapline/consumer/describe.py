@@ -1,6 +1,7 @@
 """Probes and programs described: the lists of -l, the stability reports of -v.
 
-Source: FreeBSD cmd/dtrace/dtrace.c (list_probe(), list_stmt(), print_stmt_info(), print_ecb_info()).
+Source: FreeBSD cmd/dtrace/dtrace.c (list_probe(), list_stmt(), print_stmt_info(),
+print_ecb_info()).
 """
 
 from __future__ import annotations

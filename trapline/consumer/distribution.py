@@ -1,6 +1,7 @@
 """Distributions: the buckets of quantize(), lquantize() and llquantize(), and the block that shows them.
 
-Source: FreeBSD dtrace.h (DTRACE_QUANTIZE_*, DTRACE_LQUANTIZE_*, DTRACE_LLQUANTIZE_*) and libdtrace dt_consume.c.
+Source: FreeBSD dtrace.h (DTRACE_QUANTIZE_*, DTRACE_LQUANTIZE_*, DTRACE_LLQUANTIZE_*) and libdtrace
+dt_consume.c.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ class Buckets:
     weights: tuple[int, ...]
     """What a count in each bucket stands for when distributions are sorted."""
     tie: int | None
-    """The bucket whose count decides between distributions of equal weight; None where there is none."""
+    """The bucket whose count decides between distributions of equal weight; None where there is
+    none."""
     unused: range
     """The rows to show when there are no counts at all."""
 

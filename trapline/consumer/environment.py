@@ -37,7 +37,8 @@ class Machine:
     provide: Provide = provide_nothing
     """Makes the probes of processes that a description asks for."""
     ended: Callable[[], Sequence[str]] = tuple
-    """Gives, for each command of -c that ended since the last call, what happened: `pid 5 has exited`."""
+    """Gives, for each command of -c that ended since the last call, what happened: `pid 5 has
+    exited`."""
     foreign: Foreign = field(default_factory=NoNames)
     """The traced system's types and symbols."""
     libraries: tuple[str, ...] = ()

@@ -47,7 +47,8 @@ class Flow:
     def line(self, record: Record, probe: int, description: ProbeDescription) -> str:
         """Give the text of a record's line, and indent or unindent.
 
-        Of several enablings of one entry probe only the first indents, of a return probe only the last unindents.
+        Of several enablings of one entry probe only the first indents, of a return probe only the
+        last unindents.
         """
         turn = direction(description.name)
         if turn is Direction.ENTRY and self._other_enabling(self.last, record.epid, probe):

@@ -1,9 +1,9 @@
 """D libraries: declarations that every program may use, such as curpsinfo and the names of errors.
 
-Files of the directories of -L are compiled before the first program, each after those it depends on; one whose
-dependencies are not there is left out.  Trapline's own library, `trapline/dlib`, has a directory for all, one for each
-guest and one for each ISA; a file of it is compiled when a program names something of it, since compiling takes longer
-than most programs run.
+Files of the directories of -L are compiled before the first program, each after those it depends
+on; one whose dependencies are not there is left out.  Trapline's own library, `trapline/dlib`, has
+a directory for all, one for each guest and one for each ISA; a file of it is compiled when a
+program names something of it, since compiling takes longer than most programs run.
 
 Source: FreeBSD libdtrace dt_cc.c (dt_load_libs, dt_load_libs_sort).
 """
@@ -66,7 +66,8 @@ def files(folders: Sequence[Path]) -> list[LibraryFile]:
 def in_order(wanted: Sequence[LibraryFile], exists: Callable[[str, str], bool]) -> Iterator[LibraryFile]:
     """Yield files after those they depend on, without those whose dependencies are missing.
 
-    `exists` tells whether there is a module or a provider of a name.  Raises `LibraryError` for a cycle.
+    `exists` tells whether there is a module or a provider of a name.  Raises `LibraryError` for a
+    cycle.
     """
     by_name = {one.path.name: one for one in wanted}
     states: dict[str, bool | None] = {}

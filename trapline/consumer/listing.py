@@ -1,6 +1,7 @@
 """Probes listed (-l) and their stability and arguments (-v).
 
-Source: FreeBSD cmd/dtrace/dtrace.c (list_probe, print_probe_info) and libdtrace dt_provider.c (dt_probe_info).
+Source: FreeBSD cmd/dtrace/dtrace.c (list_probe, print_probe_info) and libdtrace dt_provider.c
+(dt_probe_info).
 """
 
 from __future__ import annotations

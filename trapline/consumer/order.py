@@ -1,6 +1,7 @@
 """The order of aggregations: by value or by key, forward or backward, one aggregation or several joined.
 
-Source: FreeBSD libdtrace dt_aggregate.c (the comparison functions and dtrace_aggregate_walk_joined).
+Source: FreeBSD libdtrace dt_aggregate.c (the comparison functions and
+dtrace_aggregate_walk_joined).
 """
 
 from __future__ import annotations

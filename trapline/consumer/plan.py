@@ -1,7 +1,7 @@
 """What to do with the records of an enabling: one plan for each EPID, made when it is first seen.
 
-A statement of the program is one step: it shows text, gives a Python value, or acts on the consumer (exit, clear,
-setopt ...).  Source: FreeBSD libdtrace dt_consume.c (dt_consume_cpu).
+A statement of the program is one step: it shows text, gives a Python value, or acts on the consumer
+(exit, clear, setopt ...).  Source: FreeBSD libdtrace dt_consume.c (dt_consume_cpu).
 """
 
 from __future__ import annotations

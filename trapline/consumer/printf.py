@@ -1,8 +1,8 @@
 """printf() and printa() formats bound to the records they print.
 
-A format is taken apart once for each enabling; what is left for each record is reading values and filling fields.
-Times and names are the guest's, not the host's: %Y and %T print UTC, %P the number of a port, %I the address, so that
-a trace is the same on every host.
+A format is taken apart once for each enabling; what is left for each record is reading values and
+filling fields.  Times and names are the guest's, not the host's: %Y and %T print UTC, %P the number
+of a port, %I the address, so that a trace is the same on every host.
 
 Source: FreeBSD libdtrace dt_printf.c.
 """

@@ -63,7 +63,8 @@ def decode(snapshot: BufferSnapshot, size_of: Callable[[int], int]) -> list[Reco
 def merge(buffers: Sequence[Iterable[Record]], turn: Callable[[Record], Turn], *, temporal: bool) -> list[Record]:
     """Put the records of all CPUs in the order of output: by time, or (not `temporal`) one CPU after the other.
 
-    Snapshots of all CPUs are taken at one instant of virtual time, so no record has to wait for those of another CPU.
+    Snapshots of all CPUs are taken at one instant of virtual time, so no record has to wait for
+    those of another CPU.
     """
     records = [record for buffer in buffers for record in buffer]
     if temporal and len(buffers) > 1:

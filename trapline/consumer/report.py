@@ -1,6 +1,7 @@
 """Aggregations printed: printa() with and without a format, and the dump at the end of tracing.
 
-Source: FreeBSD libdtrace dt_consume.c (dt_print_datum, dt_print_aggs) and dt_aggregate.c (dt_aggregate_total).
+Source: FreeBSD libdtrace dt_consume.c (dt_print_datum, dt_print_aggs) and dt_aggregate.c
+(dt_aggregate_total).
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """A trace from beginning to end, in the manner of libdtrace: open, enable, go, then sleep and work, stop, close.
 
-Time is the guest's.  To sleep is to let the guest run up to the next event: a buffer switch (switchrate), an
-aggregation snapshot (aggrate) or a look at the status (statusrate).
+Time is the guest's.  To sleep is to let the guest run up to the next event: a buffer switch
+(switchrate), an aggregation snapshot (aggrate) or a look at the status (statusrate).
 
-Source: FreeBSD libdtrace dt_work.c (dtrace_sleep, dtrace_status, dtrace_go, dtrace_stop, dtrace_work).
+Source: FreeBSD libdtrace dt_work.c (dtrace_sleep, dtrace_status, dtrace_go, dtrace_stop,
+dtrace_work).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Addresses as names: stack frames, sym(), mod(), usym(), uaddr(), umod(), and printf's %a and %A.
 
-Source of the forms: FreeBSD libdtrace dt_consume.c (dt_print_stack, dt_print_ustack, dt_print_sym, dt_print_mod,
-dt_print_usym, dt_print_umod) and dt_subr.c (dtrace_addr2str, dtrace_uaddr2str).
+Source of the forms: FreeBSD libdtrace dt_consume.c (dt_print_stack, dt_print_ustack, dt_print_sym,
+dt_print_mod, dt_print_usym, dt_print_umod) and dt_subr.c (dtrace_addr2str, dtrace_uaddr2str).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Bytes as text: what the guest recorded is bytes, what we print is str, and columns are counted in bytes.
 
-Bytes that are not UTF-8 survive as surrogate escapes, so that what was recorded reaches the output unchanged.
+Bytes that are not UTF-8 survive as surrogate escapes, so that what was recorded reaches the output
+unchanged.
 """
 
 from __future__ import annotations

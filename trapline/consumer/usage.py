@@ -1,6 +1,7 @@
 """The command line of dtrace(1): flags with getopt's meaning, usage, and what was asked for as data.
 
-Source: FreeBSD cmd/dtrace/dtrace.c.  Words that are no flags may stand anywhere; they are the macro arguments.
+Source: FreeBSD cmd/dtrace/dtrace.c.  Words that are no flags may stand anywhere; they are the macro
+arguments.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """args[]: the typed arguments of the probes that a clause is for.
 
-Source: FreeBSD libdtrace dt_cc.c (dt_setcontext), dt_provider.c (dt_probe_discover), dt_ident.c (dt_idcook_args).
+Source: FreeBSD libdtrace dt_cc.c (dt_setcontext), dt_provider.c (dt_probe_discover), dt_ident.c
+(dt_idcook_args).
 """
 
 from __future__ import annotations

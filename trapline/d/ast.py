@@ -1,6 +1,7 @@
 """The syntax tree: what the text says, before anything is known about names and types.
 
-`line` is the line of the text where the node's telling token stands: an operator, a name, the first word.
+`line` is the line of the text where the node's telling token stands: an operator, a name, the first
+word.
 """
 
 from __future__ import annotations

@@ -10,7 +10,8 @@
     probe /go && !%1/        { go = 0; c; go = 1; }
     probe /go/               { go = 0; d; go = 1; }
 
-The names cannot be written in D.  `%go` stays 0 when a part faults, so that the parts after it do not run.
+The names cannot be written in D.  `%go` stays 0 when a part faults, so that the parts after it do
+not run.
 
 Source: libdtrace dt_sugar.c, which does it with the like of these names.
 """

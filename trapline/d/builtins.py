@@ -1,7 +1,7 @@
 """What every program can name: built-in variables, subroutines, aggregating functions, actions, constants.
 
-Tables only, for each data model and version of the language.  Sources: FreeBSD libdtrace dt_open.c (types, prototypes
-and the versions that brought them) and dtrace.h (numbers).
+Tables only, for each data model and version of the language.  Sources: FreeBSD libdtrace dt_open.c
+(types, prototypes and the versions that brought them) and dtrace.h (numbers).
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ _FAULTS: Final = "UNKNOWN BADADDR BADALIGN ILLOP DIVZERO NOSCRATCH KPRIV UPRIV T
 class Signature:
     """Parameters of a subroutine, aggregating function or action.
 
-    `parameters` may hold None for one that takes anything; the last `optional` may be left out; with `varargs` any
-    more may follow.
+    `parameters` may hold None for one that takes anything; the last `optional` may be left out;
+    with `varargs` any more may follow.
     """
 
     parameters: tuple[Type | None, ...] = ()

@@ -1,8 +1,8 @@
 """Typed expressions to DIF: a few instructions for each kind of node.
 
-The sequences are those of libdtrace (FreeBSD dt_cg.c), so that the DIF offsets of faults agree
-with those of published sessions.  One difference: a value narrower than its register is cut when it is stored in a
-variable.
+The sequences are those of libdtrace (FreeBSD dt_cg.c), so that the DIF offsets of faults agree with
+those of published sessions.  One difference: a value narrower than its register is cut when it is
+stored in a variable.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def generate(
 ) -> Difo:
     """Generate the DIF object that computes a node.
 
-    `returns` overrides the type it is said to return.  Raises `CompileError` D_NOREG when `registers` (%r0 included)
-    are too few.
+    `returns` overrides the type it is said to return.  Raises `CompileError` D_NOREG when
+    `registers` (%r0 included) are too few.
     """
     return _Generator(registers, strsize).object(node, returns)
 
@@ -229,8 +229,9 @@ class _Generator:
     def _let(self, node: typed.Let) -> int:
         """Compute arguments, and the body with them.
 
-        A body names its own parameters alone: where one is used for nothing but the next, those of the first are not
-        held on to; and a parameter handed on as it is needs no register of its own.
+        A body names its own parameters alone: where one is used for nothing but the next, those of
+        the first are not held on to; and a parameter handed on as it is needs no register of its
+        own.
         """
         outer, held = self._parameters, set[int]()
         body: typed.Node = node

@@ -1,7 +1,7 @@
 """D programs to enablings: the entry of the compiler.
 
-Text is read item by item (lexer, parser); declarations take effect as they are read, clauses are compiled when all has
-been read, each once for every probe description it has.
+Text is read item by item (lexer, parser); declarations take effect as they are read, clauses are
+compiled when all has been read, each once for every probe description it has.
 
 Source: FreeBSD libdtrace dt_cc.c (dtrace_program_compile()).
 """
@@ -75,7 +75,8 @@ class CompileContext:
     exists: Callable[[str, str], bool] = lambda _kind, _name: True
     """Tells whether there is a module or a provider of a name."""
     prepare: Callable[[str], object] = lambda _text: None
-    """Is told of the types of arguments before they are looked up: compiles the libraries that have them."""
+    """Is told of the types of arguments before they are looked up: compiles the libraries that have
+    them."""
     library: bool = False
     """Whether it is a D library, whose dependencies were looked at before."""
 

@@ -8,8 +8,8 @@
     NAME             ID   KND SCP FLAG TYPE
     execname         118  scl glb r    string (unknown) by ref (size 256)
 
-Source of the layout: FreeBSD libdtrace dt_dis.c.  Where that prints the address of the object, which is another one
-every time, stands its number.
+Source of the layout: FreeBSD libdtrace dt_dis.c.  Where that prints the address of the object,
+which is another one every time, stands its number.
 """
 
 from __future__ import annotations

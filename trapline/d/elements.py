@@ -1,6 +1,7 @@
 """Parts of things: elements of arrays, args[], members of structs and translations.
 
-Source: FreeBSD libdtrace dt_ident.c (dt_idcook_assc(), dt_idcook_args()), dt_parser.c (dt_cook_op2()).
+Source: FreeBSD libdtrace dt_ident.c (dt_idcook_assc(), dt_idcook_args()), dt_parser.c
+(dt_cook_op2()).
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ class Elements:
         self._references = references
         self._translators = translators
         self.arguments: Callable[[int], Sequence[ProbeArgument]] | None = None
-        """Types of args[] in the clause that is compiled, for a line to blame; None outside clauses."""
+        """Types of args[] in the clause that is compiled, for a line to blame; None outside
+        clauses."""
 
     def _array(self, base: ast.Expression) -> Variable | None:
         """Return the associative or built-in array that an expression names."""

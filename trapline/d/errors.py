@@ -31,7 +31,8 @@ class Place:
 class CompileError(Exception):
     """A program the compiler refuses.
 
-    `place` is None, and `region` may be set, for programs given on the command line, which have no lines.
+    `place` is None, and `region` may be set, for programs given on the command line, which have no
+    lines.
     """
 
     def __init__(self, tag: str, message: str, line: int = 0) -> None:

@@ -1,8 +1,8 @@
 """Characters to tokens, one top-level item at a time.
 
-D's lexer has two modes (libdtrace dt_lex.l): descriptions of probes are read with a character set of their own,
-everything else as C.  Which words are names of types decides the parse, so the text is cut into items and each is
-read when all before it have been understood.
+D's lexer has two modes (libdtrace dt_lex.l): descriptions of probes are read with a character set
+of their own, everything else as C.  Which words are names of types decides the parse, so the text
+is cut into items and each is read when all before it have been understood.
 """
 
 from __future__ import annotations

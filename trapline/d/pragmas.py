@@ -31,8 +31,9 @@ class _Origin(NamedTuple):
 class Pragmas:
     """The control lines of one program.
 
-    `main` is the path of the program's own file: what `#line` says of it is no other file's.  `exists` tells whether
-    there is a module or a provider of a name; None: nobody asks, in a library, whose dependencies were looked at.
+    `main` is the path of the program's own file: what `#line` says of it is no other file's.
+    `exists` tells whether there is a module or a provider of a name; None: nobody asks, in a
+    library, whose dependencies were looked at.
     """
 
     def __init__(

@@ -1,6 +1,7 @@
 """The parameters of lquantize() and llquantize(): checked, and encoded in one word.
 
-Source: FreeBSD libdtrace dt_cc.c (dt_compile_agg) and dtrace.h (DTRACE_LQUANTIZE_*, DTRACE_LLQUANTIZE_*).
+Source: FreeBSD libdtrace dt_cc.c (dt_compile_agg) and dtrace.h (DTRACE_LQUANTIZE_*,
+DTRACE_LLQUANTIZE_*).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """What a program may name, and what names mean: shared by all programs of one consumer.
 
-Source: FreeBSD libdtrace, the identifier tables of dtrace_hdl_t (dt_globals, dt_tls, dt_aggs) and of a clause.
+Source: FreeBSD libdtrace, the identifier tables of dtrace_hdl_t (dt_globals, dt_tls, dt_aggs) and
+of a clause.
 """
 
 from __future__ import annotations

@@ -3,10 +3,12 @@
     translator psinfo_t < struct proc *P > { pr_pid = P->p_pid; ... };
     xlate <psinfo_t *> (curthread->td_proc)->pr_pid
 
-Nothing is ever built to read one member: `xlate <T *> (e)->m` is the expression of `m`, with `e` for the translator's
-parameter.  Only a whole translation that is assigned to a variable is computed member by member.
+Nothing is ever built to read one member: `xlate <T *> (e)->m` is the expression of `m`, with `e`
+for the translator's parameter.  Only a whole translation that is assigned to a variable is computed
+member by member.
 
-Source: FreeBSD libdtrace dt_xlator.c, dt_parser.c (dt_cook_xlator, dt_node_xlator), dt_cg.c (dt_cg_xlate_expand).
+Source: FreeBSD libdtrace dt_xlator.c, dt_parser.c (dt_cook_xlator, dt_node_xlator), dt_cg.c
+(dt_cg_xlate_expand).
 """
 
 from __future__ import annotations
@@ -106,8 +108,9 @@ class Translators:
     def implied(self, operand: typed.Node, name: str, line: int) -> typed.Node | None:
         """Return a member that a value's own type has not, but the one translation of it that there is; else None.
 
-        illumos passes translated arguments where FreeBSD passes its structures as they are, and its scripts are to
-        run all the same: with this `args[0]->b_bcount` is what `args[0]->bio_bcount` is.
+        illumos passes translated arguments where FreeBSD passes its structures as they are, and its
+        scripts are to run all the same: with this `args[0]->b_bcount` is what `args[0]->bio_bcount`
+        is.
         """
         fitting = [
             known for known in self._names.translators if same(known.input.type, operand.type) and name in known.members

@@ -1,7 +1,7 @@
 """Expressions once they are understood: names resolved, types known, pointer arithmetic and conversions explicit.
 
-`expressions.py` makes these nodes, `codegen.py` turns each into a few DIF instructions.  Values are 64-bit patterns;
-strings, structs, unions and arrays are handed around by address.
+`expressions.py` makes these nodes, `codegen.py` turns each into a few DIF instructions.  Values are
+64-bit patterns; strings, structs, unions and arrays are handed around by address.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """D's types: C's, and string, in two data models.
 
-A type is immutable, except that a struct, union or enum tag may be completed once after it was named
-(C types may refer to themselves).  `const` and its like are not kept: D accepts and ignores them.
+A type is immutable, except that a struct, union or enum tag may be completed once after it was
+named (C types may refer to themselves).  `const` and its like are not kept: D accepts and ignores
+them.
 """
 
 from __future__ import annotations
@@ -296,7 +297,8 @@ def kind(type_: Type) -> Kind:
 def size_of(type_: Type) -> int:
     """Return the size in bytes, 0 for what has none.
 
-    That of a string is what a member or an element takes, whatever the option strsize says of variables.
+    That of a string is what a member or an element takes, whatever the option strsize says of
+    variables.
     """
     match resolve(type_):
         case Integer(size=size) | Float(size=size) | Pointer(size=size) | Composite(size=size) | Enumeration(size=size):

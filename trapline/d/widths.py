@@ -1,7 +1,8 @@
 """Values and the widths of their types: loads and stores by size, bit-fields, conversions.
 
-A register has 64 bits, whatever the type of what it holds; the bits above its type's may be anything until something
-here cuts them off.  Source: FreeBSD libdtrace dt_cg.c (dt_cg_typecast(), dt_cg_field_get(), dt_cg_field_set()).
+A register has 64 bits, whatever the type of what it holds; the bits above its type's may be
+anything until something here cuts them off.  Source: FreeBSD libdtrace dt_cg.c (dt_cg_typecast(),
+dt_cg_field_get(), dt_cg_field_set()).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """DOF to programs, with every check that the kernel makes before it believes a word of it.
 
-Source: FreeBSD sys/cddl/contrib/opensolaris/uts/common/dtrace/dtrace.c (dtrace_dof_slurp, dtrace_dof_ecbdesc,
-dtrace_dof_actdesc, dtrace_dof_difo, dtrace_dof_options).
+Source: FreeBSD sys/cddl/contrib/opensolaris/uts/common/dtrace/dtrace.c (dtrace_dof_slurp,
+dtrace_dof_ecbdesc, dtrace_dof_actdesc, dtrace_dof_difo, dtrace_dof_options).
 """
 
 from __future__ import annotations

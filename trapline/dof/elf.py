@@ -1,7 +1,7 @@
 """DOF as an object file, for a linker: what `dtrace -G` writes.
 
-Source: FreeBSD libdtrace dt_link.c (dump_elf32, dump_elf64): a section .SUNW_dof, and the symbol that drti.o finds it
-by.
+Source: FreeBSD libdtrace dt_link.c (dump_elf32, dump_elf64): a section .SUNW_dof, and the symbol
+that drti.o finds it by.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The structures of DOF: a header, a table of sections, and what each kind of section holds.
 
-Source: FreeBSD sys/cddl/contrib/opensolaris/uts/common/sys/dtrace.h (dof_hdr_t and what follows it).
+Source: FreeBSD sys/cddl/contrib/opensolaris/uts/common/sys/dtrace.h (dof_hdr_t and what follows
+it).
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Aggregation buffers: one per CPU, keys and values as bytes.
 
-The layout is the kernel's in what can be noticed, which is how much fits: entries grow upward from the start,
-8-aligned, and each takes a key header from the end, where the hash table is.  The hash itself is a dictionary: its
-order cannot be seen, since the consumer reads the entries in the order they were made.
+The layout is the kernel's in what can be noticed, which is how much fits: entries grow upward from
+the start, 8-aligned, and each takes a key header from the end, where the hash table is.  The hash
+itself is a dictionary: its order cannot be seen, since the consumer reads the entries in the order
+they were made.
 
 Source: FreeBSD dtrace.c dtrace_aggregate().
 """

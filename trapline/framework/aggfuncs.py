@@ -1,7 +1,7 @@
 """The nine aggregating functions: how much room a value takes, where it starts, and what one more number does to it.
 
-Source: FreeBSD dtrace.c dtrace_aggregate_count() and the like, dtrace_ecb_aggregation_create(); dtrace.h for the
-encoding of lquantize's and llquantize's parameters and for quantize's buckets.
+Source: FreeBSD dtrace.c dtrace_aggregate_count() and the like, dtrace_ecb_aggregation_create();
+dtrace.h for the encoding of lquantize's and llquantize's parameters and for quantize's buckets.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Principal buffers: where the records of one CPU go, one class per policy.
 
-A probe reserves room for an enabling's record (`reserve`), fills it in, and only then moves `offset` past it: what is
-dropped or faulted leaves no trace.  The room for DIF's scratch space comes with it.
+A probe reserves room for an enabling's record (`reserve`), fills it in, and only then moves
+`offset` past it: what is dropped or faulted leaves no trace.  The room for DIF's scratch space
+comes with it.
 
     switch   two halves; the consumer swaps them and reads the one, while the other fills
     fill     one pass; full means stop.  END's records have room kept for them

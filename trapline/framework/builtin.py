@@ -1,7 +1,7 @@
 """The built-in variables of D, one method each.
 
-Source: FreeBSD dtrace.c dtrace_dif_variable(), sys/cddl/dev/dtrace/<machine>/dtrace_isa.c dtrace_getarg(),
-dtrace_getreg().
+Source: FreeBSD dtrace.c dtrace_dif_variable(), sys/cddl/dev/dtrace/<machine>/dtrace_isa.c
+dtrace_getarg(), dtrace_getreg().
 """
 
 from __future__ import annotations

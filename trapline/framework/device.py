@@ -1,7 +1,7 @@
 """/dev/dtrace/dtrace as the consumer sees it: what the requests ask for and give.
 
-`structures.py` has the bytes of it, `ioctl.py` answers the requests.  Source: FreeBSD dtrace.h (dtrace_recdesc_t,
-dtrace_eprobedesc_t, dtrace_aggdesc_t, dtrace_bufdesc_t, dtrace_status_t).
+`structures.py` has the bytes of it, `ioctl.py` answers the requests.  Source: FreeBSD dtrace.h
+(dtrace_recdesc_t, dtrace_eprobedesc_t, dtrace_aggdesc_t, dtrace_bufdesc_t, dtrace_status_t).
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ class EnabledProbe:
 class AggregationDescription:
     """What an aggregation id in an aggregation buffer stands for (dtrace_aggdesc_t).
 
-    `records` are the tuple elements (the first: the variable id) and, last, the aggregating action.  Offsets are from
-    the aggregation id slot (u32) that starts each entry.
+    `records` are the tuple elements (the first: the variable id) and, last, the aggregating action.
+    Offsets are from the aggregation id slot (u32) that starts each entry.
     """
 
     id: int
@@ -86,8 +86,8 @@ class ProbeInfo:
 class BufferSnapshot:
     """One CPU's principal buffer (dtrace_bufdesc_t).
 
-    `data` is a sequence of records: u32 EPID (0: four bytes of padding), u32 timestamp high, u32 timestamp low, then
-    the data of `EnabledProbe.records`; in the order written.
+    `data` is a sequence of records: u32 EPID (0: four bytes of padding), u32 timestamp high, u32
+    timestamp low, then the data of `EnabledProbe.records`; in the order written.
     """
 
     cpu: int
@@ -101,7 +101,8 @@ class BufferSnapshot:
 class AggregationSnapshot:
     """One CPU's aggregation buffer, as its entries: each starts with the u32 aggregation id slot.
 
-    Snapshots are cumulative per switch: each holds what was aggregated since the last one; the consumer merges.
+    Snapshots are cumulative per switch: each holds what was aggregated since the last one; the
+    consumer merges.
     """
 
     cpu: int
@@ -149,8 +150,9 @@ class Device(Protocol):
     def enable(self, dof: bytes) -> int:
         """Enable a program given as DOF (ENABLE); return how many probes it matched.
 
-        Options in the DOF are set first.  Raises `DeviceError`: EINVAL when the DOF, a DIF object or an action list is
-        refused, E2BIG for too much of it, EBUSY once tracing has begun; nothing is enabled then.
+        Options in the DOF are set first.  Raises `DeviceError`: EINVAL when the DOF, a DIF object
+        or an action list is refused, E2BIG for too much of it, EBUSY once tracing has begun;
+        nothing is enabled then.
         """
         ...
 

@@ -3,8 +3,8 @@
 Numbers are FreeBSD's (sys/cddl/contrib/opensolaris/uts/common/sys/dtrace.h); they are shared by the
 compiler, the DIF machine and the disassembler, and this module is data only.
 
-An instruction is 32 bits: opcode 31:24, r1 23:16, r2 15:8, rd (or rs) 7:0.  A branch label is the low
-24 bits.  Indices of variables, integers, strings, subroutines and translators are bits 23:8.
+An instruction is 32 bits: opcode 31:24, r1 23:16, r2 15:8, rd (or rs) 7:0.  A branch label is the
+low 24 bits.  Indices of variables, integers, strings, subroutines and translators are bits 23:8.
 """
 
 from __future__ import annotations

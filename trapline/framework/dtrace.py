@@ -1,6 +1,7 @@
 """The framework: providers register here, probes fire here, consumers open devices here.
 
-Source: FreeBSD dtrace.c, the provider interface (dtrace_register(), dtrace_probe_create(), dtrace_probe() ...).
+Source: FreeBSD dtrace.c, the provider interface (dtrace_register(), dtrace_probe_create(),
+dtrace_probe() ...).
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
 """Dynamic variables: thread-locals and elements of associative arrays, in chunks of one fixed size.
 
-A variable takes a chunk of the CPU that stores it first; freed, its chunk waits on that CPU's dirty list until the
-cleaner has made sure that nobody looks at it any more.  When a CPU has none left it takes another's; when nobody has,
-the store is dropped, and counted by what stood in the way.
+A variable takes a chunk of the CPU that stores it first; freed, its chunk waits on that CPU's dirty
+list until the cleaner has made sure that nobody looks at it any more.  When a CPU has none left it
+takes another's; when nobody has, the store is dropped, and counted by what stood in the way.
 
-Here the cleaner has nobody to wait for, so a chunk is rinsed and clean in one step, and DYNRINSE drops cannot happen.
+Here the cleaner has nobody to wait for, so a chunk is rinsed and clean in one step, and DYNRINSE
+drops cannot happen.
 
-Source: FreeBSD dtrace.c dtrace_dynvar(), dtrace_dynvar_clean(), dtrace_dstate_init(), dtrace_difo_chunksize(); the
-sizes are those of an LP64 kernel.
+Source: FreeBSD dtrace.c dtrace_dynvar(), dtrace_dynvar_clean(), dtrace_dstate_init(),
+dtrace_difo_chunksize(); the sizes are those of an LP64 kernel.
 """
 
 from __future__ import annotations

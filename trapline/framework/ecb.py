@@ -1,11 +1,13 @@
 """Enabling control blocks: a clause at one probe, as one Python function that runs when the probe fires.
 
-The function is made of source text, so that a firing is the steps that its clause needs and no others:
+The function is made of source text, so that a firing is the steps that its clause needs and no
+others:
 
-    skip unless tracing is on        reserve room in the buffer         the predicate
-    each action: its value, then "did it fault?"                        one pack of header and values
+    skip unless tracing is on        reserve room in the buffer         the predicate each action:
+    its value, then "did it fault?"                        one pack of header and values
 
-What is recorded becomes part of the buffer at the very end: a fault, a drop or a commit on the way leaves no trace.
+What is recorded becomes part of the buffer at the very end: a fault, a drop or a commit on the way
+leaves no trace.
 
 Source: FreeBSD dtrace.c dtrace_probe(), dtrace_ecb_add(), dtrace_ecb_action_add().
 """

@@ -1,6 +1,7 @@
 """What one consumer has enabled: its ECBs by EPID, its aggregations and formats by number, and their descriptions.
 
-Source: FreeBSD dtrace.c dtrace_epid2ecb(), dtrace_aggid2agg(), dtrace_format_add(), the ioctls EPROBE and AGGDESC.
+Source: FreeBSD dtrace.c dtrace_epid2ecb(), dtrace_aggid2agg(), dtrace_format_add(), the ioctls
+EPROBE and AGGDESC.
 """
 
 from __future__ import annotations

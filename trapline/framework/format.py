@@ -1,9 +1,11 @@
 """printf formats: the text taken apart, and put together again.
 
-The compiler checks formats and writes argument types into them; the consumer prints by them.  Both see
-a format as the pieces `parse_format` gives: literal text and conversions.  Pure data, nothing is printed here.
+The compiler checks formats and writes argument types into them; the consumer prints by them.  Both
+see a format as the pieces `parse_format` gives: literal text and conversions.  Pure data, nothing
+is printed here.
 
-Source of the conversions and flags: FreeBSD libdtrace dt_printf.c and the printf chapter of the D language.
+Source of the conversions and flags: FreeBSD libdtrace dt_printf.c and the printf chapter of the D
+language.
 """
 
 from __future__ import annotations
@@ -109,7 +111,8 @@ class Conversion:
     name: str
     """Its name with the size prefix: a key of `CONVERSIONS`."""
     number: int = 1
-    """Its place among the conversions of the format, from 1; a `%%` before it counts (messages name it by this)."""
+    """Its place among the conversions of the format, from 1; a `%%` before it counts (messages name
+    it by this)."""
     flags: Flag = Flag.NONE
     width: int = 0
     precision: int = 0
@@ -160,8 +163,8 @@ _SIZES: Final = "hlLw"
 def parse_format(text: str, pointer_width: int = POINTER_WIDTH) -> tuple[Piece, ...]:
     """Take a format apart into literal texts (`%%` is the literal `%`) and conversions.
 
-    Raises `FormatError` for an unknown conversion, `%n$`, a second precision, `*` twice, flags on `%%`, or
-    a format that ends within a conversion.
+    Raises `FormatError` for an unknown conversion, `%n$`, a second precision, `*` twice, flags on
+    `%%`, or a format that ends within a conversion.
     """
     pieces: list[Piece] = []
     literal = ""

@@ -1,8 +1,9 @@
 r"""Glob patterns of probe descriptions.
 
-`*` any run, `?` one character, `[abc]`, `[a-z]`, `[!...]` one of (or none of) a set, `\` quotes the next character.
-The patterns become regular expressions once; what they mean is FreeBSD dtrace.c dtrace_match_glob(), corners included:
-a `]` right after `[` or `[!` is a member, a set without its end matches nothing, and `[z-a]` is just `a`.
+`*` any run, `?` one character, `[abc]`, `[a-z]`, `[!...]` one of (or none of) a set, `\` quotes the
+next character.  The patterns become regular expressions once; what they mean is FreeBSD dtrace.c
+dtrace_match_glob(), corners included: a `]` right after `[` or `[!` is a member, a set without its
+end matches nothing, and `[z-a]` is just `a`.
 """
 
 from __future__ import annotations

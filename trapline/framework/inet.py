@@ -1,6 +1,7 @@
 """Internet addresses as text (inet_ntoa, inet_ntoa6, inet_ntop).
 
-Source: FreeBSD dtrace.c dtrace_dif_subr(), after RFC 1884: lower-case hexadecimal, one run of zeros as `::`.
+Source: FreeBSD dtrace.c dtrace_dif_subr(), after RFC 1884: lower-case hexadecimal, one run of zeros
+as `::`.
 """
 
 from __future__ import annotations
@@ -42,8 +43,9 @@ def ipv6(address: bytes) -> str:
 def zero_run(address: bytes) -> tuple[int, int]:
     """Return start and length, in 16-bit words, of the zeros to leave out.
 
-    FreeBSD measures in bytes, up to the next byte that is not zero: so a run counts as longer when the word behind it
-    starts with a zero byte, and as shorter by one at the end of the address.  A single word may be left out too.
+    FreeBSD measures in bytes, up to the next byte that is not zero: so a run counts as longer when
+    the word behind it starts with a zero byte, and as shorter by one at the end of the address.  A
+    single word may be left out too.
     """
     best = (0, 0)
     best_bytes = 1

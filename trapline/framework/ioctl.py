@@ -1,7 +1,8 @@
 """/dev/dtrace/dtrace: requests as commands and bytes, answered by one consumer's state.
 
-A request's argument is the structure in full, as it lies in the caller's memory: where the real request carries a
-pointer, what that points at.  Data of no fixed size follow the structure: DOF, a buffer's content, a format's text.
+A request's argument is the structure in full, as it lies in the caller's memory: where the real
+request carries a pointer, what that points at.  Data of no fixed size follow the structure: DOF, a
+buffer's content, a format's text.
 
 Source: FreeBSD sys/cddl/dev/dtrace/dtrace_ioctl.c.
 """

@@ -1,7 +1,8 @@
 """json(): one value out of a JSON text, by its path.
 
-The text is read from left to right and only as far as needed; what lies behind the value need not be JSON.  Strings
-come without their quotes and with their escapes as they are; objects and arrays as their source text.
+The text is read from left to right and only as far as needed; what lies behind the value need not
+be JSON.  Strings come without their quotes and with their escapes as they are; objects and arrays
+as their source text.
 
 Source: FreeBSD dtrace.c dtrace_json().
 """

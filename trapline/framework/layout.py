@@ -6,7 +6,8 @@
          a tuple and its value, for the time it takes to aggregate them
     -    needed: what is reserved
 
-Source: FreeBSD dtrace.c dtrace_ecb_action_add(), dtrace_ecb_aggregation_create(), dtrace_ecb_resize().
+Source: FreeBSD dtrace.c dtrace_ecb_action_add(), dtrace_ecb_aggregation_create(),
+dtrace_ecb_resize().
 """
 
 from __future__ import annotations

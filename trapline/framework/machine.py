@@ -1,9 +1,9 @@
 """The DIF machine: an interpreter that can be read beside the instruction table of dtrace.h.
 
-This is the reference.  What runs when a probe fires is the same code translated once into a Python function
-(`translate`), some ten times as fast; both do arithmetic and branches themselves, and everything else
-through `Operations`, `Builtins` and `Subroutines`.  Tests hold the two equal on random programs: result, faults, fault
-offset, variables and scratch space.
+This is the reference.  What runs when a probe fires is the same code translated once into a Python
+function (`translate`), some ten times as fast; both do arithmetic and branches themselves, and
+everything else through `Operations`, `Builtins` and `Subroutines`.  Tests hold the two equal on
+random programs: result, faults, fault offset, variables and scratch space.
 
 Source: FreeBSD dtrace.c dtrace_dif_emulate().
 """

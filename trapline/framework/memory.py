@@ -1,11 +1,12 @@
 """The one 64-bit address space that DIF sees: DTrace's own memory and the guest's.
 
-Strings, variables, buffers and scratch space live in `Region`s, each with an address, so that a value passed by
-reference is a plain number wherever it points.  Their addresses are canonical on none of the ISAs (the sign extension
-of x86-64 and of sv39 fails, and AArch64 has no 60-bit addresses): no guest can have memory there.
+Strings, variables, buffers and scratch space live in `Region`s, each with an address, so that a
+value passed by reference is a plain number wherever it points.  Their addresses are canonical on
+none of the ISAs (the sign extension of x86-64 and of sv39 fails, and AArch64 has no 60-bit
+addresses): no guest can have memory there.
 
-A load that cannot be done sets flags and gives 0, as `dtrace_load*()` under NOFAULT does (FreeBSD dtrace.c, "Safe
-memory access"); nothing here raises.
+A load that cannot be done sets flags and gives 0, as `dtrace_load*()` under NOFAULT does (FreeBSD
+dtrace.c, "Safe memory access"); nothing here raises.
 """
 
 from __future__ import annotations

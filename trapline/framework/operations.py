@@ -1,7 +1,7 @@
 """What DIF instructions do that is more than arithmetic: memory, scratch space, strings, variables.
 
-The interpreter (`machine`) and the translator (`translate`) both call these, so they cannot differ in them.
-Faults are flags in the CPU's core; the value returned with one does not matter.
+The interpreter (`machine`) and the translator (`translate`) both call these, so they cannot differ
+in them.  Faults are flags in the CPU's core; the value returned with one does not matter.
 
 Source: FreeBSD dtrace.c dtrace_dif_emulate(), dtrace_canload(), dtrace_canstore(), dtrace_vcopy().
 """
@@ -158,7 +158,8 @@ class Operations:
     def key(self, ctx: Context, stack: Stack, number: int, scope: Scope) -> Key | None:
         """Return the key of an element of an associative array; None, a fault, if part of it cannot be read.
 
-        The tuple's entries, the variable, and for thread-local arrays the thread; the stack stays as it is.
+        The tuple's entries, the variable, and for thread-local arrays the thread; the stack stays
+        as it is.
         """
         parts: list[int | bytes] = []
         for value, size in stack:

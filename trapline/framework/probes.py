@@ -92,7 +92,8 @@ class ProbeTable:
     def match(self, wanted: ProbeDescription) -> Sequence[Probe]:
         """Return the probes a description matches, by id; an id given goes before the names, which must match too.
 
-        One that says nothing matches the probes that have a function: not BEGIN, not profile's (dtrace_match).
+        One that says nothing matches the probes that have a function: not BEGIN, not profile's
+        (dtrace_match).
         """
         if wanted == ProbeDescription():
             return [probe for probe in self if probe.function]

@@ -61,7 +61,8 @@ class DifType:
 
     kind: TypeKind = TypeKind.CTF
     ckind: int = 0
-    """CTF kind (CTF_K_*): 1 integer, 2 float, 3 pointer, 4 array, 6 struct, 7 union, 8 enum, 10 typedef."""
+    """CTF kind (CTF_K_*): 1 integer, 2 float, 3 pointer, 4 array, 6 struct, 7 union, 8 enum, 10
+    typedef."""
     flags: int = 0
     size: int = 8
 
@@ -215,12 +216,13 @@ class ActionDescription:
     * A statement such as printf with n values is n actions with the same `statement`; one without
       values is a single action whose DIF object returns the int 0.  The first carries `format`.
     * `format` is normalised by the compiler, as libdtrace does: the type of each argument is written into its
-      conversion (%d of an unsigned value becomes %u, ...), so that the consumer needs record sizes only.
+      conversion (%d of an unsigned value becomes %u, ...), so that the consumer needs record sizes
+      only.
     * An aggregation is its tuple elements as DIFEXPR (or STACK, SYM ...) actions followed by the
-      aggregating action.  The first tuple element is always the aggregation variable's id.  The value is the
-      aggregating action's own `difo` (None for count()); an increment (quantize's last argument) is a further DIFEXPR,
-      last in the tuple, whose return type has size 0.  `tuple_size` of the aggregating action counts the
-      elements before it, an increment included.
+      aggregating action.  The first tuple element is always the aggregation variable's id.  The
+      value is the aggregating action's own `difo` (None for count()); an increment (quantize's last
+      argument) is a further DIFEXPR, last in the tuple, whose return type has size 0.  `tuple_size`
+      of the aggregating action counts the elements before it, an increment included.
     * `argument` of lquantize and llquantize is the encoded parameter word, of stack() the number of frames
       (0: the option's default), of ustack() strsize << 32 | frames, of LIBACT a `LibraryAction`.
     """
@@ -250,7 +252,8 @@ class Program:
     ecbs: tuple[EcbDescription, ...]
     options: tuple[tuple[str, str | None], ...] = ()
     aggregations: tuple[str, ...] = field(default=())
-    """Names of the aggregations; the aggregation with variable id i (from 1) is `aggregations[i - 1]`."""
+    """Names of the aggregations; the aggregation with variable id i (from 1) is `aggregations[i -
+    1]`."""
     stability: Attribute = STABLE
     """The least of what its statements name."""
     model: DataModel = DataModel.LP64

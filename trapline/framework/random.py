@@ -1,7 +1,7 @@
 """rand(): xoroshiro128+, one generator per CPU.
 
-Source: FreeBSD dtrace.c dtrace_xoroshiro128_plus_next(), dtrace_xoroshiro128_plus_jump() (Blackman and Vigna).
-FreeBSD seeds it at random; here the seed is fixed, so that a run can be repeated.
+Source: FreeBSD dtrace.c dtrace_xoroshiro128_plus_next(), dtrace_xoroshiro128_plus_jump() (Blackman
+and Vigna).  FreeBSD seeds it at random; here the seed is fixed, so that a run can be repeated.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """Speculations: buffers that are kept or thrown away later, and their life.
 
-speculation() makes one active, speculate() sends a clause's record to it, commit() copies its records into the
-principal buffer, discard() forgets them.  What another CPU has speculated is left to the cleaner, which comes by at
-the option cleanrate; until then the speculation is busy.
+speculation() makes one active, speculate() sends a clause's record to it, commit() copies its
+records into the principal buffer, discard() forgets them.  What another CPU has speculated is left
+to the cleaner, which comes by at the option cleanrate; until then the speculation is busy.
 
-Source: FreeBSD dtrace.c dtrace_speculation(), _buffer(), _commit(), _discard(), _clean(); states: dtrace_impl.h.
+Source: FreeBSD dtrace.c dtrace_speculation(), _buffer(), _commit(), _discard(), _clean(); states:
+dtrace_impl.h.
 """
 
 from __future__ import annotations
@@ -129,8 +130,8 @@ class Speculations:
     def _copy(self, speculation: Speculation, cpu: int) -> None:
         """Move the records of a CPU, with the time of now.
 
-        Without room for all of them they are lost.  That counts as a drop, besides the one that a switch or ring buffer
-        counts itself.
+        Without room for all of them they are lost.  That counts as a drop, besides the one that a
+        switch or ring buffer counts itself.
         """
         source, target = speculation.buffers[cpu], self._principal[cpu]
         end = source.offset

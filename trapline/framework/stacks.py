@@ -1,7 +1,8 @@
 """Kernel and user stacks as actions and variables see them.
 
-On a machine the walk starts inside DTrace, and a probe's `aframes` artificial frames are skipped.  The emulator has no
-such frames: the guest tells the stack of the interrupted context itself.  What stack() shows is the same on every ISA:
+On a machine the walk starts inside DTrace, and a probe's `aframes` artificial frames are skipped.
+The emulator has no such frames: the guest tells the stack of the interrupted context itself.  What
+stack() shows is the same on every ISA:
 
 * in an anchored probe, the caller of the function that was hit, then its callers: the pc of the probe's site is what
   `probefunc` says already;

@@ -1,6 +1,7 @@
 """One consumer's state: its enablings, buffers and options, and what it is doing (dtrace_state_t).
 
-Source: FreeBSD dtrace.c dtrace_state_create(), dtrace_state_go(), dtrace_state_stop(), dtrace_ecb_create(), the ioctls.
+Source: FreeBSD dtrace.c dtrace_state_create(), dtrace_state_go(), dtrace_state_stop(),
+dtrace_ecb_create(), the ioctls.
 """
 
 from __future__ import annotations
@@ -115,8 +116,8 @@ class ConsumerState:
     def next_probe(self, pattern: ProbeDescription | None, number: int) -> ProbeInfo:
         """Return the first probe that matches (None: any) with a number of at least `number`.
 
-        A search that begins, with number 0, has the providers make what the pattern may mean.  Raises `DeviceError`
-        ESRCH when there is no more.
+        A search that begins, with number 0, has the providers make what the pattern may mean.
+        Raises `DeviceError` ESRCH when there is no more.
         """
         found = self._from(number) if pattern is None else self._matching_from(pattern, number)
         if found is None:

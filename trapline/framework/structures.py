@@ -1,8 +1,9 @@
 """The structures that requests of /dev/dtrace/dtrace carry, packed: FreeBSD's, data model LP64, little-endian.
 
-Sources: FreeBSD sys/cddl/contrib/opensolaris/uts/common/sys/dtrace.h (dtrace_providerdesc_t, dtrace_probedesc_t,
-dtrace_argdesc_t, dtrace_eprobedesc_t, dtrace_aggdesc_t, dtrace_recdesc_t, dtrace_bufdesc_t, dtrace_status_t,
-dtrace_conf_t, dtrace_fmtdesc_t, dtrace_repldesc_t) and dtrace_ioctl.h (the requests).
+Sources: FreeBSD sys/cddl/contrib/opensolaris/uts/common/sys/dtrace.h (dtrace_providerdesc_t,
+dtrace_probedesc_t, dtrace_argdesc_t, dtrace_eprobedesc_t, dtrace_aggdesc_t, dtrace_recdesc_t,
+dtrace_bufdesc_t, dtrace_status_t, dtrace_conf_t, dtrace_fmtdesc_t, dtrace_repldesc_t) and
+dtrace_ioctl.h (the requests).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The subroutines of D: a table from number to function (dtrace_dif_subr).
 
-A subroutine gets the tuple stack; a result of None leaves the destination register as it is.  What needs a kernel's
-structures is an illegal operation where the guest has none; the STREAMS and device subroutines of illumos are accepted
-on FreeBSD and do nothing.
+A subroutine gets the tuple stack; a result of None leaves the destination register as it is.  What
+needs a kernel's structures is an illegal operation where the guest has none; the STREAMS and device
+subroutines of illumos are accepted on FreeBSD and do nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Is a DIF object safe to run?  The one gate between a compiler and the DIF machine.
 
-Source: FreeBSD dtrace.c dtrace_difo_validate(), dtrace_difo_validate_helper() is not needed here; the messages are its
-own. One rule is ours: a user variable has to be declared, where the kernel has an assertion.
+Source: FreeBSD dtrace.c dtrace_difo_validate(), dtrace_difo_validate_helper() is not needed here;
+the messages are its own. One rule is ours: a user variable has to be declared, where the kernel has
+an assertion.
 """
 
 from __future__ import annotations

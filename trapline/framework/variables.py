@@ -1,7 +1,7 @@
 """The variables of one consumer: globals, clause-locals and, through `dynvars`, everything dynamic (dtrace_vstate_t).
 
-A scalar by value is a word.  One by reference has a region of its own, an 8-byte header (first byte 0xff: NULL) before
-the data; a clause-local has a copy per CPU.
+A scalar by value is a word.  One by reference has a region of its own, an 8-byte header (first byte
+0xff: NULL) before the data; a clause-local has a copy per CPU.
 
 Source: FreeBSD dtrace.c dtrace_difo_init(), dtrace_canstore_statvar().
 """

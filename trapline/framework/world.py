@@ -24,8 +24,8 @@ def signed(value: int) -> int:
 class Abilities:
     """What a guest may offer beyond `Guest`, as methods of these names; None: it cannot, and what needs it says so.
 
-    A destructive action that the guest cannot do faults (illegal operation); chill() without a clock to move only
-    counts.
+    A destructive action that the guest cannot do faults (illegal operation); chill() without a
+    clock to move only counts.
     """
 
     thread_time: Callable[[], int] | None
@@ -39,7 +39,8 @@ class Abilities:
     open_file: Callable[[int], int] | None
     """Address of the current process's open file of a number, 0 if there is none: getf()."""
     lock: Callable[[int], Lock | None] | None
-    """State of a lock, None for what is none; raises `BadAddressError`: mutex_owned() and its like."""
+    """State of a lock, None for what is none; raises `BadAddressError`: mutex_owned() and its
+    like."""
     signal: Callable[[int], None] | None
     """Send a signal to the current process: raise()."""
     stop: Callable[[], None] | None

@@ -1,7 +1,7 @@
 """The file uprobe_events as an object: lines written to it add and delete events, reading it lists them.
 
-Source: Linux 6.12 kernel/trace/trace_uprobe.c (register_trace_uprobe, append_trace_uprobe), trace_dynevent.c
-(dyn_event_release).
+Source: Linux 6.12 kernel/trace/trace_uprobe.c (register_trace_uprobe, append_trace_uprobe),
+trace_dynevent.c (dyn_event_release).
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
 """Fetch arguments: what an event reads when it is hit, and how that is shown.
 
-    [NAME=]EXPRESSION[:TYPE]        +0(+8(%ax)):string   $retval:s32   %di   @+0x1000:u8   path=+0(%si):string
+    [NAME=]EXPRESSION[:TYPE]        +0(+8(%ax)):string   $retval:s32   %di   @+0x1000:u8
+    path=+0(%si):string
 
-Source: Linux 6.12 kernel/trace/trace_probe.c, trace_probe_tmpl.h; register names: arch/*/kernel/ptrace.c.
+Source: Linux 6.12 kernel/trace/trace_probe.c, trace_probe_tmpl.h; register names:
+arch/*/kernel/ptrace.c.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """An event's `format` file: its fields, where each lies in a record, and how a record is printed.
 
-Source: Linux 6.12 kernel/trace/trace_events.c (f_show), trace_probe.c (traceprobe_define_arg_fields,
-__set_print_fmt), trace_probe.h (DEFINE_FIELD).
+Source: Linux 6.12 kernel/trace/trace_events.c (f_show), trace_probe.c
+(traceprobe_define_arg_fields, __set_print_fmt), trace_probe.h (DEFINE_FIELD).
 """
 
 from __future__ import annotations

@@ -188,7 +188,8 @@ def symbol_offset(image: Image, symbol: str) -> int:
 def check_place(guest: LinuxGuest, definition: Definition) -> None:
     """Refuse an offset where no instruction begins, as far as can be told.  Raises `TraceError`.
 
-    Linux does not ask: a breakpoint in the middle of an instruction makes the program do something else.
+    Linux does not ask: a breakpoint in the middle of an instruction makes the program do something
+    else.
     """
     try:
         image = open_image(guest, definition.path)

@@ -1,8 +1,8 @@
 """Watching one probe fire: snapshots of the machine at each stage of a trap, as data.
 
-The recorder is put into a machine before it boots.  It stands at four places, none of which a probe's users can tell:
-in front of the engine's trap callback, around the chain of handlers, between the providers and the framework, and at
-the last instruction of the guest's breakpoint path.
+The recorder is put into a machine before it boots.  It stands at four places, none of which a
+probe's users can tell: in front of the engine's trap callback, around the chain of handlers,
+between the providers and the framework, and at the last instruction of the guest's breakpoint path.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Where a provider's probes go in an ELF file, byte by byte, and why they do not go anywhere else.
 
-Nothing runs and nothing is written: the functions of the file are scanned as the provider scans those of a loaded
-module, and every decision comes back as data: each site with its instruction, its patch and its plan, each refusal
-with its rule and the rule's source.
+Nothing runs and nothing is written: the functions of the file are scanned as the provider scans
+those of a loaded module, and every decision comes back as data: each site with its instruction, its
+patch and its plan, each refusal with its rule and the rule's source.
 """
 
 from __future__ import annotations
@@ -82,8 +82,9 @@ def sites(
 ) -> list[FunctionSites]:
     """Scan the functions of an ELF file whose names match the glob `function`, all if it is None.
 
-    They come in the order of the symbol table, as the provider meets them.  Raises `emu.elf.ElfError` for a file that
-    cannot be used, also if it is not for `isa`, and `SitesError` if nothing matches or there is no such provider.
+    They come in the order of the symbol table, as the provider meets them.  Raises
+    `emu.elf.ElfError` for a file that cannot be used, also if it is not for `isa`, and `SitesError`
+    if nothing matches or there is no such provider.
     """
     try:
         scan = PROVIDERS[provider]

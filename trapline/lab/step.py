@@ -1,7 +1,7 @@
 """One firing, step by step: what `trapline step` shows, as data.
 
-The stages are made from what `trapline.lab.recorder` saw; nothing here is made up, and nothing is printed (see
-`step_report`).
+The stages are made from what `trapline.lab.recorder` saw; nothing here is made up, and nothing is
+printed (see `step_report`).
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ class StepError(Exception):
 class Stage:
     """One stage of a firing.
 
-    `facts` are what is known then (ints are addresses or values, shown in hex), `registers` what changed since the
-    stage before as (before, after), `instructions` what the guest executed since then.
+    `facts` are what is known then (ints are addresses or values, shown in hex), `registers` what
+    changed since the stage before as (before, after), `instructions` what the guest executed since
+    then.
     """
 
     title: str
@@ -103,8 +104,8 @@ class _Names:
 def step(clause: str, options: KernelOptions) -> Stepped:
     """Run a kernel guest to the first firing of a D clause's probe for which its predicate holds, and take it apart.
 
-    `clause` is a probe description with, perhaps, a predicate and a body.  Raises `StepError` if nothing fires,
-    `trapline.d.errors.CompileError` and `emu.guest.base.GuestError`.
+    `clause` is a probe description with, perhaps, a predicate and a body.  Raises `StepError` if
+    nothing fires, `trapline.d.errors.CompileError` and `emu.guest.base.GuestError`.
     """
     traps = RecordingTraps()
     guest = kernel_guest(options, traps)

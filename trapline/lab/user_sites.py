@@ -1,7 +1,8 @@
 """What the pid provider and uprobes make of a program, instruction by instruction.
 
-Every instruction of a function is a site of theirs; so the question is not where probes go but what becomes of each
-displaced instruction: it is emulated, it runs out of line, or no probe may go there, and why.
+Every instruction of a function is a site of theirs; so the question is not where probes go but what
+becomes of each displaced instruction: it is emulated, it runs out of line, or no probe may go
+there, and why.
 """
 
 from __future__ import annotations

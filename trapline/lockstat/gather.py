@@ -55,8 +55,8 @@ def gather(
 ) -> Gathered:
     """Run a program until the guest is through, or the user interrupts it: what there is then is shown.
 
-    Raises `trapline.d.errors.CompileError`, `trapline.consumer.errors.ConsumerError`, `trapline.options.OptionError`
-    and `emu.guest.base.GuestError`.
+    Raises `trapline.d.errors.CompileError`, `trapline.consumer.errors.ConsumerError`,
+    `trapline.options.OptionError` and `emu.guest.base.GuestError`.
     """
     traced: list[Record] = []
     mask = machine.guest.isa.address_mask

@@ -54,8 +54,8 @@ class Coalescing:
 def coalesce(records: Iterable[Record], how: Coalescing, start: Callable[[int], int]) -> list[Record]:
     """Make records one where only differences between them do not count.
 
-    `start` gives the address of the symbol an address is in.  Of callers or locks that do not count, that of the record
-    with the highest count is kept: the hottest.
+    `start` gives the address of the symbol an address is in.  Of callers or locks that do not
+    count, that of the record with the highest count is kept: the hottest.
     """
     found = list(records)
     if how.generated:

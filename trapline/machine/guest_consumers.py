@@ -1,14 +1,17 @@
 """/dev/dtrace/dtrace inside the kernel guest: programs of the guest are consumers, one for each open.
 
-The guest's dtrace.ko passes each request on with the kernel's copy of its argument, as much as the command says; the
-framework answers requests as commands and bytes (`trapline.framework.ioctl`).  Here is what lies between: where a
-request carries a pointer, what that points at is read from the calling process, and the answer is written there.
+The guest's dtrace.ko passes each request on with the kernel's copy of its argument, as much as the
+command says; the framework answers requests as commands and bytes (`trapline.framework.ioctl`).
+Here is what lies between: where a request carries a pointer, what that points at is read from the
+calling process, and the answer is written there.
 
-Source: FreeBSD sys/cddl/dev/dtrace/dtrace_ioctl.c.  Its EPROBE says that it carries the structure, and is given a
-pointer to it all the same.  Memory of the process that it has never touched is no memory yet (EFAULT).
+Source: FreeBSD sys/cddl/dev/dtrace/dtrace_ioctl.c.  Its EPROBE says that it carries the structure,
+and is given a pointer to it all the same.  Memory of the process that it has never touched is no
+memory yet (EFAULT).
 
-The structures are the same in 32-bit programs as in 64-bit ones, for a pointer in them takes eight bytes (DTRACE_PTR in
-sys/dtrace.h).  Commands are not, which tell the size of what they carry: most carry a bare pointer.
+The structures are the same in 32-bit programs as in 64-bit ones, for a pointer in them takes eight
+bytes (DTRACE_PTR in sys/dtrace.h).  Commands are not, which tell the size of what they carry: most
+carry a bare pointer.
 """
 
 from __future__ import annotations
@@ -44,7 +47,8 @@ class _Model(NamedTuple):
 
     pointer: struct.Struct
     enable: struct.Struct
-    """The structure of ENABLE (dtrace_enable_io_t): a pointer as it is, and how many probes matched."""
+    """The structure of ENABLE (dtrace_enable_io_t): a pointer as it is, and how many probes
+    matched."""
 
     def carried(self, request: Request) -> int:
         """Return how many bytes a request carries."""

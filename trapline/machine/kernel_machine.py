@@ -53,7 +53,8 @@ class KernelOptions:
     rate: int = DEFAULT_RATE
     accelerated: bool | None = None
     added: Mapping[str, bytes] = field(default_factory=dict)
-    """Files of the guest beside those of its initial file system (path without leading slash -> content)."""
+    """Files of the guest beside those of its initial file system (path without leading slash ->
+    content)."""
 
     def files(self) -> Mapping[str, bytes]:
         """Return what is added to the guest's initial file system, or replaces a part of it."""
@@ -132,8 +133,8 @@ def boot(
 ) -> Machine:
     """Boot a guest and put the framework and the providers over it.
 
-    `watch` may wrap the framework as providers see it; `report` is told of tracepoints of user programs that were
-    refused.  Raises `emu.guest.base.GuestError`.
+    `watch` may wrap the framework as providers see it; `report` is told of tracepoints of user
+    programs that were refused.  Raises `emu.guest.base.GuestError`.
     """
     guest.boot()
     dtrace = DTrace(guest, guest.traps.core)

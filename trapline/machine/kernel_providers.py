@@ -1,7 +1,8 @@
 """The providers of a kernel guest: each is there while its file, fbt.ko or systrace.ko, is loaded in the guest.
 
-A traced guest's boot loader loads dtraceall.ko, which needs all of them; what the guest loads and unloads later is
-followed.  A provider with an enabled probe keeps its file, as a module with one does.
+A traced guest's boot loader loads dtraceall.ko, which needs all of them; what the guest loads and
+unloads later is followed.  A provider with an enabled probe keeps its file, as a module with one
+does.
 """
 
 from __future__ import annotations

@@ -24,7 +24,8 @@ class EvalTime(Enum):
     """How far a program has come when its probes are created (option evaltime)."""
 
     EXEC = "exec"
-    """Not an instruction was executed; of a dynamic program only its interpreter is there beside it."""
+    """Not an instruction was executed; of a dynamic program only its interpreter is there beside
+    it."""
     PREINIT = "preinit"
     """At the program's own entry: its libraries are loaded."""
     POSTINIT = "postinit"

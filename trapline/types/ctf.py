@@ -1,7 +1,7 @@
 """C types from CTF, as D's types: FreeBSD's and illumos' `.SUNW_ctf` (versions 2 and 3) and the GNU linker's `.ctf`.
 
-The three say the same in fields of different widths; `_Dialect` has the widths.  A GNU archive of several dictionaries
-is read for its first, the one that all share.
+The three say the same in fields of different widths; `_Dialect` has the widths.  A GNU archive of
+several dictionaries is read for its first, the one that all share.
 
 Source: FreeBSD sys/sys/ctf.h; binutils include/ctf.h; illumos ctf(5).
 """

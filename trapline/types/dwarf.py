@@ -1,8 +1,8 @@
 """C types from DWARF, as D's types.
 
-Only what is asked for is read: an index of names is made at the first question that the strings of the file do not
-answer with no, and a type is built when it is named.  The types of one object share their tags, so a struct that refers
-to itself is one object, completed once.
+Only what is asked for is read: an index of names is made at the first question that the strings of
+the file do not answer with no, and a type is built when it is named.  The types of one object share
+their tags, so a struct that refers to itself is one object, completed once.
 
 Source: DWARF 4 and 5, sections 5.1 to 5.9.
 """

@@ -44,7 +44,8 @@ class Types(Protocol):
 class ModuleTypes:
     """The modules that a kernel has loaded, and the types of each: those of its file.
 
-    `loaded` yields the modules; `read` returns the content of a module's file by its name, None if it is not known.
+    `loaded` yields the modules; `read` returns the content of a module's file by its name, None if
+    it is not known.
     """
 
     def __init__(
@@ -88,7 +89,8 @@ class ModuleTypes:
 class KernelNames:
     """Types and symbols of a kernel and of its modules.  Implements `trapline.d.scopes.Foreign`.
 
-    "module`name" means the module's own; a plain name the kernel's, or that of the first module that has it.
+    "module`name" means the module's own; a plain name the kernel's, or that of the first module
+    that has it.
     """
 
     image: Image

@@ -4,7 +4,8 @@ Two trap paths, chosen per run (`TrapPath`), with equal results: on a breakpoint
 
 * HOST: the emulator asks the handlers at once and carries out the displaced instruction's plan;
 * GUEST: the CPU takes the exception into the kernel's own vector, whose code saves a trap frame, calls the gate
-  `dtrace_invop`, and emulates the instruction itself, as FreeBSD's dtrace_asm.S and dtrace_subr.c do.
+  `dtrace_invop`, and emulates the instruction itself, as FreeBSD's dtrace_asm.S and dtrace_subr.c
+  do.
 """
 
 from __future__ import annotations
@@ -86,9 +87,10 @@ class Consumers(Protocol):
 class KernelGuest(Served):
     """The teaching kernel on one emulated CPU.  Implements `emu.guest.base.Guest`.
 
-    `files` are added to the initial file system, or replace files of it (path without leading slash -> content;
-    /etc/rc is the start-up script).  `console` gets what the guest prints.  `patcher` makes what writes
-    breakpoints, and `displaced` says what the host's trap path does, if not the ISA's table.  Call `boot` first.
+    `files` are added to the initial file system, or replace files of it (path without leading slash
+    -> content; /etc/rc is the start-up script).  `console` gets what the guest prints.  `patcher`
+    makes what writes breakpoints, and `displaced` says what the host's trap path does, if not the
+    ISA's table.  Call `boot` first.
     """
 
     cpu = 0
@@ -137,7 +139,8 @@ class KernelGuest(Served):
         self._stacks = KernelStacks(self.engine, self.traps.core, self.introspection, self.patcher)
         self._pc_after = isa.traps.pc_after
         self.probe_frames: int | None = None
-        """While the kernel calls `dtrace_probe`: how many frames of that call a stack leaves out; None otherwise."""
+        """While the kernel calls `dtrace_probe`: how many frames of that call a stack leaves out;
+        None otherwise."""
         self._passed = [isa.registers.slots[name] for name in isa.calling.arguments[: 1 + _PROBE_ARGUMENTS]]
         """Where the gate `dtrace_probe` finds its arguments, if not on the stack."""
         self._results = [isa.registers.slots[name] for name in isa.calling.results]
@@ -146,7 +149,8 @@ class KernelGuest(Served):
         self._idle = False
         self._ready = False
         self._uncounted = 0
-        """Displaced instructions the engine did not count: a breakpoint counts as one, an invalid opcode does not."""
+        """Displaced instructions the engine did not count: a breakpoint counts as one, an invalid
+        opcode does not."""
         self._interrupted = False
         self._actions: list[Callable[[], object]] = []
         self._running = False

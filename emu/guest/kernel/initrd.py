@@ -15,7 +15,8 @@ def tree(root: Path) -> dict[str, bytes]:
 def archive(files: Mapping[str, bytes]) -> bytes:
     """Return a cpio archive of the files and the directories they need, in path order.
 
-    Files below bin/, sbin/ and libexec/ are executable.  Owners and times are 0: the same files give the same bytes.
+    Files below bin/, sbin/ and libexec/ are executable.  Owners and times are 0: the same files
+    give the same bytes.
     """
     directories = {parent.as_posix() for path in files for parent in Path(path).parents if parent.as_posix() != "."}
     entries: dict[str, tuple[int, bytes]] = dict.fromkeys(directories, (stat.S_IFDIR | 493, b""))

@@ -1,7 +1,7 @@
 """Reading the kernel guest's structures: who runs, on which stack.
 
-The kernel exports the offsets itself (`kernel_assym[]`, as FreeBSD's genassym makes them for assembly), so this needs
-no debugging information.
+The kernel exports the offsets itself (`kernel_assym[]`, as FreeBSD's genassym makes them for
+assembly), so this needs no debugging information.
 """
 
 from __future__ import annotations
@@ -77,9 +77,10 @@ class Introspection:
     def kernel_chain(self, frame_pointer: int) -> list[int]:
         """Return the return addresses that a frame pointer leads to, within the current thread's kernel stack.
 
-        As FreeBSD's dtrace_getpcstack: the walk ends where the pointer leaves the stack or does not grow, or the
-        address is none of the kernel's.  A leaf function of RISC-V, which an interrupt may have met, saves only the
-        frame pointer, where others save ra: its frame has no return address, and the chain goes on from it.
+        As FreeBSD's dtrace_getpcstack: the walk ends where the pointer leaves the stack or does not
+        grow, or the address is none of the kernel's.  A leaf function of RISC-V, which an interrupt
+        may have met, saves only the frame pointer, where others save ra: its frame has no return
+        address, and the chain goes on from it.
         """
         load, offset, word = self._engine.load, self._offset, self._word
         thread = load(self._current, word)

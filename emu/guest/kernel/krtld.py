@@ -1,8 +1,8 @@
 """What illumos's kernel linker does with the calls that are SDT probes: it makes them nops, and notes where they were.
 
-A site is compiled as a call of `__dtrace_probe_<name>`, a function that is nowhere.  The linker comes upon its
-relocation, overwrites the five bytes of the call, and keeps the name and the address of the relocated operand: the
-call's second byte.
+A site is compiled as a call of `__dtrace_probe_<name>`, a function that is nowhere.  The linker
+comes upon its relocation, overwrites the five bytes of the call, and keeps the name and the address
+of the relocated operand: the call's second byte.
 
 Source: illumos usr/src/uts/intel/amd64/krtld/kobj_reloc.c (sdt_reloc_resolve).
 """

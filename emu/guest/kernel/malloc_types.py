@@ -1,7 +1,7 @@
 """The kernel guest's malloc types, as their provider sees and arms them.
 
-Each type has a place for two probe ids; while `dtrace_malloc_enabled` is set, malloc() and free() fire what they find
-there (FreeBSD sys/kern/kern_malloc.c).
+Each type has a place for two probe ids; while `dtrace_malloc_enabled` is set, malloc() and free()
+fire what they find there (FreeBSD sys/kern/kern_malloc.c).
 """
 
 from __future__ import annotations

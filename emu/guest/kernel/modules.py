@@ -1,7 +1,7 @@
 """The kernel guest's linker, seen from outside: the files it has loaded, and their symbols.
 
-The kernel keeps a `struct linker_file` for each, with a symbol table of its own whose values are addresses
-(testbins/kernel/sys/linker.h); their offsets are in `kernel_assym[]`.
+The kernel keeps a `struct linker_file` for each, with a symbol table of its own whose values are
+addresses (testbins/kernel/sys/linker.h); their offsets are in `kernel_assym[]`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The CPU as a user program's trap has it: live, or as the kernel's vector has saved it.
 
-Both look like an `Engine` to what carries displaced instructions out.  A store goes where the program itself could
-store at once; elsewhere it is refused, and the kernel is to be asked first.
+Both look like an `Engine` to what carries displaced instructions out.  A store goes where the
+program itself could store at once; elsewhere it is refused, and the kernel is to be asked first.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What DTrace asks of the kernel guest beyond what every guest answers, and what it may do to it.
 
-Each method has the name that `trapline.framework.world.Abilities` looks for.  What changes the guest is done by the
-kernel's own code (`KernelGuest.call`), between two of its blocks.
+Each method has the name that `trapline.framework.world.Abilities` looks for.  What changes the
+guest is done by the kernel's own code (`KernelGuest.call`), between two of its blocks.
 """
 
 from __future__ import annotations

@@ -28,11 +28,12 @@ class KernelStacks:
     def pcs(self, probe_frames: int | None) -> list[int]:
         """Return the kernel pcs of the interrupted context, innermost first.
 
-        `probe_frames`: so many of them belong to the probe, which is a call of the kernel's own; None: it is none.  In
-        a breakpoint of FBT the frame of the probed function is not there (yet, or any more): its caller is in the link
-        register or on the stack, and the frame pointer is the caller's.  But RISC-V compilers may set the frame pointer
-        before they save ra, which is the instruction displaced: the frame is there, and its ra is not.  And on i386 the
-        return site is the instruction that undoes the frame: it is all there.
+        `probe_frames`: so many of them belong to the probe, which is a call of the kernel's own;
+        None: it is none.  In a breakpoint of FBT the frame of the probed function is not there
+        (yet, or any more): its caller is in the link register or on the stack, and the frame
+        pointer is the caller's.  But RISC-V compilers may set the frame pointer before they save
+        ra, which is the instruction displaced: the frame is there, and its ra is not.  And on i386
+        the return site is the instruction that undoes the frame: it is all there.
         """
         core, registers = self._core, self._isa.registers
         frame = core.trapframe

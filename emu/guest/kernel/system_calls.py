@@ -1,7 +1,8 @@
 """The kernel guest's system call table, as its syscall provider sees and arms it.
 
-The kernel does what FreeBSD's does (sys/kern/subr_syscall.c): while `systrace_enabled` is set and a call's row has an
-id for its entry or its return, it calls `systrace_probe()`, and that calls `dtrace_probe()`.
+The kernel does what FreeBSD's does (sys/kern/subr_syscall.c): while `systrace_enabled` is set and a
+call's row has an id for its entry or its return, it calls `systrace_probe()`, and that calls
+`dtrace_probe()`.
 """
 
 from __future__ import annotations

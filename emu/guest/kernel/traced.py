@@ -1,8 +1,8 @@
 """Stretches of the kernel that run only while something is traced, and the clock that stands still there.
 
-The branch to such a stretch leaves two marks in linker sets (testbins/kernel/sys/traced.h): where it starts,
-with the number of instructions the branch taken left out, and that of the jump back.  So a kernel that is traced keeps
-the time of one that is not, to the instruction.
+The branch to such a stretch leaves two marks in linker sets (testbins/kernel/sys/traced.h): where
+it starts, with the number of instructions the branch taken left out, and that of the jump back.  So
+a kernel that is traced keeps the time of one that is not, to the instruction.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ class TracedStretches:
     def watch(self) -> None:
         """Watch them from now on; to be called before something is traced.
 
-        A run that traces nothing does without: each address that is watched makes all code slower to translate.
+        A run that traces nothing does without: each address that is watched makes all code slower
+        to translate.
         """
         if self._watched:
             return

@@ -1,8 +1,8 @@
 """Address spaces of the kernel guest, read and written from outside, whoever runs.
 
-Reading goes by the kernel's own structures: the page table where a page is present, else the file it comes from.
-Writing is for one address space alone: the kernel is asked to make the page its own first (proc_rwmem_page), and the
-emulator writes to it.
+Reading goes by the kernel's own structures: the page table where a page is present, else the file
+it comes from.  Writing is for one address space alone: the kernel is asked to make the page its own
+first (proc_rwmem_page), and the emulator writes to it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The user programs of the kernel guest, as whoever probes them sees them: `emu.guest.processes.Processes`.
 
-Processes and threads are the guest kernel's; here they are found by their addresses, and the kernel tells of their
-forks, execs and ends by its gates (dtrace_fasttrap_fork and its kin).  What is to be written into a process is written
-between two runs: a gate or a trap that wants it has the run end first (`KernelGuest.soon`).
+Processes and threads are the guest kernel's; here they are found by their addresses, and the kernel
+tells of their forks, execs and ends by its gates (dtrace_fasttrap_fork and its kin).  What is to be
+written into a process is written between two runs: a gate or a trap that wants it has the run end
+first (`KernelGuest.soon`).
 """
 
 from __future__ import annotations
@@ -224,8 +225,9 @@ class Userland:
     def raise_bad_address(self, address: int) -> None:
         """Have the current thread meet a fault that the emulation of its instruction has met, or see that it has none.
 
-        The page may only not be there yet, or be shared until it is written to: the kernel is asked, and the
-        breakpoint is hit again.  Where the kernel refuses, the instruction itself has to run into it.
+        The page may only not be there yet, or be shared until it is written to: the kernel is
+        asked, and the breakpoint is hit again.  Where the kernel refuses, the instruction itself
+        has to run into it.
         """
         thread = self.current
         assert thread is not None
@@ -441,8 +443,8 @@ class Objects:
     def stack(self, frame: Frame) -> list[int]:
         """Return the pcs of the current thread's stack by frame pointers, innermost first.
 
-        On the first instruction of a function the frame is still the caller's: its own return address is where a call
-        left it.
+        On the first instruction of a function the frame is still the caller's: its own return
+        address is where a call left it.
         """
         registers, calling = self._userland.isa.registers, self._userland.isa.calling
         load, word = self._userland.engine.load, self._userland.isa.word

@@ -19,7 +19,8 @@ _BELOW_STACK: Final = 16 << 20
 class ProcessCode:
     """The memory of an address space, whoever runs.  Implements `emu.patcher.CodeMemory`.
 
-    A page that is written becomes the process's own (copy on write): the file and other processes keep theirs.
+    A page that is written becomes the process's own (copy on write): the file and other processes
+    keep theirs.
     """
 
     def __init__(self, kernel: Kernel, space: Space) -> None:
@@ -43,7 +44,8 @@ class ProcessCode:
 class SlotPages:
     """Pages of an address space, divided into slots of one size, where copies of instructions run.
 
-    They lie above what mmap hands out, so that nothing else moves because of them, or below `below`.
+    They lie above what mmap hands out, so that nothing else moves because of them, or below
+    `below`.
     """
 
     def __init__(self, kernel: Kernel, code: ProcessCode, size: int, name: str, below: int | None = None) -> None:

@@ -1,7 +1,7 @@
 """Signals: sent, kept, and delivered to handlers on the program's own stack.
 
-Source: Linux kernel/signal.c, arch/*/kernel/signal.c.  What a frame on the stack does not hold, the vector registers,
-is kept beside the process until the handler returns.
+Source: Linux kernel/signal.c, arch/*/kernel/signal.c.  What a frame on the stack does not hold, the
+vector registers, is kept beside the process until the handler returns.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The CPU as Linux programs meet it: its state at the start, and its exceptions as signals.
 
-Sources: Linux arch/x86/kernel/traps.c, arch/arm64/kernel/traps.c, arch/riscv/kernel/traps.c; Unicorn's numbers for
-exceptions are those of QEMU (target/*/cpu.h).
+Sources: Linux arch/x86/kernel/traps.c, arch/arm64/kernel/traps.c, arch/riscv/kernel/traps.c;
+Unicorn's numbers for exceptions are those of QEMU (target/*/cpu.h).
 """
 
 from __future__ import annotations

@@ -48,15 +48,17 @@ class Program:
     arguments: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=lambda: dict(ENVIRONMENT))
     directory: str | None = None
-    """Working directory; None: the root, or this process's own where the guest has no root directory of the host's."""
+    """Working directory; None: the root, or this process's own where the guest has no root
+    directory of the host's."""
 
 
 class LinuxGuest:
     """A Linux program on one CPU.  Implements `emu.guest.base.Guest`.
 
-    The guest sees `root` and nothing else of the host; without one it sees the program alone.  A path that is not in
-    the root is taken from the host, and put there.  Nothing that the guest writes reaches the host, but for its
-    standard streams.  `report` is told of system calls that are not there.
+    The guest sees `root` and nothing else of the host; without one it sees the program alone.  A
+    path that is not in the root is taken from the host, and put there.  Nothing that the guest
+    writes reaches the host, but for its standard streams.  `report` is told of system calls that
+    are not there.
 
     Raises `emu.guest.base.GuestError` if the program cannot be started.
     """

@@ -1,8 +1,9 @@
 """Files and directories of the guest: a tree in memory, filled from a directory of the host as it is looked at.
 
-What is on the host is read when somebody asks for it, and never written: a file that the guest writes to gets a copy
-of its own, a directory it changes is changed in memory.  Symbolic links are the guest's to follow, within this tree,
-so nothing outside the host directory can be reached by any path.
+What is on the host is read when somebody asks for it, and never written: a file that the guest
+writes to gets a copy of its own, a directory it changes is changed in memory.  Symbolic links are
+the guest's to follow, within this tree, so nothing outside the host directory can be reached by any
+path.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The kernel of the Linux guest, in Python: processes, threads, who runs next, and how they begin and end.
 
-One CPU is shared by all threads in turn.  A thread runs until it blocks, or until its turn is over, which is counted in
-instructions; so the same programs are interleaved in the same way every time.  A system call ends the CPU's run, is
-served here, and goes on; one that blocks is a generator (`emu.guest.linux.process.SystemCall`), kept with its thread
-until what it waits for has come.
+One CPU is shared by all threads in turn.  A thread runs until it blocks, or until its turn is over,
+which is counted in instructions; so the same programs are interleaved in the same way every time.
+A system call ends the CPU's run, is served here, and goes on; one that blocks is a generator
+(`emu.guest.linux.process.SystemCall`), kept with its thread until what it waits for has come.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ class Stuck(GuestError):  # noqa: N818  what happened, not whose fault it is
 class Kernel:
     """The kernel over one engine.
 
-    `blocks` is the engine's.  `report(text)` is told, once each, of system calls that are not there.
-    `wait_for_host(seconds)` waits for input of the user's; None: for as long as it takes.
+    `blocks` is the engine's.  `report(text)` is told, once each, of system calls that are not
+    there.  `wait_for_host(seconds)` waits for input of the user's; None: for as long as it takes.
     """
 
     def __init__(
@@ -115,7 +115,8 @@ class Kernel:
         self.observers: list[Observer] = []
         self.delivery = Delivery(self)
         self.exceptions: list[Callable[[int, int], bool]] = []
-        """Asked (number, pc) about each exception but breakpoints and page faults: whether it is theirs."""
+        """Asked (number, pc) about each exception but breakpoints and page faults: whether it is
+        theirs."""
         if isa.name == "i386":
             self.exceptions.append(Segments(self.engine).claims)
         self.interrupted = False
@@ -518,7 +519,8 @@ class Kernel:
     def advance(self, thread: Thread, run: Callable[[], bool]) -> SignalInfo | None:
         """Have the CPU run the current thread by `run`, and return the fault it met, as observers leave it.
 
-        None: it met none; `take_call` then tells whether it made a system call.  Raises `GuestError`.
+        None: it met none; `take_call` then tells whether it made a system call.  Raises
+        `GuestError`.
         """
         try:
             waits = run()

@@ -113,8 +113,9 @@ def load(
 ) -> Loaded:
     """Load a program, or the interpreter that a script names.
 
-    `look_up` gives the inode that a path leads to, and its path from the root; `random` is sixteen bytes for AT_RANDOM.
-    Raises `LinuxError`: what look_up raises, EACCES, ENOEXEC, EINVAL, E2BIG, ENOMEM, ELOOP.
+    `look_up` gives the inode that a path leads to, and its path from the root; `random` is sixteen
+    bytes for AT_RANDOM.  Raises `LinuxError`: what look_up raises, EACCES, ENOEXEC, EINVAL, E2BIG,
+    ENOMEM, ELOOP.
     """
     file, full = _executable(look_up(path))
     name = path

@@ -145,8 +145,8 @@ class Objects(Observer):
     def stack(self, frame: Frame) -> list[int]:
         """Return the pcs of a thread's stack by frame pointers, innermost first.
 
-        On the first instruction of a function the frame is still the caller's: its own return address is where a call
-        left it.
+        On the first instruction of a function the frame is still the caller's: its own return
+        address is where a call left it.
         """
         isa = self._kernel.isa
         registers, calling = isa.registers, isa.calling

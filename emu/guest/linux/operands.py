@@ -1,7 +1,7 @@
 """Which address an instruction was after when it faulted.
 
-Unicorn tells the page only; programs' handlers are told the byte.  It is worked out from the instruction's operands and
-the registers, which are as they were before it.
+Unicorn tells the page only; programs' handlers are told the byte.  It is worked out from the
+instruction's operands and the registers, which are as they were before it.
 """
 
 from __future__ import annotations

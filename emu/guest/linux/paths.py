@@ -34,8 +34,8 @@ class Place(NamedTuple):
 def walk(root: Directory, start: Directory, path: str, *, follow: bool = True) -> Place:
     """Follow a path from `start`, or from `root` if it is absolute; `..` does not leave `root`.
 
-    `follow` says whether a symbolic link at the very end is followed.  Raises `LinuxError`: ENOENT (also for a missing
-    directory on the way), ENOTDIR, ELOOP, ENAMETOOLONG.
+    `follow` says whether a symbolic link at the very end is followed.  Raises `LinuxError`: ENOENT
+    (also for a missing directory on the way), ENOTDIR, ELOOP, ENAMETOOLONG.
     """
     if not path:
         raise LinuxError(ENOENT)

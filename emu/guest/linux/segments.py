@@ -1,8 +1,9 @@
 """Segment registers of 32-bit programs, of which they use one: gs, whose base is the thread pointer.
 
-A kernel puts the base into the thread's entry of the descriptor table (set_thread_area), and the program then loads
-gs from there.  Here there is no table: the load is an exception, and it is carried out in the exception's handler, with
-the base where set_thread_area and clone have put it already.
+A kernel puts the base into the thread's entry of the descriptor table (set_thread_area), and the
+program then loads gs from there.  Here there is no table: the load is an exception, and it is
+carried out in the exception's handler, with the base where set_thread_area and clone have put it
+already.
 """
 
 from __future__ import annotations

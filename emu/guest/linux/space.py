@@ -1,8 +1,9 @@
 """The address space of a process: areas of addresses, and the frames behind those pages that were touched.
 
-Pages come into being when they are first used (demand paging), are shared after a fork until one side writes (copy on
-write), and pages of a file are those of the file's page cache until a private mapping writes.  A breakpoint that is
-written into a program's text thus lands in a page of that process alone, as it does in the kernels this follows.
+Pages come into being when they are first used (demand paging), are shared after a fork until one
+side writes (copy on write), and pages of a file are those of the file's page cache until a private
+mapping writes.  A breakpoint that is written into a program's text thus lands in a page of that
+process alone, as it does in the kernels this follows.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ class Area:
     name: str = ""
     """Path of the file, or what /proc/PID/maps calls it: "[heap]", "[stack]"."""
     may_write: bool = True
-    """Whether mprotect may make it writable: not if it shares a file that was opened for reading."""
+    """Whether mprotect may make it writable: not if it shares a file that was opened for
+    reading."""
 
     def cut(self, start: int, end: int) -> Area:
         """Return the part of it in [start, end)."""
@@ -69,8 +71,8 @@ class SharedMemory:
 class Space:
     """One address space.  Implements `emu.engine.pages.AddressSpace`.
 
-    Addresses that mappings may have are those from `lowest` to `highest`.  `flush_page(address)` and `flush()` are
-    called when what addresses mean has changed.
+    Addresses that mappings may have are those from `lowest` to `highest`.  `flush_page(address)`
+    and `flush()` are called when what addresses mean has changed.
     """
 
     def __init__(self, frames: Frames, lowest: int, highest: int) -> None:
@@ -307,7 +309,8 @@ class Space:
     def poke(self, address: int, data: bytes, *, forget: bool = True) -> None:
         """Write memory, in this process alone.  Raises `BadAddressError`.
 
-        Translated code is forgotten, unless `forget` says otherwise: a system that leaves the instruction cache alone.
+        Translated code is forgotten, unless `forget` says otherwise: a system that leaves the
+        instruction cache alone.
         """
         done = 0
         while done < len(data):

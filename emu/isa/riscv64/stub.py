@@ -1,7 +1,7 @@
 """Displaced instructions on RISC-V: what FreeBSD's dtrace_invop_start tests on the saved word, in its order.
 
-The saved word is always 32 bits, so above a compressed instruction it holds whatever followed; the compressed rows
-look at the low half only.
+The saved word is always 32 bits, so above a compressed instruction it holds whatever followed; the
+compressed rows look at the low half only.
 """
 
 from __future__ import annotations

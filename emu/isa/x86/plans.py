@@ -220,8 +220,8 @@ def transfer(insn: Instruction, *before: Operation, call: bool, target: str = ""
 def indirect(insn: Instruction, after: bytes = b"", *, call: bool) -> Plan:
     """Plan a jump or a call through a register or memory.
 
-    With a 16-bit address, which this does not know, it is shorter than it seems: the bytes `after` it are read then, as
-    FreeBSD reads them.
+    With a 16-bit address, which this does not know, it is shorter than it seems: the bytes `after`
+    it are read then, as FreeBSD reads them.
     """
     registers, word = insn.mode.registers, insn.mode.word
     whole = replace(insn, data=insn.data + after.ljust(_MOST_ADDRESS, b"\0"))

@@ -1,7 +1,7 @@
 """A small scene that D programs trace: a kernel whose types are written in D, two processes, and what they do.
 
-The command is the real one, run in this process; only the guest is scripted, so that a session takes milliseconds and
-every number in it is known.
+The command is the real one, run in this process; only the guest is scripted, so that a session
+takes milliseconds and every number in it is known.
 """
 
 from __future__ import annotations

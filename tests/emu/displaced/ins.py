@@ -3,12 +3,13 @@
     [bytes] "disassembly" register=value, [address]=value => register=value, [address]=value, pc=+4;
         FreeBSD => ...;
 
-Before the arrow: the state in which the instruction runs, at `CODE`.  After it: everything that is different once it
-has run; all other registers and words of memory keep their values.  pc=+n is n bytes on.  Registers have their names
-in `Isa.registers`, "pc" stands for the pc on every ISA; [address] is a word of the ISA's.
+Before the arrow: the state in which the instruction runs, at `CODE`.  After it: everything that is
+different once it has run; all other registers and words of memory keep their values.  pc=+n is n
+bytes on.  Registers have their names in `Isa.registers`, "pc" stands for the pc on every ISA;
+[address] is a word of the ISA's.
 
-The second line is there where FreeBSD's emulation does something else than a CPU: a quirk.  "=> refused" says that
-there is no emulation.
+The second line is there where FreeBSD's emulation does something else than a CPU: a quirk.  "=>
+refused" says that there is no emulation.
 """
 
 from __future__ import annotations

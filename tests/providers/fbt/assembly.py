@@ -1,7 +1,7 @@
 """Functions written down as bytes with their assembly beside them, which is checked.
 
-A line is the bytes in hexadecimal, then the instruction as capstone writes it (x86: AT&T).  A line whose text begins
-with a dot is data, and is taken as it is.
+A line is the bytes in hexadecimal, then the instruction as capstone writes it (x86: AT&T).  A line
+whose text begins with a dot is data, and is taken as it is.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """One call for a test: a function is the same function when it is probed.
 
-Called with arguments, plain and with all of FBT's probes in it, it must return the same, leave the same memory, and
-execute as many instructions; and each of its instructions is checked as a pid probe would displace it, in awkward
-states.
+Called with arguments, plain and with all of FBT's probes in it, it must return the same, leave the
+same memory, and execute as many instructions; and each of its instructions is checked as a pid
+probe would displace it, in awkward states.
 """
 
 from __future__ import annotations
@@ -52,8 +52,9 @@ def assert_same_with_probe(
 ) -> None:
     """Assert that a function is the same with probes as without.
 
-    `function` is a name in `program`, an ELF file, whose ISA counts then; or machine code of `isa`.  Raises
-    AssertionError, whose text says where they part, and `emu.elf.ElfError` for a file that cannot be used.
+    `function` is a name in `program`, an ELF file, whose ISA counts then; or machine code of `isa`.
+    Raises AssertionError, whose text says where they part, and `emu.elf.ElfError` for a file that
+    cannot be used.
     """
     rules = rules or Rules()
     image = None if program is None else Image(program)

@@ -88,9 +88,9 @@ def check(
 ) -> Tally:
     """Do what is left of a check, and return what was found, now and earlier.
 
-    `executor`: one of `concurrent.futures`' kind, or what makes them (a new one is made when a worker has died); None:
-    `jobs` processes.  `found` is told of each unit as it is done.  Raises `emu.elf.ElfError`, `SubjectError` and
-    `RulesError`.
+    `executor`: one of `concurrent.futures`' kind, or what makes them (a new one is made when a
+    worker has died); None: `jobs` processes.  `found` is told of each unit as it is done.  Raises
+    `emu.elf.ElfError`, `SubjectError` and `RulesError`.
     """
     spec.all_rules()
     results = results or Results(":memory:", describe(spec))

@@ -1,8 +1,9 @@
 """Is a displaced instruction still the same instruction?  One site, in many states, on two CPUs.
 
-The plain CPU executes the instruction itself; the patched one executes the breakpoint, and whatever a provider does in
-its place.  Everything is compared: registers, flags, vectors, the pc, memory, and the fault with its kind and address.
-Where they part the state is made as small as still shows it.
+The plain CPU executes the instruction itself; the patched one executes the breakpoint, and whatever
+a provider does in its place.  Everything is compared: registers, flags, vectors, the pc, memory,
+and the fault with its kind and address.  Where they part the state is made as small as still shows
+it.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """A CPU with a program's code on it, where one instruction at a time is tried in a given state.
 
-It is a Linux guest with one process, so that whatever probes user programs probes this one.  Its code is where the
-program has it.  Every other address means something too: pages of `KINDS` kinds alternate through the whole address
-space, and all pages of a kind are one page of RAM.  So an instruction may be tried with any values in its registers,
-and what it wrote is found by looking at eight pages; and there is always a page near that cannot be written, or is not
-there.
+It is a Linux guest with one process, so that whatever probes user programs probes this one.  Its
+code is where the program has it.  Every other address means something too: pages of `KINDS` kinds
+alternate through the whole address space, and all pages of a kind are one page of RAM.  So an
+instruction may be tried with any values in its registers, and what it wrote is found by looking at
+eight pages; and there is always a page near that cannot be written, or is not there.
 """
 
 from __future__ import annotations
@@ -118,7 +118,8 @@ class AliasedSpace(Space):
 class Cpu:
     """One CPU, its process, and what can be read off it.
 
-    `stepping` says that it executes instructions as they are, one by one; else it runs what has been patched.
+    `stepping` says that it executes instructions as they are, one by one; else it runs what has
+    been patched.
     """
 
     def __init__(
@@ -243,7 +244,8 @@ class Cpu:
     def execute(self, address: int, *, repeats: bool = False) -> Ending:
         """Execute the instruction at an address, from the registers as they are, and tell how it ended.
 
-        What is patched runs until one instruction is counted.  One that `repeats` is stepped until it is over.
+        What is patched runs until one instruction is counted.  One that `repeats` is stepped until
+        it is over.
         """
         engine, kernel = self.engine, self.kernel
         engine.pc = address

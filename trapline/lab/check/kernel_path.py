@@ -1,8 +1,9 @@
 """The guest's own trap path: a kernel site in a booted kernel, its breakpoint taken by the kernel's vector.
 
-Two kernels are booted alike.  One executes the instruction; the other takes the breakpoint as an exception, saves a
-trap frame, asks `dtrace_invop`, emulates the instruction in its own assembly, and returns.  The stack pointer has to be
-a stack's, or no kernel survives its own vector; everything else is as awkward as it gets.
+Two kernels are booted alike.  One executes the instruction; the other takes the breakpoint as an
+exception, saves a trap frame, asks `dtrace_invop`, emulates the instruction in its own assembly,
+and returns.  The stack pointer has to be a stack's, or no kernel survives its own vector;
+everything else is as awkward as it gets.
 """
 
 from __future__ import annotations
@@ -207,7 +208,8 @@ class KernelPathChecker:
 def _survivable(isa_name: str) -> tuple[State, ...]:
     """Return the states of the pool with stack pointers that a kernel's vector can use.
 
-    The stack pointer is an offset from where the stacks are; the frame pointer is near it in every other state.
+    The stack pointer is an offset from where the stacks are; the frame pointer is near it in every
+    other state.
     """
     isa = ISAS[isa_name]
     kept = _KEPT.get(isa_name, frozenset())

@@ -9,12 +9,14 @@ from typing import Any
 class Listener:
     """Takes providers, probes and firings, and counts the last.
 
-    As far as providers need one it is a `providers.base.Framework`; nothing is ever enabled through it.
+    As far as providers need one it is a `providers.base.Framework`; nothing is ever enabled through
+    it.
     """
 
     def __init__(self) -> None:
         self.created: list[tuple[str, Any]] = []
-        """Name of each probe, and what its provider keeps with it; its number is its place here, from 1."""
+        """Name of each probe, and what its provider keeps with it; its number is its place here,
+        from 1."""
         self.hits: Counter[int] = Counter()
         """Number of a probe -> how often it fired."""
 

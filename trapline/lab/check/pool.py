@@ -1,7 +1,8 @@
 """Many units on many workers, some of which may die.
 
-A worker that dies takes its executor's other futures with it, and nobody says which unit it was.  So everything that
-was under way is done again, one unit at a time; a unit that breaks its worker alone is halved until it is one site.
+A worker that dies takes its executor's other futures with it, and nobody says which unit it was.
+So everything that was under way is done again, one unit at a time; a unit that breaks its worker
+alone is halved until it is one site.
 """
 
 from __future__ import annotations

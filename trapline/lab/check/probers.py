@@ -1,7 +1,8 @@
 """How a site is probed while it is checked: each provider installs its own probe, by its own code.
 
-A prober looks at a site and answers with the rule that refuses it, or with the ways in which its displaced instruction
-may come to be executed.  Each way is put in place, tried in a number of states, and taken out again.
+A prober looks at a site and answers with the rule that refuses it, or with the ways in which its
+displaced instruction may come to be executed.  Each way is put in place, tried in a number of
+states, and taken out again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """States met in a real run: a program is run, and where it comes by a site the instruction is tried right there.
 
-The run's own registers are put into the two CPUs, and its memory is lent to them, a page at a time, as they ask for it;
-neither the run nor its memory is changed by it.  Nothing is stored, so nothing is too large to be recorded.
+The run's own registers are put into the two CPUs, and its memory is lent to them, a page at a time,
+as they ask for it; neither the run nor its memory is changed by it.  Nothing is stored, so nothing
+is too large to be recorded.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a check has found, in an SQLite file: written as it comes, so that a killed run goes on where it stopped.
 
-A unit of work (a stretch of sites, a whole run, a chunk of encodings) is recorded together with its results, in one
-transaction: nothing is counted twice, and nothing that was not finished counts.
+A unit of work (a stretch of sites, a whole run, a chunk of encodings) is recorded together with its
+results, in one transaction: nothing is counted twice, and nothing that was not finished counts.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ class Tally:
     """(file, provider, site) of whatever diverged or crashed."""
     runs: list[RunResult] = field(default_factory=list)
     encodings: list[dict[str, Any]] = field(default_factory=list)
-    """Summaries of encodings checks: {isa, provider, encodings, classes, disagreements, unreached, ...}."""
+    """Summaries of encodings checks: {isa, provider, encodings, classes, disagreements, unreached,
+    ...}."""
     seconds: float = 0.0
     """Wall time of this run; what was found earlier took its own."""
     fresh: int = 0
@@ -94,7 +95,8 @@ class Tally:
 class Results:
     """The file; `path` ":memory:" for one that nobody keeps.
 
-    `spec` says what is checked: a file that holds results of something else is refused.  Raises `ResultsError`.
+    `spec` says what is checked: a file that holds results of something else is refused.  Raises
+    `ResultsError`.
     """
 
     def __init__(self, path: str | Path, spec: dict[str, Any]) -> None:

@@ -1,9 +1,9 @@
 """Whole programs, plain and with all their sites probed at once.
 
-A program, or a boot of the kernel guest, runs plain and with every site patched.  What it prints, its exit status, how
-many instructions it executes and what is in its memory at the end must be the same.  If they are not, the sites are
-bisected to the first that makes the difference, and the two runs are followed, instruction by instruction, to where
-they part.
+A program, or a boot of the kernel guest, runs plain and with every site patched.  What it prints,
+its exit status, how many instructions it executes and what is in its memory at the end must be the
+same.  If they are not, the sites are bisected to the first that makes the difference, and the two
+runs are followed, instruction by instruction, to where they part.
 """
 
 from __future__ import annotations

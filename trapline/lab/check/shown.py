@@ -1,6 +1,7 @@
 """How the museum shows a difference.
 
-One instruction is tried in many states; or a function is run with a probe in it; or with all that FBT has for it.
+One instruction is tried in many states; or a function is run with a probe in it; or with all that
+FBT has for it.
 """
 
 from __future__ import annotations
@@ -202,7 +203,8 @@ class InFbt:
 def _leave_to_the_kernel(guest: FunctionGuest, isa: Isa, address: int) -> int:
     """Take a breakpoint that the stub does not emulate.
 
-    AArch64's kernel does not look at the stub's answer (FreeBSD sys/arm64/arm64/trap.c): the breakpoint is hit again.
+    AArch64's kernel does not look at the stub's answer (FreeBSD sys/arm64/arm64/trap.c): the
+    breakpoint is hit again.
     """
     if isa.name != "aarch64":
         raise FunctionFaultError("a breakpoint that nobody claims", address)

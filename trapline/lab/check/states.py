@@ -1,8 +1,8 @@
 """States to try an instruction in: registers, flags and vectors of every awkward kind.
 
-States are made once, in a fixed order, and each site takes a stretch of them that depends on its address; so a site
-meets the same states in every run, and a program's sites together meet them all.  Memory is not part of them: every
-address means something (`trapline.lab.check.cpu`).
+States are made once, in a fixed order, and each site takes a stretch of them that depends on its
+address; so a site meets the same states in every run, and a program's sites together meet them all.
+Memory is not part of them: every address means something (`trapline.lab.check.cpu`).
 """
 
 from __future__ import annotations

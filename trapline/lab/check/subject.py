@@ -1,7 +1,7 @@
 """What is checked: a program's code, and the sites in it.
 
-A subject is named as users name it (a file, or `testbins:` and one of the package's own), and is read anew by every
-worker: what travels between processes is the name.
+A subject is named as users name it (a file, or `testbins:` and one of the package's own), and is
+read anew by every worker: what travels between processes is the name.
 """
 
 from __future__ import annotations
@@ -110,8 +110,8 @@ class Subject:
     def bias(self) -> int:
         """How far from where the file has it a program is checked.
 
-        One that may be anywhere is not left at address 0, where small numbers in registers would point into it: what
-        reads its own code finds the breakpoint there.
+        One that may be anywhere is not left at address 0, where small numbers in registers would
+        point into it: what reads its own code finds the breakpoint there.
         """
         return _ANYWHERE[self.isa.word] if self.image.kind is ElfKind.SHARED else 0
 

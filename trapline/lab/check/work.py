@@ -1,6 +1,7 @@
 """Units of work: what a worker process is told to do, and what it answers.
 
-Everything that travels is small and plain: the specification by names, a unit by numbers, the answer as data.
+Everything that travels is small and plain: the specification by names, a unit by numbers, the
+answer as data.
 """
 
 from __future__ import annotations

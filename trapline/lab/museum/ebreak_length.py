@@ -1,9 +1,10 @@
 """Every breakpoint is taken to be four bytes long.
 
-RISC-V has two: ebreak, and c.ebreak of two bytes, which takes the place of compressed instructions.  A handler that
-goes on at pc + 4 whichever it was skips the instruction after a compressed one, or lands in the middle of the one after
-it.  The architecture's own conformance test stepped over its ebreak by four, until it was compiled with compressed
-instructions; gdb wrote the short breakpoint where there were none.
+RISC-V has two: ebreak, and c.ebreak of two bytes, which takes the place of compressed instructions.
+A handler that goes on at pc + 4 whichever it was skips the instruction after a compressed one, or
+lands in the middle of the one after it.  The architecture's own conformance test stepped over its
+ebreak by four, until it was compiled with compressed instructions; gdb wrote the short breakpoint
+where there were none.
 """
 
 from dataclasses import replace

@@ -1,9 +1,10 @@
 """A probe between a load-exclusive and its store-exclusive keeps the loop from ending.
 
-ldaxr reserves an address, stlxr stores only if the reservation still holds, and the loop around them tries until it
-does.  A return from an exception ends the reservation.  A probe in between is an exception in each round: the store
-never succeeds.  XNU's fasttrap and Linux' probes refuse the exclusive instructions themselves, and Linux' kprobes look
-back for a sequence that has begun; who forgets either hangs the program, as instrumenters and debuggers still do.
+ldaxr reserves an address, stlxr stores only if the reservation still holds, and the loop around
+them tries until it does.  A return from an exception ends the reservation.  A probe in between is
+an exception in each round: the store never succeeds.  XNU's fasttrap and Linux' probes refuse the
+exclusive instructions themselves, and Linux' kprobes look back for a sequence that has begun; who
+forgets either hangs the program, as instrumenters and debuggers still do.
 """
 
 from dataclasses import replace

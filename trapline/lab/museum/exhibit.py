@@ -1,8 +1,8 @@
 """The museum: real bugs of real probe implementations, red under the rule that had them, green under the right one.
 
-An exhibit is a module of `trapline/lab/museum`: its docstring tells the story, and its `EXHIBIT` has the code,
-the old rule put in the place of the package's own, and how the difference is shown.  The package's own rules are the
-right ones.
+An exhibit is a module of `trapline/lab/museum`: its docstring tells the story, and its `EXHIBIT`
+has the code, the old rule put in the place of the package's own, and how the difference is shown.
+The package's own rules are the right ones.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class Verdict(NamedTuple):
     """What came of an exhibit's code under some rules."""
 
     agrees: bool
-    """Whether the probed code does what it does without probes, and the probes fire as they should."""
+    """Whether the probed code does what it does without probes, and the probes fire as they
+    should."""
     lines: tuple[str, ...]
     """Where they part, or what agreed."""
 

@@ -1,9 +1,10 @@
 """A landing pad comes before the instruction that FBT wants to see first.
 
-With Branch Target Identification a function that is called through a pointer begins with `bti`.  The CPU looks at that
-instruction itself, before any breakpoint, so it can be neither displaced nor emulated.  FreeBSD marks assembly
-functions for FBT with a nop, which had to be their first instruction: once `bti c` stands before it, a scan that does
-not step over it finds no frame being opened either, and such functions lose their probes.
+With Branch Target Identification a function that is called through a pointer begins with `bti`.
+The CPU looks at that instruction itself, before any breakpoint, so it can be neither displaced nor
+emulated.  FreeBSD marks assembly functions for FBT with a nop, which had to be their first
+instruction: once `bti c` stands before it, a scan that does not step over it finds no frame being
+opened either, and such functions lose their probes.
 """
 
 from dataclasses import replace

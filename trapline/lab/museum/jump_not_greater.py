@@ -1,8 +1,9 @@
 """The emulated jle asks for both of its conditions where one is enough.
 
-`jle` jumps if the zero flag is set, or if sign and overflow differ.  When kprobes learnt to emulate conditional jumps,
-the two were combined by "and": the jump was missed for everything that is less and not equal, and its opposite, `jg`,
-taken.  A kernel with a probe on such a jump went the wrong way, for more than a year.
+`jle` jumps if the zero flag is set, or if sign and overflow differ.  When kprobes learnt to emulate
+conditional jumps, the two were combined by "and": the jump was missed for everything that is less
+and not equal, and its opposite, `jg`, taken.  A kernel with a probe on such a jump went the wrong
+way, for more than a year.
 """
 
 from dataclasses import replace

@@ -1,9 +1,10 @@
 """A 32-bit literal load is simulated by a 64-bit load.
 
-Kprobes on arm64 simulate `ldr wt, label`, for a copy of it elsewhere would load from elsewhere.  For eight years the
-simulation loaded 64 bits and threw the upper half away.  On a big-endian kernel the upper half is the word that was
-asked for: the register got the one after it.  On a little-endian one, as here, the value is right, but four bytes too
-many are read: where the literal is the last word of a mapping, the simulation faults and the instruction does not.
+Kprobes on arm64 simulate `ldr wt, label`, for a copy of it elsewhere would load from elsewhere.
+For eight years the simulation loaded 64 bits and threw the upper half away.  On a big-endian kernel
+the upper half is the word that was asked for: the register got the one after it.  On a
+little-endian one, as here, the value is right, but four bytes too many are read: where the literal
+is the last word of a mapping, the simulation faults and the instruction does not.
 """
 
 from dataclasses import replace

@@ -1,8 +1,8 @@
 """The emulated loop looks at the count before it decrements it.
 
-`loop` decrements rcx and jumps unless it is zero then.  Fasttrap emulates it the other way round: it looks, and then
-decrements.  A probed loop runs once more than it should, and what begins at zero, which means 2 to the power of 64
-rounds, ends at once.
+`loop` decrements rcx and jumps unless it is zero then.  Fasttrap emulates it the other way round:
+it looks, and then decrements.  A probed loop runs once more than it should, and what begins at
+zero, which means 2 to the power of 64 rounds, ends at once.
 """
 
 from dataclasses import replace

@@ -1,8 +1,9 @@
 """A compressed move is simulated as a jump.
 
-c.jr and c.mv differ in one field: c.jr has 0 where c.mv names the register it copies from.  The masks by which Linux'
-RISC-V probes knew c.jr and c.jalr had one of that field's five bits.  So every other c.mv, one of the most frequent
-instructions there are, was simulated as a jump to whatever its target register held, and every other c.add as a call.
+c.jr and c.mv differ in one field: c.jr has 0 where c.mv names the register it copies from.  The
+masks by which Linux' RISC-V probes knew c.jr and c.jalr had one of that field's five bits.  So
+every other c.mv, one of the most frequent instructions there are, was simulated as a jump to
+whatever its target register held, and every other c.add as a call.
 """
 
 from dataclasses import replace

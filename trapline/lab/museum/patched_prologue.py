@@ -1,9 +1,10 @@
 """The function jumps back to an instruction that the patch has overwritten.
 
-A jump or call to a trampoline takes five bytes, more than most instructions, so such a patch displaces several.  They
-run elsewhere, one after another, and all is well until a branch of the function itself goes to the second of them: it
-lands in the middle of the patch.  Loops that begin right at the start of a function do so.  A breakpoint of one byte
-displaces exactly one instruction, and nothing can jump into it.
+A jump or call to a trampoline takes five bytes, more than most instructions, so such a patch
+displaces several.  They run elsewhere, one after another, and all is well until a branch of the
+function itself goes to the second of them: it lands in the middle of the patch.  Loops that begin
+right at the start of a function do so.  A breakpoint of one byte displaces exactly one instruction,
+and nothing can jump into it.
 """
 
 from dataclasses import replace

@@ -1,9 +1,10 @@
 """The breakpoint is taken out of memory, and the CPU goes on executing it.
 
-On most CPUs that are not x86, what was fetched as an instruction stays in the instruction cache when the same bytes are
-written as data.  Who writes code cleans the one cache and drops the line from the other, or the old bytes go on being
-executed.  A debugger's breakpoint was put back to the original instruction and the caches left alone: on the next run
-the CPU took the same breakpoint again, which by then was nobody's.  (Here the cache is Unicorn's translated code.)
+On most CPUs that are not x86, what was fetched as an instruction stays in the instruction cache
+when the same bytes are written as data.  Who writes code cleans the one cache and drops the line
+from the other, or the old bytes go on being executed.  A debugger's breakpoint was put back to the
+original instruction and the caches left alone: on the next run the CPU took the same breakpoint
+again, which by then was nobody's.  (Here the cache is Unicorn's translated code.)
 """
 
 from emu.patcher import Patcher

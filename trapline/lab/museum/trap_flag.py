@@ -1,9 +1,10 @@
 """The flag that single-steps a copy leaks into what a probed pushf saves.
 
-Uprobes on x86 run a copy of most instructions with the trap flag set, which stops the CPU after one.  `pushf` stores
-the flags, so the program finds a trap flag on its stack that it never set.  If it restores them later with `popf`, the
-CPU traps after each of its instructions and the program dies of SIGTRAP.  The commit that made the flag's handling
-right otherwise says itself that this is left.  Kprobes correct the word on the stack, and so does this package.
+Uprobes on x86 run a copy of most instructions with the trap flag set, which stops the CPU after
+one.  `pushf` stores the flags, so the program finds a trap flag on its stack that it never set.  If
+it restores them later with `popf`, the CPU traps after each of its instructions and the program
+dies of SIGTRAP.  The commit that made the flag's handling right otherwise says itself that this is
+left.  Kprobes correct the word on the stack, and so does this package.
 """
 
 from dataclasses import replace

@@ -1,6 +1,7 @@
 """What differs between Linux on one ISA and on another: numbers, structures, the frame of a signal.
 
-To add an ISA write `emu/guest/linux/abi/<isa>.py` with an `Abi`, and list it in `emu/guest/linux/abi/tables.py`.
+To add an ISA write `emu/guest/linux/abi/<isa>.py` with an `Abi`, and list it in
+`emu/guest/linux/abi/tables.py`.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ class SignalFrame(NamedTuple):
     arguments: tuple[int, ...] = ()
     """Where the handler's arguments are put, if not in registers."""
     record: int | None = None
-    """Where the frame record for unwinders is (frame pointer, link register); None: there is none."""
+    """Where the frame record for unwinders is (frame pointer, link register); None: there is
+    none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,9 @@
     @call("read")
     def read(c: Caller, fd: Int, buffer: Address, size: Size) -> Blocking: ...
 
-Arguments are 64-bit registers; an annotation says which C type they are read as; a `Path` is the string there.
-A call returns its result, raises `LinuxError`, or is a generator that yields `Wait` where it blocks.
+Arguments are 64-bit registers; an annotation says which C type they are read as; a `Path` is the
+string there.  A call returns its result, raises `LinuxError`, or is a generator that yields `Wait`
+where it blocks.
 """
 
 from __future__ import annotations

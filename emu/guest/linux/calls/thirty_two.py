@@ -1,6 +1,7 @@
 """What 32-bit programs call otherwise: 64-bit numbers in two registers, names that grew, segments for threads.
 
-Source: Linux arch/x86/entry/syscalls/syscall_32.tbl, arch/x86/kernel/sys_ia32.c, arch/x86/kernel/tls.c.
+Source: Linux arch/x86/entry/syscalls/syscall_32.tbl, arch/x86/kernel/sys_ia32.c,
+arch/x86/kernel/tls.c.
 """
 
 from __future__ import annotations

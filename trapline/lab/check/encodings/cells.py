@@ -1,7 +1,8 @@
 """Counting: encodings of which our tables and capstone say the same go to the same cell.
 
-A cell's key is the row of each provider and the exemption that applies there, and what capstone says.  A few hundred
-cells hold 2^32 words; whether ours and theirs agree is asked of cells, not of words.
+A cell's key is the row of each provider and the exemption that applies there, and what capstone
+says.  A few hundred cells hold 2^32 words; whether ours and theirs agree is asked of cells, not of
+words.
 """
 
 from __future__ import annotations

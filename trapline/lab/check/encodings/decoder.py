@@ -24,7 +24,8 @@ class Facts(Flag):
     RELATIVE = auto()
     """It names an address relative to the pc, other than the one after itself."""
     CONTROL = auto()
-    """It goes elsewhere than to the instruction after it; system calls, which come back by themselves, do not."""
+    """It goes elsewhere than to the instruction after it; system calls, which come back by
+    themselves, do not."""
 
     def __str__(self) -> str:
         return " and ".join(text for fact, text in _FACTS.items() if fact in self) or "neither relative nor a transfer"

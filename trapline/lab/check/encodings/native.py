@@ -1,7 +1,7 @@
 """Counting in machine code, compiled by LLVM for the tables of an ISA: some four million words a second.
 
-The twin of `trapline.lab.check.encodings.cells.count`, which is easier to read.  The rows become comparisons with
-constants, and cells a hash table that is looked up once for each word.
+The twin of `trapline.lab.check.encodings.cells.count`, which is easier to read.  The rows become
+comparisons with constants, and cells a hash table that is looked up once for each word.
 """
 
 from __future__ import annotations

@@ -58,8 +58,8 @@ def of_rules(isa: str, rules: Rules) -> Mapping[str, Opinion]:
 def _plan_facts(isa: str, plan: Plan, length: int) -> Facts | None:
     """Return what a plan does; None where that says too little.
 
-    With register 0 as its operand, or a distance of nothing, an instruction does less than its like.  The encodings
-    that are walked by class have no such operands; elsewhere there are all.
+    With register 0 as its operand, or a distance of nothing, an instruction does less than its
+    like.  The encodings that are walked by class have no such operands; elsewhere there are all.
     """
     return None if isa in FORMS else plan_facts(plan, ISAS[isa].registers.pc, length)
 

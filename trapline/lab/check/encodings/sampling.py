@@ -21,7 +21,8 @@ def forms(isa: str) -> Mapping[str, int]:
 def chunks(isa: str, sample: int | None = None, rules: str = "") -> Iterator[Chunk]:
     """Cut an ISA's encodings into chunks: all of them, or about `sample` that are spread evenly.
 
-    A sample begins with the witnesses of the rows.  Its stride is odd, so that it meets all values of the low bits too.
+    A sample begins with the witnesses of the rows.  Its stride is odd, so that it meets all values
+    of the low bits too.
     """
     if sample is not None:
         yield Chunk(isa, WITNESSES, 0, 1, rules=rules)

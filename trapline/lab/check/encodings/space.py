@@ -1,9 +1,10 @@
 """The encodings of an ISA, in stretches that can be looked at one by one, in any order, anywhere.
 
-AArch64 has one form of 2^32 words.  RISC-V has 2^30 words of 32 bits, those whose two low bits are 3, and for each
-other value of these bits 2^14 of 16 bits; the 16 bits after a compressed instruction are none of its business, so the
-three quarters of 2^32 where they vary are these.  x86-64 and i386, whose instructions are up to 15 bytes long, are
-walked by class: `trapline.lab.check.encodings.x86`.
+AArch64 has one form of 2^32 words.  RISC-V has 2^30 words of 32 bits, those whose two low bits are
+3, and for each other value of these bits 2^14 of 16 bits; the 16 bits after a compressed
+instruction are none of its business, so the three quarters of 2^32 where they vary are these.
+x86-64 and i386, whose instructions are up to 15 bytes long, are walked by class:
+`trapline.lab.check.encodings.x86`.
 """
 
 from __future__ import annotations
@@ -58,8 +59,8 @@ FORMS: Final[Mapping[str, Mapping[str, Form]]] = {
 class Chunk:
     """A stretch of an ISA's encodings: `count` of a form, from number `first` in steps of `stride`.
 
-    `rules` names somebody's rules, as `trapline.lab.check.rules.load_rules` takes them; "" is the package's own tables.
-    Hashable, picklable, and as a tuple of its fields fit for any store.
+    `rules` names somebody's rules, as `trapline.lab.check.rules.load_rules` takes them; "" is the
+    package's own tables.  Hashable, picklable, and as a tuple of its fields fit for any store.
     """
 
     isa: str

@@ -104,7 +104,8 @@ def facts(isa: str, provider: str, number: int) -> Facts | None:
 def emulated_facts(isa: str, rows: Sequence[DisplacedRow], number: int) -> Facts:
     """Return what the plans of a row do, taken together.
 
-    With some operands, such as register 0, an instruction does less than with others, so several are asked.
+    With some operands, such as register 0, an instruction does less than with others, so several
+    are asked.
     """
     row, pc, found = rows[number], ISAS[isa].registers.pc, Facts.NONE
     for word in witnesses(row.mask, row.value, row.length):
@@ -116,8 +117,8 @@ def emulated_facts(isa: str, rows: Sequence[DisplacedRow], number: int) -> Facts
 def plan_facts(plan: Plan, pc: str, length: int) -> Facts:
     """Return what a plan does for an instruction of `length` bytes.
 
-    The address after the instruction, which calls keep, is no address relative to the pc: it does not depend on the
-    encoding.
+    The address after the instruction, which calls keep, is no address relative to the pc: it does
+    not depend on the encoding.
     """
     found = Facts.NONE
     for operation in plan.operations:

@@ -1,12 +1,14 @@
 """The encodings of x86-64 and i386, by class: opcode map, prefixes, opcode, ModRM and SIB.
 
-What a rule can look at varies: each map with all its 256 opcodes, after each of the prefixes that change what an opcode
-means or where it reads, with every mod and reg, and the values of rm, base and index that mean something else than a
-register.  What no rule can look at does not: displacements and immediates are the same everywhere, and of registers
-that are all alike there is one.
+What a rule can look at varies: each map with all its 256 opcodes, after each of the prefixes that
+change what an opcode means or where it reads, with every mod and reg, and the values of rm, base
+and index that mean something else than a register.  What no rule can look at does not:
+displacements and immediates are the same everywhere, and of registers that are all alike there is
+one.
 
-The two are one table of forms each.  i386 has no REX and nothing relative to eip; after 67, ModRM means something else
-there; and its VEX and EVEX are those that would otherwise be les, lds or bound of a register, which there are not.
+The two are one table of forms each.  i386 has no REX and nothing relative to eip; after 67, ModRM
+means something else there; and its VEX and EVEX are those that would otherwise be les, lds or bound
+of a register, which there are not.
 """
 
 from __future__ import annotations

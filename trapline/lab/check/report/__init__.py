@@ -1,7 +1,7 @@
 """What `trapline check` has to say: as text, JSON, JUnit XML, or a page.
 
-Which it is to be goes by the suffix of the file it is written to (`WRITERS`).  All say the same; `facts` is where they
-have it from.
+Which it is to be goes by the suffix of the file it is written to (`WRITERS`).  All say the same;
+`facts` is where they have it from.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The report as one page: no scripts, nothing loaded from anywhere, readable without colours and on paper.
 
-The page is built as a tree of elements, so that whatever a file or a function is called, it stays text.
+The page is built as a tree of elements, so that whatever a file or a function is called, it stays
+text.
 """
 
 from __future__ import annotations

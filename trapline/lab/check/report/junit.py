@@ -1,8 +1,8 @@
 """The report as JUnit XML, as CI systems read it.
 
-A test suite for each file and provider: a test case for each site that diverged (a failure) or crashed the emulator
-(an error), one for all that agreed, and one, skipped, for those that no probe may go to.  Runs and sweeps of decode
-tables are suites of their own.
+A test suite for each file and provider: a test case for each site that diverged (a failure) or
+crashed the emulator (an error), one for all that agreed, and one, skipped, for those that no probe
+may go to.  Runs and sweeps of decode tables are suites of their own.
 """
 
 from __future__ import annotations
