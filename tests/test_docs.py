@@ -48,5 +48,5 @@ def test_a_block_that_shows_something_else_is_noticed():
 def test_every_isa_has_its_column_in_the_support_matrix():
     from emu.isa import ISAS
 
-    heading = next(line for line in (DOCS / "isas.md").read_text().splitlines() if line.startswith("| |"))
+    heading = next(line for line in (DOCS / "isas.md").read_text().splitlines() if re.match(r"\| +\|", line))
     assert [cell.strip() for cell in heading.split("|")[2:-1]] == list(ISAS)
