@@ -54,7 +54,7 @@ class HostTrap:
         self._unclaimed = unclaimed
         self._faulted = faulted
         self._lowest = lowest
-        self._table = table or engine.isa.displaced
+        self._table = table or engine.isa.stub
         self._pc_after = engine.isa.traps.pc_after
         self._plans: dict[tuple[int, int], _Displaced | None] = {}
         self._displaced: _Displaced | None = None

@@ -9,7 +9,7 @@ To add an ISA make a folder with these files, each giving one attribute of `Isa`
 | `calling.py` | `CALLING`: arguments, results, system calls, frame layout | functions called, stacks walked |
 | `paging.py` | `translate`: a page walk without side effects | guests with page tables |
 | `traps.py` | `TRAPS`: breakpoint encodings, the pc in a trap, the guest's trap frame | traps are taken |
-| `stub.py` | `DISPLACED`: what is done with each displaced instruction | tracepoints can be set |
+| `stub.py` | `STUB`: what FBT's stub does with each displaced instruction | tracepoints can be set |
 | `providers/fbt/<isa>.py` | the scanner | FBT |
 | `testbins/kernel/<isa>/` | the machine-dependent kernel | the kernel guest |
 
@@ -132,7 +132,8 @@ class Isa:
     registers: RegisterFile
     calling: CallingConvention
     traps: Traps
-    displaced: DisplacedTable
+    stub: DisplacedTable
+    """What FBT's stub does with each displaced instruction."""
     translate: Callable[[Callable[[int], int], int, int], int | None]
     """(read_physical_word, root, address) -> physical address, or None if unmapped."""
     kernel_base: int

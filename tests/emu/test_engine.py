@@ -113,7 +113,7 @@ def test_a_displaced_instruction_counts_as_the_instruction_itself(isa, accelerat
 
     def handler(address, frame, _extra):
         seen.append((address, frame.arguments()[:2]))
-        return 1 if isa.displaced.by_code else saved
+        return 1 if isa.stub.by_code else saved
 
     guest.traps.add(handler)
     tracepoint = guest.patcher.create(site, isa.traps.breakpoints[-1], "test")

@@ -208,7 +208,7 @@ class Recorder:
         # A handler is a closure in its provider's module, which is how people know it.
         hit.asked.append(Asked(handler.__module__.removeprefix("providers."), rval))
         saved = int.from_bytes(self._guest.patcher.original(hit.address, 4), "little")
-        hit.plan = self._guest.isa.displaced.invop(rval, saved, hit.address)
+        hit.plan = self._guest.isa.stub.invop(rval, saved, hit.address)
         hit.memory = self._rehearse(hit.plan, hit) if hit.plan else ()
 
     def firing(self, probe_id: int, arguments: tuple[int, ...]) -> None:

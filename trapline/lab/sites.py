@@ -137,8 +137,8 @@ def _function(isa: Isa, port: Port, symbol: Symbol, function: Function | None, r
                 instruction=_instruction(isa, function, site.address),
                 patch=site.patch,
                 invop=site.rval,
-                invop_name=next(row.code for row in isa.displaced.rows if row.invop == site.rval),
-                decision=isa.displaced.decide(function.code[site.address - function.address :], site.address),
+                invop_name=next(row.code for row in isa.stub.rows if row.invop == site.rval),
+                decision=isa.stub.decide(function.code[site.address - function.address :], site.address),
                 remark=remarks.get(site.address),
             )
             for site in result.sites

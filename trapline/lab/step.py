@@ -230,7 +230,7 @@ def _frame(hit: Hit) -> Stage:
 
 def _chain(guest: KernelGuest, hit: Hit) -> Stage:
     answers = {asked.handler: asked.answer for asked in hit.asked}
-    kind = "an invop code" if guest.isa.displaced.by_code else "the saved instruction word"
+    kind = "an invop code" if guest.isa.stub.by_code else "the saved instruction word"
     return Stage(
         "handler chain",
         f"dtrace_invop() asks each handler whether the address is its own; 0 is no, anything else is {kind}.",

@@ -9,7 +9,7 @@ from emu.isa.aarch64.condition import condition
 from emu.isa.aarch64.length import instruction_length
 from emu.isa.aarch64.paging import translate
 from emu.isa.aarch64.registers import REGISTERS
-from emu.isa.aarch64.stub import DISPLACED
+from emu.isa.aarch64.stub import STUB
 from emu.isa.aarch64.traps import TRAPS
 from emu.isa.base import Isa
 
@@ -20,7 +20,7 @@ AARCH64 = Isa(
     registers=REGISTERS,
     calling=CALLING,
     traps=TRAPS,
-    displaced=DISPLACED,
+    stub=STUB,
     translate=translate,
     kernel_base=0xFFFFFF8000000000,
     instruction_alignment=4,

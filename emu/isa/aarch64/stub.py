@@ -43,7 +43,7 @@ def _b(insn: Displaced) -> Plan:
 _NOP = Plan((_NEXT,))
 _RET = Plan((Set("pc", "lr"),))
 
-DISPLACED = DisplacedTable(
+STUB = DisplacedTable(
     by_code=False,
     rows=(
         DisplacedRow(

@@ -10,7 +10,7 @@ from emu.isa.base import Isa
 from emu.isa.i386.calling import CALLING
 from emu.isa.i386.paging import translate
 from emu.isa.i386.registers import REGISTERS
-from emu.isa.i386.stub import DISPLACED
+from emu.isa.i386.stub import STUB
 from emu.isa.i386.traps import TRAPS
 from emu.isa.x86.condition import condition
 from emu.isa.x86.length import instruction_length
@@ -23,7 +23,7 @@ I386 = Isa(
     registers=REGISTERS,
     calling=CALLING,
     traps=TRAPS,
-    displaced=DISPLACED,
+    stub=STUB,
     translate=translate,
     kernel_base=0xC0000000,
     kernel_start=0xC0000000,

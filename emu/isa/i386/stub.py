@@ -11,7 +11,7 @@ _POP = Plan((Load("%0", "esp", 0, 4), Set("ebp", "%0"), Set("esp", "esp", 4), Se
 _LEAVE = Plan((Load("%0", "ebp", 0, 4), Set("esp", "ebp", 4), Set("ebp", "%0"), Set("eip", "eip", 1)))
 _NOP = Plan((Set("eip", "eip", 1),))
 
-DISPLACED = DisplacedTable(
+STUB = DisplacedTable(
     by_code=True,
     rows=(
         DisplacedRow(

@@ -9,7 +9,7 @@ from emu.isa.riscv64.calling import CALLING
 from emu.isa.riscv64.length import instruction_length
 from emu.isa.riscv64.paging import translate
 from emu.isa.riscv64.registers import REGISTERS
-from emu.isa.riscv64.stub import DISPLACED
+from emu.isa.riscv64.stub import STUB
 from emu.isa.riscv64.traps import TRAPS
 
 RISCV64 = Isa(
@@ -19,7 +19,7 @@ RISCV64 = Isa(
     registers=REGISTERS,
     calling=CALLING,
     traps=TRAPS,
-    displaced=DISPLACED,
+    stub=STUB,
     translate=translate,
     kernel_base=0xFFFFFFC000000000,
     instruction_alignment=2,

@@ -23,7 +23,7 @@ def _c_sdsp(insn: Displaced) -> Plan:
 _RET = Plan((Clear("pc", "ra", 1),))
 _STAY = Plan(())
 
-DISPLACED = DisplacedTable(
+STUB = DisplacedTable(
     by_code=False,
     rows=(
         DisplacedRow(

@@ -10,7 +10,7 @@ from emu.isa.x86.length import instruction_length
 from emu.isa.x86_64.calling import CALLING
 from emu.isa.x86_64.paging import translate
 from emu.isa.x86_64.registers import REGISTERS
-from emu.isa.x86_64.stub import DISPLACED
+from emu.isa.x86_64.stub import STUB
 from emu.isa.x86_64.traps import TRAPS
 
 X86_64 = Isa(
@@ -20,7 +20,7 @@ X86_64 = Isa(
     registers=REGISTERS,
     calling=CALLING,
     traps=TRAPS,
-    displaced=DISPLACED,
+    stub=STUB,
     translate=translate,
     kernel_base=0xFFFFFFFF80000000,
     instruction_alignment=1,

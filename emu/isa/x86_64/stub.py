@@ -21,7 +21,7 @@ def _call(insn: Displaced) -> Plan:
     ))  # fmt: skip
 
 
-DISPLACED = DisplacedTable(
+STUB = DisplacedTable(
     by_code=True,
     rows=(
         DisplacedRow(

@@ -86,8 +86,8 @@ def test_plans_of_equal_fields_are_not_taken_for_each_other(isa):
 @every_isa
 def test_a_fault_leaves_every_register_as_it_was(isa, executor):
     faulting = 0
-    for row in isa.displaced.rows:
-        plan = isa.displaced.decide(row.value.to_bytes(8, "little"), CODE).plan
+    for row in isa.stub.rows:
+        plan = isa.stub.decide(row.value.to_bytes(8, "little"), CODE).plan
         if plan is None or not any(isinstance(operation, (Load, Store)) for operation in plan.operations):
             continue
         machine = executor(isa)
@@ -107,7 +107,7 @@ def test_a_second_store_that_faults_leaves_the_registers_as_they_were():
     machine.write_register("sp", 0x20000)
     machine.unmapped = range(0x1FFF8, 0x20000)
     with pytest.raises(BadAddressError, match="0x1fff8"):
-        machine.run(ISAS["aarch64"].displaced.decide(bytes.fromhex("fd7bbfa9"), CODE).plan)
+        machine.run(ISAS["aarch64"].stub.decide(bytes.fromhex("fd7bbfa9"), CODE).plan)
     assert machine.read_register("sp") == 0x20000
 
 
@@ -133,7 +133,7 @@ def test_plans_read_as_words():
 
 
 def test_the_x86_stub_goes_by_the_code_and_not_by_the_instruction():
-    table = ISAS["x86_64"].displaced
+    table = ISAS["x86_64"].stub
     assert str(table.invop(5, 0x55, CODE)) == "%0 = [rsp]; rsp = rsp+8; rip = %0"
 
 
@@ -150,12 +150,12 @@ def test_the_x86_stub_goes_by_the_code_and_not_by_the_instruction():
     ("riscv64", 0x00813423),  # sd s0, 8(sp)
 ])  # fmt: skip
 def test_the_stub_does_not_claim_an_answer_it_does_not_know(isa, rval):
-    assert ISAS[isa].displaced.invop(rval, 0x55, CODE) is None
+    assert ISAS[isa].stub.invop(rval, 0x55, CODE) is None
 
 
 def test_riscv_looks_at_the_whole_word_before_it_looks_at_its_half():
     # The upper half is whatever follows a compressed instruction, so it may be anything there.
-    table = ISAS["riscv64"].displaced
+    table = ISAS["riscv64"].stub
     assert str(table.invop(0xFFFF_E406, 0, CODE)) == "[sp+8] = ra; pc = pc+2"
     assert str(table.invop(0x8082_8082, 0, CODE)) == "pc = ra & ~0x1"
 
@@ -178,7 +178,7 @@ def _exact(isa_name, row, word):
 @st.composite
 def instructions(draw, isa):
     """Any instruction of any row that emulates: (row, word)."""
-    row = draw(st.sampled_from([row for row in isa.displaced.rows if callable(row.what)]))
+    row = draw(st.sampled_from([row for row in isa.stub.rows if callable(row.what)]))
     free = draw(st.integers(-CODE, 0x40_0000)) << 8 if row.name == "call rel32" else draw(st.integers(0, 2**32 - 1))
     return row, row.value | free & ~row.mask & (1 << 8 * row.length) - 1
 
@@ -201,7 +201,7 @@ def test_what_a_row_matches_does_on_a_cpu_what_its_plan_does(isa_name, data):
             each.write_register(name, value)
         for place in places:
             each.store(place, isa.word, 0x40000 + 4 * place)
-    machine.run(isa.displaced.decide(code, CODE).plan)
+    machine.run(isa.stub.decide(code, CODE).plan)
     cpu.run(code)
     assert {name: machine.read_register(name) for name in values} == {name: cpu.read_register(name) for name in values}
     for place in machine.memory:

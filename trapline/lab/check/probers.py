@@ -187,7 +187,7 @@ class FbtProber:
         def trap() -> HostTrap:
             return HostTrap(engine, traps, patcher, unclaimed=unclaimed, faulted=faulted, table=rules.displaced)
 
-        self._table = rules.displaced or cpu.isa.displaced
+        self._table = rules.displaced or cpu.isa.stub
         self._native, self._python = trap(), trap()
         self._python.use_python()
 

@@ -15,7 +15,7 @@ from trapline.lab.check.rules import Rules
 from trapline.lab.check.shown import InStates
 from trapline.lab.museum.exhibit import Exhibit
 
-RIGHT = RISCV64.displaced
+RIGHT = RISCV64.stub
 
 
 def row(right):

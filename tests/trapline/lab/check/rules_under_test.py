@@ -40,7 +40,7 @@ x86_64, aarch64, riscv64, i386 = (WRONG[name] for name in ("x86_64", "aarch64", 
 
 
 def _wrong_table(name: str) -> DisplacedTable:
-    table, pc = ISAS[name].displaced, ISAS[name].registers.pc
+    table, pc = ISAS[name].stub, ISAS[name].registers.pc
 
     def shifted(row: Any) -> Any:
         if not callable(row.what):

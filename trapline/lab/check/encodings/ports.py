@@ -36,7 +36,7 @@ BAD_OPCODE: Final = "opcode xx is in the table of those that cannot be probed"
 def own(isa: str) -> Mapping[str, Opinion]:
     """Return what the package's own rules say on an x86."""
     return {
-        "fbt": of_table(isa, ISAS[isa].displaced),
+        "fbt": of_table(isa, ISAS[isa].stub),
         "pid": of_fasttrap(isa, fasttrap.PORTS[isa], Fidelity.EXACT),
         "pid:freebsd": of_fasttrap(isa, fasttrap.PORTS[isa], Fidelity.FREEBSD),
         "uprobe": of_uprobes(isa, uprobes.PORTS[isa]),

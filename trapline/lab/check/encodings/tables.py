@@ -22,13 +22,13 @@ Tables = Mapping[str, Sequence[DisplacedRow]]
 
 _TABLES: Final[Mapping[str, Tables]] = {
     "aarch64": {
-        "fbt": ISAS["aarch64"].displaced.rows,
+        "fbt": ISAS["aarch64"].stub.rows,
         "pid": fasttrap_aarch64.TABLES[Fidelity.EXACT].rows,
         "pid:freebsd": fasttrap_aarch64.TABLES[Fidelity.FREEBSD].rows,
         "uprobe": uprobes_aarch64.TABLE.rows,
     },
     "riscv64": {
-        "fbt": ISAS["riscv64"].displaced.rows,
+        "fbt": ISAS["riscv64"].stub.rows,
         "pid": fasttrap_riscv64.TABLE.rows,
         "uprobe": uprobes_riscv64.TABLE.rows,
     },

@@ -163,7 +163,7 @@ _UPROBE: Final = (
 
 
 def _fbt(isa: str) -> tuple[str, ...]:
-    return tuple(row.name for row in ISAS[isa].displaced.rows)
+    return tuple(row.name for row in ISAS[isa].stub.rows)
 
 
 # The rules of each provider, by the kind of tracepoint or the reason for which there is none.

@@ -259,7 +259,7 @@ def test_the_ports_decide_what_their_tables_say(isa):
                     fidelity = Fidelity.FREEBSD if ":" in provider else Fidelity.EXACT
                     found = fasttrap.PORTS[isa].treat(Code(code, 0), fidelity)
                 else:
-                    found = ISAS[isa].displaced.decide(code, 0)
+                    found = ISAS[isa].stub.decide(code, 0)
                     assert found.row is row
                     continue
                 if callable(row.what):

@@ -14,26 +14,26 @@ from trapline.lab.check.rules import Rules, RulesError
 
 FASTTRAP = {isa: fasttrap.PORTS[isa] for isa in SWEPT}
 UPROBES = {isa: uprobes.PORTS[isa] for isa in SWEPT}
-OWN = {isa: Rules(pid=FASTTRAP[isa], uprobe=UPROBES[isa], displaced=ISAS[isa].displaced) for isa in SWEPT}
+OWN = {isa: Rules(pid=FASTTRAP[isa], uprobe=UPROBES[isa], displaced=ISAS[isa].stub) for isa in SWEPT}
 X86_64_OWN, AARCH64_OWN, RISCV64_OWN, I386_OWN = (OWN[isa] for isa in ("x86_64", "aarch64", "riscv64", "i386"))
 
-_RISCV = RISCV64.displaced
+_RISCV = RISCV64.stub
 # Takes every jalr for ret.
 TOO_WIDE = replace(
     _RISCV,
     rows=tuple(replace(row, mask=0x7F, value=0x67) if row.name == "ret" else row for row in _RISCV.rows),
 )
 MOVED = replace(
-    AARCH64.displaced,
+    AARCH64.stub,
     rows=tuple(replace(row, what=Treatment.OUT_OF_LINE) if row.name == "b label" else row
-               for row in AARCH64.displaced.rows),
+               for row in AARCH64.stub.rows),
 )  # fmt: skip
 SHADOWED = DisplacedTable(
     by_code=True,
     rows=(
-        *X86_64.displaced.rows[:-1],
+        *X86_64.stub.rows[:-1],
         DisplacedRow("ret again", 0xFF, 0xC3, 1, Treatment.REFUSE, "never", "nobody"),
-        X86_64.displaced.rows[-1],
+        X86_64.stub.rows[-1],
     ),
 )
 
