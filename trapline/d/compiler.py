@@ -133,6 +133,8 @@ class _Compiler:
     def _option_set(self, name: str) -> None:
         if name == "defaultargs":
             self._macros.allow_missing()
+        elif name == "strsize":
+            self._strsize = self._expressions.strsize = self._options.number("strsize", STRING_SIZE)
 
     def place(self, line: int) -> Place:
         """Return where a line of the text comes from."""

@@ -57,7 +57,8 @@ class Expressions:
 
     def __init__(self, names: Globals, strsize: int = 256) -> None:
         self._names = names
-        self._strsize = strsize
+        self.strsize = strsize
+        """Bytes of a string variable: option strsize."""
         references = References(names, self.check)
         self.declarations = Declarations(names, self.constant)
         self.translators = Translators(names, self.declarations, self.check, references.within)
@@ -149,7 +150,7 @@ class Expressions:
         return self._size_of(operand.type, node.line)
 
     def _size_of(self, type_: Type, line: int) -> typed.Node:
-        size = self._strsize if is_string(type_) else size_of(type_)
+        size = self.strsize if is_string(type_) else size_of(type_)
         if not size or is_dynamic(type_):
             raise CompileError("D_SIZEOF_TYPE", f"{type_name(type_)} has no size", line)
         return typed.Constant(size, self._size_type)

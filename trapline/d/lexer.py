@@ -30,6 +30,9 @@ _ASSIGNMENTS: Final = frozenset("+= -= *= /= %= &= ^= |= <<= >>=".split())
 _CLOSING: Final = {")": "(", "]": "[", "}": "{"}
 
 _TRIVIA: Final = re.compile(r"(?:[ \t\r\f\v]|\\\r?\n)+|(?P<newline>\n)|(?P<comment>/\*)")
+_COMMENT: Final = re.compile(r"/\*.*?\*/")
+# A control line, up to a comment that is not closed on it.
+_CONTROL: Final = re.compile(r"#!.*|#(?:/\*.*?\*/|(?!/\*).)*")
 _DESCRIPTION: Final = re.compile(r"[0-9]+(?![-$:a-zA-Z_.?*\[\]!\\`])|[-$:a-zA-Z_.?*\[\]!\\][-$:a-zA-Z_.?*\[\]!\\0-9`]*")
 _TOKEN: Final = re.compile(
     r"""(?P<floating>[0-9]+\.[0-9]*(?:[eE][-+]?[0-9]+)?|\.[0-9]+|[0-9]+[eE][-+]?[0-9]+(?![0-9A-Za-z_]))
@@ -198,11 +201,12 @@ class Lexer:
         self._position = end + 2
 
     def _control(self) -> None:
-        end = self._text.find("\n", self._position)
-        line = self._text[self._position : end if end >= 0 else None]
-        self._position += len(line)
-        if not line.startswith("#!"):
-            self._names.control(line[1:].strip(), self.line)
+        """Read a control line; a comment that it opens and does not close is read as any other."""
+        match = _CONTROL.match(self._text, self._position)
+        assert match is not None
+        self._position = match.end()
+        if not match[0].startswith("#!"):
+            self._names.control(_COMMENT.sub(" ", match[0])[1:].strip(), self.line)
 
     # -- tokens ------------------------------------------------------------------------------------------------------
 

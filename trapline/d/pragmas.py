@@ -16,8 +16,10 @@ from trapline.options import OPTIONS, OptionError, Options, parse_assignment
 
 _IGNORED: Final = frozenset({"", "ident"})
 _OF_PROVIDERS: Final = ("provider", "module", "function", "name", "args")
-_VERSION: Final = re.compile(r'"\d+(\.\d+){1,2}"')
-_LINE: Final = re.compile(r'(\d+)(?:\s+"([^"]*)"(?:\s+[0-9 ]+)?)?')
+_VERSION: Final = re.compile(r'"[0-9]+(\.[0-9]+){1,2}"')
+_LINE: Final = re.compile(r'([0-9]+)(?:\s+"([^"]*)"(?:\s+[0-9 ]+)?)?')
+# A word of a control line: text in quotes, or what stands between blanks and quotes (libdtrace dt_lex.l, state S3).
+_WORD: Final = re.compile(r'"(?:\\.|[^"\\])*"|[^\s"]+')
 
 
 class _Origin(NamedTuple):
@@ -65,17 +67,16 @@ class Pragmas:
 
     def control(self, text: str, line: int) -> None:
         """Obey a control line, without its `#`.  Raises `CompileError` D_PRAG*."""
-        word, _, rest = text.partition(" ")
+        word, *words = _WORD.findall(text) or [""]
         if word in _IGNORED:
             return
-        if word == "line" or word.isdecimal():
-            self._line(rest if word == "line" else text, line)
+        if word == "line" or _LINE.fullmatch(word):
+            self._line(" ".join(words if word == "line" else (word, *words)), line)
             return
         if word == "error":
-            raise CompileError("D_PRAGERR", f"#error: {rest.strip()}", line)
+            raise CompileError("D_PRAGERR", f"#error: {' '.join(words)}", line)
         if word != "pragma":
             raise CompileError("D_PRAGCTL_INVAL", f"invalid control directive: #{word} (does it need -C?)", line)
-        words = rest.split()
         if words[:1] == ["error"]:
             raise CompileError("D_PRAGERR", f"#pragma error: {' '.join(words[1:])}", line)
         if words[:1] != ["D"]:

@@ -287,3 +287,27 @@ $ -x errtags -s a.d
 $ -x errtags -s a.d
 !dtrace: failed to compile script ...: [D_EMPTY] line 2: the program is empty: it has no clause and no declaration
 = 1
+
+# Any white space separates the words of a control line; comments may stand on it.
+
+> tabs.d
+|#!/usr/sbin/dtrace -s
+|#pragma	D	option	quiet
+| /* a */ #	pragma ident	"@(#)tabs.d 1.1"
+|#ident	"abc"
+|#
+|#	1	"/tmp/other.d"	1	3
+|#line	7	"tabs.d"
+|#pragma D  option  strsize=32 /* a
+|  comment of two lines */ #pragma D option stackframes=3
+|#pragma	D	binding	"1.0"	x
+|inline int x = 3;
+|BEGIN
+|{
+|#pragma D option stackindent=1
+|	printf("%d %d\n", x, sizeof (execname));
+|	exit(0);
+|}
+$ -x errtags -s tabs.d
+|3 32
+|
