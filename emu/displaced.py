@@ -22,10 +22,11 @@ from enum import Enum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
+from emu.words import WORD_MASK
+
 if TYPE_CHECKING:
     from emu.isa.base import Isa
 
-_MASK = 0xFFFF_FFFF_FFFF_FFFF
 
 # Plans whose functions are kept.
 _COMPILED: Final = 1 << 13
@@ -365,7 +366,7 @@ def interpret(plan: Plan, isa: Isa, cpu: Cpu) -> None:
 def _extend(value: int, size: int) -> int:
     """Sign extend `size` bytes to 64 bits."""
     sign = 1 << 8 * size - 1
-    return (value ^ sign) - sign & _MASK
+    return (value ^ sign) - sign & WORD_MASK
 
 
 @lru_cache(_COMPILED)

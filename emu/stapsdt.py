@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 
 from emu.elf import ElfError, Image
 from emu.isa.base import Isa
+from emu.words import WORD_MASK
 
 NOTES: Final = ".note.stapsdt"
 BASE: Final = ".stapsdt.base"
@@ -27,7 +28,6 @@ _HEAD: Final = struct.Struct("<III")
 # By the bytes of a word.
 _ADDRESSES: Final = {8: struct.Struct("<QQQ"), 4: struct.Struct("<III")}
 _SIZES: Final = frozenset({1, 2, 4, 8})
-_MASK: Final = 0xFFFF_FFFF_FFFF_FFFF
 
 
 class MarkerArgumentError(ValueError):
@@ -266,16 +266,16 @@ def evaluate(
     raw &= (1 << bits) - 1
     if argument.signed and raw >> bits - 1:
         raw -= 1 << bits
-    return raw & _MASK
+    return raw & WORD_MASK
 
 
 def address_of(operand: InMemory, read_register: Callable[[str], int], resolve: Callable[[str], int]) -> int:
     """Return the address of an operand in memory; a symbol with rip is the symbol's own address."""
     if operand.symbol:
-        return resolve(operand.symbol) + operand.displacement & _MASK
+        return resolve(operand.symbol) + operand.displacement & WORD_MASK
     base = read_register(operand.base) if operand.base else 0
     index = read_register(operand.scaled) * operand.scale if operand.scaled else 0
-    return base + index + operand.displacement & _MASK
+    return base + index + operand.displacement & WORD_MASK
 
 
 _TYPES: Final = {1: "8", 2: "16", 4: "32", 8: "64"}

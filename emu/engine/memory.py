@@ -16,9 +16,9 @@ from emu.engine.pages import PAGE, AddressSpace
 from emu.engine.plans import Window
 from emu.guest.base import BadAddressError
 from emu.isa.base import Isa
+from emu.words import WORD_MASK
 
 _WORD = 8
-_WORD_MASK = 0xFFFF_FFFF_FFFF_FFFF
 
 
 class Memory(ABC):
@@ -181,6 +181,6 @@ class HostMemory(Memory):
         if frame is None or offset > PAGE - size:
             self._store_bytes(address, size, value)
         elif size == _WORD and not address & 7:
-            self._words[frame + offset >> 3] = value & _WORD_MASK
+            self._words[frame + offset >> 3] = value & WORD_MASK
         else:
             self.ram[frame + offset : frame + offset + size] = (value & (1 << 8 * size) - 1).to_bytes(size, "little")

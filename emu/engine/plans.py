@@ -15,10 +15,10 @@ from typing import Final, NamedTuple
 
 from emu.displaced import Clear, Load, Operation, Plan, Set, Store
 from emu.isa.base import Isa
+from emu.words import WORD_MASK
 
 WINDOWS: Final = 8
 _WORD: Final = 8
-_MASK: Final = 0xFFFF_FFFF_FFFF_FFFF
 
 
 class Kind(IntEnum):
@@ -78,13 +78,13 @@ class Encoder:
     def _words(self, operation: Operation) -> tuple[int, int, int, int]:
         match operation:
             case Set(target, source, offset):
-                return Kind.SET, self._place(target), self._place(source), offset & _MASK
+                return Kind.SET, self._place(target), self._place(source), offset & WORD_MASK
             case Clear(target, source, bits):
-                return Kind.CLEAR, self._place(target), self._place(source), ~bits & _MASK
+                return Kind.CLEAR, self._place(target), self._place(source), ~bits & WORD_MASK
             case Load(target, base, offset):
-                return Kind.LOAD, self._place(target), self._place(base), offset & _MASK
+                return Kind.LOAD, self._place(target), self._place(base), offset & WORD_MASK
             case Store(source, base, offset):
-                return Kind.STORE, self._place(source), self._place(base), offset & _MASK
+                return Kind.STORE, self._place(source), self._place(base), offset & WORD_MASK
             case _:
                 raise TypeError(f"'{operation}' is not for native code")
 

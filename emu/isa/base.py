@@ -26,8 +26,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from emu.displaced import DisplacedTable
 
-WORD_MASK = 0xFFFF_FFFF_FFFF_FFFF
-
 
 @dataclass(frozen=True, slots=True)
 class Register:

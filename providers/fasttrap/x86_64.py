@@ -25,6 +25,7 @@ from emu.isa.x86.plans import (
     take_apart,
     transfer,
 )
+from emu.words import WORD_MASK
 from providers.fasttrap.port import Code, Emulated, Fidelity, OutOfLine, Port, Refused, Treatment
 
 _ISA: Final = "FreeBSD sys/cddl/contrib/opensolaris/uts/intel/dtrace/fasttrap_isa.c"
@@ -177,7 +178,7 @@ def _return_sites(code: bytes, mode: Mode) -> Iterator[int]:
         else:
             continue
         # The destination, from the start of the function, is compared unsigned: backwards out is out, too.
-        if offset + length + displacement & 0xFFFF_FFFF_FFFF_FFFF >= size:
+        if offset + length + displacement & WORD_MASK >= size:
             yield offset
 
 

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from emu.frame import Frame
-from emu.isa.base import WORD_MASK
 from emu.isa.riscv64.traps import C_EBREAK, EBREAK
 from emu.trap import CpuCore, Handler
+from emu.words import WORD_MASK
 from providers.fbt.exclusions import UNWINDER
 from providers.fbt.port import ENTRY, RETURN, Exclusion, Fire, Function, Port, Refusal, Rule, ScanResult, Site
 from providers.fbt.records import TABLE_MASK, RecordTable

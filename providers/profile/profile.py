@@ -18,6 +18,7 @@ from typing import ClassVar, Final, Protocol
 
 from emu.guest.timers import Timer, Timers
 from emu.isa import Isa
+from emu.words import WORD_MASK
 from providers.base import Attribute, DependencyClass, Framework, Provider, ProviderAttributes, Stability
 
 _SECOND: Final = 1_000_000_000
@@ -40,7 +41,6 @@ _ALWAYS: Final = (
 )
 # Probes there may be (profile_max).
 _MOST: Final = 1000
-_MASK: Final = (1 << 64) - 1
 
 _EVOLVING: Final = Attribute(Stability.EVOLVING, Stability.EVOLVING, DependencyClass.COMMON)
 _UNSTABLE: Final = Attribute(Stability.UNSTABLE, Stability.UNSTABLE, DependencyClass.UNKNOWN)
@@ -132,7 +132,7 @@ class Profile(Provider):
         guest, fire = self._guest, self._framework.probe
 
         def firing(delay: int) -> None:
-            pc = guest.pc() & _MASK
+            pc = guest.pc() & WORD_MASK
             kernel, user = (pc, 0) if guest.isa.is_kernel_address(pc) else (0, pc)
             fire(probe_id, kernel, user, delay if late else 0)
 

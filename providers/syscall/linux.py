@@ -16,8 +16,8 @@ from emu.guest.linux.kernel import Kernel
 from emu.guest.linux.process import Thread
 from emu.guest.observer import Observer
 from emu.guest.system_calls import CallSignature, Moment
+from emu.words import WORD_MASK
 
-_MASK: Final = 0xFFFF_FFFF_FFFF_FFFF
 _INT: Final = 0x8000_0000
 _PASSED: Final = 5
 
@@ -74,4 +74,4 @@ class LinuxCalls(Observer):
         probe_id = self._ids.get((name, Moment.RETURN))
         if probe_id:
             value = -1 if result < 0 else (result & 2 * _INT - 1 ^ _INT) - _INT
-            self._fire(probe_id, value & _MASK, value & _MASK)
+            self._fire(probe_id, value & WORD_MASK, value & WORD_MASK)

@@ -13,6 +13,7 @@ from itertools import count
 from math import isqrt
 from typing import TYPE_CHECKING, Final
 
+from emu.words import WORD_MASK
 from trapline.consumer.distribution import DISTRIBUTIONS, split
 from trapline.consumer.symbols import address_pair
 from trapline.framework.device import DeviceError
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from trapline.consumer.symbols import Symbols
     from trapline.framework.device import AggregationDescription, AggregationSnapshot, RecordDescription
 
-_MASK: Final = (1 << 64) - 1
 _ID: Final = struct.Struct("<I")
 _ADDRESS: Final = struct.Struct("<Q")
 _ADDRESSES: Final = struct.Struct("<QQ")
@@ -30,7 +30,7 @@ _ADDRESSES: Final = struct.Struct("<QQ")
 
 def signed(value: int) -> int:
     """Cut an integer to 64 bits, two's complement."""
-    value &= _MASK
+    value &= WORD_MASK
     return value - (value >> 63 << 64)
 
 
@@ -92,7 +92,7 @@ def _standard_deviation(words: Sequence[int], normal: int) -> int:
     number, total, low, high = words
     if not number:
         return 0
-    squares = (low & _MASK) | (high & _MASK) << 64
+    squares = (low & WORD_MASK) | (high & WORD_MASK) << 64
     average = quotient(quotient(total, normal), number)
     return isqrt(max(squares // (normal * normal) // number - average * average, 0))
 
@@ -110,7 +110,7 @@ def _merge_max(old: list[int], new: Sequence[int]) -> None:
 
 
 def _merge_deviation(old: list[int], new: Sequence[int]) -> None:
-    squares = sum((words[2] & _MASK) | (words[3] & _MASK) << 64 for words in (old, new))
+    squares = sum((words[2] & WORD_MASK) | (words[3] & WORD_MASK) << 64 for words in (old, new))
     old[:] = [signed(old[0] + new[0]), signed(old[1] + new[1]), signed(squares), signed(squares >> 64)]
 
 

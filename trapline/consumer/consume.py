@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from emu.words import WORD_MASK
 from trapline.consumer.actions import Actions
 from trapline.consumer.faults import Fault
 from trapline.consumer.flow import Flow
@@ -135,7 +136,7 @@ class Consumer:
         records = self._device.enabled_probe(plan.epid).records
         epid, action, offset, code, address = (SIGNED[r.size](record.data, record.offset + r.offset) for r in records)
         probe = self.plan(epid).probe
-        self._handlers.fault(Fault(epid, probe, record.cpu, code, action, offset, address & (1 << 64) - 1))
+        self._handlers.fault(Fault(epid, probe, record.cpu, code, action, offset, address & WORD_MASK))
 
     def _option_changed(self, name: str) -> None:
         """Plan anew: how data is shown depends on the options."""

@@ -12,6 +12,7 @@ from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from emu.words import WORD_MASK
 from trapline.framework.program import ActionKind
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def split(action: ActionKind, words: Sequence[int]) -> tuple[Buckets, Sequence[i
     """Give the buckets and the counts of a distribution; lquantize and llquantize have their parameters first."""
     if action is ActionKind.QUANTIZE:
         return _quantize(0), words
-    return _KINDS[action](words[0] & (1 << 64) - 1), words[1:]
+    return _KINDS[action](words[0] & WORD_MASK), words[1:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +184,7 @@ def divide(value: int, normal: int) -> int:
     """Normalise a value as libdtrace does: the 64-bit pattern, taken as unsigned, by the normal."""
     if normal == 1:
         return value
-    quotient = (value & (1 << 64) - 1) // normal
+    quotient = (value & WORD_MASK) // normal
     return quotient - (quotient >> 63 << 64)
 
 

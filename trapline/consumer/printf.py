@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from emu.words import WORD_MASK
 from trapline.consumer.aggregate import Entry, quotient, scalar
 from trapline.consumer.cformat import Field, integer_writer, write_float, write_text
 from trapline.consumer.distribution import DISTRIBUTIONS
@@ -40,7 +41,6 @@ _MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep",
 _DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _INTEGERS: Final = "diuoxXp"
 _FLOATING: Final = "eEfgG"
-_UNSIGNED_BITS: Final = (1 << 64) - 1
 
 
 class FormatMismatchError(Exception):
@@ -108,9 +108,9 @@ class RowFormat:
         number = scalar(action, entry.words, entry.normal)
         signed = letter in "di"
         if action not in {ActionKind.AVG, ActionKind.STDDEV} and entry.normal != 1:
-            number = quotient(number, entry.normal) if signed else (number & _UNSIGNED_BITS) // entry.normal
+            number = quotient(number, entry.normal) if signed else (number & WORD_MASK) // entry.normal
         field = part.field(key.data, 0)
-        return integer_writer(letter, field)(number if signed else number & _UNSIGNED_BITS)
+        return integer_writer(letter, field)(number if signed else number & WORD_MASK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +257,7 @@ def _float(code: str) -> Read:
 def _x87(data: bytes, offset: int) -> float:
     """Read an x86 long double: 80 bits, the leading bit of the mantissa explicit."""
     raw = int.from_bytes(data[offset : offset + 10], "little")
-    return _compose(raw >> 79, raw >> 64 & 0x7FFF, raw & _UNSIGNED_BITS, 63)
+    return _compose(raw >> 79, raw >> 64 & 0x7FFF, raw & WORD_MASK, 63)
 
 
 def _binary128(data: bytes, offset: int) -> float:

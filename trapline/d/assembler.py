@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+from emu.words import WORD_MASK
 from trapline.d.errors import CompileError
-from trapline.d.typed import MASK, Variable
+from trapline.d.typed import Variable
 from trapline.d.types import DYNAMIC, diftype
 from trapline.framework.dif import Op, encode_branch, encode_index, encode_registers
 from trapline.framework.program import Difo, DifType, DifVariable, TypeKind, VariableKind
@@ -109,7 +110,7 @@ class Assembler:
 
     def set(self, register: int, value: int) -> None:
         """Add what loads an integer."""
-        index = self._integers.setdefault(value & MASK, len(self._integers))
+        index = self._integers.setdefault(value & WORD_MASK, len(self._integers))
         self.emit_index(Op.SETX, index, register)
 
     def string(self, text: str) -> int:

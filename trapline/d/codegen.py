@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
+from emu.words import WORD_MASK
 from trapline.d import conditions, typed
 from trapline.d.assembler import Assembler, Label
 from trapline.d.errors import CompileError
-from trapline.d.typed import MASK
 from trapline.d.types import (
     Member,
     Type,
@@ -65,7 +65,7 @@ def generate(
 
 def constant(value: int, *, returns: DifType) -> Difo:
     """Make the DIF object that returns a constant."""
-    return Difo((encode_index(Op.SETX, 0, 1), encode_registers(Op.RET, 0, 0, 1)), (value & MASK,), returns=returns)
+    return Difo((encode_index(Op.SETX, 0, 1), encode_registers(Op.RET, 0, 0, 1)), (value & WORD_MASK,), returns=returns)
 
 
 class _Generator:

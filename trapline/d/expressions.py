@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from emu.words import WORD_MASK
 from trapline.d import ast, typed
 from trapline.d.assignments import Assignments
 from trapline.d.declarations import Declarations
@@ -23,7 +24,6 @@ from trapline.d.operators import (
 from trapline.d.references import References
 from trapline.d.scopes import Globals
 from trapline.d.translators import Translators
-from trapline.d.typed import MASK
 from trapline.d.types import (
     STRING,
     Array,
@@ -66,7 +66,7 @@ class Expressions:
         self.elements = Elements(names, self.check, references, self.translators)
         self._assignments = Assignments(names, self.check, references.is_known, self.translators.whole)
         self._table: dict[type, Callable[..., typed.Node]] = {
-            ast.Number: lambda node: typed.Constant(node.value & MASK, node.type),
+            ast.Number: lambda node: typed.Constant(node.value & WORD_MASK, node.type),
             ast.Text: lambda node: typed.Text(node.value),
             ast.Name: references.name,
             ast.Scoped: references.scoped,
@@ -129,7 +129,7 @@ class Expressions:
                 if not is_integer(operand.type):
                     raise CompileError("D_OP_INT", f"operator ~ needs an integer, not {type_name(operand.type)}", line)
                 if isinstance(operand, typed.Constant):
-                    return typed.Constant(~operand.value & MASK, integer_of(operand.type))
+                    return typed.Constant(~operand.value & WORD_MASK, integer_of(operand.type))
                 return typed.Unary(Op.NOT, operand, integer_of(operand.type))
         if not is_arithmetic(operand.type):
             raise CompileError(
@@ -138,7 +138,7 @@ class Expressions:
         if operator == "+":
             return typed.Convert(operand, operand.type) if not isinstance(operand, typed.Constant) else operand
         if isinstance(operand, typed.Constant):
-            return typed.Constant(-operand.value & MASK, integer_of(operand.type))
+            return typed.Constant(-operand.value & WORD_MASK, integer_of(operand.type))
         return typed.Unary(Op.SUB, operand, integer_of(operand.type))
 
     def _size_of_operand(self, node: ast.Prefix) -> typed.Node:
@@ -199,7 +199,7 @@ class Expressions:
                     "D_IDENT_AMBIG", f"{node.name} is one of {type_name(enumeration)} and a variable too", node.line
                 )
             if value is not None:
-                return typed.Constant(value & MASK, enumeration)
+                return typed.Constant(value & WORD_MASK, enumeration)
         return self.check(node)
 
     # -- the rest

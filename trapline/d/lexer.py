@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from emu.words import WORD_MASK
 from trapline.d.errors import CompileError, Region
 from trapline.d.literals import parse_character, parse_integer, parse_string
 from trapline.d.macros import Macros, is_identifier, parse_number
@@ -310,7 +311,7 @@ class Lexer:
         if number is not None:
             candidates = (INT, self._names.model.long, LONG_LONG, UNSIGNED_LONG_LONG)
             type_ = next(c for c in candidates if abs(number) < 1 << (8 * c.size - c.signed) or c is candidates[-1])
-            return Token("INTEGER", value, self.line, (number & (1 << 64) - 1, type_))
+            return Token("INTEGER", value, self.line, (number & WORD_MASK, type_))
         if is_identifier(value):
             return self._word(value)
         if len(value) >= 2 and value[0] == value[-1] == '"':

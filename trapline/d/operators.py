@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from emu.words import WORD_MASK
 from trapline.d import typed
 from trapline.d.errors import CompileError
-from trapline.d.typed import MASK, Connective
+from trapline.d.typed import Connective
 from trapline.d.types import (
     INT64,
     STRING,
@@ -58,14 +59,14 @@ _FOLDED: Final[dict[Op, Callable[[int, int], int]]] = {
     Op.SUB: lambda a, b: a - b,
     Op.MUL: lambda a, b: a * b,
     Op.SDIV: divide,
-    Op.UDIV: lambda a, b: (a & MASK) // (b & MASK),
+    Op.UDIV: lambda a, b: (a & WORD_MASK) // (b & WORD_MASK),
     Op.SREM: remainder,
-    Op.UREM: lambda a, b: (a & MASK) % (b & MASK),
+    Op.UREM: lambda a, b: (a & WORD_MASK) % (b & WORD_MASK),
     Op.AND: lambda a, b: a & b,
     Op.OR: lambda a, b: a | b,
     Op.XOR: lambda a, b: a ^ b,
     Op.SLL: lambda a, b: a << (b & 63),
-    Op.SRL: lambda a, b: (a & MASK) >> (b & 63),
+    Op.SRL: lambda a, b: (a & WORD_MASK) >> (b & 63),
     Op.SRA: lambda a, b: a >> (b & 63),
 }
 
@@ -195,7 +196,7 @@ def _holds(operator: str, left: typed.Constant, right: typed.Constant, *, signed
 def fold(op: Op, left: typed.Node, right: typed.Node, type_: Type) -> typed.Node:
     """Make an operation, or its result if both operands are constants."""
     if isinstance(left, typed.Constant) and isinstance(right, typed.Constant):
-        return typed.Constant(_FOLDED[op](left.signed, right.signed) & MASK, type_)
+        return typed.Constant(_FOLDED[op](left.signed, right.signed) & WORD_MASK, type_)
     return typed.Binary(op, left, right, type_)
 
 
@@ -205,4 +206,4 @@ def cut(value: int, type_: Type) -> int:
     value &= (1 << 8 * size) - 1
     if is_signed(type_) and value >> 8 * size - 1:
         value -= 1 << 8 * size
-    return value & MASK
+    return value & WORD_MASK

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
+from emu.words import WORD_MASK
 from trapline.d import ast, typed
 from trapline.d.errors import CompileError, did_you_mean
 from trapline.d.prototypes import argument_fits, check_count, incompatible
 from trapline.d.scopes import SCOPES, Globals
-from trapline.d.typed import MASK, Variable
+from trapline.d.typed import Variable
 from trapline.d.types import INT64
 from trapline.framework.dif import Subr, Var
 from trapline.framework.program import Scope
@@ -56,7 +57,7 @@ class References:
             return self._of_guest(self._scalar(variable, node.line), _STRUCTURES.get(variable.id))
         if name in names.enumerators:
             value, enumeration = names.enumerators[name]
-            return typed.Constant(value & MASK, enumeration)
+            return typed.Constant(value & WORD_MASK, enumeration)
         if name in names.words.constants:
             return typed.Constant(*names.words.constants[name])
         if "`" in name:

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from trapline.d.types import DYNAMIC, INT, STRING, Composite, Member, Pointer, Type, is_reference, resolve
 from trapline.framework.dif import USER_VARIABLE_BASE, Op, Subr
 from trapline.framework.program import Scope
-
-MASK: Final = (1 << 64) - 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from emu.words import WORD_MASK
 from trapline.dof.layout import (
     ACTION,
     DIF_VERSION,
@@ -41,7 +42,6 @@ from trapline.framework.program import (
 )
 
 _COMMENT: Final = b"Trapline D 1.14\0"
-_MASK: Final = (1 << 64) - 1
 
 
 def encode(program: Program, options: Mapping[str, int] | None = None) -> bytes:
@@ -64,7 +64,7 @@ class _Encoder:
         for ecb in program.ecbs:
             self._ecb(ecb)
         if options:
-            rows = (OPTION.pack(OPTIONS.index(name), NONE, value & _MASK) for name, value in options.items())
+            rows = (OPTION.pack(OPTIONS.index(name), NONE, value & WORD_MASK) for name, value in options.items())
             self._add(SectionType.OPTDESC, b"".join(rows))
         self._sections[self._strtab] = (SectionType.STRTAB, bytes(self._strings))
         return self._file()
@@ -92,7 +92,7 @@ class _Encoder:
 
     def _action(self, action: ActionDescription) -> bytes:
         difo = NONE if action.difo is None else self._difo(action.difo)
-        strtab, argument = NONE, action.argument & _MASK
+        strtab, argument = NONE, action.argument & WORD_MASK
         if action.format:
             strtab, argument = self._strtab, self._string(action.format)
         return ACTION.pack(difo, strtab, action.kind, action.tuple_size, argument, action.statement)

@@ -10,11 +10,11 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
+from emu.words import WORD_MASK
 from trapline.framework.context import UNREAD, Context
 from trapline.framework.faults import BADADDR, DROP, ILLOP
 from trapline.framework.program import BY_REFERENCE, BY_USER_REFERENCE, ActionKind, TypeKind
 from trapline.framework.stacks import kernel_frames, user_frames
-from trapline.framework.world import MASK
 
 if TYPE_CHECKING:
     from trapline.framework.aggbuffer import AggregationBuffer
@@ -114,7 +114,7 @@ _RECORDERS: Final[dict[ActionKind, Callable[[Placed, Operations], Record]]] = {
 
 
 def _words(values: Sequence[int]) -> bytes:
-    return struct.pack(f"<{len(values)}Q", *(value & MASK for value in values))
+    return struct.pack(f"<{len(values)}Q", *(value & WORD_MASK for value in values))
 
 
 # (context, value of the expression) -> what the action does to the guest.

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from emu.words import WORD_MASK
 from trapline.framework.program import ActionKind
-from trapline.framework.world import MASK, signed
+from trapline.framework.world import signed
 
 # (data, offset of the value, number, increment)
 Apply = Callable[[bytearray, int, int, int], None]
@@ -83,7 +84,7 @@ class LogLinearParameters:
 
     def bucket(self, value: int) -> int:
         """Return the bucket of a number: 0 below factor**low, then `steps` per magnitude at most, then overflow."""
-        number = signed(value & MASK)
+        number = signed(value & WORD_MASK)
         this = self.factor**self.low
         if number < this:
             return 0
@@ -103,18 +104,18 @@ class LogLinearParameters:
 
 def quantize_bucket(value: int) -> int:
     """Return the bucket of a number: the power of two at or below its size, by sign."""
-    number = signed(value & MASK)
+    number = signed(value & WORD_MASK)
     if number < 0:
         return max(QUANTIZE_ZERO - (-number).bit_length(), 0)
     return min(QUANTIZE_ZERO + number.bit_length(), QUANTIZE_BUCKETS - 1)
 
 
 def _count(data: bytearray, at: int, _value: int, _increment: int) -> None:
-    _U64.pack_into(data, at, _U64.unpack_from(data, at)[0] + 1 & MASK)
+    _U64.pack_into(data, at, _U64.unpack_from(data, at)[0] + 1 & WORD_MASK)
 
 
 def _sum(data: bytearray, at: int, value: int, _increment: int) -> None:
-    _U64.pack_into(data, at, _U64.unpack_from(data, at)[0] + value & MASK)
+    _U64.pack_into(data, at, _U64.unpack_from(data, at)[0] + value & WORD_MASK)
 
 
 def _min(data: bytearray, at: int, value: int, _increment: int) -> None:
@@ -127,13 +128,13 @@ def _max(data: bytearray, at: int, value: int, _increment: int) -> None:
 
 def _avg(data: bytearray, at: int, value: int, _increment: int) -> None:
     count, total = _TWO.unpack_from(data, at)
-    _TWO.pack_into(data, at, count + 1 & MASK, total + value & MASK)
+    _TWO.pack_into(data, at, count + 1 & WORD_MASK, total + value & WORD_MASK)
 
 
 def _stddev(data: bytearray, at: int, value: int, _increment: int) -> None:
     count, total, low, high = _FOUR.unpack_from(data, at)
     squares = (high << 64 | low) + signed(value) ** 2 & _MASK128
-    _FOUR.pack_into(data, at, count + 1 & MASK, total + value & MASK, squares & MASK, squares >> 64)
+    _FOUR.pack_into(data, at, count + 1 & WORD_MASK, total + value & WORD_MASK, squares & WORD_MASK, squares >> 64)
 
 
 def _bucketed(bucket: Callable[[int], int], first: int) -> Apply:
@@ -141,7 +142,7 @@ def _bucketed(bucket: Callable[[int], int], first: int) -> Apply:
 
     def apply(data: bytearray, at: int, value: int, increment: int) -> None:
         place = at + first + _WORD * bucket(value)
-        _U64.pack_into(data, place, _U64.unpack_from(data, place)[0] + increment & MASK)
+        _U64.pack_into(data, place, _U64.unpack_from(data, place)[0] + increment & WORD_MASK)
 
     return apply
 
@@ -161,7 +162,7 @@ _SIMPLE: Final = {
     ActionKind.COUNT: AggregatingFunction(8, 0, _count),
     ActionKind.SUM: AggregatingFunction(8, 0, _sum),
     ActionKind.MIN: AggregatingFunction(8, INT64_MAX, _min),
-    ActionKind.MAX: AggregatingFunction(8, INT64_MIN & MASK, _max),
+    ActionKind.MAX: AggregatingFunction(8, INT64_MIN & WORD_MASK, _max),
     ActionKind.AVG: AggregatingFunction(16, 0, _avg),
     ActionKind.STDDEV: AggregatingFunction(32, 0, _stddev),
     ActionKind.QUANTIZE: AggregatingFunction(QUANTIZE_BUCKETS * _WORD, 0, _bucketed(quantize_bucket, 0)),

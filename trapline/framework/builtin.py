@@ -11,12 +11,12 @@ from typing import Final
 
 from emu.frame import Frame
 from emu.guest.base import BadAddressError
+from emu.words import WORD_MASK
 from trapline.framework.context import UNREAD, Context
 from trapline.framework.dif import Var
 from trapline.framework.faults import BADADDR, ILLOP
 from trapline.framework.operations import Operations
 from trapline.framework.stacks import caller, kernel_frames, user_caller, user_depth
-from trapline.framework.world import MASK
 
 # Name of the jail that everything outside jails is in (FreeBSD kern_jail.c prison0); its number is 0.
 HOST_JAIL: Final = "0"
@@ -46,17 +46,17 @@ class Builtins:
             Var.PROBEMOD: lambda ctx: memory.intern(ctx.probe.module),
             Var.PROBEFUNC: lambda ctx: memory.intern(ctx.probe.function),
             Var.PROBENAME: lambda ctx: memory.intern(ctx.probe.name),
-            Var.PID: lambda ctx: thread(ctx).pid & MASK,
-            Var.TID: lambda ctx: thread(ctx).tid & MASK,
+            Var.PID: lambda ctx: thread(ctx).pid & WORD_MASK,
+            Var.TID: lambda ctx: thread(ctx).tid & WORD_MASK,
             Var.EXECNAME: lambda ctx: memory.intern(thread(ctx).execname),
             Var.ZONENAME: lambda _ctx: memory.intern(HOST_JAIL),
             Var.WALLTIMESTAMP: self._walltimestamp,
             Var.USTACKDEPTH: lambda _ctx: user_depth(world),
             Var.UCALLER: lambda _ctx: user_caller(world),
             Var.PPID: self._ppid,
-            Var.UID: lambda ctx: thread(ctx).uid & MASK,
-            Var.GID: lambda ctx: thread(ctx).gid & MASK,
-            Var.ERRNO: lambda ctx: thread(ctx).errno & MASK,
+            Var.UID: lambda ctx: thread(ctx).uid & WORD_MASK,
+            Var.GID: lambda ctx: thread(ctx).gid & WORD_MASK,
+            Var.ERRNO: lambda ctx: thread(ctx).errno & WORD_MASK,
             Var.EXECARGS: self._execargs,
             Var.JID: lambda _ctx: 0,
             Var.JAILNAME: lambda _ctx: memory.intern(HOST_JAIL),
@@ -109,7 +109,7 @@ class Builtins:
         except BadAddressError as error:
             self._world.memory.fault(BADADDR, error.address)
             return 0
-        return value & MASK
+        return value & WORD_MASK
 
     def _timestamp(self, ctx: Context) -> int:
         if ctx.timestamp == UNREAD:
@@ -132,7 +132,7 @@ class Builtins:
 
     def _ppid(self, ctx: Context) -> int:
         thread = self._operations.thread(ctx)
-        return (thread.ppid if thread.pid else thread.pid) & MASK
+        return (thread.ppid if thread.pid else thread.pid) & WORD_MASK
 
     def _execargs(self, ctx: Context) -> int:
         """Copy the arguments to scratch space, with blanks between them; a process without any has NULL."""

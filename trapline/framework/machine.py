@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from emu.words import WORD_MASK
 from trapline.framework import dif
 from trapline.framework.arithmetic import divide, remainder
 from trapline.framework.builtin import Builtins
@@ -25,7 +26,7 @@ from trapline.framework.operations import Operations, Stack
 from trapline.framework.program import Difo, Scope
 from trapline.framework.subroutines import Subroutines
 from trapline.framework.variables import Statics
-from trapline.framework.world import MASK, signed
+from trapline.framework.world import signed
 
 INSTRUCTION_SIZE: Final = 4
 # C leaves larger counts open; amd64, AArch64 and RISC-V all take them modulo 64.
@@ -95,7 +96,7 @@ STORES: Final = {Op.STB: 1, Op.STH: 2, Op.STW: 4, Op.STX: 8}
 def extend(value: int, size: int) -> int:
     """Extend the sign of a number of `size` bytes to 64 bits."""
     sign = 1 << (8 * size - 1)
-    return ((value ^ sign) - sign) & MASK
+    return ((value ^ sign) - sign) & WORD_MASK
 
 
 class Machine:
@@ -139,7 +140,7 @@ class Machine:
         if op == Op.TST:
             flags.n, flags.z, flags.c = False, a == 0, False
             return
-        difference = (a - b) & MASK if op == Op.CMP else self.operations.compare(a, b)
+        difference = (a - b) & WORD_MASK if op == Op.CMP else self.operations.compare(a, b)
         flags.n, flags.z = signed(difference) < 0, difference == 0
         flags.c = op == Op.CMP and a < b
 
@@ -187,7 +188,7 @@ class Machine:
         elif op == Op.FLUSHTS:
             stack.clear()
         if value is not None:
-            registers[rd] = value & MASK
+            registers[rd] = value & WORD_MASK
 
     def _divide(self, op: Op, a: int, b: int) -> int:
         if b == 0:

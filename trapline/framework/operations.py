@@ -9,12 +9,13 @@ Source: FreeBSD dtrace.c dtrace_dif_emulate(), dtrace_canload(), dtrace_canstore
 from __future__ import annotations
 
 from emu.guest.base import Thread
+from emu.words import WORD_MASK
 from trapline.framework.context import Context
 from trapline.framework.dynvars import STRING_SIZE, Key, slot, variable_size
 from trapline.framework.faults import BADADDR, BADALIGN, DROP, FAULT, ILLOP, KPRIV, NOSCRATCH
 from trapline.framework.program import BY_REFERENCE, DifVariable, Scope, TypeKind
 from trapline.framework.variables import Statics, Variables
-from trapline.framework.world import MASK, World
+from trapline.framework.world import World
 
 # The tuple stack: (value, size), the size being 0 for a value and the number of bytes for a reference.
 Stack = list[tuple[int, int]]
@@ -202,5 +203,5 @@ class Operations:
         elif variable.type.flags & BY_REFERENCE:
             self._copy_in(value, variable, address)
         else:
-            self.memory.write(address, (value & MASK).to_bytes(8, "little"))
+            self.memory.write(address, (value & WORD_MASK).to_bytes(8, "little"))
         return False

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from trapline.framework.world import MASK
+from emu.words import WORD_MASK
 
 _SEED: Final = (0x9E37_79B9_7F4A_7C15, 0xBF58_476D_1CE4_E5B9)
 _JUMP: Final = (0xBEAC_0467_EBA5_FACB, 0xD86B_048B_86AA_9922)
@@ -26,9 +26,9 @@ class Xoroshiro:
         """Return the next 64-bit number."""
         s0, s1 = self._s0, self._s1
         mixed = s0 ^ s1
-        self._s0 = (s0 << 55 | s0 >> 9) & MASK ^ mixed ^ (mixed << 14) & MASK
-        self._s1 = (mixed << 36 | mixed >> 28) & MASK
-        return (s0 + s1) & MASK
+        self._s0 = (s0 << 55 | s0 >> 9) & WORD_MASK ^ mixed ^ (mixed << 14) & WORD_MASK
+        self._s1 = (mixed << 36 | mixed >> 28) & WORD_MASK
+        return (s0 + s1) & WORD_MASK
 
     def _jump(self) -> None:
         """Move 2**64 numbers on."""

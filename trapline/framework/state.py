@@ -12,6 +12,7 @@ from dataclasses import replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
+from emu.words import WORD_MASK
 from providers.base import ArgumentDescription
 from trapline.dof import DofError, decode
 from trapline.framework.actions import Effects
@@ -44,7 +45,6 @@ from trapline.framework.subroutines import Subroutines
 from trapline.framework.translate import Translated, translate
 from trapline.framework.validate import InvalidDifError, is_destructive, validate
 from trapline.framework.variables import Variables
-from trapline.framework.world import MASK
 
 if TYPE_CHECKING:
     from providers.base import Provider
@@ -303,9 +303,9 @@ class ConsumerState:
         if ecb.probe is self._dtrace.error:
             self._double_errors += 1
             return
-        offset = self.context.fault_offset & MASK
+        offset = self.context.fault_offset & WORD_MASK
         # FreeBSD passes the sixth argument on amd64 alone; its other ports lose it.
-        self._dtrace.fire_meta("ERROR", self, ecb.epid, action, offset, fault_code(core.flags), core.illval & MASK)
+        self._dtrace.fire_meta("ERROR", self, ecb.epid, action, offset, fault_code(core.flags), core.illval & WORD_MASK)
 
     def clean_if_due(self) -> None:
         """Do what the kernel's cleaner does every cleanrate: free what was freed, finish speculations."""

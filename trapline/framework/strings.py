@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from trapline.framework.world import MASK
+from emu.words import WORD_MASK
 
 DIGITS: Final = b"0123456789abcdefghijklmnopqrstuvwxyz"
 BASE_MAX: Final = len(DIGITS)
@@ -141,7 +141,7 @@ def lltostr(value: int, base: int) -> bytes:
     if value == 0:
         return b"0x0" if base == 16 else b"0"
     negative = base == 10 and value >> 63
-    number = (-value if negative else value) & MASK
+    number = (-value if negative else value) & WORD_MASK
     digits = bytearray()
     while number:
         number, digit = divmod(number, base)

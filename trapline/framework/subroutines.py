@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from emu.words import WORD_MASK
 from trapline.framework import inet, jsonpath, strings
 from trapline.framework.context import Context
 from trapline.framework.dif import Subr
@@ -18,7 +19,7 @@ from trapline.framework.locks import QUESTIONS, asks
 from trapline.framework.operations import Operations, Stack
 from trapline.framework.random import Xoroshiro
 from trapline.framework.speculation import Speculations
-from trapline.framework.world import MASK, signed
+from trapline.framework.world import signed
 
 Subroutine = Callable[[Context, Stack], int | None]
 
@@ -220,7 +221,7 @@ class Subroutines:
         base = self._base(stack)
         if base is None:
             return None
-        return strings.strtoll(self._operations.string(arg(stack, 0)), base) & MASK
+        return strings.strtoll(self._operations.string(arg(stack, 0)), base) & WORD_MASK
 
     def _base(self, stack: Stack) -> int | None:
         """Return the base, the second argument; None, a fault, for one that cannot be."""
@@ -246,7 +247,7 @@ class Subroutines:
 
     def _index(self, stack: Stack, find: Callable[[bytes, bytes, int | None], int]) -> int:
         start = signed(arg(stack, 2)) if len(stack) > 2 else None
-        return find(self._operations.string(arg(stack, 0)), self._operations.string(arg(stack, 1)), start) & MASK
+        return find(self._operations.string(arg(stack, 0)), self._operations.string(arg(stack, 1)), start) & WORD_MASK
 
     def _substr(self, ctx: Context, stack: Stack) -> int:
         size = self._operations.string_size

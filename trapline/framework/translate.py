@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from emu.words import WORD_MASK
 from trapline.framework import dif
 from trapline.framework.arithmetic import divide, remainder
 from trapline.framework.context import Context
@@ -19,7 +20,7 @@ from trapline.framework.dynvars import slot
 from trapline.framework.faults import DIVZERO, FAULT, ILLOP, TUPOFLOW
 from trapline.framework.machine import BRANCHES, INSTRUCTION_SIZE, LOADS, STORES, Loaded, Machine
 from trapline.framework.program import Scope
-from trapline.framework.world import MASK, signed
+from trapline.framework.world import signed
 
 Translated = Callable[[Context], int]
 
@@ -27,19 +28,19 @@ _ARITHMETIC: Final = {
     Op.OR: "{a} | {b}",
     Op.XOR: "{a} ^ {b}",
     Op.AND: "{a} & {b}",
-    Op.SLL: "{a} << ({b} & 63) & MASK",
+    Op.SLL: "{a} << ({b} & 63) & WORD_MASK",
     Op.SRL: "{a} >> ({b} & 63)",
-    Op.SRA: "signed({a}) >> ({b} & 63) & MASK",
-    Op.SUB: "{a} - {b} & MASK",
-    Op.ADD: "{a} + {b} & MASK",
-    Op.MUL: "{a} * {b} & MASK",
-    Op.NOT: "{a} ^ MASK",
+    Op.SRA: "signed({a}) >> ({b} & 63) & WORD_MASK",
+    Op.SUB: "{a} - {b} & WORD_MASK",
+    Op.ADD: "{a} + {b} & WORD_MASK",
+    Op.MUL: "{a} * {b} & WORD_MASK",
+    Op.NOT: "{a} ^ WORD_MASK",
     Op.MOV: "{a}",
 }
 _DIVISION: Final = {
-    Op.SDIV: "divide(signed({a}), signed({b})) & MASK",
+    Op.SDIV: "divide(signed({a}), signed({b})) & WORD_MASK",
     Op.UDIV: "{a} // {b}",
-    Op.SREM: "remainder(signed({a}), signed({b})) & MASK",
+    Op.SREM: "remainder(signed({a}), signed({b})) & WORD_MASK",
     Op.UREM: "{a} % {b}",
 }
 _CONDITIONS: Final = {
@@ -79,7 +80,7 @@ class _Translator:
         self._block = {start: number for number, start in enumerate(self._starts)}
         operations = machine.operations
         self._names: dict[str, Any] = {
-            "MASK": MASK,
+            "WORD_MASK": WORD_MASK,
             "FAULT": FAULT,
             "signed": signed,
             "divide": divide,
@@ -133,14 +134,14 @@ class _Translator:
         elif op is Op.RET:
             yield f"return {d}"
         elif op is Op.CMP:
-            yield f"difference = {a} - {b} & MASK"
+            yield f"difference = {a} - {b} & WORD_MASK"
             yield f"n = difference >> 63 == 1; z = difference == 0; c = {a} < {b}"
         elif op is Op.TST:
             yield f"n = c = False; z = {a} == 0"
         elif op is Op.NOP:
             yield "pass"
         elif op is Op.SETX:
-            yield f"{d} = {self._loaded.difo.integers[dif.index(code)] & MASK}"
+            yield f"{d} = {self._loaded.difo.integers[dif.index(code)] & WORD_MASK}"
         elif op is Op.SETS:
             yield f"{d} = {self._loaded.strings + dif.index(code)}"
         elif op is Op.FLUSHTS:
@@ -163,7 +164,7 @@ class _Translator:
         if op is Op.LDGS and number < USER_VARIABLE_BASE:
             builtins = self._machine.builtins
             self._names[f"variable{number}"] = builtins.scalars.get(number, builtins.unknown)
-            yield f"{register} = variable{number}(ctx) & MASK"
+            yield f"{register} = variable{number}(ctx) & WORD_MASK"
             if number not in _NEVER_FAULT:
                 yield self._check(place)
             return
@@ -207,18 +208,18 @@ class _Translator:
             yield f"{d} = operations.allocate(ctx, {a})"
         elif op is Op.LDGA:
             self._names["element"] = self._machine.builtins.element
-            yield f"{d} = element(ctx, {dif.r1(code)}, {b}) & MASK"
+            yield f"{d} = element(ctx, {dif.r1(code)}, {b}) & WORD_MASK"
         elif op is Op.LDTA:
             yield f"core.flags |= {ILLOP}; {d} = 0"
         elif op is Op.CALL:
             name = f"subroutine{number}"
             self._names[name] = self._machine.subroutines.table[number]
             yield f"value = {name}(ctx, stack)"
-            yield f"if value is not None: {d} = value & MASK"
+            yield f"if value is not None: {d} = value & WORD_MASK"
         elif op in _DYNAMIC_LOADS:
             scope, tuple_ = _DYNAMIC_LOADS[op], "[]" if op is Op.LDTS else "stack"
             self._names[f"scope{scope}"] = scope
-            yield f"{d} = operations.load_dynamic(ctx, {tuple_}, {number}, scope{scope}) & MASK"
+            yield f"{d} = operations.load_dynamic(ctx, {tuple_}, {number}, scope{scope}) & WORD_MASK"
         elif op in _DYNAMIC_STORES:
             scope, tuple_ = _DYNAMIC_STORES[op], "[]" if op is Op.STTS else "stack"
             self._names[f"scope{scope}"] = scope
@@ -236,7 +237,7 @@ class _Translator:
 
     def _load(self, op: Op, a: str, d: str) -> Iterator[str]:
         kind, size, is_signed = LOADS[op]
-        extended = f"(({{}} ^ {1 << 8 * size - 1}) - {1 << 8 * size - 1}) & MASK" if is_signed else "{}"
+        extended = f"(({{}} ^ {1 << 8 * size - 1}) - {1 << 8 * size - 1}) & WORD_MASK" if is_signed else "{}"
         if kind == "RLD":
             yield f"value = operations.load_checked({a}, {size})"
             yield f"if value is not None: {d} = {extended.format('value')}"

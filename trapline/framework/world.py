@@ -9,15 +9,15 @@ from typing import Any, Final
 from emu.frame import Frame
 from emu.guest.base import Guest, Lock
 from emu.trap import CpuCore
+from emu.words import WORD_MASK
 from trapline.framework.memory import Memory
 
-MASK: Final = 0xFFFF_FFFF_FFFF_FFFF
 SIGN: Final = 0x8000_0000_0000_0000
 
 
 def signed(value: int) -> int:
     """Return a 64-bit word as int64_t."""
-    return value - (MASK + 1) if value & SIGN else value
+    return value - (WORD_MASK + 1) if value & SIGN else value
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from typing import Final, NamedTuple, Protocol
 
 from emu.guest.base import BadAddressError
 from emu.isa.base import Isa
+from emu.words import WORD_MASK
 from trapline.ftrace.errors import UprobeEventError
 
-_MASK: Final = 0xFFFF_FFFF_FFFF_FFFF
 _NAME_MAX: Final = 32
 _BODY_MAX: Final = 63
 _DEREFERENCES_MAX: Final = 13
@@ -365,7 +365,9 @@ def fetch(argument: FetchArgument, target: Target, isa: Isa) -> str:
     """Read an argument and show it.  A number that cannot be read is 0, a string is (fault)."""
     kind, expression = argument.type, argument.expression
     if isinstance(expression, Immediate):
-        return f'"{expression.value}"' if isinstance(expression.value, str) else _shown(expression.value & _MASK, kind)
+        return (
+            f'"{expression.value}"' if isinstance(expression.value, str) else _shown(expression.value & WORD_MASK, kind)
+        )
     if isinstance(expression, Comm):
         return f'"{target.comm}"'
     if not isinstance(expression, (Dereference, Memory)):
@@ -395,7 +397,7 @@ def _at(address: int, kind: ValueType, target: Target) -> str:
         text = _string(address, target)
         return "(fault)" if text is None else f'"{text}"'
     try:
-        return _shown(int.from_bytes(target.load(address & _MASK, kind.size), "little"), kind)
+        return _shown(int.from_bytes(target.load(address & WORD_MASK, kind.size), "little"), kind)
     except BadAddressError:
         return _shown(0, kind)
 
@@ -419,7 +421,7 @@ def _word(expression: Expression, target: Target, isa: Isa) -> int:
         case ReturnValue():
             return target.register(isa.calling.results[0])
         case Immediate(value):
-            return value & _MASK if isinstance(value, int) else 0
+            return value & WORD_MASK if isinstance(value, int) else 0
         case Dereference() | Memory():
             return int.from_bytes(target.load(_address(expression, target, isa), isa.word), "little")
         case Comm():

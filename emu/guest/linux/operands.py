@@ -20,8 +20,8 @@ from emu.guest.base import BadAddressError
 from emu.isa.base import Isa
 from emu.isa.riscv64.length import instruction_length
 from emu.isa.riscv64.registers import GENERAL
+from emu.words import WORD_MASK
 
-_MASK: Final = 0xFFFF_FFFF_FFFF_FFFF
 # Bytes of the largest access.
 _LARGEST: Final = 64
 _PCS: Final = {"rip", "eip"}
@@ -55,7 +55,7 @@ class _Register(NamedTuple):
     """What a register brings to an address."""
 
     name: str
-    mask: int = _MASK
+    mask: int = WORD_MASK
     scale: int = 1
 
 
@@ -118,7 +118,7 @@ def _place(isa: Isa, insn: Any, operand: Any, access: Access) -> _Place:
 def _register(isa: Isa, name: str, scale: int) -> _Register:
     if isa.name == "aarch64" and name.startswith("w") and name[1:].isdigit():
         return _Register("x" + name[1:], 0xFFFF_FFFF, scale)
-    return _Register(_RENAMED.get(name, name), _MASK, scale)
+    return _Register(_RENAMED.get(name, name), WORD_MASK, scale)
 
 
 def _riscv(engine: Engine, code: bytes) -> Iterator[int]:
@@ -147,4 +147,4 @@ def _riscv(engine: Engine, code: bytes) -> Iterator[int]:
         }
         offset = offsets.get(insn.bits(15, 13))
     if offset is not None:
-        yield engine.read_register(GENERAL[base]) + offset & _MASK
+        yield engine.read_register(GENERAL[base]) + offset & WORD_MASK

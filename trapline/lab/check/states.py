@@ -16,12 +16,12 @@ from typing import Final
 from emu.engine.pages import PAGE
 from emu.isa import ISAS
 from emu.isa.base import Isa
+from emu.words import WORD_MASK
 
 # How many states there are.
 POOL: Final = 320
 # Pages come in kinds, by their number modulo this (`trapline.lab.check.cpu.RIGHTS`).
 KINDS: Final = 8
-_MASK: Final = 0xFFFF_FFFF_FFFF_FFFF
 # Bytes of a word -> where addresses begin that are nobody's, no program is loaded there, and how many times pages of
 # all kinds come there.
 _NOBODYS: Final = {8: (0x0000_2A00_0000_0000, 1 << 20), 4: (0x4000_0000, 0xC000)}
@@ -37,8 +37,10 @@ _FLAGS: Final = {
 }
 # The register that a string instruction counts down when it is repeated.
 COUNTERS: Final = {"x86_64": "rcx", "i386": "ecx"}
-_AWKWARD: Final = (0, 1, 2, 7, 8, 0x7F, 0x80, 0xFF, 1 << 15, 1 << 31, (1 << 31) - 1, 1 << 32, 1 << 63, (1 << 63) - 1,
-                   _MASK, _MASK - 1, _MASK - 7, 0xFFFF_FFFF, 0xFFFF_FFFF_8000_0000, 0x8000_0000_0000_0001)  # fmt: skip
+_AWKWARD: Final = (
+    0, 1, 2, 7, 8, 0x7F, 0x80, 0xFF, 1 << 15, 1 << 31, (1 << 31) - 1, 1 << 32, 1 << 63, (1 << 63) - 1,
+    WORD_MASK, WORD_MASK - 1, WORD_MASK - 7, 0xFFFF_FFFF, 0xFFFF_FFFF_8000_0000, 0x8000_0000_0000_0001,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ def _awkward(_: Isa, draw: random.Random, names: tuple[str, ...]) -> dict[str, i
 
 
 def _small(_: Isa, draw: random.Random, names: tuple[str, ...]) -> dict[str, int]:
-    return {name: draw.randrange(-8, 16) & _MASK for name in names}
+    return {name: draw.randrange(-8, 16) & WORD_MASK for name in names}
 
 
 def _anything(_: Isa, draw: random.Random, names: tuple[str, ...]) -> dict[str, int]:

@@ -23,6 +23,7 @@ from emu.guest.linux.inodes import Directory, Inode
 from emu.guest.linux.paths import Place, walk
 from emu.guest.linux.process import Process, SystemCall, Thread
 from emu.guest.system_calls import CallSignature
+from emu.words import WORD_MASK
 
 if TYPE_CHECKING:
     from emu.guest.linux.kernel import Kernel
@@ -215,7 +216,7 @@ def extend(name: str, arguments: Sequence[int]) -> list[int]:
 
 
 _EXTEND: dict[str, Callable[[int], int]] = {
-    "int": lambda value: _signed(value, 32) & 0xFFFF_FFFF_FFFF_FFFF,
+    "int": lambda value: _signed(value, 32) & WORD_MASK,
     "unsigned int": lambda value: value & 0xFFFF_FFFF,
 }
 
