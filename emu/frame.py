@@ -93,20 +93,17 @@ def _word_or_0(engine: Engine, address: int) -> int:
 
 
 class LiveFrame:
-    """The context of a stopped CPU: its registers as they are, but for the pc, which is `pc_after` less.
+    """The context of a stopped CPU: its registers as they are.
 
-    With the ISA's `Traps.pc_after` the pc of a breakpoint is that of the breakpoint itself, on x86
-    too.  With `trapped` it is the frame that a kernel's vector would have saved: it holds the same
+    With `trapped` it is the frame that a kernel's vector would have saved: it holds the same
     registers, and what the CPU pushes.
     """
 
-    def __init__(self, engine: Engine, pc_after: int = 0, *, trapped: bool = False) -> None:
+    def __init__(self, engine: Engine, *, trapped: bool = False) -> None:
         self._engine = engine
         traps = engine.isa.traps
         self._pushed = dict(traps.pushed if trapped else ())
         self._held = {*traps.frame, engine.isa.registers.zero} if trapped else None
-        self._pc = engine.isa.registers.pc
-        self._pc_after = pc_after
         self._words = engine.words
         slots = engine.isa.registers.slots
         calling = engine.isa.calling
@@ -133,8 +130,7 @@ class LiveFrame:
             return self._pushed[name]
         if self._held is not None and name not in self._held:
             raise KeyError(name)
-        value = self._engine.read_register(name)
-        return value - self._pc_after if name == self._pc else value
+        return self._engine.read_register(name)
 
     def argument(self, index: int) -> int:
         """Return argument `index` >= 5."""
@@ -161,7 +157,11 @@ class LiveFrame:
 
 
 class SavedFrame:
-    """A trap frame in guest memory, laid out as the ISA's `Traps.frame` says; `pc_after` as in `LiveFrame`."""
+    """A trap frame in guest memory, laid out as the ISA's `Traps.frame` says.
+
+    The pc that a breakpoint's frame shows is that of the breakpoint, on x86 too, if `pc_after` is
+    how far behind it the saved pc stands (`Traps.pc_after`).
+    """
 
     def __init__(self, engine: Engine, address: int, pc_after: int = 0) -> None:
         self.address = address

@@ -1,8 +1,9 @@
-"""The host trap path: a breakpoint answered by the emulator itself, at once.
+"""The host trap path: the emulator answers a breakpoint itself, at once.
 
-What a kernel's vector, trap frame and stub do in a few hundred instructions happens here between
-two of the guest's: ask the chain of handlers, look up the plan for the displaced instruction
-(decided once, compiled once), carry it out on the CPU's registers.
+A kernel's vector, trap frame and stub take a few hundred instructions to do it.  Here it happens
+between two instructions of the guest: ask the chain of handlers (`emu.trap`), which fire the
+probes; look up the plan of the displaced instruction, which is decided once and compiled once; and
+carry the plan out on the CPU's registers, which moves the pc on.
 """
 
 from __future__ import annotations
@@ -23,17 +24,18 @@ class _Displaced(NamedTuple):
     """A displaced instruction, decided."""
 
     native: int
-    """What to answer so that native code carries its plan out; 0: Python has to."""
+    """The answer that makes native code carry its plan out; 0: Python has to."""
     run: Callable[[Engine, int], None]
 
 
 class HostTrap:
-    """Takes the breakpoints of one engine at addresses from `lowest` on; others are delivered.
+    """Takes the breakpoints of one engine: `attach` makes the engine bring them to `breakpoint`.
 
     `unclaimed(address)` is told of a breakpoint that no handler claims, and answers `DELIVER` or
     `HANDLED`, or raises.  `faulted(address, error)` is told that a displaced instruction met an
     invalid address, and raises, or answers; the registers are as they were before that instruction.
-    `table` says what displaced instructions do, if not the ISA's.
+    A breakpoint below `lowest` is not a kernel's: `below(address)` answers it.  `table` says what
+    displaced instructions do, if not the ISA's.
     """
 
     def __init__(
@@ -44,64 +46,66 @@ class HostTrap:
         *,
         unclaimed: Callable[[int], int],
         faulted: Callable[[int, BadAddressError], int],
+        below: Callable[[int], int] = lambda _address: DELIVER,
         lowest: int = 0,
         table: DisplacedTable | None = None,
     ) -> None:
-        self.frame = LiveFrame(engine, engine.isa.traps.pc_after, trapped=True)
+        self.frame = LiveFrame(engine, trapped=True)
         self._engine = engine
         self._invop = traps.invop
         self._patcher = patcher
         self._unclaimed = unclaimed
         self._faulted = faulted
+        self._below = below
         self._lowest = lowest
         self._table = table or engine.isa.stub
-        self._pc_after = engine.isa.traps.pc_after
-        self._plans: dict[tuple[int, int], _Displaced | None] = {}
-        self._displaced: _Displaced | None = None
+        self._decided: dict[tuple[int, int], _Displaced | None] = {}
+        self._latest: _Displaced | None = None
         self._native = True
 
     def attach(self) -> None:
-        """Have the engine bring its breakpoints here."""
+        """Make the engine bring its breakpoints here."""
         self._engine.on_breakpoint = self.breakpoint
         self._engine.on_late = self._late
 
-    def breakpoint(self, pc: int) -> int:
-        """Take a breakpoint that left the CPU at `pc`."""
-        address = pc - self._pc_after
+    def breakpoint(self, address: int) -> int:
+        """Take the breakpoint at `address`: `DELIVER`, `HANDLED`, or a plan for native code to carry out.
+
+        The pc is at the breakpoint.
+        """
         if address < self._lowest:
-            return DELIVER
-        rval = self._invop(address, self.frame)
+            return self._below(address)
+        rval = self._invop(address, self.frame)  # the probes fire in there
         if self.frame.moved:
             self.frame.moved = False
             return HANDLED
         if not rval:
             return self._unclaimed(address)
         try:
-            displaced = self._plans[address, rval]
+            displaced = self._decided[address, rval]
         except KeyError:
-            displaced = self._plans[address, rval] = self._decide(address, rval)
+            displaced = self._decided[address, rval] = self._decide(address, rval)
         if displaced is None:
             return self._unclaimed(address)
         if displaced.native:
-            self._displaced = displaced
+            self._latest = displaced
             return displaced.native
         return self._carry_out(displaced, address)
 
     def take(self, address: int) -> int:
-        """Take a trap at `address` that is a breakpoint in all but the exception: the engine's `on_trap`."""
-        rval = self._invop(address, self.frame)
-        displaced = self._decide(address, rval) if rval else None
-        return self._unclaimed(address) if displaced is None else self._carry_out(displaced, address)
+        """Take a trap that is a breakpoint in all but the exception; the engine's `on_trap` calls it."""
+        answer = self.breakpoint(address)
+        return answer if answer in {DELIVER, HANDLED} else self._late(address)
 
     def use_python(self) -> None:
         """Carry plans out in Python from now on, so that they are done when `breakpoint` is."""
         self._native = False
-        self._plans.clear()
+        self._decided.clear()
 
-    def _late(self, pc: int) -> int:
+    def _late(self, address: int) -> int:
         """Carry out the latest plan: native code could not reach the memory."""
-        assert self._displaced is not None
-        return self._carry_out(self._displaced, pc - self._pc_after)
+        assert self._latest is not None
+        return self._carry_out(self._latest, address)
 
     def _carry_out(self, displaced: _Displaced, address: int) -> int:
         try:

@@ -62,8 +62,9 @@ _CODE_HOOK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_u
 class Engine:
     """One emulated CPU and its RAM.
 
-    `on_breakpoint(pc)` is called for every breakpoint, `on_trap(number)` for every other
-    synchronous exception but system calls, with Unicorn's number for it.  Each answers `DELIVER`
+    `on_breakpoint(address)` is called for every breakpoint, with the pc there, and
+    `on_trap(number)` for every other synchronous exception but system calls, with Unicorn's number
+    for it.  Each answers `DELIVER`
     (the guest's own vector gets it) or `HANDLED`; a breakpoint may also be answered by what `plan`
     returns.  With `pages` the address space is the host's, otherwise the guest's page tables'.
     System calls go to the guest's vector, unless `on_system_call` serves them: it is called with
@@ -106,8 +107,8 @@ class Engine:
         self._pc = isa.registers.slots[isa.registers.pc]
         self._slots = isa.registers.slots
         self._public = {register.name: register.unicorn for register in isa.registers.registers}
-        self.on_breakpoint: Callable[[int], int] = lambda _pc: DELIVER
-        self.on_late: Callable[[int], int] = lambda _pc: DELIVER
+        self.on_breakpoint: Callable[[int], int] = lambda _address: DELIVER
+        self.on_late: Callable[[int], int] = lambda _address: DELIVER
         self.on_trap: Callable[[int], int] = lambda _number: DELIVER
         self._on_system_call = on_system_call
         self._system_call_number = layout.SYSTEM_CALL.get(isa.name) if on_system_call else None
@@ -192,6 +193,7 @@ class Engine:
                 self._trap,
                 self._breakpoint,
                 self._inside,
+                pc_after=self.isa.traps.pc_after,
                 kernel_start=self.isa.kernel_start,
                 delivers=delivers,
             )
@@ -216,7 +218,7 @@ class Engine:
     def plan(self, plan: Plan) -> int:
         """Return the answer to a breakpoint that has a displaced instruction's plan carried out natively; 0: cannot.
 
-        Should the plan meet memory that native code cannot reach, `on_late(pc)` is asked, with all
+        Should the plan meet memory that native code cannot reach, `on_late(address)` is asked, with all
         registers but the pc as they were.
         """
         return self._plans.encode(plan) if self.accelerated else 0
@@ -564,16 +566,16 @@ class Engine:
         except BaseException as error:  # noqa: BLE001  raised again by run
             self._fail(error)
 
-    def _breakpoint(self, pc: int) -> int:
+    def _breakpoint(self, address: int) -> int:
         try:
-            return self.on_breakpoint(pc)
+            return self.on_breakpoint(address)
         except BaseException as error:  # noqa: BLE001  raised again by run
             self._fail(error)
             return HANDLED
 
-    def _late(self, pc: int) -> int:
+    def _late(self, address: int) -> int:
         try:
-            return self.on_late(pc)
+            return self.on_late(address)
         except BaseException as error:  # noqa: BLE001  raised again by run
             self._fail(error)
             return HANDLED

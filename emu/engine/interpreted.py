@@ -74,8 +74,9 @@ def _system_call(words: memoryview, uc: int) -> Callable[..., None]:
 class Callbacks:
     """Python callbacks with the attributes of `emu.engine.native.Callbacks`.
 
-    `on_trap(number)` and `on_breakpoint(pc)` answer DELIVER or HANDLED; `on_inside()` takes the
-    rest of a block back; `pc_slot` is the pc's, `kernel_start` the kernel's lowest address.
+    `on_trap(number)` and `on_breakpoint(address)` answer DELIVER or HANDLED; `on_inside()` takes the
+    rest of a block back; `pc_slot` is the pc's, which a breakpoint leaves `pc_after`
+    bytes behind it; `kernel_start` the kernel's lowest address.
     `delivers`: system calls go to the guest's own vector; else they are traps like others.
     """
 
@@ -89,6 +90,7 @@ class Callbacks:
         on_breakpoint: Callable[[int], int],
         on_inside: Callable[[], None],
         *,
+        pc_after: int,
         kernel_start: int,
         delivers: bool,
     ) -> None:
@@ -103,7 +105,11 @@ class Callbacks:
 
         def breakpoint_() -> int:
             words[Word.BLOCK] = 0  # it ends its block, and counts as the instruction it displaced
-            return on_breakpoint(pc.value)
+            pc.value -= pc_after
+            answer = on_breakpoint(pc.value)
+            if answer == DELIVER:
+                pc.value += pc_after
+            return answer
 
         def trap(_uc: int, number: int, _words: int) -> None:
             if isa == "riscv64":

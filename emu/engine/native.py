@@ -64,7 +64,7 @@ class Callbacks:
 
     `addresses`: of the engine's `words` and `table`, of which each half has `TABLE_MASK` + 1, two
     to the `TABLE_BITS`, entries; of the C functions `on_trap`, `int (uint32_t number)`, and
-    `on_breakpoint`, `int64_t (uint64_t pc)`, `on_late`, `int (uint64_t pc)`; `PC_OFFSET`, where the
+    `on_breakpoint`, `int64_t (uint64_t address)`, `on_late`, `int (uint64_t address)`; `PC_OFFSET`, where the
     CPU state has the pc, and `PC_AFTER`, how far it is behind a breakpoint; the bytes of a `WORD`
     and the bits of an address, `ADDRESS`; where the kernel's begin, `KERNEL_START`; and the table
     of `windows`.  `delivers`: system calls go to the guest's own vector; else they are traps like

@@ -264,7 +264,7 @@ class Fasttrap(Observer):
         if self._again.pop(thread, None) != address:
             self._fire_before(point, frame)
         if isinstance(treatment, Emulated):
-            return self._emulate(point, address)
+            return self._emulate(point)
         assert isinstance(treatment, OutOfLine)
         return self._step(thread, point, treatment)
 
@@ -316,9 +316,8 @@ class Fasttrap(Observer):
             results = [words[slot] for slot in self._results]
             self.framework.probe(probe.id, point.address - probe.function & _NOBODY, *results)
 
-    def _emulate(self, point: Point, address: int) -> int:
+    def _emulate(self, point: Point) -> int:
         if not point.after and point.native and self.kernel.native:
-            self._engine.words[self._pc] = address + self.kernel.isa.traps.pc_after  # as the engine expects it
             return point.native
         return self._carry_out(point)
 

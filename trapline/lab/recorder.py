@@ -8,7 +8,7 @@ between the providers and the framework, and at the last instruction of the gues
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from emu.displaced import Plan, interpret
@@ -222,16 +222,21 @@ class Recorder:
             self._found = True
             self._guest.interrupt()
 
-    def _trapped(self, pc: int) -> int:
+    def _trapped(self, address: int) -> int:
         guest = self._guest
-        address = pc - guest.isa.traps.pc_after
         if self._found or not guest.isa.is_kernel_address(address):
-            return self._on_breakpoint(pc)
-        self.hit = Hit(address, self.snapshot())
-        answer = self._on_breakpoint(pc)
+            return self._on_breakpoint(address)
+        self.hit = Hit(address, self._as_the_cpu_left_it(address))
+        answer = self._on_breakpoint(address)
         if answer == HANDLED:
             self.hit.resumed = self.snapshot()
         return answer
+
+    def _as_the_cpu_left_it(self, address: int) -> Snapshot:
+        """Look at the CPU, with the pc where the exception left it: on x86 behind the int3."""
+        snapshot, isa = self.snapshot(), self._guest.isa
+        pc = {isa.registers.pc: address + isa.traps.pc_after}
+        return replace(snapshot, registers={**snapshot.registers, **pc})
 
     def _returning(self) -> None:
         if self._found and self.hit is not None and self.hit.returning is None:

@@ -15,27 +15,29 @@ define ptr @env(ptr %words, i64 %offset) {
 }
 
 ; A breakpoint ends its block, and counts as the instruction it displaced: nothing of the block is to be taken back.
+; Its handlers find the pc at the breakpoint; x86's int3 leaves the pc behind it, where the guest's own vector wants it.
 define i1 @breakpoint(ptr %words) {
   %block.p = getelementptr i64, ptr %words, i64 $BLOCK
   store i64 0, ptr %block.p
   %pc.p = call ptr @env(ptr %words, i64 $PC_OFFSET)
   %pc = load i64, ptr %pc.p
-  %answer = call i64 inttoptr (i64 $on_breakpoint to ptr)(i64 %pc)
+  %address = sub i64 %pc, $PC_AFTER
+  store i64 %address, ptr %pc.p
+  %answer = call i64 inttoptr (i64 $on_breakpoint to ptr)(i64 %address)
   switch i64 %answer, label %displaced [ i64 $HANDLED, label %handled  i64 $DELIVER, label %unclaimed ]
 displaced:
   ; Claimed, and the answer is the displaced instruction's plan.
   %plan = inttoptr i64 %answer to ptr
-  %address = sub i64 %pc, $PC_AFTER
-  store i64 %address, ptr %pc.p
   %done = call i1 @plan(ptr %plan)
   br i1 %done, label %handled, label %late
 late:
-  %late.answer = call i32 inttoptr (i64 $on_late to ptr)(i64 %pc)
+  %late.answer = call i32 inttoptr (i64 $on_late to ptr)(i64 %address)
   %wanted = icmp ne i32 %late.answer, 0
-  ret i1 %wanted
+  br i1 %wanted, label %unclaimed, label %handled
 handled:
   ret i1 false
 unclaimed:
+  store i64 %pc, ptr %pc.p
   ret i1 true
 }
 

@@ -35,7 +35,6 @@ from emu.guest.kernel.stacks import KernelStacks
 from emu.guest.kernel.traced import TracedStretches
 from emu.guest.kernel.userland import Userland
 from emu.guest.modules import Module
-from emu.guest.processes import CARRIED_OUT
 from emu.guest.timers import Timers
 from emu.host_trap import HostTrap
 from emu.isa.base import Isa
@@ -162,12 +161,14 @@ class KernelGuest(Served):
             self.patcher,
             unclaimed=lambda _address: DELIVER,
             faulted=self._displaced_fault,
+            below=self._user_breakpoint,
             lowest=isa.kernel_start,
             table=displaced,
         )
         if trap_path is TrapPath.HOST:
             self.host_trap.attach()
-        self.engine.on_breakpoint = {TrapPath.HOST: self._breakpoint, TrapPath.GUEST: self._enter_vector}[trap_path]
+        else:
+            self.engine.on_breakpoint = self._enter_vector
         self.engine.on_trap = self._trap
         self.userland = Userland(self)
         """The user programs."""
@@ -387,14 +388,10 @@ class KernelGuest(Served):
 
     # -- traps
 
-    def _breakpoint(self, pc: int) -> int:
-        address = pc - self._pc_after
-        if self.isa.is_kernel_address(address):
-            return self.host_trap.breakpoint(pc)
-        answer = self.userland.breakpoint(address)
-        return DELIVER if not answer else HANDLED if answer == CARRIED_OUT else answer
+    def _user_breakpoint(self, address: int) -> int:
+        return self.userland.breakpoint(address)
 
-    def _enter_vector(self, _pc: int) -> int:
+    def _enter_vector(self, _address: int) -> int:
         self.clock.pause()  # until the handler is done
         return DELIVER
 

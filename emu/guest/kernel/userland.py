@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING, Final
 from emu.elf import ElfError, ElfKind, Image
 from emu.engine.access import Access
 from emu.engine.pages import PAGE
+from emu.engine.state import DELIVER, HANDLED
 from emu.frame import Frame
 from emu.guest.base import BadAddressError, Location
 from emu.guest.kernel.saved_cpu import SavedCpu, UserCpu
 from emu.guest.kernel.user_memory import Area, File, Space, UserMemory
 from emu.guest.objects import LoadedObject
 from emu.guest.observer import Observer
+from emu.guest.processes import CARRIED_OUT
 from emu.trap import TrapHandler
 
 if TYPE_CHECKING:
@@ -200,13 +202,9 @@ class Userland:
             self._cpu = self._live
 
     def breakpoint(self, address: int) -> int:
-        """Take a breakpoint of user mode at once; 0: it is no probe's."""
-        pc = self.engine.pc
-        self.engine.pc = address
+        """Take a breakpoint of user mode at once, and answer as the engine's `on_breakpoint` does."""
         answer = self.traps.invop(address, self._live.frame)
-        if not answer:
-            self.engine.pc = pc
-        return answer
+        return DELIVER if not answer else HANDLED if answer == CARRIED_OUT else answer
 
     def exception(self, number: int) -> bool:
         """Take an exception of user mode that may be the end of an out-of-line copy; False: it is not."""

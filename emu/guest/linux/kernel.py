@@ -556,11 +556,10 @@ class Kernel:
 
     # -- traps
 
-    def _breakpoint(self, pc: int) -> int:
-        address = self.engine.pc = pc - self.isa.traps.pc_after
+    def _breakpoint(self, address: int) -> int:
         answer = self.traps.invop(address, self.frame)
         if not answer:
-            self.engine.pc = pc
+            self.engine.pc = address + self.isa.traps.pc_after
             return self.raise_fault(SignalInfo(Signal.SIGTRAP, 0x80, address=address))
         return HANDLED if answer == CARRIED_OUT else answer
 

@@ -279,11 +279,11 @@ class Cpu:
         answer = engine.on_breakpoint
         self._taken = 0
 
-        def counted(pc: int) -> int:
+        def counted(address: int) -> int:
             self._taken += 1
             if self._taken > _TRAPS:
                 raise _EndlessError
-            return answer(pc)
+            return answer(address)
 
         engine.on_breakpoint = counted
         try:

@@ -239,8 +239,7 @@ def _in_kernel(spec: RunSpec, rules: Rules) -> list[SiteResult]:
     numbers = {site.address: number for number, site in enumerate(visits.sites)}
 
     def hit(_probe: int) -> None:
-        address = guest.engine.pc - isa.traps.pc_after
-        visits.hit(numbers[address], guest.engine, ())  # a kernel has nothing in its vectors
+        visits.hit(numbers[guest.engine.pc], guest.engine, ())  # a kernel has nothing in its vectors
 
     framework: Any = _Tap(hit)
     provider = fbt.FBT(framework, guest.patcher, guest.traps, isa)
