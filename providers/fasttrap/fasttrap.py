@@ -20,6 +20,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from emu.cpu_core import CpuFlag
 from emu.displaced import Load, Store, compile_plan
 from emu.engine.access import Access
 from emu.frame import Frame
@@ -27,7 +28,6 @@ from emu.guest.base import BadAddressError
 from emu.guest.observer import Observer
 from emu.guest.processes import CARRIED_OUT
 from emu.patcher import Patcher
-from emu.trap import CpuFlag
 from providers.fasttrap import aarch64, i386, riscv64, x86_64
 from providers.fasttrap.port import Code, Emulated, Fidelity, OutOfLine, Port, Refused, Treatment
 from providers.fasttrap.records import AFTER, Point, Probe, ProbeType, Stepping, Target

@@ -18,7 +18,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from emu.trap import CpuCore, Handler
+from emu.cpu_core import CpuCore
+from emu.trap import Handler
 from providers.fbt.records import RecordTable
 
 ENTRY = "entry"

@@ -10,9 +10,10 @@ from functools import cache
 
 import capstone
 
+from emu.cpu_core import CpuCore
 from emu.frame import Frame
 from emu.guest.base import BadAddressError
-from emu.trap import CpuCore, Handler
+from emu.trap import Handler
 from providers.fbt.port import ENTRY, RETURN, Exclusion, Fire, Function, Port, Refusal, Rule, ScanResult, Site
 from providers.fbt.records import TABLE_MASK, RecordTable
 

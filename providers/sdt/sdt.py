@@ -25,9 +25,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+from emu.cpu_core import CpuCore, CpuFlag
 from emu.isa import Isa
 from emu.patcher import Patcher, Tracepoint
-from emu.trap import CpuCore, CpuFlag
 from providers.base import ArgumentDescription, Framework, Provider
 from providers.sdt.jumps import JUMPS, Jump
 from providers.sdt.sets import ID_OFFSET, Declaration, read_declarations

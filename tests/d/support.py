@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from emu.trap import CpuCore
+from emu.cpu_core import CpuCore
 from tests.support.fake_guest import FakeGuest
 from trapline.d.compiler import CompileContext, Form, compile_program
 from trapline.d.errors import CompileError

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from emu.trap import CpuFlag, TrapHandler
+from emu.cpu_core import CpuFlag
+from emu.trap import TrapHandler
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from emu.trap import CpuCore
+from emu.cpu_core import CpuCore
 from tests.d.support import compile_text
 from tests.support.fake_guest import FakeGuest, FakeProvider
 from trapline.dof import encode

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from emu.cpu_core import CpuCore
 from emu.elf import Binding, ElfError, Symbol, SymbolType
-from emu.trap import CpuCore
 from tests.d.support import compile_text, tag_of
 from tests.support.fake_guest import FakeGuest
 from trapline.d.scopes import Globals, NoNames

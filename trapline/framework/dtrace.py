@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from emu.cpu_core import CpuCore
 from emu.guest.base import Guest
 from emu.guest.modules import Module
-from emu.trap import CpuCore
 from providers.base import Attribute, DependencyClass, Framework, Provider, ProviderAttributes, Stability
 from trapline.framework.ecb import Ecb, Run
 from trapline.framework.memory import Memory

@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final
 
-from emu.trap import CpuFlag
+from emu.cpu_core import CpuFlag
 
 DROP: Final = int(CpuFlag.DROP)
 BADADDR: Final = int(CpuFlag.BADADDR)

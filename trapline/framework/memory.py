@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from emu.cpu_core import CpuCore
 from emu.guest.base import BadAddressError, Guest
-from emu.trap import CpuCore
 from trapline.framework.faults import BADADDR, BADALIGN
 
 DTRACE_BASE: Final = 0x0D7A_CE00_0000_0000

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from emu.cpu_core import CpuCore
 from emu.frame import Frame
 from emu.guest.base import Guest, Lock
-from emu.trap import CpuCore
 from emu.words import WORD_MASK
 from trapline.framework.memory import Memory
 

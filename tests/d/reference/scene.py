@@ -9,10 +9,10 @@ from __future__ import annotations
 import io
 from typing import Any, ClassVar
 
+from emu.cpu_core import CpuCore
 from emu.guest.base import RunState
 from emu.guest.timers import Timers
 from emu.isa import X86_64
-from emu.trap import CpuCore
 from providers.base import ArgumentDescription
 from providers.profile import Profile
 from tests.support.fake_guest import KERNEL, FakeGuest, FakeProvider
