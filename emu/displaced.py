@@ -8,7 +8,7 @@ kernel tests them.  A row that emulates builds a `Plan`, and a plan is plain dat
 on registers and memory, the same for the executors below, for the documentation and for a native
 engine.
 
-    push %rbp    ->    [rsp-8] = rbp; rsp = rsp-8; rip = rip+1
+    push rbp    ->    [rsp-8] = rbp; rsp = rsp-8; rip = rip+1
 
 A plan starts with the pc register on the displaced instruction, as if it had never been patched,
 and moves the pc itself.  So one plan serves every place where the same instruction stands.

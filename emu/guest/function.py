@@ -3,7 +3,7 @@
 The smallest thing that can be probed, and the fastest to test.  It is a `Guest` too: D programs see
 one thread named "function".
 
-    guest = FunctionGuest(X86_64, bytes.fromhex("8d0437c3"))   # lea (%rdi,%rsi),%eax; ret
+    guest = FunctionGuest(X86_64, bytes.fromhex("8d0437c3"))   # lea eax,[rdi+rsi]; ret
     assert guest.call(2, 3) == 5
 """
 

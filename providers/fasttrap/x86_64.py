@@ -39,7 +39,7 @@ _T_DTRACE_RET: Final = 32
 # Of 32-bit mode alone.
 _FAR_CALL: Final = 0x9A
 """Opcodes of one byte that transfer control within the code segment."""
-# jmp *0(%rip): to the address that follows.
+# jmp [rip]: to the address that follows.
 _JUMP: Final = bytes.fromhex("ff2500000000")
 
 

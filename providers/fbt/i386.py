@@ -1,7 +1,7 @@
-"""FBT on i386: probes on `push %ebp`, and on the `pop %ebp` or `leave` before a `ret`.
+"""FBT on i386: probes on `push ebp`, and on the `pop ebp` or `leave` before a `ret`.
 
 The oldest FBT there is.  No int3: a LOCK prefix takes the place of the one-byte instruction, and
-before `mov %esp, %ebp` or `ret` it is an undefined instruction (`emu.isa.x86.lock`).
+before `mov ebp, esp` or `ret` it is an undefined instruction (`emu.isa.x86.lock`).
 
 Source: FreeBSD sys/cddl/dev/fbt/x86/fbt_isa.c, its i386 branches; illumos
 usr/src/uts/intel/dtrace/fbt.c before int3.
@@ -39,12 +39,12 @@ _instructions = partial(instructions, mode=capstone.CS_MODE_32)
 
 NO_FRAME = Rule(
     "no frame pointer",
-    "it does not begin with push %ebp and mov %esp, %ebp: nothing is done before the frame on i386",
+    "it does not begin with push ebp and mov ebp, esp: nothing is done before the frame on i386",
     f"{SOURCE}, FBT_PUSHL_EBP and FBT_MOVL_ESP_EBP",
 )
 BARE_RETURN = Rule(
     "ret alone",
-    "no pop %ebp or leave comes right before it: those are what is patched, the ret itself could not be emulated",
+    "no pop ebp or leave comes right before it: those are what is patched, the ret itself could not be emulated",
     f"{SOURCE}, FBT_POPL_EBP, FBT_LEAVE",
 )
 _OTHER_RETURNS = (

@@ -1,4 +1,4 @@
-"""FBT on x86-64: probes on `push %rbp` and on `ret`.
+"""FBT on x86-64: probes on `push rbp` and on `ret`.
 
 Source: FreeBSD sys/cddl/dev/fbt/x86/fbt_isa.c.
 """
@@ -6,11 +6,11 @@ Source: FreeBSD sys/cddl/dev/fbt/x86/fbt_isa.c.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cache
 
 import capstone
 
 from emu.cpu_core import CpuCore
+from emu.disassembly import decoder
 from emu.frame import Frame
 from emu.guest.base import BadAddressError
 from emu.trap import Handler
@@ -30,12 +30,12 @@ _LONGEST_INSTRUCTION = 15
 
 NO_FRAME = Rule(
     "no frame pointer",
-    "no instruction is push %rbp: nothing marks where the function begins",
+    "no instruction is push rbp: nothing marks where the function begins",
     f"{SOURCE}, the search for FBT_PUSHL_EBP",
 )
 UNDECODABLE_FIRST = Rule(
     "does not disassemble",
-    "bytes that are no instruction come before any push %rbp",
+    "bytes that are no instruction come before any push rbp",
     f"{SOURCE}, dtrace_instr_size() <= 0",
 )
 UNDECODABLE_LATER = Rule(
@@ -73,28 +73,23 @@ EXCLUSIONS = (
 )
 
 
-@cache
-def _disassembler(mode: int) -> capstone.Cs:
-    """Return what stands for the kernel's dtrace_instr_size()."""
-    return capstone.Cs(capstone.CS_ARCH_X86, mode)
-
-
 def instructions(function: Function, mode: int = capstone.CS_MODE_64) -> Iterator[tuple[int, int]]:
     """Yield (offset, length) from the function's start, until its limit or until the bytes do not decode."""
-    for offset, length, _mnemonic, _operands in _disassembler(mode).disasm_lite(function.code, 0):
+    disassembler = decoder((capstone.CS_ARCH_X86, mode))  # stands for the kernel's dtrace_instr_size()
+    for offset, length, _mnemonic, _operands in disassembler.disasm_lite(function.code, 0):
         if offset >= function.size:
             break
         yield offset, length
 
 
 def scan(function: Function) -> ScanResult:
-    """Find the first `push %rbp`, and every `ret` after it."""
+    """Find the first `push rbp`, and every `ret` after it."""
     code = function.code
     sites: list[Site] = []
     end = 0
     for offset, length in instructions(function):
         end = offset + length
-        # Entry: the first push %rbp, wherever it is.  That mov %rsp, %rbp follows is not asked for.
+        # Entry: the first push rbp, wherever it is.  That mov rbp, rsp follows is not asked for.
         if not sites:
             if code[offset] == _PUSH_RBP:
                 sites.append(Site(ENTRY, function.address + offset, INT3, _PUSH_RBP, _INVOP_PUSHL_EBP))

@@ -19,7 +19,7 @@ _INT3: Final = 0xCC
 _NOP: Final = 4
 # DTRACE_INVOP_CALL: the stub pushes the return address that the handler leaves in its scratch space.
 _CALL: Final = 6
-# jmp *0(%rip): to the address that follows.
+# jmp [rip]: to the address that follows.
 _JUMP: Final = bytes.fromhex("ff2500000000")
 _SIZE: Final = 32
 
@@ -98,7 +98,7 @@ def _boundaries(code: bytes) -> Iterator[int]:
 
 
 def _frame_after(code: bytes, before: Frames) -> Frames:
-    """Follow push %rbp; mov %rsp, %rbp ... leave or pop %rbp."""
+    """Follow push rbp; mov rbp, rsp ... leave or pop rbp."""
     if code[0] == _PUSH_RBP:
         return Frames(made=False, pushed=1)
     if code[:3] == _SET_RBP:

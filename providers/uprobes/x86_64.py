@@ -80,7 +80,7 @@ def _untrustworthy(insn: Instruction, second: int) -> str:
 def _simulated(insn: Instruction) -> Simulated | None:
     """Return what the kernel does itself; None: it does not."""
     if insn.opcode == _NOP and not insn.prefixes and not insn.rex:
-        # Linux does so with any prefixes: `pause` is one then, and so is `xchg %r8,%rax`, which is none.
+        # Linux does so with any prefixes: `pause` is one then, and so is `xchg rax,r8`, which is none.
         return Simulated("nop", insn.length, Plan((Set(insn.mode.pc, insn.mode.pc, insn.length),)))
     if insn.opcode in {0xE9, 0xEB}:
         offset = insn.length + insn.signed(insn.at + 1, 1 if insn.opcode == 0xEB else 4)

@@ -18,10 +18,10 @@ pytest_plugins = ["pytester"]
 
 # A function that doubles its argument, by ISA.
 PROGRAMS = {
-    "x86_64": "554889e58d043f5dc3",  # push %rbp; mov %rsp,%rbp; lea (%rdi,%rdi),%eax; pop %rbp; ret
+    "x86_64": "554889e58d043f5dc3",  # push rbp; mov rbp,rsp; lea eax,[rdi+rdi]; pop rbp; ret
     "aarch64": "fd7bbfa90000000bfd7bc1a8c0035fd6",  # stp; add w0,w0,w0; ldp; ret
     "riscv64": "97020000411106e42a95a26041018280",  # auipc t0; addi; sd ra,8(sp); add a0,a0,a0; ld ra; addi; ret
-    "i386": "5589e58b450801c05dc3",  # push %ebp; mov %esp,%ebp; mov 8(%ebp),%eax; add %eax,%eax; pop %ebp; ret
+    "i386": "5589e58b450801c05dc3",  # push ebp; mov ebp,esp; mov eax,[ebp+8]; add eax,eax; pop ebp; ret
 }
 
 SUITE = f"""

@@ -13,9 +13,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from emu.disassembly import Syntax
 from emu.elf import ElfError, ElfKind
 from emu.guest.kernel.guest import TrapPath
 from emu.isa import ISAS
+from trapline.commands.shared import print_lines, syntax_option
 from trapline.lab.check import report
 from trapline.lab.check.checking import check, default_results, describe
 from trapline.lab.check.encodings import SWEPT
@@ -25,7 +27,7 @@ from trapline.lab.check.rules import RulesError
 from trapline.lab.check.runs import RunSpec
 from trapline.lab.check.subject import OWN, PROVIDERS, Subject, SubjectError, find
 from trapline.lab.check.work import EncodingsSpec, Spec
-from trapline.lab.museum.exhibit import MuseumError, show
+from trapline.lab.museum.gallery import MuseumError, show
 
 _INTERRUPTED: Final = 130
 # What may be wrong with what is asked for.
@@ -50,6 +52,7 @@ class Wanted:
     root: Path | None
     encodings: str | None
     sample: int | None
+    syntax: str = Syntax.INTEL.value
 
     def spec(self) -> Spec:
         """Return what is checked.  Raises `ElfError` and `SubjectError`."""
@@ -65,7 +68,8 @@ class Wanted:
             for path in find(self.program, isa)
         )
         runs = tuple(run for subject in subjects for run in self._runs(subject)) if self.run else ()
-        return Spec(subjects, self.states, self.rules, self.fidelity == "freebsd", runs)
+        syntax = Syntax(self.syntax)
+        return Spec(subjects, self.states, self.rules, self.fidelity == "freebsd", runs, syntax=syntax)
 
     def _runs(self, subject: Subject) -> Iterator[RunSpec]:
         if subject.boots:
@@ -152,6 +156,7 @@ class _Bar:
 )
 @click.option("--encodings", type=click.Choice(SWEPT), help="Check the decode tables of an ISA, encoding by encoding.")
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="Of the encodings, look at about N.")
+@syntax_option
 @click.option("--museum", metavar="NAME", help="Show a bug that probe code has had: red, and green; 'list' for names.")
 def check_command(
     jobs: int,
@@ -175,7 +180,7 @@ def check_command(
     """
     try:
         if museum is not None:
-            sys.exit(show(museum, click.echo))
+            sys.exit(show(museum, click.echo, Syntax(options["syntax"])))
         for file in reports:
             report.writer(file)
         spec = Wanted(**options).spec()
@@ -184,7 +189,7 @@ def check_command(
             report.write(tally, file)
     except ERRORS as error:
         raise _Failure(str(error)) from None
-    _print(tally)
+    print_lines(report.text.lines(tally))
     sys.exit(0 if tally.same else 1)
 
 
@@ -224,16 +229,3 @@ def _dask(address: str) -> MakeExecutor:
     except (OSError, ValueError) as error:
         raise _Failure(f"no Dask scheduler at {address}: {str(error).splitlines()[0]}") from None
     return client.get_executor
-
-
-def _print(tally: Tally) -> None:
-    console = Console(highlight=False)
-    for line in _lines(tally):
-        if console.is_terminal:
-            console.print(line, soft_wrap=True)
-        else:
-            click.echo(line.plain)
-
-
-def _lines(tally: Tally) -> Sequence[Text]:
-    return list(report.text.lines(tally))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import click
-from rich.console import Console
 
+from emu.disassembly import Syntax
 from emu.guest.base import GuestError
 from emu.guest.kernel.guest import TrapPath
 from emu.isa import DEFAULT_ISA, ISAS
+from trapline.commands.shared import print_lines, syntax_option
 from trapline.d.errors import CompileError
 from trapline.lab import step_report
-from trapline.lab.step import StepError, step
+from trapline.lab.stages import StepError
+from trapline.lab.step import step
 from trapline.machine.kernel_machine import KernelOptions
 
 
@@ -19,8 +21,9 @@ from trapline.machine.kernel_machine import KernelOptions
 @click.option("-c", "command", metavar="CMD", help="Run CMD in the guest's shell instead of its start-up script.")
 @click.option("--isa", type=click.Choice(list(ISAS)), default=DEFAULT_ISA.name, show_default=True)
 @click.option("--trap", type=click.Choice([path.value for path in TrapPath]), default="host", show_default=True)
+@syntax_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def step_command(clause: str, command: str | None, isa: str, trap: str, *, as_json: bool) -> None:
+def step_command(clause: str, command: str | None, isa: str, trap: str, syntax: str, *, as_json: bool) -> None:
     """Run the kernel guest to the first firing of a probe, and show it stage by stage.
 
     \b
@@ -29,7 +32,7 @@ def step_command(clause: str, command: str | None, isa: str, trap: str, *, as_js
     """  # noqa: D301  (click reads the backspace: lines as they are)
     options = KernelOptions(isa=ISAS[isa], trap_path=TrapPath(trap), command=command)
     try:
-        stepped = step(clause, options)
+        stepped = step(clause, options, Syntax(syntax))
     except CompileError as error:
         raise click.ClickException(error.text(errtags=False)) from None
     except (StepError, GuestError) as error:
@@ -37,6 +40,4 @@ def step_command(clause: str, command: str | None, isa: str, trap: str, *, as_js
     if as_json:
         click.echo(step_report.as_json(stepped))
         return
-    console = Console(highlight=False)
-    for line in step_report.text(stepped):
-        console.print(line, soft_wrap=True)
+    print_lines(step_report.text(stepped))

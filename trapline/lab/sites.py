@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
-import capstone
-
+from emu import disassembly
+from emu.disassembly import Syntax
 from emu.displaced import Decision
 from emu.elf import Image, Symbol, nearest
 from emu.guest.modules import Module
@@ -37,7 +37,7 @@ class Instruction:
     """From the function's start."""
     code: bytes
     text: str
-    """As capstone writes it, x86 in AT&T syntax; "(no instruction)" where it cannot."""
+    """The disassembly; "(no instruction)" where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,12 @@ class FunctionSites:
 
 
 def sites(
-    path: str | Path, *, isa: str | None = None, function: str | None = None, provider: str = "fbt"
+    path: str | Path,
+    *,
+    isa: str | None = None,
+    function: str | None = None,
+    provider: str = "fbt",
+    syntax: Syntax = Syntax.INTEL,
 ) -> list[FunctionSites]:
     """Scan the functions of an ELF file whose names match the glob `function`, all if it is None.
 
@@ -94,7 +99,7 @@ def sites(
     image = Image(path, isa=ISAS[isa] if isa else None)
     if not image.functions:
         raise SitesError(f"{path}: no function symbols (stripped?)")
-    found = list(scan(image, lambda name: function is None or fnmatchcase(name, function)))
+    found = list(scan(image, lambda name: function is None or fnmatchcase(name, function), syntax))
     if not found and function is not None:
         near = nearest(function, (symbol.name for symbol in image.functions))
         hint = f" (did you mean '{near}'?)" if near else ""
@@ -102,7 +107,7 @@ def sites(
     return found
 
 
-def _fbt(image: Image, wanted: Callable[[str], bool]) -> Iterator[FunctionSites]:
+def _fbt(image: Image, wanted: Callable[[str], bool], syntax: Syntax) -> Iterator[FunctionSites]:
     """Yield what FBT makes of the file, taken as a kernel module of its name."""
     module = Module(image.path.name, image.symbols, image.read)
     refused = module_refusal(module)
@@ -113,18 +118,37 @@ def _fbt(image: Image, wanted: Callable[[str], bool]) -> Iterator[FunctionSites]
         return
     port = PORTS[image.isa.name]
     for symbol, code, result in walk(port, module.functions(), image.read, wanted):
-        yield _function(image.isa, port, symbol, code, result)
+        yield _function(_Reader(image.isa, syntax), port, symbol, code, result)
 
 
-# Who can show its sites: (file, which function names are wanted) -> what it makes of them.
-PROVIDERS: dict[str, Callable[[Image, Callable[[str], bool]], Iterator[FunctionSites]]] = {"fbt": _fbt}
+Scan = Callable[[Image, Callable[[str], bool], Syntax], Iterator[FunctionSites]]
+# Providers that can show their sites: (file, which function names are wanted, syntax) -> functions.
+PROVIDERS: dict[str, Scan] = {"fbt": _fbt}
 
 
-def _function(isa: Isa, port: Port, symbol: Symbol, function: Function | None, result: ScanResult) -> FunctionSites:
+class _Reader(NamedTuple):
+    """Reads instructions of one ISA."""
+
+    isa: Isa
+    syntax: Syntax
+
+    def instruction(self, function: Function, address: int) -> Instruction:
+        """Return the instruction at an address of a function."""
+        offset = address - function.address
+        code = function.code[offset : offset + 16]
+        found = disassembly.first(self.isa.capstone, code, address, self.syntax)
+        size, text = found[1:] if found else (self.isa.instruction_alignment, disassembly.NO_INSTRUCTION)
+        return Instruction(address, offset, code[:size], text)
+
+
+def _function(
+    reader: _Reader, port: Port, symbol: Symbol, function: Function | None, result: ScanResult
+) -> FunctionSites:
     """Put a scan's result together with the instructions it speaks of."""
     if function is None or result.refusal is not None:
         rule = result.refusal.rule if result.refusal else None
         return FunctionSites(symbol.name, symbol.value, symbol.size, (), (), rule)
+    isa = reader.isa
     remarks = {remark.address: remark.rule for remark in port.remarks(function, result)}
     places = {site.address for site in result.sites}
     return FunctionSites(
@@ -134,7 +158,7 @@ def _function(isa: Isa, port: Port, symbol: Symbol, function: Function | None, r
         sites=tuple(
             ProbeSite(
                 probe=site.probe,
-                instruction=_instruction(isa, function, site.address),
+                instruction=reader.instruction(function, site.address),
                 patch=site.patch,
                 invop=site.rval,
                 invop_name=next(row.code for row in isa.stub.rows if row.invop == site.rval),
@@ -144,26 +168,9 @@ def _function(isa: Isa, port: Port, symbol: Symbol, function: Function | None, r
             for site in result.sites
         ),
         passed_over=tuple(
-            PassedOver(_instruction(isa, function, address), rule)
+            PassedOver(reader.instruction(function, address), rule)
             for address, rule in remarks.items()
             if address not in places
         ),
         refusal=None,
     )
-
-
-@cache
-def _disassembler(isa_name: str) -> capstone.Cs:
-    isa = ISAS[isa_name]
-    disassembler = capstone.Cs(*isa.capstone)
-    if isa.capstone[0] == capstone.CS_ARCH_X86:
-        disassembler.syntax = capstone.CS_OPT_SYNTAX_ATT
-    return disassembler
-
-
-def _instruction(isa: Isa, function: Function, address: int) -> Instruction:
-    offset = address - function.address
-    code = function.code[offset : offset + 16]
-    for _address, size, mnemonic, operands in _disassembler(isa.name).disasm_lite(code, address, 1):
-        return Instruction(address, offset, code[:size], f"{mnemonic} {operands}".rstrip())
-    return Instruction(address, offset, code[: isa.instruction_alignment], "(no instruction)")

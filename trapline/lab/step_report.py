@@ -9,7 +9,8 @@ from typing import Any
 
 from rich.text import Text
 
-from trapline.lab.step import Stage, Stepped
+from trapline.lab.stages import Stage
+from trapline.lab.step import Stepped
 
 _PER_LINE = 4
 

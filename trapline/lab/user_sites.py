@@ -12,9 +12,10 @@ from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-import capstone
 from rich.text import Text
 
+from emu import disassembly
+from emu.disassembly import Syntax
 from emu.elf import Image, Symbol, nearest
 from emu.guest.base import BadAddressError
 from emu.isa import ISAS, Isa
@@ -42,7 +43,7 @@ class UserSite:
     code: str
     """Its bytes, in hexadecimal."""
     text: str
-    """As capstone writes it."""
+    """The disassembly; "(no instruction)" where there is none."""
     probes: str
     """Names of the probes there besides its offset: entry, return."""
     what: str
@@ -76,7 +77,12 @@ PROVIDERS: dict[str, Treat] = {"pid": _fasttrap, "uprobe": _uprobe}
 
 
 def user_sites(
-    path: str | Path, *, isa: str | None = None, function: str | None = None, provider: str = "pid"
+    path: str | Path,
+    *,
+    isa: str | None = None,
+    function: str | None = None,
+    provider: str = "pid",
+    syntax: Syntax = Syntax.INTEL,
 ) -> list[UserSite]:
     """Look at the functions of an ELF file whose names match the glob `function`, all if it is None.
 
@@ -89,10 +95,10 @@ def user_sites(
     if not wanted:
         near = nearest(function or "", (one.name for one in image.functions))
         raise SitesError(f"{path}: no function matches '{function}'" + (f" (did you mean '{near}'?)" if near else ""))
-    return [site for symbol in wanted for site in _sites(image, symbol, PROVIDERS[provider])]
+    return [site for symbol in wanted for site in _sites(image, symbol, PROVIDERS[provider], syntax)]
 
 
-def _sites(image: Image, symbol: Symbol, treat: Treat) -> Iterator[UserSite]:
+def _sites(image: Image, symbol: Symbol, treat: Treat, syntax: Syntax) -> Iterator[UserSite]:
     port = fasttrap.PORTS[image.isa.name]
     try:
         code = image.code(symbol, beyond=16)
@@ -105,16 +111,9 @@ def _sites(image: Image, symbol: Symbol, treat: Treat) -> Iterator[UserSite]:
         address = symbol.value + offset
         what, how = treat(image.isa, Code(code[offset : offset + 16], address, body[max(0, offset - 64) : offset]))
         names = [*(["entry"] if not offset else []), *(["return"] if offset in returns else [])]
-        text = _disassembled(image.isa, code[offset:following], address)
+        found = disassembly.first(image.isa.capstone, code[offset:following], address, syntax)
+        text = found.text if found else disassembly.NO_INSTRUCTION
         yield UserSite(symbol.name, offset, address, code[offset:following].hex(), text, " ".join(names), what, how)
-
-
-def _disassembled(isa: Isa, code: bytes, address: int) -> str:
-    decoder = capstone.Cs(*isa.capstone)
-    if isa.capstone[0] == capstone.CS_ARCH_X86:
-        decoder.syntax = capstone.CS_OPT_SYNTAX_ATT
-    found = next(decoder.disasm_lite(code, address, 1), None)
-    return "(no instruction)" if found is None else f"{found[2]} {found[3]}".rstrip()
 
 
 def as_text(sites: Iterable[UserSite]) -> Iterator[Text]:

@@ -7,11 +7,12 @@ instruction's operands and the registers, which are as they were before it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import capstone
 
+from emu.disassembly import decoder
 from emu.displaced import Displaced
 from emu.engine.access import Access
 from emu.engine.engine import Engine
@@ -75,17 +76,10 @@ class _Place(NamedTuple):
         return address & engine.isa.address_mask
 
 
-@cache
-def _decoder(isa: Isa) -> capstone.Cs:
-    decoder = capstone.Cs(*isa.capstone)
-    decoder.detail = True
-    return decoder
-
-
 @lru_cache(_REMEMBERED)
 def _places(isa: Isa, code: bytes) -> tuple[_Place, ...]:
     """Return where an instruction accesses memory; nothing where it is none."""
-    insn: Any = next(_decoder(isa).disasm(code, 0, 1), None)
+    insn: Any = next(decoder(isa.capstone, detail=True).disasm(code, 0, 1), None)
     if insn is None:
         return ()
     stack: tuple[_Place, ...] = ()

@@ -15,11 +15,11 @@ STUB = DisplacedTable(
     by_code=True,
     rows=(
         DisplacedRow(
-            "push %ebp", 0xFF, 0x55, 1, lambda _: _PUSH, invop=1, code="PUSHL_EBP", source=_STUB,
+            "push ebp", 0xFF, 0x55, 1, lambda _: _PUSH, invop=1, code="PUSHL_EBP", source=_STUB,
             why="saves the caller's frame pointer: where FBT puts the entry probe",
         ),
         DisplacedRow(
-            "pop %ebp", 0xFF, 0x5D, 1, lambda _: _POP, invop=2, code="POPL_EBP", source=_STUB,
+            "pop ebp", 0xFF, 0x5D, 1, lambda _: _POP, invop=2, code="POPL_EBP", source=_STUB,
             why="takes the caller's frame pointer back, right before ret: where FBT puts the return probe",
         ),
         DisplacedRow(

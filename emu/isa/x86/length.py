@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from functools import lru_cache
 
 import capstone
 
-
-@cache
-def _decoder(mode: int) -> capstone.Cs:
-    return capstone.Cs(capstone.CS_ARCH_X86, mode)
+from emu.disassembly import decoder
 
 
 def instruction_length(code: bytes, *, mode: int = capstone.CS_MODE_64) -> int:
@@ -19,7 +16,7 @@ def instruction_length(code: bytes, *, mode: int = capstone.CS_MODE_64) -> int:
 
 @lru_cache(1 << 12)
 def _length(code: bytes, mode: int) -> int:
-    for _address, size, _mnemonic, _operands in _decoder(mode).disasm_lite(code, 0, 1):
+    for _address, size, _mnemonic, _operands in decoder((capstone.CS_ARCH_X86, mode)).disasm_lite(code, 0, 1):
         return int(size)
     return 0
 
@@ -27,4 +24,6 @@ def _length(code: bytes, mode: int) -> int:
 @lru_cache(1 << 13)
 def instruction_lengths(code: bytes, *, mode: int = capstone.CS_MODE_64) -> tuple[int, ...]:
     """Return the length of each instruction, up to the first bytes that do not decode."""
-    return tuple(int(size) for _address, size, _mnemonic, _operands in _decoder(mode).disasm_lite(code, 0))
+    return tuple(
+        int(size) for _address, size, _mnemonic, _operands in decoder((capstone.CS_ARCH_X86, mode)).disasm_lite(code, 0)
+    )

@@ -257,7 +257,7 @@ def indirect(insn: Instruction, after: bytes = b"", *, call: bool) -> Plan:
 
 
 def push_fp(insn: Instruction) -> Plan:
-    """Plan push %rbp, or push %ebp."""
+    """Plan push rbp, or push ebp."""
     sp, word = insn.mode.sp, insn.mode.word
     return Plan((Store(insn.mode.fp, sp, -word, word), Set(sp, sp, -word), Set(insn.mode.pc, insn.mode.pc, 1)))
 

@@ -25,11 +25,11 @@ STUB = DisplacedTable(
     by_code=True,
     rows=(
         DisplacedRow(
-            "push %rbp", 0xFF, 0x55, 1, lambda _: _PUSH, invop=1, code="PUSHL_EBP", source=_STUB,
+            "push rbp", 0xFF, 0x55, 1, lambda _: _PUSH, invop=1, code="PUSHL_EBP", source=_STUB,
             why="saves the caller's frame pointer: where FBT puts the entry probe",
         ),
         DisplacedRow(
-            "pop %rbp", 0xFF, 0x5D, 1, Treatment.REFUSE, invop=2, code="POPL_EBP", source=_STUB,
+            "pop rbp", 0xFF, 0x5D, 1, Treatment.REFUSE, invop=2, code="POPL_EBP", source=_STUB,
             why="only the i386 stub emulates it; on amd64 the code falls through to the kernel's own handler",
         ),
         DisplacedRow(

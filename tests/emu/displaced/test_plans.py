@@ -139,7 +139,7 @@ def test_the_x86_stub_goes_by_the_code_and_not_by_the_instruction():
 
 @pytest.mark.parametrize(("isa", "rval"), [
     ("x86_64", 0),  # nobody claimed it
-    ("x86_64", 2),  # pop %ebp: the i386 stub's
+    ("x86_64", 2),  # pop ebp: the i386 stub's
     ("x86_64", 7),  # no such code
     ("i386", 5),  # ret: the amd64 stub's
     ("i386", 6),  # call: the amd64 stub's

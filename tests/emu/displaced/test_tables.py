@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import capstone
 import pytest
 
+from emu.disassembly import first
 from emu.displaced import DisplacedRow, DisplacedTable, Treatment
 from emu.isa import ISAS
 
@@ -44,12 +44,7 @@ def decide(case):
 @every_case
 def test_the_bytes_are_the_instruction_they_are_said_to_be(case):
     isa = ISAS[case.isa]
-    disassembler = capstone.Cs(*isa.capstone)
-    if case.isa in {"x86_64", "i386"}:
-        disassembler.syntax = capstone.CS_OPT_SYNTAX_ATT
-    [(_address, size, mnemonic, operands)] = disassembler.disasm_lite(case.code, CODE)
-    assert f"{mnemonic} {operands}".rstrip() == case.text
-    assert size == len(case.code)
+    assert first(isa.capstone, case.code, CODE) == (CODE, len(case.code), case.text)
 
 
 @every_emulated_case

@@ -81,7 +81,7 @@ def test_what_has_16_bits_or_a_segment_on_i386_is_refused(code):
     ("after", "address"), [("", Sum("%1", "eax", "eax")), ("8d00010000", Sum("%1", "", "ecx", 2, 256))]
 )
 def test_freebsd_reads_on_where_a_16_bit_address_ends(after, address):
-    # jmp *(%si), which it takes for a jump by SIB, 3 bytes long
+    # jmp [si], which it takes for a jump by SIB, 3 bytes long
     found = treat(ISAS["i386"], bytes.fromhex("67ff24" + after), Fidelity.FREEBSD)
     assert isinstance(found, Emulated)
     assert found.length == 3
@@ -103,7 +103,7 @@ def test_prefixes_before_a_branch_count_as_they_do_for_a_cpu(code, kind, length)
 
 
 def test_an_operand_relative_to_rip_is_seen_behind_a_void_rex():
-    found = x86("4866 8b05 00000000")  # mov 0(%rip),%ax
+    found = x86("4866 8b05 00000000")  # mov ax,[rip+0]
     assert isinstance(found, OutOfLine)
     assert found.scratch == "rsi"
     assert found.code == bytes.fromhex("48668b8600000000")
@@ -111,7 +111,7 @@ def test_an_operand_relative_to_rip_is_seen_behind_a_void_rex():
 
 @pytest.mark.parametrize("code", ["0f77", "c5f877", "0f0b", "0fff", "0fb9", "f30f2005"])
 def test_what_only_looks_like_a_modrm_byte_is_none(code):
-    # emms, vzeroupper and ud2 have none; of mov %cr0,%rbp rm is a register whatever mod says.
+    # emms, vzeroupper and ud2 have none; of mov rbp,cr0 rm is a register whatever mod says.
     found = x86(code)
     assert isinstance(found, OutOfLine)
     assert not found.scratch
@@ -151,7 +151,7 @@ def test_an_operand_relative_to_rip_goes_by_a_register(data, fidelity):
 
 
 def test_freebsds_register_is_one_that_cmpxchg_uses_unnamed():
-    cmpxchg = "0fb11500000000"  # cmpxchg %edx,0(%rip)
+    cmpxchg = "0fb11500000000"  # cmpxchg [rip+0],edx
     assert x86(cmpxchg, Fidelity.FREEBSD).scratch == "rax"
     assert x86(cmpxchg).scratch == "rsi"
 

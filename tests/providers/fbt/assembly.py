@@ -1,13 +1,12 @@
 """Functions written down as bytes with their assembly beside them, which is checked.
 
-A line is the bytes in hexadecimal, then the instruction as capstone writes it (x86: AT&T).  A line
+A line is the bytes in hexadecimal, then the instruction as capstone writes it.  A line
 whose text begins with a dot is data, and is taken as it is.
 """
 
 from __future__ import annotations
 
-import capstone
-
+from emu.disassembly import first
 from emu.isa import ISAS
 from providers.fbt import PORTS
 from providers.fbt.port import Function
@@ -18,16 +17,14 @@ ADDRESS = 0x10000
 def assemble(isa_name, listing, address=ADDRESS):
     """Return the bytes of a listing."""
     isa = ISAS[isa_name]
-    disassembler = capstone.Cs(*isa.capstone)
-    if isa_name in {"x86_64", "i386"}:
-        disassembler.syntax = capstone.CS_OPT_SYNTAX_ATT
     code = b""
     for line in filter(None, map(str.strip, listing.splitlines())):
         digits, text = line.split(maxsplit=1)
         piece = bytes.fromhex(digits)
         if not text.startswith("."):
-            [(_, _, mnemonic, operands)] = disassembler.disasm_lite(piece, address + len(code))
-            assert f"{mnemonic} {operands}".rstrip() == text, f"{digits} is not {text!r}"
+            found = first(isa.capstone, piece, address + len(code))
+            assert found is not None
+            assert found[1:] == (len(piece), text), f"{digits} is not {text!r}"
         code += piece
     return code
 

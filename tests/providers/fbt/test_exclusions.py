@@ -15,8 +15,8 @@ from .fakes import symbol
 
 BODIES = {
     "x86_64": """
-        55        pushq %rbp
-        c3        retq
+        55        push rbp
+        c3        ret
     """,
     "aarch64": """
         fd7bbfa9  stp x29, x30, [sp, #-0x10]!
@@ -27,10 +27,10 @@ BODIES = {
         8280      c.jr ra
     """,
     "i386": """
-        55        pushl %ebp
-        89e5      movl %esp, %ebp
-        5d        popl %ebp
-        c3        retl
+        55        push ebp
+        89e5      mov ebp, esp
+        5d        pop ebp
+        c3        ret
     """,
 }
 

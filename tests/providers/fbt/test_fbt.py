@@ -14,23 +14,23 @@ from .fakes import FakeFrame, Kernel, Memory
 
 X86 = {
     "sys_read": """
-        55        pushq %rbp
+        55        push rbp
         7402      je 0xffffffff80200005
-        5d        popq %rbp
-        c3        retq
-        5d        popq %rbp
-        c3        retq
+        5d        pop rbp
+        c3        ret
+        5d        pop rbp
+        c3        ret
     """,
     "leaf": """
-        31c0      xorl %eax, %eax
-        c3        retq
+        31c0      xor eax, eax
+        c3        ret
     """,
     "dtrace_probe": """
-        55        pushq %rbp
-        c3        retq
+        55        push rbp
+        c3        ret
     """,
     "panic": """
-        55        pushq %rbp
+        55        push rbp
         ebfe      jmp 0xffffffff80200031
     """,
 }
@@ -57,12 +57,12 @@ RISCV = {
 }
 I386 = {
     "sys_read": """
-        55        pushl %ebp
-        89e5      movl %esp, %ebp
-        5d        popl %ebp
-        c3        retl
+        55        push ebp
+        89e5      mov ebp, esp
+        5d        pop ebp
+        c3        ret
         c9        leave
-        c3        retl
+        c3        ret
     """,
 }
 LISTINGS = {"x86_64": X86, "aarch64": ARM, "riscv64": RISCV, "i386": I386}

@@ -155,7 +155,7 @@ REFUSED = [
     ("x86_64", "fb", "interrupts"),  # sti
     ("x86_64", "e300", "127 bytes"),  # jrcxz
     ("x86_64", "e200", "127 bytes"),  # loop
-    ("x86_64", "66ffd0", "operand-size"),  # callw *%ax
+    ("x86_64", "66ffd0", "operand-size"),  # call ax
     ("x86_64", "66e900000000", "operand-size"),  # jmpw
     ("x86_64", "cc", "breakpoint"),
     ("aarch64", "007c5fc8", "exclusively"),  # ldxr x0, [x0]

@@ -20,20 +20,20 @@ ADDRESS = 0x40_0000
 LISTINGS = {
     "x86_64": {
         "sys_read": """
-            55          pushq %rbp
-            4889e5      movq %rsp, %rbp
-            5d          popq %rbp
-            c3          retq
-            c20800      retq $8
+            55          push rbp
+            4889e5      mov rbp, rsp
+            5d          pop rbp
+            c3          ret
+            c20800      ret 8
             e9f2efffff  jmp 0x3ff000
         """,
         "leaf": """
-            31c0        xorl %eax, %eax
-            c3          retq
+            31c0        xor eax, eax
+            c3          ret
         """,
         "dtrace_probe": """
-            55          pushq %rbp
-            c3          retq
+            55          push rbp
+            c3          ret
         """,
     },
     "aarch64": {
@@ -62,10 +62,10 @@ LISTINGS = {
     },
     "i386": {
         "sys_read": """
-            55          pushl %ebp
-            89e5        movl %esp, %ebp
-            5d          popl %ebp
-            c3          retl
+            55          push ebp
+            89e5        mov ebp, esp
+            5d          pop ebp
+            c3          ret
         """,
     },
 }
@@ -101,7 +101,7 @@ def written(path, isa="x86_64", **options):
 def test_a_site_comes_with_its_instruction_its_patch_its_code_and_its_plan(path):
     entry, ret = sites(written(path), function="sys_read")[0].sites
     assert (entry.probe, entry.instruction.address, entry.instruction.offset) == ("entry", ADDRESS, 0)
-    assert (entry.instruction.code, entry.instruction.text, entry.patch) == (b"\x55", "pushq %rbp", b"\xcc")
+    assert (entry.instruction.code, entry.instruction.text, entry.patch) == (b"\x55", "push rbp", b"\xcc")
     assert (entry.invop, entry.invop_name) == (1, "PUSHL_EBP")
     assert str(entry.decision.plan) == "[rsp-8] = rbp; rsp = rsp-8; rip = rip+1"
     assert (ret.probe, ret.instruction.offset, ret.invop_name) == ("return", 5, "RET")
@@ -117,7 +117,7 @@ def test_every_site_of_every_isa_can_be_emulated(path, isa):
 def test_what_looks_like_a_return_and_is_none_comes_with_its_rule(path):
     passed = sites(written(path), function="sys_read")[0].passed_over
     assert [(each.instruction.text, each.rule.name) for each in passed] == [
-        ("retq $8", "ret imm16"),
+        ("ret 8", "ret imm16"),
         ("jmp 0x3ff000", "tail call"),
     ]
 
@@ -181,9 +181,9 @@ def test_the_text_has_a_block_per_function_a_legend_and_a_sum(path):
     report = lines(sites(written(path)))
     assert report[:8] == [
         "sys_read  0x400000, 14 bytes",
-        "  entry   +0  55          pushq %rbp    cc  PUSHL_EBP  [rsp-8] = rbp; rsp = rsp-8; rip = rip+1",
-        "  return  +5  c3          retq          cc  RET        %0 = [rsp]; rsp = rsp+8; rip = %0",
-        "  -       +6  c20800      retq $8       ret imm16",
+        "  entry   +0  55          push rbp      cc  PUSHL_EBP  [rsp-8] = rbp; rsp = rsp-8; rip = rip+1",
+        "  return  +5  c3          ret           cc  RET        %0 = [rsp]; rsp = rsp+8; rip = %0",
+        "  -       +6  c20800      ret 8         ret imm16",
         "  -       +9  e9f2efffff  jmp 0x3ff000  tail call",
         "leaf  0x400010, 3 bytes  no probes: no frame pointer",
         "dtrace_probe  0x400020, 2 bytes  no probes: dtrace_*",

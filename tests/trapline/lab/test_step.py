@@ -10,7 +10,8 @@ from emu.guest.kernel.guest import TrapPath
 from emu.isa import ISAS
 from tests.support.command import run_trapline
 from trapline.lab import step_report
-from trapline.lab.step import StepError, step
+from trapline.lab.stages import StepError
+from trapline.lab.step import step
 from trapline.machine.kernel_machine import KernelOptions
 
 STAGES = ["patched bytes", "exception", "trap frame", "handler chain", "probe", "displaced instruction", "resume",

@@ -117,6 +117,7 @@ def check(
     tally.encodings = verdicts(spec, results.chunks())
     tally.seconds = time.monotonic() - before
     tally.fresh = fresh
+    tally.syntax = spec.syntax
     return tally
 
 

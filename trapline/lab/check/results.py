@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from emu.disassembly import Syntax
 from trapline.lab.check.compare import Difference, Divergence, Outcome, SiteResult
 from trapline.lab.check.site import Site
 from trapline.lab.check.states import State
@@ -74,6 +75,8 @@ class Tally:
     ...}."""
     seconds: float = 0.0
     """Wall time of this run; what was found earlier took its own."""
+    syntax: Syntax = Syntax.INTEL
+    """How reports write instructions."""
     fresh: int = 0
     """Site-states that this run itself compared."""
 

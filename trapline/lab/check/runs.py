@@ -15,8 +15,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
-import capstone
-
+from emu import disassembly
+from emu.disassembly import Syntax
 from emu.engine.access import Access
 from emu.engine.clock import NANOSECONDS
 from emu.guest.base import GuestError, RunState
@@ -244,8 +244,8 @@ def _make(spec: RunSpec, rules: Rules) -> Run:
     return run
 
 
-def run_check(spec: RunSpec, rules: Rules) -> RunResult:
-    """Run plain and patched, and compare; on a difference look for its cause.  Raises `GuestError`."""
+def run_check(spec: RunSpec, rules: Rules, syntax: Syntax = Syntax.INTEL) -> RunResult:
+    """Run plain and patched, and compare; if they differ, look for the cause.  Raises `GuestError`."""
     sites = spec.subject.sites(rules)
     plain = _make(spec, rules).go()
     fired = 0
@@ -263,7 +263,7 @@ def run_check(spec: RunSpec, rules: Rules) -> RunResult:
     culprit = ""
     if differences:
         first = _bisect(sites, lambda some: any(_differences(plain, patched(some), spec)))
-        culprit = _explain(spec, rules, first)
+        culprit = _explain(spec, rules, first, syntax)
     return RunResult(spec.name, not differences, plain.instructions, hits, differences, culprit)
 
 
@@ -291,9 +291,10 @@ def _bisect(sites: Sequence[Site], differs: Callable[[Sequence[Site]], bool]) ->
     return sites[high - 1]
 
 
-def _explain(spec: RunSpec, rules: Rules, culprit: Site) -> str:
+def _explain(spec: RunSpec, rules: Rules, culprit: Site, syntax: Syntax) -> str:
     """Name a site, and the first instruction that does something else once it is patched."""
-    text = f"{culprit.name} ({_disassembled(spec.subject.isa, culprit)})"
+    found = disassembly.first(spec.subject.isa.capstone, culprit.code, culprit.address, syntax)
+    text = f"{culprit.name} ({found.text if found else disassembly.NO_INSTRUCTION})"
     trace: list[tuple[int, bytes]] = []
     plain = _make(spec, rules)
     with suppress(_FollowedEnoughError):
@@ -362,11 +363,6 @@ def _tell(subject: Subject, before: int, expected: tuple[int, bytes], seen: tupl
     for name, one, other in zip(names, *words, strict=True):
         if one != other:
             yield f"{name} {one:#x} became {other:#x}"
-
-
-def _disassembled(isa: Isa, site: Site) -> str:
-    found = next(capstone.Cs(*isa.capstone).disasm_lite(site.code, site.address, 1), None)
-    return "no instruction" if found is None else f"{found[2]} {found[3]}".rstrip()
 
 
 def as_data(result: RunResult) -> dict[str, Any]:

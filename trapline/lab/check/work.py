@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
+from emu.disassembly import Syntax
 from emu.guest.kernel.guest import TrapPath
 from providers import fasttrap, fbt
 from trapline.lab.check import encodings
@@ -53,6 +54,8 @@ class Spec:
     runs: tuple[RunSpec, ...] = ()
     encodings: tuple[EncodingsSpec, ...] = ()
     accelerated: bool | None = None
+    syntax: Syntax = Syntax.INTEL
+    """How reports write instructions."""
 
     def all_rules(self) -> Rules:
         """Return the rules.  Raises `RulesError`."""
@@ -139,7 +142,7 @@ def _each(spec: Spec, unit: Unit, checker: Any, provider: str) -> Done:
 
 
 def _run(spec: Spec, unit: Unit) -> Done:
-    return Done(unit, {"run": as_data(run_check(spec.runs[unit.number], spec.all_rules()))}, [])
+    return Done(unit, {"run": as_data(run_check(spec.runs[unit.number], spec.all_rules(), spec.syntax))}, [])
 
 
 def _recorded(spec: Spec, unit: Unit) -> Done:

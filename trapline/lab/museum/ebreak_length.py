@@ -9,22 +9,23 @@ where there were none.
 
 from dataclasses import replace
 
-from emu.displaced import Plan, Set
+from emu.displaced import Displaced, DisplacedRow, Plan, Set, Treatment
 from emu.isa import RISCV64
 from trapline.lab.check.rules import Rules
-from trapline.lab.check.shown import InStates
+from trapline.lab.museum.checks import InStates
 from trapline.lab.museum.exhibit import Exhibit
 
 RIGHT = RISCV64.stub
 
 
-def row(right):
+def row(right: DisplacedRow) -> DisplacedRow:
     """Return a row that goes on four bytes later."""
-    if right.name != "c.sdsp ra, imm(sp)":
+    decide = right.what
+    if right.name != "c.sdsp ra, imm(sp)" or isinstance(decide, Treatment):
         return right
 
-    def plan(insn):
-        *operations, _ = right.what(insn).operations
+    def plan(insn: Displaced) -> Plan:
+        *operations, _ = decide(insn).operations
         return Plan((*operations, Set("pc", "pc", 4)))
 
     return replace(right, what=plan)

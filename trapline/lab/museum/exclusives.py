@@ -10,14 +10,15 @@ forgets either hangs the program, as instrumenters and debuggers still do.
 from dataclasses import replace
 
 from providers.fasttrap import PORTS
+from providers.fasttrap.port import Code, Fidelity, Treatment
 from trapline.lab.check.rules import Rules
-from trapline.lab.check.shown import InRun
+from trapline.lab.museum.checks import InRun
 from trapline.lab.museum.exhibit import Exhibit
 
 RIGHT = PORTS["aarch64"]
 
 
-def treat(code, fidelity):
+def treat(code: Code, fidelity: Fidelity) -> Treatment:
     """Decide without a look at what comes before."""
     return RIGHT.treat(replace(code, before=b""), fidelity)
 

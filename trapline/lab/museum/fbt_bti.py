@@ -10,15 +10,16 @@ opened either, and such functions lose their probes.
 from dataclasses import replace
 
 from providers.fbt import PORTS
+from providers.fbt.port import Function, ScanResult
 from trapline.lab.check.rules import Rules
-from trapline.lab.check.shown import InFbt
+from trapline.lab.museum.checks import InFbt
 from trapline.lab.museum.exhibit import Exhibit
 
 RIGHT = PORTS["aarch64"]
 UNKNOWN = bytes(4)
 
 
-def scan(function):
+def scan(function: Function) -> ScanResult:
     """Scan as if a bti were an instruction like any other."""
     return RIGHT.scan(replace(function, code=UNKNOWN + function.code[4:]))
 

@@ -9,15 +9,15 @@ breakpoint as short as the instruction, and the stub must know how far to go on.
 from dataclasses import replace
 
 from providers.fbt import PORTS
-from providers.fbt.port import ScanResult
+from providers.fbt.port import Function, ScanResult
 from trapline.lab.check.rules import Rules
-from trapline.lab.check.shown import InFbt
+from trapline.lab.museum.checks import InFbt
 from trapline.lab.museum.exhibit import Exhibit
 
 RIGHT = PORTS["riscv64"]
 
 
-def scan(function):
+def scan(function: Function) -> ScanResult:
     """Find 32-bit instructions; a function without an entry site has no return sites."""
     sites = tuple(site for site in RIGHT.scan(function).sites if len(site.patch) == 4)
     return ScanResult(sites if sites and not sites[0].roffset else ())

@@ -12,15 +12,15 @@ from dataclasses import replace
 
 from emu.isa.aarch64.traps import BRK_DTRACE
 from providers.fbt import PORTS
-from providers.fbt.port import ScanResult
+from providers.fbt.port import Function, ScanResult
 from trapline.lab.check.rules import Rules
-from trapline.lab.check.shown import InFbt
+from trapline.lab.museum.checks import InFbt
 from trapline.lab.museum.exhibit import Exhibit
 
 RIGHT = PORTS["aarch64"]
 
 
-def scan(function):
+def scan(function: Function) -> ScanResult:
     """Find what the right scan finds, and patch what comes after it."""
     entry, *returns = RIGHT.scan(function).sites
     offset = entry.address + 4 - function.address

@@ -9,7 +9,7 @@ their user, and panicked, until they went through the function first.
 
 from providers.fbt import Fidelity
 from trapline.lab.check.rules import Rules
-from trapline.lab.check.shown import InFbt
+from trapline.lab.museum.checks import InFbt
 from trapline.lab.museum.exhibit import Exhibit
 
 EXHIBIT = Exhibit(

@@ -10,15 +10,15 @@ which is told in a comment of its source.
 from dataclasses import replace
 
 from providers.fasttrap import PORTS
-from providers.fasttrap.port import Fidelity
+from providers.fasttrap.port import Code, Fidelity, Treatment
 from trapline.lab.check.rules import Rules
-from trapline.lab.check.shown import InStates
+from trapline.lab.museum.checks import InStates
 from trapline.lab.museum.exhibit import Exhibit
 
 RIGHT = PORTS["x86_64"]
 
 
-def treat(code, _fidelity):
+def treat(code: Code, _fidelity: Fidelity) -> Treatment:
     """Decide as FreeBSD does."""
     return RIGHT.treat(code, Fidelity.FREEBSD)
 
@@ -34,8 +34,8 @@ EXHIBIT = Exhibit(
     isa_name="x86_64",
     provider="pid",
     code=bytes.fromhex(
-        "0fb10d00100000"  # cmpxchgl %ecx, 0x1000(%rip)
-        "c3"  # retq
+        "0fb10d00100000"  # cmpxchg dword ptr [rip + 0x1000], ecx
+        "c3"  # ret
     ),
     old=Rules(pid=replace(RIGHT, treat=treat)),
     was="rax stands in for rip, for the ModRM byte names rcx",

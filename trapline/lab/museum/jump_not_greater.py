@@ -10,9 +10,9 @@ from dataclasses import replace
 
 from emu.displaced import Branch, Check, Compare, Plan
 from providers.uprobes import PORTS
-from providers.uprobes.port import Simulated
+from providers.uprobes.port import Analysis, Simulated
 from trapline.lab.check.rules import Rules
-from trapline.lab.check.shown import InStates
+from trapline.lab.museum.checks import InStates
 from trapline.lab.museum.exhibit import Exhibit
 
 RIGHT = PORTS["x86_64"]
@@ -20,7 +20,7 @@ RIGHT = PORTS["x86_64"]
 EQUAL, LESS = 4, 12
 
 
-def analyze(code, address):
+def analyze(code: bytes, address: int) -> Analysis:
     """Simulate a short jle by both conditions."""
     if code[0] != 0x7E:
         return RIGHT.analyze(code, address)
@@ -39,7 +39,7 @@ EXHIBIT = Exhibit(
     code=bytes.fromhex(
         "7e01"  # jle 3
         "90"  # nop
-        "c3"  # retq
+        "c3"  # ret
     ),
     old=Rules(uprobe=replace(RIGHT, analyze=analyze)),
     was="jle jumps if equal and less",

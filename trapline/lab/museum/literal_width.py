@@ -11,16 +11,16 @@ from dataclasses import replace
 
 from emu.displaced import Clear, Displaced, Load, Plan, Set
 from providers.fasttrap import PORTS
-from providers.fasttrap.port import Emulated
+from providers.fasttrap.port import Code, Emulated, Fidelity, Treatment
 from trapline.lab.check.rules import Rules
-from trapline.lab.check.shown import InStates
+from trapline.lab.museum.checks import InStates
 from trapline.lab.museum.exhibit import Exhibit
 
 RIGHT = PORTS["aarch64"]
 UPPER = 0xFFFF_FFFF_0000_0000
 
 
-def treat(code, fidelity):
+def treat(code: Code, fidelity: Fidelity) -> Treatment:
     """Load eight bytes and keep four."""
     insn = Displaced(int.from_bytes(code.data[:4], "little"), code.address)
     if insn.bits(31, 24) != 0x18:

@@ -8,15 +8,15 @@ zero, which means 2 to the power of 64 rounds, ends at once.
 from dataclasses import replace
 
 from providers.fasttrap import PORTS
-from providers.fasttrap.port import Fidelity
+from providers.fasttrap.port import Code, Fidelity, Treatment
 from trapline.lab.check.rules import Rules
-from trapline.lab.check.shown import InRun
+from trapline.lab.museum.checks import InRun
 from trapline.lab.museum.exhibit import Exhibit
 
 RIGHT = PORTS["x86_64"]
 
 
-def treat(code, _fidelity):
+def treat(code: Code, _fidelity: Fidelity) -> Treatment:
     """Decide as FreeBSD does."""
     return RIGHT.treat(code, Fidelity.FREEBSD)
 
@@ -31,10 +31,10 @@ EXHIBIT = Exhibit(
     isa_name="x86_64",
     provider="pid",
     code=bytes.fromhex(
-        "31c0"  # xorl %eax, %eax
-        "ffc0"  # incl %eax
+        "31c0"  # xor eax, eax
+        "ffc0"  # inc eax
         "e2fc"  # loop 2
-        "c3"  # retq
+        "c3"  # ret
     ),
     old=Rules(pid=replace(RIGHT, treat=treat)),
     was="jump if the count is not zero; then decrement it",

@@ -11,15 +11,15 @@ from dataclasses import replace
 from emu.displaced import Displaced
 from emu.isa.riscv64.plans import c_jump
 from providers.uprobes import PORTS
-from providers.uprobes.port import Simulated
+from providers.uprobes.port import Analysis, Simulated
 from trapline.lab.check.rules import Rules
-from trapline.lab.check.shown import InStates
+from trapline.lab.museum.checks import InStates
 from trapline.lab.museum.exhibit import Exhibit
 
 RIGHT = PORTS["riscv64"]
 
 
-def analyze(code, address):
+def analyze(code: bytes, address: int) -> Analysis:
     """Look at one bit of the second register's five, as the masks f007 did."""
     insn = Displaced(int.from_bytes(code[:2], "little"), address)
     if insn.word & 0xF007 in {0x8002, 0x9002} and insn.bits(11, 7):

@@ -11,9 +11,9 @@ from dataclasses import replace
 
 from emu.isa.x86.length import instruction_lengths
 from providers.fasttrap import PORTS
-from providers.fasttrap.port import OutOfLine
+from providers.fasttrap.port import Code, Fidelity, OutOfLine, Treatment
 from trapline.lab.check.rules import Rules
-from trapline.lab.check.shown import InRun
+from trapline.lab.museum.checks import InRun
 from trapline.lab.museum.exhibit import Exhibit
 
 RIGHT = PORTS["x86_64"]
@@ -21,7 +21,7 @@ RIGHT = PORTS["x86_64"]
 DISTANCE = bytes.fromhex("fbffff01")
 
 
-def treat(code, _fidelity):
+def treat(code: Code, _fidelity: Fidelity) -> Treatment:
     """Displace as many instructions as five bytes overwrite."""
     length = 0
     for each in instruction_lengths(code.data):
@@ -42,11 +42,11 @@ EXHIBIT = Exhibit(
     isa_name="x86_64",
     provider="pid",
     code=bytes.fromhex(
-        "31c0"  # xorl %eax, %eax
-        "01f8"  # addl %edi, %eax
-        "ffcf"  # decl %edi
+        "31c0"  # xor eax, eax
+        "01f8"  # add eax, edi
+        "ffcf"  # dec edi
         "75fa"  # jne 2
-        "c3"  # retq
+        "c3"  # ret
     ),
     old=Rules(pid=replace(RIGHT, treat=treat, breakpoint=lambda _length: b"\xcc" + DISTANCE)),
     was="five bytes are patched, and three instructions displaced",

@@ -7,22 +7,33 @@ original instruction and the caches left alone: on the next run the CPU took the
 again, which by then was nobody's.  (Here the cache is Unicorn's translated code.)
 """
 
-from emu.patcher import Patcher
+from emu.guest.linux.code import ProcessCode
+from emu.guest.linux.space import Space
+from emu.patcher import CodeMemory, Patcher
 from trapline.lab.check.rules import Rules
-from trapline.lab.check.shown import InRun
+from trapline.lab.museum.checks import InRun
 from trapline.lab.museum.exhibit import Exhibit
 
 
 class Forgetful:
     """The memory of a process, written as data."""
 
-    def __init__(self, memory):
-        self._space = memory.space
-        self.read = memory.read
+    def __init__(self, space: Space) -> None:
+        self._space = space
 
-    def write_code(self, address, data):
+    def read(self, address: int, size: int) -> bytes:
+        """Return bytes."""
+        return self._space.peek(address, size)
+
+    def write_code(self, address: int, data: bytes) -> None:
         """Write, and leave the instruction cache alone."""
         self._space.poke(address, data, forget=False)
+
+
+def patcher(memory: CodeMemory) -> Patcher:
+    """Return a patcher of a process's code."""
+    assert isinstance(memory, ProcessCode)
+    return Patcher(Forgetful(memory.space))
 
 
 EXHIBIT = Exhibit(
@@ -36,7 +47,7 @@ EXHIBIT = Exhibit(
         "00040091"  # add x0, x0, #1
         "c0035fd6"  # ret
     ),
-    old=Rules(patcher=lambda memory: Patcher(Forgetful(memory))),
+    old=Rules(patcher=patcher),
     was="the original bytes are written back",
     now="the original bytes are written back, and what was made of the patch is dropped",
     check=InRun(arguments=(41,)),

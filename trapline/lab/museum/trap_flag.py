@@ -10,14 +10,15 @@ left.  Kprobes correct the word on the stack, and so does this package.
 from dataclasses import replace
 
 from providers.uprobes import PORTS, SingleStepped
+from providers.uprobes.port import Analysis
 from trapline.lab.check.rules import Rules
-from trapline.lab.check.shown import InStates
+from trapline.lab.museum.checks import InStates
 from trapline.lab.museum.exhibit import Exhibit
 
 RIGHT = PORTS["x86_64"]
 
 
-def analyze(code, address):
+def analyze(code: bytes, address: int) -> Analysis:
     """Step pushf like any other instruction."""
     analysis = RIGHT.analyze(code, address)
     return replace(analysis, pushes_flags=False) if isinstance(analysis, SingleStepped) else analysis
@@ -32,8 +33,8 @@ EXHIBIT = Exhibit(
     provider="uprobe",
     code=bytes.fromhex(
         "9c"  # pushfq
-        "58"  # popq %rax
-        "c3"  # retq
+        "58"  # pop rax
+        "c3"  # ret
     ),
     old=Rules(uprobe=replace(RIGHT, analyze=analyze)),
     was="what the copy pushed stays as it is",

@@ -11,14 +11,15 @@ from dataclasses import replace
 
 from emu.isa.x86.length import instruction_length
 from providers.uprobes import PORTS, SingleStepped
+from providers.uprobes.port import Analysis
 from trapline.lab.check.rules import Rules
-from trapline.lab.check.shown import InStates
+from trapline.lab.museum.checks import InStates
 from trapline.lab.museum.exhibit import Exhibit
 
 RIGHT = PORTS["x86_64"]
 
 
-def analyze(code, address):
+def analyze(code: bytes, address: int) -> Analysis:
     """Step instructions with a VEX prefix where they are put."""
     if code[0] not in {0xC4, 0xC5}:
         return RIGHT.analyze(code, address)
@@ -37,8 +38,8 @@ EXHIBIT = Exhibit(
     isa_name="x86_64",
     provider="uprobe",
     code=bytes.fromhex(
-        "c4e270f20500100000"  # andnl 0x1000(%rip), %ecx, %eax
-        "c3"  # retq
+        "c4e270f20500100000"  # andn eax, ecx, dword ptr [rip + 0x1000]
+        "c3"  # ret
     ),
     old=Rules(uprobe=replace(RIGHT, analyze=analyze)),
     was="the copy is the instruction, byte for byte",

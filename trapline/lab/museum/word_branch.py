@@ -8,22 +8,24 @@ probe: nobody uses them, and in 64-bit code vendors disagree about what they mea
 
 from dataclasses import replace
 
-from emu.displaced import Plan, Set
+from emu.displaced import Operation, Plan, Set
 from providers.uprobes import PORTS, Simulated
+from providers.uprobes.port import Analysis
 from trapline.lab.check.rules import Rules
-from trapline.lab.check.shown import InStates
+from trapline.lab.museum.checks import InStates
 from trapline.lab.museum.exhibit import Exhibit
 
 RIGHT = PORTS["i386"]
 
 
-def longer(operation):
+def longer(operation: Operation) -> Operation:
     """Count the prefix's byte in."""
-    from_pc = isinstance(operation, Set) and operation.source == "eip"
-    return operation._replace(offset=operation.offset + 1) if from_pc else operation
+    if isinstance(operation, Set) and operation.source == "eip":
+        return operation._replace(offset=operation.offset + 1)
+    return operation
 
 
-def analyze(code, address):
+def analyze(code: bytes, address: int) -> Analysis:
     """Take the prefix for one that changes nothing."""
     if code[:1] != b"\x66":
         return RIGHT.analyze(code, address)
@@ -46,7 +48,7 @@ EXHIBIT = Exhibit(
     code=bytes.fromhex(
         "66eb01"  # jmp 4
         "90"  # nop
-        "c3"  # retl
+        "c3"  # ret
     ),
     old=Rules(uprobe=replace(RIGHT, analyze=analyze)),
     was="jmpw goes as far as its offset says",

@@ -12,9 +12,9 @@ from dataclasses import replace
 from emu.displaced import Displaced, Plan, Set
 from emu.isa.aarch64.registers import REGISTERS
 from providers.fasttrap import PORTS
-from providers.fasttrap.port import Emulated
+from providers.fasttrap.port import Code, Emulated, Fidelity, Treatment
 from trapline.lab.check.rules import Rules
-from trapline.lab.check.shown import InStates
+from trapline.lab.museum.checks import InStates
 from trapline.lab.museum.exhibit import Exhibit
 
 RIGHT = PORTS["aarch64"]
@@ -23,7 +23,7 @@ SAVED = tuple(register.name for register in REGISTERS.registers[:32])
 CTR_EL0 = 0x8444_C004
 
 
-def treat(code, fidelity):
+def treat(code: Code, fidelity: Fidelity) -> Treatment:
     """Emulate mrs of ctr_el0 with the register's number as an index."""
     insn = Displaced(int.from_bytes(code.data[:4], "little"), code.address)
     if insn.bits(31, 5) != 0xD53B0020 >> 5:

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import capstone
 
+from emu import disassembly
 from emu.isa import ISAS
 
 
@@ -125,8 +126,7 @@ class Decoder:
 
     def __init__(self, isa: str) -> None:
         self.isa = isa
-        self._cs = capstone.Cs(*ISAS[isa].capstone)
-        self._cs.detail = True
+        self._cs = disassembly.decoder(ISAS[isa].capstone, detail=True)
         self.handle: int = self._cs.csh.value
         self.instruction: int = _LIBRARY.cs_malloc(self._cs.csh)
         """Where an instruction is decoded to: a cs_insn with its cs_detail."""

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-import capstone
-
+from emu import disassembly
+from emu.disassembly import Syntax
 from emu.elf import ElfError, Image
 from emu.isa import ISAS, Isa
 from trapline.lab.check.compare import Divergence, Outcome, SiteResult
@@ -37,7 +37,7 @@ class Trouble(NamedTuple):
     code: bytes
     """Of the instruction alone."""
     instruction: str
-    """As capstone writes it, x86 in AT&T syntax; "(no instruction)" where it cannot."""
+    """The disassembly; "(no instruction)" where there is none."""
 
     @property
     def site(self) -> Site:
@@ -120,7 +120,7 @@ def troubles(tally: Tally) -> list[Trouble]:
 
 def _troubles(tally: Tally) -> Iterator[Trouble]:
     for file, provider, result in tally.trouble:
-        code, instruction = disassembled(_isa(tally.spec.get("isa"), file), result.site)
+        code, instruction = disassembled(_isa(tally.spec.get("isa"), file), result.site, tally.syntax)
         yield Trouble(file, provider, result, code, instruction)
 
 
@@ -137,21 +137,12 @@ def _isa_of(file: str) -> Isa | None:
         return None  # gone since: its sites are shown as bytes
 
 
-def disassembled(isa: Isa | None, site: Site) -> tuple[bytes, str]:
+def disassembled(isa: Isa | None, site: Site, syntax: Syntax) -> tuple[bytes, str]:
     """Return an instruction's own bytes, and its text."""
-    if isa is not None:
-        for _address, size, mnemonic, operands in _disassembler(isa.name).disasm_lite(site.code, site.address, 1):
-            return site.code[:size], f"{mnemonic} {operands}".rstrip()
-    return site.code[: isa.instruction_alignment if isa else _LAST], "(no instruction)"
-
-
-@cache
-def _disassembler(isa_name: str) -> capstone.Cs:
-    isa = ISAS[isa_name]
-    disassembler = capstone.Cs(*isa.capstone)
-    if isa.capstone[0] == capstone.CS_ARCH_X86:
-        disassembler.syntax = capstone.CS_OPT_SYNTAX_ATT
-    return disassembler
+    found = None if isa is None else disassembly.first(isa.capstone, site.code, site.address, syntax)
+    if found is not None:
+        return site.code[: found.size], found.text
+    return site.code[: isa.instruction_alignment if isa else _LAST], disassembly.NO_INSTRUCTION
 
 
 def state_words(divergence: Divergence) -> list[tuple[str, str]]:

@@ -1,0 +1,55 @@
+"""The disassembler: capstone, with decoders that are made once.
+
+A machine is what `emu.isa.base.Isa.capstone` has: capstone's architecture and mode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+from functools import cache
+from typing import Final, NamedTuple
+
+import capstone
+
+# The text for bytes that are not an instruction.
+NO_INSTRUCTION: Final = "(no instruction)"
+
+
+class Syntax(Enum):
+    """How x86 instructions are written; the other ISAs have one way."""
+
+    INTEL = "intel"
+    ATT = "att"
+
+
+class Disassembled(NamedTuple):
+    """One instruction as text."""
+
+    address: int
+    size: int
+    """In bytes."""
+    text: str
+
+
+@cache
+def decoder(machine: tuple[int, int], syntax: Syntax = Syntax.INTEL, *, detail: bool = False) -> capstone.Cs:
+    """Return the one decoder of a machine; `detail`: with operands and groups, which costs time."""
+    made = capstone.Cs(*machine)
+    made.detail = detail
+    if machine[0] == capstone.CS_ARCH_X86 and syntax is Syntax.ATT:
+        made.syntax = capstone.CS_OPT_SYNTAX_ATT
+    return made
+
+
+def disassemble(
+    machine: tuple[int, int], code: bytes, address: int, syntax: Syntax = Syntax.INTEL, *, count: int = 0
+) -> Iterator[Disassembled]:
+    """Yield the instructions up to the first bytes that do not decode, at most `count` unless it is 0."""
+    for at, size, mnemonic, operands in decoder(machine, syntax).disasm_lite(code, address, count):
+        yield Disassembled(at, size, f"{mnemonic} {operands}".rstrip())
+
+
+def first(machine: tuple[int, int], code: bytes, address: int, syntax: Syntax = Syntax.INTEL) -> Disassembled | None:
+    """Return the first instruction of some bytes; None if they do not decode."""
+    return next(disassemble(machine, code, address, syntax, count=1), None)

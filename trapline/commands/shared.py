@@ -1,0 +1,30 @@
+"""What several commands have in common: an option, and how they print a report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from emu.disassembly import Syntax
+
+syntax_option: Final[Callable[[Any], Any]] = click.option(
+    "--syntax",
+    type=click.Choice([syntax.value for syntax in Syntax]),
+    default=Syntax.INTEL.value,
+    show_default=True,
+    help="How x86 instructions are written.",
+)
+
+
+def print_lines(lines: Iterable[Text]) -> None:
+    """Print a report: in colour on a terminal, else as plain lines."""
+    console = Console(highlight=False)
+    for line in lines:
+        if console.is_terminal:
+            console.print(line, soft_wrap=True)
+        else:
+            click.echo(line.plain)

@@ -1,0 +1,84 @@
+"""The museum's exhibits, found by name and printed."""
+
+from __future__ import annotations
+
+import pkgutil
+import textwrap
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from typing import Final
+
+from emu.disassembly import Syntax, disassemble
+from emu.elf import nearest
+from trapline.lab import museum
+from trapline.lab.museum.exhibit import Exhibit
+
+_WIDTH: Final = 100
+
+
+class MuseumError(Exception):
+    """An exhibit cannot be found; the message says why, on one line."""
+
+
+def exhibits() -> dict[str, Exhibit]:
+    """Return the exhibits by name: every module of the museum that has an `EXHIBIT`."""
+    modules = (import_module(f"{__package__}.{module.name}") for module in pkgutil.iter_modules(museum.__path__))
+    found = [module.EXHIBIT for module in modules if hasattr(module, "EXHIBIT")]
+    return {exhibit.name: exhibit for exhibit in found}
+
+
+def find(name: str) -> Exhibit:
+    """Return the exhibit of a name.  Raises `MuseumError`."""
+    known = exhibits()
+    if name not in known:
+        near = nearest(name, known)
+        hint = f"did you mean '{near}'?" if near else "--museum list names them"
+        raise MuseumError(f"no exhibit '{name}' ({hint})")
+    return known[name]
+
+
+def listing() -> Iterator[str]:
+    """Yield a line for each exhibit.  Raises `MuseumError`."""
+    known = exhibits()
+    width = max(map(len, known))
+    for name, exhibit in known.items():
+        yield f"{name:{width}}  {exhibit.isa_name:7}  {exhibit.provider:6}  {exhibit.title}"
+
+
+def show(name: str, echo: Callable[[str], object], syntax: Syntax = Syntax.INTEL) -> int:
+    """Print an exhibit with both verdicts, or all names for the name "list"; return the exit status.
+
+    It is 0 if the old rule fails and the right one does not.  Raises `MuseumError`.
+    """
+    if name == "list":
+        for line in listing():
+            echo(line)
+        return 0
+    exhibit = find(name)
+    old, right = exhibit.run()
+    for line in _label(exhibit, syntax):
+        echo(line)
+    echo("")
+    for title, rule, verdict in (("old rule", exhibit.was, old), ("right rule", exhibit.now, right)):
+        echo(f"{title + ':':12}{rule}")
+        echo(f"{'':12}{'agrees' if verdict.agrees else 'DIVERGES'}")
+        for line in verdict.lines:
+            echo(f"{'':14}{line}")
+    shown = not old.agrees and right.agrees
+    if not shown:
+        echo(f"{name}: " + ("the old rule shows nothing" if old.agrees else "the right rule fails as well"))
+    return 0 if shown else 1
+
+
+def _label(exhibit: Exhibit, syntax: Syntax) -> Iterator[str]:
+    yield f"{exhibit.name}: {exhibit.title}"
+    yield f"{exhibit.system}"
+    yield f"shown here on {exhibit.isa_name}, in the rules of {exhibit.provider}"
+    for paragraph in exhibit.story:
+        yield ""
+        yield from textwrap.wrap(paragraph, _WIDTH, break_long_words=False)
+    yield ""
+    yield from exhibit.references
+    yield ""
+    for at, size, text in disassemble(exhibit.isa.capstone, exhibit.code, 0, syntax):
+        yield f"  +{at:#04x}  {exhibit.code[at : at + size].hex():18}  {text}"
