@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from emu.guest.linux.abi.signals import SignalInfo
+    from emu.isa.linux_signals import SignalInfo
 
 
 class Observer(ABC):  # noqa: B024  (nothing must be heard)

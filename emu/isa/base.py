@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from emu.displaced import DisplacedTable
+    from emu.isa.linux_abi import LinuxAbi
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +133,8 @@ class Isa:
     traps: Traps
     stub: DisplacedTable
     """What FBT's stub does with each displaced instruction."""
+    linux: LinuxAbi
+    """How Linux runs programs on it."""
     translate: Callable[[Callable[[int], int], int, int], int | None]
     """(read_physical_word, root, address) -> physical address, or None if unmapped."""
     kernel_base: int

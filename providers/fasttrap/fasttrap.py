@@ -35,9 +35,9 @@ from providers.fasttrap.records import AFTER, Point, Probe, ProbeType, Stepping,
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from emu.guest.linux.abi.signals import SignalInfo
     from emu.guest.linux.space import Area
     from emu.guest.processes import Process, Processes, Thread
+    from emu.isa.linux_signals import SignalInfo
     from providers.base import Framework
 
 # Fasttrap on each ISA, by the ISA's name.

@@ -24,12 +24,12 @@ from emu.displaced import compile_plan
 from emu.engine.access import Access
 from emu.frame import Frame
 from emu.guest.base import BadAddressError
-from emu.guest.linux.abi.errno import EINVAL, EIO
-from emu.guest.linux.abi.signals import SI_KERNEL, Signal, SignalInfo
 from emu.guest.linux.code import ProcessCode, SlotPages
+from emu.guest.linux.errno import EINVAL, EIO
 from emu.guest.linux.inodes import RegularFile
 from emu.guest.observer import Observer
 from emu.guest.processes import CARRIED_OUT
+from emu.isa.linux_signals import SI_KERNEL, Signal, SignalInfo
 from emu.patcher import Patcher
 from providers.uprobes import aarch64, i386, riscv64, x86_64
 from providers.uprobes.port import Port, Refused, Simulated, SingleStepped

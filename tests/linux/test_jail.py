@@ -2,7 +2,7 @@
 
 import pytest
 
-from emu.guest.linux.abi.errno import LinuxError
+from emu.guest.linux.errno import LinuxError
 from emu.guest.linux.inodes import Directory, RegularFile, Symlink
 from emu.guest.linux.paths import path_of, walk
 

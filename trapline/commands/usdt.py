@@ -11,7 +11,6 @@ import click
 from emu.elf import ElfError, Image
 from emu.stapsdt import Constant, Marker, MarkerArgumentError, fetch_argument, markers, parse_arguments
 from trapline.ftrace import tracing
-from trapline.ftrace.fetch import REGISTERS
 from trapline.ftrace.options import Show, show_event, show_options, start
 from trapline.ftrace.tracing import TraceError
 
@@ -81,7 +80,7 @@ def _described(marker: Marker, isa: Isa) -> list[str]:
         arguments = parse_arguments(marker.arguments, isa)
     except MarkerArgumentError as error:
         return [str(error)]
-    names = {ours: theirs for theirs, ours in reversed(REGISTERS[isa.name].items())}
+    names = {ours: theirs for theirs, ours in reversed(list(isa.linux.probe_registers.items()))}
     shown = []
     for one in arguments:
         kind = f"{'signed' if one.signed else 'unsigned'} {8 * one.size} bits"
@@ -119,7 +118,7 @@ def _split(head: str) -> tuple[str, str, str]:
 
 def _line(image: Image, marker: Marker, rest: str, *, enabled: bool) -> str:
     isa = image.isa
-    names = {ours: theirs for theirs, ours in reversed(REGISTERS[isa.name].items())}
+    names = {ours: theirs for theirs, ours in reversed(list(isa.linux.probe_registers.items()))}
     if not rest:
         try:
             arguments = parse_arguments(marker.arguments, isa)

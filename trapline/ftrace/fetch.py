@@ -31,38 +31,6 @@ _RESERVED: Final = frozenset(
     """.split()
 )
 
-_X86_64: Final = {
-    **{name: "r" + name for name in ("ax", "bx", "cx", "dx", "si", "di", "bp", "sp")},
-    **{f"r{number}": f"r{number}" for number in range(8, 16)},
-    "ip": "rip",
-    "flags": "rflags",
-    "cs": "cs",
-    "ss": "ss",
-}
-_AARCH64: Final = {
-    **{f"x{number}": f"x{number}" for number in range(29)},
-    "x29": "fp",
-    "x30": "lr",
-    "lr": "lr",
-    "sp": "sp",
-    "pc": "pc",
-    "pstate": "nzcv",
-}
-_RISCV64: Final = {
-    "epc": "pc",
-    **{name: name for name in ("ra", "sp", "gp", "tp")},
-    **{name: name for name in ("t" + str(n) for n in range(7))},
-    **{name: name for name in ("s" + str(n) for n in range(12))},
-    **{name: name for name in ("a" + str(n) for n in range(8))},
-}
-_I386: Final = {
-    **{name: "e" + name for name in ("ax", "bx", "cx", "dx", "si", "di", "bp", "sp", "ip")},
-    "flags": "eflags",
-    **{name: name for name in ("cs", "ss", "ds", "es", "fs", "gs")},
-}
-# Register as Linux names it -> as `emu.isa` does, by ISA.
-REGISTERS: Final = {"x86_64": _X86_64, "aarch64": _AARCH64, "riscv64": _RISCV64, "i386": _I386}
-
 
 class Target(Protocol):
     """What an event looks at when it is hit."""
@@ -184,7 +152,7 @@ class _Parser:
 
     def __init__(self, text: str, isa: Isa, command: str, column: int, *, returns: bool) -> None:
         self._text = text
-        self._registers = REGISTERS[isa.name]
+        self._registers = isa.linux.probe_registers
         self._word = isa.word
         self._command = command
         self._column = column

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from emu.elf import ElfError, Image
 from emu.guest.base import BadAddressError
-from emu.guest.linux.abi.errno import LinuxError
+from emu.guest.linux.errno import LinuxError
 from emu.guest.linux.inodes import RegularFile
 from emu.guest.linux.paths import path_of, walk
 from providers.uprobes import Consumer, UprobeError, Uprobes

@@ -11,8 +11,9 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from emu.guest.base import BadAddressError
-from emu.guest.linux.abi.errno import EINTR
-from emu.guest.linux.abi.signals import (
+from emu.guest.linux.errno import EINTR
+from emu.guest.linux.process import Action, Life, Process, Thread
+from emu.isa.linux_signals import (
     CLD_CONTINUED,
     CLD_STOPPED,
     CORE,
@@ -30,7 +31,6 @@ from emu.guest.linux.abi.signals import (
     Signal,
     SignalInfo,
 )
-from emu.guest.linux.process import Action, Life, Process, Thread
 
 if TYPE_CHECKING:
     from emu.guest.linux.kernel import Kernel
@@ -80,7 +80,7 @@ class Delivery:
             for thread in process.threads:
                 thread.life = Life.BLOCKED if thread.call is not None else Life.RUNNABLE
                 if thread.call is None:
-                    self._kernel.make_ready(thread)
+                    self._kernel.schedule.make_ready(thread)
             if number == Signal.SIGCONT:
                 self._tell_parent(process, CLD_CONTINUED, number)
         if number == Signal.SIGCONT:
@@ -160,14 +160,14 @@ class Delivery:
                     self._stop(thread.process, info.number)
                     return False
                 core = _CORE_DUMPED if info.number in CORE else 0
-                self._kernel.exit_process(thread.process, info.number | core)
+                self._kernel.endings.exit_process(thread.process, info.number | core)
                 return False
             if interrupted:
                 if action.flags & SA_RESTART and thread.call_name not in _NEVER_RESTARTED:
                     self._make_again(thread)
                 interrupted = False
             if not self._enter(thread, action, info):
-                self._kernel.exit_process(thread.process, Signal.SIGSEGV | _CORE_DUMPED)
+                self._kernel.endings.exit_process(thread.process, Signal.SIGSEGV | _CORE_DUMPED)
                 return False
         if interrupted:
             self._make_again(thread)
@@ -245,8 +245,8 @@ class Delivery:
             engine.write_register(registers.link, restorer)
         for name, value in zip(kernel.isa.calling.arguments, arguments, strict=False):
             engine.write_register(name, value)
-        if kernel.isa.name == "x86_64":
-            engine.write_register("rax", 0)
+        for name, value in layout.on_entry.items():
+            engine.write_register(name, value)
         engine.write_register(registers.sp, frame)
         engine.pc = action.handler
         thread.saved_mask = None

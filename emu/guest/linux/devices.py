@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from emu.guest.linux.abi.errno import ENOSPC, ENXIO, LinuxError
+from emu.guest.linux.errno import ENOSPC, ENXIO, LinuxError
 from emu.guest.linux.files import Null, OpenFile
 from emu.guest.linux.inodes import Device, Directory, Symlink
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from emu.guest.linux.abi.errno import (
+from emu.guest.linux.errno import (
     EBADF,
     EINVAL,
     EISDIR,

@@ -17,21 +17,22 @@ from emu.engine.clock import DEFAULT_RATE
 from emu.frame import Frame
 from emu.guest.base import BadAddressError, GuestError, Location, RunState, Thread
 from emu.guest.linux import devices, procfs
-from emu.guest.linux.abi.errno import ENOMEM, LinuxError
-from emu.guest.linux.abi.signals import Signal, SignalInfo, name_of
 from emu.guest.linux.calls import HANDLERS
 from emu.guest.linux.code import ProcessCode
 from emu.guest.linux.environment import ENVIRONMENT
+from emu.guest.linux.errno import ENOMEM, LinuxError
 from emu.guest.linux.files import Descriptors
 from emu.guest.linux.inodes import Directory, RegularFile, Symlink, host_file
 from emu.guest.linux.kernel import RAM, Kernel
 from emu.guest.linux.objects import Objects
 from emu.guest.linux.paths import walk
 from emu.guest.linux.process import Process
+from emu.guest.linux.starting import start
 from emu.guest.linux.stdio import Standard
 from emu.guest.processes import CARRIED_OUT
 from emu.guest.timers import Timers
 from emu.isa.base import Isa
+from emu.isa.linux_signals import Signal, SignalInfo, name_of
 from emu.patcher import Patcher
 
 # Directories that are links into /usr in a Debian of today; packages unpacked by hand lack them.
@@ -127,7 +128,7 @@ class LinuxGuest:
         environment = tuple(os.fsencode(f"{name}={value}") for name, value in program.environment.items())
         directory = self._directory(program.directory, root)
         try:
-            return self.kernel.start(path, arguments, environment, files, directory)
+            return start(self.kernel, path, arguments, environment, files, directory)
         except LinuxError as error:
             raise GuestError(self._why(path, error, root)) from None
 

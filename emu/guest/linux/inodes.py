@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from emu.engine.pages import PAGE
-from emu.guest.linux.abi.errno import EEXIST, EIO, ENOENT, ENOTEMPTY, LinuxError
+from emu.guest.linux.errno import EEXIST, EIO, ENOENT, ENOTEMPTY, LinuxError
 
 if TYPE_CHECKING:
     from emu.guest.linux.frames import Frames
@@ -48,6 +48,11 @@ class Inode:
     def size(self) -> int:
         """Bytes (st_size)."""
         return 0
+
+    @property
+    def allocated(self) -> int:
+        """Bytes that are kept (st_blocks * 512)."""
+        return self.size
 
 
 class RegularFile(Inode):

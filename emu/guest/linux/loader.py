@@ -13,11 +13,11 @@ from typing import Final, NamedTuple
 from emu.engine.access import Access
 from emu.engine.pages import PAGE
 from emu.guest.base import BadAddressError
-from emu.guest.linux.abi.base import Abi
-from emu.guest.linux.abi.errno import E2BIG, EACCES, EINVAL, ELOOP, ENOEXEC, ENOMEM, LinuxError
+from emu.guest.linux.errno import E2BIG, EACCES, EINVAL, ELOOP, ENOEXEC, ENOMEM, LinuxError
 from emu.guest.linux.frames import Frames
 from emu.guest.linux.inodes import Inode, RegularFile
 from emu.guest.linux.space import Area, Space
+from emu.isa.linux_abi import LinuxAbi
 
 STACK_SIZE: Final = 8 << 20
 _MMAP_GAP: Final = 128 << 20
@@ -30,7 +30,6 @@ _SEGMENT: Final = {8: struct.Struct("<IIQQQQQQ"), 4: struct.Struct("<IIIIIIII")}
 _IDENT: Final = {8: b"\x7fELF\x02\x01\x01", 4: b"\x7fELF\x01\x01\x01"}
 _ET_EXEC, _ET_DYN = 2, 3
 _PT_LOAD, _PT_INTERP, _PT_PHDR, _PT_GNU_STACK = 1, 3, 6, 0x6474E551
-_MACHINES: Final = {"x86_64": 62, "aarch64": 183, "riscv64": 243, "i386": 3}
 _FLAGS: Final = {4: Access.READ, 2: Access.WRITE, 1: Access.EXECUTE}
 
 
@@ -103,8 +102,7 @@ class Loaded:
 
 def load(
     frames: Frames,
-    isa: str,
-    abi: Abi,
+    abi: LinuxAbi,
     look_up: LookUp,
     path: str,
     arguments: tuple[bytes, ...],
@@ -132,11 +130,11 @@ def load(
         name = interpreter
     else:
         raise LinuxError(ELOOP)
-    program = _parse(file, full, isa, abi)
+    program = _parse(file, full, abi)
     space = Space(frames, PAGE * 16, abi.highest)
     space.top = abi.highest - _MMAP_GAP
     try:
-        return _load(space, program, abi, isa, look_up, (_bytes(name), arguments, environment), random)
+        return _load(space, program, abi, look_up, (_bytes(name), arguments, environment), random)
     except BaseException:
         space.release()
         raise
@@ -145,8 +143,7 @@ def load(
 def _load(
     space: Space,
     program: _Program,
-    abi: Abi,
-    isa: str,
+    abi: LinuxAbi,
     look_up: LookUp,
     strings: _Strings,
     random: bytes,
@@ -161,7 +158,7 @@ def _load(
     entry, base = program.entry + bias, 0
     if wanted is not None:
         name = program.file.read(wanted.offset, wanted.file_size).rstrip(b"\0").decode("utf-8", "surrogateescape")
-        interpreter = _parse(*_executable(look_up(name)), isa, abi)
+        interpreter = _parse(*_executable(look_up(name)), abi)
         start, end = interpreter.span
         place = space.room(end - start)
         if place is None:
@@ -207,13 +204,13 @@ def _executable(found: tuple[Inode, str]) -> tuple[RegularFile, str]:
     return inode, path
 
 
-def _parse(file: RegularFile, path: str, isa: str, abi: Abi) -> _Program:
+def _parse(file: RegularFile, path: str, abi: LinuxAbi) -> _Program:
     header, row = _HEADER[abi.word], _SEGMENT[abi.word]
     head = file.read(0, header.size)
     if len(head) < header.size or head[:7] != _IDENT[abi.word]:
         raise LinuxError(ENOEXEC)
     (_, kind, machine, _, entry, table, _, _, _, entry_size, count, _, _, _) = header.unpack(head)
-    if kind not in {_ET_EXEC, _ET_DYN} or machine != _MACHINES[isa] or entry_size != row.size or not count:
+    if kind not in {_ET_EXEC, _ET_DYN} or machine != abi.elf_machine or entry_size != row.size or not count:
         raise LinuxError(ENOEXEC)
     data = file.read(table, count * row.size)
     if len(data) < count * row.size:
@@ -268,7 +265,7 @@ def _stack_access(program: _Program) -> Access:
     return access if header is None or not header.flags & 1 else access | Access.EXECUTE
 
 
-def _map_restorer(space: Space, abi: Abi) -> int:
+def _map_restorer(space: Space, abi: LinuxAbi) -> int:
     if not abi.restorer:
         return 0
     address = space.room(PAGE)
@@ -281,7 +278,7 @@ def _map_restorer(space: Space, abi: Abi) -> int:
 
 def _fill_stack(
     space: Space,
-    abi: Abi,
+    abi: LinuxAbi,
     strings: _Strings,
     vector: dict[int, int],
     random: bytes,

@@ -1,7 +1,7 @@
-"""Which address an instruction was after when it faulted.
+"""The exact address that an instruction failed to access.
 
-Unicorn tells the page only; programs' handlers are told the byte.  It is worked out from the
-instruction's operands and the registers, which are as they were before it.
+Unicorn reports the page only, but the handlers of programs get the byte.  It is computed from the
+instruction's operands and the registers, which still have the values from before it.
 """
 
 from __future__ import annotations
@@ -13,27 +13,26 @@ from typing import Any, Final, NamedTuple
 import capstone
 
 from emu.disassembly import decoder
-from emu.displaced import Displaced
 from emu.engine.access import Access
 from emu.engine.engine import Engine
 from emu.engine.pages import PAGE
 from emu.guest.base import BadAddressError
 from emu.isa.base import Isa
-from emu.isa.riscv64.length import instruction_length
-from emu.isa.riscv64.registers import GENERAL
 from emu.words import WORD_MASK
 
 # Bytes of the largest access.
 _LARGEST: Final = 64
 _PCS: Final = {"rip", "eip"}
-_RENAMED: Final = {"x29": "fp", "x30": "lr"}
 _EITHER: Final = Access.READ | Access.WRITE
 # Instructions whose operands are not decoded again.
 _REMEMBERED: Final = 1024
 
 
 def fault_address(engine: Engine, page: int, access: Access) -> int:
-    """Return the first byte, in the page at `page`, of what the instruction at pc accesses; else the page itself."""
+    """Return the first byte that the instruction at pc accesses in the page at `page`.
+
+    If the operands do not say, return the page itself.
+    """
     try:
         code = engine.read(engine.pc, 4)
         code += engine.read(engine.pc + 4, 12)
@@ -47,13 +46,14 @@ def fault_address(engine: Engine, page: int, access: Access) -> int:
 
 
 def _addresses(engine: Engine, code: bytes, access: Access) -> Iterator[int]:
-    if engine.isa.name == "riscv64":
-        return _riscv(engine, code)
+    accesses = engine.isa.linux.accesses
+    if accesses is not None:
+        return accesses(engine.read_register, code)
     return (place.address(engine) for place in _places(engine.isa, code) if access in place.access)
 
 
 class _Register(NamedTuple):
-    """What a register brings to an address."""
+    """A register's part in an address."""
 
     name: str
     mask: int = WORD_MASK
@@ -78,13 +78,13 @@ class _Place(NamedTuple):
 
 @lru_cache(_REMEMBERED)
 def _places(isa: Isa, code: bytes) -> tuple[_Place, ...]:
-    """Return where an instruction accesses memory; nothing where it is none."""
+    """Return where an instruction accesses memory; nothing if the bytes do not decode."""
     insn: Any = next(decoder(isa.capstone, detail=True).disasm(code, 0, 1), None)
     if insn is None:
         return ()
     stack: tuple[_Place, ...] = ()
-    access = _EITHER  # the decoder does not always know what is done with an operand
-    if isa.registers.link is None:  # x86: what calls and pushes store, what others may pop
+    access = _EITHER  # the decoder does not always know how an operand is used
+    if isa.registers.link is None:  # x86: calls and pushes store on the stack, others may pop
         sp = (_Register(isa.registers.sp),)
         if insn.group(capstone.CS_GRP_CALL) or insn.mnemonic.startswith("push"):
             access, stack = Access.READ, (_Place(Access.WRITE, sp, -isa.word),)
@@ -98,7 +98,7 @@ def _places(isa: Isa, code: bytes) -> tuple[_Place, ...]:
 def _place(isa: Isa, insn: Any, operand: Any, access: Access) -> _Place:
     memory = operand.mem
     segment = getattr(memory, "segment", 0)
-    scale = 1 << operand.shift.value if isa.name == "aarch64" else getattr(memory, "scale", 1)
+    scale = memory.scale if hasattr(memory, "scale") else 1 << operand.shift.value
     parts = ((memory.base, 1), (memory.index, scale))
     named = [(insn.reg_name(number), scale) for number, scale in parts if number]
     if segment:
@@ -110,35 +110,5 @@ def _place(isa: Isa, insn: Any, operand: Any, access: Access) -> _Place:
 
 
 def _register(isa: Isa, name: str, scale: int) -> _Register:
-    if isa.name == "aarch64" and name.startswith("w") and name[1:].isdigit():
-        return _Register("x" + name[1:], 0xFFFF_FFFF, scale)
-    return _Register(_RENAMED.get(name, name), WORD_MASK, scale)
-
-
-def _riscv(engine: Engine, code: bytes) -> Iterator[int]:
-    """Yield what a load or store of RV64GC accesses: a base and an offset (RISC-V unprivileged specification)."""
-    length = instruction_length(code)
-    insn = Displaced(int.from_bytes(code[:length], "little"), engine.pc)
-    if length == 4:
-        base = insn.bits(19, 15)
-        offset = {0x03: insn.signed(31, 20), 0x07: insn.signed(31, 20), 0x2F: 0}.get(insn.bits(6, 0))
-        if insn.bits(6, 0) in {0x23, 0x27}:
-            offset = insn.signed(31, 25) << 5 | insn.bits(11, 7)
-    elif insn.bits(1, 0) == 0:
-        base = 8 + insn.bits(9, 7)
-        word = insn.bits(12, 10) << 3 | insn.bits(6, 6) << 2 | insn.bits(5, 5) << 6
-        double = insn.bits(12, 10) << 3 | insn.bits(6, 5) << 6
-        offset = word if insn.bits(15, 13) in {2, 6} else double
-    else:
-        base = 2
-        offsets = {
-            1: insn.bits(12, 12) << 5 | insn.bits(6, 5) << 3 | insn.bits(4, 2) << 6,
-            2: insn.bits(12, 12) << 5 | insn.bits(6, 4) << 2 | insn.bits(3, 2) << 6,
-            3: insn.bits(12, 12) << 5 | insn.bits(6, 5) << 3 | insn.bits(4, 2) << 6,
-            5: insn.bits(12, 10) << 3 | insn.bits(9, 7) << 6,
-            6: insn.bits(12, 9) << 2 | insn.bits(8, 7) << 6,
-            7: insn.bits(12, 10) << 3 | insn.bits(9, 7) << 6,
-        }
-        offset = offsets.get(insn.bits(15, 13))
-    if offset is not None:
-        yield engine.read_register(GENERAL[base]) + offset & WORD_MASK
+    known, mask = isa.linux.operand_names.get(name, (name, WORD_MASK))
+    return _Register(known, mask, scale)

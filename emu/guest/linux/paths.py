@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from emu.guest.linux.abi.errno import ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR, LinuxError
+from emu.guest.linux.errno import ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR, LinuxError
 from emu.guest.linux.inodes import Directory, Inode, Symlink
 
 _LINKS_MAX: Final = 40

@@ -6,12 +6,15 @@ from collections import deque
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any
 
-from emu.guest.linux.abi.signals import DEFAULT, LAST, SignalInfo
 from emu.guest.linux.files import Descriptors
 from emu.guest.linux.inodes import Directory, RegularFile
 from emu.guest.linux.space import Space
+from emu.isa.linux_signals import DEFAULT, LAST, SignalInfo
+
+if TYPE_CHECKING:
+    from emu.guest.linux.schedule import Timer
 
 
 @dataclass(slots=True)
@@ -135,9 +138,8 @@ class Process:
     reported_stop: bool = True
     continued: bool = False
     exit_signal: int = 17  # SIGCHLD
-    alarm: int | None = None
-    """When SIGALRM is due, in virtual nanoseconds."""
-    alarm_interval: int = 0
+    alarm: Timer | None = None
+    """Sends SIGALRM; None: it was never set."""
     frames: dict[int, Any] = field(default_factory=dict)
     """Registers that a signal's frame does not hold, by the address of the frame."""
     executed: bool = False
@@ -187,6 +189,3 @@ class Thread:
     def is_leader(self) -> bool:
         """Whether it is the first thread of its process."""
         return self.tid == self.process.pid
-
-
-NOBODY: Final = 65534

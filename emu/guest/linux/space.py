@@ -11,14 +11,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import Protocol
 
 from emu.engine.access import Access
 from emu.engine.pages import PAGE
 from emu.guest.base import BadAddressError
 from emu.guest.linux.frames import Frames
-
-NO_ACCESS: Final = Access(0)
 
 
 class Backing(Protocol):

@@ -7,6 +7,7 @@ import capstone
 from emu.isa.aarch64.calling import CALLING
 from emu.isa.aarch64.condition import condition
 from emu.isa.aarch64.length import instruction_length
+from emu.isa.aarch64.linux import LINUX
 from emu.isa.aarch64.paging import translate
 from emu.isa.aarch64.registers import REGISTERS
 from emu.isa.aarch64.stub import STUB
@@ -21,6 +22,7 @@ AARCH64 = Isa(
     calling=CALLING,
     traps=TRAPS,
     stub=STUB,
+    linux=LINUX,
     translate=translate,
     kernel_base=0xFFFFFF8000000000,
     instruction_alignment=4,

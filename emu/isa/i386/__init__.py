@@ -8,6 +8,7 @@ import capstone
 
 from emu.isa.base import Isa
 from emu.isa.i386.calling import CALLING
+from emu.isa.i386.linux import LINUX
 from emu.isa.i386.paging import translate
 from emu.isa.i386.registers import REGISTERS
 from emu.isa.i386.stub import STUB
@@ -24,6 +25,7 @@ I386 = Isa(
     calling=CALLING,
     traps=TRAPS,
     stub=STUB,
+    linux=LINUX,
     translate=translate,
     kernel_base=0xC0000000,
     kernel_start=0xC0000000,

@@ -7,6 +7,7 @@ import capstone
 from emu.isa.base import Isa
 from emu.isa.riscv64.calling import CALLING
 from emu.isa.riscv64.length import instruction_length
+from emu.isa.riscv64.linux import LINUX
 from emu.isa.riscv64.paging import translate
 from emu.isa.riscv64.registers import REGISTERS
 from emu.isa.riscv64.stub import STUB
@@ -20,6 +21,7 @@ RISCV64 = Isa(
     calling=CALLING,
     traps=TRAPS,
     stub=STUB,
+    linux=LINUX,
     translate=translate,
     kernel_base=0xFFFFFFC000000000,
     instruction_alignment=2,

@@ -8,6 +8,7 @@ from emu.isa.base import Isa
 from emu.isa.x86.condition import condition
 from emu.isa.x86.length import instruction_length
 from emu.isa.x86_64.calling import CALLING
+from emu.isa.x86_64.linux import LINUX
 from emu.isa.x86_64.paging import translate
 from emu.isa.x86_64.registers import REGISTERS
 from emu.isa.x86_64.stub import STUB
@@ -21,6 +22,7 @@ X86_64 = Isa(
     calling=CALLING,
     traps=TRAPS,
     stub=STUB,
+    linux=LINUX,
     translate=translate,
     kernel_base=0xFFFFFFFF80000000,
     instruction_alignment=1,

@@ -17,8 +17,6 @@ from typing import Any, Final, NamedTuple
 
 from emu.engine.access import Access
 from emu.engine.pages import PAGE
-from emu.guest.linux.abi.signals import SignalInfo
-from emu.guest.linux.abi.tables import ABIS
 from emu.guest.linux.files import Descriptors
 from emu.guest.linux.frames import Frames
 from emu.guest.linux.inodes import RegularFile
@@ -26,6 +24,7 @@ from emu.guest.linux.kernel import Kernel
 from emu.guest.linux.process import Process, Signals, Surroundings, Thread
 from emu.guest.linux.space import Area, Space
 from emu.isa.base import Isa
+from emu.isa.linux_signals import SignalInfo
 from trapline.lab.check.states import KINDS, State, general_registers
 
 _BOTH: Final = Access.READ | Access.WRITE
@@ -135,7 +134,7 @@ class Cpu:
         self.kernel = Kernel(isa, {}, accelerated=accelerated, blocks=_BLOCKS)
         self.engine = self.kernel.engine
         self.stepping = stepping
-        self.space = space(self.kernel.frames, PAGE * 16, ABIS[isa.name].highest)
+        self.space = space(self.kernel.frames, PAGE * 16, isa.linux.highest)
         root = self.kernel.root
         self.process = Process(_PID, None, self.space, Descriptors(), Surroundings(root, root), Signals(), _PID, _PID)
         self.thread = Thread(_PID, self.process)
@@ -252,7 +251,7 @@ class Cpu:
         if repeats:
             fault = self._step_until(lambda pc: pc != address and not self._in_scratch(pc))
         elif self.stepping:
-            fault = kernel.advance(self.thread, engine.step)
+            fault = kernel.trapping.advance(self.thread, engine.step)
         else:
             try:
                 fault = self._run_one()
@@ -260,7 +259,7 @@ class Cpu:
                 return Ending(engine.pc, traps=_TRAPS)
             if not self._taken:
                 return Ending(engine.pc, traps=0)
-        called = kernel.take_call()
+        called = kernel.trapping.take_call()
         pc = engine.pc
         if fault is None and not self.stepping and self._in_scratch(pc):
             # A copy that ends its block, such as a system call: on to what leads back.
@@ -287,7 +286,7 @@ class Cpu:
 
         engine.on_breakpoint = counted
         try:
-            return self.kernel.advance(self.thread, lambda: engine.run(hard=deadline))
+            return self.kernel.trapping.advance(self.thread, lambda: engine.run(hard=deadline))
         finally:
             engine.on_breakpoint = answer
 
@@ -300,7 +299,7 @@ class Cpu:
         """Step to where a pc is that will do, or to a fault."""
         fault = None
         for _ in range(_LONGEST):
-            fault = self.kernel.advance(self.thread, self.engine.step)
+            fault = self.kernel.trapping.advance(self.thread, self.engine.step)
             if fault is not None or over(self.engine.pc):
                 break
         return fault

@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
 from emu.guest.base import BadAddressError
-from emu.guest.linux.abi.signals import Signal, SignalInfo
 from emu.guest.linux.code import ProcessCode, SlotPages
 from emu.guest.modules import Module
 from emu.guest.processes import Slots
 from emu.host_trap import HostTrap
+from emu.isa.linux_signals import Signal, SignalInfo
 from emu.trap import TrapHandler
 from providers import fasttrap, fbt, uprobes
 from providers.fasttrap.fasttrap import CHUNK

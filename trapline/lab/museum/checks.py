@@ -137,7 +137,7 @@ class InRun:
         if isa.registers.link is None:
             engine.store(_STACK, 8, _RETURN)
         engine.pc = ADDRESS
-        fault = cpu.kernel.advance(cpu.thread, lambda: engine.run(hard=engine.instructions + self.limit))
+        fault = cpu.kernel.trapping.advance(cpu.thread, lambda: engine.run(hard=engine.instructions + self.limit))
         if fault is None:
             end = f"has not ended after {self.limit:,} instructions, at {_place(engine.pc)}"
         elif engine.pc == fault.address == _RETURN:

@@ -10,7 +10,9 @@ import struct
 from typing import Final
 
 from emu.guest.linux import devices
-from emu.guest.linux.abi.errno import (
+from emu.guest.linux.calls.looking import inode_at
+from emu.guest.linux.calls.table import AT_FDCWD, Address, Caller, Int, Long, Path, Unsigned, call
+from emu.guest.linux.errno import (
     EBUSY,
     EEXIST,
     EINVAL,
@@ -20,8 +22,6 @@ from emu.guest.linux.abi.errno import (
     EPERM,
     LinuxError,
 )
-from emu.guest.linux.calls.looking import inode_at
-from emu.guest.linux.calls.table import AT_FDCWD, Address, Caller, Int, Long, Path, Unsigned, call
 from emu.guest.linux.inodes import Device, Directory, Fifo, Inode, RegularFile, Socket, Symlink
 from emu.guest.linux.paths import Place, walk
 

@@ -8,13 +8,6 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from emu.guest.linux.abi.errno import (
-    EAGAIN,
-    EINVAL,
-    ENOSYS,
-    ETIMEDOUT,
-    LinuxError,
-)
 from emu.guest.linux.calls.table import (
     Address,
     Blocking,
@@ -25,6 +18,13 @@ from emu.guest.linux.calls.table import (
     call,
 )
 from emu.guest.linux.calls.timing import timespec
+from emu.guest.linux.errno import (
+    EAGAIN,
+    EINVAL,
+    ENOSYS,
+    ETIMEDOUT,
+    LinuxError,
+)
 from emu.guest.linux.process import Wait
 
 _FUTEX_PRIVATE, _FUTEX_CLOCK_REALTIME = 128, 256

@@ -8,14 +8,6 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from emu.guest.linux.abi.errno import (
-    EACCES,
-    EINVAL,
-    ENOSYS,
-    EPERM,
-    ESRCH,
-    LinuxError,
-)
 from emu.guest.linux.calls.table import (
     Address,
     Caller,
@@ -24,6 +16,14 @@ from emu.guest.linux.calls.table import (
     Unsigned,
     answer,
     call,
+)
+from emu.guest.linux.errno import (
+    EACCES,
+    EINVAL,
+    ENOSYS,
+    EPERM,
+    ESRCH,
+    LinuxError,
 )
 from emu.guest.linux.process import Process
 
@@ -194,7 +194,7 @@ answer("getpriority", result=20)
 @call("sched_yield")
 def sched_yield(c: Caller) -> int:
     """Give way."""
-    c.kernel.give_way()
+    c.kernel.schedule.give_way()
     return 0
 
 

@@ -8,20 +8,20 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from emu.guest.linux.abi.errno import (
-    EINVAL,
-    ESRCH,
-    LinuxError,
-)
-from emu.guest.linux.abi.signals import (
-    SignalInfo,
-)
 from emu.guest.linux.calls.table import (
     Address,
     Caller,
     Int,
     Long,
     call,
+)
+from emu.guest.linux.errno import (
+    EINVAL,
+    ESRCH,
+    LinuxError,
+)
+from emu.isa.linux_signals import (
+    SignalInfo,
 )
 
 _LAST_SIGNAL: Final = 64

@@ -9,20 +9,20 @@ import stat
 import struct
 from typing import Final
 
-from emu.guest.linux.abi.base import times
-from emu.guest.linux.abi.errno import (
+from emu.guest.linux.calls.table import AT_FDCWD, Address, Caller, Int, Path, Size, Unsigned, call
+from emu.guest.linux.errno import (
     EINVAL,
     ENODATA,
     ENOTDIR,
     ERANGE,
     LinuxError,
 )
-from emu.guest.linux.calls.table import AT_FDCWD, Address, Caller, Int, Path, Size, Unsigned, call
 from emu.guest.linux.files import (
     DirectoryOpen,
 )
 from emu.guest.linux.inodes import Generated, Inode, Symlink
 from emu.guest.linux.paths import path_of
+from emu.isa.linux_abi import times
 
 _AT_SYMLINK_NOFOLLOW: Final = 0x100
 _AT_EMPTY_PATH: Final = 0x1000

@@ -6,8 +6,8 @@ from typing import Final
 
 from emu.engine.access import Access
 from emu.engine.pages import PAGE
-from emu.guest.linux.abi.errno import EACCES, EBADF, EEXIST, EFAULT, EINVAL, ENODEV, ENOMEM, LinuxError
 from emu.guest.linux.calls.table import Address, Caller, Int, Size, Unsigned, answer, call
+from emu.guest.linux.errno import EACCES, EBADF, EEXIST, EFAULT, EINVAL, ENODEV, ENOMEM, LinuxError
 from emu.guest.linux.files import RegularOpen
 from emu.guest.linux.inodes import Device
 from emu.guest.linux.space import Area, Backing, SharedMemory

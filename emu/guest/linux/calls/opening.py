@@ -10,7 +10,8 @@ from collections.abc import Generator
 from typing import Final
 
 from emu.guest.linux import devices
-from emu.guest.linux.abi.errno import (
+from emu.guest.linux.calls.table import AT_FDCWD, Address, Blocking, Caller, Int, Long, Path, Size, Unsigned, call
+from emu.guest.linux.errno import (
     EBADF,
     EEXIST,
     EINVAL,
@@ -20,7 +21,6 @@ from emu.guest.linux.abi.errno import (
     ENXIO,
     LinuxError,
 )
-from emu.guest.linux.calls.table import AT_FDCWD, Address, Blocking, Caller, Int, Long, Path, Size, Unsigned, call
 from emu.guest.linux.files import (
     O_ACCMODE,
     O_CLOEXEC,

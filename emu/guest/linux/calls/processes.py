@@ -9,21 +9,6 @@ import struct
 from collections.abc import Generator
 from typing import Final
 
-from emu.guest.linux.abi.errno import (
-    ECHILD,
-    EINVAL,
-    EPERM,
-    LinuxError,
-)
-from emu.guest.linux.abi.signals import (
-    CLD_CONTINUED,
-    CLD_DUMPED,
-    CLD_EXITED,
-    CLD_KILLED,
-    CLD_STOPPED,
-    Signal,
-    SignalInfo,
-)
 from emu.guest.linux.calls.table import (
     AT_FDCWD,
     Address,
@@ -35,8 +20,24 @@ from emu.guest.linux.calls.table import (
     Unsigned,
     call,
 )
+from emu.guest.linux.errno import (
+    ECHILD,
+    EINVAL,
+    EPERM,
+    LinuxError,
+)
 from emu.guest.linux.paths import path_of
 from emu.guest.linux.process import Process, Thread, Wait
+from emu.guest.linux.starting import execute
+from emu.isa.linux_signals import (
+    CLD_CONTINUED,
+    CLD_DUMPED,
+    CLD_EXITED,
+    CLD_KILLED,
+    CLD_STOPPED,
+    Signal,
+    SignalInfo,
+)
 
 _CLONE_VM, _CLONE_FS, _CLONE_FILES, _CLONE_SIGHAND = 0x100, 0x200, 0x400, 0x800
 _CLONE_VFORK, _CLONE_PARENT, _CLONE_THREAD, _CLONE_SETTLS = 0x4000, 0x8000, 0x10000, 0x80000
@@ -182,7 +183,7 @@ def vfork(c: Caller) -> Blocking:
 @call("execve")
 def execve(c: Caller, path: Path, arguments: Address, environment: Address) -> int | None:
     """Run another program."""
-    c.kernel.execute(c.thread, path, c.strings(arguments) or (b"",), c.strings(environment))
+    execute(c.kernel, c.thread, path, c.strings(arguments) or (b"",), c.strings(environment))
     return None
 
 
@@ -197,20 +198,20 @@ def execveat(
         place = path
     else:
         place = path_of(c.process.surroundings.root, c.start(directory, path)).rstrip("/") + "/" + path
-    c.kernel.execute(c.thread, place, c.strings(arguments) or (b"",), c.strings(environment))
+    execute(c.kernel, c.thread, place, c.strings(arguments) or (b"",), c.strings(environment))
     return None
 
 
 @call("exit")
 def exit_(c: Caller, status: Int) -> None:
     """End the thread."""
-    c.kernel.exit_thread(c.thread, (status & 0xFF) << 8)
+    c.kernel.endings.exit_thread(c.thread, (status & 0xFF) << 8)
 
 
 @call("exit_group")
 def exit_group(c: Caller, status: Int) -> None:
     """End the process."""
-    c.kernel.exit_process(c.process, (status & 0xFF) << 8)
+    c.kernel.endings.exit_process(c.process, (status & 0xFF) << 8)
 
 
 def _candidates(c: Caller, kind: int, number: int) -> list[Process]:
@@ -252,7 +253,7 @@ def _take(c: Caller, child: Process, options: int) -> int:
     keep = options & _WNOWAIT
     if child.status is not None:
         if not keep:
-            c.kernel.reap(child)
+            c.kernel.endings.reap(child)
         return child.status
     if child.stopped_by and not child.reported_stop:
         child.reported_stop = not keep

@@ -11,7 +11,9 @@ from functools import partial
 from typing import Final
 
 from emu.guest.base import BadAddressError
-from emu.guest.linux.abi.errno import (
+from emu.guest.linux.calls.table import Address, Blocking, Caller, Int, Long, Size, Unsigned, answer, call
+from emu.guest.linux.calls.timing import timespec
+from emu.guest.linux.errno import (
     EAGAIN,
     EBADF,
     EFAULT,
@@ -24,9 +26,6 @@ from emu.guest.linux.abi.errno import (
     ESPIPE,
     LinuxError,
 )
-from emu.guest.linux.abi.signals import SI_USER, Signal, SignalInfo
-from emu.guest.linux.calls.table import Address, Blocking, Caller, Int, Long, Size, Unsigned, answer, call
-from emu.guest.linux.calls.timing import timespec
 from emu.guest.linux.files import (
     O_CLOEXEC,
     O_NONBLOCK,
@@ -42,6 +41,7 @@ from emu.guest.linux.files import (
 )
 from emu.guest.linux.inodes import Directory, Fifo
 from emu.guest.linux.process import InterruptedBySignalError, Wait
+from emu.isa.linux_signals import SI_USER, Signal, SignalInfo
 
 _LARGEST: Final = 0x7FFF_F000
 _AT_ONCE: Final = 1 << 20

@@ -5,11 +5,11 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from emu.guest.linux.abi.errno import EAGAIN, EINTR, EINVAL, ENOMEM, EPERM, LinuxError
-from emu.guest.linux.abi.signals import LAST, UNBLOCKABLE, Signal
 from emu.guest.linux.calls.table import Address, Blocking, Caller, Int, Size, call
 from emu.guest.linux.calls.timing import timespec
+from emu.guest.linux.errno import EAGAIN, EINTR, EINVAL, ENOMEM, EPERM, LinuxError
 from emu.guest.linux.process import Wait
+from emu.isa.linux_signals import LAST, UNBLOCKABLE, Signal
 
 _BLOCK, _UNBLOCK, _SETMASK = range(3)
 _SS_DISABLE: Final = 2

@@ -6,8 +6,8 @@ import struct
 from typing import Final
 
 from emu.engine.pages import PAGE
-from emu.guest.linux.abi.errno import EAFNOSUPPORT, ENOSYS, EPERM, LinuxError
 from emu.guest.linux.calls.table import Address, Caller, Int, Size, Unsigned, answer, call
+from emu.guest.linux.errno import EAFNOSUPPORT, ENOSYS, EPERM, LinuxError
 from emu.guest.linux.files import O_CLOEXEC, O_RDWR, RegularOpen
 from emu.guest.linux.inodes import RegularFile
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from emu.guest.base import BadAddressError
-from emu.guest.linux.abi.errno import EBADF, EFAULT, ENAMETOOLONG, ENOTDIR, LinuxError
+from emu.guest.linux.errno import EBADF, EFAULT, ENAMETOOLONG, ENOTDIR, LinuxError
 from emu.guest.linux.files import OpenFile
 from emu.guest.linux.inodes import Directory, Inode
 from emu.guest.linux.paths import Place, walk

@@ -9,7 +9,6 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Final
 
-from emu.guest.linux.abi.errno import EINVAL, ESRCH, LinuxError
 from emu.guest.linux.calls.looking import statfs_fields
 from emu.guest.linux.calls.table import (
     AT_FDCWD,
@@ -25,6 +24,7 @@ from emu.guest.linux.calls.table import (
     Unsigned,
     call,
 )
+from emu.guest.linux.errno import EINVAL, ESRCH, LinuxError
 from emu.guest.linux.process import SystemCall, Thread
 
 if TYPE_CHECKING:

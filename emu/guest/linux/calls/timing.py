@@ -5,9 +5,11 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from emu.guest.linux.abi.errno import EINVAL, EPERM, LinuxError
 from emu.guest.linux.calls.table import Address, Blocking, Caller, Int, Long, Unsigned, call
+from emu.guest.linux.errno import EINVAL, EPERM, LinuxError
 from emu.guest.linux.process import InterruptedBySignalError, Wait
+from emu.guest.linux.schedule import Timer
+from emu.isa.linux_signals import SI_KERNEL, Signal, SignalInfo
 
 _SECOND: Final = 1_000_000_000
 _REALTIME: Final = frozenset({0, 5, 8, 11})
@@ -125,18 +127,30 @@ def clock_nanosleep(c: Caller, clock: Int, flags: Int, duration: Address, left: 
     return (yield from _sleep(c, wanted - _clock(c, clock) + c.now(), 0))
 
 
+def _alarm(c: Caller) -> Timer:
+    """Return the timer of a process that sends SIGALRM."""
+    process, kernel = c.process, c.kernel
+    if process.alarm is None:
+        info = SignalInfo(Signal.SIGALRM, SI_KERNEL)
+        process.alarm = Timer(lambda _times: kernel.delivery.send(process, info))
+        kernel.schedule.timers.add(process.alarm)
+    return process.alarm
+
+
 @call("alarm")
 def alarm(c: Caller, seconds: Unsigned) -> int:
     """Have SIGALRM sent."""
-    left = 0 if c.process.alarm is None else max(0, -(-(c.process.alarm - c.now()) // _SECOND))
-    c.process.alarm = c.now() + seconds * _SECOND if seconds else None
-    c.process.alarm_interval = 0
+    timer = _alarm(c)
+    left = 0 if timer.due is None else max(0, -(-(timer.due - c.now()) // _SECOND))
+    timer.due = c.now() + seconds * _SECOND if seconds else None
+    timer.interval = 0
     return left
 
 
 def _itimer(c: Caller) -> tuple[int, int, int, int]:
-    left = 0 if c.process.alarm is None else max(1000, c.process.alarm - c.now())
-    interval = c.process.alarm_interval
+    timer = _alarm(c)
+    left = 0 if timer.due is None else max(1000, timer.due - c.now())
+    interval = timer.interval
     return interval // _SECOND, interval % _SECOND // 1000, left // _SECOND, left % _SECOND // 1000
 
 
@@ -158,8 +172,9 @@ def setitimer(c: Caller, which: Int, new: Address, old: Address) -> int:
     if which == 0:
         fields = c.longs(new, 4) if new else (0, 0, 0, 0)
         interval, value = (seconds * _SECOND + rest * 1000 for seconds, rest in (fields[:2], fields[2:]))
-        c.process.alarm = c.now() + value if value else None
-        c.process.alarm_interval = interval
+        timer = _alarm(c)
+        timer.due = c.now() + value if value else None
+        timer.interval = interval
     if old:
         c.write_words(old, *before)
     return 0

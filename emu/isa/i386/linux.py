@@ -5,17 +5,18 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from emu.guest.linux.abi.base import BLOCK, Abi, OpenFlags, SignalFrame, times
-from emu.guest.linux.abi.i386_calls import CALLS
-from emu.guest.linux.inodes import Inode
+from emu.isa.i386.linux_calls import CALLS
+from emu.isa.i386.segments import load_segment
+from emu.isa.linux_abi import BLOCK, FileStatus, LinuxAbi, OpenFlags, SignalFrame, blocks, times
+from emu.isa.x86.linux import FAULTS
 
 _STAT64: Final = struct.Struct("<Q4xIIIIIQ4xqIQIIIIIIQ")
 
 
-def _stat(inode: Inode) -> bytes:
+def _stat(file: FileStatus) -> bytes:
     return _STAT64.pack(
-        1, inode.number & 0xFFFF_FFFF, inode.mode, inode.links, inode.uid, inode.gid, inode.device,
-        inode.size, BLOCK, -(-inode.size // BLOCK) * (BLOCK // 512), *times(inode), inode.number,
+        1, file.number & 0xFFFF_FFFF, file.mode, file.links, file.uid, file.gid, file.device,
+        file.size, BLOCK, blocks(file), *times(file), file.number,
     )  # fmt: skip
 
 
@@ -27,9 +28,16 @@ _SIGCONTEXT: Final = _UCONTEXT + 20
 _ORDER: Final = ("edi", "esi", "ebp", "esp", "ebx", "edx", "ecx", "eax")
 _MASK: Final = _SIGCONTEXT + 88
 
-ABI: Final = Abi(
+_PROBE_REGISTERS: Final = {
+    **{name: "e" + name for name in ("ax", "bx", "cx", "dx", "si", "di", "bp", "sp", "ip")},
+    "flags": "eflags",
+    **{name: name for name in ("cs", "ss", "ds", "es", "fs", "gs")},
+}
+
+LINUX: Final = LinuxAbi(
     calls=CALLS,
     machine="i686",
+    elf_machine=3,
     platform="i686",
     hwcap=0,
     highest=0xBFFF_F000,
@@ -60,6 +68,9 @@ ABI: Final = Abi(
     restorer=b"\xb8" + (173).to_bytes(4, "little") + b"\xcd\x80",
     action_has_restorer=True,
     red_zone=0,
+    faults=FAULTS,
+    probe_registers=_PROBE_REGISTERS,
+    execute=load_segment,
     word=4,
     tls_is_descriptor=True,
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from emu.guest.linux.abi.runs import numbered
+from emu.isa.linux_calls import numbered
 
 # Name by number.
 CALLS: Final = numbered(

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from emu.guest.linux.abi.runs import numbered
+
+def numbered(*runs: tuple[int, str]) -> dict[int, str]:
+    """Return name by number: each run gives its first number and the names that follow it one by one."""
+    return {number: name for first, names in runs for number, name in enumerate(names.split(), first)}
+
 
 # Name by number.
 CALLS: Final = numbered(

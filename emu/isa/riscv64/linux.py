@@ -4,17 +4,27 @@ from __future__ import annotations
 
 from typing import Final
 
-from emu.guest.linux.abi.base import Abi, OpenFlags, generic_frame, generic_stat
-from emu.guest.linux.abi.generic_calls import CALLS
+from emu.isa.linux_abi import ILLEGAL, MISALIGNED, LinuxAbi, OpenFlags, generic_frame, generic_stat
+from emu.isa.linux_calls import CALLS
+from emu.isa.riscv64.accesses import accesses
 from emu.isa.riscv64.registers import GENERAL
 
 # struct sigcontext: user_regs_struct, which is pc, then x1 to x31; then the floating-point state.
 _REGISTERS: Final = ("pc", *GENERAL[1:])
 _FLOATING_POINT: Final = 528
 
-ABI: Final = Abi(
+_PROBE_REGISTERS: Final = {
+    "epc": "pc",
+    **{name: name for name in ("ra", "sp", "gp", "tp")},
+    **{name: name for name in ("t" + str(n) for n in range(7))},
+    **{name: name for name in ("s" + str(n) for n in range(12))},
+    **{name: name for name in ("a" + str(n) for n in range(8))},
+}
+
+LINUX: Final = LinuxAbi(
     calls=CALLS,
     machine="riscv64",
+    elf_machine=243,
     platform="",
     hwcap=sum(1 << ord(letter) - ord("a") for letter in "imafdc"),
     highest=0x3F_FFFF_F000,
@@ -35,4 +45,8 @@ ABI: Final = Abi(
     restorer=(0x08B00893).to_bytes(4, "little") + (0x00000073).to_bytes(4, "little"),  # li a7, 139; ecall
     action_has_restorer=False,
     red_zone=0,
+    faults={2: ILLEGAL, 0: MISALIGNED, 4: MISALIGNED, 6: MISALIGNED},
+    probe_registers=_PROBE_REGISTERS,
+    initial_registers={"mstatus": 1 << 13},  # FS: initial
+    accesses=accesses,
 )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from emu.guest.linux.abi.base import Abi, OpenFlags, generic_frame, generic_stat
-from emu.guest.linux.abi.generic_calls import CALLS
+from emu.isa.linux_abi import ILLEGAL, MISALIGNED, LinuxAbi, OpenFlags, generic_frame, generic_stat
+from emu.isa.linux_calls import CALLS
+from emu.words import WORD_MASK
 
 # struct sigcontext: fault_address, regs[31], sp, pc, pstate, then records of the vector unit, 4096 bytes.
 _REGISTERS: Final = (*(f"x{number}" for number in range(29)), "fp", "lr", "sp", "pc", "nzcv")
@@ -13,9 +14,20 @@ _RECORDS: Final = 288
 _RECORDS_SIZE: Final = 4096
 _FRAME: Final = 128 + 176 + _RECORDS + _RECORDS_SIZE
 
-ABI: Final = Abi(
+_PROBE_REGISTERS: Final = {
+    **{f"x{number}": f"x{number}" for number in range(29)},
+    "x29": "fp",
+    "x30": "lr",
+    "lr": "lr",
+    "sp": "sp",
+    "pc": "pc",
+    "pstate": "nzcv",
+}
+
+LINUX: Final = LinuxAbi(
     calls=CALLS,
     machine="aarch64",
+    elf_machine=183,
     platform="aarch64",
     hwcap=0xFB,  # fp asimd aes pmull sha1 sha2 crc32: what the model of the CPU has
     highest=0xFFFF_FFFF_F000,
@@ -36,4 +48,14 @@ ABI: Final = Abi(
     restorer=(0xD2801168).to_bytes(4, "little") + (0xD4000001).to_bytes(4, "little"),  # mov x8, #139; svc #0
     action_has_restorer=True,
     red_zone=0,
+    faults={1: ILLEGAL, 3: MISALIGNED, 4: MISALIGNED},
+    probe_registers=_PROBE_REGISTERS,
+    initial_registers={"cpacr_el1": 3 << 20},  # FPEN: floating point does not trap
+    operand_names={
+        "x29": ("fp", WORD_MASK),
+        "x30": ("lr", WORD_MASK),
+        **{f"w{number}": (f"x{number}", 0xFFFF_FFFF) for number in range(29)},
+        "w29": ("fp", 0xFFFF_FFFF),
+        "w30": ("lr", 0xFFFF_FFFF),
+    },
 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from emu.guest.linux.abi.base import SIGINFO_SIZE
+SIGINFO_SIZE: Final = 128
 
 
 class Signal(IntEnum):

@@ -5,17 +5,17 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from emu.guest.linux.abi.base import BLOCK, Abi, OpenFlags, SignalFrame, times
-from emu.guest.linux.abi.x86_64_calls import CALLS
-from emu.guest.linux.inodes import Inode
+from emu.isa.linux_abi import BLOCK, FileStatus, LinuxAbi, OpenFlags, SignalFrame, blocks, times
+from emu.isa.x86.linux import FAULTS
+from emu.isa.x86_64.linux_calls import CALLS
 
 _STAT: Final = struct.Struct("<QQQIIIIQqqqqqqqqqqqq")
 
 
-def _stat(inode: Inode) -> bytes:
+def _stat(file: FileStatus) -> bytes:
     return _STAT.pack(
-        1, inode.number, inode.links, inode.mode, inode.uid, inode.gid, 0, inode.device,
-        inode.size, BLOCK, -(-inode.size // BLOCK) * (BLOCK // 512), *times(inode), 0, 0, 0,
+        1, file.number, file.links, file.mode, file.uid, file.gid, 0, file.device,
+        file.size, BLOCK, blocks(file), *times(file), 0, 0, 0,
     )  # fmt: skip
 
 
@@ -30,9 +30,19 @@ _CR2: Final = _SIGCONTEXT + 22 * 8
 _MASK: Final = _SIGCONTEXT + 256
 _SIGINFO: Final = _MASK + 8
 
-ABI: Final = Abi(
+_PROBE_REGISTERS: Final = {
+    **{name: "r" + name for name in ("ax", "bx", "cx", "dx", "si", "di", "bp", "sp")},
+    **{f"r{number}": f"r{number}" for number in range(8, 16)},
+    "ip": "rip",
+    "flags": "rflags",
+    "cs": "cs",
+    "ss": "ss",
+}
+
+LINUX: Final = LinuxAbi(
     calls=CALLS,
     machine="x86_64",
+    elf_machine=62,
     platform="x86_64",
     hwcap=0,
     highest=0x7FFF_FFFF_F000,
@@ -53,8 +63,11 @@ ABI: Final = Abi(
         registers={name: _SIGCONTEXT + 8 * place for place, name in enumerate(_ORDER)},
         fault_address=_CR2,
         return_address=0,
+        on_entry={"rax": 0},  # no vector registers are passed to a function without a prototype
     ),
     restorer=b"",
     action_has_restorer=True,
     red_zone=128,
+    faults=FAULTS,
+    probe_registers=_PROBE_REGISTERS,
 )

@@ -1,1 +1,0 @@
-"""Linux' binary interface as data: call numbers, structures, signal frames."""

@@ -1,0 +1,94 @@
+"""How processes and threads end, and how parents learn of it.  Source: Linux kernel/exit.c."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from emu.guest.base import BadAddressError
+from emu.guest.linux.process import Life, Process, Thread
+from emu.isa.linux_signals import CLD_DUMPED, CLD_EXITED, CLD_KILLED, IGNORE, SA_NOCLDWAIT, Signal, SignalInfo
+
+if TYPE_CHECKING:
+    from emu.guest.linux.kernel import Kernel
+
+
+class Endings:
+    """Ends the processes and threads of one kernel."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._kernel = kernel
+
+    def exit_process(self, process: Process, status: int) -> None:
+        """End a process with a wait status."""
+        if process.status is not None:
+            return
+        kernel = self._kernel
+        process.status = status
+        for observer in kernel.observers:
+            observer.exited(process)
+        for thread in list(process.threads):
+            self.end_thread(thread)
+        if process.alarm is not None:
+            kernel.schedule.timers.discard(process.alarm)
+        process.files.close_all()
+        kernel.leave_space(process.space)
+        self._give_children_away(process)
+        parent = process.parent
+        if parent is None or not parent.alive:
+            process.reaped = True
+            kernel.processes.pop(process.pid, None)
+        elif process.exit_signal:
+            self._tell_parent(process, parent, status)
+
+    def _give_children_away(self, process: Process) -> None:
+        first = self._kernel.first
+        for child in process.children:
+            child.parent = first if first is not process else None
+            if child.parent is not None:
+                child.parent.children.append(child)
+        process.children.clear()
+
+    def _tell_parent(self, process: Process, parent: Process, status: int) -> None:
+        low = status & 0x7F
+        code = CLD_EXITED if not low else CLD_DUMPED if status & 0x80 else CLD_KILLED
+        info = SignalInfo(process.exit_signal, code, pid=process.pid, status=low or status >> 8)
+        self._kernel.delivery.send(parent, info)
+        action = parent.signals.actions[Signal.SIGCHLD]
+        if process.exit_signal == Signal.SIGCHLD and (action.handler == IGNORE or action.flags & SA_NOCLDWAIT):
+            self.reap(process)
+
+    def reap(self, process: Process) -> None:
+        """Forget a process whose parent has learnt of its end."""
+        process.reaped = True
+        self._kernel.processes.pop(process.pid, None)
+        if process.parent is not None and process in process.parent.children:
+            process.parent.children.remove(process)
+
+    def exit_thread(self, thread: Thread, status: int) -> None:
+        """End a thread; its process ends with its last one."""
+        process = thread.process
+        if thread.clear_tid:
+            try:
+                self._kernel.write(thread.clear_tid, bytes(4))
+                self._kernel.futexes.wake(process.space, thread.clear_tid, 1)
+            except BadAddressError:
+                pass
+        self.end_thread(thread)
+        if not process.threads:
+            self.exit_process(process, status)
+
+    def end_thread(self, thread: Thread) -> None:
+        """Take a thread out of all tables."""
+        kernel = self._kernel
+        for observer in kernel.observers:
+            observer.thread_ended(thread)
+        thread.life = Life.DEAD
+        thread.vfork_done = True
+        if thread.call is not None:
+            thread.call.close()
+            thread.call = None
+        thread.process.threads.remove(thread)
+        kernel.threads.pop(thread.tid, None)
+        kernel.schedule.remove(thread)
+        if kernel.current is thread:
+            kernel.current = None

@@ -1,0 +1,117 @@
+"""How programs start: the first process, and execve.  Source: Linux fs/exec.c."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from emu.guest.linux import loader
+from emu.guest.linux.errno import ENOMEM, LinuxError
+from emu.guest.linux.frames import OutOfMemoryError
+from emu.guest.linux.paths import path_of, walk
+from emu.guest.linux.process import AlternateStack, Process, Signals, Surroundings, Thread
+
+if TYPE_CHECKING:
+    from emu.guest.linux.files import Descriptors
+    from emu.guest.linux.inodes import Directory, Inode
+    from emu.guest.linux.kernel import Kernel
+
+_NAME_MAX = 15
+
+
+def start(
+    kernel: Kernel,
+    path: str,
+    arguments: tuple[bytes, ...],
+    environment: tuple[bytes, ...],
+    files: Descriptors,
+    directory: Directory | None = None,
+) -> Process:
+    """Make the first process.  Raises `LinuxError`."""
+    pid = kernel.new_pid()
+    surroundings = Surroundings(kernel.root, directory or kernel.root)
+    process = Process(pid, None, kernel.empty_space(), files, surroundings, Signals(), group=pid, session=pid)
+    thread = Thread(pid, process)
+    kernel.processes[pid] = kernel.first = process
+    kernel.current = thread
+    kernel.add_thread(thread)
+    execute(kernel, thread, path, arguments, environment)
+    return process
+
+
+def execute(
+    kernel: Kernel, thread: Thread, path: str, arguments: tuple[bytes, ...], environment: tuple[bytes, ...]
+) -> None:
+    """Replace what the current thread's process runs (execve).
+
+    Raises `LinuxError`; then nothing has changed.
+    """
+    process = thread.process
+    program = _load(kernel, process, path, arguments, environment)
+    for observer in kernel.observers:
+        observer.before_exec(process)
+    _end_other_threads(kernel, thread)
+    kernel.leave_space(process.space)
+    process.space = program.space
+    kernel.restorers[program.space] = program.restorer
+    kernel.use(program.space)
+    process.files.executed()
+    _reset_signals(process)
+    process.frames.clear()
+    process.executable, process.path, process.entry = program.file, program.path, program.program_entry
+    process.arguments, process.environment = program.arguments, environment
+    process.auxiliary = program.auxiliary
+    process.name = program.path.rsplit("/", 1)[-1][:_NAME_MAX]
+    process.executed = True
+    thread.clear_tid = thread.robust_list = 0
+    thread.stack = AlternateStack()
+    thread.vfork_done = True
+    kernel.reset_registers(program.entry, program.stack)
+    for observer in kernel.observers:
+        observer.executed(process)
+
+
+def _load(
+    kernel: Kernel, process: Process, path: str, arguments: tuple[bytes, ...], environment: tuple[bytes, ...]
+) -> loader.Loaded:
+    try:
+        return loader.load(
+            kernel.frames,
+            kernel.abi,
+            lambda name: _find_program(process, name),
+            path,
+            arguments,
+            environment,
+            kernel.random.randbytes(16),
+        )
+    except OutOfMemoryError:
+        raise LinuxError(ENOMEM) from None
+
+
+def _find_program(process: Process, path: str) -> tuple[Inode, str]:
+    surroundings = process.surroundings
+    place = walk(surroundings.root, surroundings.directory, path)
+    inode = place.found()
+    if inode is process.executable:
+        return inode, process.path  # /proc/self/exe has no better name
+    return inode, path_of(surroundings.root, place.directory, place.name)
+
+
+def _end_other_threads(kernel: Kernel, thread: Thread) -> None:
+    """Leave a process with this one of its threads, which becomes its first."""
+    process = thread.process
+    for other in list(process.threads):
+        if other is not thread:
+            kernel.endings.end_thread(other)
+    if thread.tid != process.pid:
+        del kernel.threads[thread.tid]
+        thread.tid = process.pid
+        kernel.threads[thread.tid] = thread
+
+
+def _reset_signals(process: Process) -> None:
+    """Handlers are gone; what was ignored stays ignored."""
+    process.signals = process.signals.copy()
+    for action in process.signals.actions:
+        if action.handler > 1:
+            action.handler = 0
+        action.flags = action.mask = action.restorer = 0

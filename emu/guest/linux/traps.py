@@ -1,0 +1,94 @@
+"""What ends a run of the CPU: breakpoints, exceptions, page faults and system calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from emu.engine.access import Access
+from emu.engine.errors import GuestCrashError, PageFaultError
+from emu.engine.state import HANDLED
+from emu.guest.base import GuestError
+from emu.guest.linux import faults
+from emu.guest.linux.frames import OutOfMemoryError
+from emu.guest.linux.operands import fault_address
+from emu.guest.processes import CARRIED_OUT
+from emu.isa.linux_signals import SI_KERNEL, Signal, SignalInfo
+
+if TYPE_CHECKING:
+    from emu.guest.linux.kernel import Kernel
+    from emu.guest.linux.process import Thread
+
+
+class Traps:
+    """Takes the exceptions of one kernel's CPU."""
+
+    def __init__(self, kernel: Kernel, report: Callable[[str], object]) -> None:
+        self._kernel = kernel
+        self._engine = kernel.engine
+        self._report = report
+        self._called = False
+        self._fault: SignalInfo | None = None
+        self._engine.on_breakpoint = self._breakpoint
+        self._engine.on_trap = self._trap
+
+    def advance(self, thread: Thread, run: Callable[[], bool]) -> SignalInfo | None:
+        """Make the CPU run the current thread by `run`, and return the fault it met, as observers leave it.
+
+        None: it met none; `take_call` then says whether it made a system call.  Raises
+        `GuestError`.
+        """
+        engine = self._engine
+        try:
+            waits = run()
+        except PageFaultError as error:
+            place = error.address
+            if error.access is not Access.EXECUTE:
+                place = fault_address(engine, place, error.access)
+            self._fault = faults.page_fault(thread.process.space, error.access, place)
+        except OutOfMemoryError as error:
+            raise GuestError(f"{error}; {thread.process.name} (pid {thread.process.pid}) asked for more") from None
+        except GuestCrashError as error:
+            self._report(f"{thread.process.name} (pid {thread.process.pid}): {error}")
+            self._fault = SignalInfo(Signal.SIGILL, 1, address=error.pc)
+        else:
+            if waits:  # only a kernel may wait for an interrupt
+                engine.pc -= len(self._kernel.isa.traps.wait)
+                self._fault = SignalInfo(Signal.SIGSEGV, SI_KERNEL, address=0)
+        fault, self._fault = self._fault, None
+        if fault is not None:
+            for observer in self._kernel.observers:
+                fault = observer.faulted(thread, fault)
+        return fault
+
+    def take_call(self) -> bool:
+        """Return, once, whether the CPU's latest run ended in a system call."""
+        called, self._called = self._called, False
+        return called
+
+    def on_system_call(self) -> None:
+        """Note a system call, and end the run."""
+        self._called = True
+        self._engine.leave()
+
+    def raise_fault(self, fault: SignalInfo) -> int:
+        """End the run, and send the thread that ran a signal it cannot refuse; from a trap."""
+        self._fault = fault
+        self._engine.leave()
+        return HANDLED
+
+    def _breakpoint(self, address: int) -> int:
+        answer = self._kernel.traps.invop(address, self._kernel.frame)
+        if not answer:
+            self._engine.pc = address + self._kernel.isa.traps.pc_after
+            return self.raise_fault(SignalInfo(Signal.SIGTRAP, SI_KERNEL, address=address))
+        return HANDLED if answer == CARRIED_OUT else answer
+
+    def _trap(self, number: int) -> int:
+        pc = self._engine.pc
+        if any(claims(number, pc) for claims in self._kernel.exceptions):
+            return HANDLED
+        execute = self._kernel.abi.execute
+        if execute is not None and execute(self._engine, number, pc):
+            return HANDLED
+        return self.raise_fault(faults.exception(self._kernel.isa, number, pc))

@@ -1,0 +1,203 @@
+"""The contract of an ISA's Linux: what differs between Linux on one ISA and on another.
+
+`emu/isa/<isa>/linux.py` gives one `LinuxAbi`, which is `Isa.linux`: the numbers of system calls,
+structures in memory, the frame of a signal, what exceptions become, and what a program finds in its
+registers when it starts.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+from emu.isa.linux_signals import (
+    BUS_ADRALN,
+    ILL_ILLOPC,
+    SI_KERNEL,
+    SIGINFO_SIZE,
+    Signal,
+)
+
+if TYPE_CHECKING:
+    from emu.engine.engine import Engine
+
+BLOCK: Final = 4096
+
+
+class FileStatus(Protocol):
+    """What struct stat says of a file.  Times are nanoseconds since 1970."""
+
+    number: int
+    links: int
+    uid: int
+    gid: int
+    device: int
+    accessed: int
+    modified: int
+    changed: int
+
+    @property
+    def mode(self) -> int:
+        """Kind and permissions (st_mode)."""
+
+    @property
+    def size(self) -> int:
+        """Bytes (st_size)."""
+
+    @property
+    def allocated(self) -> int:
+        """Bytes that are kept (st_blocks * 512)."""
+
+
+class Fault(NamedTuple):
+    """The signal that an exception becomes."""
+
+    signal: Signal
+    code: int
+
+
+# The faults that most ISAs have.
+GENERAL_PROTECTION: Final = Fault(Signal.SIGSEGV, SI_KERNEL)
+ILLEGAL: Final = Fault(Signal.SIGILL, ILL_ILLOPC)
+MISALIGNED: Final = Fault(Signal.SIGBUS, BUS_ADRALN)
+
+
+class SignalFrame(NamedTuple):
+    """The frame of a signal as fields: where in it things are, in bytes from its start."""
+
+    size: int
+    siginfo: int
+    ucontext: int
+    stack: int
+    """uc_stack: address, flags and size of the alternate stack."""
+    mask: int
+    """uc_sigmask."""
+    registers: Mapping[str, int]
+    """Register -> where it is saved."""
+    fault_address: int | None
+    """Where the address of a fault is put; None: nowhere but in the siginfo."""
+    return_address: int | None
+    """Where the address of the restorer is put; None: into the link register."""
+    arguments: tuple[int, ...] = ()
+    """Where the handler's arguments are put, if not in registers."""
+    record: int | None = None
+    """Where the frame record for unwinders is (frame pointer, link register); None: there is
+    none."""
+    on_entry: Mapping[str, int] = MappingProxyType({})
+    """Registers that the kernel sets when it enters a handler, beside the arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenFlags:
+    """The flags of open that differ between ISAs (fcntl.h)."""
+
+    directory: int
+    no_follow: int
+    direct: int
+    large_file: int
+
+
+@dataclass(frozen=True, slots=True)
+class LinuxAbi:
+    """Linux on one ISA."""
+
+    calls: Mapping[int, str]
+    """System call by number."""
+    machine: str
+    """As uname says."""
+    elf_machine: int
+    """e_machine of its programs."""
+    platform: str
+    """AT_PLATFORM; "" for none."""
+    hwcap: int
+    """AT_HWCAP."""
+    highest: int
+    """End of user addresses: the stack is below it."""
+    executable_base: int
+    """Where a position-independent program is loaded (ELF_ET_DYN_BASE, without randomisation)."""
+    call_number: str
+    """Register of the system call's number."""
+    call_result: str
+    system_call: bytes
+    """The instruction that makes a system call; making it again goes back by its length."""
+    tls: str
+    """Register of the thread pointer."""
+    clone_tls_first: bool
+    """Whether clone() takes the thread pointer before the child's tid address."""
+    open_flags: OpenFlags
+    stat: Callable[[FileStatus], bytes]
+    """struct stat of a file."""
+    frame: SignalFrame
+    restorer: bytes
+    """Code that returns from a signal; b"": programs bring their own."""
+    action_has_restorer: bool
+    """Whether struct sigaction has a place for the restorer, used or not."""
+    red_zone: int
+    """Bytes below the stack pointer that a signal's frame must leave alone."""
+    faults: Mapping[int, Fault]
+    """Signal by the number that Unicorn, which is QEMU, gives an exception (target/*/cpu.h); all
+    others are a general protection fault."""
+    probe_registers: Mapping[str, str]
+    """Register as a fetch argument of an event names it (arch/*/kernel/ptrace.c) -> as `Isa.registers`
+    does."""
+    initial_registers: Mapping[str, int] = field(default_factory=dict)
+    """Registers that are not 0 when a program starts, but for the pc and the stack pointer."""
+    word: int = 8
+    """Bytes of a long, a pointer, a size_t."""
+    tls_is_descriptor: bool = False
+    """Whether clone() is given a struct user_desc for the thread pointer."""
+    execute: Callable[[Engine, int, int], bool] | None = None
+    """(engine, exception, pc) -> whether it has carried out the instruction at pc, which a program
+    may use under Linux but the emulated CPU refuses; None: there is no such instruction."""
+    accesses: Callable[[Callable[[str], int], bytes], Iterator[int]] | None = None
+    """(value of a register by name, code) -> the addresses that the instruction accesses; None: the
+    disassembler's operands tell."""
+    operand_names: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    """Register as the disassembler names it in an address -> as `Isa.registers` does, and the mask of
+    its bits that count; for those that differ."""
+
+
+def times(file: FileStatus) -> tuple[int, ...]:
+    """Return access, modification and change time, each as seconds and nanoseconds."""
+    return tuple(part for time in (file.accessed, file.modified, file.changed) for part in divmod(time, 1_000_000_000))
+
+
+def blocks(file: FileStatus) -> int:
+    """Return st_blocks: units of 512 bytes, in whole blocks."""
+    return -(-file.allocated // BLOCK) * (BLOCK // 512)
+
+
+_GENERIC_STAT: Final = struct.Struct("<QQIIIIQQqiiqqqqqqqII")
+
+
+def generic_stat(file: FileStatus) -> bytes:
+    """Return struct stat of asm-generic (include/uapi/asm-generic/stat.h)."""
+    return _GENERIC_STAT.pack(
+        1, file.number, file.mode, file.links, file.uid, file.gid, file.device, 0,
+        file.size, BLOCK, 0, blocks(file), *times(file), 0, 0,
+    )  # fmt: skip
+
+
+def generic_frame(
+    registers: Mapping[str, int], fault_address: int | None, size: int, record: int | None
+) -> SignalFrame:
+    """Return the frame that newer ISAs share (struct rt_sigframe).
+
+    It is siginfo, then ucontext with the registers at 176.
+    """
+    ucontext = SIGINFO_SIZE
+    registers_at = ucontext + 176
+    return SignalFrame(
+        size=size,
+        siginfo=0,
+        ucontext=ucontext,
+        stack=ucontext + 16,
+        mask=ucontext + 40,
+        registers={name: registers_at + offset for name, offset in registers.items()},
+        fault_address=None if fault_address is None else registers_at + fault_address,
+        return_address=None,
+        record=record,
+    )

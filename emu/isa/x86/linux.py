@@ -1,0 +1,21 @@
+"""What Linux on x86-64 and on i386 have in common (arch/x86/kernel/traps.c)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from emu.isa.linux_abi import GENERAL_PROTECTION, ILLEGAL, MISALIGNED, Fault
+from emu.isa.linux_signals import FPE_INTDIV, TRAP_BRKPT, Signal
+
+# Signal by the CPU's vector.
+FAULTS: Final = {
+    0: Fault(Signal.SIGFPE, FPE_INTDIV),
+    1: Fault(Signal.SIGTRAP, TRAP_BRKPT),
+    4: GENERAL_PROTECTION,
+    5: GENERAL_PROTECTION,
+    6: ILLEGAL,
+    13: GENERAL_PROTECTION,
+    16: Fault(Signal.SIGFPE, 0),
+    17: MISALIGNED,
+    19: Fault(Signal.SIGFPE, 0),
+}
