@@ -7,5 +7,6 @@
 
 #define ENTRY(name) .text; .balign 16; .globl name; .type name, @function; name:
 #define END(name) .size name, . - name
+#define LONE_RETURN ret
 
 #endif

@@ -3,7 +3,7 @@
  */
 #include "asmacros.h"
 #include "segments.h"
-#include "x86_64/trap.h"
+#include "trap.h"
 
 	.macro	SAVE_REGISTERS
 	pushal

@@ -4,7 +4,7 @@
  */
 #include "asmacros.h"
 #include "segments.h"
-#include "x86_64/specialreg.h"
+#include "specialreg.h"
 
 #define PG_PRESENT 0x01
 #define PG_WRITE 0x02

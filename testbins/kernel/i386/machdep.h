@@ -2,9 +2,10 @@
 #ifndef MACHDEP_H
 #define MACHDEP_H
 
+#include "frame.h"
+#include "sys/param.h"
 #include "sys/types.h"
-
-struct trapframe;
+#include "x86/descriptors.h"
 
 /* The 32-bit task state segment (Intel SDM volume 3, 8.2.1). */
 struct tss {
@@ -25,6 +26,31 @@ struct region_descriptor {
 	uint16_t rd_limit;
 	uint32_t rd_base;
 } __attribute__((packed));
+
+/* The field of a register in the trap frame and in the pcb, by the part of its name that both x86 share. */
+#define TF_REG(name) tf_e##name
+#define PCB_REG(name) pcb_e##name
+#define pcb_function pcb_esi /* where fork_trampoline finds the function to call */
+
+/* The result of a system call: two registers hold 64 bits. */
+static inline void
+frame_set_result(struct trapframe *frame, uint64_t value)
+{
+	frame->tf_eax = value;
+	frame->tf_edx = value >> 32;
+}
+
+static inline void
+frame_set_flags(struct trapframe *frame, vaddr_t flags)
+{
+	frame->tf_eflags = flags;
+}
+
+static inline void
+frame_set_fault_address(struct trapframe *frame __unused, vaddr_t address __unused)
+{
+	/* the frame has no field for it: cr2 alone has the address */
+}
 
 void lgdt(const struct region_descriptor *gdt); /* reloads every segment register */
 void fork_trampoline(void);

@@ -8,4 +8,4 @@
 #define ROOT_RIGHTS 0
 #define ROOT_IS_CACHED 1
 
-#include "x86_64/page_tables.h"
+#include "page_tables.h"

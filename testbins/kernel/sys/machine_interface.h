@@ -17,7 +17,9 @@
  *   frame.h     struct trapframe, the words in the README's order
  *   genassym.c  ASSYM(NAME, value); lines, each a constant of the generated "assym.h" for the .S files
  *               (sys/assym.h has the macro; the shared constants are in sys/assym.h too)
- *   locore.S exception.S swtch.S gates.S sigcode.S dtrace_asm.S dtrace_subr.c pmap.c trap.c machdep.c kernel.ld
+ *   asmacros.h  ENTRY, END and LONE_RETURN: how a function begins and ends in assembly, and its return instruction
+ *   locore.S exception.S swtch.S sigcode.S dtrace_asm.S dtrace_subr.c pmap.c trap.c machdep.c kernel.ld
+ * What both x86 share is in x86/, which the Makefile adds to each of the two.
  * Includes are written "sys/..." from the kernel folder and "machine.h" from the ISA's own. kernel.ld gives the
  * symbols kernel_text_start, kernel_text_end, kernel_data_start, kernel_end (virtual).
  *
@@ -90,32 +92,11 @@ void cpu_stacktrace(struct trapframe *frame); /* frame may be NULL: from here */
  */
 extern const char sigcode[], esigcode[];
 
-/* gates.S: see the README */
-void gate_ready(void);
-void gate_console_write(const char *s, size_t n);
-size_t gate_console_read(char *s, size_t n);
-void gate_poweroff(int status);
-void gate_panic(const char *message, struct trapframe *frame);
-uint64_t gate_nanouptime(void);
-void gate_clock_start(unsigned long interval);
-void gate_icache_sync(void *address, size_t size);
-int64_t dtrace_invop(uintptr_t address, struct trapframe *frame, uintptr_t extra);
-void dtrace_kld_load(struct linker_file *lf);
-int dtrace_kld_unload_try(struct linker_file *lf); /* 0, or EBUSY while one of its probes is on; its probes are gone then */
-uintptr_t dtrace_dev_open(void);	/* a new consumer */
-void dtrace_dev_close(uintptr_t consumer);
-int dtrace_dev_ioctl(uintptr_t consumer, unsigned long cmd, void *data);
-void dtrace_probe(uint32_t id, uintptr_t arg0, uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4);
-bool dtrace_pid_probe(struct trapframe *frame);
-void dtrace_fasttrap_fork(struct proc *parent, struct proc *child);
-void dtrace_fasttrap_exec(struct proc *p);
-void dtrace_fasttrap_exit(struct proc *p);
-void dtrace_fasttrap_thread_exit(struct thread *td);
-void dtrace_fasttrap_sendsig(struct thread *td, struct trapframe *frame);
+/* The gates (kern/gates.S): the README says what each one does. */
 struct dof_helper;
-int dtrace_helper_slurp(struct proc *p, struct dof_helper *helper); /* a generation, or -1 */
-int dtrace_helper_destroygen(struct proc *p, int generation);
-void gate_call_return(void);
+#define GATE(type, name, parameters) type name parameters;
+#include "sys/gates.def"
+#undef GATE
 
 /* ---- given by the machine-independent part ---- */
 

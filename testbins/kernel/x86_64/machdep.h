@@ -2,9 +2,10 @@
 #ifndef MACHDEP_H
 #define MACHDEP_H
 
+#include "frame.h"
+#include "sys/param.h"
 #include "sys/types.h"
-
-struct trapframe;
+#include "x86/descriptors.h"
 
 /* Slots of pcpu0.pc_scratch, which the entry code reaches through gs. */
 enum {
@@ -30,6 +31,31 @@ struct region_descriptor {
 	uint16_t rd_limit;
 	uint64_t rd_base;
 } __attribute__((packed));
+
+/* The field of a register in the trap frame and in the pcb, by the part of its name that both x86 share. */
+#define TF_REG(name) tf_r##name
+#define PCB_REG(name) pcb_r##name
+#define pcb_function pcb_r12 /* where fork_trampoline finds the function to call */
+
+/* The result of a system call. */
+static inline void
+frame_set_result(struct trapframe *frame, uint64_t value)
+{
+	frame->tf_rax = value;
+}
+
+static inline void
+frame_set_flags(struct trapframe *frame, vaddr_t flags)
+{
+	frame->tf_rflags = flags;
+	frame->tf_r11 = flags; /* sysretq takes them from there */
+}
+
+static inline void
+frame_set_fault_address(struct trapframe *frame, vaddr_t address)
+{
+	frame->tf_addr = address;
+}
 
 void lgdt(const struct region_descriptor *gdt); /* reloads every segment register */
 void fork_trampoline(void);

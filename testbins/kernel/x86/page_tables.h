@@ -9,7 +9,7 @@
  */
 #include "sys/errno.h"
 #include "sys/machine_interface.h"
-#include "x86_64/cpufunc.h"
+#include "cpufunc.h"
 
 #define PG_V 0x001ull  /* valid */
 #define PG_RW 0x002ull /* writable */
