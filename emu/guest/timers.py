@@ -43,6 +43,11 @@ class Timers:
             self._wake()
         return timer
 
+    @property
+    def running(self) -> bool:
+        """Whether a timer is running."""
+        return self._next() is not None
+
     def stop(self, timer: Timer) -> None:
         """Stop a timer."""
         timer.running = False

@@ -127,6 +127,8 @@ def _open_kernel(wanted: MachineOptions) -> Machine:
         machine = boot(kernel_guest(options), options.fidelity, report=_report)
     except NoKernelError as error:
         raise MachineError(str(error)) from None
+    # Without a command, the trace goes on until the program, the user or a timeout ends it.
+    machine.guest.waits_for_timers = not wanted.commands and not wanted.pids
     # What a command of -c prints is shown, as dtrace's children write to its terminal; how the kernel comes up is not.
     console.shown = console.shown or bool(wanted.commands)
     libraries = ("common", "kernel", machine.guest.isa.name)

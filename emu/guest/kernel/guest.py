@@ -122,6 +122,10 @@ class KernelGuest(Served):
         self.patcher = patcher(self.engine)
         self.traps = traps or TrapHandler()
         self.exit_status: int | None = None
+        self.waits_for_timers = False
+        """Whether the power stays on while a timer runs: process 1 sleeps then, and nothing but
+        the timers happens."""
+        self._asleep = False
         self.on_probe: Callable[..., object] = lambda *_: None
         """Called with what the kernel passes to `dtrace_probe`: an id and five arguments."""
         self.modules = Modules(self.engine, self.image, self.patcher.original)
@@ -244,6 +248,7 @@ class KernelGuest(Served):
         }
         for name, gate in gates.items():
             self.serve(name, gate)
+        self._callouts, self._ticks = (self.image.symbol(name).value for name in ("callout_queue", "ticks"))
         self.engine.on_code(self.image.symbol("gate_call_return").value, self.engine.stop)
         self.engine.on_code(self.image.symbol("dtrace_probe").value, self._gate_probe)
         self._traced = TracedStretches(self.engine, self.image, self.clock)
@@ -340,6 +345,9 @@ class KernelGuest(Served):
         return len(text)
 
     def _gate_poweroff(self, status: int, *_: int) -> None:
+        if self.waits_for_timers and self.timers.running:
+            self._asleep = True
+            return
         self.exit_status = status & 0xFF
         self.engine.stop()
 
@@ -450,6 +458,13 @@ class KernelGuest(Served):
     def _run(self, deadline: int | None) -> RunState:
         self._interrupted = False
         while self.exit_status is None:
+            if self._idle and self._asleep:
+                wakes = self._next_callout()
+                if deadline is not None and (wakes is None or deadline < wakes):
+                    self._sleep_until(deadline)
+                    return RunState.RUNNING
+                if wakes is not None:
+                    self._sleep_until(wakes - 1)
             now = self.clock.now()
             tick_due = self._tick is not None and now >= self._next_tick
             if self._idle:
@@ -468,6 +483,22 @@ class KernelGuest(Served):
                 return RunState.RUNNING
             self._advance(deadline)
         return RunState.FINISHED
+
+    def _next_callout(self) -> int | None:
+        """Return the time of the clock interrupt that calls the next function of the callout queue, None if none does."""
+        first = self.engine.load(self._callouts, self.isa.word)
+        if self._tick is None or not first:
+            return None
+        due = self.engine.load(first + self.introspection.offset["C_TIME"], 8)
+        return self._next_tick + max(0, due - self.engine.load(self._ticks, 8) - 1) * self._tick
+
+    def _sleep_until(self, deadline: int) -> None:
+        """Let time pass in which no process wakes, and count its clock interrupts (FreeBSD hardclock_sync)."""
+        self.clock.skip_to(deadline)
+        if self._tick is not None and deadline >= self._next_tick:
+            missed = (deadline - self._next_tick) // self._tick + 1
+            self._next_tick += missed * self._tick
+            self.engine.store(self._ticks, 8, self.engine.load(self._ticks, 8) + missed)
 
     def _deliver_tick(self) -> None:
         self._next_tick = self.clock.now() + (self._tick or 0)

@@ -1,5 +1,6 @@
 /* Offsets for whoever reads the kernel's structures from outside (FreeBSD's genassym, as data). */
 #include "sys/assym.h"
+#include "sys/callout.h"
 #include "sys/file.h"
 #include "sys/memfs.h"
 #include "sys/vm.h"
@@ -28,6 +29,7 @@ const struct assym kernel_assym[] = {
 	OFFSET("TD_SWITCHED_IN", thread, td_switched_in),
 	OFFSET("TD_INTR_NESTING_LEVEL", thread, td_intr_nesting_level),
 	OFFSET("TD_SDT_ARG5", thread, td_sdt_arg5),
+	OFFSET("C_TIME", callout, c_time),
 	OFFSET("P_PID", proc, p_pid),
 	OFFSET("P_PPTR", proc, p_pptr),
 	OFFSET("P_COMM", proc, p_comm),

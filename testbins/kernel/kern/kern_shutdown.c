@@ -52,11 +52,14 @@ trap_fatal(struct trapframe *frame, const char *what)
 	panic_frame(frame, "%s at %#lx", what, frame_pc(frame));
 }
 
+/* The power stays on while a tracer waits for its timers; then the caller sleeps, and the idle thread runs. */
 void
 kern_reboot(int howto)
 {
-	gate_poweroff(howto & ~RB_POWEROFF);
-	cpu_halt();
+	for (;;) {
+		gate_poweroff(howto & ~RB_POWEROFF);
+		tsleep(&initproc, 0, "poweroff", 0);
+	}
 }
 
 /* reboot(RB_POWEROFF | status): the run ends with that status. */

@@ -98,10 +98,31 @@ def test_ticks_come_at_their_times_whatever_the_guest_does(isa):
 @pytest.mark.parametrize("isa", ISAS)
 def test_a_profiled_kernel_prints_what_it_prints_unprofiled(isa):
     plain = run_trapline(["dtrace", "--isa", isa, "--console", "-qn", "BEGIN { }"])
-    run = run_trapline(["dtrace", "--isa", isa, "--console", "-qn", "profile-4999 { @ = count(); }"])
+    program = "profile-4999 { @ = count(); }"
+    run = run_trapline(["dtrace", "--isa", isa, "--console", "-x", "timeout=1s", "-qn", program])
     assert run.stderr == ""
     assert run.stdout.startswith(plain.stdout.rstrip("\n"))
     assert int(run.stdout.split()[-1]) > 100
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_a_trace_waits_for_its_timers_when_the_start_up_script_is_over(isa):
+    program = """
+        tick-1s { i++; ticks[i] = (int)`ticks; }
+        tick-1s /i == 500/ { printf("%d %s %d %d", i, execname, pid, ticks[500] - ticks[400]); exit(3); }
+    """
+    run = run_trapline(["dtrace", "--isa", isa, "-qn", program])
+    assert run.returncode == 3
+    assert run.stderr == ""
+    assert run.stdout == "500 idle 2 100000\n"
+
+
+@pytest.mark.parametrize(
+    "ending", [["-x", "timeout=20s", "-n", "tick-1s"], ["-n", "tick-1s", "-c", "sleep 3"], ["-n", "fbt::sys_read:entry"]]
+)
+def test_a_trace_without_timers_or_with_an_end_does_not_wait(ending):
+    run = run_trapline(["dtrace", "-q", *ending])
+    assert run.returncode == 0
 
 
 @pytest.mark.parametrize("isa", ISAS)
