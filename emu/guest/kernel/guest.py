@@ -485,7 +485,7 @@ class KernelGuest(Served):
         return RunState.FINISHED
 
     def _next_callout(self) -> int | None:
-        """Return the time of the clock interrupt that calls the next function of the callout queue, None if none does."""
+        """Return when a clock interrupt calls the first function of the callout queue; None: the queue is empty."""
         first = self.engine.load(self._callouts, self.isa.word)
         if self._tick is None or not first:
             return None

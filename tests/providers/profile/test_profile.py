@@ -118,7 +118,12 @@ def test_a_trace_waits_for_its_timers_when_the_start_up_script_is_over(isa):
 
 
 @pytest.mark.parametrize(
-    "ending", [["-x", "timeout=20s", "-n", "tick-1s"], ["-n", "tick-1s", "-c", "sleep 3"], ["-n", "fbt::sys_read:entry"]]
+    "ending",
+    [
+        ["-n", "fbt::sys_read:entry"],
+        ["-n", "tick-1s", "-c", "sleep 3"],
+        ["-n", "tick-1s", "-x", "timeout=20s"],
+    ],
 )
 def test_a_trace_without_timers_or_with_an_end_does_not_wait(ending):
     run = run_trapline(["dtrace", "-q", *ending])
