@@ -145,6 +145,8 @@ class LinuxAbi:
     does."""
     initial_registers: Mapping[str, int] = field(default_factory=dict)
     """Registers that are not 0 when a program starts, but for the pc and the stack pointer."""
+    packed_epoll_event: bool = False
+    """Whether the data of a struct epoll_event follows its events at once."""
     word: int = 8
     """Bytes of a long, a pointer, a size_t."""
     tls_is_descriptor: bool = False

@@ -29,7 +29,7 @@ class Endings:
         for thread in list(process.threads):
             self.end_thread(thread)
         if process.alarm is not None:
-            kernel.schedule.timers.discard(process.alarm)
+            kernel.schedule.remove_timer(process.alarm)
         process.files.close_all()
         kernel.leave_space(process.space)
         self._give_children_away(process)

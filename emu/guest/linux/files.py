@@ -5,17 +5,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from emu.guest.linux.errno import (
     EBADF,
     EINVAL,
     EISDIR,
     EMFILE,
+    ENOTTY,
+    ENXIO,
     ESPIPE,
     LinuxError,
 )
-from emu.guest.linux.inodes import Directory, Fifo, Generated, Inode, RegularFile
+from emu.guest.linux.inodes import Directory, Generated, Inode, RegularFile
+from emu.guest.linux.readiness import ALWAYS, FOR_READERS, FOR_WRITERS, READABLE, WRITABLE
+
+if TYPE_CHECKING:
+    from emu.guest.linux.calls.table import Caller
 
 O_ACCMODE: Final = 0o3
 O_RDONLY: Final = 0
@@ -28,11 +34,11 @@ O_APPEND: Final = 0o2000
 O_NONBLOCK: Final = 0o4000
 O_CLOEXEC: Final = 0o2000000
 O_PATH: Final = 0o10000000
+# ioctl: how much there is to read.
+FIONREAD: Final = 0x541B
 # Flags that fcntl may change.
 SETTABLE: Final = O_APPEND | O_NONBLOCK
 
-PIPE_SIZE: Final = 65536
-PIPE_BUF: Final = 4096
 _SEEK_SET, _SEEK_CUR, _SEEK_END, _SEEK_DATA, _SEEK_HOLE = range(5)
 
 
@@ -58,24 +64,44 @@ class OpenFile:
         """Whether it was opened for writing."""
         return self.flags & O_ACCMODE in {O_WRONLY, O_RDWR} and not self.flags & O_PATH
 
+    host = False
+    """Whether its readiness depends on the user's input."""
+    smallest_read = 0
+    """The smallest size that read takes: files that give records of one size refuse less."""
+    arrivals = departures = 0
+    """How often those who wait to read, and to write, were woken."""
+
+    def events(self) -> int:
+        """Return what the file is ready for now, as poll says it."""
+        return (READABLE if self.read_ready() else 0) | (WRITABLE if self.write_ready() else 0)
+
+    def wakeups(self, events: int) -> int:
+        """Return how often somebody who waits for these events was woken; epoll's edges."""
+        reads, writes = events & (FOR_READERS | ALWAYS), events & (FOR_WRITERS | ALWAYS)
+        return (self.arrivals if reads else 0) + (self.departures if writes else 0)
+
     def read_ready(self) -> bool:
-        """Tell whether reading would not wait."""
+        """Return whether reading would not wait."""
         return True
 
-    def write_ready(self, size: int = 1) -> bool:
-        """Tell whether writing `size` bytes would not wait."""
+    def write_ready(self) -> bool:
+        """Return whether writing would not wait."""
         return True
 
-    def hung_up(self) -> bool:
-        """Tell whether the other side is gone."""
-        return False
+    def again(self, flags: int, path: str) -> OpenFile:
+        """Return the same file, opened once more through /proc.  Raises `LinuxError`."""
+        raise LinuxError(ENXIO)
+
+    def control(self, c: Caller, request: int, argument: int) -> int:
+        """Do what ioctl asks of this kind of file.  Raises `LinuxError` ENOTTY."""
+        raise LinuxError(ENOTTY)
 
     def read(self, size: int, offset: int | None = None) -> bytes:
         """Read from where the file stands, or from `offset`.  Raises `LinuxError`."""
         raise LinuxError(EINVAL)
 
     def write(self, data: bytes, offset: int | None = None) -> int:
-        """Write there, and return how much was.  Raises `LinuxError`."""
+        """Write there, and return how much was: less where there is no room.  Raises `LinuxError`."""
         raise LinuxError(EINVAL)
 
     def seek(self, offset: int, whence: int) -> int:
@@ -112,6 +138,13 @@ class RegularOpen(OpenFile):
         if offset is None:
             self.position = offset_now + len(data)
         return len(data)
+
+    def control(self, c: Caller, request: int, argument: int) -> int:
+        """Say how much there is to read."""
+        if request != FIONREAD:
+            raise LinuxError(ENOTTY)
+        c.write(argument, max(0, self.inode.size - self.position).to_bytes(4, "little"))
+        return 0
 
     def seek(self, offset: int, whence: int) -> int:
         """Move."""
@@ -201,64 +234,6 @@ class PathOnly(OpenFile):
         raise LinuxError(EBADF)
 
 
-class Pipe:
-    """The buffer between two ends."""
-
-    def __init__(self) -> None:
-        self.data = bytearray()
-        self.size = PIPE_SIZE
-        self.readers = self.writers = 0
-
-
-class PipeEnd(OpenFile):
-    """One end of a pipe, or both (a fifo opened for reading and writing).
-
-    Writing when nobody can read is for the caller to notice: `hung_up`.
-    """
-
-    def __init__(self, pipe: Pipe, inode: Inode, flags: int, path: str) -> None:
-        super().__init__(inode, flags, path)
-        self.pipe = pipe
-        pipe.readers += self.can_read
-        pipe.writers += self.can_write
-
-    def read_ready(self) -> bool:
-        """Tell whether there is something to read, or nobody who could write."""
-        return bool(self.pipe.data) or not self.pipe.writers
-
-    def write_ready(self, size: int = 1) -> bool:
-        """Tell whether there is room; as much as a write that must not be split needs."""
-        room = self.pipe.size - len(self.pipe.data)
-        return not self.pipe.readers or room >= (min(size, PIPE_BUF) if size <= PIPE_BUF else 1)
-
-    def hung_up(self) -> bool:
-        """Tell whether the other side is gone."""
-        return (self.can_read and not self.pipe.writers) or (self.can_write and not self.pipe.readers)
-
-    def read(self, size: int, offset: int | None = None) -> bytes:
-        """Take what is there."""
-        if offset is not None:
-            raise LinuxError(ESPIPE)
-        data = bytes(self.pipe.data[:size])
-        del self.pipe.data[:size]
-        return data
-
-    def write(self, data: bytes, offset: int | None = None) -> int:
-        """Put in what there is room for."""
-        if offset is not None:
-            raise LinuxError(ESPIPE)
-        room = self.pipe.size - len(self.pipe.data)
-        self.pipe.data += data[:room]
-        return min(len(data), room)
-
-    def closed(self) -> None:
-        """Leave the pipe."""
-        self.pipe.readers -= self.can_read
-        self.pipe.writers -= self.can_write
-        if isinstance(self.inode, Fifo) and not self.pipe.readers and not self.pipe.writers:
-            self.inode.pipe = None
-
-
 class Stream(OpenFile):
     """A stream of the host: the user's own standard input, output or error."""
 
@@ -276,8 +251,19 @@ class Stream(OpenFile):
         self._write = write
         self._ready = ready
 
+    host = True
+
+    def again(self, flags: int, path: str) -> Stream:
+        """Return the same stream."""
+        return Stream(self.inode, flags, path, self._read, self._write, self._ready)
+
+    def events(self) -> int:
+        """Return what poll says: the user's terminal or pipe is always written to."""
+        events = READABLE if self.can_read and self._ready() else 0
+        return events | (WRITABLE if self.can_write else 0)
+
     def read_ready(self) -> bool:
-        """Tell whether the user has typed something."""
+        """Return whether the user has typed something."""
         return self._ready()
 
     def read(self, size: int, offset: int | None = None) -> bytes:
@@ -292,34 +278,6 @@ class Stream(OpenFile):
             raise LinuxError(ESPIPE)
         self._write(data)
         return len(data)
-
-
-class Counter(OpenFile):
-    """An eventfd."""
-
-    def __init__(self, inode: Inode, flags: int, count: int, *, semaphore: bool) -> None:
-        super().__init__(inode, flags, "anon_inode:[eventfd]")
-        self.count = count
-        self._semaphore = semaphore
-
-    def read_ready(self) -> bool:
-        """Tell whether the counter is above zero."""
-        return self.count > 0
-
-    def read(self, size: int, offset: int | None = None) -> bytes:
-        """Take the counter, or one of it."""
-        if size < 8:
-            raise LinuxError(EINVAL)
-        taken = 1 if self._semaphore else self.count
-        self.count -= taken
-        return taken.to_bytes(8, "little")
-
-    def write(self, data: bytes, offset: int | None = None) -> int:
-        """Add to the counter."""
-        if len(data) < 8:
-            raise LinuxError(EINVAL)
-        self.count += int.from_bytes(data[:8], "little")
-        return 8
 
 
 class Null(OpenFile):

@@ -290,19 +290,34 @@ class Device(Inode):
 
 
 class Fifo(Inode):
-    """A named pipe; `pipe` is the one that is open, if it is."""
+    """A named pipe, or the two ends of one that has no name."""
 
     kind = stat.S_IFIFO
 
     def __init__(self, permissions: int, time: int = 0) -> None:
         super().__init__(permissions, time)
         self.pipe: object | None = None
+        """The pipe that is open, or the user's stream that stands for one; None: nobody has it open."""
+        self.anonymous = False
+        """Whether it has no name: then it is opened again through /proc, and nobody waits."""
 
 
 class Socket(Inode):
-    """A socket in the file system: nobody can connect to it."""
+    """A socket, or the name of one in the file system."""
 
     kind = stat.S_IFSOCK
+
+    def __init__(self, permissions: int, time: int = 0) -> None:
+        super().__init__(permissions, time)
+        self.socket: object | None = None
+        """The socket that is bound to this name; None: nobody has it any more."""
+
+
+class Anonymous(Inode):
+    """What is behind a file that has no name and no kind: an epoll, a timer, an event counter."""
+
+    def __init__(self) -> None:
+        super().__init__(0o600)
 
 
 class Generated(Inode):

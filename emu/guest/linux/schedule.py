@@ -55,8 +55,7 @@ class Schedule:
         self._wait_for_host = wait_for_host
         self._ready: deque[Thread] = deque()
         self._turn_end = 0
-        self.timers: set[Timer] = set()
-        """All timers; who adds one takes it out again."""
+        self._timers: dict[Timer, None] = {}  # in the order in which they were added: runs are to be the same
 
     # -- turns
 
@@ -117,10 +116,18 @@ class Schedule:
 
     # -- time
 
+    def add_timer(self, timer: Timer) -> None:
+        """Let a timer expire when it is due."""
+        self._timers[timer] = None
+
+    def remove_timer(self, timer: Timer) -> None:
+        """Forget a timer."""
+        self._timers.pop(timer, None)
+
     def ring(self) -> None:
         """Let the timers expire whose time has come."""
         now = self._clock.now()
-        for timer in [timer for timer in self.timers if timer.due is not None and timer.due <= now]:
+        for timer in [timer for timer in self._timers if timer.due is not None and timer.due <= now]:
             assert timer.due is not None
             times = 1
             if timer.interval:
@@ -138,7 +145,7 @@ class Schedule:
         for thread in self._kernel.threads.values():
             if thread.life is Life.BLOCKED and thread.wait is not None and thread.wait.deadline is not None:
                 yield thread.wait.deadline
-        for timer in self.timers:
+        for timer in self._timers:
             if timer.due is not None:
                 yield timer.due
 

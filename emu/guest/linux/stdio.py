@@ -35,12 +35,25 @@ class Standard:
 
     def streams(self) -> tuple[Stream, Stream, Stream]:
         """Return the three open files; to the guest they are pipes."""
-        nothing = bytes
         return (
-            Stream(Fifo(0o600), O_RDONLY, "pipe:[0]", self.read, lambda _data: None, self.ready),
-            Stream(Fifo(0o600), O_WRONLY, "pipe:[1]", nothing, self.write, lambda: False),
-            Stream(Fifo(0o600), O_WRONLY, "pipe:[2]", nothing, self.error, lambda: False),
+            _stream(O_RDONLY, "pipe:[0]", self.read, lambda _data: None, self.ready),
+            _stream(O_WRONLY, "pipe:[1]", bytes, self.write, lambda: False),
+            _stream(O_WRONLY, "pipe:[2]", bytes, self.error, lambda: False),
         )
+
+
+def _stream(
+    flags: int,
+    path: str,
+    read: Callable[[int], bytes],
+    write: Callable[[bytes], object],
+    ready: Callable[[], bool],
+) -> Stream:
+    """Return a stream of the user's that a program can open again as /dev/stdin."""
+    inode = Fifo(0o600)
+    stream = Stream(inode, flags, path, read, write, ready)
+    inode.pipe = stream
+    return stream
 
 
 def of_this_process(write: Callable[[bytes], object], error: Callable[[bytes], object]) -> Standard:

@@ -68,6 +68,7 @@ LINUX: Final = LinuxAbi(
     restorer=b"\xb8" + (173).to_bytes(4, "little") + b"\xcd\x80",
     action_has_restorer=True,
     red_zone=0,
+    packed_epoll_event=True,
     faults=FAULTS,
     probe_registers=_PROBE_REGISTERS,
     execute=load_segment,

@@ -68,6 +68,7 @@ LINUX: Final = LinuxAbi(
     restorer=b"",
     action_has_restorer=True,
     red_zone=128,
+    packed_epoll_event=True,
     faults=FAULTS,
     probe_registers=_PROBE_REGISTERS,
 )

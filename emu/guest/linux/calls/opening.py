@@ -6,7 +6,6 @@ Source: Linux fs/open.c, fs/namei.c, fs/fcntl.c, fs/file.c.
 from __future__ import annotations
 
 import struct
-from collections.abc import Generator
 from typing import Final
 
 from emu.guest.linux import devices
@@ -26,24 +25,20 @@ from emu.guest.linux.files import (
     O_CLOEXEC,
     O_CREAT,
     O_EXCL,
-    O_NONBLOCK,
     O_PATH,
     O_RDONLY,
-    O_RDWR,
     O_TRUNC,
     O_WRONLY,
     SETTABLE,
     DirectoryOpen,
     OpenFile,
     PathOnly,
-    Pipe,
-    PipeEnd,
     RegularOpen,
     Snapshot,
 )
 from emu.guest.linux.inodes import Device, Directory, Fifo, Generated, RegularFile, Symlink
 from emu.guest.linux.paths import Place, path_of
-from emu.guest.linux.process import Wait
+from emu.guest.linux.pipes import PipeEnd, open_fifo
 
 _O_TMPFILE: Final = 0o20000000
 _F_DUPFD, _F_GETFD, _F_SETFD, _F_GETFL, _F_SETFL, _F_GETLK, _F_SETLK, _F_SETLKW = range(8)
@@ -77,25 +72,6 @@ def open_inode(c: Caller, place: Place, flags: int) -> OpenFile:
             raise LinuxError(ENXIO)
 
 
-def _open_fifo(inode: Fifo, flags: int, path: str) -> Generator[Wait, bool, PipeEnd]:
-    """Open a named pipe: it waits for the other side."""
-    pipe = inode.pipe if isinstance(inode.pipe, Pipe) else Pipe()
-    inode.pipe = pipe
-    mode = flags & O_ACCMODE
-    if mode == O_WRONLY and flags & O_NONBLOCK and not pipe.readers:
-        raise LinuxError(ENXIO)
-    end = PipeEnd(pipe, inode, flags, path)
-    if not flags & O_NONBLOCK and mode != O_RDWR:
-        others = "writers" if mode == O_RDONLY else "readers"
-        while not getattr(pipe, others):
-            try:
-                yield Wait(lambda: bool(getattr(pipe, others)))
-            except BaseException:
-                end.closed()
-                raise
-    return end
-
-
 @call("openat")
 def openat(c: Caller, directory: Int, path: Path, flags: Unsigned, mode: Unsigned) -> Blocking:
     """Open a file, made if need be."""
@@ -122,7 +98,7 @@ def openat(c: Caller, directory: Int, path: Path, flags: Unsigned, mode: Unsigne
     inode_there = place.found()
     if isinstance(inode_there, Fifo) and not flags & O_PATH:
         name = path_of(c.process.surroundings.root, place.directory, place.name)
-        file = yield from _open_fifo(inode_there, flags, name)
+        file = yield from open_fifo(inode_there, flags, name, c.kernel.abi.open_flags.direct)
     else:
         file = open_inode(c, place, flags)
     return c.process.files.add(file, close_on_exec=bool(flags & O_CLOEXEC))
@@ -220,8 +196,7 @@ def fcntl(c: Caller, fd: Int, command: Unsigned, argument: Long) -> int:
     if command in {_F_SETLK, _F_SETLKW, 36, 37, 38}:
         return 0
     if command == _F_GETPIPE_SZ and isinstance(file, PipeEnd):
-        return file.pipe.size
+        return file.pipe.capacity
     if command == _F_SETPIPE_SZ and isinstance(file, PipeEnd):
-        file.pipe.size = max(4096, 1 << (max(argument, 1) - 1).bit_length())
-        return file.pipe.size
+        return file.pipe.resize(argument)
     raise LinuxError(EINVAL)

@@ -37,7 +37,7 @@ _SAME: Final = {
         getresgid chown setuid setgid setfsuid setfsgid
     """.split()},
     **{f"{name}64": name for name in """
-        stat lstat fstat fcntl sendfile clock_gettime clock_settime clock_adjtime
+        stat lstat fstat fcntl clock_gettime clock_settime clock_adjtime
     """.split()},
     **{f"{name}_time64": name for name in """
         clock_getres clock_nanosleep utimensat pselect6 ppoll rt_sigtimedwait futex
@@ -50,7 +50,8 @@ _SAME: Final = {
 # What a call is otherwise called, and which of its arguments comes in two registers, the lower half first.
 _SPLIT: Final = {
     "pread64": ("pread64", 3), "pwrite64": ("pwrite64", 3), "truncate64": ("truncate", 1),
-    "ftruncate64": ("ftruncate", 1), "fallocate": ("fallocate", 2),
+    "ftruncate64": ("ftruncate", 1), "fallocate": ("fallocate", 2), "preadv": ("preadv", 3), "pwritev": ("pwritev", 3),
+    "preadv2": ("preadv2", 3), "pwritev2": ("pwritev2", 3),
 }  # fmt: skip
 _STATFS64: Final = struct.Struct("<IIQQQQQiiIII16x")
 _DESCRIPTOR: Final = struct.Struct("<IIII")

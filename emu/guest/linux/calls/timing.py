@@ -133,7 +133,7 @@ def _alarm(c: Caller) -> Timer:
     if process.alarm is None:
         info = SignalInfo(Signal.SIGALRM, SI_KERNEL)
         process.alarm = Timer(lambda _times: kernel.delivery.send(process, info))
-        kernel.schedule.timers.add(process.alarm)
+        kernel.schedule.add_timer(process.alarm)
     return process.alarm
 
 

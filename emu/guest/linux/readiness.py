@@ -1,0 +1,36 @@
+"""What an open file is ready for, as poll and epoll say it.
+
+Source: Linux include/uapi/asm-generic/poll.h, include/uapi/linux/eventpoll.h (data only).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+POLLIN: Final = 0x1
+POLLPRI: Final = 0x2
+POLLOUT: Final = 0x4
+POLLERR: Final = 0x8
+POLLHUP: Final = 0x10
+POLLNVAL: Final = 0x20
+POLLRDNORM: Final = 0x40
+POLLRDBAND: Final = 0x80
+POLLWRNORM: Final = 0x100
+POLLWRBAND: Final = 0x200
+POLLMSG: Final = 0x400
+POLLRDHUP: Final = 0x2000
+
+# What most files say when there is something to read, and when there is room to write.
+READABLE: Final = POLLIN | POLLRDNORM
+WRITABLE: Final = POLLOUT | POLLWRNORM
+# What poll reports whether it was asked for or not.
+ALWAYS: Final = POLLERR | POLLHUP
+# What a file that cannot make anybody wait says (DEFAULT_POLLMASK).
+DEFAULT: Final = READABLE | WRITABLE
+# The events that those who wait to read, and to write, want to hear of.
+FOR_READERS: Final = POLLIN | POLLPRI | POLLRDNORM | POLLRDBAND | POLLMSG | POLLRDHUP
+FOR_WRITERS: Final = POLLOUT | POLLWRNORM | POLLWRBAND
+# What select takes for readable, writable and exceptional (fs/select.c).
+SELECT_READ: Final = POLLRDNORM | POLLRDBAND | POLLIN | POLLHUP | POLLERR
+SELECT_WRITE: Final = POLLWRBAND | POLLWRNORM | POLLOUT | POLLERR
+SELECT_EXCEPT: Final = POLLPRI
