@@ -13,7 +13,6 @@ import unicorn
 from benchmarks.code import ENTRY, LOOP, SITE, TRAPS
 from benchmarks.figures import Cell, Figures, interleaved
 from emu.elf import Binding, Symbol, SymbolType
-from emu.engine.engine import MODES
 from emu.guest.function import CODE, FunctionGuest
 from emu.guest.modules import Module
 from emu.isa import ISAS, Isa
@@ -33,7 +32,7 @@ _STACK = 0x7000_0000
 
 def bare(isa: Isa, code: bytes, hook: int | None, at: int | None = None) -> Callable[[], None]:
     """Return a run of some code on bare Unicorn, with an empty Python callback."""
-    uc = unicorn.Uc(*MODES[isa.name])
+    uc = unicorn.Uc(isa.unicorn.architecture, isa.unicorn.mode)
     uc.ctl_set_tlb_mode(unicorn.UC_TLB_VIRTUAL)
     uc.mem_map(CODE, _PAGE)
     uc.mem_map(_STACK, _PAGE)

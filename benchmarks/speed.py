@@ -6,7 +6,6 @@ import unicorn
 
 from benchmarks.figures import Cell, Figures, interleaved
 from emu.elf import Image
-from emu.engine.engine import MODES
 from emu.engine.pages import PAGE
 from emu.guest.function import FunctionGuest
 from emu.guest.kernel import images
@@ -25,7 +24,7 @@ class BareUnicorn:
         self._isa = isa
         self._rounds = FUNCTIONS[function]
         self._entry = image.symbol(function).value
-        self._uc = unicorn.Uc(*MODES[isa.name])
+        self._uc = unicorn.Uc(isa.unicorn.architecture, isa.unicorn.mode)
         self._uc.ctl_set_tlb_mode(unicorn.UC_TLB_VIRTUAL)
         pages: dict[int, tuple[int, int]] = {}
         for segment in image.segments:

@@ -22,7 +22,7 @@ class VirtualClock:
     """The clock of one engine."""
 
     def __init__(self, engine: Engine, rate: int = DEFAULT_RATE) -> None:
-        self._engine = engine
+        self._counter = engine.counter
         self.rate = rate
         # Most rates make whole nanoseconds: no division then.
         self._period = NANOSECONDS // rate if NANOSECONDS % rate == 0 else 0
@@ -32,14 +32,14 @@ class VirtualClock:
 
     def now(self) -> int:
         """Return nanoseconds since the machine started."""
-        count = (self._engine.instructions if self._paused is None else self._paused) - self._hidden
+        count = (self._counter.instructions if self._paused is None else self._paused) - self._hidden
         return (count * self._period if self._period else count * NANOSECONDS // self.rate) + self._skipped
 
     def instructions_at(self, time: int) -> int:
         """Return the instruction count at which `now()` reaches `time`, if the CPU does not wait before."""
         hidden = self._hidden
         if self._paused is not None:
-            hidden += self._engine.instructions - self._paused
+            hidden += self._counter.instructions - self._paused
         return -(-(time - self._skipped) * self.rate // NANOSECONDS) + hidden
 
     def skip_to(self, time: int) -> None:
@@ -49,7 +49,7 @@ class VirtualClock:
     def pause(self) -> None:
         """Stop the clock: what runs from here serves a probe."""
         if self._paused is None:
-            self._paused = self._engine.instructions
+            self._paused = self._counter.instructions
 
     def state(self) -> tuple[int, int, int | None]:
         """Return what the clock is to go back to with `set_state`, after instructions that are none of the guest's."""
@@ -60,15 +60,15 @@ class VirtualClock:
         self._hidden, self._skipped, self._paused = state
 
     def discount(self, instructions: int) -> None:
-        """Take instructions off the count (`Engine.discount`), also while the clock stands still."""
-        self._engine.discount(instructions)
+        """Take instructions off the count (`Counter.discount`), also while the clock stands still."""
+        self._counter.discount(instructions)
         if self._paused is not None:
             self._paused -= instructions
 
     def resume(self, extra: int = 0) -> None:
         """Start it again; `extra` instructions still belong to the probe (the return instruction under way)."""
         if self._paused is not None:
-            self._hidden += self._engine.instructions + extra - self._paused
+            self._hidden += self._counter.instructions + extra - self._paused
             self._paused = None
 
     def hide(self, instructions: int) -> None:

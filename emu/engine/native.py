@@ -1,82 +1,67 @@
 """The callbacks in machine code, compiled by LLVM when the engine is made; no compiler is needed.
 
-Each function of `ir/*.ll` is the twin of the one of the same name in `emu.engine.interpreted`,
-which is easier to read; the rules are told in `emu.engine.state`.  Two reasons for machine code.
-Speed: the block callback runs at every block.  Safety: QEMU delivers an exception by a function
-that may long-jump (a kernel stack that is not mapped), which is clean across machine code but not
-across Python frames.
+Each function of `ir/common.ll`, and of the `unicorn.ll` of an ISA, is the twin of the one of the
+same name in `emu.engine.interpreted`, and in `unicorn.py` beside it, which is easier to read;
+`emu.engine.state` tells the rules.  There are two reasons for machine code.  Speed: the block
+callback runs at every block.  Safety: QEMU delivers an exception by a function that may long-jump
+(a kernel stack that is not mapped), which is clean across machine code but not across Python
+frames.
 """
 
 from __future__ import annotations
 
 import ctypes
 import importlib.util
-from collections.abc import Mapping
 from importlib.resources import files
 from string import Template
-from typing import Any
+from typing import Any, Final
 
 from unicorn.unicorn_py3.unicorn import uclib
 
 from emu.engine import layout
-from emu.engine.plans import Kind
+from emu.engine.counting import Counter
+from emu.engine.cpu import Cpu
+from emu.engine.handlers import Handlers
+from emu.engine.plans import Kind, Windows
 from emu.engine.state import DELIVER, HANDLED, TB_REQUEST_CACHE, Word
 
 # A number that no trap has.
-_NO_TRAP = 0x7FFF_FFFF
+_NO_TRAP: Final = 0x7FFF_FFFF
+_ON_BREAKPOINT: Final = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_uint64)
+_ON_LATE: Final = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64)
+_ON_INSIDE: Final = ctypes.CFUNCTYPE(None)
+_ON_TRAP: Final = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint32)
+_PLAN: Final = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_uint64)
 
 
 def available() -> bool:
-    """Tell whether llvmlite is installed."""
+    """Return whether llvmlite is installed."""
     return importlib.util.find_spec("llvmlite") is not None
-
-
-def _address(function: str) -> int:
-    return ctypes.cast(getattr(uclib, function), ctypes.c_void_p).value or 0
-
-
-def _signed(value: int) -> int:
-    """Return a word as LLVM's parser wants it."""
-    return value - (value >> 63 << 64)
-
-
-def _source(isa: str, addresses: Mapping[str, int], *, delivers: bool) -> str:
-    names: dict[str, int] = {name: value for name, value in vars(layout).items() if isinstance(value, int)}
-    names |= {word.name: word.value for word in Word}
-    names |= {kind.name: kind.value for kind in Kind} | {"HANDLED": HANDLED, "DELIVER": DELIVER}
-    names |= {name: _address(name) for name in ("uc_emu_stop", "uc_ctl", "uc_reg_read", "uc_reg_write")}
-    names |= {
-        "TB_REQUEST_CACHE": TB_REQUEST_CACHE - (1 << 32),  # as a signed int
-        "X86_CS": layout.X86_SEGMENTS + 1 * 24,
-        "X86_SS": layout.X86_SEGMENTS + 2 * 24,
-        "do_interrupt": _address(layout.LAYOUTS[isa].deliver),
-        "BREAKPOINT_NUMBER": layout.BREAKPOINT[isa],
-        "DIRECT_SYSTEM_CALL": layout.SYSTEM_CALL.get(isa, _NO_TRAP) if delivers else _NO_TRAP,
-        **{name: _signed(value) for name, value in addresses.items()},
-    }
-    ir = files("emu.engine").joinpath("ir")
-    text = "\n".join(ir.joinpath(f"{name}.ll").read_text() for name in ("common", isa))
-    return Template(text).substitute(names)
 
 
 class Callbacks:
     """Compiled callbacks; attributes are the addresses of the functions, None where the ISA has none.
 
-    `addresses`: of the engine's `words` and `table`, of which each half has `TABLE_MASK` + 1, two
-    to the `TABLE_BITS`, entries; of the C functions `on_trap`, `int (uint32_t number)`, and
-    `on_breakpoint`, `int64_t (uint64_t address)`, `on_late`, `int (uint64_t address)`; `PC_OFFSET`, where the
-    CPU state has the pc, and `PC_AFTER`, how far it is behind a breakpoint; the bytes of a `WORD`
-    and the bits of an address, `ADDRESS`; where the kernel's begin, `KERNEL_START`; and the table
-    of `windows`.  `delivers`: system calls go to the guest's own vector; else they are traps like
-    others.  Keep the object alive as long as they are hooked.
+    `delivers`: system calls go to the guest's own vector; else they are traps like others.  Keep
+    the object alive as long as the functions are hooked.
     """
 
-    def __init__(self, isa: str, addresses: Mapping[str, int], *, delivers: bool) -> None:
+    def __init__(self, cpu: Cpu, counter: Counter, handlers: Handlers, windows: Windows, *, delivers: bool) -> None:
         import llvmlite.binding as llvm  # noqa: PLC0415  optional, and 50 ms
 
+        model = cpu.model
+        self._handlers = {
+            "on_trap": _ON_TRAP(handlers.on_trap),
+            "on_breakpoint": _ON_BREAKPOINT(handlers.on_breakpoint),
+            "on_late": _ON_LATE(handlers.on_late),
+            "on_inside": _ON_INSIDE(handlers.on_inside),
+        }
+        names = _general_names() | _names_of(cpu, counter, delivers=delivers)
+        names |= {name: _address(function) for name, function in self._handlers.items()}
+        names |= {"windows": windows.address}
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
-        module = llvm.parse_assembly(_source(isa, addresses, delivers=delivers))
+        module = llvm.parse_assembly(_source(cpu, names))
         module.verify()
         machine = llvm.Target.from_default_triple().create_target_machine(opt=2)
         passes = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
@@ -85,11 +70,59 @@ class Callbacks:
         self._engine.finalize_object()
         self.block = self._function("block")
         self.trap = self._function("trap")
-        self.invalid = self._function("invalid") if isa != "aarch64" else None
-        self.system_call = self._function("system_call") if isa == "x86_64" and delivers else None
-        self.refused = self._function("refused") if isa == "i386" else None
-        self.plan = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_uint64)(self._function("plan").value or 0)
+        self.invalid = self._function("invalid") if model.on_invalid else None
+        self.system_call = self._function("system_call") if model.on_system_call and delivers else None
+        self.refused = self._function("refused") if model.on_refused else None
+        self.plan = _PLAN(self._function("plan").value or 0)
         """Carries out an encoded plan; for tests."""
 
     def _function(self, name: str) -> ctypes.c_void_p:
         return ctypes.c_void_p(self._engine.get_function_address(name))
+
+
+def _source(cpu: Cpu, names: dict[str, int]) -> str:
+    """Return the functions of all ISAs and of this one, with numbers for names."""
+    places = [files("emu.engine").joinpath("ir", "common.ll")]
+    places += [files(package).joinpath("unicorn.ll") for package in cpu.model.ir]
+    text = "\n".join(place.read_text() for place in places)
+    return Template(text).substitute({name: _signed(value) for name, value in names.items()})
+
+
+def _general_names() -> dict[str, int]:
+    """Return the names that mean the same for every engine."""
+    names: dict[str, int] = {name: value for name, value in vars(layout).items() if isinstance(value, int)}
+    names |= {word.name: word.value for word in Word}
+    names |= {kind.name: kind.value for kind in Kind} | {"HANDLED": HANDLED, "DELIVER": DELIVER}
+    names |= {name: _address(getattr(uclib, name)) for name in ("uc_emu_stop", "uc_ctl", "uc_reg_read", "uc_reg_write")}
+    return names | {"TB_REQUEST_CACHE": TB_REQUEST_CACHE - (1 << 32)}  # as a signed int
+
+
+def _names_of(cpu: Cpu, counter: Counter, *, delivers: bool) -> dict[str, int]:
+    """Return the names that mean something of this CPU, or where this engine keeps something."""
+    isa, model = cpu.isa, cpu.model
+    return {
+        **model.names,
+        "do_interrupt": _address(getattr(uclib, model.deliver)),
+        "BREAKPOINT_NUMBER": _NO_TRAP if model.breakpoint is None else model.breakpoint,
+        "BREAKPOINT_LENGTH": model.breakpoint_length,
+        "PC_AHEAD": model.pc_ahead,
+        "DIRECT_SYSTEM_CALL": _NO_TRAP if model.system_call is None or not delivers else model.system_call,
+        "PC_OFFSET": 8 * isa.registers.slots[isa.registers.pc],
+        "PC_AFTER": isa.traps.pc_after,
+        "WORD": isa.word,
+        "ADDRESS": isa.address_mask,
+        "KERNEL_START": isa.kernel_start,
+        "words": ctypes.addressof(counter.state_array),
+        "table": ctypes.addressof(counter.table),
+        "TABLE_MASK": counter.half - 1,
+        "TABLE_BITS": counter.half.bit_length() - 1,
+    }
+
+
+def _address(function: Any) -> int:
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
+def _signed(value: int) -> int:
+    """Return a word as LLVM's parser wants it."""
+    return value - (value >> 63 << 64)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import unicorn
 
 from emu.engine.access import Access
-from emu.engine.layout import LAYOUTS
+from emu.engine.cpu import Cpu
 from emu.engine.pages import PAGE
 
 if TYPE_CHECKING:
@@ -40,15 +40,15 @@ _ON_FILL = ctypes.CFUNCTYPE(
 class SoftTlb:
     """The TLB of one engine; `nowhere` is the address that emu_start looks up when it ends."""
 
-    def __init__(self, uc: unicorn.Uc, isa: str, cpu: int, memory: HostMemory, nowhere: int) -> None:
-        uc.ctl_set_tlb_mode(unicorn.UC_TLB_VIRTUAL)
+    def __init__(self, cpu: Cpu, memory: HostMemory, nowhere: int) -> None:
+        cpu.uc.ctl_set_tlb_mode(unicorn.UC_TLB_VIRTUAL)
         self.missed: tuple[int, Access] | None = None
         """What the latest refusal was about."""
         self.failure: BaseException | None = None
         """What went wrong in the hook itself: nothing may get out of there."""
-        self._cpu = ctypes.c_void_p(cpu)
-        self._flush_page = LAYOUTS[isa].function("tlb_flush_page")
-        self._flush = LAYOUTS[isa].function("tlb_flush")
+        self._cpu = ctypes.c_void_p(cpu.address)
+        self._flush_page = cpu.function("tlb_flush_page")
+        self._flush = cpu.function("tlb_flush")
 
         def fill(_uc: int, address: int, kind: int, entry: Any, _data: int) -> bool:
             access = _ACCESS[kind]

@@ -23,6 +23,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from emu.isa.unicorn_model import UnicornModel
+
 if TYPE_CHECKING:
     from emu.displaced import DisplacedTable
     from emu.isa.linux_abi import LinuxAbi
@@ -135,6 +137,8 @@ class Isa:
     """What FBT's stub does with each displaced instruction."""
     linux: LinuxAbi
     """How Linux runs programs on it."""
+    unicorn: UnicornModel
+    """How Unicorn models the CPU."""
     translate: Callable[[Callable[[int], int], int, int], int | None]
     """(read_physical_word, root, address) -> physical address, or None if unmapped."""
     kernel_base: int

@@ -1,5 +1,6 @@
-; Shared by all ISAs.  Names after a dollar sign are put in by emu/engine/native.py: words of emu/engine/state.py,
-; offsets of emu/engine/layout.py, addresses of functions.
+; Shared by all ISAs.  emu/engine/native.py puts a number in for each name after a dollar sign: words of
+; emu/engine/state.py, offsets of emu/engine/layout.py, the ISA's own names (emu/isa/<isa>/unicorn.py), addresses of
+; functions.
 
 define void @deliver(ptr %words) {
   %cpu.pp = getelementptr i64, ptr %words, i64 $CPU
@@ -12,6 +13,40 @@ define ptr @env(ptr %words, i64 %offset) {
   %env = load ptr, ptr %env.pp
   %field = getelementptr i8, ptr %env, i64 %offset
   ret ptr %field
+}
+
+; A trap asks Python first; only when Python has returned is the exception handed to QEMU.
+; A system call, and there are many, goes straight to the guest, where the guest has a kernel.
+define void @trap(ptr %uc, i32 %number, ptr %words) {
+  %pc.p = call ptr @env(ptr %words, i64 $PC_OFFSET)
+  %pc.ahead = load i64, ptr %pc.p
+  %pc = sub i64 %pc.ahead, $PC_AHEAD
+  store i64 %pc, ptr %pc.p
+  %is.breakpoint = icmp eq i32 %number, $BREAKPOINT_NUMBER
+  br i1 %is.breakpoint, label %breakpoint, label %other
+breakpoint:
+  ; The pc may be behind the breakpoint; to the handlers a breakpoint is where it stands.
+  %at = sub i64 %pc, $BREAKPOINT_LENGTH
+  store i64 %at, ptr %pc.p
+  %unclaimed = call i1 @breakpoint(ptr %words)
+  br i1 %unclaimed, label %back, label %done
+back:
+  %left = load i64, ptr %pc.p
+  %behind = add i64 %left, $BREAKPOINT_LENGTH
+  store i64 %behind, ptr %pc.p
+  br label %guest
+other:
+  %direct = icmp eq i32 %number, $DIRECT_SYSTEM_CALL
+  br i1 %direct, label %guest, label %ask
+ask:
+  %answer = call i32 inttoptr (i64 $on_trap to ptr)(i32 %number)
+  %wanted = icmp ne i32 %answer, 0
+  br i1 %wanted, label %guest, label %done
+guest:
+  call void @deliver(ptr %words)
+  ret void
+done:
+  ret void
 }
 
 ; A breakpoint ends its block, and counts as the instruction it displaced: nothing of the block is to be taken back.

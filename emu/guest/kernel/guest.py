@@ -21,7 +21,6 @@ from emu.elf import ElfError, Image, Symbol, symbol_size
 from emu.engine.clock import DEFAULT_RATE, NANOSECONDS, VirtualClock
 from emu.engine.engine import Engine
 from emu.engine.errors import GuestCrashError
-from emu.engine.layout import X86_INVALID_OPCODE
 from emu.engine.pages import PAGE
 from emu.engine.state import DELIVER, HANDLED
 from emu.frame import Frame, LiveFrame, SavedFrame
@@ -426,7 +425,7 @@ class KernelGuest(Served):
     def _invalid_opcode(self, number: int) -> int:
         """Take illumos's LOCK NOP as the breakpoint that it is; of anything else the guest's own vector decides."""
         pc = self.engine.pc
-        if number != X86_INVALID_OPCODE or pc < self.isa.kernel_start:
+        if number != self.isa.unicorn.undefined or pc < self.isa.kernel_start:
             return DELIVER
         self.clock.pause()
         self._uncounted = 1

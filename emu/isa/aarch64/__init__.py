@@ -12,6 +12,7 @@ from emu.isa.aarch64.paging import translate
 from emu.isa.aarch64.registers import REGISTERS
 from emu.isa.aarch64.stub import STUB
 from emu.isa.aarch64.traps import TRAPS
+from emu.isa.aarch64.unicorn import UNICORN
 from emu.isa.base import Isa
 
 AARCH64 = Isa(
@@ -23,6 +24,7 @@ AARCH64 = Isa(
     traps=TRAPS,
     stub=STUB,
     linux=LINUX,
+    unicorn=UNICORN,
     translate=translate,
     kernel_base=0xFFFFFF8000000000,
     instruction_alignment=4,

@@ -13,6 +13,7 @@ from emu.isa.i386.paging import translate
 from emu.isa.i386.registers import REGISTERS
 from emu.isa.i386.stub import STUB
 from emu.isa.i386.traps import TRAPS
+from emu.isa.i386.unicorn import UNICORN
 from emu.isa.x86.condition import condition
 from emu.isa.x86.length import instruction_length
 from emu.isa.x86.lock import refused
@@ -26,6 +27,7 @@ I386 = Isa(
     traps=TRAPS,
     stub=STUB,
     linux=LINUX,
+    unicorn=UNICORN,
     translate=translate,
     kernel_base=0xC0000000,
     kernel_start=0xC0000000,

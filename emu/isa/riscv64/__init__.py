@@ -12,6 +12,7 @@ from emu.isa.riscv64.paging import translate
 from emu.isa.riscv64.registers import REGISTERS
 from emu.isa.riscv64.stub import STUB
 from emu.isa.riscv64.traps import TRAPS
+from emu.isa.riscv64.unicorn import UNICORN
 
 RISCV64 = Isa(
     name="riscv64",
@@ -22,6 +23,7 @@ RISCV64 = Isa(
     traps=TRAPS,
     stub=STUB,
     linux=LINUX,
+    unicorn=UNICORN,
     translate=translate,
     kernel_base=0xFFFFFFC000000000,
     instruction_alignment=2,

@@ -13,6 +13,7 @@ from emu.isa.x86_64.paging import translate
 from emu.isa.x86_64.registers import REGISTERS
 from emu.isa.x86_64.stub import STUB
 from emu.isa.x86_64.traps import TRAPS
+from emu.isa.x86_64.unicorn import UNICORN
 
 X86_64 = Isa(
     name="x86_64",
@@ -23,6 +24,7 @@ X86_64 = Isa(
     traps=TRAPS,
     stub=STUB,
     linux=LINUX,
+    unicorn=UNICORN,
     translate=translate,
     kernel_base=0xFFFFFFFF80000000,
     instruction_alignment=1,

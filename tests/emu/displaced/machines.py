@@ -11,12 +11,6 @@ from emu.isa.base import Isa
 from .ins import CODE
 
 MEMORY_SIZE = 0x0500_0000
-_MODES = {
-    "x86_64": (unicorn.UC_ARCH_X86, unicorn.UC_MODE_64),
-    "aarch64": (unicorn.UC_ARCH_ARM64, unicorn.UC_MODE_ARM),
-    "riscv64": (unicorn.UC_ARCH_RISCV, unicorn.UC_MODE_RISCV64),
-    "i386": (unicorn.UC_ARCH_X86, unicorn.UC_MODE_32),
-}
 _SLOTS = 256
 
 
@@ -73,7 +67,7 @@ class RealMachine:
 
     def __init__(self, isa: Isa) -> None:
         self.isa = isa
-        self._uc = unicorn.Uc(*_MODES[isa.name])
+        self._uc = unicorn.Uc(isa.unicorn.architecture, isa.unicorn.mode)
         self._uc.mem_map(0, MEMORY_SIZE)
 
     def load(self, address: int, size: int) -> int:

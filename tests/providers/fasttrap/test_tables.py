@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emu.displaced import Check, Compare, Sum, holds
-from emu.engine.engine import MODES  # noqa: F401  the build is the one that is known
 from emu.isa import AARCH64, ISAS, RISCV64, X86_64
 from emu.isa.riscv64.length import instruction_length
 from providers.fasttrap import PORTS, Fidelity

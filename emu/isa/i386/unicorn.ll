@@ -1,28 +1,4 @@
-; A trap asks Python first; only when Python has returned is the exception handed to QEMU.
-; A system call, and there are many, goes straight to the guest, where the guest has a kernel.
-define void @trap(ptr %uc, i32 %number, ptr %words) {
-  switch i32 %number, label %other [ i32 $BREAKPOINT_NUMBER, label %breakpoint  i32 $DIRECT_SYSTEM_CALL, label %guest ]
-breakpoint:
-  ; int3 leaves eip behind it; for whoever handles it, a breakpoint is where it stands.
-  %eip.p = call ptr @env(ptr %words, i64 $PC_OFFSET)
-  %after = load i64, ptr %eip.p
-  %at = sub i64 %after, 1
-  store i64 %at, ptr %eip.p
-  %unclaimed = call i1 @breakpoint(ptr %words)
-  br i1 %unclaimed, label %back, label %done
-back:
-  store i64 %after, ptr %eip.p
-  br label %guest
-other:
-  %answer = call i32 inttoptr (i64 $on_trap to ptr)(i32 %number)
-  %wanted = icmp ne i32 %answer, 0
-  br i1 %wanted, label %guest, label %done
-guest:
-  call void @deliver(ptr %words)
-  ret void
-done:
-  ret void
-}
+; The callbacks of i386; emu/isa/i386/unicorn.py has the same in Python.
 
 ; An invalid opcode, which may be a breakpoint.  It ended its block, of which it was counted as an instruction.
 define i1 @invalid(ptr %uc, ptr %words) {
@@ -93,16 +69,7 @@ uncount:
   store i64 %before, ptr %total.p
   br label %ask
 ask:
-  %code = call ptr @env(ptr %words, i64 $X86_ERROR_CODE)
-  store i32 0, ptr %code
-  %soft = call ptr @env(ptr %words, i64 $X86_IS_INT)
-  store i32 0, ptr %soft
-  %cpu.pp = getelementptr i64, ptr %words, i64 $CPU
-  %cpu = load ptr, ptr %cpu.pp
-  %exception.p = getelementptr i8, ptr %cpu, i64 $CPU_EXCEPTION
-  store i32 6, ptr %exception.p
-  %answer = call i32 inttoptr (i64 $on_trap to ptr)(i32 $X86_INVALID_OPCODE)
-  %wanted = icmp ne i32 %answer, 0
+  %wanted = call i1 @invalid_opcode(ptr %words)
   br i1 %wanted, label %guest, label %done
 guest:
   call void @deliver(ptr %words)

@@ -1,0 +1,99 @@
+"""Code in memory: it is written, and Unicorn forgets what it had translated from it."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any, Final
+
+import unicorn
+
+from emu.engine.access import Access
+from emu.engine.counting import Counter
+from emu.engine.cpu import Cpu
+from emu.engine.hooks import Hooks
+from emu.engine.memory import Memory
+from emu.engine.refusals import Refusals
+
+_CODE_HOOK: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_void_p)
+
+
+class Code:
+    """The code that one CPU runs; `fail` takes what a callback raised."""
+
+    def __init__(
+        self, cpu: Cpu, memory: Memory, counter: Counter, hooks: Hooks, fail: Callable[[BaseException], None]
+    ) -> None:
+        self.running = False
+        """Whether the CPU runs: then the sizes of blocks are in use."""
+        self.refusals: Refusals | None = None
+        """Where the CPU refuses what Unicorn would execute; None: it never does."""
+        self._cpu = cpu
+        self._memory = memory
+        self._counter = counter
+        self._hooks = hooks
+        self._fail = fail
+        self._forget: Any = cpu.function("tb_invalidate_phys_range")
+        self._in_hook = False
+        self._left = False
+
+    def write(self, address: int, data: bytes) -> None:
+        """Write instructions at a mapped virtual address, and make Unicorn forget its translation of the old ones.
+
+        Only `emu.patcher.Patcher` and loaders call this.  Raises `BadAddressError` if the address
+        is not mapped.
+        """
+        places = self._memory.places(address, len(data), Access.WRITE)
+        self._memory.write(address, data)
+        self.refuse_in(address, len(data))
+        # By physical address: Unicorn translates a virtual one as the CPU would in its present mode, and between two
+        # runs that may be user mode, where a kernel address is a page fault that nobody takes and nothing is forgotten.
+        for start, end in places:
+            self._forget_translation(start, end)
+        self._counter.code_written()
+        if self._in_hook:
+            self._cpu.leave_block()
+            self._left = True
+
+    def refuse_in(self, address: int, size: int) -> None:
+        """Look at code that was written: let the CPU refuse there what it refuses and Unicorn would execute."""
+        if self.refusals is not None:
+            self.refusals.written(self._memory, address, size)
+
+    def changed(self) -> None:
+        """Forget how many instructions the user's blocks have: code of some process was written."""
+        if self.running:
+            self._counter.forget_user_blocks()
+        else:
+            self._counter.user_code_written()
+
+    def forget(self, physical: int, size: int) -> None:
+        """Make Unicorn forget its translation of physical memory, whose content the guest has replaced.
+
+        Stores through a mapping that may execute are seen; a kernel fills a page of text through
+        its linear map, which may not, and the text of the page's last owner would run on.
+        """
+        self._forget_translation(physical, physical + size)
+        self.changed()
+
+    def _forget_translation(self, start: int, end: int) -> None:
+        self._forget(self._cpu.reference, ctypes.c_uint64(start), ctypes.c_uint64(end))
+
+    def on_code(self, address: int, callback: Callable[[], None]) -> None:
+        """Call `callback` before the instruction at `address` runs.  Set it before that code is translated."""
+
+        def hook(_uc: int, _address: int, _size: int, _words: int) -> None:
+            if self._left:  # the callback wrote code, so the block was left, and the hook is met once more
+                self._left = False
+                return
+            self._in_hook = True
+            try:
+                callback()
+            except BaseException as error:  # noqa: BLE001  raised again by Engine.run
+                self._fail(error)
+            finally:
+                self._in_hook = False
+            if self._left:
+                self._counter.settle()
+
+        self._hooks.add(unicorn.UC_HOOK_CODE, _CODE_HOOK(hook), address, address)

@@ -1,0 +1,121 @@
+"""The exact count of instructions, and the words and tables that the callbacks share with the engine.
+
+`emu.engine.state` tells the rules by which the callbacks count.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Final
+
+from emu.engine.cpu import Cpu
+from emu.engine.memory import Memory
+from emu.engine.state import NEVER, WORDS, TableEntry, Word
+from emu.isa.base import Isa
+
+# Where the count begins: instructions may be taken off it before the first has run.
+PREPAID: Final = 64
+# As plain numbers: time is read at every firing.
+_TOTAL: Final = int(Word.TOTAL)
+_BLOCK: Final = int(Word.BLOCK)
+# The half of a table entry's second word that is the block's count; the other half is its size.
+_COUNT: Final = 0xFFFF_FFFF
+_LONGEST_INSTRUCTION: Final = 15
+
+
+class Counter:
+    """Counts the instructions of one CPU; `blocks`, a power of two, is how many blocks' sizes are remembered."""
+
+    def __init__(self, isa: Isa, cpu: Cpu, memory: Memory, blocks: int) -> None:
+        self.half = blocks
+        """Entries of the table for user blocks; then as many for kernel blocks."""
+        self.table = (TableEntry * (2 * blocks))()
+        self.state_array = (ctypes.c_uint64 * WORDS)()
+        self.state: memoryview[int] = memoryview(self.state_array).cast("B").cast("Q")
+        """The words of `emu.engine.state.Word`."""
+        self._isa = isa
+        self._memory = memory
+        self._words = cpu.words
+        self._pc = isa.registers.slots[isa.registers.pc]
+        self._entries = memoryview(self.table).cast("B").cast("Q")
+        """The table as words: of each entry the address, then the count and the size in one."""
+        self._entries_at = ctypes.addressof(self.table)
+        self._stale = False
+        self._indices: dict[tuple[int, int], int] = {}
+        self._user_indices: dict[tuple[int, int], int] = {}
+        state = self.state
+        state[Word.TOTAL] = PREPAID
+        state[Word.SOFT] = state[Word.HARD] = state[Word.NEXT] = NEVER
+        state[Word.CPU] = cpu.address
+        state[Word.ENV] = cpu.env
+        state[Word.UC] = cpu.handle
+
+    @property
+    def instructions(self) -> int:
+        """Instructions executed so far, exact where the CPU stands now; the instruction at pc is not included."""
+        entry = self.state[_BLOCK]
+        if not entry:
+            return self.state[_TOTAL] - PREPAID
+        place = entry - self._entries_at >> 3
+        address, numbers, pc = self._entries[place], self._entries[place + 1], self._words[self._pc]
+        # Unicorn's own count is wrong by one where RISC-V's wfi is followed by something illegal: so the end is
+        # decoded too.
+        if not 0 <= pc - address <= numbers >> 32:
+            return int(self.state[_TOTAL]) - PREPAID
+        return int(self.state[_TOTAL] - PREPAID - (numbers & _COUNT) + self._index(address, pc))
+
+    def discount(self, instructions: int) -> None:
+        """Take instructions off the count: they stand for one that has been counted, or will not count when it runs."""
+        self.state[_TOTAL] -= instructions
+
+    def settle(self) -> None:
+        """Take back the instructions of the current block that were not executed: it was left at pc."""
+        self.state[_TOTAL] = self.instructions + PREPAID
+        self.state[_BLOCK] = 0
+
+    def settle_behind(self) -> None:
+        """Take back what of the current block comes after the instruction at pc."""
+        self.settle()
+        self.state[_TOTAL] += 1
+
+    # -- blocks whose code or meaning has changed
+
+    def forget_user_blocks(self) -> None:
+        """Forget the sizes of user blocks: the address space is about to change."""
+        ctypes.memset(self.table, 0, self.half * ctypes.sizeof(TableEntry))
+        if self._user_indices:
+            self._user_indices.clear()
+
+    def code_written(self) -> None:
+        """Forget the sizes of all blocks, but not yet: the table is emptied before it is used again."""
+        self._stale = True
+        self._indices.clear()
+        self._user_indices.clear()
+
+    def user_code_written(self) -> None:
+        """Forget the sizes of all blocks before the next run: code of some process was written."""
+        self._stale = True
+
+    def refresh(self) -> None:
+        """Empty the table if code was written since the last run."""
+        if self._stale:
+            ctypes.memset(self.table, 0, ctypes.sizeof(self.table))
+            self._indices.clear()
+            self._user_indices.clear()
+            self._stale = False
+
+    def _index(self, block: int, pc: int) -> int:
+        """Return how many instructions lie between the start of a block and pc."""
+        if self._isa.instruction_alignment == 4:
+            return (pc - block) >> 2
+        key = (block, pc)
+        indices = self._indices if block >= self._isa.kernel_start else self._user_indices
+        index = indices.get(key)
+        if index is None:
+            code = self._memory.read(block, pc - block)
+            index = offset = 0
+            while offset < len(code):
+                offset += self._isa.instruction_length(code[offset : offset + _LONGEST_INSTRUCTION]) or 1
+                index += 1
+            indices[key] = index
+        return index

@@ -1,0 +1,47 @@
+"""Hooks of Unicorn, added by the C call: the binding wraps callbacks in Python of its own."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import unicorn
+from unicorn.unicorn_py3.unicorn import uclib
+
+from emu.engine.cpu import Cpu
+from emu.engine.errors import EngineError
+
+
+class Hooks:
+    """The hooks of one engine; `data` is the address that each callback gets as its last argument."""
+
+    def __init__(self, cpu: Cpu, data: int) -> None:
+        self._reference = cpu.reference
+        self._data = ctypes.c_void_p(data)
+        self._kept: list[Any] = []
+
+    def add(self, kind: int, callback: Any, begin: int = 1, end: int = 0, instruction: int | None = None) -> int:
+        """Add a hook for [begin, end], or everywhere if that is empty, and return its handle.
+
+        Raises `EngineError`.
+        """
+        self._kept.append(callback)
+        hook = ctypes.c_size_t()
+        extra = () if instruction is None else (ctypes.c_int(instruction),)
+        error = uclib.uc_hook_add(
+            self._reference,
+            ctypes.byref(hook),
+            kind,
+            ctypes.cast(callback, ctypes.c_void_p),
+            self._data,
+            ctypes.c_uint64(begin),
+            ctypes.c_uint64(end),
+            *extra,
+        )
+        if error:
+            raise EngineError(f"unicorn refused a hook: {unicorn.UcError(error)}")
+        return int(hook.value)
+
+    def remove(self, handle: int) -> None:
+        """Take a hook away."""
+        uclib.uc_hook_del(self._reference, ctypes.c_size_t(handle))

@@ -1,0 +1,62 @@
+"""AArch64 as Unicorn models it.
+
+Offsets and numbers: qemu/target/arm/cpu.h (CPUARMState, EXCP_*) of Unicorn 2.1.4.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Final
+
+import unicorn
+from unicorn import arm64_const as uc
+
+from emu.isa.unicorn_model import ModelledCpu, UnicornModel, VectorFile
+
+_EXCEPTION_SVC: Final = 2
+_EXCEPTION_IRQ: Final = 5
+_EXCEPTION_BKPT: Final = 7
+# Where exceptions go: exception.target_el.
+_TARGET_EL: Final = 0xBE0
+_EXCLUSIVE_ADDRESS: Final = 0x2F00
+# System registers as (crn, crm, op0, op1, op2).
+_SCR_EL3: Final = (1, 1, 3, 6, 0)
+_HCR_EL2: Final = (1, 1, 3, 4, 0)
+_SCR_RW_NS: Final = 1 << 10 | 1
+_HCR_RW: Final = 1 << 31
+
+
+def _prepare(cpu: ModelledCpu) -> None:
+    """Do what firmware does before it enters EL1.
+
+    EL2 and EL3 exist in the model but were skipped at reset, and without RW set in both QEMU takes
+    EL1 for AArch32.
+    """
+    cpu.write_public(uc.UC_ARM64_REG_CP_REG, (*_SCR_EL3, _SCR_RW_NS))
+    cpu.write_public(uc.UC_ARM64_REG_CP_REG, (*_HCR_EL2, _HCR_RW))
+
+
+def _interrupt(cpu: ModelledCpu) -> None:
+    """Deliver an IRQ to EL1."""
+    ctypes.c_uint32.from_address(cpu.env + _TARGET_EL).value = 1
+    cpu.exception.value = _EXCEPTION_IRQ
+    cpu.deliver()
+    cpu.exception.value = -1
+
+
+UNICORN = UnicornModel(
+    architecture=unicorn.UC_ARCH_ARM64,
+    mode=unicorn.UC_MODE_ARM,
+    target="aarch64",
+    deliver="arm_cpu_do_interrupt_aarch64",
+    check_register=uc.UC_ARM64_REG_X0,
+    check_offset=0x40,
+    interrupt=_interrupt,
+    vectors=(VectorFile(uc.UC_ARM64_REG_Q0, uc.UC_ARM64_REG_Q31, 16),),
+    breakpoint=_EXCEPTION_BKPT,
+    system_call=_EXCEPTION_SVC,
+    # Else 1 KiB: four misses for each page, and a page that changes is forgotten by its first quarter only.
+    page_size=4096,
+    prepare=_prepare,
+    reservation=_EXCLUSIVE_ADDRESS,
+)

@@ -1,0 +1,54 @@
+"""i386 as Unicorn models it: the CPU of x86-64 in 32-bit mode."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import unicorn
+from unicorn import x86_const as uc
+
+from emu.isa.i386.traps import INT3
+from emu.isa.unicorn_model import InterruptedCpu, UnicornModel, VectorFile
+from emu.isa.x86 import unicorn as x86
+
+# int $0x80
+_SYSTEM_CALL: Final = 0x80
+
+
+def _undefined(cpu: InterruptedCpu) -> int:
+    """Take an undefined instruction, which may be FBT's breakpoint; it has been counted."""
+    at = cpu.pc.value
+    if not cpu.breakpoint():
+        return 0
+    cpu.uncount_user(at)
+    return x86.invalid_opcode(cpu)
+
+
+def _refused(cpu: InterruptedCpu, size: int) -> None:
+    """Raise #UD before an instruction that Unicorn would execute, and leave the block."""
+    cpu.leave_block(size)
+    if _undefined(cpu):
+        cpu.deliver()
+    cpu.exception.value = -1
+    cpu.write_public(uc.UC_X86_REG_EIP, cpu.pc.value)
+
+
+UNICORN = UnicornModel(
+    architecture=unicorn.UC_ARCH_X86,
+    mode=unicorn.UC_MODE_32,
+    target=x86.TARGET,
+    deliver=x86.DELIVER,
+    check_register=uc.UC_X86_REG_EAX,
+    check_offset=0,
+    interrupt=x86.interrupt,
+    vectors=(VectorFile(uc.UC_X86_REG_XMM0, uc.UC_X86_REG_XMM7, 16), x86.X87),
+    breakpoint=x86.BREAKPOINT,
+    breakpoint_length=len(INT3),
+    system_call=_SYSTEM_CALL,
+    undefined=x86.INVALID_OPCODE,
+    handled=x86.handled,
+    names=x86.NAMES,
+    ir=(x86.__package__, __package__),
+    on_invalid=_undefined,
+    on_refused=_refused,
+)

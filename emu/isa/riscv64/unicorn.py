@@ -1,0 +1,55 @@
+"""RISC-V as Unicorn models it.
+
+Offsets and numbers: qemu/target/riscv/cpu.h, cpu_bits.h of Unicorn 2.1.4.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Final
+
+import unicorn
+from unicorn import riscv_const as uc
+
+from emu.isa.unicorn_model import InterruptedCpu, ModelledCpu, UnicornModel, VectorFile
+
+# RISCV_EXCP_U_ECALL
+_ECALL: Final = 8
+# RISCV_EXCP_INT_FLAG | IRQ_S_SOFT, in 32 bits
+_SOFTWARE_INTERRUPT: Final = 1 - (1 << 31)
+# The address that lr has reserved: load_res.
+_RESERVATION: Final = 0x208
+# struct uc_struct: the error that ends the run.
+_INVALID_ERROR: Final = 0x590
+
+
+def _interrupt(cpu: ModelledCpu) -> None:
+    """Deliver a software interrupt to supervisor mode."""
+    cpu.exception.value = _SOFTWARE_INTERRUPT
+    cpu.deliver()
+    cpu.exception.value = -1
+
+
+def _invalid(cpu: InterruptedCpu) -> int:
+    """Take ebreak, which leaves an error behind that would end the run although it was handled."""
+    ctypes.c_uint32.from_address(cpu.handle + _INVALID_ERROR).value = 0
+    return cpu.breakpoint()
+
+
+UNICORN = UnicornModel(
+    architecture=unicorn.UC_ARCH_RISCV,
+    mode=unicorn.UC_MODE_RISCV64,
+    target="riscv64",
+    deliver="riscv_cpu_do_interrupt_riscv64",
+    check_register=uc.UC_RISCV_REG_A0,
+    check_offset=80,
+    interrupt=_interrupt,
+    vectors=(VectorFile(uc.UC_RISCV_REG_F0, uc.UC_RISCV_REG_F31, 8),),
+    # Before every hook, whatever the instruction's length: Unicorn issue 1990.
+    pc_ahead=4,
+    system_call=_ECALL,
+    reservation=_RESERVATION,
+    names={"UC_INVALID_ERROR": _INVALID_ERROR},
+    ir=(__package__,),
+    on_invalid=_invalid,
+)

@@ -1,0 +1,124 @@
+"""The contract of an ISA's Unicorn: how the CPU emulator models that CPU, and what has to be done for it.
+
+`emu/isa/<isa>/unicorn.py` gives one `UnicornModel`, which is `Isa.unicorn`.  The engine
+(`emu.engine`) knows no ISA: whatever is particular to one CPU is a field here.  Offsets are those
+of the pinned build's structures, in bytes; `emu.engine.layout` checks that this is that build.
+
+The functions that Unicorn calls exist twice: in Python, as fields here, and in machine code, as
+functions of the same names in the `unicorn.ll` of the folders that `ir` names.  Tests hold the two
+equal.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+
+class VectorFile(NamedTuple):
+    """A run of vector or floating-point registers, by Unicorn's ids."""
+
+    first: int
+    last: int
+    size: int
+    """Bytes of one register."""
+    value: Callable[[bytes], Any] = lambda pattern: int.from_bytes(pattern, "little")
+    """Turns the bytes of a register into what Unicorn's public call takes."""
+
+
+class ModelledCpu(Protocol):
+    """What the functions of a model see of the CPU (`emu.engine.cpu.Cpu`)."""
+
+    handle: int
+    """Address of Unicorn's own structure (struct uc_struct)."""
+    env: int
+    """Address of the CPU's registers (QEMU's CPUArchState)."""
+    exception: ctypes.c_int32
+    """Number of the exception under way (QEMU's exception_index); -1: none."""
+
+    def deliver(self) -> None:
+        """Let QEMU deliver the exception to the guest's own vector."""
+
+    def function(self, name: str) -> Any:
+        """Return a function of QEMU's for this CPU."""
+
+    def read_public(self, number: int) -> int:
+        """Return a register by Unicorn's own call."""
+
+    def write_public(self, number: int, value: Any) -> None:
+        """Set a register by Unicorn's own call."""
+
+
+class InterruptedCpu(ModelledCpu, Protocol):
+    """What the callbacks of a model see while Unicorn runs (`emu.engine.interpreted`)."""
+
+    pc: ctypes.c_uint64
+
+    def ask(self, number: int) -> int:
+        """Return what the engine's `on_trap` answers: DELIVER or HANDLED."""
+
+    def breakpoint(self) -> int:
+        """Return what the engine's `on_breakpoint` answers: DELIVER or HANDLED."""
+
+    def uncount_user(self, address: int) -> None:
+        """Take the instruction at an address off the count, if the address is a user program's."""
+
+    def leave_block(self, size: int) -> None:
+        """Count the current block up to the instruction of `size` bytes at the pc, and with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnicornModel:
+    """One CPU as Unicorn models it."""
+
+    architecture: int
+    mode: int
+    """These two are what `unicorn.Uc` takes."""
+    target: str
+    """QEMU's name of the CPU, at the end of its functions' names."""
+    deliver: str
+    """QEMU's function that delivers an exception to the guest's own vector."""
+    check_register: int
+    """Unicorn's id of the register that `emu.engine.layout` looks for at the start."""
+    check_offset: int
+    """Where that register is in the CPU state."""
+    interrupt: Callable[[ModelledCpu], None]
+    """Delivers the clock interrupt to the guest's own vector."""
+    vectors: tuple[VectorFile, ...]
+    """The vector and floating-point registers; plans set those of the first file."""
+    breakpoint: int | None = None
+    """Unicorn's number of a breakpoint's exception; None: it arrives as an invalid instruction."""
+    breakpoint_length: int = 0
+    """How far behind the breakpoint the pc is in the hook, where `Traps.pc_after` is 0."""
+    pc_ahead: int = 0
+    """How far Unicorn moves the pc on before every hook of an exception."""
+    system_call: int | None = None
+    """Unicorn's number of a system call's exception; None: it has an instruction hook of its own."""
+    system_call_instruction: int | None = None
+    """Unicorn's number of that instruction."""
+    undefined: int | None = None
+    """Number that `on_trap` gets for an undefined instruction, which may be a breakpoint of SDT as
+    illumos has it (LOCK over a nop); None: breakpoints are never such."""
+    page_size: int | None = None
+    """Set as the size of pages before all else; None: Unicorn's own choice is 4096 bytes."""
+    prepare: Callable[[ModelledCpu], None] = lambda _cpu: None
+    """Brings the CPU into the state in which firmware leaves it."""
+    handled: Callable[[ModelledCpu], None] | None = None
+    """Makes QEMU forget an exception that the host has handled; None: nothing is to be forgotten."""
+    reservation: int | None = None
+    """Offset of the address that a load-exclusive has reserved; all ones: none.  None: there are no
+    such instructions."""
+    names: Mapping[str, int] = field(default_factory=dict)
+    """What `unicorn.ll` may name after a dollar sign."""
+    ir: tuple[str, ...] = ()
+    """Packages whose `unicorn.ll` hold the callbacks in machine code."""
+    on_invalid: Callable[[InterruptedCpu], int] | None = None
+    """Takes an invalid instruction, and answers DELIVER or HANDLED; None: none arrives.  `invalid`
+    in machine code."""
+    on_refused: Callable[[InterruptedCpu, int], None] | None = None
+    """Raises the exception of an instruction, of so many bytes, that Unicorn would execute and the
+    CPU refuses; None: there are none.  `refused` in machine code."""
+    on_system_call: Callable[[InterruptedCpu], None] | None = None
+    """Enters the guest's kernel; None: QEMU does it.  `system_call` in machine code."""

@@ -1,0 +1,74 @@
+"""x86 as Unicorn models it, in either mode: the offsets of its state, and what both modes do alike.
+
+Offsets: qemu/target/i386/cpu.h (CPUX86State) of Unicorn 2.1.4.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Final
+
+from unicorn import x86_const as uc
+
+from emu.isa.unicorn_model import InterruptedCpu, ModelledCpu, VectorFile
+
+# QEMU's name of the CPU: one model serves both modes.
+TARGET: Final = "x86_64"
+DELIVER: Final = "x86_cpu_do_interrupt_x86_64"
+# Vectors of exceptions (Intel SDM volume 3, table 6-1).
+BREAKPOINT: Final = 3
+INVALID_OPCODE: Final = 6
+# The kernel guest's clock interrupt (testbins/kernel/<isa>/intr.S).
+_CLOCK_VECTOR: Final = 32
+
+# The lowest two bits are the privilege level.
+HFLAGS: Final = 0xB0
+# ES CS SS DS FS GS, of 24 bytes each: selector, base, limit and flags.
+SEGMENTS: Final = 0xB8
+SEGMENT_SIZE: Final = 24
+STAR: Final = 0x12D8
+LSTAR: Final = 0x12E8
+SFMASK: Final = 0x12F8
+_ERROR_CODE: Final = 0x1508
+_IS_INT: Final = 0x150C
+_OLD_EXCEPTION: Final = 0x1578
+
+NAMES: Final = {
+    "X86_HFLAGS": HFLAGS,
+    "X86_CS": SEGMENTS + 1 * SEGMENT_SIZE,
+    "X86_SS": SEGMENTS + 2 * SEGMENT_SIZE,
+    "X86_STAR": STAR,
+    "X86_LSTAR": LSTAR,
+    "X86_SFMASK": SFMASK,
+    "X86_ERROR_CODE": _ERROR_CODE,
+    "X86_IS_INT": _IS_INT,
+    "X86_INVALID_OPCODE": INVALID_OPCODE,
+    "X86_EIP_ID": uc.UC_X86_REG_EIP,
+    "X86_EFLAGS_ID": uc.UC_X86_REG_EFLAGS,
+}
+
+# The x87's registers: a mantissa of 64 bits, then sign and exponent.
+X87: Final = VectorFile(
+    uc.UC_X86_REG_FP0,
+    uc.UC_X86_REG_FP7,
+    10,
+    lambda pattern: (int.from_bytes(pattern[:8], "little"), int.from_bytes(pattern[8:], "little")),
+)
+
+
+def interrupt(cpu: ModelledCpu) -> None:
+    """Deliver the clock interrupt."""
+    cpu.function("do_interrupt_x86_hardirq")(ctypes.c_void_p(cpu.env), ctypes.c_int(_CLOCK_VECTOR), ctypes.c_int(1))
+
+
+def handled(cpu: ModelledCpu) -> None:
+    """Make QEMU forget the exception: it would take the next one for one that came during its delivery."""
+    ctypes.c_int32.from_address(cpu.env + _OLD_EXCEPTION).value = -1
+
+
+def invalid_opcode(cpu: InterruptedCpu) -> int:
+    """Raise #UD at the pc; answers as `InterruptedCpu.ask`."""
+    ctypes.c_uint32.from_address(cpu.env + _ERROR_CODE).value = 0
+    ctypes.c_uint32.from_address(cpu.env + _IS_INT).value = 0
+    cpu.exception.value = INVALID_OPCODE
+    return cpu.ask(INVALID_OPCODE)
