@@ -57,11 +57,11 @@ class Engine:
     `on_breakpoint(address)` is called for every breakpoint, with the pc there, and
     `on_trap(number)` for every other synchronous exception but system calls, with Unicorn's number
     for it.  Each answers `DELIVER` (the guest's own vector gets it) or `HANDLED`; a breakpoint may
-    also be answered by what `plan` returns.  With `pages` the address space is the host's, otherwise the guest's page tables'.
-    System calls go to the guest's vector, unless `on_system_call` serves them: it is called with
-    the pc behind the instruction.  `accelerated` says whether the callbacks are machine code.
-    `blocks`: how many blocks' sizes are remembered, a power of two; a user that writes code all the
-    time makes the engine forget all of them as often.
+    also be answered by what `plan` returns.  With `pages` the host keeps the address space,
+    otherwise the guest's page tables say what it is.  System calls go to the guest's vector, unless
+    `on_system_call` serves them: it is called with the pc behind the instruction.  `accelerated`
+    says whether the callbacks are machine code.  `blocks`: how many blocks' sizes are remembered, a
+    power of two; a user that writes code all the time makes the engine forget all of them as often.
     """
 
     def __init__(
