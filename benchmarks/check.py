@@ -1,4 +1,6 @@
-"""Every instruction of whole programs, each in awkward states: python -m benchmarks.check [--isa ISA] [--case CASE].
+"""Check every instruction of whole programs, each in awkward states.
+
+    python -m benchmarks.check [--isa ISA] [--case CASE].
 
 The kernel guest (FBT, on both trap paths, and a whole boot), its user programs, and Debian's static
 busybox where `make debian` has fetched it, every instruction of both as the pid provider and as
@@ -20,8 +22,8 @@ from rich.progress import Progress
 from emu.guest.kernel.guest import TrapPath
 from emu.isa import ISAS
 from trapline.lab.check.checking import check, default_results, describe
+from trapline.lab.check.guest_runs import RunSpec
 from trapline.lab.check.results import Results, Tally
-from trapline.lab.check.runs import RunSpec
 from trapline.lab.check.subject import Subject, find
 from trapline.lab.check.work import Spec
 

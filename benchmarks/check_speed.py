@@ -41,7 +41,7 @@ def _checking(isa: str, provider: str) -> float:
 
 
 def _stepping(isa: Isa) -> float:
-    """Return seconds of this process for one instruction, counted, on bare Unicorn through its Python binding."""
+    """Return the seconds of one counted instruction on bare Unicorn, through its Python binding."""
     architecture, mode, nop = _ARCHITECTURES[isa.name]
     uc = unicorn.Uc(architecture, mode)
     uc.mem_map(0x1000, 0x1000)

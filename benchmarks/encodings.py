@@ -1,4 +1,6 @@
-"""Every encoding against the decode tables: python -m benchmarks.encodings [--isa ISA] [--sample N] [--jobs N].
+"""Check every encoding against the decode tables.
+
+    python -m benchmarks.encodings [--isa ISA] [--sample N] [--jobs N].
 
 All 2^32 words of AArch64, all of RISC-V, and x86-64 and i386 by class, each against capstone; see
 docs/check-encodings.md.  Finished chunks are kept in benchmarks/results/.encodings, so that a run

@@ -1,4 +1,4 @@
-"""What a firing costs: a tight loop around a small function whose entry is probed, with three D programs.
+"""What a firing costs: a tight loop around a small probed function, with three D programs.
 
 Measured against, in the same run, what Unicorn's binding offers instead: an empty Python callback
 for a trap (UC_HOOK_INTR), and one before an instruction (UC_HOOK_CODE).

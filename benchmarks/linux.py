@@ -1,4 +1,4 @@
-"""What a hit costs in a Linux program, by mechanism: emulated, out of line, after a return, single-stepped.
+"""What a hit costs in a Linux program, by mechanism.
 
 A loop that calls a function of three instructions runs plain, and with one of its instructions
 probed; the handlers are empty.  The time of a hit is given relative to an empty Python callback of
@@ -32,7 +32,7 @@ _TURNS = 3
 
 
 class Bench:
-    """The loop as a program, for one ISA: a file, in which it stands in the place of another program's main."""
+    """The loop as a program of one ISA: a file in which it replaces another program's main."""
 
     def __init__(self, isa: Isa, folder: Path) -> None:
         self.isa = isa
@@ -107,7 +107,7 @@ MECHANISMS: tuple[tuple[str, Callable[..., float], dict[str, int], object], ...]
 
 
 def _run(guest: LinuxGuest) -> float:
-    """Run to the end, and return how many instructions a hit executes that the program's count leaves out."""
+    """Run to the end, and return the uncounted instructions that a hit executes."""
     engine = guest.engine
     discount = engine.discount
     left_out = 0

@@ -31,7 +31,7 @@ _TURNS = 7
 
 
 class _Uncounted(Engine):
-    """An engine without the hook at every block: no count of instructions, so no clock and no turns."""
+    """An engine without the hook at every block: it counts no instructions and has no clock."""
 
     def _hook(self, kind: int, *arguments: Any, **options: Any) -> int:
         return 0 if kind == unicorn.UC_HOOK_BLOCK else super()._hook(kind, *arguments, **options)

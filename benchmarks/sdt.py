@@ -1,4 +1,4 @@
-"""What a static probe costs, generation by generation: at rest, while another probe is on, and firing.
+"""What a static probe costs in each generation: at rest, beside another probe, and firing.
 
 One system call, sched_yield(), goes by some sites; a program makes it a few thousand times.  Guest
 instructions are counted, those that the virtual clock leaves out too, and compared with a kernel
@@ -75,7 +75,7 @@ def per_call(isa: Isa, generation: int, program: str) -> tuple[float, float]:
 
 
 def nanoseconds(isa: Isa, pairs: Mapping[str, tuple[int, str, str]]) -> dict[str, float]:
-    """Return what a firing takes: the least of a program's runs beyond the least of another's, by turns."""
+    """Return the seconds of a firing: the shortest run of a program minus that of another."""
     best: dict[tuple[int, str], float] = {}
     for _ in range(ROUNDS):
         for generation, other, firing in pairs.values():

@@ -1,4 +1,4 @@
-"""Guest instructions per second with no probe enabled and the virtual clock counting, against a bare Unicorn."""
+"""Guest instructions per second without probes, against a bare Unicorn."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Have tests that use `trapline_isa`, directly or not, run for each ISA."""
+    """Run tests that use `trapline_isa`, directly or not, once for each ISA."""
     if "trapline_isa" in metafunc.fixturenames:
         metafunc.parametrize("trapline_isa", _isas(metafunc.config), indirect=True)
 
@@ -135,7 +135,7 @@ def trapline_machine(trapline_isa: Isa) -> Machine:
 
 @pytest.fixture
 def trapline_patcher(trapline_machine: Machine) -> Iterator[Patcher]:
-    """Lend the patcher of a booted kernel guest; every byte must be as it was when the test is over."""
+    """Lend the patcher of a booted kernel guest; the test must leave every byte as it was."""
     guest = trapline_machine.guest
     text = guest.image.segments[0]
     before = guest.engine.read(text.vaddr, len(text.data))
@@ -158,7 +158,10 @@ def trapline_function(trapline_isa: Isa) -> Callable[[bytes | str | Path], Funct
 
 @pytest.fixture
 def assert_same_with_probe() -> Callable[..., None]:
-    """Assert that a function is the same with probes: `assert_same_with_probe("fib", 10, program="build/prog")`."""
+    """Assert that a function is the same with probes.
+
+    `assert_same_with_probe("fib", 10, program="build/prog")`
+    """
     from trapline.lab.check.asserting import assert_same_with_probe as assertion  # noqa: PLC0415
 
     return assertion

@@ -21,16 +21,16 @@ from trapline.commands.shared import print_lines, syntax_option
 from trapline.lab.check import report
 from trapline.lab.check.checking import check, default_results, describe
 from trapline.lab.check.encodings import SWEPT
+from trapline.lab.check.guest_runs import RunSpec
 from trapline.lab.check.pool import MakeExecutor
 from trapline.lab.check.results import Results, ResultsError, Tally
 from trapline.lab.check.rules import RulesError
-from trapline.lab.check.runs import RunSpec
 from trapline.lab.check.subject import OWN, PROVIDERS, Subject, SubjectError, find
 from trapline.lab.check.work import EncodingsSpec, Spec
 from trapline.lab.museum.gallery import MuseumError, show
 
 _INTERRUPTED: Final = 130
-# What may be wrong with what is asked for.
+# Errors in the question itself.
 ERRORS: Final = (ElfError, SubjectError, RulesError, ResultsError, MuseumError, report.ReportError)
 _STATES: Final = 20
 
@@ -60,7 +60,7 @@ class Wanted:
             wanted = EncodingsSpec(self.encodings, self.provider or "", self.sample)
             return Spec(rules=self.rules, encodings=(wanted,))
         if self.program is None:
-            raise SubjectError("what is to be checked? Name an ELF file, testbins:kernel, or --encodings ISA")
+            raise SubjectError("nothing to check: name an ELF file, testbins:kernel, or --encodings ISA")
         isas = [self.isa] if self.isa or not self.program.startswith(OWN) else list(ISAS)
         subjects = tuple(
             Subject(path, isa, self.provider or "", self.function, self.every_instruction)
@@ -78,7 +78,7 @@ class Wanted:
             yield RunSpec(subject, self.arguments, self.root)
 
     def _starts(self, subject: Subject) -> bool:
-        """Tell whether a program can be run: it is one of Linux', and its interpreter is there."""
+        """Return whether a program can be run: it is a Linux program, and its interpreter is there."""
         image = subject.image
         if image.kind is ElfKind.RELOCATABLE or not image.entry or self.program == f"{OWN}user":
             return False
@@ -86,7 +86,7 @@ class Wanted:
 
 
 class _Failure(click.ClickException):
-    """Something that cannot be checked."""
+    """The check is not possible."""
 
     exit_code = 2
 
@@ -116,48 +116,68 @@ class _Bar:
         self._progress.stop()
 
     def begin(self, total: int, done: int) -> None:
-        """Hear how much there is."""
+        """Set how much there is to do."""
         self._progress.update(self._task, total=total, completed=done)
 
     def advance(self, states: int) -> None:
-        """Hear that more is done."""
+        """Add to what is done."""
         self._progress.advance(self._task, states)
 
 
 @click.command("check")
 @click.argument("program", required=False)
 @click.argument("arguments", nargs=-1)
-@click.option("--isa", type=click.Choice(list(ISAS)), help="The program's ISA; of testbins: all, if not said.")
+@click.option(
+    "--isa", type=click.Choice(list(ISAS)), help="The program's ISA; default: the file's own, and all of testbins."
+)
 @click.option(
     "--provider",
     type=click.Choice(PROVIDERS),
     default=None,
-    help="Whose probes are tried: fbt for kernels and modules, else pid, if not said.",
+    help="The provider whose probes are tried; default: fbt for kernels and modules, else pid.",
 )
 @click.option("--function", metavar="GLOB", help="Only functions whose names match, such as 'crc32*'.")
-@click.option("--every-instruction", is_flag=True, help="All instructions, not only where functions begin and return.")
 @click.option(
-    "--states", type=click.IntRange(1, 10_000), default=_STATES, show_default=True, help="States for each site."
+    "--every-instruction", is_flag=True, help="All instructions, not only the entries and returns of functions."
 )
-@click.option("--run/--no-run", default=True, show_default=True, help="Run it whole as well, plain and patched.")
 @click.option(
-    "--root", type=click.Path(exists=True, file_okay=False, path_type=Path), help="What the program sees as /."
+    "--states",
+    type=click.IntRange(1, 10_000),
+    default=_STATES,
+    show_default=True,
+    help="States that each site is tried in.",
 )
-@click.option("--rules", default="", metavar="MODULE:OBJECT", help="A patcher or a table of yours, instead of ours.")
+@click.option(
+    "--run/--no-run", default=True, show_default=True, help="Run the whole program as well, plain and patched."
+)
+@click.option(
+    "--root",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="The directory that the program sees as /.",
+)
+@click.option(
+    "--rules", default="", metavar="MODULE:OBJECT", help="A patcher or a table of yours that replaces the package's."
+)
 @click.option("--fidelity", type=click.Choice(["exact", "freebsd"]), default="exact", show_default=True,
-              help="freebsd: with the system's own mistakes, which are then found.")  # fmt: skip
+              help="freebsd: with FreeBSD's own mistakes, which are then found.")  # fmt: skip
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Worker processes.")
-@click.option("--dask", metavar="ADDRESS", help="Have the workers of a Dask cluster do it, such as tcp://host:8786.")
+@click.option(
+    "--dask", metavar="ADDRESS", help="Let the workers of a Dask cluster do the work, such as tcp://host:8786."
+)
 @click.option(
     "--report", "reports", multiple=True, metavar="FILE", help="Write a report: .html, .json, .xml (JUnit) or .txt."
 )
 @click.option(
-    "--results", "kept", type=click.Path(dir_okay=False), metavar="FILE", help="Keep results (SQLite); go on with them."
+    "--results",
+    "kept",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Keep the results (SQLite), and go on with them next time.",
 )
 @click.option("--encodings", type=click.Choice(SWEPT), help="Check the decode tables of an ISA, encoding by encoding.")
-@click.option("--sample", type=click.IntRange(1), metavar="N", help="Of the encodings, look at about N.")
+@click.option("--sample", type=click.IntRange(1), metavar="N", help="Look at about N of the encodings.")
 @syntax_option
-@click.option("--museum", metavar="NAME", help="Show a bug that probe code has had: red, and green; 'list' for names.")
+@click.option("--museum", metavar="NAME", help="Show a bug of a real probe implementation; 'list' prints the names.")
 def check_command(
     jobs: int,
     dask: str | None,
@@ -168,8 +188,8 @@ def check_command(
 ) -> None:
     """Check that PROGRAM is the same program when it is probed, or show exactly where it is not.
 
-    Each probe site is tried in states as awkward as they get: the original instruction on a plain
-    CPU, the breakpoint and what is done in its place on another; registers, flags, memory, pc and
+    Each probe site is tried in many awkward states: the original instruction on one CPU, the
+    breakpoint and what replaces the instruction on another; registers, flags, memory, pc and
     faults are compared.  Then the program is run with ARGUMENTS, plain and with all its sites
     patched.
 
@@ -194,7 +214,10 @@ def check_command(
 
 
 def spec_of(words: Sequence[str]) -> Spec:
-    """Return what the arguments of a `trapline check` ask for.  Raises one of `ERRORS`, and `click.ClickException`."""
+    """Return what the arguments of a `trapline check` ask for.
+
+    Raises one of `ERRORS`, and `click.ClickException`.
+    """
     context = check_command.make_context("trapline check", list(words))
     wanted = {field.name for field in fields(Wanted)}
     return Wanted(**{name: value for name, value in context.params.items() if name in wanted}).spec()
@@ -219,7 +242,7 @@ def _check(spec: Spec, kept: str | None, jobs: int, executor: MakeExecutor | Non
 
 
 def _dask(address: str) -> MakeExecutor:
-    """Return what has a Dask cluster do the work."""
+    """Return the maker of an executor whose workers are a Dask cluster's."""
     try:
         from distributed import Client  # noqa: PLC0415  a large import, and an optional one
     except ImportError:

@@ -62,7 +62,7 @@ def _list(target: str, show: Show) -> None:
 
 
 def _resolve(guest: Any, text: str) -> str:
-    """Return a definition as uprobe_events takes it: with a path and an offset.  Raises `TraceError`."""
+    """Return a definition as uprobe_events takes it: a path and an offset.  Raises `TraceError`."""
     found = _FORM.fullmatch(text.strip())
     if found is None:
         return text

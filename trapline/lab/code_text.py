@@ -42,7 +42,7 @@ class CodeText:
         return 1, disassembly.NO_INSTRUCTION
 
     def listing(self, code: bytes, start: int, site: int) -> tuple[str, ...]:
-        """Disassemble a function up to a few instructions after a site; only the last lines are kept."""
+        """Return the disassembly around a site: the last lines up to a few after it."""
         lines: list[str] = []
         at, after = 0, 0
         while at < len(code) and after < _AFTER:

@@ -1,14 +1,14 @@
 """Watching one probe fire: snapshots of the machine at each stage of a trap, as data.
 
-The recorder is put into a machine before it boots.  It stands at four places, none of which a
-probe's users can tell: in front of the engine's trap callback, around the chain of handlers,
-between the providers and the framework, and at the last instruction of the guest's breakpoint path.
+The recorder is put into a machine before it boots.  It watches four places, without an effect on
+the probe: in front of the engine's trap callback, around the chain of handlers, between the
+providers and the framework, and at the last instruction of the guest's breakpoint path.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from emu.displaced import Plan, interpret
@@ -18,63 +18,11 @@ from emu.guest.base import BadAddressError
 from emu.guest.kernel.guest import KernelGuest
 from emu.trap import Handler, TrapHandler
 from providers.base import Framework, Provider
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """The CPU at one moment: instructions executed, and registers by name."""
-
-    instructions: int
-    registers: Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """One handler of the chain and what it answered."""
-
-    handler: str
-    answer: int
-
-
-@dataclass(frozen=True, slots=True)
-class Firing:
-    """One call of dtrace_probe()."""
-
-    probe_id: int
-    arguments: tuple[int, ...]
-    caller: int
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryChange:
-    """A word the displaced instruction wrote."""
-
-    address: int
-    size: int
-    before: int
-    after: int
-
-
-@dataclass(slots=True)
-class Hit:
-    """Everything seen of one breakpoint; complete when `resumed` is there."""
-
-    address: int
-    trapped: Snapshot
-    frame_address: int | None = None
-    """Where the guest's vector saved the trap frame; None on the host trap path."""
-    frame: Mapping[str, int] = field(default_factory=dict)
-    asked_at: Snapshot | None = None
-    asked: list[Asked] = field(default_factory=list)
-    firings: list[Firing] = field(default_factory=list)
-    returning: Snapshot | None = None
-    resumed: Snapshot | None = None
-    memory: Sequence[MemoryChange] = ()
-    plan: Plan | None = None
+from trapline.lab.hit import AskedHandler, CpuSnapshot, Hit, MemoryChange, RecordedFiring
 
 
 class RecordingTraps(TrapHandler):
-    """The chain of handlers, which also tells a recorder who was asked and what he said."""
+    """The chain of handlers, which also reports each handler's answer to a recorder."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -105,7 +53,7 @@ class RecordingTraps(TrapHandler):
 
 
 class RecordingFramework:
-    """The framework as a provider sees it, which also tells a recorder what fires."""
+    """The framework as a provider sees it, which also reports firings to a recorder."""
 
     def __init__(self, framework: Framework, recorder: Recorder) -> None:
         self._framework = framework
@@ -139,7 +87,7 @@ class RecordingFramework:
 
 
 class _Rehearsal:
-    """A CPU on which a plan can be tried: it reads the real memory and only notes what would be written."""
+    """A CPU that tries a plan: it reads the real memory, and only notes what would be written."""
 
     def __init__(self, guest: KernelGuest) -> None:
         self.words = memoryview(bytearray(guest.engine.words)).cast("Q")
@@ -151,13 +99,13 @@ class _Rehearsal:
         self.stores.append((address, size, value & (1 << 8 * size) - 1))
 
     def write_vector(self, number: int, low: int, high: int) -> None:
-        """Leave the vector registers alone: nobody asks what became of them."""
+        """Ignore the write: vector registers are not shown."""
 
 
 class Recorder:
-    """Records hits of a kernel guest whose chain is a `RecordingTraps`, each in place of the one before.
+    """Records the latest hit of a kernel guest whose chain is a `RecordingTraps`.
 
-    After each firing it asks `wanted`; the first hit that is, is kept, and the guest's run ends.
+    After each firing it asks `wanted`; the first hit that is wanted is kept, and the run ends.
     """
 
     def __init__(self, guest: KernelGuest, traps: RecordingTraps) -> None:
@@ -176,10 +124,10 @@ class Recorder:
         guest.engine.on_code(guest.image.symbol("dtrace_invop_return").value, self._returning)
         traps.recorder = self
 
-    def snapshot(self) -> Snapshot:
-        """Look at the CPU as it is now."""
+    def snapshot(self) -> CpuSnapshot:
+        """Return the CPU's present state."""
         engine = self._guest.engine
-        return Snapshot(engine.instructions, {name: engine.read_register(name) for name in self._names})
+        return CpuSnapshot(engine.instructions, {name: engine.read_register(name) for name in self._names})
 
     def complete(self) -> None:
         """On the guest trap path: let the guest's handler come to its end, and the CPU resume."""
@@ -201,12 +149,12 @@ class Recorder:
             self.hit.frame = {name: frame.register(name) for name in names}
 
     def answered(self, handler: Handler, rval: int) -> None:
-        """Note a handler's answer; of the one that claims, what the displaced instruction will write."""
+        """Note a handler's answer; if it claims the hit, note what the plan will write."""
         hit = self.hit
         if hit is None or hit.plan is not None:
             return
         # A handler is a closure in its provider's module, which is how people know it.
-        hit.asked.append(Asked(handler.__module__.removeprefix("providers."), rval))
+        hit.asked.append(AskedHandler(handler.__module__.removeprefix("providers."), rval))
         saved = int.from_bytes(self._guest.patcher.original(hit.address, 4), "little")
         hit.plan = self._guest.isa.stub.invop(rval, saved, hit.address)
         hit.memory = self._rehearse(hit.plan, hit) if hit.plan else ()
@@ -214,7 +162,7 @@ class Recorder:
     def firing(self, probe_id: int, arguments: tuple[int, ...]) -> None:
         """Note a call of dtrace_probe()."""
         if self.hit is not None and not self._found:
-            self.hit.firings.append(Firing(probe_id, arguments, self._guest.traps.core.caller))
+            self.hit.firings.append(RecordedFiring(probe_id, arguments, self._guest.traps.core.caller))
 
     def fired(self) -> None:
         """Note that the call is back."""
@@ -232,7 +180,7 @@ class Recorder:
             self.hit.resumed = self.snapshot()
         return answer
 
-    def _as_the_cpu_left_it(self, address: int) -> Snapshot:
+    def _as_the_cpu_left_it(self, address: int) -> CpuSnapshot:
         """Look at the CPU, with the pc where the exception left it: on x86 behind the int3."""
         snapshot, isa = self.snapshot(), self._guest.isa
         pc = {isa.registers.pc: address + isa.traps.pc_after}

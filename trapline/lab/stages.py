@@ -9,7 +9,8 @@ from typing import Any
 from emu.guest.kernel.guest import KernelGuest, TrapPath
 from trapline.framework.program import ProbeDescription
 from trapline.lab.code_text import CodeText
-from trapline.lab.recorder import Hit, MemoryChange, Snapshot
+from trapline.lab.hit import CpuSnapshot, Hit, MemoryChange
+from trapline.lab.isas import LAB_ISAS
 
 
 class StepError(Exception):
@@ -35,7 +36,7 @@ class Stage:
     """Disassemblies, by when: what memory holds of the probed function around the site."""
 
 
-def _changes(before: Snapshot, after: Snapshot) -> dict[str, tuple[int, int]]:
+def _changes(before: CpuSnapshot, after: CpuSnapshot) -> dict[str, tuple[int, int]]:
     return {
         name: (value, after.registers[name])
         for name, value in before.registers.items()
@@ -75,19 +76,11 @@ def _patch(guest: KernelGuest, hit: Hit, words: CodeText) -> Stage:
     )
 
 
-_EXCEPTIONS = {
-    "x86_64": "#BP, vector 3: a trap, so the saved rip points after the int3.",
-    "aarch64": "BRK, exception class 0x3c, immediate 0x40d: ELR points at the brk.",
-    "riscv64": "breakpoint, scause 3: sepc points at the ebreak.",
-    "i386": "#UD, vector 6: a LOCK before what cannot be locked is a fault, so the saved eip points at it.",
-}
-
-
 def _exception(guest: KernelGuest, hit: Hit, words: CodeText) -> Stage:
     pc = hit.trapped.registers[guest.isa.registers.pc]
     return Stage(
         "exception",
-        _EXCEPTIONS[guest.isa.name],
+        LAB_ISAS[guest.isa.name].exception,
         {"pc": pc, "in": words.place(pc), "sp": hit.trapped.registers[guest.isa.registers.sp]},
     )
 
@@ -114,7 +107,7 @@ def _chain(guest: KernelGuest, hit: Hit) -> Stage:
     kind = "an invop code" if guest.isa.stub.by_code else "the saved instruction word"
     return Stage(
         "handler chain",
-        f"dtrace_invop() asks each handler whether the address is its own; 0 is no, anything else is {kind}.",
+        f"dtrace_invop() asks each handler whether the address is its own; 0 means no, any other answer is {kind}.",
         answers,
     )
 

@@ -11,10 +11,10 @@ from providers.uprobes import PORTS, Consumer, HandlerResult, UprobeError, Uprob
 from providers.uprobes.port import ENOTSUPP, Refused
 from tests.linux.support import expected, start, zoo
 from trapline.lab.check.compare import Outcome, SiteChecker
-from trapline.lab.check.cpu import Code, Cpu
+from trapline.lab.check.cpu import Stretch, TrialCpu
 from trapline.lab.check.probers import UprobeProber
 from trapline.lab.check.rules import Rules
-from trapline.lab.check.site import Site
+from trapline.lab.check.site import CheckSite
 from trapline.lab.check.states import POOL
 from trapline.machine.linux_machine import EvalTime
 
@@ -238,10 +238,10 @@ def test_with_every_instruction_of_its_own_functions_watched_a_program_is_the_sa
 )
 def test_the_flag_that_steps_a_copy_is_seen_by_nobody(code):
     """Not by a pushf, not after a popf that faults; and an operand that looks like either is none."""
-    text = [Code(ADDRESS, bytes.fromhex(code) + bytes(16))]
-    plain, patched = (Cpu(ISAS["x86_64"], text, stepping=stepping) for stepping in (True, False))
+    text = [Stretch(ADDRESS, bytes.fromhex(code) + bytes(16))]
+    plain, patched = (TrialCpu(ISAS["x86_64"], text, stepping=stepping) for stepping in (True, False))
     checker = SiteChecker(plain, patched, UprobeProber(patched, ADDRESS + (1 << 20), Rules()), states=POOL)
-    result = checker.check(Site(ADDRESS, text[0].data))
+    result = checker.check(CheckSite(ADDRESS, text[0].data))
     assert result.outcome is Outcome.AGREED, result
     assert result.why.startswith("stepped")
 
@@ -273,9 +273,9 @@ def test_what_a_step_would_put_right_wrongly_is_refused(isa, code):
     ],
 )
 def test_what_a_step_puts_right_is_the_same_as_without(isa, code):
-    text = [Code(ADDRESS, bytes.fromhex(code) + bytes(16))]
-    plain, patched = (Cpu(ISAS[isa], text, stepping=stepping) for stepping in (True, False))
+    text = [Stretch(ADDRESS, bytes.fromhex(code) + bytes(16))]
+    plain, patched = (TrialCpu(ISAS[isa], text, stepping=stepping) for stepping in (True, False))
     checker = SiteChecker(plain, patched, UprobeProber(patched, ADDRESS + (1 << 20), Rules()), states=32)
-    result = checker.check(Site(ADDRESS, text[0].data))
+    result = checker.check(CheckSite(ADDRESS, text[0].data))
     assert result.outcome is Outcome.AGREED, result
     assert result.why.startswith("stepped")

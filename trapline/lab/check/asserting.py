@@ -19,11 +19,11 @@ from emu.host_trap import HostTrap
 from emu.isa import DEFAULT_ISA, Isa
 from providers import fasttrap, fbt
 from trapline.lab.check.compare import Outcome, SiteChecker
-from trapline.lab.check.cpu import Code, Cpu
+from trapline.lab.check.cpu import Stretch, TrialCpu
 from trapline.lab.check.listener import Listener
 from trapline.lab.check.probers import PidProber
 from trapline.lab.check.rules import Rules
-from trapline.lab.check.site import Site
+from trapline.lab.check.site import CheckSite
 from trapline.lab.check.subject import Subject
 
 STATES: Final = 20
@@ -147,12 +147,12 @@ def _results(isa: Isa, image: Image | None, function: str | bytes, rules: Rules,
         code, sites = subject.code(bias), [site.moved(bias) for site in subject.sites(rules)]
     else:
         data = _bytes_of(function)
-        code, sites = [Code(CODE, data)], list(_sites_of(isa, data))
-    plain, patched = (Cpu(isa, code, stepping=stepping) for stepping in (True, False))
+        code, sites = [Stretch(CODE, data)], list(_sites_of(isa, data))
+    plain, patched = (TrialCpu(isa, code, stepping=stepping) for stepping in (True, False))
     checker = SiteChecker(plain, patched, PidProber(patched, bias + _NEAR, rules), states)
     return (checker.check(site) for site in sites)
 
 
-def _sites_of(isa: Isa, code: bytes) -> Iterator[Site]:
+def _sites_of(isa: Isa, code: bytes) -> Iterator[CheckSite]:
     for offset in fasttrap.PORTS[isa.name].boundaries(code):
-        yield Site(CODE + offset, code[offset : offset + _LONGEST], "code", CODE)
+        yield CheckSite(CODE + offset, code[offset : offset + _LONGEST], "code", CODE)

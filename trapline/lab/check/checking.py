@@ -1,4 +1,4 @@
-"""A check from end to end: what there is to do, who does it, and where the results go.
+"""A check from beginning to end: the work, the workers, and the results.
 
     tally = check(Spec((Subject(Path("a.out")),)))
     assert tally.same
@@ -24,15 +24,15 @@ from trapline.lab.check.results import Results, Tally
 from trapline.lab.check.work import Done, EncodingsSpec, Spec, Unit, size, units, verdicts
 
 _CACHE: Final = Path("~/.cache/trapline")
-# Whose source decides what a check finds.
+# The source that decides what a check finds.
 _OURS: Final = (*(Path(str(package.__file__)).parent for package in (emu, providers)), Path(__file__).parent)
 
 
 class Progress(Protocol):
-    """Who is told how far a check has come, in site-states."""
+    """Hears how far a check has come, in site-states."""
 
     def begin(self, total: int, done: int) -> object:
-        """Hear how much there is, and how much of it was done earlier."""
+        """Hear how much work there is, and how much of it was done earlier."""
         ...
 
     def advance(self, states: int) -> object:
@@ -41,7 +41,7 @@ class Progress(Protocol):
 
 
 def describe(spec: Spec) -> dict[str, Any]:
-    """Return what results are results of: the files as they are, and the rules as they are."""
+    """Return what the results depend on: the content of the files, and of the rules."""
     rules = hashlib.sha256()
     for place in _OURS:
         for path in sorted(place.rglob("*.py")):
@@ -67,7 +67,7 @@ def describe(spec: Spec) -> dict[str, Any]:
 
 
 def default_results(description: dict[str, Any]) -> Path:
-    """Return where the results of a check are kept while it is under way, if nobody says where."""
+    """Return the file that keeps the results of a check while it runs, by default."""
     name = hashlib.sha256(repr(sorted(description.items())).encode()).hexdigest()[:16]
     place = _CACHE.expanduser()
     try:
@@ -128,7 +128,7 @@ def _maker(executor: Executor | MakeExecutor | None, jobs: int) -> MakeExecutor:
 
 
 def _covered(unit: Unit, finished: set[str]) -> bool:
-    """Tell whether a unit was done in parts: it was halved because of a crash in it."""
+    """Return whether a unit was done in parts: it was halved after a crash."""
     halves = unit.halves()
     return halves is not None and all(half.name in finished or _covered(half, finished) for half in halves)
 

@@ -1,9 +1,9 @@
 """Is a displaced instruction still the same instruction?  One site, in many states, on two CPUs.
 
-The plain CPU executes the instruction itself; the patched one executes the breakpoint, and whatever
-a provider does in its place.  Everything is compared: registers, flags, vectors, the pc, memory,
-and the fault with its kind and address.  Where they part the state is made as small as still shows
-it.
+The plain CPU executes the instruction itself; the patched one executes the breakpoint, and what a
+provider does in its place.  Everything is compared: registers, flags, vectors, the pc, memory, and
+the fault with its kind and address.  When they differ, the state is made as small as it can be
+while it still shows the difference.
 """
 
 from __future__ import annotations
@@ -15,26 +15,27 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from emu.engine.pages import PAGE
-from trapline.lab.check.cpu import Cpu, Ending
-from trapline.lab.check.probers import Prober, Refusal, Way
-from trapline.lab.check.site import Site
-from trapline.lab.check.states import COUNTERS, State, chosen, general_registers, pool
+from trapline.lab.check.cpu import Ending, TrialCpu
+from trapline.lab.check.probers import NoProbe, Prober, Way
+from trapline.lab.check.site import CheckSite
+from trapline.lab.check.states import State, chosen, general_registers, pool
+from trapline.lab.isas import LAB_ISAS
 
 # Bytes, or registers, that a divergence names one by one.
 _SHOWN: Final = 6
 # The bit of rflags that is always set.
 _RESERVED: Final = 2
-# Repetitions of a string instruction: their count is cut to as many.
+# The count of a repeated string instruction is cut to this.
 _FEW: Final = 0xFF
 
 
 # Unicorn takes an access to the last page of the address space for one to an empty entry of its TLB: loads find zeros,
-# and stores are no page faults.  A plan's accesses fault, as a CPU's do; so such states show nothing.
+# and stores do not fault.  A plan's accesses fault, as a CPU's do; so such states show nothing.
 _LAST_PAGE: Final = (1 << 64) - PAGE
 
 
 class Outcome(Enum):
-    """What is known of a site once it was checked."""
+    """The result of checking a site."""
 
     AGREED = "agreed"
     DIVERGED = "diverged"
@@ -47,7 +48,7 @@ class Outcome(Enum):
 
 
 class Difference(NamedTuple):
-    """One thing that is not as it would be."""
+    """One thing that differs."""
 
     what: str
     original: str
@@ -68,12 +69,12 @@ class Divergence:
 
 @dataclass(frozen=True, slots=True)
 class SiteResult:
-    """What came of one site."""
+    """The result for one site."""
 
-    site: Site
+    site: CheckSite
     outcome: Outcome
     why: str = ""
-    """The rule that refuses it, or what became of the instruction."""
+    """The rule that refuses it, or how the displaced instruction is executed."""
     states: int = 0
     """States in which both were compared."""
     left_out: int = 0
@@ -87,9 +88,9 @@ _Seen = tuple[Ending, bytes, int, list[bytes], dict[str, bytes]]
 
 
 class SiteChecker:
-    """Checks the sites of one program for one provider: the same code on two CPUs, one of which is probed."""
+    """Checks the sites of one program for one provider, on two CPUs, one of which is probed."""
 
-    def __init__(self, plain: Cpu, patched: Cpu, prober: Prober, states: int) -> None:
+    def __init__(self, plain: TrialCpu, patched: TrialCpu, prober: Prober, states: int) -> None:
         self._plain = plain
         self._patched = patched
         self._prober = prober
@@ -97,10 +98,10 @@ class SiteChecker:
         self._pool = pool(plain.isa.name)
         self._names = general_registers(plain.isa)
 
-    def check(self, site: Site) -> SiteResult:
+    def check(self, site: CheckSite) -> SiteResult:
         """Check a site in all ways in which its instruction may come to be executed."""
         looked = self._prober.look(site)
-        if isinstance(looked, Refusal):
+        if isinstance(looked, NoProbe):
             return SiteResult(site, Outcome.REFUSED, looked.rule)
         numbers = self._numbers(site, len(looked.ways))
         self._left_out = 0
@@ -120,21 +121,21 @@ class SiteChecker:
             site, outcome, looked.how, sum(map(len, numbers)) - self._left_out, self._left_out, tuple(divergences)
         )
 
-    def _numbers(self, site: Site, ways: int) -> list[list[int]]:
+    def _numbers(self, site: CheckSite, ways: int) -> list[list[int]]:
         """Return which states of the pool are tried in each way: they share them."""
         numbers = chosen(site.address, self._states)
         return [numbers[index::ways] for index in range(ways)]
 
     # -- one state
 
-    def _agree(self, site: Site, number: int, repeats: bool) -> bool:
-        """Tell whether both end in the same state; the memory is clean before and after."""
+    def _agree(self, site: CheckSite, number: int, repeats: bool) -> bool:
+        """Return whether both end in the same state; the memory is clean before and after."""
         plain, patched = self._plain, self._patched
         plain.load_numbered(self._pool, number)
         patched.load_numbered(self._pool, number)
         return self._same(site, repeats)
 
-    def _same(self, site: Site, repeats: bool) -> bool:
+    def _same(self, site: CheckSite, repeats: bool) -> bool:
         plain, patched = self._plain, self._patched
         if repeats:
             _cut(plain)
@@ -153,8 +154,8 @@ class SiteChecker:
         patched.clean()
         return same
 
-    def _repeatable(self, site: Site, number: int, repeats: bool) -> bool:
-        """Tell whether the instruction itself does the same twice."""
+    def _repeatable(self, site: CheckSite, number: int, repeats: bool) -> bool:
+        """Return whether the instruction itself does the same twice."""
         seen = []
         for _ in range(2):
             self._plain.load_numbered(self._pool, number)
@@ -164,7 +165,7 @@ class SiteChecker:
     # -- a difference
 
     @staticmethod
-    def _seen(cpu: Cpu, site: Site, repeats: bool) -> _Seen:
+    def _seen(cpu: TrialCpu, site: CheckSite, repeats: bool) -> _Seen:
         """Execute, and return all there is to compare; the memory is clean afterwards."""
         if repeats:
             _cut(cpu)
@@ -173,7 +174,7 @@ class SiteChecker:
         cpu.clean()
         return seen
 
-    def _differences(self, site: Site, state: State, repeats: bool) -> tuple[Difference, ...]:
+    def _differences(self, site: CheckSite, state: State, repeats: bool) -> tuple[Difference, ...]:
         """Return how they differ in a state; nothing if they do not."""
         self._plain.load(state)
         original = self._seen(self._plain, site, repeats)
@@ -202,8 +203,8 @@ class SiteChecker:
         for what in sorted({*original[4], *patched[4]}):
             yield from _bytes(what, original[4].get(what, b""), patched[4].get(what, b""))
 
-    def _smallest(self, site: Site, way: Way, state: State, repeats: bool) -> Divergence:
-        """Make the state as small as still shows a difference: zeros for whatever does not matter."""
+    def _smallest(self, site: CheckSite, way: Way, state: State, repeats: bool) -> Divergence:
+        """Make the state as small as possible: zeros for everything that does not matter."""
         differences = self._differences(site, state, repeats)
         if not differences:
             return Divergence(way.name, state, (Difference("once only", "", "not seen again"),))
@@ -220,9 +221,9 @@ class SiteChecker:
         return Divergence(way.name, state, differences)
 
 
-def _cut(cpu: Cpu) -> None:
-    """Have a string instruction repeated a few times only."""
-    counter = COUNTERS[cpu.isa.name]
+def _cut(cpu: TrialCpu) -> None:
+    """Make a string instruction repeat only a few times."""
+    counter = LAB_ISAS[cpu.isa.name].counter
     cpu.engine.write_register(counter, cpu.engine.read_register(counter) & _FEW)
 
 
@@ -231,7 +232,7 @@ def _without(state: State, name: str) -> State:
 
 
 def _beyond(ending: Ending) -> bool:
-    """Tell whether a plan met the page that the CPU emulator does not know."""
+    """Return whether a plan met the page that the CPU emulator does not know."""
     return ending.fault is not None and ending.fault[2] >= _LAST_PAGE
 
 
@@ -251,15 +252,16 @@ _PREFIXES: Final = frozenset(b"\x26\x2e\x36\x3e\x64\x65\x66\x67\xf0") | _REPEATS
 _STRING: Final = frozenset((*range(0x6C, 0x70), 0xA4, 0xA5, 0xA6, 0xA7, *range(0xAA, 0xB0)))
 
 
-def is_repeated(cpu: Cpu, site: Site) -> bool:
-    """Tell whether an instruction is one of x86's string instructions with a repeat prefix."""
-    if cpu.isa.name not in COUNTERS:
+def is_repeated(cpu: TrialCpu, site: CheckSite) -> bool:
+    """Return whether an instruction is an x86 string instruction with a repeat prefix."""
+    facts = LAB_ISAS[cpu.isa.name]
+    if not facts.counter:
         return False
     at = 0
     repeat = False
     while at < len(site.code) and site.code[at] in _PREFIXES:
         repeat |= site.code[at] in _REPEATS
         at += 1
-    if at < len(site.code) and site.code[at] & 0xF0 == 0x40 and cpu.isa.name == "x86_64":
+    if at < len(site.code) and site.code[at] & 0xF0 == 0x40 and facts.rex:
         at += 1  # REX
     return repeat and at < len(site.code) and site.code[at] in _STRING

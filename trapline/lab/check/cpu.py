@@ -1,10 +1,10 @@
-"""A CPU with a program's code on it, where one instruction at a time is tried in a given state.
+"""A CPU with a program's code, on which one instruction at a time is tried in a given state.
 
-It is a Linux guest with one process, so that whatever probes user programs probes this one.  Its
-code is where the program has it.  Every other address means something too: pages of `KINDS` kinds
-alternate through the whole address space, and all pages of a kind are one page of RAM.  So an
-instruction may be tried with any values in its registers, and what it wrote is found by looking at
-eight pages; and there is always a page near that cannot be written, or is not there.
+It is a Linux guest with one process, so that providers of user probes work on it.  The code is at
+the program's own addresses.  Every other address is valid too: pages of `KINDS` kinds alternate
+through the whole address space, and all pages of a kind are one page of RAM.  So an instruction may
+be tried with any values in its registers, what it wrote is found in eight pages, and a page that
+cannot be written or is not there is always near.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 import ctypes
 import random
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
 from typing import Any, Final, NamedTuple
 
 from emu.engine.access import Access
@@ -22,14 +21,13 @@ from emu.guest.linux.frames import Frames
 from emu.guest.linux.inodes import RegularFile
 from emu.guest.linux.kernel import Kernel
 from emu.guest.linux.process import Process, Signals, Surroundings, Thread
-from emu.guest.linux.space import Area, Space
+from emu.guest.linux.space import Area
 from emu.isa.base import Isa
 from emu.isa.linux_signals import SignalInfo
+from trapline.lab.check.aliased import AliasedSpace, pristine_memory
 from trapline.lab.check.states import KINDS, State, general_registers
+from trapline.lab.isas import LAB_ISAS
 
-_BOTH: Final = Access.READ | Access.WRITE
-# What may be done in a page, by its number modulo `KINDS`.
-RIGHTS: Final = (_BOTH, _BOTH, _BOTH, _BOTH, _BOTH, Access.READ, _BOTH, Access(0))
 # Steps after which something that should have ended is left as it is.
 _LONGEST: Final = 2_000
 # Breakpoints that one instruction may take.
@@ -65,57 +63,15 @@ class _EndlessError(Exception):
     """A breakpoint was taken again and again."""
 
 
-class Code(NamedTuple):
+class Stretch(NamedTuple):
     """A stretch of a program's code."""
 
     address: int
     data: bytes
 
 
-@cache
-def pristine_memory() -> bytes:
-    """Return what is in the pages of each kind: no two words alike, and most of them no addresses."""
-    return random.Random(1).randbytes(KINDS * PAGE)  # noqa: S311
-
-
-class AliasedSpace(Space):
-    """An address space in which all addresses that are not mapped mean one of eight pages, by their kind."""
-
-    def __init__(self, frames: Frames, lowest: int, highest: int) -> None:
-        super().__init__(frames, lowest, highest)
-        taken = [frames.take() for _ in range(KINDS)]
-        self.memory_at = taken[0]
-        """Physical address of the eight pages."""
-        assert taken == list(range(taken[0], taken[0] + KINDS * PAGE, PAGE)), "the first frames follow each other"
-
-    def area_at(self, address: int) -> Area | None:
-        """Return the area that holds an address; a page that may be read alone is one by itself."""
-        area = super().area_at(address)
-        page = address // PAGE
-        if area is None and RIGHTS[page % KINDS] is Access.READ:
-            return Area(page * PAGE, (page + 1) * PAGE, Access.READ, shared=True)
-        return area
-
-    def mapped(self, address: int) -> Area | None:
-        """Return the area of the program or of a provider that holds an address."""
-        return super().area_at(address)
-
-    def look_up(self, address: int, access: Access) -> tuple[int, Access] | None:
-        """Serve a miss of the TLB."""
-        if self.mapped(address) is not None:
-            return super().look_up(address, access)
-        kind = address // PAGE % KINDS
-        return (self.memory_at + address % (KINDS * PAGE), RIGHTS[kind]) if access in RIGHTS[kind] else None
-
-    def reach(self, address: int, access: Access) -> int | None:
-        """Return the physical address for the host's own access."""
-        if self.mapped(address) is not None:
-            return super().reach(address, access)
-        return self.memory_at + address % (KINDS * PAGE) if access in RIGHTS[address // PAGE % KINDS] else None
-
-
-class Cpu:
-    """One CPU, its process, and what can be read off it.
+class TrialCpu:
+    """One CPU and its process.
 
     `stepping` says that it executes instructions as they are, one by one; else it runs what has
     been patched.
@@ -124,7 +80,7 @@ class Cpu:
     def __init__(
         self,
         isa: Isa,
-        code: Iterable[Code],
+        code: Iterable[Stretch],
         *,
         stepping: bool,
         accelerated: bool | None = None,
@@ -153,7 +109,7 @@ class Cpu:
         self._contexts: dict[int, Any] = {}
         self.memory = self.engine.memory.pointer + self.space.memory_at
         """Address in this process of the eight pages."""
-        self.clobbered_by_calls = {"x86_64": frozenset({"rcx"})}.get(isa.name, frozenset())
+        self.clobbered_by_calls = LAB_ISAS[isa.name].clobbered_by_calls
         """Registers in which a system call leaves where it was made."""
         places = (self._registers, *self._vectors)
         self._places = [(ctypes.addressof(ctypes.c_uint8.from_buffer(place)), len(place)) for place in places]
@@ -161,7 +117,7 @@ class Cpu:
         self._taken = 0
         self.clean()
 
-    def _map(self, stretch: Code) -> None:
+    def _map(self, stretch: Stretch) -> None:
         start = stretch.address // PAGE * PAGE
         content = bytes(stretch.address - start) + stretch.data
         file = RegularFile(0o755, content=content)
@@ -187,11 +143,11 @@ class Cpu:
         ctypes.memmove(self.memory, self._pristine, KINDS * PAGE)
 
     def is_clean(self) -> bool:
-        """Tell whether nothing was written."""
+        """Return whether nothing was written."""
         return not _memcmp(self.memory, self._pristine, KINDS * PAGE)
 
-    def same_memory(self, other: Cpu) -> bool:
-        """Tell whether two CPUs have the same in their pages."""
+    def same_memory(self, other: TrialCpu) -> bool:
+        """Return whether the pages of two CPUs are the same."""
         return not _memcmp(self.memory, other.memory, KINDS * PAGE)
 
     def written(self) -> dict[str, bytes]:
@@ -224,8 +180,8 @@ class Cpu:
         else:
             self.engine.restore(context)
 
-    def same_registers(self, other: Cpu, *, called: bool = False) -> bool:
-        """Tell whether two CPUs have the same in their registers, flags and vectors.
+    def same_registers(self, other: TrialCpu, *, called: bool = False) -> bool:
+        """Return whether two CPUs have the same registers, flags and vectors.
 
         `called`: after a system call, which says in a register where it was made.
         """
@@ -241,7 +197,7 @@ class Cpu:
     # -- running
 
     def execute(self, address: int, *, repeats: bool = False) -> Ending:
-        """Execute the instruction at an address, from the registers as they are, and tell how it ended.
+        """Execute the instruction at an address, and return how it ended.
 
         What is patched runs until one instruction is counted.  One that `repeats` is stepped until
         it is over.
@@ -291,7 +247,7 @@ class Cpu:
             engine.on_breakpoint = answer
 
     def _in_scratch(self, pc: int) -> bool:
-        """Tell whether the pc is in one of the pages where providers run copies."""
+        """Return whether the pc is in one of the pages where providers run copies."""
         area = self.space.mapped(pc)
         return area is not None and area.backing is None
 

@@ -1,9 +1,9 @@
-"""The guest's own trap path: a kernel site in a booted kernel, its breakpoint taken by the kernel's vector.
+"""Checks of kernel sites on the guest's own trap path, in a booted kernel.
 
 Two kernels are booted alike.  One executes the instruction; the other takes the breakpoint as an
 exception, saves a trap frame, asks `dtrace_invop`, emulates the instruction in its own assembly,
-and returns.  The stack pointer has to be a stack's, or no kernel survives its own vector;
-everything else is as awkward as it gets.
+and returns.  The stack pointer has to point into a stack, or the kernel does not survive its own
+vector; everything else is as awkward as on the host path.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from providers import fbt
 from trapline.lab.check.compare import Difference, Divergence, Outcome, SiteResult
 from trapline.lab.check.listener import Listener
 from trapline.lab.check.rules import Rules
-from trapline.lab.check.site import Site
+from trapline.lab.check.site import CheckSite
 from trapline.lab.check.states import State, general_registers, pool
 from trapline.lab.check.subject import Subject
+from trapline.lab.isas import LAB_ISAS
 
 # Instructions that the vector, the stub and the return may take.
 _STEPS: Final = 4_000
 _RAM: Final = 32 << 20
-# How far below the top of its stack a kernel thread stands.
+# Bytes from the top of the stack to the stack pointers of states.
 _DEPTH: Final = 1_024
 # Bytes of stack below the stack pointers that hold something before the instruction.
 _WINDOW: Final = 512
-# What stands for a frame pointer near the stack pointer.
+# Stands for a frame pointer near the stack pointer.
 _NEAR: Final = 1
-# Flags that a state may set: not those that would trap, or let interrupts in.
-_FLAGS: Final = {"x86_64": 0xCD5, "i386": 0xCD5, "aarch64": 0xF << 28}
-# Registers that a kernel's vector relies on.
-_KEPT: Final = {"aarch64": frozenset({"x18"}), "riscv64": frozenset({"tp", "gp"})}
 
 
 class KernelPathChecker:
-    """Checks kernel sites on the guest's own trap path.  Raises `emu.guest.base.GuestError` if it does not boot."""
+    """Checks kernel sites on the guest's own trap path.
+
+    Raises `emu.guest.base.GuestError` if the kernel does not boot.
+    """
 
     def __init__(self, subject: Subject, rules: Rules, states: int) -> None:
         self._isa = subject.isa
@@ -86,7 +86,7 @@ class KernelPathChecker:
         sp = self._plain.engine.read_register(self._isa.registers.sp)
         return sp - _DEPTH & ~0xFF
 
-    def check(self, site: Site) -> SiteResult:
+    def check(self, site: CheckSite) -> SiteResult:
         """Check a site on the guest's trap path."""
         record = self._provider.table.find(site.address)
         if record is None:
@@ -114,8 +114,8 @@ class KernelPathChecker:
 
     # -- one state
 
-    def _differences(self, site: Site, state: State) -> tuple[Difference, ...] | None:
-        """Return how the two kernels differ after the instruction; None: it faults, which no kernel returns from."""
+    def _differences(self, site: CheckSite, state: State) -> tuple[Difference, ...] | None:
+        """Return how the two kernels differ after the instruction; None if it faults."""
         for guest, context in zip((self._plain, self._patched), self._contexts, strict=True):
             self._load(guest, context, site, state)
         plain, patched = self._plain.engine, self._patched.engine
@@ -136,7 +136,7 @@ class KernelPathChecker:
         owned = max(self._sp + state.registers[sp], plain.read_register(sp))
         return tuple(self._compare(owned, self._come_back(patched, plain.pc)))
 
-    def _load(self, guest: KernelGuest, context: Any, site: Site, state: State) -> None:
+    def _load(self, guest: KernelGuest, context: Any, site: CheckSite, state: State) -> None:
         engine = guest.engine
         engine.restore(context)
         sp = self._sp + state.registers[self._isa.registers.sp]
@@ -150,12 +150,12 @@ class KernelPathChecker:
             engine.write_register(self._isa.registers.link, self._somewhere)
         if self._isa.traps.flags:
             flags = engine.read_register(self._isa.traps.flags)
-            mask = _FLAGS[self._isa.name]
+            mask = LAB_ISAS[self._isa.name].kernel_flags
             engine.write_register(self._isa.traps.flags, flags & ~mask | state.flags & mask)
         engine.pc = site.address
 
     def _come_back(self, engine: Any, pc: int) -> str:
-        """Run to where the kernel returns from the trap; return what went wrong, if it does not come there."""
+        """Run until the kernel returns from the trap; return what went wrong if it does not."""
         try:
             engine.run(hard=engine.instructions + _STEPS)
         except (EngineError, GuestError) as error:
@@ -163,7 +163,7 @@ class KernelPathChecker:
         return "" if engine.pc == pc else f"after at most {_STEPS} instructions"
 
     def _compare(self, owned: int, trouble: str) -> Iterator[Difference]:
-        """Yield what differs; the stack is somebody's from `owned` on, before the instruction and after it."""
+        """Yield what differs; the stack is in use from `owned` on."""
         plain, patched = self._plain.engine, self._patched.engine
         if trouble:
             yield Difference("end", f"pc {plain.pc:#x}", f"pc {patched.pc:#x}: {trouble}")
@@ -186,7 +186,7 @@ class KernelPathChecker:
             if written and before_word != after_word:
                 yield Difference(f"[sp{start + at - owned:+#x}]", before_word[::-1].hex(), after_word[::-1].hex())
 
-    def _smallest(self, site: Site, state: State, found: tuple[Difference, ...]) -> Divergence:
+    def _smallest(self, site: CheckSite, state: State, found: tuple[Difference, ...]) -> Divergence:
         """Make the state as small as still shows a difference."""
         keep = {self._isa.registers.sp, self._isa.registers.fp}
         for name, value in state.registers.items():
@@ -198,7 +198,7 @@ class KernelPathChecker:
         return Divergence("the guest's trap path", state, found)
 
     def _clean(self) -> None:
-        """Have both kernels' memory as it was after the boot."""
+        """Make both kernels' memory as it was after the boot."""
         for guest, context in zip((self._plain, self._patched), self._contexts, strict=True):
             guest.engine.restore(context)
             guest.engine.memory.ram[:] = self._pristine
@@ -212,7 +212,7 @@ def _survivable(isa_name: str) -> tuple[State, ...]:
     other state.
     """
     isa = ISAS[isa_name]
-    kept = _KEPT.get(isa_name, frozenset())
+    kept = LAB_ISAS[isa_name].kernel_registers
     states = []
     for number, state in enumerate(pool(isa_name)):
         draw = random.Random(number)  # noqa: S311  the same states in every run

@@ -1,4 +1,4 @@
-"""What stands in for the framework while providers are checked: what D makes of a firing is not looked at."""
+"""Takes the place of the framework while providers are checked: firings are only counted."""
 
 from __future__ import annotations
 

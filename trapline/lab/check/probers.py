@@ -1,4 +1,4 @@
-"""How a site is probed while it is checked: each provider installs its own probe, by its own code.
+"""How a site is probed during a check: each provider installs its own probe, by its own code.
 
 A prober looks at a site and answers with the rule that refuses it, or with the ways in which its
 displaced instruction may come to be executed.  Each way is put in place, tried in a number of
@@ -23,10 +23,10 @@ from providers.fasttrap.fasttrap import CHUNK
 from providers.fasttrap.port import Emulated, Refused
 from providers.fasttrap.records import Probe, ProbeType
 from providers.fbt.records import Record
-from trapline.lab.check.cpu import Cpu
+from trapline.lab.check.cpu import TrialCpu
 from trapline.lab.check.listener import Listener
 from trapline.lab.check.rules import Rules
-from trapline.lab.check.site import Site
+from trapline.lab.check.site import CheckSite
 
 Apply = Callable[[], None]
 
@@ -42,7 +42,7 @@ class Way(NamedTuple):
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
-        """Have the probe in place for the time being."""
+        """Keep the probe in place inside a `with` statement."""
         self.enter()
         try:
             yield
@@ -50,14 +50,14 @@ class Way(NamedTuple):
             self.leave()
 
 
-class Refusal(NamedTuple):
+class NoProbe(NamedTuple):
     """No probe may go there."""
 
     rule: str
 
 
 class Treated(NamedTuple):
-    """What becomes of a displaced instruction."""
+    """How a displaced instruction is executed."""
 
     how: str
     """The plan, or the copy."""
@@ -67,15 +67,15 @@ class Treated(NamedTuple):
 class Prober(Protocol):
     """One provider on a CPU that runs what is patched."""
 
-    def look(self, site: Site) -> Treated | Refusal:
+    def look(self, site: CheckSite) -> Treated | NoProbe:
         """Decide about a site."""
         ...
 
 
 class PidProber:
-    """The pid provider: probes before and after the instruction, scratch space far from it and near."""
+    """The pid provider: probes before and after the instruction, scratch space far and near."""
 
-    def __init__(self, cpu: Cpu, near: int, rules: Rules) -> None:
+    def __init__(self, cpu: TrialCpu, near: int, rules: Rules) -> None:
         framework: Any = Listener()
         self._cpu = cpu
         self._fasttrap = fasttrap.Fasttrap(cpu.kernel, framework, rules.pid_fidelity, port=rules.pid)
@@ -84,11 +84,11 @@ class PidProber:
         self._far = target.slots
         self._near: Slots = SlotPages(cpu.kernel, cpu.kernel.code(cpu.process), CHUNK, "[fasttrap]", below=near)
 
-    def look(self, site: Site) -> Treated | Refusal:
+    def look(self, site: CheckSite) -> Treated | NoProbe:
         """Decide about a site (fasttrap_tracepoint_init)."""
         treatment = self._fasttrap.look(self._target, site.address, site.start)
         if isinstance(treatment, Refused):
-            return Refusal(f"{treatment.why} ({treatment.source})")
+            return NoProbe(f"{treatment.why} ({treatment.source})")
         if isinstance(treatment, Emulated):
             return Treated(f"emulated: {treatment.plan}", tuple(self._ways("emulated", site)))
         scratch = f", {treatment.scratch} = next pc" if treatment.scratch else ""
@@ -96,11 +96,11 @@ class PidProber:
         ways = tuple(way for name, slots in places for way in self._ways(f"out of line, {name}", site, slots))
         return Treated(f"out of line: {treatment.code.hex()}{scratch}", ways)
 
-    def _ways(self, name: str, site: Site, slots: Slots | None = None) -> Iterator[Way]:
+    def _ways(self, name: str, site: CheckSite, slots: Slots | None = None) -> Iterator[Way]:
         yield self._way(name, site, ProbeType.OFFSETS, slots)
         yield self._way(f"{name}, and a probe after it", site, ProbeType.POST_OFFSETS, slots)
 
-    def _way(self, name: str, site: Site, kind: ProbeType, slots: Slots | None) -> Way:
+    def _way(self, name: str, site: CheckSite, kind: ProbeType, slots: Slots | None) -> Way:
         probe = Probe(self._target, kind, site.address, 1, (site.address,))
 
         def enter() -> None:
@@ -117,7 +117,7 @@ class PidProber:
 class UprobeProber:
     """Uprobes: simulated, or stepped in a slot far from the instruction and near."""
 
-    def __init__(self, cpu: Cpu, near: int, rules: Rules) -> None:
+    def __init__(self, cpu: TrialCpu, near: int, rules: Rules) -> None:
         self._cpu = cpu
         self._uprobes = uprobes.Uprobes(cpu.kernel, port=rules.uprobe)
         self._space = space = self._uprobes.watch(cpu.process)
@@ -125,14 +125,14 @@ class UprobeProber:
         self._far = space.slots
         self._near = SlotPages(cpu.kernel, space.code, self._uprobes.port.slot, "[uprobes]", below=near)
 
-    def look(self, site: Site) -> Treated | Refusal:
+    def look(self, site: CheckSite) -> Treated | NoProbe:
         """Decide about a site (prepare_uprobe)."""
         file, offset = self._cpu.file_at(site.address)
         if offset % self._uprobes.port.alignment:
-            return Refusal(f"not a multiple of {self._uprobes.port.alignment}")
+            return NoProbe(f"not a multiple of {self._uprobes.port.alignment}")
         analysis = self._uprobes.port.analyze(file.read(offset, self._uprobes.port.longest), site.address)
         if isinstance(analysis, uprobes.Refused):
-            return Refusal(f"{analysis.why} ({analysis.source})")
+            return NoProbe(f"{analysis.why} ({analysis.source})")
         consumer = uprobes.Consumer(handler=lambda _frame: None)
         registered: list[Any] = []
 
@@ -153,7 +153,7 @@ class UprobeProber:
 
 
 class _KernelCode(ProcessCode):
-    """A kernel's code, which stands in a process here; breakpoints of kernels may be what the CPU refuses."""
+    """A kernel's code in a process; a kernel's breakpoint may be an invalid instruction."""
 
     def write_code(self, address: int, data: bytes) -> None:
         """Write bytes, and drop what was translated from them.  Raises `BadAddressError`."""
@@ -162,9 +162,9 @@ class _KernelCode(ProcessCode):
 
 
 class FbtProber:
-    """FBT: the trap answered by the emulator, the displaced instruction carried out natively and by Python."""
+    """FBT: the emulator handles the trap; the plan is carried out natively, and by Python."""
 
-    def __init__(self, cpu: Cpu, module: Module, rules: Rules) -> None:
+    def __init__(self, cpu: TrialCpu, module: Module, rules: Rules) -> None:
         listener = Listener()
         framework: Any = listener
         kernel, engine = cpu.kernel, cpu.engine
@@ -191,7 +191,7 @@ class FbtProber:
         self._native, self._python = trap(), trap()
         self._python.use_python()
 
-    def look(self, site: Site) -> Treated | Refusal:
+    def look(self, site: CheckSite) -> Treated | NoProbe:
         """Decide about a site."""
         number, first = self._records[site.address]
         plan = self._table.decide(site.code, site.address).plan

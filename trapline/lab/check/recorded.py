@@ -1,8 +1,7 @@
-"""States met in a real run: a program is run, and where it comes by a site the instruction is tried right there.
+"""States met in a real run: when it reaches a site, the instruction is tried in that state.
 
-The run's own registers are put into the two CPUs, and its memory is lent to them, a page at a time,
-as they ask for it; neither the run nor its memory is changed by it.  Nothing is stored, so nothing
-is too large to be recorded.
+The run's registers are copied into the two CPUs, which borrow its memory page by page; neither the
+run nor its memory changes.  Nothing is stored, so a run of any length can be checked.
 """
 
 from __future__ import annotations
@@ -17,120 +16,28 @@ from emu.engine.engine import Engine
 from emu.engine.pages import PAGE
 from emu.guest.base import BadAddressError
 from emu.guest.kernel.guest import KernelGuest
-from emu.guest.linux.frames import Frames
 from emu.guest.linux.guest import LinuxGuest, Program
-from emu.guest.linux.space import Area
 from emu.guest.linux.stdio import Standard
 from emu.guest.modules import Module
 from emu.isa.base import Isa
 from providers import fasttrap, fbt
 from providers.fasttrap.records import Probe, ProbeType
+from trapline.lab.check.borrowing import BorrowedSpace, BorrowingCpu, Lend
 from trapline.lab.check.compare import Outcome, SiteChecker, SiteResult
-from trapline.lab.check.cpu import AliasedSpace, Cpu
+from trapline.lab.check.guest_runs import LONGEST_RUN, RunSpec
 from trapline.lab.check.rules import Rules
-from trapline.lab.check.runs import LONGEST_RUN, RunSpec
-from trapline.lab.check.site import Site
+from trapline.lab.check.site import CheckSite
 from trapline.lab.check.states import State, general_registers
+from trapline.lab.isas import LAB_ISAS
 
-# How often a site is tried: the first times that the run comes by.
+# How often a site is tried: the first times that the run reaches it.
 HITS: Final = 2
-# Registers beside the general ones that addresses are made from.
-_BASES: Final = {"x86_64": ("fs_base", "gs_base"), "i386": ("fs_base", "gs_base"), "aarch64": ("tpidr_el0",)}
-
-# Address of a page -> what is in it, and what may be done there; None: there is none.
-Lend = Callable[[int], tuple[bytes, Access] | None]
-
-
-class BorrowedSpace(AliasedSpace):
-    """An address space whose pages, but for the program's code, are borrowed."""
-
-    def __init__(self, frames: Frames, lowest: int, highest: int) -> None:
-        super().__init__(frames, lowest, highest)
-        self.lend: Lend = lambda _page: None
-        self._borrowed: dict[int, tuple[int, Access, bytes]] = {}
-
-    def area_at(self, address: int) -> Area | None:
-        """Return the area that holds an address; a borrowed page is one by itself."""
-        area = self.mapped(address)
-        page = address // PAGE * PAGE
-        if area is None and (found := self._borrow(page)) is not None:
-            return Area(page, page + PAGE, found[1], shared=True)
-        return area
-
-    def look_up(self, address: int, access: Access) -> tuple[int, Access] | None:
-        """Serve a miss of the TLB."""
-        if self.mapped(address) is not None:
-            return super().look_up(address, access)
-        found = self._borrow(address // PAGE * PAGE)
-        if found is None or access not in found[1]:
-            return None
-        return found[0] + address % PAGE, found[1]
-
-    def reach(self, address: int, access: Access) -> int | None:
-        """Return the physical address for the host's own access."""
-        if self.mapped(address) is not None:
-            return super().reach(address, access)
-        found = self._borrow(address // PAGE * PAGE)
-        return None if found is None or access not in found[1] else found[0] + address % PAGE
-
-    def _borrow(self, page: int) -> tuple[int, Access, bytes] | None:
-        if page not in self._borrowed:
-            lent = self.lend(page)
-            if lent is None:
-                return None
-            data, access = lent
-            frame = self.frames.take(data)
-            # What was lent is not executed: an instruction that leads there is over.
-            self._borrowed[page] = frame, access & ~Access.EXECUTE, data
-        return self._borrowed[page]
-
-    def changed(self) -> dict[str, bytes]:
-        """Return the borrowed pages that were written, by name."""
-        found = {}
-        for page, (frame, _, before) in self._borrowed.items():
-            now = bytes(self.frames.read(frame))
-            if now != before:
-                found[f"memory, page {page:#x}"] = now
-        return found
-
-    def forget(self) -> None:
-        """Drop all that was borrowed."""
-        for page, (frame, _, _) in self._borrowed.items():
-            self.flush_page(page)
-            self.frames.release(frame)
-        self._borrowed.clear()
-
-
-class BorrowingCpu(Cpu):
-    """A CPU in a borrowed address space."""
-
-    space: BorrowedSpace
-
-    def clean(self) -> None:
-        """Drop the memory that was borrowed."""
-        self.space.forget()
-
-    def is_clean(self) -> bool:
-        """Tell whether nothing was written."""
-        return not self.space.changed()
-
-    def same_memory(self, other: Cpu) -> bool:
-        """Tell whether two CPUs have written the same."""
-        return self.written() == other.written()
-
-    def written(self) -> dict[str, bytes]:
-        """Return the pages that were written, by name."""
-        return self.space.changed()
-
-    def load_numbered(self, states: Sequence[State], number: int) -> None:
-        """Put a state into the registers: no two are alike."""
-        self.load(states[number])
 
 
 class RecordedChecker(SiteChecker):
     """Checks one site in one state, in all ways."""
 
-    def check_in(self, site: Site, state: State) -> SiteResult:
+    def check_in(self, site: CheckSite, state: State) -> SiteResult:
         """Check a site in a state, and forget the memory, which was of this moment."""
         self._pool = (state,)
         result = self.check(site)
@@ -138,13 +45,13 @@ class RecordedChecker(SiteChecker):
         self._patched.clean()
         return result
 
-    def _numbers(self, site: Site, ways: int) -> list[list[int]]:
+    def _numbers(self, site: CheckSite, ways: int) -> list[list[int]]:
         del site
         return [[0]] * ways
 
 
 class _Tap:
-    """A framework that tells which probe was hit."""
+    """A framework that calls a function with the probe that was hit."""
 
     def __init__(self, hit: Callable[[int], object]) -> None:
         self.probe = lambda number, *_arguments: hit(number)
@@ -158,7 +65,7 @@ class _Tap:
 
 
 class _Visits:
-    """The first times that a run comes by each site; `moved` are the sites where the run has them."""
+    """The first times that a run reaches each site; `moved` are the sites at the run's addresses."""
 
     def __init__(self, spec: RunSpec, rules: Rules, bias: int, lend: Lend) -> None:
         subject = spec.subject
@@ -184,7 +91,7 @@ class _Visits:
             self._results[number] = _together(self._results.get(number), found)
 
     def results(self) -> list[SiteResult]:
-        """Return what came of each site that was met, where the file has it."""
+        """Return the results of the sites that were reached, at the file's addresses."""
         return [
             replace(one, site=self.sites[number])
             for number, one in sorted(self._results.items())
@@ -193,7 +100,10 @@ class _Visits:
 
 
 def check_recorded(spec: RunSpec, rules: Rules) -> list[SiteResult]:
-    """Run a program, or boot the kernel guest, and check the sites it comes by.  Raises `GuestError`."""
+    """Run a program, or boot the kernel guest, and check the sites it reaches.
+
+    Raises `GuestError`.
+    """
     return (_in_kernel if spec.subject.kind == "fbt" else _in_program)(spec, rules)
 
 
@@ -254,7 +164,7 @@ def _in_kernel(spec: RunSpec, rules: Rules) -> list[SiteResult]:
 
 
 def _state(engine: Engine, isa: Isa, vectors: Sequence[memoryview]) -> State:
-    names = (*general_registers(isa), *_BASES.get(isa.name, ()))
+    names = (*general_registers(isa), *LAB_ISAS[isa.name].bases)
     flags = engine.read_register(isa.traps.flags) if isa.traps.flags else 0
     content = b"".join(bytes(place) for place in vectors)
     return State("met in a run", {name: engine.read_register(name) for name in names}, flags, 0, content)

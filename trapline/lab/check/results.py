@@ -1,4 +1,4 @@
-"""What a check has found, in an SQLite file: written as it comes, so that a killed run goes on where it stopped.
+"""The results of a check in an SQLite file, so that a killed run goes on where it stopped.
 
 A unit of work (a stretch of sites, a whole run, a chunk of encodings) is recorded together with its
 results, in one transaction: nothing is counted twice, and nothing that was not finished counts.
@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from emu.disassembly import Syntax
 from trapline.lab.check.compare import Difference, Divergence, Outcome, SiteResult
-from trapline.lab.check.site import Site
+from trapline.lab.check.site import CheckSite
 from trapline.lab.check.states import State
 
 _VERSION: Final = 1
@@ -56,7 +56,7 @@ class RunResult:
 
 @dataclass(slots=True)
 class Tally:
-    """What was found, counted."""
+    """The results, counted."""
 
     spec: dict[str, Any]
     """What was checked, by option name: program, isa, provider, states, ..."""
@@ -87,7 +87,7 @@ class Tally:
 
     @property
     def same(self) -> bool:
-        """Tell whether nothing diverged, crashed, or disagreed."""
+        """Return whether nothing diverged, crashed, or disagreed."""
         return not (
             self.trouble
             or any(not run.same for run in self.runs)
@@ -201,7 +201,7 @@ class Results:
             "SELECT * FROM site WHERE outcome IN (?, ?) ORDER BY subject, provider, address",
             (Outcome.DIVERGED.value, Outcome.CRASHED.value),
         ):
-            site = Site(int(address, 16), bytes.fromhex(code), *json.loads(name))
+            site = CheckSite(int(address, 16), bytes.fromhex(code), *json.loads(name))
             found = SiteResult(site, Outcome(outcome), why, states, left_out, _divergences(divergences))
             yield subject, provider, found
 

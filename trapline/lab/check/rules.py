@@ -1,11 +1,11 @@
-"""The rules under test: the package's own, or somebody's who wants to try a change.
+"""The rules under test: the package's own, or those of a user who tries a change.
 
     trapline check ./a.out --rules mymodule:MyAarch64
 
 names a Python object, which may be
 
-* a `providers.fasttrap.port.Port`, `providers.uprobes.port.Port` or `providers.fbt.port.Port`: an ISA's part of a
-  provider;
+* a `providers.fasttrap.port.Port`, `providers.uprobes.port.Port` or `providers.fbt.port.Port`: an
+  ISA's part of a provider;
 * an `emu.displaced.DisplacedTable`: what FBT's stub does with displaced instructions;
 * a subclass of `emu.patcher.Patcher`: what writes the breakpoints;
 * a `Rules`, with several of these.
@@ -32,7 +32,7 @@ from emu.patcher import CodeMemory, Patcher
 
 
 class RulesError(Exception):
-    """Rules that cannot be had: the message says why, on one line."""
+    """Rules that cannot be loaded; the message says why, on one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def as_rules(thing: Any) -> Rules:
     if callable(thing):
         return as_rules(thing())
     kinds = ", ".join(f"{kind.__module__}.{kind.__name__}" for kind, _ in _FIELDS)
-    raise RulesError(f"a {type(thing).__name__} is not rules: {kinds}, a Patcher or a Rules is wanted")
+    raise RulesError(f"a {type(thing).__name__} cannot be used as rules: give one of {kinds}, Patcher, Rules")
 
 
 def load_rules(text: str) -> Rules:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Site(NamedTuple):
+class CheckSite(NamedTuple):
     """One instruction of a program."""
 
     address: int
@@ -18,7 +18,7 @@ class Site(NamedTuple):
     probe: str = ""
     """entry or return, where it is one."""
 
-    def moved(self, bias: int) -> Site:
+    def moved(self, bias: int) -> CheckSite:
         """Return the same place in a program that is `bias` bytes from where its file has it."""
         return self._replace(address=self.address + bias, start=self.start and self.start + bias)
 

@@ -1,8 +1,8 @@
-"""States to try an instruction in: registers, flags and vectors of every awkward kind.
+"""The states that an instruction is tried in: awkward registers, flags and vectors.
 
 States are made once, in a fixed order, and each site takes a stretch of them that depends on its
 address; so a site meets the same states in every run, and a program's sites together meet them all.
-Memory is not part of them: every address means something (`trapline.lab.check.cpu`).
+Memory is not part of them: every address is valid (`trapline.lab.check.aliased`).
 """
 
 from __future__ import annotations
@@ -17,26 +17,15 @@ from emu.engine.pages import PAGE
 from emu.isa import ISAS
 from emu.isa.base import Isa
 from emu.words import WORD_MASK
+from trapline.lab.isas import LAB_ISAS
 
 # How many states there are.
 POOL: Final = 320
-# Pages come in kinds, by their number modulo this (`trapline.lab.check.cpu.RIGHTS`).
+# Pages come in kinds, by their number modulo this (`trapline.lab.check.aliased.RIGHTS`).
 KINDS: Final = 8
-# Bytes of a word -> where addresses begin that are nobody's, no program is loaded there, and how many times pages of
-# all kinds come there.
-_NOBODYS: Final = {8: (0x0000_2A00_0000_0000, 1 << 20), 4: (0x4000_0000, 0xC000)}
-# CF PF AF ZF SF OF DF.
-_X86_FLAGS: Final = (0, 0x1, 0x40, 0x41, 0x80, 0x800, 0x880, 0x8D5, 0x4, 0x10, 0x400, 0x4C1)
-# With the bit that is always set.
-_X86: Final = tuple(0x2 | bits for bits in _X86_FLAGS)
-_FLAGS: Final = {
-    "x86_64": _X86,
-    "i386": _X86,
-    "aarch64": tuple(number << 28 for number in range(16)),
-    "riscv64": (0,),
-}
-# The register that a string instruction counts down when it is repeated.
-COUNTERS: Final = {"x86_64": "rcx", "i386": "ecx"}
+# Bytes of a word -> where a range begins in which no program is loaded, and how many times the pages of all kinds
+# fit there.
+_UNUSED: Final = {8: (0x0000_2A00_0000_0000, 1 << 20), 4: (0x4000_0000, 0xC000)}
 _AWKWARD: Final = (
     0, 1, 2, 7, 8, 0x7F, 0x80, 0xFF, 1 << 15, 1 << 31, (1 << 31) - 1, 1 << 32, 1 << 63, (1 << 63) - 1,
     WORD_MASK, WORD_MASK - 1, WORD_MASK - 7, 0xFFFF_FFFF, 0xFFFF_FFFF_8000_0000, 0x8000_0000_0000_0001,
@@ -45,25 +34,25 @@ _AWKWARD: Final = (
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What is in the registers before the instruction; the pc is the site's."""
+    """The registers before the instruction; the pc is the site's."""
 
     kind: str
     registers: Mapping[str, int]
     flags: int = 0
     vectors: int = 0
-    """Seed of what is in the vector registers; 0: zeros."""
+    """Seed of the content of the vector registers; 0: zeros."""
     recorded: bytes = b""
-    """What is in them instead, if the state was met in a real run."""
+    """Content of the vector registers of a state met in a real run; empty: see `vectors`."""
 
 
 def general_registers(isa: Isa) -> tuple[str, ...]:
-    """Return the names of the registers that a state sets, without the pc: a run of slots in the CPU state."""
+    """Return the names of the registers that a state sets: a run of slots, without the pc."""
     names = sorted(set(isa.registers.dtrace) & set(isa.registers.slots), key=isa.registers.slots.__getitem__)
     return tuple(name for name in names if name not in {isa.registers.pc, isa.registers.zero})
 
 
 def _page(isa: Isa, kind: int, draw: random.Random) -> int:
-    start, times = _NOBODYS[isa.word]
+    start, times = _UNUSED[isa.word]
     return start + (draw.randrange(times) * KINDS + kind) * PAGE
 
 
@@ -104,7 +93,7 @@ def _base_and_index(isa: Isa, draw: random.Random, names: tuple[str, ...]) -> di
 
 
 def _stack(kind: int, offset: int) -> Callable[[Isa, random.Random, tuple[str, ...]], dict[str, int]]:
-    """Return states whose stack pointer stands so in a page of a kind, the page before or after which is not there."""
+    """Return a maker of states whose stack pointer is at an offset in a page of a kind."""
 
     def registers(isa: Isa, draw: random.Random, names: tuple[str, ...]) -> dict[str, int]:
         pointer = _page(isa, kind, draw) + offset % PAGE
@@ -137,15 +126,15 @@ def pool(isa_name: str) -> tuple[State, ...]:
     """Return the states of an ISA, kinds taking turns."""
     isa = ISAS[isa_name]
     names = general_registers(isa)
-    flags = _FLAGS[isa_name]
+    flags = LAB_ISAS[isa_name].flags
     kinds = tuple(_MAKERS.items())
     states = []
     for number in range(POOL):
         kind, make = kinds[number % len(kinds)]
         draw = random.Random(number)  # noqa: S311  the same states in every run
         registers = {name: value & isa.address_mask for name, value in make(isa, draw, names).items()}
-        counter = COUNTERS.get(isa_name)
-        if counter is not None and kind != "registers apart":
+        counter = LAB_ISAS[isa_name].counter
+        if counter and kind != "registers apart":
             # A string instruction is to end some day.
             registers[counter] = draw.choice((0, 1, 2, 3, 5, 64, registers[counter] if number % 3 == 0 else 7))
         states.append(State(kind, registers, draw.choice(flags), number))
@@ -153,6 +142,6 @@ def pool(isa_name: str) -> tuple[State, ...]:
 
 
 def chosen(address: int, count: int) -> list[int]:
-    """Return the numbers of the states that a site meets: consecutive ones, so that all kinds come in turn."""
+    """Return the numbers of the states that a site is tried in: consecutive ones, of all kinds."""
     first = address * 0x9E37_79B9 >> 7
     return [(first + number) % POOL for number in range(count)]

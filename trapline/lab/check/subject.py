@@ -20,10 +20,10 @@ from emu.guest.kernel import images
 from emu.guest.modules import Module
 from emu.isa import ISAS, Isa
 from providers import fasttrap, fbt
-from trapline.lab.check.cpu import Code, Cpu
+from trapline.lab.check.cpu import Stretch, TrialCpu
 from trapline.lab.check.probers import FbtProber, PidProber, Prober, UprobeProber
 from trapline.lab.check.rules import Rules
-from trapline.lab.check.site import Site
+from trapline.lab.check.site import CheckSite
 
 # What the package's own programs are named by.
 OWN: Final = "testbins:"
@@ -103,7 +103,7 @@ class Subject:
 
     @property
     def boots(self) -> bool:
-        """Tell whether it is the kernel guest's kernel, which can be booted."""
+        """Return whether it is the kernel guest's kernel, which can be booted."""
         return self.kind == "fbt" and any(one.name == "dtrace_invop_return" for one in self.image.symbols)
 
     @property
@@ -115,17 +115,17 @@ class Subject:
         """
         return _ANYWHERE[self.isa.word] if self.image.kind is ElfKind.SHARED else 0
 
-    def code(self, bias: int = 0) -> list[Code]:
+    def code(self, bias: int = 0) -> list[Stretch]:
         """Return the program's code, `bias` bytes from where the file has it."""
         executable = (segment for segment in self.image.segments if segment.flags & SegmentFlag.EXECUTE)
-        return [Code(segment.vaddr + bias, segment.data) for segment in executable]
+        return [Stretch(segment.vaddr + bias, segment.data) for segment in executable]
 
-    def cpu(self, *, stepping: bool, accelerated: bool | None = None) -> Cpu:
+    def cpu(self, *, stepping: bool, accelerated: bool | None = None) -> TrialCpu:
         """Return a CPU with the program's code."""
-        return Cpu(self.isa, self.code(self.bias), stepping=stepping, accelerated=accelerated)
+        return TrialCpu(self.isa, self.code(self.bias), stepping=stepping, accelerated=accelerated)
 
-    def prober(self, cpu: Cpu, rules: Rules, bias: int = 0) -> Prober:
-        """Return the provider, on a CPU that runs what is patched; `bias`: so far from where the file has it."""
+    def prober(self, cpu: TrialCpu, rules: Rules, bias: int = 0) -> Prober:
+        """Return the provider on a CPU that runs patched code `bias` bytes from the file's place."""
         if self.kind == "fbt":
             return FbtProber(cpu, self._module, rules)
         end = max(segment.vaddr + segment.memsz for segment in self.image.segments)
@@ -134,7 +134,7 @@ class Subject:
 
     # -- sites
 
-    def sites(self, rules: Rules) -> list[Site]:
+    def sites(self, rules: Rules) -> list[CheckSite]:
         """Return the sites, by address; the same list in every process.  Raises `SubjectError`."""
         if not self.image.functions and (self.kind == "fbt" or self.function or not self.every_instruction):
             remedy = "" if self.kind == "fbt" or self.function else "; --every-instruction needs none"
@@ -164,7 +164,7 @@ class Subject:
             symbols = tuple(one for one in symbols if not one.is_function or fnmatchcase(one.name, glob))
         return Module(self.path.name, symbols, self.image.read)
 
-    def _fbt(self, rules: Rules) -> Iterator[Site]:
+    def _fbt(self, rules: Rules) -> Iterator[CheckSite]:
         port = rules.fbt or fbt.PORTS[self.isa.name]
         for symbol, function, result in fbt.walk(port, self._module.functions(), self.image.read):
             if function is None or not result.sites:
@@ -172,9 +172,9 @@ class Subject:
             sound = rules.fbt_fidelity is fbt.Fidelity.EXACT
             for site in fbt.sound_sites(port, function, result) if sound else result.sites:
                 code = self.image.read(site.address, _LONGEST)
-                yield Site(site.address, code, symbol.name, symbol.value, site.probe)
+                yield CheckSite(site.address, code, symbol.name, symbol.value, site.probe)
 
-    def _of_function(self, symbol: Symbol) -> Iterator[Site]:
+    def _of_function(self, symbol: Symbol) -> Iterator[CheckSite]:
         port = fasttrap.PORTS[self.isa.name]
         try:
             code = self.image.code(symbol, beyond=_LONGEST)
@@ -186,10 +186,10 @@ class Subject:
         for offset in offsets:
             probe = "entry" if not offset else "return" if offset in returns else ""
             data = code[offset : offset + _LONGEST]
-            yield Site(symbol.value + offset, data, symbol.name, symbol.value, probe)
+            yield CheckSite(symbol.value + offset, data, symbol.name, symbol.value, probe)
 
-    def _section(self, section: FileSection) -> Iterator[Site]:
-        """Yield the instructions of a section: in line from its start, and anew from where each function starts."""
+    def _section(self, section: FileSection) -> Iterator[CheckSite]:
+        """Yield the instructions of a section; decoding begins anew at each function."""
         port = fasttrap.PORTS[self.isa.name]
         end = section.address + len(section.data)
         named = {one.value: one.name for one in self.image.functions if section.address <= one.value < end}
@@ -200,4 +200,4 @@ class Subject:
             name = named.get(start, "")
             for offset in port.boundaries(body):
                 at = start + offset - section.address
-                yield Site(start + offset, section.data[at : at + _LONGEST], name, start if name else 0)
+                yield CheckSite(start + offset, section.data[at : at + _LONGEST], name, start if name else 0)

@@ -1,4 +1,4 @@
-"""Units of work: what a worker process is told to do, and what it answers.
+"""Units of work: the orders to a worker process, and its answers.
 
 Everything that travels is small and plain: the specification by names, a unit by numbers, the
 answer as data.
@@ -18,12 +18,13 @@ from providers import fasttrap, fbt
 from trapline.lab.check import encodings
 from trapline.lab.check.compare import Outcome, SiteChecker, SiteResult
 from trapline.lab.check.encodings import run
+from trapline.lab.check.guest_runs import RunSpec
 from trapline.lab.check.kernel_path import KernelPathChecker
 from trapline.lab.check.recorded import check_recorded
 from trapline.lab.check.results import RunResult
 from trapline.lab.check.rules import Rules, load_rules
-from trapline.lab.check.runs import RunSpec, as_data, run_check
-from trapline.lab.check.site import Site
+from trapline.lab.check.runs import as_data, run_check
+from trapline.lab.check.site import CheckSite
 from trapline.lab.check.subject import Subject
 
 # Sites of a unit.
@@ -100,7 +101,7 @@ class Done(NamedTuple):
 
 
 @lru_cache(maxsize=2)
-def sites_of(spec: Spec, number: int) -> list[Site]:
+def sites_of(spec: Spec, number: int) -> list[CheckSite]:
     """Return the sites of a subject, by address."""
     return spec.subjects[number].sites(spec.all_rules())
 
@@ -178,7 +179,7 @@ def work(spec: Spec, unit: Unit) -> Done:
 
 
 def crashed(spec: Spec, unit: Unit, error: BaseException | None) -> Done:
-    """Return what there is to say of a unit of one site, or a run, that no worker survived."""
+    """Return the result of a unit of one site, or of a run, that killed its worker."""
     died = error is None or isinstance(error, BrokenExecutor)
     why = "the worker process died: the CPU emulator did not survive it" if died else f"{type(error).__name__}: {error}"
     if unit.kind not in {"sites", "guest"}:
@@ -192,7 +193,7 @@ def crashed(spec: Spec, unit: Unit, error: BaseException | None) -> Done:
 
 
 def units(spec: Spec) -> list[Unit]:
-    """Return all there is to do."""
+    """Return all units of a check."""
     found = []
     for number, subject in enumerate(spec.subjects):
         count = len(sites_of(spec, number))
@@ -217,7 +218,7 @@ def size(spec: Spec, unit: Unit) -> int:
 
 
 def verdicts(spec: Spec, chunks: Iterable[tuple[int, str]]) -> list[dict[str, Any]]:
-    """Judge the tables by the chunks that are done: (which of the specification's encodings, result)."""
+    """Judge the tables by the chunks that are done: (number in the specification, result)."""
     done: dict[int, list[encodings.ChunkResult]] = {number: [] for number in range(len(spec.encodings))}
     for number, text in chunks:
         done[number].append(encodings.ChunkResult.from_json(text))

@@ -1,4 +1,4 @@
-"""The museum: real bugs of real probe implementations, each with the rule that had it and the right one.
+"""The museum: real bugs of real probe implementations.
 
 An exhibit is a module here: its docstring tells the story, and its `EXHIBIT` has the code, the old
 rule that replaces the package's own, and how the difference is shown.  The package's own rules are

@@ -19,15 +19,16 @@ from emu.host_trap import HostTrap
 from emu.isa.base import Isa
 from providers import fbt
 from trapline.lab.check.compare import Outcome, SiteChecker
-from trapline.lab.check.cpu import Code, Cpu, Ending
+from trapline.lab.check.cpu import Ending, Stretch, TrialCpu
 from trapline.lab.check.listener import Listener
-from trapline.lab.check.probers import FbtProber, PidProber, Prober, Refusal, UprobeProber
+from trapline.lab.check.probers import FbtProber, NoProbe, PidProber, Prober, UprobeProber
 from trapline.lab.check.rules import Rules
-from trapline.lab.check.site import Site
+from trapline.lab.check.site import CheckSite
 from trapline.lab.check.states import State
-from trapline.lab.museum.exhibit import Exhibit, Verdict
+from trapline.lab.isas import LAB_ISAS
+from trapline.lab.museum.exhibit import Exhibit, Showing
 
-# Where an exhibit's code is; the first of eight pages (`trapline.lab.check.cpu.RIGHTS`).
+# Where an exhibit's code is; the first of eight pages (`trapline.lab.check.aliased.RIGHTS`).
 ADDRESS: Final = 0x40_0000
 _NEAR: Final = ADDRESS + (32 << 20)
 _LONGEST: Final = 16
@@ -42,14 +43,14 @@ def _module(code: bytes, address: int) -> Module:
     return Module("kernel", (symbol,), lambda at, size: code[at - address :][:size])
 
 
-def _prober(exhibit: Exhibit, cpu: Cpu, rules: Rules) -> Prober:
+def _prober(exhibit: Exhibit, cpu: TrialCpu, rules: Rules) -> Prober:
     if exhibit.provider == "fbt":
         return FbtProber(cpu, _module(exhibit.code, ADDRESS), rules)
     return (PidProber if exhibit.provider == "pid" else UprobeProber)(cpu, _NEAR, rules)
 
 
-def _site(exhibit: Exhibit, offset: int) -> Site:
-    return Site(ADDRESS + offset, exhibit.code[offset : offset + _LONGEST], _NAME, ADDRESS)
+def _site(exhibit: Exhibit, offset: int) -> CheckSite:
+    return CheckSite(ADDRESS + offset, exhibit.code[offset : offset + _LONGEST], _NAME, ADDRESS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,27 +60,27 @@ class InStates:
     offset: int = 0
     states: int = 64
 
-    def verdict(self, exhibit: Exhibit, rules: Rules) -> Verdict:
+    def verdict(self, exhibit: Exhibit, rules: Rules) -> Showing:
         """Compare."""
-        code = Code(ADDRESS, exhibit.code)
-        plain, patched = (Cpu(exhibit.isa, [code], stepping=stepping) for stepping in (True, False))
+        code = Stretch(ADDRESS, exhibit.code)
+        plain, patched = (TrialCpu(exhibit.isa, [code], stepping=stepping) for stepping in (True, False))
         checker = SiteChecker(plain, patched, _prober(exhibit, patched, rules), self.states)
         result = checker.check(_site(exhibit, self.offset))
         if result.outcome is Outcome.REFUSED:
-            return Verdict(agrees=True, lines=(f"no probe goes there: {result.why}",))
+            return Showing(agrees=True, lines=(f"no probe goes there: {result.why}",))
         if not result.divergences:
             agrees = result.outcome is Outcome.AGREED
-            return Verdict(agrees, (f"{result.why}: {result.outcome.value} in {result.states} states",))
+            return Showing(agrees, (f"{result.why}: {result.outcome.value} in {result.states} states",))
         first = result.divergences[0]
         state = ", ".join(f"{name} = {value:#x}" for name, value in first.state.registers.items() if value)
-        return Verdict(agrees=False, lines=(
+        return Showing(agrees=False, lines=(
             f"{result.why} ({first.way})",
             f"state: {state or 'zero in every register'}; flags {first.state.flags:#x}",
             *map(str, first.differences),
         ))  # fmt: skip
 
 
-class Run(NamedTuple):
+class FunctionRun(NamedTuple):
     """How a function ran, and what it left."""
 
     end: str
@@ -89,25 +90,25 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class InRun:
-    """The function called without a probe, with one at `offset`, in each way there is, and once that is out again."""
+    """The function called without a probe, with one at `offset`, and after it is removed."""
 
     arguments: tuple[int, ...] = ()
     offset: int = 0
     limit: int = 10_000
     """Instructions after which it is left: it would not end."""
 
-    def verdict(self, exhibit: Exhibit, rules: Rules) -> Verdict:
+    def verdict(self, exhibit: Exhibit, rules: Rules) -> Showing:
         """Compare."""
-        code = [Code(ADDRESS, exhibit.code)]
-        plain = self._run(Cpu(exhibit.isa, code, stepping=False))
-        cpu = Cpu(exhibit.isa, code, stepping=False)
+        code = [Stretch(ADDRESS, exhibit.code)]
+        plain = self._run(TrialCpu(exhibit.isa, code, stepping=False))
+        cpu = TrialCpu(exhibit.isa, code, stepping=False)
         treated = _prober(exhibit, cpu, rules).look(_site(exhibit, self.offset))
-        if isinstance(treated, Refusal):
-            return Verdict(agrees=True, lines=(f"no probe goes there: {treated.rule}",))
+        if isinstance(treated, NoProbe):
+            return Showing(agrees=True, lines=(f"no probe goes there: {treated.rule}",))
         hits = 0
 
         def hit(_address: int, _frame: Frame, _extra: int) -> int:
-            """Do what a return from an exception does to a reservation, and leave the breakpoint to its owner."""
+            """Lose the reservation, as exceptions do; leave the breakpoint to its owner."""
             nonlocal hits
             hits += 1
             cpu.engine.lose_reservation()
@@ -123,11 +124,11 @@ class InRun:
                 continue
             lines = [f"{name + ':':19}{run.end}" for name, run in runs.items()]
             if len({run.end for run in runs.values()}) == 1:
-                lines.append("registers or memory are not the same" if hits else "the probe is never hit")
-            return Verdict(agrees=False, lines=(f"{treated.how} ({way.name})", *lines))
-        return Verdict(agrees=True, lines=(f"{treated.how}: {plain.end}, as without the probe, and once it is out",))
+                lines.append("registers or memory differ" if hits else "the probe is never hit")
+            return Showing(agrees=False, lines=(f"{treated.how} ({way.name})", *lines))
+        return Showing(agrees=True, lines=(f"{treated.how}: {plain.end}, as without the probe, and once it is out",))
 
-    def _run(self, cpu: Cpu) -> Run:
+    def _run(self, cpu: TrialCpu) -> FunctionRun:
         engine, isa = cpu.engine, cpu.isa
         cpu.clean()
         registers = dict(zip(isa.calling.arguments, self.arguments, strict=False)) | {isa.registers.sp: _STACK}
@@ -144,7 +145,7 @@ class InRun:
             end = f"returns {engine.read_register(isa.calling.results[0]):#x}"
         else:
             end = str(Ending(engine.pc, (fault.number, fault.code, fault.address or 0)))
-        return Run(end, cpu.general(), cpu.written())
+        return FunctionRun(end, cpu.general(), cpu.written())
 
 
 def _place(pc: int) -> str:
@@ -153,14 +154,14 @@ def _place(pc: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class InFbt:
-    """The function called without probes, and with all that FBT has for it, which are to fire as `fires` says."""
+    """The function called without probes, and with all of FBT's, which must fire as `fires` says."""
 
     arguments: tuple[int, ...] = ()
     fires: tuple[tuple[str, int], ...] = (("entry", 1), ("return", 1))
     limit: int = 10_000
     """Instructions after which it is left: it would not end."""
 
-    def verdict(self, exhibit: Exhibit, rules: Rules) -> Verdict:
+    def verdict(self, exhibit: Exhibit, rules: Rules) -> Showing:
         """Compare."""
         plain = self._call(FunctionGuest(exhibit.isa, exhibit.code))
         guest = FunctionGuest(exhibit.isa, exhibit.code)
@@ -170,8 +171,8 @@ class InFbt:
         fired = [f"{name} fires {hits[name]:,} times, not {count}" for name, count in self.fires if hits[name] != count]
         if plain == probed and not fired:
             each = ", ".join(f"{name} fires {count} time{'s' * (count != 1)}" for name, count in self.fires)
-            return Verdict(agrees=True, lines=(f"{plain}, with and without probes; {each}",))
-        return Verdict(agrees=False, lines=(f"without probes: {plain}", f"with probes:    {probed}", *fired))
+            return Showing(agrees=True, lines=(f"{plain}, with and without probes; {each}",))
+        return Showing(agrees=False, lines=(f"without probes: {plain}", f"with probes:    {probed}", *fired))
 
     def _call(self, guest: FunctionGuest) -> str:
         try:
@@ -206,7 +207,7 @@ def _leave_to_the_kernel(guest: FunctionGuest, isa: Isa, address: int) -> int:
     AArch64's kernel does not look at the stub's answer (FreeBSD sys/arm64/arm64/trap.c): the
     breakpoint is hit again.
     """
-    if isa.name != "aarch64":
+    if not LAB_ISAS[isa.name].repeats_unclaimed:
         raise FunctionFaultError("a breakpoint that nobody claims", address)
     guest.engine.pc = address
     return HANDLED

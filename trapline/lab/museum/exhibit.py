@@ -11,7 +11,7 @@ from emu.isa.base import Isa
 from trapline.lab.check.rules import Rules
 
 
-class Verdict(NamedTuple):
+class Showing(NamedTuple):
     """The result of running an exhibit's code under some rules."""
 
     agrees: bool
@@ -21,10 +21,10 @@ class Verdict(NamedTuple):
     """The difference, or what agreed."""
 
 
-class Check(Protocol):
+class ExhibitCheck(Protocol):
     """How an exhibit's difference is shown (`trapline.lab.museum.checks`)."""
 
-    def verdict(self, exhibit: Exhibit, rules: Rules) -> Verdict:
+    def verdict(self, exhibit: Exhibit, rules: Rules) -> Showing:
         """Try the exhibit's code under rules."""
         ...
 
@@ -52,7 +52,7 @@ class Exhibit:
     """What the old rule decides."""
     now: str
     """What the right one decides."""
-    check: Check
+    check: ExhibitCheck
 
     @property
     def name(self) -> str:
@@ -75,6 +75,6 @@ class Exhibit:
         """The ISA of the code."""
         return ISAS[self.isa_name]
 
-    def run(self) -> tuple[Verdict, Verdict]:
+    def run(self) -> tuple[Showing, Showing]:
         """Return the verdicts under the old rule and under the package's own."""
         return self.check.verdict(self, self.old), self.check.verdict(self, Rules())

@@ -46,7 +46,7 @@ def listing() -> Iterator[str]:
 
 
 def show(name: str, echo: Callable[[str], object], syntax: Syntax = Syntax.INTEL) -> int:
-    """Print an exhibit with both verdicts, or all names for the name "list"; return the exit status.
+    """Print an exhibit with both verdicts, or the list of all; return the exit status.
 
     It is 0 if the old rule fails and the right one does not.  Raises `MuseumError`.
     """

@@ -166,7 +166,7 @@ def test_every_unit_travels() -> None:
         ("nothing", "write module:object"),
         ("no_such_module:x", "cannot be imported"),
         (f"{RULES}:Forgetfull", "did you mean 'Forgetful'"),
-        ("os:sep", "a str is not rules"),
+        ("os:sep", "a str cannot be used as rules"),
     ],
 )
 def test_rules_that_are_none(text: str, message: str) -> None:
@@ -200,7 +200,7 @@ def test_a_patcher_under_test() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "Name an ELF file"),
+        ((), "name an ELF file"),
         (("no-such-file",), "no-such-file: no such file"),
         (("testbins:kernl",), "did you mean 'testbins:kernel'"),
         (("testbins:zoo", "--isa", "x86_64", "--function", "mian"), "did you mean 'main'"),

@@ -14,7 +14,7 @@ from trapline.lab.check.compare import Difference, Divergence, Outcome, SiteResu
 from trapline.lab.check.report import WRITERS, ReportError, write, writer
 from trapline.lab.check.report.text import lines
 from trapline.lab.check.results import Results, RunResult, Tally
-from trapline.lab.check.site import Site
+from trapline.lab.check.site import CheckSite
 from trapline.lab.check.states import State
 
 SAME = True
@@ -26,7 +26,7 @@ RET = bytes.fromhex("c3909090")
 def diverged(function="add", way="emulated"):
     state = State("pointers", {"rdi": 0x2A0000001008, "rsi": 0, "rax": 7}, 0x2, 0)
     differences = (Difference("rax", "0x7", "0x0"), Difference("end", "pc 0x1004", "pc 0x1005"))
-    site = Site(0x1000, LEA, function, 0x1000, "entry")
+    site = CheckSite(0x1000, LEA, function, 0x1000, "entry")
     return SiteResult(site, Outcome.DIVERGED, "emulated: pop", 40, 0, (Divergence(way, state, differences),))
 
 
@@ -45,7 +45,7 @@ def everything(**changes):
         "refusals": Counter({f"rule {number}": 30 - number for number in range(14)}),
         "trouble": [
             ("./prog", "pid", diverged()),
-            ("./prog", "uprobe", SiteResult(Site(0x2000, RET), Outcome.CRASHED, "stepped: c3")),
+            ("./prog", "uprobe", SiteResult(CheckSite(0x2000, RET), Outcome.CRASHED, "stepped: c3")),
         ],
         "runs": [
             RunResult("kernel boot", SAME, 1_000_000, 500),
@@ -107,7 +107,7 @@ def test_text_is_as_it_should_be():
 def test_text_begins_with_the_verdict():
     assert WRITERS[".txt"](agreed()).splitlines()[0] == "same: 3 sites (120 site-states)"
     assert WRITERS[".txt"](everything()).startswith("NOT the same: 1 site diverged, 1 site crashed the emulator, 1 run")
-    assert WRITERS[".txt"](Tally({})) == "same: nothing was there to check\n"
+    assert WRITERS[".txt"](Tally({})) == "same: nothing was checked\n"
 
 
 def test_a_name_cannot_break_a_line_of_text_or_steer_a_terminal():
@@ -149,8 +149,8 @@ def test_json_holds_everything():
 
 def test_json_is_the_same_from_a_results_file(tmp_path):
     results = Results(tmp_path / "results", {"isa": "x86_64"})
-    fine = SiteResult(Site(0x3000, RET, "f", 0x3000, "return"), Outcome.AGREED, "emulated", 40)
-    refused = SiteResult(Site(0x3001, RET), Outcome.REFUSED, "rule")
+    fine = SiteResult(CheckSite(0x3000, RET, "f", 0x3000, "return"), Outcome.AGREED, "emulated", 40)
+    refused = SiteResult(CheckSite(0x3001, RET), Outcome.REFUSED, "rule")
     results.add("one", {}, [("./prog", "pid", diverged()), ("./prog", "pid", fine), ("./prog", "uprobe", refused)])
     found = json.loads(WRITERS[".json"](results.tally()))
     outcomes = {(one["file"], one["provider"]): one["outcomes"] for one in found["files"]}

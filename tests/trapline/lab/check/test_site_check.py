@@ -12,13 +12,13 @@ from emu.isa import ISAS
 from emu.isa.base import Isa
 from providers.fasttrap import Fidelity
 from trapline.lab.check.compare import Outcome, SiteChecker, SiteResult
-from trapline.lab.check.cpu import Code, Cpu
+from trapline.lab.check.cpu import Stretch, TrialCpu
 from trapline.lab.check.kernel_path import KernelPathChecker
 from trapline.lab.check.probers import PidProber, Prober, UprobeProber
 from trapline.lab.check.recorded import BorrowedSpace, BorrowingCpu, RecordedChecker, check_recorded
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.runs import RunSpec, run_check
-from trapline.lab.check.site import Site
+from trapline.lab.check.site import CheckSite
 from trapline.lab.check.states import POOL, State, chosen, general_registers, pool
 from trapline.lab.check.subject import Subject, find
 
@@ -106,9 +106,9 @@ def check(isa: Isa, code: bytes, make: type[Prober], rules: Rules, states: int =
     """Check one instruction with room around it."""
     filler = isa.traps.breakpoints[0]
     data = code + filler * (64 // len(filler))
-    plain, patched = (Cpu(isa, [Code(ADDRESS, data)], stepping=stepping) for stepping in (True, False))
+    plain, patched = (TrialCpu(isa, [Stretch(ADDRESS, data)], stepping=stepping) for stepping in (True, False))
     prober = make(patched, NEAR, rules)  # type: ignore[call-arg]
-    return SiteChecker(plain, patched, prober, states).check(Site(ADDRESS, data[:16]))
+    return SiteChecker(plain, patched, prober, states).check(CheckSite(ADDRESS, data[:16]))
 
 
 CASES = [(isa, name, code) for isa, codes in SITES.items() for name, code in codes.items()]
@@ -153,8 +153,8 @@ def test_a_clock_is_not_a_divergence() -> None:
 def test_the_ways_of_out_of_line_code_share_the_states(isa: str) -> None:
     isa_object = ISAS[isa]
     code = {"x86_64": "480fafc1", "aarch64": "2084214e", "riscv64": "3345b502", "i386": "0fafc1"}[isa]
-    cpu = Cpu(isa_object, [Code(ADDRESS, bytes.fromhex(code) * 8)], stepping=False)
-    looked = PidProber(cpu, NEAR, Rules()).look(Site(ADDRESS, bytes.fromhex(code)))
+    cpu = TrialCpu(isa_object, [Stretch(ADDRESS, bytes.fromhex(code) * 8)], stepping=False)
+    looked = PidProber(cpu, NEAR, Rules()).look(CheckSite(ADDRESS, bytes.fromhex(code)))
     names = [way.name for way in looked.ways]  # type: ignore[union-attr]
     assert names == [
         "out of line, far",
@@ -239,7 +239,7 @@ def test_a_difference_is_bisected_to_its_site(isa: str) -> None:
     assert "pc 0x" in result.culprit
 
 
-def _code(site: Site) -> rules_under_test.Any:
+def _code(site: CheckSite) -> rules_under_test.Any:
     return rules_under_test.fasttrap.port.Code(site.code, site.address)
 
 
@@ -251,13 +251,13 @@ def test_memory_is_lent_anew_at_each_visit() -> None:
         asked.append(page)
         return bytes(PAGE), Access.READ
 
-    code = [Code(ADDRESS, bytes.fromhex("8b0424") * 8)]  # mov eax, [rsp]
+    code = [Stretch(ADDRESS, bytes.fromhex("8b0424") * 8)]  # mov eax, [rsp]
     plain, patched = (BorrowingCpu(isa, code, stepping=stepping, space=BorrowedSpace) for stepping in (True, False))
     plain.space.lend = patched.space.lend = lend
     checker = RecordedChecker(plain, patched, PidProber(patched, NEAR, Rules()), 1)
     state = State("met in a run", {**dict.fromkeys(general_registers(isa), 0), "rsp": 0x7000_0000}, 2)
     for visit in (1, 2):
-        assert checker.check_in(Site(ADDRESS, code[0].data[:16]), state).outcome is Outcome.AGREED
+        assert checker.check_in(CheckSite(ADDRESS, code[0].data[:16]), state).outcome is Outcome.AGREED
         assert asked == [0x7000_0000] * 2 * visit
 
 

@@ -9,7 +9,7 @@ from emu.disassembly import disassemble
 from emu.isa import ISAS
 from trapline.lab.check.rules import Rules
 from trapline.lab.museum import gallery
-from trapline.lab.museum.exhibit import Exhibit, Verdict
+from trapline.lab.museum.exhibit import Exhibit, Showing
 from trapline.lab.museum.gallery import MuseumError
 
 EXHIBITS = gallery.exhibits()
@@ -93,7 +93,7 @@ def test_the_list_names_all_of_them():
 
 @pytest.mark.parametrize("field", ["old", "right"])
 def test_an_exhibit_that_shows_nothing_ends_in_failure(monkeypatch, field):
-    agrees, diverges = Verdict(agrees=True, lines=()), Verdict(agrees=False, lines=())
+    agrees, diverges = Showing(agrees=True, lines=()), Showing(agrees=False, lines=())
     verdicts = (agrees, agrees) if field == "old" else (diverges, diverges)
     monkeypatch.setattr(Exhibit, "run", lambda _self: verdicts)
     lines = []

@@ -29,7 +29,10 @@ class ReportError(Exception):
 
 
 def writer(path: str | Path) -> Writer:
-    """Return what makes a report for a file of that name.  Raises `ReportError`; ask before a long check."""
+    """Return the writer of reports for a file name.
+
+    Raises `ReportError`: ask before a long check.
+    """
     suffix = Path(path).suffix.lower()
     if suffix not in WRITERS:
         raise ReportError(f"{path}: no report is written as '{suffix}'; name a file that ends in {', '.join(WRITERS)}")

@@ -1,4 +1,4 @@
-"""What a tally comes to, in the words and numbers that every form of the report has in common."""
+"""The words and numbers that all forms of the report share."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from emu.elf import ElfError, Image
 from emu.isa import ISAS, Isa
 from trapline.lab.check.compare import Divergence, Outcome, SiteResult
 from trapline.lab.check.results import Tally
-from trapline.lab.check.site import Site
+from trapline.lab.check.site import CheckSite
 
 MEANING: Final[Mapping[Outcome, str]] = {
     Outcome.AGREED: "the same with a probe as without, in every state",
@@ -22,14 +22,14 @@ MEANING: Final[Mapping[Outcome, str]] = {
     Outcome.UNREPEATABLE: "the instruction itself does not do the same twice",
     Outcome.CRASHED: "the CPU emulator did not survive it",
 }
-# Characters that XML or HTML has no way to write, or that steer terminals.
+# Characters that XML and HTML cannot contain, or that control terminals.
 _UNSPEAKABLE: Final = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 # Bytes that are shown of an instruction that cannot be read.
 _LAST: Final = 16
 
 
 class Trouble(NamedTuple):
-    """A site that is not as it should be."""
+    """A site that diverged or crashed."""
 
     file: str
     provider: str
@@ -40,7 +40,7 @@ class Trouble(NamedTuple):
     """The disassembly; "(no instruction)" where there is none."""
 
     @property
-    def site(self) -> Site:
+    def site(self) -> CheckSite:
         """Where it is."""
         return self.result.site
 
@@ -64,18 +64,18 @@ class EncodingsSummary(NamedTuple):
 
     @property
     def same(self) -> bool:
-        """Tell whether there is nothing to complain of."""
+        """Return whether everything agrees."""
         return not (self.disagreements or self.unreached)
 
 
 def printable(text: str) -> str:
-    """Return a text, which may be from a hostile file, with nothing in it that cannot be written."""
+    """Return a text without unprintable characters; it may be from a hostile file."""
     return _UNSPEAKABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def verdict(tally: Tally) -> str:
     """Say in one line whether the patched program is the same, and what of it is not."""
-    looked = ", ".join(_looked(tally)) or "nothing was there to check"
+    looked = ", ".join(_looked(tally)) or "nothing was checked"
     if tally.same:
         return f"same: {looked}"
     return f"NOT the same: {', '.join(_wrong(tally))}; of {looked}"
@@ -137,7 +137,7 @@ def _isa_of(file: str) -> Isa | None:
         return None  # gone since: its sites are shown as bytes
 
 
-def disassembled(isa: Isa | None, site: Site, syntax: Syntax) -> tuple[bytes, str]:
+def disassembled(isa: Isa | None, site: CheckSite, syntax: Syntax) -> tuple[bytes, str]:
     """Return an instruction's own bytes, and its text."""
     found = None if isa is None else disassembly.first(isa.capstone, site.code, site.address, syntax)
     if found is not None:

@@ -1,4 +1,4 @@
-"""The report as one page: no scripts, nothing loaded from anywhere, readable without colours and on paper.
+"""The report as one HTML page: no scripts, nothing loaded, readable without colours.
 
 The page is built as a tree of elements, so that whatever a file or a function is called, it stays
 text.
@@ -119,7 +119,7 @@ def _card(*parts: ET.Element) -> ET.Element:
 def _table(
     caption: str, heads: Sequence[str], rows: Iterable[Sequence[Part | int]], of: str = "", cells: Sequence[str] = ()
 ) -> ET.Element:
-    """Return a table; the first cell of a row is its head, and `cells` are the classes of the others."""
+    """Return a table; a row's first cell is its head, `cells` are the classes of the others."""
     numbers: set[int] = set()
     body = _tag("tbody")
     for row in rows:

@@ -41,7 +41,7 @@ def lines(tally: Tally) -> Iterator[Text]:
 
 
 def _safe(found: Iterable[Text]) -> Iterator[Text]:
-    """Yield lines that are one line each, and that no name in a hostile file can make steer the terminal."""
+    """Yield single lines, in which a hostile file's names cannot control the terminal."""
     for line in found:
         line.plain = facts.printable(line.plain).translate(_BREAKS)
         yield line

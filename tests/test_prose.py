@@ -1,0 +1,160 @@
+"""The prose of the tree: lines that fit, comments above constants, and plain English.
+
+Each rule holds in `PLACES`, but for `PENDING`.  A rule is a function from a file to the lines that break it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+WIDTH = 100
+PLACES = ("emu", "providers", "trapline", "docs", "benchmarks", "README.md")
+# Where somebody is still at it: each line goes as soon as all the rules hold there.
+PENDING = (
+    "emu/",
+    "providers/",
+    "trapline/consumer/",
+    "trapline/d/",
+    "trapline/dof/",
+    "trapline/framework/",
+    "trapline/ftrace/",
+    "trapline/lab/check/encodings/",
+    "trapline/lab/sites_report.py",
+    "trapline/lab/user_sites.py",
+    "trapline/libdtrace.py",
+    "trapline/lockstat/",
+    "trapline/machine/",
+    "trapline/options.py",
+    "trapline/plockstat.py",
+    "trapline/types/",
+    "trapline/commands/",
+)
+
+# Beginnings of docstrings that are not how a plain sentence begins.
+BEGINNINGS = ("Tell whether", "Have ", "Tell that", "Tell if")
+# A negation that plain English writes with "not".
+IS_NO = re.compile(r"(?<![Tt]here )\b(is|are|was|were) no\b(?! (longer|more|less|fewer|matter))")
+
+
+class Offence(NamedTuple):
+    """A line that breaks a rule."""
+
+    path: str
+    line: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.text.strip()[:110]}"
+
+
+Rule = Callable[[Path], Iterator[Offence]]
+
+
+def _offence(path: Path, line: int, text: str) -> Offence:
+    return Offence(path.relative_to(ROOT).as_posix(), line, text)
+
+
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+def _docstrings(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield (first line, text as it stands in the file) of each docstring, those of attributes too."""
+    for node in ast.walk(_tree(path)):
+        if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        for number, statement in enumerate(node.body):
+            is_text = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+            if is_text and isinstance(statement.value.value, str) and (not number or isinstance(node, ast.ClassDef)):
+                yield statement.lineno, ast.get_source_segment(path.read_text(), statement) or ""
+
+
+def long_docstring_lines(path: Path) -> Iterator[Offence]:
+    """A line of a docstring has at most 100 columns; long addresses of pages are excepted."""
+    if path.suffix != ".py":
+        return
+    lines = path.read_text().splitlines()
+    for first, text in _docstrings(path):
+        for number in range(first, first + text.count("\n") + 1):
+            line = lines[number - 1]
+            if len(line.rstrip().removesuffix('"""')) > WIDTH and "://" not in line:
+                yield _offence(path, number, line)
+
+
+def long_markdown_lines(path: Path) -> Iterator[Offence]:
+    """A line of Markdown has at most 100 columns; tables, code blocks and addresses of pages are excepted."""
+    if path.suffix != ".md":
+        return
+    in_code = False
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        if line.lstrip().startswith(("```", "~~~")):
+            in_code = not in_code
+        elif len(line) > WIDTH and not in_code and not line.startswith("|") and "](" not in line and "://" not in line:
+            yield _offence(path, number, line)
+
+
+def strings_below_constants(path: Path) -> Iterator[Offence]:
+    """A constant of a module is documented by a comment above it."""
+    if path.suffix != ".py":
+        return
+    for statement in _tree(path).body[1:]:
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+            yield _offence(path, statement.lineno, str(statement.value.value))
+
+
+def dialect_docstrings(path: Path) -> Iterator[Offence]:
+    """A docstring is a plain sentence: "Return whether", "Make X do"."""
+    if path.suffix != ".py":
+        return
+    for first, text in _docstrings(path):
+        if text.lstrip("\"'r").startswith(BEGINNINGS):
+            yield _offence(path, first, text.partition("\n")[0])
+
+
+def is_no(path: Path) -> Iterator[Offence]:
+    """Messages, docstrings and pages say "is not a ...", never "is no ..."."""
+    if path.suffix == ".md":
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if IS_NO.search(line):
+                yield _offence(path, number, line)
+    elif path.suffix == ".py":
+        for node in ast.walk(_tree(path)):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                for number, line in enumerate(node.value.splitlines()):
+                    if IS_NO.search(line):
+                        yield _offence(path, node.lineno + number, line)
+
+
+RULES: tuple[Rule, ...] = (
+    long_docstring_lines,
+    long_markdown_lines,
+    strings_below_constants,
+    dialect_docstrings,
+    is_no,
+)
+
+
+def files(places: tuple[str, ...] = PLACES) -> Iterator[Path]:
+    """Yield the Python modules and the Markdown pages of some places."""
+    for place in places:
+        path = ROOT / place
+        found = [path] if path.is_file() else sorted(path.rglob("*"))
+        for one in found:
+            pending = one.relative_to(ROOT).as_posix().startswith(PENDING)
+            if one.suffix in {".py", ".md"} and not pending:
+                yield one
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_the_tree_keeps_the_rule(rule):
+    offences = [str(offence) for path in files() for offence in rule(path)]
+    assert not offences, "\n".join((f"{rule.__doc__}  {len(offences)} lines do not:", *offences))

@@ -1,0 +1,109 @@
+"""The cause of a difference between two runs.
+
+The sites are bisected to the first one that makes the difference, and two runs are followed,
+instruction by instruction, to where they part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import Final
+
+from emu import disassembly
+from emu.disassembly import Syntax
+from emu.guest.base import GuestError
+from trapline.lab.check.guest_runs import GuestRun, RunSpec, make_run
+from trapline.lab.check.rules import Rules
+from trapline.lab.check.site import CheckSite
+from trapline.lab.check.states import general_registers
+from trapline.lab.check.subject import Subject
+
+# Instructions that are compared one by one.
+_FOLLOWED: Final = 4_000_000
+
+
+def bisect(sites: Sequence[CheckSite], differs: Callable[[Sequence[CheckSite]], bool]) -> CheckSite:
+    """Return the first site with which the list, from its start to there, makes a difference."""
+    low, high = 0, len(sites)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if differs(sites[:middle]):
+            high = middle
+        else:
+            low = middle
+    return sites[high - 1]
+
+
+def explain(spec: RunSpec, rules: Rules, culprit: CheckSite, syntax: Syntax) -> str:
+    """Name a site, and the first instruction whose effect differs once the site is patched."""
+    found = disassembly.first(spec.subject.isa.capstone, culprit.code, culprit.address, syntax)
+    text = f"{culprit.name} ({found.text if found else disassembly.NO_INSTRUCTION})"
+    trace: list[tuple[int, bytes]] = []
+    plain = make_run(spec, rules)
+    with suppress(_FollowedEnoughError):
+        _follow(plain, trace.append)
+    patched = make_run(spec, rules)
+    patched.patch([culprit])
+    place = 0
+    part: list[str] = []
+
+    def compare(seen: tuple[int, bytes]) -> None:
+        nonlocal place
+        expected = trace[place] if place < len(trace) else None
+        if expected is not None and expected != seen:
+            part.extend(_tell(spec.subject, trace[place - 1][0] if place else 0, expected, seen))
+            raise _FollowedEnoughError
+        place += 1
+
+    with suppress(_FollowedEnoughError):
+        _follow(patched, compare)
+    return f"{text}; {' '.join(part)}" if part else text
+
+
+class _FollowedEnoughError(Exception):
+    """The runs were compared far enough."""
+
+
+def _state(run: GuestRun) -> tuple[int, bytes]:
+    slots = [run.isa.registers.slots[name] for name in general_registers(run.isa)]
+    return run.engine.pc, bytes(run.engine.words[slots[0] : slots[-1] + 1].cast("B"))
+
+
+def _follow(run: GuestRun, see: Callable[[tuple[int, bytes]], object]) -> None:
+    """Run a guest one instruction at a time; call `see` with the state before each of them.
+
+    Only the program's own instructions count; a string instruction that repeats counts once.
+    """
+    engine = run.engine
+    last = -1
+    shown = 0
+
+    def one(_soft: int | None = None, _hard: int | None = None) -> bool:
+        nonlocal last, shown
+        pc = engine.pc
+        if pc != last and run.in_program(pc):
+            see(_state(run))
+            last = pc
+            shown += 1
+            if shown > _FOLLOWED:
+                raise _FollowedEnoughError
+        waits: bool = engine.step()
+        return waits
+
+    engine.run = one
+    with suppress(GuestError):
+        run.go()
+
+
+def _tell(subject: Subject, before: int, expected: tuple[int, bytes], seen: tuple[int, bytes]) -> Iterator[str]:
+    if before:
+        found = subject.image.symbol_at(before)
+        yield f"after the instruction at {f'{found[0].name}+{found[1]:#x}' if found else f'{before:#x}'}:"
+    if expected[0] != seen[0]:
+        yield f"pc {expected[0]:#x} became {seen[0]:#x}"
+    names = general_registers(subject.isa)
+    words = (memoryview(one[1]).cast("Q") for one in (expected, seen))
+    for name, one, other in zip(names, *words, strict=True):
+        if one != other:
+            yield f"{name} {one:#x} became {other:#x}"

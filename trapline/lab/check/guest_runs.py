@@ -1,0 +1,232 @@
+"""A program, or a boot of the kernel guest, that runs from beginning to end with sites patched."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Protocol
+
+from emu.engine.access import Access
+from emu.engine.clock import NANOSECONDS
+from emu.guest.base import GuestError, RunState
+from emu.guest.kernel.guest import KernelGuest, TrapPath
+from emu.guest.linux.guest import LinuxGuest, Program
+from emu.guest.linux.inodes import RegularFile
+from emu.guest.linux.process import Process
+from emu.guest.linux.stdio import Standard
+from emu.guest.modules import Module
+from emu.guest.observer import Observer
+from emu.isa.base import Isa
+from providers import fasttrap, fbt, uprobes
+from providers.fasttrap.records import Probe, ProbeType
+from trapline.lab.check.listener import Listener
+from trapline.lab.check.rules import Rules
+from trapline.lab.check.site import CheckSite
+from trapline.lab.check.subject import Subject
+
+# Virtual time after which a run is stopped, and compared as far as it came.
+LONGEST_RUN: Final = 120 * NANOSECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class RunSpec:
+    """What is run."""
+
+    subject: Subject
+    """The program whose sites are patched; its `kind` says by which provider."""
+    arguments: tuple[str, ...] = ()
+    root: Path | None = None
+    trap_path: TrapPath = TrapPath.HOST
+    accelerated: bool | None = None
+
+    @property
+    def name(self) -> str:
+        """Its name in reports."""
+        words = " ".join((str(self.subject.path), *self.arguments))
+        return f"{words} ({self.subject.kind}{', guest path' if self.trap_path is TrapPath.GUEST else ''})"
+
+
+class Ended(NamedTuple):
+    """The result of a run."""
+
+    output: bytes
+    status: str
+    instructions: int
+    memory: int
+    """A checksum."""
+
+
+class GuestRun(Protocol):
+    """A guest, ready to run, whose sites may be patched."""
+
+    isa: Isa
+    engine: Any
+
+    @property
+    def fired(self) -> int:
+        """How often a probe was hit."""
+        ...
+
+    def prepare(self) -> None:
+        """Let it come to where it may be patched."""
+        ...
+
+    def patch(self, sites: Sequence[CheckSite]) -> None:
+        """Put probes at sites."""
+        ...
+
+    def go(self) -> Ended:
+        """Run to the end."""
+        ...
+
+    def in_program(self, pc: int) -> bool:
+        """Return whether a pc is outside of code that a provider made."""
+        ...
+
+
+class LinuxRun(Observer):
+    """A Linux program."""
+
+    def __init__(self, spec: RunSpec, rules: Rules) -> None:
+        self._rules = rules
+        self._provider = spec.subject.kind
+        self._output = bytearray()
+        self.isa = spec.subject.isa
+        standard = Standard(write=self._output.extend, error=self._output.extend)
+        program = Program(str(spec.subject.path), spec.arguments)
+        self._guest = LinuxGuest(self.isa, program, root=spec.root, standard=standard, accelerated=spec.accelerated)
+        self.engine = self._guest.engine
+        self._kernel = self._guest.kernel
+        assert self._kernel.first is not None
+        self._process = self._kernel.first
+        self._listener = Listener()
+        self._memory = 0
+        self._kernel.observers.append(self)
+
+    @property
+    def fired(self) -> int:
+        """How often a probe was hit."""
+        return self._listener.fired
+
+    def prepare(self) -> None:
+        """Do nothing: the program is at its first instruction."""
+
+    def patch(self, sites: Sequence[CheckSite]) -> None:
+        """Put probes at sites; what is refused stays as it is."""
+        loaded = next(one for one in self._guest.objects.of(self._process) if one.file is self._process.executable)
+        if self._provider == "pid":
+            framework: Any = self._listener
+            provider = fasttrap.Fasttrap(self._kernel, framework, self._rules.pid_fidelity, port=self._rules.pid)
+            target = provider.target(self._process)
+            target.patcher = self._rules.patcher(target.code)
+            for site in sites:
+                function = (site.start or site.address) + loaded.bias
+                probe = Probe(target, ProbeType.OFFSETS, function, 1 << 32, (site.address + loaded.bias,), id=1)
+                provider.enable(probe)
+            return
+        consumer = uprobes.Consumer(handler=lambda _frame: self._listener.probe(1))
+        registry = uprobes.Uprobes(self._kernel, port=self._rules.uprobe)
+        space = registry.watch(self._process)
+        space.patcher = self._rules.patcher(space.code)
+        assert isinstance(loaded.file, RegularFile)
+        for site in sites:
+            offset = loaded.image.offset_of(site.address)
+            if offset is not None:
+                with suppress(uprobes.UprobeError):
+                    registry.register(loaded.file, offset, consumer)
+
+    def go(self) -> Ended:
+        """Run to the end."""
+        status = "nothing"
+        try:
+            finished = self._guest.run(LONGEST_RUN) is RunState.FINISHED
+            status = f"exit status {self._guest.exit_status}" if finished else "not over in time"
+        except GuestError as error:
+            status = str(error)
+        return Ended(bytes(self._output), status, self.engine.instructions, self._memory)
+
+    def exited(self, process: Process) -> None:
+        """Look at what is in the program's memory."""
+        if process is self._process:
+            for area in process.space.areas:
+                if Access.WRITE in area.access and not area.shared:
+                    for page in process.space.touched(area):
+                        data = process.space.peek(page, 4096)
+                        if any(data):
+                            self._memory = zlib.crc32(data, zlib.crc32(page.to_bytes(8, "little"), self._memory))
+
+    def in_program(self, pc: int) -> bool:
+        """Return whether a pc is outside of scratch space."""
+        area = self._process.space.area_at(pc)
+        return area is None or not area.name.startswith(("[fasttrap]", "[uprobes]"))
+
+
+class KernelRun:
+    """A boot of the kernel guest and its start-up script."""
+
+    def __init__(self, spec: RunSpec, rules: Rules) -> None:
+        self._rules = rules
+        self._spec = spec
+        self._output = bytearray()
+        self.isa = spec.subject.isa
+        self._guest = KernelGuest(
+            self.isa,
+            image=spec.subject.path,
+            trap_path=spec.trap_path,
+            console=self._output.extend,
+            accelerated=spec.accelerated,
+            patcher=rules.patcher,
+            displaced=rules.displaced,
+        )
+        self._patcher = self._guest.patcher
+        self.engine = self._guest.engine
+        self._listener = Listener()
+
+    @property
+    def fired(self) -> int:
+        """How often a probe was hit."""
+        return self._listener.fired
+
+    def prepare(self) -> None:
+        """Boot the kernel, up to process 1."""
+        self._guest.boot()
+
+    def patch(self, sites: Sequence[CheckSite]) -> None:
+        """Install the tracepoints of sites."""
+        rules = self._rules
+        framework: Any = self._listener
+        provider = fbt.FBT(
+            framework, self._patcher, self._guest.traps, self.isa, fidelity=rules.fbt_fidelity, port=rules.fbt
+        )
+        provider.provide_module(Module("kernel", self._guest.image.symbols, self._patcher.original))
+        for site in sites:
+            record = provider.table.find(site.address)
+            if record is not None:
+                self._patcher.install(record.tracepoint)
+
+    def go(self) -> Ended:
+        """Run to the power off."""
+        try:
+            finished = self._guest.run(LONGEST_RUN) is RunState.FINISHED
+            status = f"exit status {self._guest.exit_status}" if finished else "not over in time"
+        except GuestError as error:
+            status = str(error)
+        self._patcher.restore_all()
+        # On the guest's own path the trap frames of probes stay behind on the stacks.
+        memory = zlib.crc32(self.engine.memory.ram) if self._spec.trap_path is TrapPath.HOST else 0
+        return Ended(bytes(self._output), status, self.engine.instructions, memory)
+
+    def in_program(self, pc: int) -> bool:
+        """Return True: every pc is the kernel's, or its programs'."""
+        del pc
+        return True
+
+
+def make_run(spec: RunSpec, rules: Rules) -> GuestRun:
+    """Return a guest of its own for each run."""
+    run = KernelRun(spec, rules) if spec.subject.kind == "fbt" else LinuxRun(spec, rules)
+    run.prepare()
+    return run
