@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
-from trapline.d import ast, builtins, printf, quantize
+from trapline.d import ast, builtins, printf, quantize, typed
 from trapline.d.codegen import constant
 from trapline.d.errors import CompileError, did_you_mean
-from trapline.d.prototypes import check_count, incompatible
+from trapline.d.prototypes import incompatible
 from trapline.d.types import (
     STACK,
     SYMBOL,
@@ -23,8 +23,6 @@ from trapline.d.types import (
     is_integer,
     is_scalar,
     is_text,
-    is_void,
-    type_name,
 )
 from trapline.d.values import VOID_RECORD, Actions, Values, library
 from trapline.framework.program import INT32, ActionDescription, ActionKind, Difo, LibraryAction
@@ -45,7 +43,7 @@ class Aggregations:
         """Return the aggregation that an argument names."""
         tag = {"denormalize": "NORMALIZE"}.get(name, name.upper())
         if not isinstance(node, ast.Aggregation):
-            raise CompileError(f"D_{tag}_AGGARG", f"{name}( ) argument #{place} is no aggregation", node.line)
+            raise CompileError(f"D_{tag}_AGGARG", f"{name}( ) argument #{place} is not an aggregation", node.line)
         known = [other for other, one in self._names.aggregations.items() if one.function is not None]
         found = self._names.aggregation(node.name)  # which has its place from here on, also if it is assigned later
         if found.function is None:
@@ -64,19 +62,17 @@ class Aggregations:
         found = self._known_aggregation(name, call.arguments[0], 1)
         actions = [library(constant(found.id, returns=INT32), action)]
         for argument in call.arguments[1:]:
-            node = self._values.check(argument)
+            node = self._values.operand(argument)
             if not is_scalar(node.type):
-                raise CompileError(f"D_{tag}_SCALAR", f"{name}( ) argument #2 is no scalar", call.line)
+                raise CompileError(f"D_{tag}_SCALAR", f"{name}( ) argument #2 is not a scalar", call.line)
             actions.append(library(self._values.difo(node), action))
         return actions
 
     def printa(self, name: str, call: ast.Call) -> Actions:
         """Compile the action that shows aggregations, with a format or without."""
         arguments = list(call.arguments)
-        if not arguments:
-            raise CompileError("D_PRINTA_PROTO", "printa( ) needs an aggregation", call.line)
         text: str | None = None
-        if not isinstance(arguments[0], ast.Aggregation | ast.Index):
+        if isinstance(arguments[0], ast.Text):
             text = self._values.format(name, arguments.pop(0))
             if not arguments:
                 raise CompileError("D_PRINTA_PROTO", "printa( ) has a format, but no aggregation", call.line)
@@ -105,62 +101,47 @@ class Aggregations:
                     "D_PRINTA_AGGPROTO", f"@{first.name} and @{other.name} have keys of other types", line
                 )
 
-    def assign(self, node: ast.Assign) -> Actions:
-        """Compile an assignment."""
+    def check(self, node: ast.Assign) -> typed.Node:
+        """Check the types of an assignment, and fix by it what the aggregation holds.
+
+        Raises `CompileError` D_AGG_FUNC, D_AGG_REDEF, D_KEY_TYPE, D_PROTO_LEN, D_PROTO_ARG.
+        """
         name, keys = _named(node.target)
-        self._refuse("commit", "D_AGG_COMM", "an aggregation cannot follow commit( )", node.line)
-        self._refuse("speculate", "D_AGG_SPEC", "an aggregation cannot follow speculate( )", node.line)
-        call = node.value
-        if (
-            node.operator != "="
-            or not isinstance(call, ast.Call)
-            or not isinstance(call.function, ast.Name)
-            or call.function.name not in self._values.words.aggregating
-        ):
+        types = tuple(key.type for key in self._values.keys_of(name, keys))
+        found = self._names.aggregation(name)
+        if found.function is not None:
+            _check_keys(found, types, node.line)
+        value = self._values.check(node.value)
+        function = self._values.words.aggregating.get(value.name) if isinstance(value, typed.Action) else None
+        if node.operator != "=" or function is None:
             raise CompileError(
                 "D_AGG_FUNC",
                 f"@{name} must be assigned the result of an aggregating function, such as count( )",
                 node.line,
             )
+        if found.function is None:
+            found.function, found.keys = function.kind, types
+        elif found.function is not function.kind:
+            was, now = found.function.name.lower(), function.name
+            raise CompileError("D_AGG_REDEF", f"aggregation redefined: @{name} is {was}( ), not {now}( )", node.line)
+        return typed.Aggregate(name)
+
+    def assign(self, node: ast.Assign) -> Actions:
+        """Compile an assignment that `check` has accepted."""
+        self._refuse("commit", "D_AGG_COMM", "an aggregation cannot follow commit( )", node.line)
+        self._refuse("speculate", "D_AGG_SPEC", "an aggregation cannot follow speculate( )", node.line)
+        name, keys = _named(node.target)
+        call = node.value
+        assert isinstance(call, ast.Call)
+        assert isinstance(call.function, ast.Name)
         function = self._values.words.aggregating[call.function.name]
-        check_count(function.name, len(call.arguments), function.signature, node.line)
-        elements, types = self._tuple(name, keys, node.line)
         found = self._names.aggregation(name)
+        elements = [self._values.datum(key, ActionKind.DIFEXPR) for key in keys]
         value, argument, increment = self._aggregated(found, function, call)
-        self._define(found, function.kind, types, node.line)
         found.argument = argument
         first = ActionDescription(ActionKind.DIFEXPR, constant(found.id, returns=INT32))
         parts = [first, *elements, *increment]
         return [*parts, ActionDescription(function.kind, value, argument, tuple_size=len(parts))]
-
-    def _tuple(self, name: str, keys: Sequence[ast.Expression], line: int) -> tuple[Actions, tuple[Type, ...]]:
-        actions: Actions = []
-        types: list[Type] = []
-        for place, key in enumerate(keys, start=1):
-            if self._values.is_dynamic(key):
-                raise CompileError("D_KEY_TYPE", f"@{name}[ ] key #{place} is no value", line)
-            action, type_ = self._values.datum(key, ActionKind.DIFEXPR)
-            if is_void(type_):
-                raise CompileError("D_KEY_TYPE", f"@{name}[ ] key #{place} cannot be {type_name(type_)}", line)
-            actions.append(action)
-            types.append(type_)
-        return actions, tuple(types)
-
-    @staticmethod
-    def _define(found: Aggregation, kind: ActionKind, types: tuple[Type, ...], line: int) -> None:
-        """Fix what an aggregation holds, or hold it against that."""
-        if found.function is None:
-            found.function, found.keys = kind, types
-            return
-        if found.function is not kind:
-            was, now = found.function.name.lower(), kind.name.lower()
-            raise CompileError("D_AGG_REDEF", f"aggregation redefined: @{found.name} is {was}( ), not {now}( )", line)
-        if len(types) != len(found.keys):
-            has = f"{len(found.keys)} key{'s' * (len(found.keys) != 1)}"
-            raise CompileError("D_PROTO_LEN", f"@{found.name}[ ] has {has}, not {len(types)}", line)
-        for place, (type_, known) in enumerate(zip(types, found.keys, strict=True), start=1):
-            if not _alike(type_, known):
-                raise incompatible(f"@{found.name}[ ] key #{place}", known, type_, line)
 
     def _aggregated(
         self, found: Aggregation, function: builtins.AggregatingFunction, call: ast.Call
@@ -168,9 +149,9 @@ class Aggregations:
         """Compile the arguments of an aggregating function: the value, the parameters, the increment."""
         if not call.arguments:
             return None, 0, []
-        value = self._values.check(call.arguments[0])
+        value = self._values.operand(call.arguments[0])
         if not is_scalar(value.type):
-            raise CompileError("D_AGG_SCALAR", f"{function.name}( ) argument #1 is no scalar", call.line)
+            raise CompileError("D_AGG_SCALAR", f"{function.name}( ) argument #1 is not a scalar", call.line)
         constants = [
             lambda node=node: self._values.fold(node)
             for node in call.arguments[1 : 1 + quantize.PARAMETERS.get(function.kind, 0)]
@@ -179,14 +160,24 @@ class Aggregations:
         rest = call.arguments[1 + quantize.PARAMETERS.get(function.kind, 0) :]
         increments: Actions = []
         for node in rest:
-            increment = self._values.check(node)
+            increment = self._values.operand(node)
             if not is_integer(increment.type):
-                raise CompileError("D_PROTO_ARG", f"{function.name}( ): the increment is no integer", call.line)
+                raise CompileError("D_PROTO_ARG", f"{function.name}( ): the increment is not an integer", call.line)
             increments.append(ActionDescription(ActionKind.DIFEXPR, self._values.difo(increment, VOID_RECORD)))
         return self._values.difo(value), argument, increments
 
 
-def is_aggregation(node: ast.Statement) -> bool:
+def _check_keys(found: Aggregation, types: tuple[Type, ...], line: int) -> None:
+    """Hold the keys of an aggregation against those of its first assignment."""
+    if len(types) != len(found.keys):
+        has = f"{len(found.keys)} key{'s' * (len(found.keys) != 1)}"
+        raise CompileError("D_PROTO_LEN", f"@{found.name}[ ] has {has}, not {len(types)}", line)
+    for place, (type_, known) in enumerate(zip(types, found.keys, strict=True), start=1):
+        if not _alike(type_, known):
+            raise incompatible(f"@{found.name}[ ] key #{place}", known, type_, line)
+
+
+def is_aggregation(node: ast.Statement) -> TypeGuard[ast.Assign]:
     """Tell whether a statement assigns an aggregation."""
     match node:
         case ast.Assign(target=ast.Aggregation() | ast.Index(base=ast.Aggregation())):

@@ -20,8 +20,10 @@ from trapline.d.types import (
     Type,
     element_of,
     is_dynamic,
+    is_integer,
     is_pointer,
     is_scalar,
+    is_string,
     is_text,
     is_void,
     resolve,
@@ -52,15 +54,16 @@ class Assignments:
 
     def step(self, operator: str, target: ast.Expression, line: int, *, after: bool) -> typed.Node:
         """Check `++` or `--`."""
-        self._define_target(target, INT64)
-        node = self._target(target, operator, line)
+        self.define(target, INT64)
+        node = self._check(target)
         if not is_scalar(node.type):
             raise CompileError("D_OP_SCALAR", f"operator {operator} needs a scalar, not {type_name(node.type)}", line)
         inner = element_of(node.type)
         amount = 1 if inner is None else scale(inner, line)
-        return typed.Step(Op.ADD if operator == "++" else Op.SUB, node, amount, after)
+        written = self._written(node, operator, line)
+        return typed.Step(Op.ADD if operator == "++" else Op.SUB, written, amount, after)
 
-    def _define_target(self, target: ast.Expression, type_: Type) -> None:
+    def define(self, target: ast.Expression, type_: Type) -> None:
         """Define the variable that an assignment names, unless it is known."""
         keys: tuple[Type, ...] | None = None
         base = target
@@ -76,22 +79,25 @@ class Assignments:
             raise CompileError("D_ARR_LOCAL", f"this->{base.name} cannot be an associative array", target.line)
         self._names.declare(scope, base.name, type_, keys)
 
+    def _is_new(self, target: ast.Expression) -> bool:
+        """Return whether an assignment would define its target."""
+        base = target.base if isinstance(target, ast.Index) else target
+        return isinstance(base, ast.Name | ast.Scoped) and not self._is_known(base)
+
     @staticmethod
     def _key_type(key: typed.Node, line: int) -> Type:
         if is_void(key.type) or is_dynamic(key.type):
             raise CompileError("D_KEY_TYPE", f"a key cannot be {type_name(key.type)}", line)
         return STRING if is_text(key.type) and not is_pointer(key.type) else key.type
 
-    def _target(self, node: ast.Expression, operator: str, line: int) -> typed.Target:
-        """Check the left side of an assignment."""
-        found = self._check(node)
+    @staticmethod
+    def _written(found: typed.Node, operator: str, line: int) -> typed.Target:
+        """Return what an operator changes.  Raises `CompileError` D_OP_LVAL, D_OP_WRITE."""
         if not isinstance(found, typed.Scalar | typed.Element | typed.Memory):
             raise CompileError("D_OP_LVAL", f"operator {operator} needs a variable on its left", line)
         if not is_writable(found):
             name = found.variable.name if isinstance(found, typed.Scalar | typed.Element) else "kernel memory"
             raise CompileError("D_OP_WRITE", f"operator {operator}: {name} cannot be written", line)
-        if isinstance(resolve(found.type), Array | Function):
-            raise CompileError("D_OP_ARRFUN", f"operator {operator}: a whole array cannot be assigned", line)
         return found
 
     def assign(self, node: ast.Assign) -> typed.Node:
@@ -101,19 +107,44 @@ class Assignments:
             isinstance(node.target, ast.Index) and isinstance(node.target.base, ast.Aggregation)
         ):
             raise CompileError("D_CG_EXPR", "an aggregation is a statement of its own", line)
+        if isinstance(node.target, ast.Index) and isinstance(node.target.base, ast.Index):
+            self._check(node.target)
         value = self._check(node.value)
         if operator == "=":
             if isinstance(value, typed.Translation) and not is_pointer(value.target):
                 value = self._whole(value)
+            if isinstance(value, typed.Action) and is_void(value.type) and self._is_new(node.target):
+                return value  # which has no code: that is said when all types of the clause are right
             if is_void(value.type) or is_dynamic(value.type):
-                raise CompileError("D_OP_INCOMPAT", f"a value of type {type_name(value.type)} cannot be assigned", line)
-            self._define_target(node.target, self._variable_type(value))
-            target = self._target(node.target, operator, line)
-            return typed.Store(target, converted(value, target.type, shown(node.target), line))
-        self._define_target(node.target, INT64)
-        target = self._target(node.target, operator, line)
-        result = operate(operator[:-1], target, value, self._names.model, line)
-        return typed.Store(target, converted(result, target.type, shown(node.target), line))
+                raise CompileError("D_OP_INCOMPAT", f"{_described(value)} cannot be assigned", line)
+            self.define(node.target, self._variable_type(value))
+            found = self._check(node.target)
+            if isinstance(resolve(found.type), Array | Function):
+                raise CompileError("D_OP_ARRFUN", f"operator {operator}: a whole array cannot be assigned", line)
+            stored = converted(value, found.type, shown(node.target), line)
+            return typed.Store(self._written(found, operator, line), stored)
+        if is_integer(value.type):
+            self.define(node.target, INT64)
+        elif isinstance(node.target, ast.Name) and not self._is_known(node.target):
+            raise CompileError("D_VAR_UNDEF", f"{node.target.name} has not been declared or assigned", line)
+        found = self._check(node.target)
+        if operator in {"+=", "-="}:
+            self._check_sum(operator, found, value, line)
+        result = operate(operator[:-1], found, value, self._names.model, line)
+        stored = converted(result, found.type, shown(node.target), line)
+        return typed.Store(self._written(found, operator, line), stored)
+
+    @staticmethod
+    def _check_sum(operator: str, target: typed.Node, value: typed.Node, line: int) -> None:
+        """Refuse what += and -= cannot take.  Raises `CompileError` D_OP_INCOMPAT, D_OP_VFPTR."""
+        if is_string(target.type) or is_string(value.type):
+            what = f"{type_name(target.type)} and {type_name(value.type)}"
+            raise CompileError("D_OP_INCOMPAT", f"operator {operator} cannot take {what}", line)
+        inner = element_of(target.type) if is_pointer(target.type) else None
+        known = inner is not None and not is_void(inner) and not isinstance(resolve(inner), Function)
+        if not (is_integer(target.type) and is_integer(value.type)) and not known:
+            what = f"a number or a pointer of a known type on its left, not {type_name(target.type)}"
+            raise CompileError("D_OP_VFPTR", f"operator {operator} needs {what}", line)
 
     def _variable_type(self, value: typed.Node) -> Type:
         """Return the type a variable gets from its first value."""
@@ -122,6 +153,13 @@ class Assignments:
         if isinstance(resolved, Array):
             return STRING if is_text(type_) else self._names.model.pointer_to(resolved.element)
         return type_
+
+
+def _described(value: typed.Node) -> str:
+    """Say what a value is that is not one."""
+    if isinstance(value, typed.Aggregate):
+        return f"aggregation @{value.name}: printa() shows it, nothing reads it, so it"
+    return "void" if is_void(value.type) else "a translation"
 
 
 def shown(node: ast.Expression) -> str:

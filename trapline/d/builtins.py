@@ -250,7 +250,7 @@ def _actions(model: Model) -> tuple[Action, ...]:
         Action("print", LibraryAction.PRINT, Signature((None,))),
         Action("printm", LibraryAction.PRINTM, Signature((named["size_t"], model.pointer_to(address)))),
         Action("printf", LibraryAction.PRINTF, _FORMAT),
-        Action("printa", LibraryAction.PRINTA, _ANY),
+        Action("printa", LibraryAction.PRINTA, _FORMAT),
         Action("tracemem", LibraryAction.TRACEMEM, Signature((None, named["size_t"]), varargs=True)),
         Action("stack", LibraryAction.STACK, _STACK),
         Action("ustack", LibraryAction.USTACK, _STACK),

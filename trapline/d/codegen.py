@@ -96,6 +96,8 @@ class _Generator:
             typed.Let: self._let,
             typed.Build: self._build,
             typed.Translation: self._translation,
+            typed.Action: self._action,
+            typed.Aggregate: self._aggregate,
         }
 
     def object(self, node: typed.Node, returns: DifType | None) -> Difo:
@@ -259,6 +261,14 @@ class _Generator:
     def _translation(node: typed.Translation) -> int:
         what = type_name(node.target)
         raise CompileError("D_CG_DYN", f"a translation to {what} is no value: name one of its members")
+
+    @staticmethod
+    def _action(node: typed.Action) -> int:
+        raise CompileError("D_CG_EXPR", f"{node.name}( ) gives no value: it can only be a statement of its own")
+
+    @staticmethod
+    def _aggregate(node: typed.Aggregate) -> int:
+        raise CompileError("D_CG_EXPR", f"@{node.name} is an aggregation: printa() shows it, nothing reads it")
 
     def _build(self, node: typed.Build) -> int:
         """Allocate a struct, filled with zeroes, and store its members one after another."""

@@ -235,31 +235,52 @@ class _Compiler:
 
     def _parts(self, clause: ast.Clause) -> tuple[tuple[ActionDescription, ...], Difo | None]:
         """Compile the actions and the predicate; in this order, unless a name in the actions is unknown without it."""
-        predicate: Difo | None = None
         start = self._statement
+        self._expressions.forget()
+        self._check(clause)
         try:
             actions = self._actions(clause)
         except CompileError as error:
-            if error.tag.endswith("_AGGBAD"):
-                self._define_aggregations()
-            elif clause.predicate is not None and error.tag in _RETRIED:
-                predicate = self._predicate(clause.predicate)
-            else:
+            if not error.tag.endswith("_AGGBAD"):
                 raise
+            self._define_aggregations()
+            self._expressions.forget()
             self._statement = start
             actions = self._actions(clause)
-        if clause.predicate is not None and predicate is None:
-            predicate = self._predicate(clause.predicate)
-        return actions, predicate
+        return actions, None if clause.predicate is None else self._predicate(clause.predicate)
+
+    def _check(self, clause: ast.Clause) -> None:
+        """Check the types of a clause, its actions before its predicate unless that defines a name they use."""
+        try:
+            self._check_actions(clause)
+        except CompileError as error:
+            if clause.predicate is None or error.tag not in _RETRIED:
+                raise
+            self._check_predicate(clause.predicate)
+            self._check_actions(clause)
+        if clause.predicate is not None:
+            self._check_predicate(clause.predicate)
+
+    def _check_actions(self, clause: ast.Clause) -> None:
+        self.region = Region.ACTIONS
+        self._statements().check(clause.body or ())
+        self.region = None
+
+    def _check_predicate(self, node: ast.Expression) -> None:
+        self.region = Region.PREDICATE
+        checked = self._expressions.check(node)
+        if not is_scalar(checked.type):
+            raise CompileError("D_PRED_SCALAR", f"the predicate is {type_name(checked.type)}, not a scalar", node.line)
+        self.region = None
 
     def _define_aggregations(self) -> None:
         """Find out what aggregations hold that are assigned further on; what cannot be compiled yet is left."""
         for clause in self._clauses:
             for part in branch_free(clause):
                 for statement in part.body or ():
-                    if is_aggregation(statement):
-                        with suppress(CompileError):
-                            list(self._statements().compile((statement,)))
+                    with suppress(CompileError):
+                        if not isinstance(statement, ast.If) and is_aggregation(self._expressions.chosen(statement)):
+                            self._statements().check((statement,))
 
     def _statements(self) -> Statements:
         registers = self._options.number("iregs", INTEGER_REGISTERS)
@@ -276,9 +297,6 @@ class _Compiler:
 
     def _predicate(self, node: ast.Expression) -> Difo:
         self.region = Region.PREDICATE
-        checked = self._expressions.check(node)
-        if not is_scalar(checked.type):
-            raise CompileError("D_PRED_SCALAR", f"the predicate is {type_name(checked.type)}, not a scalar", node.line)
-        difo = self._statements().values.difo(checked)
+        difo = self._statements().values.difo(self._expressions.check(node))
         self.region = None
         return difo

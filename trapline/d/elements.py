@@ -19,6 +19,7 @@ from trapline.d.scopes import SCOPES, Globals, Inline
 from trapline.d.translators import Translators
 from trapline.d.typed import Variable, address_of, is_writable
 from trapline.d.types import (
+    CHAR,
     INT64,
     STRING,
     Array,
@@ -26,6 +27,7 @@ from trapline.d.types import (
     Function,
     Type,
     element_of,
+    is_dynamic,
     is_pointer,
     is_string,
     is_userland,
@@ -75,7 +77,11 @@ class Elements:
         if variable is not None:
             return self._builtin_element(variable, node) if variable.builtin else self._element(variable, node)
         if isinstance(node.base, ast.Aggregation):
-            return self._references.aggregation(node.base)
+            self.keys_of(node.base.name, node.keys)
+            return typed.Aggregate(node.base.name)
+        if isinstance(node.base, ast.Index) and isinstance(node.base.base, ast.Aggregation):
+            name = node.base.base.name
+            raise CompileError("D_AGG_MDIM", f"@{name} has one pair of brackets: write @{name}[a, b]", node.line)
         if isinstance(node.base, ast.Scoped | ast.Name) and not self._references.is_known(node.base):
             name = shown(node.base)
             raise CompileError("D_VAR_UNDEF", f"{name}[ ] has not been declared or assigned", node.line)
@@ -87,6 +93,17 @@ class Elements:
         if len(node.keys) != 1:
             raise CompileError("D_ARR_BADREF", "several keys, but this is no associative array", node.line)
         return dereference(add("+", base, self._check(node.keys[0]), self._names.model, node.line), node.line)
+
+    def keys_of(self, name: str, nodes: Sequence[ast.Expression]) -> tuple[typed.Node, ...]:
+        """Check the keys of an aggregation.  Raises `CompileError` D_KEY_TYPE."""
+        keys = []
+        for place, node in enumerate(nodes, start=1):
+            key = self._references.argument(node)
+            if is_void(key.type) or is_dynamic(key.type):
+                what = "a translation or an aggregation" if is_dynamic(key.type) else "void"
+                raise CompileError("D_KEY_TYPE", f"@{name}[ ] key #{place} cannot be {what}", node.line)
+            keys.append(key)
+        return tuple(keys)
 
     def _keys(
         self, name: str, nodes: Sequence[ast.Expression], wanted: Sequence[Type], line: int
@@ -143,6 +160,10 @@ class Elements:
 
     def member(self, node: ast.MemberAccess) -> typed.Node:
         """Check `base.name` or `base->name`."""
+        if not node.arrow and isinstance(node.base, ast.Prefix) and node.base.operator == "*":
+            pointer = self._check(node.base.operand)
+            if isinstance(pointer, typed.Translation) and is_pointer(pointer.target):
+                return self._translators.member(pointer, node.name, node.line)
         base = self._check(node.base)
         operator = "->" if node.arrow else "."
         # An inline with parameters, such as fds[ ], is its translation with the arguments around it.
@@ -192,7 +213,7 @@ class Elements:
 
 def dereference(operand: typed.Node, line: int) -> typed.Node:
     """Check `*operand`.  Raises `CompileError`."""
-    target = element_of(operand.type)
+    target = CHAR if is_string(operand.type) else element_of(operand.type)
     if target is None:
         raise CompileError("D_DEREF_NONPTR", f"operator * needs a pointer, not {type_name(operand.type)}", line)
     if is_void(target):

@@ -25,6 +25,7 @@ from trapline.d.references import References
 from trapline.d.scopes import Globals
 from trapline.d.translators import Translators
 from trapline.d.types import (
+    INT64,
     STRING,
     Array,
     Composite,
@@ -35,6 +36,7 @@ from trapline.d.types import (
     is_arithmetic,
     is_dynamic,
     is_integer,
+    is_pointer,
     is_reference,
     is_scalar,
     is_signed,
@@ -60,6 +62,8 @@ class Expressions:
         self.strsize = strsize
         """Bytes of a string variable: option strsize."""
         references = References(names, self.check)
+        self.argument = references.argument
+        self._known: dict[int, tuple[ast.Expression, typed.Node]] = {}
         self.declarations = Declarations(names, self.constant)
         self.translators = Translators(names, self.declarations, self.check, references.within)
         self.inlines = Inlines(names, self.declarations, self.check, references.within)
@@ -91,8 +95,24 @@ class Expressions:
         return self._names.model.typedefs["size_t"]
 
     def check(self, node: ast.Expression) -> typed.Node:
-        """Understand an expression.  Raises `CompileError`."""
-        return self._table[type(node)](node)
+        """Understand an expression, once until `forget`.  Raises `CompileError`."""
+        known = self._known.get(id(node))
+        if known is None:
+            known = self._known[id(node)] = node, self._table[type(node)](node)
+        return known[1]
+
+    def forget(self) -> None:
+        """Understand expressions anew: those of another clause, or of another probe's arguments."""
+        self._known.clear()
+
+    def chosen(self, node: ast.Expression) -> ast.Expression:
+        """Return the branch that a `?:` with a constant condition takes: the other one is never looked at."""
+        while isinstance(node, ast.Conditional):
+            test = self.check(node.test)
+            if not isinstance(test, typed.Constant):
+                break
+            node = node.then if test.value else node.otherwise
+        return node
 
     def constant(self, node: ast.Expression) -> int | None:
         """Return the signed value of a constant integer expression, None if it is none.  Raises `CompileError`."""
@@ -111,9 +131,13 @@ class Expressions:
             return self._size_of_operand(node)
         if operator == "&":
             return self._address(node)
+        if isinstance(node.operand, ast.Index | ast.Scoped):
+            self._assignments.define(node.operand, INT64)
         operand = self.check(node.operand)
         match operator:
             case "*":
+                if isinstance(operand, typed.Translation) and is_pointer(operand.target):
+                    return self.translators.whole(operand)
                 return dereference(operand, line)
             case "!":
                 if not is_scalar(operand.type):
@@ -142,6 +166,8 @@ class Expressions:
         return typed.Unary(Op.SUB, operand, integer_of(operand.type))
 
     def _size_of_operand(self, node: ast.Prefix) -> typed.Node:
+        if isinstance(node.operand, ast.Index | ast.Scoped):
+            self._assignments.define(node.operand, INT64)
         operand = self.check(node.operand)
         if isinstance(operand, typed.Text):
             return typed.Constant(len(operand.value.encode("utf-8", "surrogateescape")) + 1, self._size_type)
@@ -205,15 +231,17 @@ class Expressions:
     # -- the rest
 
     def _conditional(self, node: ast.Conditional) -> typed.Node:
-        for part in (node.then, node.otherwise):
-            self._refuse_action(part, "?:")
+        chosen = self.chosen(node)
+        if chosen is not node:
+            return self.check(chosen)
         test, then, otherwise = map(self.check, (node.test, node.then, node.otherwise))
         line = node.line
         if not is_scalar(test.type):
             raise CompileError("D_OP_SCALAR", f"operator ?: needs a scalar before ?, not {type_name(test.type)}", line)
         a, b = then.type, otherwise.type
         if is_dynamic(a) or is_dynamic(b):
-            raise CompileError("D_OP_DYN", "operator ?: cannot choose between things that are no values", line)
+            raise CompileError("D_OP_DYN", "operator ?: chooses between values, and one of these is not a value", line)
+        self._refuse_action("?:", (then, otherwise), line)
         if is_integer(a) and is_integer(b):
             type_: Type = promote(a, b)
         elif is_text(a) and is_text(b):
@@ -224,16 +252,13 @@ class Expressions:
             type_ = a
         else:
             raise CompileError("D_OP_INCOMPAT", f"operator ?: between {type_name(a)} and {type_name(b)}", line)
-        if isinstance(test, typed.Constant):
-            return typed.Relabel(then if test.value else otherwise, type_)
         return typed.Choice(test, then, otherwise, type_)
 
     def _comma(self, node: ast.Comma) -> typed.Node:
-        for part in (node.left, node.right):
-            self._refuse_action(part, ",")
         left, right = self.check(node.left), self.check(node.right)
         if is_dynamic(left.type) or is_dynamic(right.type):
-            raise CompileError("D_OP_DYN", "operator , cannot take what is no value", node.line)
+            raise CompileError("D_OP_DYN", "operator , needs values, and one of these is not a value", node.line)
+        self._refuse_action(",", (left, right), node.line)
         return typed.Sequence(left, right)
 
     def _cast(self, node: ast.Cast) -> typed.Node:
@@ -254,10 +279,12 @@ class Expressions:
             return operand
         raise CompileError("D_CAST_INVAL", f"{type_name(operand.type)} cannot be cast to {type_name(type_)}", node.line)
 
-    def _refuse_action(self, node: ast.Expression, operator: str) -> None:
-        match node:
-            case ast.Call(function=ast.Name(name=name)) if name in self._names.words.actions:
-                raise CompileError("D_OP_ACT", f"{name}( ) is an action: operator {operator} needs values", node.line)
+    def _refuse_action(self, operator: str, operands: tuple[typed.Node, ...], line: int) -> None:
+        for operand in operands:
+            if isinstance(operand, typed.Action) and operand.name in self._names.words.actions:
+                raise CompileError(
+                    "D_OP_ACT", f"{operand.name}( ) is an action: operator {operator} needs values", line
+                )
 
     def _translate(self, node: ast.Translate) -> typed.Node:
         type_ = self.declarations.type_name(node.type)

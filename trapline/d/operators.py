@@ -13,6 +13,7 @@ from trapline.d import typed
 from trapline.d.errors import CompileError
 from trapline.d.typed import Connective
 from trapline.d.types import (
+    CHAR,
     INT64,
     STRING,
     Function,
@@ -120,18 +121,21 @@ def add(operator: str, left: typed.Node, right: typed.Node, model: Model, line: 
     op = _ARITHMETIC[operator]
     if is_arithmetic(left.type) and is_arithmetic(right.type):
         return fold(op, left, right, promote(left.type, right.type))
-    if operator == "+" and is_integer(left.type) and element_of(right.type) is not None:
+    if operator == "+" and is_integer(left.type) and (element_of(right.type) is not None or is_string(right.type)):
         left, right = right, left
-    inner = element_of(left.type)
+    inner = CHAR if is_string(left.type) else element_of(left.type)
+    if inner is not None and (is_void(inner) or isinstance(resolve(inner), Function)):
+        inner = None  # its target has no size
     if inner is not None and is_integer(right.type):
         size = typed.Constant(scale(inner, line), INT64)
         offset = right if size.value == 1 else fold(Op.MUL, right, size, INT64)
-        return typed.Binary(op, left, offset, model.pointer_to(inner, userland=is_userland(left.type)))
+        type_ = STRING if is_string(left.type) else model.pointer_to(inner, userland=is_userland(left.type))
+        return typed.Binary(op, left, offset, type_)
     if inner is not None and operator == "-" and pointers_compatible(left.type, right.type):
         size = typed.Constant(scale(inner, line), INT64)
-        type_ = model.typedefs["ptrdiff_t"]
-        difference = typed.Binary(Op.SUB, left, right, type_)
-        return difference if size.value == 1 else typed.Binary(Op.SDIV, difference, size, type_)
+        counted = model.typedefs["ptrdiff_t"]
+        difference = typed.Binary(Op.SUB, left, right, counted)
+        return difference if size.value == 1 else typed.Binary(Op.SDIV, difference, size, counted)
     raise CompileError(
         "D_OP_INCOMPAT",
         f"operator {operator} cannot take {type_name(left.type)} and {type_name(right.type)}",

@@ -288,6 +288,8 @@ class _Builder:
 
     def call(self, children: list[Any]) -> ast.Call:
         function, arguments = children
+        if not isinstance(function, ast.Name):
+            raise CompileError("D_FUNC_IDENT", "only a name can be called", function.line)
         return ast.Call(function.line, function, arguments or ())
 
     def arguments(self, children: list[Any]) -> tuple[ast.Expression, ...]:

@@ -34,9 +34,8 @@ def check_count(name: str, given: int, signature: builtins.Signature, line: int)
         wanted = str(least) if least == most else f"{least} to {most}"
         if signature.varargs:
             wanted = f"at least {least}"
-        raise CompileError(
-            "D_PROTO_LEN", f"{name}( ) takes {wanted} argument{'s' * (wanted != '1')}, not {given}", line
-        )
+        plural = "" if least == 1 and (most == 1 or signature.varargs) else "s"
+        raise CompileError("D_PROTO_LEN", f"{name}( ) takes {wanted} argument{plural}, not {given}", line)
 
 
 def incompatible(what: str, wanted: Type, given: Type, line: int) -> CompileError:

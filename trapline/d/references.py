@@ -11,6 +11,7 @@ from typing import Final
 
 from emu.words import WORD_MASK
 from trapline.d import ast, typed
+from trapline.d.builtins import Subroutine
 from trapline.d.errors import CompileError, did_you_mean
 from trapline.d.prototypes import argument_fits, check_count, incompatible
 from trapline.d.scopes import SCOPES, Globals
@@ -105,38 +106,40 @@ class References:
         return self._scalar(variable, node.line)
 
     def aggregation(self, node: ast.Aggregation) -> typed.Node:
-        """Refuse: no expression reads an aggregation."""
-        raise CompileError(
-            "D_IDENT_BADREF", f"@{node.name} is an aggregation: printa() shows it, nothing reads it", node.line
-        )
+        """Return an aggregation that some clause before has assigned."""
+        known = [name for name, one in self._names.aggregations.items() if one.function is not None]
+        if node.name not in known:
+            hint = did_you_mean(node.name, known)
+            raise CompileError("D_IDENT_UNDEF", f"failed to resolve @{node.name}: no such aggregation{hint}", node.line)
+        return typed.Aggregate(node.name)
+
+    def argument(self, node: ast.Expression) -> typed.Node:
+        """Check an argument; an aggregation need not have been assigned, which the action looks at itself."""
+        return typed.Aggregate(node.name) if isinstance(node, ast.Aggregation) else self._check(node)
 
     def call(self, node: ast.Call) -> typed.Node:
-        """Check the call of a subroutine."""
-        if not isinstance(node.function, ast.Name):
-            raise CompileError("D_FUNC_IDENT", "only a name can be called", node.line)
-        name = node.function.name
-        subroutine = self._names.words.subroutines.get(name)
-        if subroutine is None:
-            raise self._not_a_subroutine(name, node.line)
-        signature = subroutine.signature
-        arguments = tuple(map(self._check, node.arguments))
+        """Check the call of a subroutine, an action or an aggregating function: its arguments first, then how many."""
+        assert isinstance(node.function, ast.Name), "the parser lets only names be called"
+        name, words = node.function.name, self._names.words
+        called = words.subroutines.get(name) or words.actions.get(name) or words.aggregating.get(name)
+        if called is None:
+            raise self._not_a_function(name, node.line)
+        signature = called.signature
+        arguments = tuple(map(self.argument, node.arguments))
         check_count(name, len(arguments), signature, node.line)
-        checked = []
         for place, (argument, parameter) in enumerate(zip(arguments, signature.parameters, strict=False), start=1):
-            assert parameter is not None
-            if not argument_fits(argument, parameter):
+            if parameter is not None and not argument_fits(argument, parameter):
                 raise incompatible(f"{name}( ) argument #{place}", parameter, argument.type, node.line)
-            checked.append(argument)
+        if not isinstance(called, Subroutine):
+            return typed.Action(name, signature.returns)
         parameters = tuple(parameter for parameter in signature.parameters if parameter is not None)
-        called = typed.Call(subroutine.number, tuple(checked), parameters[: len(checked)], signature.returns)
-        return self._of_guest(called, _RESULTS.get(subroutine.number))
+        value = typed.Call(called.number, arguments, parameters[: len(arguments)], signature.returns)
+        return self._of_guest(value, _RESULTS.get(called.number))
 
-    def _not_a_subroutine(self, name: str, line: int) -> CompileError:
+    def _not_a_function(self, name: str, line: int) -> CompileError:
         words = self._names.words
-        if words.is_action(name):
-            return CompileError("D_CG_EXPR", f"{name}( ) gives no value: it can only be a statement of its own", line)
-        if self._names.is_defined(name):
-            return CompileError("D_FUNC_IDKIND", f"{name} is no function", line)
+        if self._names.is_defined(name) or name in self._parameters:
+            return CompileError("D_FUNC_IDKIND", f"{name} is not a function", line)
         known = [*words.subroutines, *words.actions, *words.aggregating]
         return CompileError("D_FUNC_UNDEF", f"undefined function name: {name}{did_you_mean(name, known)}", line)
 

@@ -14,8 +14,7 @@ from trapline.d.aggregations import Aggregations, is_aggregation
 from trapline.d.codegen import constant
 from trapline.d.errors import CompileError
 from trapline.d.expressions import Expressions
-from trapline.d.prototypes import check_count
-from trapline.d.types import STRING, Kind, is_pointer, is_scalar, is_text, is_userland, is_void
+from trapline.d.types import STRING, Kind, is_dynamic, is_pointer, is_scalar, is_text, is_userland, is_void
 from trapline.d.values import STACKS, SYMBOLS, VOID_RECORD, Actions, Values, library
 from trapline.framework.program import (
     BY_REFERENCE,
@@ -70,19 +69,27 @@ class Statements:
             "breakpoint": self._effect,
             "panic": self._effect,
             "printm": lambda _name, call: [self._printm(call)],
-            **dict.fromkeys((*STACKS, *SYMBOLS), lambda _name, call: [self.values.datum(call, ActionKind.DIFEXPR)[0]]),
+            **dict.fromkeys((*STACKS, *SYMBOLS), lambda _name, call: [self.values.datum(call, ActionKind.DIFEXPR)]),
         }
 
     def compile(self, body: Sequence[ast.Statement]) -> Iterator[Actions]:
         """Give the actions of each statement.  Raises `CompileError`."""
         for statement in body:
             assert not isinstance(statement, ast.If), "branches.py has made clauses of it"
-            yield self._statement(statement)
+            yield self._statement(self.values.chosen(statement))
+
+    def check(self, body: Sequence[ast.Statement]) -> None:
+        """Check the types of all statements, as is done before any of them is compiled.  Raises `CompileError`."""
+        for statement in body:
+            assert not isinstance(statement, ast.If), "branches.py has made clauses of it"
+            chosen = self.values.chosen(statement)
+            if is_aggregation(chosen):
+                self._aggregations.check(chosen)
+            else:
+                self.values.check(chosen)
 
     def _statement(self, node: ast.Expression) -> Actions:
         match node:
-            case ast.Assign(target=ast.Index(base=ast.Index(base=ast.Aggregation(name=name)))):
-                raise CompileError("D_AGG_MDIM", f"@{name} has one pair of brackets: write @{name}[a, b]", node.line)
             case ast.Assign() if is_aggregation(node):
                 return self._aggregations.assign(node)
             case ast.Aggregation(name=name) | ast.Index(base=ast.Aggregation(name=name)):
@@ -91,9 +98,10 @@ class Statements:
                 )
             case ast.Call(function=ast.Name(name=name)) if name in self._words.actions:
                 action = self._words.actions[name]
-                check_count(name, len(node.arguments), action.signature, node.line)
                 self._keep_rules(action, node.line)
                 return self._table[name](name, node)
+            case ast.Call(function=ast.Name(name=("copyout" | "copyoutstr") as name)):
+                self._refuse("speculate", "D_ACT_SPEC", f"{name}( ) cannot follow speculate( )", node.line)
             case ast.Call(function=ast.Name(name=name)) if name in self._words.aggregating:
                 raise CompileError(
                     "D_CG_EXPR", f"{name}( ) can only be assigned to an aggregation: @ = {name}(...)", node.line
@@ -131,16 +139,14 @@ class Statements:
     def _trace(self, name: str, call: ast.Call) -> Actions:
         (argument,) = call.arguments
         tag = name.upper()
-        if isinstance(argument, ast.Aggregation) or (
-            isinstance(argument, ast.Index) and isinstance(argument.base, ast.Aggregation)
-        ):
+        checked = self.values.operand(argument)
+        if isinstance(checked, typed.Aggregate):
             raise CompileError(f"D_{tag}_AGG", f"{name}( ) cannot show an aggregation: use printa( )", call.line)
-        if self.values.is_dynamic(argument):
-            raise CompileError(f"D_{tag}_DYN", f"{name}( ) of something that is no value", call.line)
-        action, type_ = self.values.datum(argument, ActionKind.DIFEXPR)
-        if is_void(type_):
+        if is_void(checked.type):
             raise CompileError(f"D_{tag}_VOID", f"{name}( ) of an expression without a value", call.line)
-        return [action]
+        if is_dynamic(checked.type):
+            raise CompileError(f"D_{tag}_DYN", f"{name}( ) of a translation: show one of its members", call.line)
+        return [self.values.datum(argument, ActionKind.DIFEXPR)]
 
     def _print(self, name: str, call: ast.Call) -> Actions:
         (action,) = self._trace(name, call)
@@ -153,10 +159,12 @@ class Statements:
 
     def _printf(self, kind: ActionKind, name: str, call: ast.Call) -> Actions:
         text = self.values.format(name, call.arguments[0], empty=kind is ActionKind.FREOPEN)
-        data = [self.values.datum(argument, kind) for argument in call.arguments[1:]]
+        types = [self.values.operand(argument).type for argument in call.arguments[1:]]
         pieces = printf.parse(text, self._words.model, call.line)
-        written = printf.check(name, pieces, [type_ for _action, type_ in data], self._words.model, call.line)
-        actions = [action for action, _type in data] or [ActionDescription(kind, constant(0, returns=INT32))]
+        written = printf.check(name, pieces, types, self._words.model, call.line)
+        actions = [self.values.datum(argument, kind) for argument in call.arguments[1:]] or [
+            ActionDescription(kind, constant(0, returns=INT32))
+        ]
         if actions[0].kind is not kind:
             # The statement is known by its first record, and that has the format: before a stack or a symbol goes a
             # string of which nothing is shown.
@@ -177,7 +185,7 @@ class Statements:
     def _tracemem(self, _name: str, call: ast.Call) -> Actions:
         if len(call.arguments) > 3:
             raise CompileError("D_TRACEMEM_ARGS", "tracemem( ) takes three arguments at most", call.line)
-        address = self.values.check(call.arguments[0])
+        address = self.values.operand(call.arguments[0])
         if not is_scalar(address.type) and not is_pointer(address.type):
             raise CompileError("D_TRACEMEM_ADDR", "tracemem( ) argument #1 is neither pointer nor integer", call.line)
         message = "tracemem( ) argument #2 is not a positive constant"
@@ -188,7 +196,7 @@ class Statements:
         if len(call.arguments) == 3:
             shown = self.values.check(call.arguments[2])
             if not is_scalar(shown.type):
-                raise CompileError("D_TRACEMEM_DYNSIZE", "tracemem( ) argument #3 is no scalar", call.line)
+                raise CompileError("D_TRACEMEM_DYNSIZE", "tracemem( ) argument #3 is not a scalar", call.line)
             actions.insert(0, ActionDescription(ActionKind.TRACEMEM_DYNSIZE, self.values.difo(shown, INT64_RECORD)))
         return actions
 
@@ -197,7 +205,7 @@ class Statements:
         for place, argument in enumerate(call.arguments, start=1):
             node = self.values.check(argument)
             if not is_text(node.type):
-                raise CompileError("D_PROTO_ARG", f"{name}( ) argument #{place} is no string", call.line)
+                raise CompileError("D_PROTO_ARG", f"{name}( ) argument #{place} is not a string", call.line)
             actions.append(library(self.values.difo(typed.Relabel(node, STRING)), LibraryAction.SETOPT))
         return actions
 

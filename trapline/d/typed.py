@@ -291,6 +291,22 @@ class Build:
     fields: tuple[tuple[Member, Node], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Action:
+    """A call of an action or of an aggregating function: it has a type, and no code can give its value."""
+
+    name: str
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """An aggregation: only actions can take it."""
+
+    name: str
+    type: Type = DYNAMIC
+
+
 Target: TypeAlias = Scalar | Element | Memory
 
 Node: TypeAlias = (
@@ -316,6 +332,8 @@ Node: TypeAlias = (
     | Let
     | Translation
     | Build
+    | Action
+    | Aggregate
 )
 
 

@@ -5,14 +5,14 @@ Source: FreeBSD libdtrace dt_cc.c (dt_action_stack(), dt_action_symmod() and the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from trapline.d import ast, typed
 from trapline.d.codegen import generate
 from trapline.d.errors import CompileError
 from trapline.d.expressions import Expressions
-from trapline.d.prototypes import argument_fits, check_count, incompatible
-from trapline.d.types import STACK, SYMBOL, USER_SYMBOL, Kind, Type, diftype, is_dynamic, is_reference, is_userland
+from trapline.d.types import Kind, diftype, is_reference, is_userland
 from trapline.framework.program import INT64 as INT64_RECORD
 from trapline.framework.program import ActionDescription, ActionKind, Difo, DifType, LibraryAction, TypeKind
 
@@ -31,7 +31,6 @@ SYMBOLS: Final = {
     "umod": ActionKind.UMOD,
     "uaddr": ActionKind.UADDR,
 }
-_KERNEL_SYMBOLS: Final = frozenset({ActionKind.SYM, ActionKind.MOD})
 _INT_MAX: Final = (1 << 31) - 1
 
 # What a statement is compiled to.
@@ -64,14 +63,21 @@ class Values:
         """Understand an expression."""
         return self._expressions.check(node)
 
+    def operand(self, node: ast.Expression) -> typed.Node:
+        """Understand an argument, which may be an aggregation."""
+        return self._expressions.argument(self.chosen(node))
+
+    def chosen(self, node: ast.Expression) -> ast.Expression:
+        """Return the branch that a `?:` with a constant condition takes, or the expression itself."""
+        return self._expressions.chosen(node)
+
+    def keys_of(self, name: str, nodes: Sequence[ast.Expression]) -> tuple[typed.Node, ...]:
+        """Understand the keys of an aggregation."""
+        return self._expressions.elements.keys_of(name, nodes)
+
     def argument(self, call: ast.Call, returns: DifType) -> Difo:
         """Compile the only argument of an action, an integer."""
-        name = call.function.name if isinstance(call.function, ast.Name) else ""
-        node = self.check(call.arguments[0])
-        parameter = self.words.actions[name].signature.parameters[0]
-        if parameter is not None and not argument_fits(node, parameter):
-            raise incompatible(f"{name}( ) argument #1", parameter, node.type, call.line)
-        return self.difo(node, returns)
+        return self.difo(self.check(call.arguments[0]), returns)
 
     def constant(self, node: ast.Expression, tag: str, message: str, *, least: int) -> int:
         """Return the value of a constant expression.  Raises `CompileError` `tag` if it is none, or too small."""
@@ -86,7 +92,6 @@ class Values:
             return None
         name, count = node.function.name, len(node.arguments)
         if name in SYMBOLS:
-            check_count(name, count, self.words.actions[name].signature, node.line)
             return ActionDescription(SYMBOLS[name], self.argument(node, INT64_RECORD))
         if name == "stack":
             if count > 1:
@@ -108,23 +113,14 @@ class Values:
         message = "the number of frames is not a positive constant"
         return self.constant(call.arguments[0], tag, message, least=1)
 
-    def _value_type(self, action: ActionDescription) -> Type:
-        """Return the type that a format and a key see of an action with a value."""
-        if action.kind in STACKS.values():
-            return STACK
-        return SYMBOL if action.kind in _KERNEL_SYMBOLS else USER_SYMBOL
-
-    def datum(self, node: ast.Expression, kind: ActionKind) -> tuple[ActionDescription, Type]:
+    def datum(self, node: ast.Expression, kind: ActionKind) -> ActionDescription:
         """Compile a value of a statement: an action that has one, or an expression recorded under `kind`."""
+        node = self.chosen(node)
         action = self._value_action(node)
         if action is not None:
-            return action, self._value_type(action)
-        checked = self.check(node)
-        return ActionDescription(kind, self.difo(checked, self._recorded(checked))), checked.type
-
-    def is_dynamic(self, node: ast.Expression) -> bool:
-        """Tell whether an expression is a translation as a whole, which has no value."""
-        return isinstance(node, ast.Name | ast.Translate | ast.Index) and is_dynamic(self.check(node).type)
+            return action
+        checked = self.operand(node)
+        return ActionDescription(kind, self.difo(checked, self._recorded(checked)))
 
     @staticmethod
     def _recorded(node: typed.Node) -> DifType:
@@ -137,6 +133,7 @@ class Values:
 
     def format(self, name: str, node: ast.Expression, *, empty: bool = False) -> str:
         """Return the format an action is given.  Raises `CompileError` D_PRINTF_ARG_FMT, D_PRINTF_FMT_EMPTY."""
+        node = self.chosen(node)
         if not isinstance(node, ast.Text):
             raise CompileError("D_PRINTF_ARG_FMT", f"{name}( ) needs a string constant as its format", node.line)
         if not node.value and not empty:

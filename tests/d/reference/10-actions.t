@@ -45,7 +45,7 @@ $ -x errtags -n 'BEGIN { trace(stack()); exit(0); }'
 |
 
 $ -x errtags -n 'BEGIN { trace(count()); }'
-!dtrace: invalid probe specifier ...: [D_CG_EXPR] in action list: count( ) gives no value: it can only be a statement of its own
+!dtrace: invalid probe specifier ...: [D_TRACE_VOID] in action list: trace( ) of an expression without a value
 = 1
 
 $ -x errtags -n 'BEGIN { @a = count(); trace(@a); }'
@@ -226,7 +226,7 @@ $ -x errtags -n 'BEGIN { @a[1] = sum(1); @a[2] = sum(5); @a[3] = sum(3); trunc(@
 |
 
 $ -x errtags -n 'BEGIN { @a[1] = sum(1); trunc(@a, "x"); exit(0) }'
-!dtrace: invalid probe specifier ...: [D_TRUNC_SCALAR] in action list: trunc( ) argument #2 is no scalar
+!dtrace: invalid probe specifier ...: [D_TRUNC_SCALAR] in action list: trunc( ) argument #2 is not a scalar
 = 1
 
 $ -x errtags -n 'BEGIN { trunc(@a); }'
@@ -238,7 +238,7 @@ $ -x errtags -n 'BEGIN { clear(@a); }'
 = 1
 
 $ -x errtags -n 'BEGIN { clear(1); }'
-!dtrace: invalid probe specifier ...: [D_CLEAR_AGGARG] in action list: clear( ) argument #1 is no aggregation
+!dtrace: invalid probe specifier ...: [D_CLEAR_AGGARG] in action list: clear( ) argument #1 is not an aggregation
 = 1
 
 $ -x errtags -n 'BEGIN { clear(); }'
@@ -304,7 +304,7 @@ $ -x errtags -n 'BEGIN { setopt("nosuch", "1m"); exit(0); }'
 !dtrace: error on enabled probe ID 1 (ID 1: dtrace:::BEGIN): couldn't set option "nosuch" to "1m": Invalid option name
 
 $ -x errtags -n 'BEGIN { setopt(1); exit(0); }'
-!dtrace: invalid probe specifier ...: [D_PROTO_ARG] in action list: setopt( ) argument #1 is no string
+!dtrace: invalid probe specifier ...: [D_PROTO_ARG] in action list: setopt( ) argument #1 is incompatible with its prototype: char * wanted, int given
 = 1
 
 $ -x errtags -n 'BEGIN { setopt(); exit(0); }'
@@ -374,7 +374,7 @@ $ -w -n 'BEGIN { chill("a"); }'
 = 1
 
 $ -x errtags -n 'BEGIN { printf(); }'
-!dtrace: invalid probe specifier ...: [D_PROTO_LEN] in action list: printf( ) takes at least 1 arguments, not 0
+!dtrace: invalid probe specifier ...: [D_PROTO_LEN] in action list: printf( ) takes at least 1 argument, not 0
 = 1
 
 $ -x errtags -n 'BEGIN { printf("%d %s"); }'

@@ -21,11 +21,11 @@ $ -x errtags -n 'BEGIN { @ = quantize(1, 2, 3); }'
 = 1
 
 $ -x errtags -n 'BEGIN { @ = quantize(1, "a"); }'
-!dtrace: invalid probe specifier ...: [D_PROTO_ARG] in action list: quantize( ): the increment is no integer
+!dtrace: invalid probe specifier ...: [D_PROTO_ARG] in action list: quantize( ): the increment is not an integer
 = 1
 
 $ -x errtags -n 'BEGIN { @ = quantize("a"); }'
-!dtrace: invalid probe specifier ...: [D_AGG_SCALAR] in action list: quantize( ) argument #1 is no scalar
+!dtrace: invalid probe specifier ...: [D_AGG_SCALAR] in action list: quantize( ) argument #1 is not a scalar
 = 1
 
 $ -x errtags -n 'BEGIN { @ = lquantize(1); }'
@@ -37,7 +37,7 @@ $ -x errtags -n 'BEGIN { @ = lquantize(1, 0, 10, 1, 1, 1); }'
 = 1
 
 $ -x errtags -n 'BEGIN { @ = lquantize(1, 0, 10, 1, "a"); }'
-!dtrace: invalid probe specifier ...: [D_PROTO_ARG] in action list: lquantize( ): the increment is no integer
+!dtrace: invalid probe specifier ...: [D_PROTO_ARG] in action list: lquantize( ): the increment is not an integer
 = 1
 
 $ -x errtags -n 'BEGIN { @ = llquantize(1, 10, 0, 3); }'
@@ -89,7 +89,7 @@ $ -x errtags -n 'BEGIN { @ = lquantize(1, 0, 10); @ = lquantize(1, 0, 11); }'
 = 1
 
 $ -x errtags -n 'BEGIN { @[@a] = count(); }'
-!dtrace: invalid probe specifier ...: [D_IDENT_BADREF] in action list: @a is an aggregation: printa() shows it, nothing reads it
+!dtrace: invalid probe specifier ...: [D_KEY_TYPE] in action list: @_[ ] key #1 cannot be a translation or an aggregation
 = 1
 
 $ -x errtags -n 'BEGIN { @[1] = count(); @[1,2] = count(); }'
@@ -112,7 +112,7 @@ $ -x errtags -n 'BEGIN { @[(void)1] = count(); }'
 = 1
 
 $ -x errtags -n 'BEGIN { @[count()] = count(); }'
-!dtrace: invalid probe specifier ...: [D_CG_EXPR] in action list: count( ) gives no value: it can only be a statement of its own
+!dtrace: invalid probe specifier ...: [D_KEY_TYPE] in action list: @_[ ] key #1 cannot be void
 = 1
 
 $ -x errtags -n 'BEGIN { @[`proc0] = count(); exit(0); }'
@@ -528,11 +528,11 @@ $ -x errtags -n 'BEGIN { @a += count(); }'
 = 1
 
 $ -x errtags -n 'BEGIN { @a++; }'
-!dtrace: invalid probe specifier ...: [D_IDENT_BADREF] in action list: @a is an aggregation: printa() shows it, nothing reads it
+!dtrace: invalid probe specifier ...: [D_IDENT_UNDEF] in action list: failed to resolve @a: no such aggregation
 = 1
 
 $ -x errtags -n 'BEGIN { @a = @b; }'
-!dtrace: invalid probe specifier ...: [D_AGG_FUNC] in action list: @a must be assigned the result of an aggregating function, such as count( )
+!dtrace: invalid probe specifier ...: [D_IDENT_UNDEF] in action list: failed to resolve @b: no such aggregation
 = 1
 
 $ -x errtags -n 'BEGIN { x = count(); }'
@@ -548,15 +548,15 @@ $ -x errtags -n 'BEGIN { @a[] = count(); }'
 = 1
 
 $ -x errtags -n 'BEGIN { @a.x = count(); }'
-!dtrace: invalid probe specifier ...: [D_CG_EXPR] in action list: count( ) gives no value: it can only be a statement of its own
+!dtrace: invalid probe specifier ...: [D_OP_INCOMPAT] in action list: void cannot be assigned
 = 1
 
 $ -x errtags -n 'BEGIN { @a = nosuch(1); }'
-!dtrace: invalid probe specifier ...: [D_AGG_FUNC] in action list: @a must be assigned the result of an aggregating function, such as count( )
+!dtrace: invalid probe specifier ...: [D_FUNC_UNDEF] in action list: undefined function name: nosuch
 = 1
 
 $ -x errtags -n 'BEGIN { @a = sum(`proc0); }'
-!dtrace: invalid probe specifier ...: [D_AGG_SCALAR] in action list: sum( ) argument #1 is no scalar
+!dtrace: invalid probe specifier ...: [D_AGG_SCALAR] in action list: sum( ) argument #1 is not a scalar
 = 1
 
 $ -x errtags -n 'BEGIN { @a = sum(&`proc0); exit(0); }'

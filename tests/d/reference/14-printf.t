@@ -361,15 +361,15 @@ $ -q -n 'BEGIN { printa("%d\n"); }'
 = 1
 
 $ -q -n 'BEGIN { printa(); }'
-!dtrace: invalid probe specifier ...: in action list: printa( ) needs an aggregation
+!dtrace: invalid probe specifier ...: in action list: printa( ) takes at least 1 argument, not 0
 = 1
 
 $ -q -n 'BEGIN { printa(5); }'
-!dtrace: invalid probe specifier ...: in action list: printa( ) needs a string constant as its format
+!dtrace: invalid probe specifier ...: in action list: printa( ) argument #1 is not an aggregation
 = 1
 
 $ -q -n 'BEGIN { printa("x", 5); }'
-!dtrace: invalid probe specifier ...: in action list: printa( ) argument #2 is no aggregation
+!dtrace: invalid probe specifier ...: in action list: printa( ) argument #2 is not an aggregation
 = 1
 
 $ -q -n 'BEGIN { printa("", @a); }'

@@ -102,23 +102,23 @@ $ -x errtags -n 'struct s { int a; int b; }; translator struct s < struct proc *
 |
 
 $ -x errtags -n 'struct s { int a; int b; }; translator struct s < struct proc *P > { a = P->p_pid; b = 7; }; inline struct s *X = xlate <struct s *> (&`proc0); BEGIN { trace(X->a + X->b); trace(X); exit(0) }'
-!dtrace: invalid probe specifier ...: [D_TRACE_DYN] in action list: trace( ) of something that is no value
+!dtrace: invalid probe specifier ...: [D_TRACE_DYN] in action list: trace( ) of a translation: show one of its members
 = 1
 
 $ -x errtags -n 'struct s { int a; int b; }; translator struct s < struct proc *P > { a = P->p_pid; b = 7; }; BEGIN { print(xlate <struct s *> (&`proc0)); }'
-!dtrace: invalid probe specifier ...: [D_PRINT_DYN] in action list: print( ) of something that is no value
+!dtrace: invalid probe specifier ...: [D_PRINT_DYN] in action list: print( ) of a translation: show one of its members
 = 1
 
 $ -x errtags -n 'struct s { int a; int b; }; translator struct s < struct proc *P > { a = P->p_pid; b = 7; }; BEGIN { x = xlate <struct s *> (&`proc0); }'
-!dtrace: invalid probe specifier ...: [D_OP_INCOMPAT] in action list: a value of type <DYN> cannot be assigned
+!dtrace: invalid probe specifier ...: [D_OP_INCOMPAT] in action list: a translation cannot be assigned
 = 1
 
 $ -x errtags -n 'struct s { int a; int b; }; translator struct s < struct proc *P > { a = P->p_pid; b = 7; }; BEGIN { (xlate <struct s *> (&`proc0), 1); 1 ? xlate <struct s *> (&`proc0) : 0; }'
-!dtrace: invalid probe specifier ...: [D_OP_DYN] in action list: operator , cannot take what is no value
+!dtrace: invalid probe specifier ...: [D_OP_DYN] in action list: operator , needs values, and one of these is not a value
 = 1
 
 $ -x errtags -n 'struct s { int a; int b; }; translator struct s < struct proc *P > { a = P->p_pid; b = 7; }; BEGIN { @[xlate <struct s *> (&`proc0)] = count(); }'
-!dtrace: invalid probe specifier ...: [D_KEY_TYPE] in action list: @_[ ] key #1 is no value
+!dtrace: invalid probe specifier ...: [D_KEY_TYPE] in action list: @_[ ] key #1 cannot be a translation or an aggregation
 = 1
 
 $ -x errtags -n 'provider foo { probe a(int x); };'

@@ -1,6 +1,6 @@
 # Small programs of everyday: what a user writes without thinking of sections
 
-$ -x errtags -n 'BEGIN { printf("%s", 1 ? NULL : "a"); exit(0) }'
+$ -x errtags -n 'BEGIN { printf("%s", pid ? NULL : "a"); exit(0) }'
 |
 !dtrace: error on enabled probe ID 1 (ID 1: dtrace:::BEGIN): invalid address (0x0) in action #1
 

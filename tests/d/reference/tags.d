@@ -2,13 +2,16 @@
  * Words between brackets are further words of the command line. */
 
 D_ACT_SPEC BEGIN { speculate(1); panic() }
+D_ACT_SPEC BEGIN { speculate(1); copyout(alloca(4), 8, 4) }
+D_ACT_SPEC BEGIN { speculate(1); copyoutstr("a", 8, 4) }
 D_ADDROF_BITFIELD struct s { int a:3; }; struct s *p; BEGIN { trace(&p->a) }
 D_ADDROF_LVAL BEGIN { trace(&1) }
 D_ADDROF_VAR BEGIN { x = 1; trace(&x) }
 D_AGG_COMM BEGIN { commit(1); @ = count() }
 D_AGG_FUNC BEGIN { @ = 1 }
 D_AGG_MDIM BEGIN { @a[1][2] = count() }
-D_AGG_NULL BEGIN { @a }
+D_AGG_NULL BEGIN { @a = count(); @a }
+D_AGG_NULL BEGIN { @a[1] }
 D_AGG_REDEF BEGIN { @ = count(); @ = sum(1) }
 D_AGG_SCALAR BEGIN { @ = sum("a") }
 D_AGG_SPEC BEGIN { speculate(1); @ = count() }
@@ -23,8 +26,9 @@ D_ASRELO: symbols are resolved while a program is compiled, so that none is left
 D_ATTR_MIN [-x amin=Evolving/Evolving/Common] BEGIN { trace(`ticks) }
 D_CAST_INVAL struct s { int a; }; struct s v; BEGIN { trace((int)v) }
 D_CAST_INVAL BEGIN { trace((int)"text") }
+D_CAST_INVAL BEGIN { x = 1; (char)trace(x) }
 D_CG_DYN struct t { int a; }; translator struct t < int X > { a = X; }; BEGIN { xlate <struct t *> (1) }
-D_CG_EXPR BEGIN { trace(count()) }
+D_CG_EXPR BEGIN { count() }
 D_CG_EXPR BEGIN { x = exit(0) }
 D_CHR_NL BEGIN { trace('a
 D_CHR_NULL BEGIN { trace('') }
@@ -80,15 +84,25 @@ D_EMPTY /* nothing */
 D_EXIT_SPEC BEGIN { speculate(1); exit(0) }
 D_FREOPEN_INVALID BEGIN { freopen(" ") }
 D_FUNC_IDENT BEGIN { (1 + 2)() }
+D_FUNC_IDENT BEGIN { @c[0][2] = tick-1() }
+D_FUNC_IDENT BEGIN { @c[0][1] = f-1() }
 D_FUNC_IDKIND BEGIN { pid() }
 D_FUNC_UNDEF BEGIN { nosuch() }
+D_FUNC_UNDEF BEGIN { @c["x"] = foo() }
+D_FUNC_UNDEF BEGIN { @c = nosuch() }
 D_IDENT_AMBIG int VREG; BEGIN { trace(`rootvnode.v_type == VREG) }
 D_IDENT_BADREF BEGIN { trace(strlen) }
 D_IDENT_UNDEF BEGIN { trace(nosuch) }
+D_IDENT_UNDEF BEGIN { @a }
+D_IDENT_UNDEF BEGIN { trace(@a + 3) }
+D_IDENT_UNDEF BEGIN { x = @a }
+D_IDENT_UNDEF BEGIN { printf("%d"); x = nosuch }
 D_ID_OFLOW: tests/d/test_tags.py: it takes 65536 variables
 D_INT_DIGIT BEGIN { trace(08) }
 D_INT_OFLOW BEGIN { trace(99999999999999999999) }
 D_KEY_TYPE BEGIN { @[(void)1] = count() }
+D_KEY_TYPE BEGIN { @a = count(); @b[@a] = count() }
+D_KEY_TYPE BEGIN { @b[printf("a")] = count() }
 D_LLQUANT_FACTOREVEN BEGIN { @ = llquantize(1, 10, 0, 3, 15) }
 D_LLQUANT_FACTORMATCH BEGIN { @ = llquantize(1, 10, 0, 3, 10); @ = llquantize(1, 100, 0, 3, 100) }
 D_LLQUANT_FACTORNSTEPS BEGIN { @ = llquantize(1, 10, 0, 3, 5) }
@@ -129,20 +143,27 @@ D_NORMALIZE_PROTO BEGIN { @ = count(); normalize(@) }
 D_NORMALIZE_SCALAR BEGIN { @ = count(); normalize(@, "a") }
 D_OFFSETOF_BITFIELD struct s { int a:3; }; BEGIN { trace(offsetof(struct s, a)) }
 D_OFFSETOF_TYPE BEGIN { trace(offsetof(int, x)) }
-D_OP_ACT BEGIN { 1 ? trace(1) : trace(2) }
+D_OP_ACT int c; BEGIN { c ? trace(1) : trace(2) }
+D_OP_ACT int c; BEGIN { c ? printf("x") : 1 }
 D_OP_ARITH BEGIN { trace(-"a") }
+D_OP_ARITH BEGIN { trace(1 + -trace(0)) }
 D_OP_ARRFUN int a[4]; int b[4]; BEGIN { a = b }
 D_OP_DYN struct t { int a; }; translator struct t < int X > { a = X; }; BEGIN { (xlate <struct t *> (1), 2) }
+D_OP_DYN int c; BEGIN { @a = count(); c ? @a : 1 }
 D_OP_IDENT BEGIN { trace(curthread->5) }
 D_OP_INCOMPAT int x; BEGIN { x = "a" }
 D_OP_INCOMPAT BEGIN { trace("a" == 1) }
+D_OP_INCOMPAT void *p; BEGIN { trace(p + 1) }
+D_OP_INCOMPAT BEGIN { trace(1 + trace(0)) }
 D_OP_INCOMPLETE struct s *p; BEGIN { trace(p->x) }
 D_OP_INT BEGIN { trace("a" & 1) }
 D_OP_LVAL BEGIN { 1 = 2 }
 D_OP_PTR BEGIN { trace(pid->x) }
 D_OP_SCALAR BEGIN { trace("a" && 1) }
 D_OP_SOU BEGIN { trace(pid.x) }
-D_OP_VFPTR BEGIN { trace((void *)8 + 1) }
+D_OP_VFPTR void *p; BEGIN { p += 1 }
+D_OP_VFPTR void *p; BEGIN { p++ }
+D_OP_VFPTR int p; BEGIN { p -= alloca(10) }
 D_OP_WRITE BEGIN { pid = 1 }
 D_OP_WRITE BEGIN { *(int *)curthread = 1 }
 D_PDESC_INVAL a:b:c:d:e { }
@@ -163,15 +184,18 @@ D_PRAGMA_UNUSED #pragma D attributes Stable/Stable/Common nosuch\nBEGIN { }
 D_PRAGMA_UNUSED #pragma D attributes Stable/Stable/Common provider nosuch args\nBEGIN { }
 D_PRED_SCALAR BEGIN /"text"/ { }
 D_PRINTA_AGGARG BEGIN { printa("%d", 1) }
+D_PRINTA_AGGARG BEGIN { printa(123) }
 D_PRINTA_AGGBAD BEGIN { printa(@nosuch) }
 D_PRINTA_AGGKEY BEGIN { @a[1] = count(); @b = count(); printa("%@d %@d", @a, @b) }
 D_PRINTA_AGGPROTO BEGIN { @a[1] = count(); @b[execname] = count(); printa(@a, @b) }
-D_PRINTA_PROTO BEGIN { printa() }
+D_PRINTA_PROTO BEGIN { printa("%d") }
 D_PRINTF_AGG_CONV BEGIN { printf("%@d", 1) }
 D_PRINTF_ARG_EXTRA BEGIN { printf("%d", 1, 2) }
 D_PRINTF_ARG_FMT BEGIN { printf(1) }
 D_PRINTF_ARG_PROTO BEGIN { printf("%d") }
 D_PRINTF_ARG_TYPE BEGIN { printf("%s", 1) }
+D_PRINTF_ARG_TYPE BEGIN { @a = count(); printf("%d", @a) }
+D_PRINTF_ARG_TYPE BEGIN { printf("%s", printf("t")) }
 D_PRINTF_DYN_PROTO BEGIN { printf("%*d") }
 D_PRINTF_DYN_TYPE BEGIN { printf("%*d", "a", 1) }
 D_PRINTF_FMT_EMPTY BEGIN { printf("") }
@@ -192,8 +216,12 @@ D_PROC_OFF: tests/linux/test_process_tags.py: it takes a process
 D_PROC_USDT: tests/linux/test_process_tags.py: it takes a process
 D_PROTO_ARG BEGIN { strlen(1) }
 D_PROTO_ARG BEGIN { trace(args[pid]) }
+D_PROTO_ARG BEGIN { tracemem(curthread, "s") }
 D_PROTO_LEN BEGIN { strlen() }
 D_PROTO_LEN BEGIN { exit() }
+D_PROTO_LEN BEGIN { progenyof(trace()) }
+D_PROTO_LEN BEGIN { printa() }
+D_PROTO_LEN int c; BEGIN { c ? printf("x") : trace() }
 D_PROV_BADNAME provider p1 { probe a(); };
 D_PROV_BADNAME provider p { probe xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx(); };
 D_PROV_INCOMPAT provider p { probe a(); }; provider p { probe a(int); };
@@ -210,6 +238,7 @@ D_SPEC_SPEC BEGIN { speculate(1); speculate(1) }
 D_STACK_PROTO BEGIN { stack(1, 2) }
 D_STACK_SIZE BEGIN { stack(0) }
 D_STRINGOF_TYPE struct s { int a; }; struct s v; BEGIN { trace(stringof(v)) }
+D_STRINGOF_TYPE BEGIN { trace(stringof(trace(0))) }
 D_STR_NL BEGIN { trace("a\n") }
 D_SYM_BADREF BEGIN { trace(``ticks) }
 D_SYM_MODEL [-32] BEGIN { trace(`ticks) }
@@ -225,10 +254,12 @@ D_TRACEMEM_SIZE BEGIN { tracemem(arg0, 0) }
 D_TRACE_AGG BEGIN { @ = count(); trace(@) }
 D_TRACE_DYN struct t { int a; }; translator struct t < int X > { a = X; }; BEGIN { trace(xlate <struct t *> (1)) }
 D_TRACE_VOID BEGIN { trace((void)1) }
+D_TRACE_VOID BEGIN { trace(count()) }
 D_TRUNC_AGGARG BEGIN { trunc(1) }
 D_TRUNC_AGGBAD BEGIN { trunc(@nosuch) }
 D_TRUNC_PROTO BEGIN { trunc() }
 D_TRUNC_SCALAR BEGIN { @ = count(); trunc(@, "a") }
+D_TRUNC_SCALAR BEGIN { @ = count(); trunc(@, @) }
 D_TYPE_ERR: the types the compiler needs are its own, and never missing
 D_TYPE_MEMBER struct s { int a; }; struct s *p; BEGIN { trace(p->b) }
 D_TYPE_MEMBER struct t { int a; }; translator struct t < int X > { a = X; }; BEGIN { trace(xlate <struct t> (1).c) }
@@ -238,6 +269,8 @@ D_USTACK_FRAMES BEGIN { ustack(pid) }
 D_USTACK_PROTO BEGIN { ustack(1, 2, 3) }
 D_USTACK_STRSIZE BEGIN { ustack(1, pid) }
 D_VAR_UNDEF BEGIN { trace(self->nosuch) }
+D_VAR_UNDEF BEGIN { q -= trace(0) }
+D_VAR_UNDEF BEGIN { p -= trace(0) }
 D_VAR_UNSUP: there is no variable of a kind that is not supported
 D_XLATE_INCOMPAT struct t { int a; }; translator struct t < int X > { a = "text"; };
 D_XLATE_MEMB struct t { int a; }; translator struct t < int X > { b = X; };
