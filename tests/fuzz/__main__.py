@@ -1,0 +1,105 @@
+"""python -m tests.fuzz [CLASS ...]: run fuzzers, on from where they stopped."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from tests.fuzz import runner
+from tests.fuzz.case import Fuzzer
+from tests.fuzz.inputs import FUZZERS
+
+RESULTS = Path(__file__).parents[2] / "benchmarks" / "results" / "fuzz.json"
+# Cases between two writings of the totals.
+_PART = 5_000
+_WHOLE = 1_000_000
+
+
+def main() -> int:
+    """Run the command; return 1 if anything was found."""
+    arguments = _arguments()
+    names = arguments.classes or list(FUZZERS)
+    unknown = [name for name in names if name not in FUZZERS]
+    if unknown:
+        print(f"no fuzzer '{unknown[0]}'; there are {', '.join(FUZZERS)}", file=sys.stderr)
+        return 2
+    if arguments.case is not None:
+        return _one(FUZZERS[names[0]], arguments.case)
+    found = 0
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, disable=not sys.stderr.isatty()) as progress:
+        to_do = {name: _to_do(name, arguments.cases) for name in names}
+        tasks = {name: progress.add_task(name, total=cases) for name, cases in to_do.items()}
+        while any(to_do.values()):  # a part of each class in turn
+            for name in names:
+                part = min(_PART, to_do[name])
+                to_do[name] -= part
+                found += _part(FUZZERS[name], part, progress, tasks[name]) if part else 0
+    return 1 if found else 0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+    parser.add_argument("classes", nargs="*", metavar="CLASS", help=f"of {', '.join(FUZZERS)}; default: all")
+    parser.add_argument("--cases", type=int, help="cases beside those done already; default: up to a million in all")
+    parser.add_argument("--case", type=int, metavar="N", help="run case N of a class here, and show its traceback")
+    return parser.parse_args()
+
+
+def _one(fuzzer: Fuzzer, number: int) -> int:
+    fuzzer.prepare()
+    case = fuzzer.case(number)
+    print(case[:4000] if len(case) > 4000 else case)
+    print(fuzzer.outcome(case))
+    return 0
+
+
+def _totals() -> dict[str, dict[str, object]]:
+    return json.loads(RESULTS.read_text()) if RESULTS.is_file() else {}  # type: ignore[no-any-return]
+
+
+def _done(name: str) -> int:
+    return int(str(_totals().get(name, {}).get("cases", 0)))
+
+
+def _to_do(name: str, cases: int | None) -> int:
+    return max(0, _WHOLE - _done(name)) if cases is None else cases
+
+
+def _part(fuzzer: Fuzzer, part: int, progress: Progress, task: TaskID) -> int:
+    """Run the next `part` cases of a class; return how many were found."""
+    first = _done(fuzzer.name)
+
+    def numbered(skip: int) -> Iterator[tuple[int, bytes]]:
+        for number in range(first + skip, first + part):
+            yield number, fuzzer.case(number)
+
+    since = time.monotonic()
+    tally = runner.run(fuzzer, numbered, lambda _n: progress.advance(task))
+    for finding in tally.findings:
+        progress.console.print(f"{fuzzer.name} {finding.number}: {finding.why}  [{finding.keep().name}]", markup=False)
+    _save(fuzzer.name, tally, time.monotonic() - since)
+    return len(tally.findings)
+
+
+def _save(name: str, tally: runner.Tally, seconds: float) -> None:
+    totals = _totals()
+    row = totals.setdefault(name, {"cases": 0, "found": 0, "seconds": 0, "outcomes": {}})
+    outcomes = dict(row["outcomes"])  # type: ignore[call-overload]
+    for outcome, count in tally.outcomes.items():
+        outcomes[outcome] = outcomes.get(outcome, 0) + count
+    row["cases"] = int(str(row["cases"])) + tally.cases
+    row["found"] = int(str(row["found"])) + len(tally.findings)
+    row["seconds"] = int(str(row["seconds"])) + round(seconds)
+    row["outcomes"] = dict(sorted(outcomes.items()))
+    RESULTS.write_text(json.dumps(dict(sorted(totals.items())), indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

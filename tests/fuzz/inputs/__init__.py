@@ -1,0 +1,25 @@
+"""The fuzzers, by name."""
+
+from __future__ import annotations
+
+from tests.fuzz.case import Fuzzer
+from tests.fuzz.inputs.d_programs import DPrograms
+from tests.fuzz.inputs.dof import HelperDof, KernelDof
+from tests.fuzz.inputs.elf import ElfFiles
+from tests.fuzz.inputs.instructions import Instructions
+from tests.fuzz.inputs.stapsdt import MarkerArguments
+from tests.fuzz.inputs.uprobes import Filters, UprobeDefinitions
+
+FUZZERS: dict[str, Fuzzer] = {
+    fuzzer.name: fuzzer
+    for fuzzer in (
+        ElfFiles(),
+        KernelDof(),
+        HelperDof(),
+        DPrograms(),
+        UprobeDefinitions(),
+        Filters(),
+        MarkerArguments(),
+        Instructions(),
+    )
+}
