@@ -36,7 +36,7 @@ _SYMBOL_32 = struct.Struct("<IIIBBH")  # Elf32_Sym: name, value, size, info, oth
 _HEADER_SIZES = {1: (52, 32, 40), 2: (64, 56, 64)}
 _UNDEFINED, _NO_SECTION = 0, 0xFF00  # SHN_UNDEF, SHN_LORESERVE
 _WRITABLE, _ALLOCATED, _EXECUTABLE = 1, 2, 4  # SHF_*
-_MARKS = "$."  # assemblers' notes on what follows ($x, $d, .L1): not places anybody named
+_MARKS = ("$", ".")  # assemblers' notes on what follows ($x, $d, .L1): not places anybody named
 
 
 class ElfError(Exception):
@@ -466,7 +466,7 @@ class Image:
         others = [
             symbol
             for symbol in self.symbols
-            if symbol.type in _PLACED and symbol.section < _NO_SECTION and symbol.name[0] not in _MARKS
+            if symbol.type in _PLACED and symbol.section < _NO_SECTION and not symbol.name.startswith(_MARKS)
         ]
         return tuple(_sorted_by_address(symbols) for symbols in (self.functions, others))
 

@@ -42,7 +42,7 @@ def resolved_words(image: Image) -> Mapping[int, int]:
             for place, info, addend in _RELA.iter_unpack(data[: len(data) // _RELA.size * _RELA.size]):
                 if info & 0xFFFF_FFFF == wanted:
                     words.setdefault(addend, place)
-    except (ELFError, OSError):
+    except (ELFError, OSError, ValueError, OverflowError):  # a damaged table
         return {}
     return words
 
@@ -55,7 +55,7 @@ def _resolved_words_32(image: Image, wanted: int) -> Mapping[int, int]:
             for place, info in _REL.iter_unpack(data[: len(data) // _REL.size * _REL.size]):
                 if info & 0xFF == wanted:
                     words.setdefault(int.from_bytes(image.read(place, 4), "little"), place)
-    except (ELFError, OSError, BadAddressError):
+    except (ELFError, OSError, ValueError, OverflowError, BadAddressError):  # a damaged table
         return {}
     return words
 

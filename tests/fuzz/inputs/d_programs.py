@@ -60,14 +60,14 @@ class DPrograms(Fuzzer):
         if random.random() < 0.5:
             start = random.randrange(len(tokens))
             tokens = tokens[start : start + random.randint(5, 80)]
-        return "".join(damage_words(random, tokens, [f" {word} " for word in _WORDS])).encode()
+        return "".join(damage_words(random, tokens, [f" {word} " for word in _WORDS], random.choice((1, 1, 2, 6)))).encode()
 
     def run(self, case: bytes) -> str:
         """Compile, and take what comes of it to DOF and back."""
         program = compile_text(case.decode())
-        assert decode(encode(program)).program.ecbs is not None
+        assert len(decode(encode(program)).ecbs) == len(program.ecbs)
         for ecb in program.ecbs:
             for action in ecb.actions:
                 if action.difo is not None:
-                    list(disassemble(action.difo))
+                    list(disassemble(action.difo, 1, 256))
         return "compiled"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 from typing import Final
@@ -19,10 +20,9 @@ from emu.stapsdt import MarkerArgumentError, markers, parse_arguments
 from tests.fuzz.case import Fuzzer
 from tests.fuzz.mutation import damage
 from trapline.lab.sites import SitesError, sites
+from trapline.lab.user_sites import user_sites
 from trapline.types import types_of
 
-# Bytes of a program that are kept: its headers, notes and first code.
-_FIRST: Final = 6 << 10
 _MILLISECOND: Final = 1_000_000
 
 
@@ -45,11 +45,9 @@ class ElfFiles(Fuzzer):
         """Damage a file of the guest's, most in its headers, its section table and its symbols."""
         if not self._seeds:
             for isa in ISAS.values():
-                for path in (images.linux(isa, "markers"), images.built(isa) / "functions" / "functions"):
-                    if path.is_file() and path.stat().st_size < 200_000:
-                        data = path.read_bytes()
-                        self._seeds.append((data, _tables(data)))
-            assert self._seeds
+                for name in ("tiny", "libzoo.so", "zoo-dyn"):
+                    data = images.linux(isa, name).read_bytes()
+                    self._seeds.append((data, _tables(data)))
         data, places = random.choice(self._seeds)
         return damage(random, data, among=places)
 
@@ -62,12 +60,15 @@ class ElfFiles(Fuzzer):
             image.caller_at(symbol.value + 1)
             function_size(image, symbol.value)
             image.offset_of(symbol.value)
-            list(sites(image, symbol.name))
+        with suppress(SitesError):
+            sites(self._path)
+        for provider in ("pid", "uprobe"):
+            user_sites(self._path, provider=provider, function="*a*")
         resolved_words(image)
         for marker in markers(image):
             parse_arguments(marker.arguments, image.isa)
-        image.interpreter  # noqa: B018  it is read here
-        image.code_sections()
+        assert image.code_sections is not None
+        assert image.interpreter != ""
         types_of(image)
         silent = Standard()
         guest = LinuxGuest(image.isa, Program(str(self._path)), standard=silent)
