@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test lint testbins debian bench sweep encodings check clean
+.PHONY: demo test lint testbins debian bench sweep encodings check fuzz clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -45,6 +45,10 @@ encodings: $(STAMP)
 # Every instruction of the kernel guest's programs and of busybox, each in 20 states: an hour or less.
 check: $(STAMP)
 	$(BIN)/python -m benchmarks.check
+
+# Hostile input of every kind, a million cases each: many hours; stopped, it goes on where it was.
+fuzz: $(STAMP)
+	$(BIN)/python -m tests.fuzz
 
 clean:
 	rm -rf $(VENV)

@@ -131,9 +131,10 @@ class MarkerArgument:
     text: str
 
 
-_ELEMENT: Final = re.compile(r"(?:(-?)(\d+)(f?)@)?(.+)")
+_ELEMENT: Final = re.compile(r"(?:(-?)([1-8])(f?)@)?(.+)")
 _ITEMS: Final = re.compile(r"(?:[^\s\[\]]|\[[^\]]*\])+")
-_NUMBER: Final = r"-?(?:0x[0-9a-fA-F]+|\d+)"
+# As assemblers print them: ASCII digits, of 64 bits at most, no octal.
+_NUMBER: Final = r"-?(?:0x[0-9a-fA-F]{1,16}|0|[1-9][0-9]{0,19})"
 _X86_WIDE: Final = ("rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp")
 
 

@@ -118,6 +118,9 @@ def walk(
         except BadAddressError:
             yield symbol, None, ScanResult((), Refusal(symbol.value, NO_CODE))
             continue
+        if len(code) < symbol.size:  # a damaged symbol: the file ends before the function does
+            yield symbol, None, ScanResult((), Refusal(symbol.value, NO_CODE))
+            continue
         function = Function(symbol.name, symbol.value, symbol.size, code)
         yield symbol, function, _scan(port, function)
 

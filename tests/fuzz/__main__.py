@@ -27,7 +27,7 @@ def main() -> int:
     names = arguments.classes or list(FUZZERS)
     unknown = [name for name in names if name not in FUZZERS]
     if unknown:
-        print(f"no fuzzer '{unknown[0]}'; there are {', '.join(FUZZERS)}", file=sys.stderr)
+        sys.stderr.write(f"no fuzzer '{unknown[0]}'; there are {', '.join(FUZZERS)}\n")
         return 2
     if arguments.case is not None:
         return _one(FUZZERS[names[0]], arguments.case)
@@ -55,8 +55,7 @@ def _arguments() -> argparse.Namespace:
 def _one(fuzzer: Fuzzer, number: int) -> int:
     fuzzer.prepare()
     case = fuzzer.case(number)
-    print(case[:4000] if len(case) > 4000 else case)
-    print(fuzzer.outcome(case))
+    sys.stdout.write(f"{case[:4000]!r}\n{fuzzer.outcome(case)}\n")
     return 0
 
 

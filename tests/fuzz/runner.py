@@ -53,9 +53,7 @@ def run(
     return tally
 
 
-def _one_child(
-    fuzzer: Fuzzer, cases: Iterable[Numbered], tally: Tally, progress: Callable[[int], object]
-) -> bool:
+def _one_child(fuzzer: Fuzzer, cases: Iterable[Numbered], tally: Tally, progress: Callable[[int], object]) -> bool:
     """Run cases in one child; return whether another has to go on after it."""
     reading, writing = os.pipe()
     sys.stdout.flush()
@@ -77,8 +75,7 @@ def _one_child(
             progress(tally.cases)
             if kind == "found":
                 tally.findings.append(Finding(fuzzer.name, begun[0], bytes.fromhex(rest).decode(), begun[1]))
-                rest = "found"
-            tally.outcomes[rest] += 1
+            tally.outcomes["found" if kind == "found" else rest] += 1
             begun = None
     finally:
         os.close(reading)

@@ -102,7 +102,7 @@ def _names(line: str, head: str) -> tuple[str, str]:
 def _place(line: str, text: str, at: int) -> tuple[str, int, int, bool]:
     """Read PATH:OFFSET, %return and (REFCTR): path, offset, counter, whether it is a return probe."""
     path, colon, rest = text.rpartition(":")
-    if not colon or "/" not in path or not rest[:1].isdigit():
+    if not colon or "/" not in path or rest[:1] not in fetch.DIGITS:
         raise UprobeEventError("BAD_UPROBE_OFFS", line, at + len(path) + len(colon))
     rest_at = at + len(path) + 1
     counter = 0

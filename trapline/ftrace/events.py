@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from emu.isa.base import Isa
+from trapline.ftrace import fetch
 from trapline.ftrace.definition import GROUP, Definition, parse
 from trapline.ftrace.errors import UprobeEventError
 
@@ -78,4 +79,4 @@ def _narrowed(definition: Definition, rest: list[str]) -> bool:
         return True
     path, _, offset = rest[0].rpartition(":")
     shown = [f"{one.name}={one.text}" for one in definition.arguments]
-    return path == definition.path and int(offset, 0) == definition.offset and rest[1:] in ([], shown)
+    return path == definition.path and fetch.number(offset) == definition.offset and rest[1:] in ([], shown)

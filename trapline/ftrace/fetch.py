@@ -129,8 +129,11 @@ class FetchArgument:
 
 _SIZES: Final = {f"{letter}{bits}": bits // 8 for letter in "usx" for bits in (8, 16, 32, 64)} | {"char": 1}
 _STRINGS: Final = frozenset({"string", "ustring"})
-_BIT_FIELD: Final = re.compile(r"b(\d+)@(\d+)/(8|16|32|64)")
-_NUMBER: Final = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]+|\d+)")
+_BIT_FIELD: Final = re.compile(r"b([0-9]{1,9})@([0-9]{1,9})/(8|16|32|64)")
+# Of 64 bits at most, as the kernel's kstrtoul() has them (lib/kstrtox.c); longer ones are out of its range.
+_NUMBER: Final = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]{1,16}|[0-9]{1,22})")
+_MOST: Final = (1 << 64) - 1
+DIGITS: Final = frozenset("0123456789")
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -139,10 +142,12 @@ def number(text: str) -> int | None:
     if not _NUMBER.fullmatch(text):
         return None
     digits = text.lstrip("+-")
-    octal = len(digits) > 1 and digits.startswith("0") and digits.isdigit()
+    octal = len(digits) > 1 and digits.startswith("0") and "x" not in digits.lower()
     try:
         value = int(digits, 8 if octal else 0)
     except ValueError:
+        return None
+    if value > _MOST:
         return None
     return -value if text.startswith("-") else value
 
@@ -228,9 +233,10 @@ class _Parser:
         if name.startswith("stack"):
             if name == "stack":
                 return Stack(None)
-            if not name[5:].isdigit():
+            index = number(name[5:]) if name[5:6] in DIGITS else None
+            if index is None:
                 raise self.fail("BAD_STACK_NUM", at)
-            return Stack(int(name[5:]))
+            return Stack(index)
         raise self.fail("BAD_VAR", at)
 
     def _memory(self, text: str, at: int) -> Expression:
@@ -239,7 +245,7 @@ class _Parser:
             if value is None:
                 raise self.fail("BAD_FILE_OFFS", at)
             return Memory(value, in_file=True)
-        if not text[:1].isdigit():
+        if text[:1] not in DIGITS:
             raise self.fail("SYM_ON_UPROBE", at)
         value = number(text)
         if value is None:
@@ -263,7 +269,7 @@ class _Parser:
         if not text.endswith(")"):
             raise self.fail("DEREF_OPEN_BRACE", at + brace)
         sign, digits = text[0], text[1:brace].removeprefix("u")
-        value = number(sign + digits) if digits[:1].isdigit() else None
+        value = number(sign + digits) if digits[:1] in DIGITS else None
         if value is None:
             raise self.fail("BAD_DEREF_OFFS", at)
         inner = self._expression(text[brace + 1 : -1], at + brace + 1, depth + 1)
@@ -289,7 +295,7 @@ class _Parser:
             raise self.fail("NEED_STRING_TYPE", at)
         if name in _SIZES:
             return ValueType(name, _SIZES[name], count)
-        if name[:1] == "b" and name[1:2].isdigit():
+        if name[:1] == "b" and name[1:2] in DIGITS:
             return self._bit_field(name, at)
         raise self.fail("BAD_TYPE", at)
 
@@ -303,11 +309,12 @@ class _Parser:
         if end != len(text) - 1:
             raise self.fail("BAD_ARRAY_SUFFIX", at + end + 1)
         digits = text[brace + 1 : end]
-        if not digits.isdigit() or not int(digits):
+        size = number(digits) if digits[:1] in DIGITS else None
+        if not size:
             raise self.fail("BAD_ARRAY_NUM", at + brace + 1)
-        if int(digits) > _ARRAY_MAX:
+        if size > _ARRAY_MAX:
             raise self.fail("ARRAY_TOO_BIG", at + brace + 1)
-        return text[:brace], int(digits)
+        return text[:brace], size
 
     def _bit_field(self, name: str, at: int) -> ValueType:
         found = _BIT_FIELD.fullmatch(name)

@@ -25,6 +25,10 @@ _COMPARE: Final[dict[str, Callable[[int, int], object]]] = {
 }
 
 
+# Parentheses inside parentheses; the kernel has no such limit, but one on the length (PAGE_SIZE).
+_DEEPEST: Final = 100
+
+
 class FilterError(Exception):
     """A filter that cannot be read; the message says why."""
 
@@ -50,6 +54,7 @@ class _Parser:
             self._tokens.append(found[1])
             at = found.end()
         self._at = 0
+        self._depth = 0
 
     def peek(self) -> str:
         return self._tokens[self._at] if self._at < len(self._tokens) else ""
@@ -62,31 +67,37 @@ class _Parser:
         return token
 
     def either(self) -> Filter:
-        left = self._both()
+        parts = [self._both()]
         while self.peek() == "||":
             self._take()
-            left = _any(left, self._both())
-        return left
+            parts.append(self._both())
+        return parts[0] if len(parts) == 1 else lambda values: any(part(values) for part in parts)
 
     def _both(self) -> Filter:
-        left = self._one()
+        parts = [self._one()]
         while self.peek() == "&&":
             self._take()
-            left = _all(left, self._one())
-        return left
+            parts.append(self._one())
+        return parts[0] if len(parts) == 1 else lambda values: all(part(values) for part in parts)
 
     def _one(self) -> Filter:
-        if self.peek() == "!":
+        wanted = True
+        while self.peek() == "!":
             self._take()
-            inner = self._one()
-            return lambda values: not inner(values)
-        if self.peek() == "(":
-            self._take()
-            inner = self.either()
-            if self._take() != ")":
-                raise FilterError("the filter lacks a ')'")
-            return inner
-        return self._comparison()
+            wanted = not wanted
+        inner = self._enclosed() if self.peek() == "(" else self._comparison()
+        return inner if wanted else lambda values: not inner(values)
+
+    def _enclosed(self) -> Filter:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise FilterError(f"the filter nests parentheses deeper than {_DEEPEST}")
+        self._take()
+        inner = self.either()
+        if self._take() != ")":
+            raise FilterError("the filter lacks a ')'")
+        self._depth -= 1
+        return inner
 
     def _comparison(self) -> Filter:
         field = self._take()
@@ -100,17 +111,9 @@ class _Parser:
         try:
             wanted = int(value, 0)
         except ValueError:
-            raise FilterError(f"'{value}' is no number") from None
+            raise FilterError(f"'{value[:40]}' is not a number") from None
         compare = _COMPARE[sign]
         return lambda values: bool(compare(_number(values[field]), wanted))
-
-
-def _any(left: Filter, right: Filter) -> Filter:
-    return lambda values: left(values) or right(values)
-
-
-def _all(left: Filter, right: Filter) -> Filter:
-    return lambda values: left(values) and right(values)
 
 
 def _text_test(field: str, sign: str, wanted: str) -> Filter:

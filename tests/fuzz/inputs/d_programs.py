@@ -10,8 +10,8 @@ from typing import Final
 from tests.d.support import compile_text
 from tests.fuzz.case import Fuzzer
 from tests.fuzz.mutation import damage_words
-from trapline.d.errors import CompileError
 from trapline.d.disassemble import disassemble
+from trapline.d.errors import CompileError
 from trapline.dof import decode, encode
 
 _TESTS: Final = Path(__file__).parents[2]
@@ -19,10 +19,10 @@ _TOKEN: Final = re.compile(r"\s+|\w+|\"(?:[^\"\\]|\\.)*\"|[<>=!&|+\-*/%^]=|&&|\|
 _WORDS: Final = (
     *"{ } ( ) [ ] ; , : ? . -> = == += ++ -- ! ~ & | && || ^^ < << % / @ @a this-> self-> ` $1 $$1 $pid arg0 args[0]"
     " int char void struct union enum typedef inline translator xlate sizeof offsetof stringof string const unsigned"
-    " if else count() sum(1) quantize(1) lquantize(1,2,3) stack() printf(\"%d\",1) trace(1) exit(0) copyin(0,1)"
+    ' if else count() sum(1) quantize(1) lquantize(1,2,3) stack() printf("%d",1) trace(1) exit(0) copyin(0,1)'
     " BEGIN END tick-1s profile:::tick-1 pid$target::: /1/ 0 1 -1 0x 08 1e9 'a' 'ab' \"\" \"\\x\" #pragma /* */"
-    " strtok(\"a\",\"b\") alloca(8) bcopy(0,0,0) NULL int64_t uintptr_t curthread execname errno".split(),
-    "\n", "\t", "\0", "²", "é", "9" * 5000, "$" + "9" * 4000, "#pragma D option quiet\n", "#line 99999999999 \"x\"\n",
+    ' strtok("a","b") alloca(8) bcopy(0,0,0) NULL int64_t uintptr_t curthread execname errno'.split(),
+    "\n", "\t", "\0", "²", "é", "9" * 5000, "$" + "9" * 4000, "#pragma D option quiet\n", '#line 99999999999 "x"\n',
 )  # fmt: skip
 # What nests, each with what closes it.
 _NESTS: Final = (
@@ -45,8 +45,11 @@ class DPrograms(Fuzzer):
     def _programs(self) -> list[list[str]]:
         if not self._seeds:
             texts = [path.read_text() for path in sorted((_TESTS / "d" / "toolkit").glob("*.d"))]
-            texts += ["BEGIN { @a[1, \"x\"] = sum(2); printa(@a); exit(0); }", "int x[int]; BEGIN { x[1] = x[2] + 3; }",
-                      "struct s { int a : 3; char b[4]; }; BEGIN { this->p = (struct s *)alloca(8); this->p->a = 1; }"]
+            texts += [
+                'BEGIN { @a[1, "x"] = sum(2); printa(@a); exit(0); }',
+                "int x[int]; BEGIN { x[1] = x[2] + 3; }",
+                "struct s { int a : 3; char b[4]; }; BEGIN { this->p = (struct s *)alloca(8); this->p->a = 1; }",
+            ]
             self._seeds = [_TOKEN.findall(text) for text in texts]
         return self._seeds
 
@@ -60,7 +63,8 @@ class DPrograms(Fuzzer):
         if random.random() < 0.5:
             start = random.randrange(len(tokens))
             tokens = tokens[start : start + random.randint(5, 80)]
-        return "".join(damage_words(random, tokens, [f" {word} " for word in _WORDS], random.choice((1, 1, 2, 6)))).encode()
+        words = [f" {word} " for word in _WORDS]
+        return "".join(damage_words(random, tokens, words, random.choice((1, 1, 2, 6)))).encode()
 
     def run(self, case: bytes) -> str:
         """Compile, and take what comes of it to DOF and back."""

@@ -16,7 +16,7 @@ from trapline.dof import DofError, decode, encode
 _PROGRAMS = (
     'BEGIN { trace(1); printf("%d %s\\n", 2, execname); }',
     'fbt::read:entry /pid == 1/ { @a[execname, "x"] = quantize(arg0); self->t = timestamp; }',
-    "tick-1s { i++; s = strjoin(\"a\", \"b\"); x[1, \"q\"] = 2; speculate(speculation()); stack(); }",
+    'tick-1s { i++; s = strjoin("a", "b"); x[1, "q"] = 2; speculate(speculation()); stack(); }',
 )
 _LOADED_AT = 0x40_0000
 

@@ -45,7 +45,7 @@ class ElfFiles(Fuzzer):
         """Damage a file of the guest's, most in its headers, its section table and its symbols."""
         if not self._seeds:
             for isa in ISAS.values():
-                for name in ("tiny", "libzoo.so", "zoo-dyn"):
+                for name in ("tiny", "libzoo.so", "plugin.so"):
                     data = images.linux(isa, name).read_bytes()
                     self._seeds.append((data, _tables(data)))
         data, places = random.choice(self._seeds)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import struct
 import tempfile
 from pathlib import Path
@@ -21,7 +20,7 @@ _DATA: Final = 0x60_0000
 _MILLISECOND: Final = 1_000_000
 _BYTES: Final = 64
 # Prefixes and opcodes at which x86 decoders part.
-_X86: Final = bytes((0xF0, 0xF2, 0xF3, 0x66, 0x67, 0x0F, 0x2E, 0x36, 0x3E, 0x26, 0x64, 0x65, 0xC4, 0xC5, 0x62, 0x8F, 0x48))
+_X86: Final = bytes.fromhex("f0 f2 f3 66 67 0f 2e 36 3e 26 64 65 c4 c5 62 8f 48")
 
 
 class Instructions(Fuzzer):
@@ -36,7 +35,7 @@ class Instructions(Fuzzer):
         self._root = Path()
 
     def prepare(self) -> None:
-        """Make a root for the guest, with nothing in it but the program, and beside it a file that no case may reach."""
+        """Make a root for the guest with only the program in it, and beside it a file that no case may reach."""
         self._root = Path(tempfile.mkdtemp(prefix="fuzz-code-")) / "root"
         self._root.mkdir()
         (self._root.parent / "outside").write_text("untouched")
@@ -61,21 +60,27 @@ class Instructions(Fuzzer):
         path = self._root / "program"
         path.write_bytes(_executable(isa, case[1:]))
         path.chmod(0o755)
-        before = sorted(os.listdir(self._root))
+        before = _names(self._root)
         guest = LinuxGuest(isa, Program("/program"), root=self._root, standard=Standard())
         self._fill(guest, Random(case))  # noqa: S311
         guest.run(_MILLISECOND)
-        assert sorted(os.listdir(self._root)) == before, "the guest changed its root"
-        assert sorted(os.listdir(self._root.parent)) == ["outside", "root"], "the guest left its root"
+        assert _names(self._root) == before, "the guest changed its root"
+        assert _names(self._root.parent) == ["outside", "root"], "the guest left its root"
         return guest.ending() or "runs on"
 
     @staticmethod
     def _fill(guest: LinuxGuest, random: Random) -> None:
         """Give the registers values at which instructions get somewhere: addresses of data, and small numbers."""
         engine, isa = guest.kernel.engine, guest.isa
+        kept = {isa.registers.sp, isa.registers.pc, isa.registers.zero}
         for register in isa.registers.registers[:32]:
-            if register.slot is not None and register.name not in {isa.registers.sp, isa.registers.pc, isa.registers.zero}:
-                engine.write_register(register.name, random.choice((_DATA + random.randrange(4096), random.randrange(64))))
+            if register.slot is not None and register.name not in kept:
+                value = random.choice((_DATA + random.randrange(4096), random.randrange(64)))
+                engine.write_register(register.name, value)
+
+
+def _names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
 
 
 def _executable(isa: Isa, code: bytes) -> bytes:

@@ -24,7 +24,7 @@ _WORDS: Final = (
     "²", "$stack5²", "1" * 5000, "(" * 100, "+0(" * 40, " ", "\t", "\n", "\0", "é",
 )  # fmt: skip
 _FIELDS: Final = {"file": "0x10", "cmd": '"SELECT 1"', "n": "-3"}
-_FILTERS: Final = ("file == 16 && cmd ~ \"SEL*\" || !(n < -2)", "n & 0x10", "cmd != 'x' || file >= 0x7f")
+_FILTERS: Final = ('file == 16 && cmd ~ "SEL*" || !(n < -2)', "n & 0x10", "cmd != 'x' || file >= 0x7f")
 _FILTER_WORDS: Final = (
     *"== != < > <= >= & ~ && || ! ( ) file cmd n nosuch 0 -1 0x 08 'x' \"y*\" * ? [".split(),
     "(" * 3000, "!" * 3000, "9" * 5000, "²", "'", '"', "file == 1 && " * 400, "\\", "[a-", "\0",
