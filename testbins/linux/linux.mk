@@ -26,7 +26,7 @@ LXXFLAGS := -std=gnu++20 $(LINUX_COMMON)
 ZOO := $(filter-out plugin_module,$(basename $(notdir $(sort $(wildcard $L/*.cc)))))
 STATIC_OBJECTS := $(patsubst %,$(OBJ)/$L/static/%.o,$(ZOO)) $(OBJ)/$L/asm_$(ISA).o
 DYNAMIC_OBJECTS := $(patsubst %,$(OBJ)/$L/dynamic/%.o,$(filter-out libzoo,$(ZOO))) $(OBJ)/$L/asm_$(ISA).o
-LINUX_PROGRAMS := $(addprefix $(OUT)/$L/,zoo zoo-dyn libzoo.so plugin.so tiny)
+LINUX_PROGRAMS := $(addprefix $(OUT)/$L/,zoo zoo-dyn libzoo.so plugin.so tiny calls)
 
 .PHONY: linux-programs
 linux-programs: $(LINUX_PROGRAMS)
@@ -75,5 +75,17 @@ $(OUT)/$L/tiny: $L/tiny.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -ffreestanding -fno-pie -fno-asynchronous-unwind-tables $(LINUX_COMMON) -nostdlib -static -no-pie $(LINUX_LINK) -o $@ $<
 	$(STRIP) --strip-debug $@
+
+# System calls by theme: plain C on glibc; on i386 with the C library of the cross compiler, which needs no other packages.
+CALLS_CROSS.x86_64 := $(CROSS.x86_64)
+CALLS_CROSS.aarch64 := $(CROSS.aarch64)
+CALLS_CROSS.riscv64 := $(CROSS.riscv64)
+CALLS_CROSS.i386 := i686-linux-gnu-
+CALLS_SOURCES := $(sort $(wildcard $L/calls/*.c))
+
+$(OUT)/$L/calls: $(CALLS_SOURCES) $L/calls/calls.h
+	@mkdir -p $(@D)
+	$(CALLS_CROSS.$(ISA))gcc -std=gnu11 $(LINUX_COMMON) -pthread -static -no-pie $(LINUX_MACHINE.$(ISA)) $(LINUX_LINK) -o $@ $(CALLS_SOURCES)
+	$(CALLS_CROSS.$(ISA))strip -s $@
 
 -include $(STATIC_OBJECTS:.o=.d) $(DYNAMIC_OBJECTS:.o=.d) $(OBJ)/$L/shared/libzoo.d $(OBJ)/$L/shared/plugin_module.d

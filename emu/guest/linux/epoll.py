@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from emu.guest.linux.errno import EEXIST, EINVAL, ELOOP, ENOENT, EPERM, LinuxError
-from emu.guest.linux.files import DirectoryOpen, OpenFile, RegularOpen, Snapshot
+from emu.guest.linux.files import AnonymousOpen, DirectoryOpen, OpenFile, RegularOpen, Snapshot
 from emu.guest.linux.inodes import Inode
 from emu.guest.linux.readiness import ALWAYS, READABLE
 
@@ -45,7 +45,7 @@ class _Item:
         return told
 
 
-class Epoll(OpenFile):
+class Epoll(AnonymousOpen):
     """An epoll instance."""
 
     def __init__(self, inode: Inode, flags: int) -> None:

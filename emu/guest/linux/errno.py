@@ -37,6 +37,7 @@ ESPIPE: Final = 29
 EROFS: Final = 30
 EMLINK: Final = 31
 EPIPE: Final = 32
+EDOM: Final = 33
 ERANGE: Final = 34
 EDEADLK: Final = 35
 ENAMETOOLONG: Final = 36

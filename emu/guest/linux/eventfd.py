@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Final
 
 from emu.guest.linux.errno import EINVAL, LinuxError
-from emu.guest.linux.files import OpenFile
+from emu.guest.linux.files import AnonymousOpen
 from emu.guest.linux.inodes import Inode
 from emu.guest.linux.readiness import POLLERR, POLLIN, POLLOUT
 
@@ -15,7 +15,7 @@ _FULL: Final = (1 << 64) - 1
 _RECORD: Final = 8
 
 
-class EventCounter(OpenFile):
+class EventCounter(AnonymousOpen):
     """A counter: writing adds to it; reading takes all of it, or one with `semaphore`."""
 
     smallest_read = _RECORD

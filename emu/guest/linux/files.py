@@ -112,6 +112,14 @@ class OpenFile:
         """Be told that the last descriptor is gone."""
 
 
+class AnonymousOpen(OpenFile):
+    """A file that only stands for something of the kernel's: an epoll, a timer, a counter."""
+
+    def seek(self, offset: int, whence: int) -> int:
+        """Stay (noop_llseek)."""
+        return 0
+
+
 class RegularOpen(OpenFile):
     """A file with content."""
 

@@ -28,6 +28,7 @@ from emu.guest.linux.inodes import Directory, Inode
 from emu.guest.linux.process import Life, Process, Thread
 from emu.guest.linux.schedule import Schedule
 from emu.guest.linux.serving import Serving
+from emu.guest.linux.sockets import Addresses
 from emu.guest.linux.space import Space
 from emu.guest.linux.traps import Traps
 from emu.guest.observer import Observer
@@ -91,6 +92,7 @@ class Kernel:
         theirs."""
         self.interrupted = False
         self.futexes = Futexes()
+        self.addresses = Addresses()
         self.restorers: dict[Space, int] = {}
         """Address of the code that returns from a signal, by address space."""
         self._pids = count(FIRST_PID)

@@ -186,6 +186,8 @@ class PipeEnd(OpenFile):
         """Put in what there is room for.  Raises `LinuxError`: ESPIPE, EPIPE."""
         if offset is not None:
             raise LinuxError(ESPIPE)
+        if not data:
+            return 0
         if not self.pipe.readers:
             raise LinuxError(EPIPE)
         return self.pipe.put(data, packet=bool(self.flags & self.packet_flag))

@@ -195,8 +195,8 @@ def fcntl(c: Caller, fd: Int, command: Unsigned, argument: Long) -> int:
         return 0
     if command in {_F_SETLK, _F_SETLKW, 36, 37, 38}:
         return 0
-    if command == _F_GETPIPE_SZ and isinstance(file, PipeEnd):
-        return file.pipe.capacity
-    if command == _F_SETPIPE_SZ and isinstance(file, PipeEnd):
-        return file.pipe.resize(argument)
+    if command in {_F_GETPIPE_SZ, _F_SETPIPE_SZ}:
+        if not isinstance(file, PipeEnd):
+            raise LinuxError(EBADF)
+        return file.pipe.capacity if command == _F_GETPIPE_SZ else file.pipe.resize(argument)
     raise LinuxError(EINVAL)

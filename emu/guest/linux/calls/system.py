@@ -7,7 +7,7 @@ from typing import Final
 
 from emu.engine.pages import PAGE
 from emu.guest.linux.calls.table import Address, Caller, Int, Size, Unsigned, answer, call
-from emu.guest.linux.errno import EAFNOSUPPORT, ENOSYS, EPERM, LinuxError
+from emu.guest.linux.errno import ENOSYS, EPERM, LinuxError
 from emu.guest.linux.files import O_CLOEXEC, O_RDWR, RegularOpen
 from emu.guest.linux.inodes import RegularFile
 
@@ -53,13 +53,6 @@ def memfd_create(c: Caller, name: Address, flags: Unsigned) -> int:
     text = c.path(name)
     file = RegularOpen(RegularFile(0o777, c.kernel.wall()), O_RDWR, f"/memfd:{text} (deleted)", c.kernel.wall)
     return c.process.files.add(file, close_on_exec=bool(flags & 1)) if not flags & ~O_CLOEXEC & ~3 else -22
-
-
-@call("socket", "socketpair")
-def socket(c: Caller, family: Int) -> int:
-    """Refuse: there is no network."""
-    del c, family
-    raise LinuxError(EAFNOSUPPORT)
 
 
 @call("riscv_hwprobe", "map_shadow_stack")

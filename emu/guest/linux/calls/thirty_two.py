@@ -10,6 +10,7 @@ import struct
 from typing import TYPE_CHECKING, Final
 
 from emu.guest.linux.calls.looking import statfs_fields
+from emu.guest.linux.calls.messages import by_number
 from emu.guest.linux.calls.table import (
     AT_FDCWD,
     HANDLERS,
@@ -40,7 +41,7 @@ _SAME: Final = {
         stat lstat fstat fcntl clock_gettime clock_settime clock_adjtime
     """.split()},
     **{f"{name}_time64": name for name in """
-        clock_getres clock_nanosleep utimensat pselect6 ppoll rt_sigtimedwait futex
+        clock_getres clock_nanosleep utimensat pselect6 ppoll rt_sigtimedwait futex recvmmsg
     """.split()},
     "fstatat64": "newfstatat",
     "_newselect": "select",
@@ -140,5 +141,12 @@ def set_thread_area(c: Caller, descriptor: Address) -> int:
     return 0
 
 
+def _socketcall(kernel: Kernel, thread: Thread, arguments: list[int]) -> int | SystemCall | None:
+    """Make a call of sockets by its number."""
+    name, words = by_number(Caller(kernel, thread), arguments[0], arguments[1])
+    return HANDLERS[name](kernel, thread, words)
+
+
+HANDLERS["socketcall"] = _socketcall
 HANDLERS |= {name: HANDLERS[known] for name, known in _SAME.items() if known in HANDLERS}
 HANDLERS |= {name: _split(HANDLERS[known], place, both=name == "fallocate") for name, (known, place) in _SPLIT.items()}

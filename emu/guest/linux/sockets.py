@@ -1,0 +1,473 @@
+"""Sockets between processes of the guest (AF_UNIX): streams, datagrams, and packets in order.
+
+Nothing here knows the host: a socket's other end is always another socket of this guest.  Source:
+Linux net/unix/af_unix.c, net/core/sock.c, net/core/scm.c.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TYPE_CHECKING, Final
+
+from emu.guest.linux.errno import (
+    EAGAIN,
+    ECONNREFUSED,
+    ECONNRESET,
+    EINVAL,
+    EISCONN,
+    EMSGSIZE,
+    ENOTCONN,
+    ENOTTY,
+    EOPNOTSUPP,
+    EPIPE,
+    EPROTOTYPE,
+    ESPIPE,
+    LinuxError,
+)
+from emu.guest.linux.files import FIONREAD, OpenFile
+from emu.guest.linux.inodes import Inode
+from emu.guest.linux.inodes import Socket as SocketInode
+from emu.guest.linux.readiness import POLLERR, POLLHUP, POLLRDHUP, POLLWRBAND, READABLE, WRITABLE
+
+if TYPE_CHECKING:
+    from emu.guest.linux.calls.table import Caller
+
+# Bytes that may be under way from a socket (net.core.wmem_default).
+_SEND_BUFFER: Final = 212_992
+# Datagrams that wait for a receiver who has not connected to the sender (net.unix.max_dgram_qlen).
+_LONGEST_QUEUE: Final = 10
+# The most connections that wait to be accepted (SOMAXCONN).
+_BACKLOG_MAX: Final = 4096
+_TIOCOUTQ: Final = 0x5411
+_RECEIVE, _SEND = 1, 2
+
+
+class Kind(IntEnum):
+    """SOCK_* of `socket`."""
+
+    STREAM = 1
+    DGRAM = 2
+    SEQPACKET = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """Who a process was when it connected or sent (struct ucred)."""
+
+    pid: int
+    uid: int
+    gid: int
+
+
+@dataclass(slots=True)
+class Message:
+    """What was sent at once (struct sk_buff)."""
+
+    data: bytes
+    sender: Socket
+    name: bytes
+    """The sender's address."""
+    credentials: Credentials
+    files: tuple[OpenFile, ...] = ()
+    """Files on their way (SCM_RIGHTS); each counts as one user."""
+
+
+@dataclass(slots=True)
+class Received:
+    """What one receive call has got."""
+
+    data: bytes = b""
+    name: bytes = b""
+    files: tuple[OpenFile, ...] = ()
+    credentials: Credentials | None = None
+    full_size: int = 0
+    """Bytes that the message had; more than `data` if the rest was cut off."""
+
+
+@dataclass(slots=True)
+class Options:
+    """What setsockopt has set."""
+
+    pass_credentials: bool = False
+    receive_timeout: int | None = None
+    """Nanoseconds; None: for ever."""
+    send_timeout: int | None = None
+    others: dict[int, int] = field(default_factory=dict)
+    """Integers that are only remembered, by option."""
+
+
+class Socket(OpenFile):
+    """A socket of the family AF_UNIX."""
+
+    def __init__(self, inode: Inode, flags: int, path: str, kind: Kind, credentials: Credentials) -> None:
+        super().__init__(inode, flags, path)
+        self.kind = kind
+        self.credentials = credentials
+        """Of the process that made it, connected it or listens with it."""
+        self.peer_credentials: Credentials | None = None
+        self.name = b""
+        """Its address without the family: a path, or b"\\0" and an abstract name; b"" for none."""
+        self.unbind: Callable[[], object] = lambda: None
+        self.peer: Socket | None = None
+        self.connected = False
+        self.backlog: int | None = None
+        """How many connections may wait to be accepted; None: it does not listen."""
+        self.waiting: deque[Socket] = deque()
+        """Connections to accept: the sockets at this end of them."""
+        self.queue: deque[Message] = deque()
+        self.shut = 0
+        """_RECEIVE and _SEND, as far as they were shut down."""
+        self.error = 0
+        """What the next call fails with (SO_ERROR)."""
+        self.dead = False
+        self.send_buffer = _SEND_BUFFER
+        self.under_way = 0
+        """Bytes that this socket has sent and nobody has received."""
+        self._refused = 1
+        """Bytes of the last write that had to wait."""
+        self.options = Options()
+
+    # -- state
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether messages have no borders."""
+        return self.kind is Kind.STREAM
+
+    @property
+    def listening(self) -> bool:
+        """Whether it takes connections."""
+        return self.backlog is not None
+
+    def wake(self) -> None:
+        """Wake those who wait for the socket."""
+        self.arrivals += 1
+        self.departures += 1
+
+    def take_error(self) -> int:
+        """Return the error that waits to be told, and forget it."""
+        error, self.error = self.error, 0
+        return error
+
+    def events(self) -> int:
+        """Return what poll says."""
+        events = POLLERR if self.error else 0
+        if self.shut == _RECEIVE | _SEND:
+            events |= POLLHUP
+        if self.shut & _RECEIVE:
+            events |= POLLRDHUP | READABLE
+        if self.queue or self.waiting:
+            events |= READABLE
+        if self.kind is not Kind.DGRAM and not self.connected and not self.listening:
+            events |= POLLHUP
+        if self._has_room() and not self.listening:
+            events |= WRITABLE | POLLWRBAND
+        return events
+
+    def _has_room(self) -> bool:
+        if self.under_way * 4 > self.send_buffer and self.under_way:
+            return False
+        peer = self.peer
+        return not (self.kind is Kind.DGRAM and peer is not None and peer.peer is not self and peer.queue_full)
+
+    @property
+    def queue_full(self) -> bool:
+        """Whether a datagram of somebody else's would have to wait."""
+        return len(self.queue) > _LONGEST_QUEUE
+
+    def read_ready(self) -> bool:
+        """Return whether receiving would not wait."""
+        return bool(self.queue or self.waiting or self.shut & _RECEIVE or self.error)
+
+    def write_ready(self) -> bool:
+        """Return whether the write that found no room would not wait now."""
+        return self.peer is None or self.can_send(self._refused, self.peer)
+
+    def can_send(self, size: int, target: Socket) -> bool:
+        """Return whether sending so much would not wait, if only because it fails."""
+        if self.shut & _SEND or target.dead or target.shut & _RECEIVE:
+            return True
+        if self.is_stream:
+            return self.under_way < self.send_buffer
+        if self.under_way and self.under_way + size > self.send_buffer:
+            return False
+        return self.kind is not Kind.DGRAM or target.peer is self or not target.queue_full
+
+    # -- connections
+
+    def pair(self, other: Socket) -> None:
+        """Connect two new sockets (socketpair)."""
+        for one, peer in ((self, other), (other, self)):
+            one.peer, one.connected, one.peer_credentials = peer, True, peer.credentials
+
+    def listen(self, backlog: int, credentials: Credentials) -> None:
+        """Take connections.  Raises `LinuxError`: EOPNOTSUPP, EINVAL."""
+        if self.kind is Kind.DGRAM:
+            raise LinuxError(EOPNOTSUPP)
+        if not self.name or self.connected:
+            raise LinuxError(EINVAL)
+        self.backlog = min(backlog & 0xFFFF_FFFF, _BACKLOG_MAX)
+        self.credentials = credentials
+        self.wake()
+
+    def accepts(self) -> bool:
+        """Return whether a connection would not wait, if only because it fails."""
+        return self.dead or self.backlog is None or bool(self.shut & _RECEIVE) or len(self.waiting) <= self.backlog
+
+    def check_connect(self, other: Socket) -> None:
+        """Return if a connection to `other` can be made or waited for.  Raises `LinuxError`."""
+        if self.kind is not other.kind:
+            raise LinuxError(EPROTOTYPE)
+        if other.dead or not other.listening or other.shut & _RECEIVE:
+            raise LinuxError(ECONNREFUSED)
+        if self.connected:
+            raise LinuxError(EISCONN)
+        if self.listening:
+            raise LinuxError(EINVAL)
+
+    def connect(self, other: Socket, served: Socket, credentials: Credentials) -> None:
+        """Connect to a socket that listens; `served` is the new socket at its end."""
+        self.credentials = credentials
+        served.credentials = other.credentials
+        served.name = other.name
+        self.pair(served)
+        other.waiting.append(served)
+        other.arrivals += 1
+        self.wake()
+
+    def connect_datagrams(self, other: Socket | None) -> None:
+        """Send to `other` from now on, and receive from it alone; None: from everybody.
+
+        Raises `LinuxError`: ECONNREFUSED, EPROTOTYPE.
+        """
+        if other is not None:
+            if other.dead:
+                raise LinuxError(ECONNREFUSED)
+            if other.kind is not Kind.DGRAM:
+                raise LinuxError(EPROTOTYPE)
+            if other.peer is not None and other.peer is not self:
+                raise LinuxError(1)  # EPERM: it takes datagrams of its own peer alone
+        self.peer, self.connected = other, other is not None
+        self.wake()
+
+    def shut_down(self, directions: int) -> None:
+        """Shut down receiving (1), sending (2), or both (3); the other end hears of it."""
+        self.shut |= directions
+        self.wake()
+        peer = self.peer
+        if peer is not None and self.kind is not Kind.DGRAM:
+            peer.shut |= (_SEND if directions & _RECEIVE else 0) | (_RECEIVE if directions & _SEND else 0)
+            peer.wake()
+
+    # -- sending
+
+    def send(self, data: bytes, credentials: Credentials, *, files: Sequence[OpenFile] = (), to: Socket | None = None
+             ) -> int:  # fmt: skip
+        """Send what there is room for, and return how much that was; -1: a datagram has to wait.
+
+        Raises `LinuxError`: EPIPE, ENOTCONN, ECONNREFUSED, EMSGSIZE, ...
+        """
+        if self.error:
+            raise LinuxError(self.take_error())
+        if self.shut & _SEND:
+            raise LinuxError(EPIPE)
+        target = to or self.peer
+        if target is None or (self.kind is not Kind.DGRAM and not self.connected):
+            raise LinuxError(ENOTCONN)
+        if self.kind is Kind.DGRAM:
+            return self._send_datagram(data, credentials, files, target)
+        if target.dead or target.shut & _RECEIVE:
+            raise LinuxError(EPIPE)
+        if not self.is_stream:
+            if len(data) > self.send_buffer - 32:
+                raise LinuxError(EMSGSIZE)
+            if not self.can_send(len(data), target):
+                self._refused = len(data)
+                return -1
+            self._put(target, data, credentials, files)
+            return len(data)
+        part = data[: max(0, self.send_buffer - self.under_way)]
+        if part:
+            self._put(target, part, credentials, files)
+        return len(part)
+
+    def _send_datagram(self, data: bytes, credentials: Credentials, files: Sequence[OpenFile], target: Socket) -> int:
+        if len(data) > self.send_buffer - 32:
+            raise LinuxError(EMSGSIZE)
+        if target.dead:
+            if target is self.peer:
+                self.peer, self.connected = None, False
+            raise LinuxError(ECONNREFUSED)
+        if target.kind is not Kind.DGRAM:
+            raise LinuxError(EPROTOTYPE)
+        if target.peer is not None and target.peer is not self:
+            raise LinuxError(1)  # EPERM: it takes datagrams of its own peer alone
+        if target.shut & _RECEIVE:
+            raise LinuxError(EPIPE)
+        if not self.can_send(len(data), target):
+            self._refused = len(data)
+            return -1
+        self._put(target, data, credentials, files)
+        return len(data)
+
+    def _put(self, target: Socket, data: bytes, credentials: Credentials, files: Sequence[OpenFile]) -> None:
+        for file in files:
+            file.users += 1
+        target.queue.append(Message(data, self, self.name, credentials, tuple(files)))
+        self.under_way += len(data)
+        target.arrivals += 1
+
+    # -- receiving
+
+    def receive(self, size: int, *, peek: bool = False) -> Received | None:
+        """Return what there is, up to `size` bytes; None: nothing yet.
+
+        Empty data means that the other end will send no more.  Raises `LinuxError`.
+        """
+        if self.kind is not Kind.DGRAM and not self.connected:
+            raise LinuxError(EINVAL if self.is_stream else ENOTCONN)
+        if not self.queue:
+            if self.error:
+                raise LinuxError(self.take_error())
+            return Received() if self.shut & _RECEIVE else None
+        return self._receive_stream(size, peek=peek) if self.is_stream else self._receive_message(size, peek=peek)
+
+    def _receive_message(self, size: int, *, peek: bool) -> Received:
+        message = self.queue[0]
+        got = Received(message.data[:size], message.name, message.files, message.credentials, len(message.data))
+        if peek:
+            _share(message.files)
+        else:
+            self.queue.popleft()
+            self._received(message, len(message.data))
+        return got
+
+    def _receive_stream(self, size: int, *, peek: bool) -> Received:
+        """Join messages, up to and including the first that brings files, and as long as one process sent them."""
+        first = self.queue[0]
+        data = bytearray()
+        files: tuple[OpenFile, ...] = ()
+        for message in list(self.queue):
+            if len(data) >= size or (self.options.pass_credentials and message.credentials != first.credentials):
+                break
+            part = message.data[: size - len(data)]
+            data += part
+            files = message.files
+            if peek:
+                _share(files)
+            else:
+                self._received(message, len(part))
+                message.files = ()
+                if len(part) == len(message.data):
+                    self.queue.popleft()
+                else:
+                    message.data = message.data[len(part) :]
+            if files:
+                break
+        return Received(bytes(data), first.name, files, first.credentials, len(data))
+
+    def _received(self, message: Message, size: int) -> None:
+        message.sender.under_way -= size
+        message.sender.departures += 1
+
+    # -- as a file
+
+    def read(self, size: int, offset: int | None = None) -> bytes:
+        """Receive.  Raises `LinuxError`: EAGAIN where `read_ready` was not asked."""
+        if offset is not None:
+            raise LinuxError(ESPIPE)
+        got = self.receive(size)
+        if got is None:
+            raise LinuxError(EAGAIN)
+        release(got.files)
+        return got.data
+
+    def write(self, data: bytes, offset: int | None = None) -> int:
+        """Send.  Raises `LinuxError`."""
+        if offset is not None:
+            raise LinuxError(ESPIPE)
+        return max(0, self.send(data, self.credentials))
+
+    def control(self, c: Caller, request: int, argument: int) -> int:
+        """Say how much there is to receive, or is under way.  Raises `LinuxError`: EINVAL, ENOTTY."""
+        if request == FIONREAD:
+            if self.listening:
+                raise LinuxError(EINVAL)
+            sizes = [len(message.data) for message in self.queue]
+            told = (sum(sizes) if self.kind is not Kind.DGRAM else sizes[0]) if sizes else 0
+        elif request == _TIOCOUTQ:
+            told = self.under_way
+        else:
+            raise LinuxError(ENOTTY)
+        c.write(argument, told.to_bytes(4, "little"))
+        return 0
+
+    def closed(self) -> None:
+        """End what is connected here: the other end reads to the end of what was sent, and hears of what was lost."""
+        self.dead = True
+        self.unbind()
+        peer = self.peer
+        if peer is not None and self.kind is not Kind.DGRAM:
+            peer.shut = _RECEIVE | _SEND
+            if self.queue:
+                peer.error = ECONNRESET
+            peer.wake()
+        for served in self.waiting:
+            if served.peer is not None:
+                served.peer.error = ECONNRESET
+            served.closed()
+        self.waiting.clear()
+        while self.queue:
+            message = self.queue.popleft()
+            self._received(message, len(message.data))
+            release(message.files)
+
+
+def _share(files: Iterable[OpenFile]) -> None:
+    for file in files:
+        file.users += 1
+
+
+def release(files: Iterable[OpenFile]) -> None:
+    """Drop files that were on their way and that nobody takes."""
+    for file in files:
+        file.users -= 1
+        if not file.users:
+            file.closed()
+
+
+class Addresses:
+    """The abstract names of the guest's sockets; those with a path are found in the file system."""
+
+    def __init__(self) -> None:
+        self._abstract: dict[bytes, Socket] = {}
+        self._next = 1
+
+    def bind_abstract(self, name: bytes, socket: Socket) -> bool:
+        """Give a socket an abstract name; return whether it was free."""
+        if name in self._abstract:
+            return False
+        self._abstract[name] = socket
+        socket.name = name
+        socket.unbind = lambda: self._abstract.pop(name, None)
+        return True
+
+    def bind_any(self, socket: Socket) -> None:
+        """Give a socket the next abstract name of five hexadecimal digits."""
+        while not self.bind_abstract(b"\0%05x" % self._next, socket):
+            self._next += 1
+        self._next += 1
+
+    def abstract(self, name: bytes) -> Socket | None:
+        """Return the socket of an abstract name."""
+        return self._abstract.get(name)
+
+
+def bound(inode: Inode) -> Socket:
+    """Return the socket that is bound to an inode.  Raises `LinuxError` ECONNREFUSED."""
+    if not isinstance(inode, SocketInode) or not isinstance(inode.socket, Socket):
+        raise LinuxError(ECONNREFUSED)
+    return inode.socket

@@ -1,0 +1,28 @@
+"""System calls do in the guest what they do on Linux, on every ISA.
+
+What each case of `testbins/linux/calls` is to print was written by a run on the hardware's own Linux
+(`testbins/linux/calls/save-expected`).
+"""
+
+from pathlib import Path
+
+import pytest
+
+from emu.guest.kernel import images
+from emu.isa import ISAS
+from tests.linux.support import run
+
+EXPECTED = Path(__file__).parents[2] / "testbins/linux/calls/expected"
+CASES = sorted(path.stem for path in EXPECTED.glob("*.txt"))
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("case", CASES)
+def test_a_case_prints_what_linux_prints(isa, case):
+    ran = run(isa, (images.linux(ISAS[isa], "calls"), case))
+    assert ran.output == (EXPECTED / f"{case}.txt").read_text()
+
+
+def test_every_case_has_an_expected_output():
+    listed = run("x86_64", (images.linux(ISAS["x86_64"], "calls"),)).output.split()[:-2]
+    assert sorted(listed) == CASES
