@@ -23,6 +23,7 @@ from emu.isa.linux_signals import (
 
 if TYPE_CHECKING:
     from emu.engine.engine import Engine
+    from emu.isa.unicorn_model import ModelledCpu
 
 BLOCK: Final = 4096
 
@@ -149,6 +150,8 @@ class LinuxAbi:
     """Whether the data of a struct epoll_event follows its events at once."""
     word: int = 8
     """Bytes of a long, a pointer, a size_t."""
+    prepare: Callable[[ModelledCpu], None] = lambda _cpu: None
+    """Does what a kernel does before it lets programs run, after `initial_registers` are set."""
     tls_is_descriptor: bool = False
     """Whether clone() is given a struct user_desc for the thread pointer."""
     execute: Callable[[Engine, int, int], bool] | None = None

@@ -26,7 +26,7 @@ LXXFLAGS := -std=gnu++20 $(LINUX_COMMON)
 ZOO := $(filter-out plugin_module,$(basename $(notdir $(sort $(wildcard $L/*.cc)))))
 STATIC_OBJECTS := $(patsubst %,$(OBJ)/$L/static/%.o,$(ZOO)) $(OBJ)/$L/asm_$(ISA).o
 DYNAMIC_OBJECTS := $(patsubst %,$(OBJ)/$L/dynamic/%.o,$(filter-out libzoo,$(ZOO))) $(OBJ)/$L/asm_$(ISA).o
-LINUX_PROGRAMS := $(addprefix $(OUT)/$L/,zoo zoo-dyn libzoo.so plugin.so tiny calls)
+LINUX_PROGRAMS := $(addprefix $(OUT)/$L/,zoo zoo-dyn libzoo.so plugin.so tiny calls initial)
 
 .PHONY: linux-programs
 linux-programs: $(LINUX_PROGRAMS)
@@ -87,5 +87,13 @@ $(OUT)/$L/calls: $(CALLS_SOURCES) $L/calls/calls.h
 	@mkdir -p $(@D)
 	$(CALLS_CROSS.$(ISA))gcc -std=gnu11 $(LINUX_COMMON) -pthread -static -no-pie $(LINUX_MACHINE.$(ISA)) $(LINUX_LINK) -o $@ $(CALLS_SOURCES)
 	$(CALLS_CROSS.$(ISA))strip -s $@
+
+$(OUT)/$L/initial: $(OBJ)/$L/initial_$(ISA).o
+	@mkdir -p $(@D)
+	$(CC) $(LINUX_MACHINE.$(ISA)) -nostdlib -static -no-pie $(LINUX_LINK) -o $@ $<
+
+$(OBJ)/$L/initial_%.o: $L/initial_%.S
+	@mkdir -p $(@D)
+	$(CC) $(LINUX_MACHINE.$(ISA)) -Wa,--noexecstack -c -o $@ $<
 
 -include $(STATIC_OBJECTS:.o=.d) $(DYNAMIC_OBJECTS:.o=.d) $(OBJ)/$L/shared/libzoo.d $(OBJ)/$L/shared/plugin_module.d

@@ -72,6 +72,7 @@ class Kernel:
         )
         for name, value in self.abi.initial_registers.items():
             self.engine.write_register(name, value)
+        self.abi.prepare(self.engine.cpu)
         self._pristine = self.engine.new_context()
         self.frames = Frames(self.engine.memory.ram, self.engine.forget_code)
         self.clock = VirtualClock(self.engine, rate)

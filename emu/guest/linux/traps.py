@@ -40,7 +40,7 @@ class Traps:
         """
         engine = self._engine
         try:
-            waits = run()
+            run()  # AArch64 programs may wait for an interrupt, which is as if it had come
         except PageFaultError as error:
             place = error.address
             if error.access is not Access.EXECUTE:
@@ -51,10 +51,6 @@ class Traps:
         except GuestCrashError as error:
             self._report(f"{thread.process.name} (pid {thread.process.pid}): {error}")
             self._fault = SignalInfo(Signal.SIGILL, 1, address=error.pc)
-        else:
-            if waits:  # only a kernel may wait for an interrupt
-                engine.pc -= len(self._kernel.isa.traps.wait)
-                self._fault = SignalInfo(Signal.SIGSEGV, SI_KERNEL, address=0)
         fault, self._fault = self._fault, None
         if fault is not None:
             for observer in self._kernel.observers:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from unicorn import arm64_const as uc
+
 from emu.isa.linux_abi import ILLEGAL, MISALIGNED, LinuxAbi, OpenFlags, generic_frame, generic_stat
 from emu.isa.linux_calls import CALLS
+from emu.isa.unicorn_model import ModelledCpu
 from emu.words import WORD_MASK
 
 # struct sigcontext: fault_address, regs[31], sp, pc, pstate, then records of the vector unit, 4096 bytes.
@@ -23,6 +26,18 @@ _PROBE_REGISTERS: Final = {
     "pc": "pc",
     "pstate": "nzcv",
 }
+
+# CRn, CRm, op0, op1, op2.
+_SCTLR_EL1: Final = (1, 0, 3, 0, 0)
+# arch/arm64/include/asm/sysreg.h: programs may use DC ZVA, CTR_EL0 and the cache instructions by address (DZE, UCT,
+# UCI), and wait (nTWI, nTWE).
+_SCTLR_USER: Final = 1 << 14 | 1 << 15 | 1 << 26 | 1 << 16 | 1 << 18
+
+
+def _prepare(cpu: ModelledCpu) -> None:
+    # After the exception level is set: with a system register QEMU looks at the level again.
+    cpu.write_public(uc.UC_ARM64_REG_CP_REG, (*_SCTLR_EL1, _SCTLR_USER))
+
 
 LINUX: Final = LinuxAbi(
     calls=CALLS,
@@ -50,7 +65,9 @@ LINUX: Final = LinuxAbi(
     red_zone=0,
     faults={1: ILLEGAL, 3: MISALIGNED, 4: MISALIGNED},
     probe_registers=_PROBE_REGISTERS,
-    initial_registers={"cpacr_el1": 3 << 20},  # FPEN: floating point does not trap
+    # FPEN: floating point does not trap; EL0, and no condition holds.
+    initial_registers={"cpacr_el1": 3 << 20, "pstate": 0},
+    prepare=_prepare,
     operand_names={
         "x29": ("fp", WORD_MASK),
         "x30": ("lr", WORD_MASK),

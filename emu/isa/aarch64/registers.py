@@ -20,6 +20,8 @@ REGISTERS = RegisterFile(
         Register("pc", uc.UC_ARM64_REG_PC, _XREGS + 32),
         Register("nzcv", uc.UC_ARM64_REG_NZCV),
         Register("pstate", uc.UC_ARM64_REG_PSTATE),
+        Register("fpcr", uc.UC_ARM64_REG_FPCR),
+        Register("fpsr", uc.UC_ARM64_REG_FPSR),
         Register("tpidr_el0", uc.UC_ARM64_REG_TPIDR_EL0),
         Register("cpacr_el1", uc.UC_ARM64_REG_CPACR_EL1),
         Register("ttbr0", uc.UC_ARM64_REG_TTBR0_EL1, 97),

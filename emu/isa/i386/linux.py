@@ -8,7 +8,7 @@ from typing import Final
 from emu.isa.i386.linux_calls import CALLS
 from emu.isa.i386.segments import load_segment
 from emu.isa.linux_abi import BLOCK, FileStatus, LinuxAbi, OpenFlags, SignalFrame, blocks, times
-from emu.isa.x86.linux import FAULTS
+from emu.isa.x86.linux import FAULTS, FLAGS, FLOATING_POINT, USER
 
 _STAT64: Final = struct.Struct("<Q4xIIIIIQ4xqIQIIIIIIQ")
 
@@ -33,6 +33,9 @@ _PROBE_REGISTERS: Final = {
     "flags": "eflags",
     **{name: name for name in ("cs", "ss", "ds", "es", "fs", "gs")},
 }
+
+# hflags of Unicorn's 32-bit mode: hflags2 has the global interrupt flag.
+_PROTECTED_MODE: Final = 0x1_0040_00F0
 
 LINUX: Final = LinuxAbi(
     calls=CALLS,
@@ -71,6 +74,13 @@ LINUX: Final = LinuxAbi(
     packed_epoll_event=True,
     faults=FAULTS,
     probe_registers=_PROBE_REGISTERS,
+    initial_registers={
+        "hflags": _PROTECTED_MODE | USER,
+        "cs_selector": 0x23,  # as a 64-bit kernel has it (arch/x86/include/asm/segment.h)
+        **dict.fromkeys(("ss_selector", "ds_selector", "es_selector"), 0x2B),
+        "eflags": FLAGS,
+        **FLOATING_POINT,
+    },
     execute=load_segment,
     word=4,
     tls_is_descriptor=True,

@@ -47,6 +47,6 @@ LINUX: Final = LinuxAbi(
     red_zone=0,
     faults={2: ILLEGAL, 0: MISALIGNED, 4: MISALIGNED, 6: MISALIGNED},
     probe_registers=_PROBE_REGISTERS,
-    initial_registers={"mstatus": 1 << 13},  # FS: initial
+    initial_registers={"mstatus": 1 << 13, "priv": 0},  # FS: initial; user mode, which may not write mstatus
     accesses=accesses,
 )

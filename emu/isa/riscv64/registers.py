@@ -20,6 +20,8 @@ REGISTERS = RegisterFile(
         *(Register(name, uc.UC_RISCV_REG_X0 + n, n) for n, name in enumerate(GENERAL)),
         Register("pc", uc.UC_RISCV_REG_PC, _PC_SLOT),
         Register("satp", uc.UC_RISCV_REG_SATP, 84),
+        Register("priv", uc.UC_RISCV_REG_PRIV),
+        Register("fcsr", uc.UC_RISCV_REG_FCSR),
         Register("mstatus", uc.UC_RISCV_REG_MSTATUS),
         Register("sstatus", uc.UC_RISCV_REG_SSTATUS),
         Register("stval", uc.UC_RISCV_REG_STVAL),

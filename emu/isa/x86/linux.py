@@ -19,3 +19,11 @@ FAULTS: Final = {
     17: MISALIGNED,
     19: Fault(Signal.SIGFPE, 0),
 }
+
+# QEMU's hflags and hflags2, one word (target/i386/cpu.h): HF_CPL_MASK, the privilege level 3 of programs.
+USER: Final = 3
+# Floating point as a program finds it: no exception is enabled, x87 computes with 64 bits and has no values
+# (arch/x86/kernel/fpu/init.c, fpstate_init_user).
+FLOATING_POINT: Final = {"fpcw": 0x37F, "fptag": 0xFFFF, "mxcsr": 0x1F80}
+# Interrupts are enabled.
+FLAGS: Final = 0x202

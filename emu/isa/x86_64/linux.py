@@ -6,7 +6,7 @@ import struct
 from typing import Final
 
 from emu.isa.linux_abi import BLOCK, FileStatus, LinuxAbi, OpenFlags, SignalFrame, blocks, times
-from emu.isa.x86.linux import FAULTS
+from emu.isa.x86.linux import FAULTS, FLAGS, FLOATING_POINT, USER
 from emu.isa.x86_64.linux_calls import CALLS
 
 _STAT: Final = struct.Struct("<QQQIIIIQqqqqqqqqqqqq")
@@ -38,6 +38,9 @@ _PROBE_REGISTERS: Final = {
     "cs": "cs",
     "ss": "ss",
 }
+
+# hflags of Unicorn's 64-bit mode: hflags2 has the global interrupt flag.
+_LONG_MODE: Final = 0x1_0040_C0B0
 
 LINUX: Final = LinuxAbi(
     calls=CALLS,
@@ -71,4 +74,11 @@ LINUX: Final = LinuxAbi(
     packed_epoll_event=True,
     faults=FAULTS,
     probe_registers=_PROBE_REGISTERS,
+    initial_registers={
+        "hflags": _LONG_MODE | USER,
+        "cs_selector": 0x33,
+        "ss_selector": 0x2B,
+        "rflags": FLAGS,
+        **FLOATING_POINT,
+    },
 )

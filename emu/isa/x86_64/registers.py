@@ -33,6 +33,13 @@ REGISTERS = RegisterFile(
     registers=(
         *(Register(name, number, slot) for slot, (name, number) in enumerate(_GENERAL)),
         *(Register(name, number) for name, number in _OTHER),
+        # The state of the CPU behind them: the mode (`emu.isa.x86.linux`), the selectors of CPUX86State.segs.
+        Register("hflags", uc.UC_X86_REG_INVALID, 22),
+        Register("cs_selector", uc.UC_X86_REG_CS, 26),
+        Register("ss_selector", uc.UC_X86_REG_SS, 29),
+        Register("fpcw", uc.UC_X86_REG_FPCW),
+        Register("fptag", uc.UC_X86_REG_FPTAG),
+        Register("mxcsr", uc.UC_X86_REG_MXCSR),
         Register("cr2", uc.UC_X86_REG_CR2, 55),
         Register("cr3", uc.UC_X86_REG_CR3, 56),
     ),

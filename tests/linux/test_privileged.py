@@ -1,0 +1,79 @@
+"""Instructions that only a kernel may use end a program with the signal that Linux sends."""
+
+import signal
+
+import pytest
+
+from emu.guest.linux.guest import LinuxGuest, Program
+from emu.isa import ISAS
+from tests.linux.elf_program import elf_program
+
+SEGV, ILL = signal.SIGSEGV, signal.SIGILL
+
+X86 = {
+    "cli": "fa", "sti": "fb", "hlt": "f4", "in al, dx": "ec", "in eax, 0x10": "e510", "out dx, al": "ee",
+    "insb": "6c", "outsd": "6f", "rdmsr": "0f32", "wrmsr": "0f30", "mov eax, cr0": "0f20c0", "mov cr3, eax": "0f22d8",
+    "mov eax, dr7": "0f21f8", "clts": "0f06", "lgdt": "0f0110", "lidt": "0f0118", "lldt": "0f00d0", "ltr": "0f00d8",
+    "lmsw": "0f01f0", "invlpg": "0f0138", "wbinvd": "0f09", "invd": "0f08",
+}  # fmt: skip
+X86_64 = X86 | {"swapgs": "0f01f8"}
+# Words, the lowest byte last.
+AARCH64 = {
+    "msr daifset, #2": "d50342df", "mrs x0, sctlr_el1": "d5381000", "msr ttbr0_el1, x0": "d5182000",
+    "mrs x0, vbar_el1": "d538c000", "msr spsel, #1": "d50041bf", "tlbi vmalle1": "d508871f", "eret": "d69f03e0",
+    "hvc #0": "d4000002", "smc #0": "d4000003", "ic iallu": "d508751f", "msr elr_el1, x0": "d5184020",
+    "mrs x0, currentel": "d5384240", "at s1e1r, x0": "d5087800",
+}  # fmt: skip
+RISCV64 = {
+    "csrr a0, mstatus": "30002573", "csrw sstatus, a0": "10051073", "csrr a0, satp": "18002573",
+    "csrw mtvec, a0": "30551073", "sret": "10200073", "mret": "30200073", "sfence.vma": "12000073",
+    "wfi": "10500073", "csrr a0, mhartid": "f1402573", "csrw stvec, a0": "10551073",
+}  # fmt: skip
+CASES = [
+    *(("x86_64", name, bytes.fromhex(code), SEGV) for name, code in X86_64.items()),
+    *(("i386", name, bytes.fromhex(code), SEGV) for name, code in X86.items()),
+    *(("aarch64", name, bytes.fromhex(code)[::-1], ILL) for name, code in AARCH64.items()),
+    *(("riscv64", name, bytes.fromhex(code)[::-1], ILL) for name, code in RISCV64.items()),
+]
+
+
+def run(isa, code, path):
+    path.write_bytes(elf_program(isa, code))
+    path.chmod(0o755)
+    guest = LinuxGuest(ISAS[isa], Program(str(path)))
+    guest.run(guest.now() + 1_000_000)
+    return guest
+
+
+@pytest.mark.parametrize(("isa", "name", "code", "wanted"), CASES, ids=[f"{case[0]}-{case[1]}" for case in CASES])
+def test_a_privileged_instruction_is_refused(isa, name, code, wanted, tmp_path):
+    guest = run(isa, code, tmp_path / "program")
+    assert guest.exit_status == 128 + wanted, name
+
+
+# exit(0) behind what a program may do although kernels do it too.
+EXITS = {
+    "x86_64": "b83c00000031ff0f05",
+    "i386": "b80100000031dbcd80",
+    "aarch64": "a80b805200008052010000d4",
+    "riscv64": "9308d0051305000073000000",
+}
+ALLOWED = [
+    ("x86_64", "pushf; popf", "9c9d"),
+    ("x86_64", "smsw eax", "0f01e0"),
+    ("i386", "pushf; popf", "9c9d"),
+    ("i386", "mov eax, ds", "8cd8"),
+    ("aarch64", "mrs x0, ctr_el0", "20003bd5"),
+    ("aarch64", "mrs x0, dczid_el0", "e0003bd5"),
+    ("aarch64", "mov x0, sp; dc zva, x0", "e003009120740bd5"),
+    ("aarch64", "mov x0, sp; dc cvau, x0; ic ivau, x0", "e0030091207b0bd520750bd5"),
+    ("aarch64", "mrs x0, tpidr_el0; mrs x1, fpcr", "40d03bd501443bd5"),
+    ("aarch64", "wfe; wfi", "5f2003d57f2003d5"),
+    ("riscv64", "frcsr a0; fence.i", "732530000f100000"),
+]
+
+
+@pytest.mark.parametrize(("isa", "name", "code"), ALLOWED, ids=[f"{case[0]}-{case[1]}" for case in ALLOWED])
+def test_a_program_may_use_what_linux_lets_it_use(isa, name, code, tmp_path):
+    guest = run(isa, bytes.fromhex(code + EXITS[isa]), tmp_path / "program")
+    assert guest.exit_status == 0, name
