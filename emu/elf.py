@@ -351,7 +351,7 @@ class Image:
 
     def _check_class(self, elf: ELFFile) -> None:
         """Refuse a file whose words are not its machine's, before its tables are looked for."""
-        isa = next((isa for isa in ISAS.values() if isa.elf_machine == elf.header["e_machine"]), None)
+        isa = next((isa for isa in ISAS.values() if isa.elf.machine == elf.header["e_machine"]), None)
         if isa is not None and elf.elfclass != 8 * isa.word:
             raise self._error(f"a {elf.elfclass}-bit file for {isa.name}, whose files are {8 * isa.word}-bit")
 
@@ -367,7 +367,7 @@ class Image:
     def _find_isa(self) -> Isa:
         machine = self.elf.header["e_machine"]
         for isa in ISAS.values():
-            if isa.elf_machine == machine:
+            if isa.elf.machine == machine:
                 return isa
         raise self._error(f"made for machine {machine}; known are {', '.join(ISAS)}")
 

@@ -19,7 +19,6 @@ from elftools.common.exceptions import ELFError
 from emu.elf import Image
 from emu.guest.base import BadAddressError
 
-_IRELATIVE: Final = {"x86_64": 37, "aarch64": 1032, "riscv64": 58, "i386": 42}
 _RELA: Final = struct.Struct("<QQq")
 # i386's: the addend stands where the choice will.
 _REL: Final = struct.Struct("<II")
@@ -31,7 +30,7 @@ _ROW: Final = struct.Struct("<ii")
 
 def resolved_words(image: Image) -> Mapping[int, int]:
     """Return where the choice of each resolver stands: address of the resolver -> address of the word."""
-    wanted = _IRELATIVE[image.isa.name]
+    wanted = image.isa.elf.irelative
     words: dict[int, int] = {}
     if image.isa.word == 4:
         return _resolved_words_32(image, wanted)

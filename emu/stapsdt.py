@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 
 from emu.elf import ElfError, Image
 from emu.isa.base import Isa
+from emu.isa.elf_format import InRegister
 from emu.words import WORD_MASK
 
 NOTES: Final = ".note.stapsdt"
@@ -100,13 +101,6 @@ class Constant(NamedTuple):
     value: int
 
 
-class InRegister(NamedTuple):
-    """A register; `shift` is 8 for ah, bh, ch and dh."""
-
-    register: str
-    shift: int = 0
-
-
 class InMemory(NamedTuple):
     """Memory at base + (scaled * scale) + displacement, and the address of a symbol if one is named."""
 
@@ -133,86 +127,6 @@ class MarkerArgument:
 
 _ELEMENT: Final = re.compile(r"(?:(-?)([1-8])(f?)@)?(.+)")
 _ITEMS: Final = re.compile(r"(?:[^\s\[\]]|\[[^\]]*\])+")
-# As assemblers print them: ASCII digits, of 64 bits at most, no octal.
-_NUMBER: Final = r"-?(?:0x[0-9a-fA-F]{1,16}|0|[1-9][0-9]{0,19})"
-_X86_WIDE: Final = ("rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp")
-
-
-def _x86_names() -> dict[str, InRegister]:
-    """Return the operand of each register's name, in every width."""
-    names = {"rip": InRegister("rip"), "eip": InRegister("rip")}
-    for wide in _X86_WIDE:
-        letters = wide[1:]
-        for name in (wide, "e" + letters, letters):
-            names[name] = InRegister(wide)
-        if letters[1] == "x":
-            names[letters[0] + "l"] = InRegister(wide)
-            names[letters[0] + "h"] = InRegister(wide, 8)
-        else:
-            names[letters + "l"] = InRegister(wide)
-    for number in range(8, 16):
-        for suffix in ("", "d", "w", "b"):
-            names[f"r{number}{suffix}"] = InRegister(f"r{number}")
-    return names
-
-
-def _aarch64_names() -> dict[str, InRegister]:
-    names = {f"{letter}{number}": InRegister(f"x{number}") for number in range(29) for letter in "xw"}
-    return names | {"x29": InRegister("fp"), "x30": InRegister("lr"), "sp": InRegister("sp"), "fp": InRegister("fp")}
-
-
-def _riscv64_names() -> dict[str, InRegister]:
-    plain = ("ra", "sp", "gp", "tp", *(f"a{n}" for n in range(8)), *(f"s{n}" for n in range(12)),
-             *(f"t{n}" for n in range(7)), "pc")  # fmt: skip
-    return {name: InRegister(name) for name in plain} | {"fp": InRegister("s0")}
-
-
-def _i386_names() -> dict[str, InRegister]:
-    """Return those that 32-bit code has; sil and its like need REX."""
-    found = {name: operand for name, operand in _x86_names().items() if name[0] != "r" and name not in _REX_ONLY}
-    return {
-        name: InRegister("e" + operand.register[1:], operand.shift)
-        for name, operand in found.items()
-        if operand.register[1:].isalpha()
-    }
-
-
-_REX_ONLY: Final = frozenset({"sil", "dil", "bpl", "spl"})
-_NAMES: Final = {
-    "i386": _i386_names(),
-    "x86_64": _x86_names(),
-    "aarch64": _aarch64_names(),
-    "riscv64": _riscv64_names(),
-}
-
-
-class _Forms(NamedTuple):
-    """How an ISA's assembler writes operands."""
-
-    constant: re.Pattern[str]
-    register: re.Pattern[str]
-    memory: re.Pattern[str]
-
-
-_X86_CONSTANT: Final = re.compile(rf"\$({_NUMBER})")
-_X86_REGISTER: Final = re.compile(r"%(\w+)")
-_X86_PLACE: Final = rf"(?P<displacement>{_NUMBER})?\+?(?P<symbol>[A-Za-z_.$][\w.$@]*)?(?:\+(?P<after>{_NUMBER}))?"
-_X86_PARTS: Final = r"\((?:%(?P<base>\w+))?(?:,%(?P<index>\w+)(?:,(?P<scale>[1248]))?)?\)"
-_FORMS: Final = {
-    "x86_64": _Forms(_X86_CONSTANT, _X86_REGISTER, re.compile(_X86_PLACE + _X86_PARTS)),
-    # A symbol alone is an address where none is relative to the pc.
-    "i386": _Forms(_X86_CONSTANT, _X86_REGISTER, re.compile(f"(?!$){_X86_PLACE}(?:{_X86_PARTS})?")),
-    "aarch64": _Forms(
-        re.compile(rf"#?({_NUMBER})"),
-        re.compile(r"(\w+)"),
-        re.compile(rf"\[\s*(?P<base>\w+)\s*(?:,\s*(?:#?(?P<displacement>{_NUMBER})|(?P<index>\w+))\s*)?\]"),
-    ),
-    "riscv64": _Forms(
-        re.compile(rf"({_NUMBER})"),
-        re.compile(r"(\w+)"),
-        re.compile(rf"(?P<displacement>{_NUMBER})?\((?P<base>\w+)\)"),
-    ),
-}
 
 
 def parse_arguments(text: str, isa: Isa) -> tuple[MarkerArgument, ...]:
@@ -229,7 +143,7 @@ def _argument(text: str, isa: Isa) -> MarkerArgument:
 
 
 def _operand(text: str, isa: Isa) -> Operand:
-    forms, names = _FORMS[isa.name], _NAMES[isa.name]
+    forms, names = isa.elf.operands, isa.elf.operands.names
     if found := forms.constant.fullmatch(text):
         return Constant(int(found[1], 0))
     if (found := forms.register.fullmatch(text)) and found[1] in names:

@@ -95,7 +95,7 @@ class GuestMemory(Memory):
     def __init__(self, size: int, isa: Isa, cpu_words: memoryview) -> None:
         super().__init__(size)
         self._base = isa.kernel_base
-        self._walk = isa.translate
+        self._walk = isa.paging.translate
         self._cpu = cpu_words
         slots = isa.registers.slots
         self._user_root = slots[isa.registers.root]

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from emu.isa.elf_format import ElfFormat
 from emu.isa.unicorn_model import UnicornModel
 
 if TYPE_CHECKING:
@@ -61,6 +62,11 @@ class RegisterFile:
     """The same for kernel addresses."""
     dtrace: tuple[str, ...]
     """D's regs[]: register name by index; "" where an index stands for nothing we keep."""
+    bases: tuple[str, ...] = ()
+    """Registers beside the general ones that user programs make addresses from: of thread-local
+    storage."""
+    counter: str | None = None
+    """The register that a repeated string instruction counts down; None: there are none."""
 
     @cached_property
     def by_name(self) -> Mapping[str, Register]:
@@ -87,6 +93,10 @@ class CallingConvention:
     """Offset from the frame pointer of the saved caller's frame pointer."""
     frame_return: int
     """Offset from the frame pointer of the return address."""
+    system_call_clobbers: frozenset[str] = frozenset()
+    """Registers in which a system call leaves where it was made."""
+    user_depth: bool = True
+    """Whether D's ustackdepth counts; False: it is 0 (FreeBSD dtrace_getustackdepth)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +115,16 @@ class Traps:
     """Register (or trap frame field) of the condition flags; "" if the ISA has none."""
     wait: bytes
     """The instruction with which a kernel waits for an interrupt."""
+    exception: str
+    """What exception FBT's breakpoint is, and where its pc points: a sentence for `trapline step`."""
+    states: tuple[int, ...] = (0,)
+    """Values of the flags that try every condition, for `trapline check`."""
+    settable: int = 0
+    """The flags that may be set in a kernel without a trap of their own or an interrupt."""
+    kept: frozenset[str] = frozenset()
+    """Registers on whose values a kernel's vector relies."""
+    repeats_unclaimed: bool = False
+    """Whether the kernel returns to a breakpoint that its stub does not emulate."""
     pushed: tuple[tuple[str, int], ...] = ()
     """Fields of the trap frame of a breakpoint that are no registers, but what the CPU or the
     vector pushes."""
@@ -121,29 +141,80 @@ class Traps:
         return self.pc_after if self.user_pc_after is None else self.user_pc_after
 
 
+@dataclass(frozen=True, slots=True)
+class Paging:
+    """Page tables of an ISA, as the kernel guest uses them."""
+
+    translate: Callable[[Callable[[int], int], int, int], int | None]
+    """(read_physical_word, root, address) -> physical address, or None if unmapped."""
+    writable_mask: int
+    """The bits of a page's entry that say whether user programs may write."""
+    writable: int
+    """The value of those bits if they may."""
+    root: Callable[[int], int] = lambda table: table
+    """Physical address of the root table -> value of the register that names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Jump:
+    """How a call site becomes a jump and a nop again.
+
+    Source: FreeBSD sys/<machine>/<machine>/sdt_machdep.c (sdt_tracepoint_valid,
+    sdt_tracepoint_patch).
+    """
+
+    nop: bytes
+    """What is there at rest, as long as the jump."""
+    alignment: int
+    """Of site and target, in bytes."""
+    reach: int
+    """How far the target may be from where the distance is counted, in bytes."""
+    origin: int
+    """The distance is counted from so many bytes behind the site."""
+    encode: Callable[[int], bytes]
+    """Makes the jump over a distance."""
+
+    def refusal(self, site: int, target: int) -> str | None:
+        """Return why a site cannot be patched, None if it can."""
+        if site == target:
+            return "it would jump to itself"
+        if site % self.alignment or target % self.alignment:
+            return f"site and target must be multiples of {self.alignment}"
+        if abs(target - site - self.origin) > self.reach:
+            return f"the target is {target - site:+#x} away, more than {self.reach:#x}"
+        return None
+
+    def patch(self, site: int, target: int) -> bytes:
+        """Return the bytes of the jump from a site to its target."""
+        return self.encode(target - site - self.origin)
+
+
 @dataclass(frozen=True, eq=False)
 class Isa:
     """An instruction set architecture."""
 
     name: str
+    """The name of its folder, of its ports (`providers/*/<isa>.py`), and on the command line."""
     title: str
     """As people write it."""
-    elf_machine: str
-    """pyelftools' name of e_machine."""
     registers: RegisterFile
     calling: CallingConvention
     traps: Traps
     stub: DisplacedTable
     """What FBT's stub does with each displaced instruction."""
-    linux: LinuxAbi
-    """How Linux runs programs on it."""
     unicorn: UnicornModel
     """How Unicorn models the CPU."""
-    translate: Callable[[Callable[[int], int], int, int], int | None]
-    """(read_physical_word, root, address) -> physical address, or None if unmapped."""
+    elf: ElfFormat
+    """Its ELF files."""
+    linux: LinuxAbi
+    """How Linux runs programs on it."""
+    paging: Paging
+    jump: Jump
+    """What SDT writes over the nop of a site."""
     kernel_base: int
     """The kernel guest maps physical address p at kernel_base + p."""
     instruction_alignment: int
+    """Bytes: every instruction begins at a multiple of it."""
     instruction_length: Callable[[bytes], int]
     """Length in bytes of the instruction that starts these bytes; 0 if they do not decode."""
     capstone: tuple[int, int]
@@ -156,8 +227,16 @@ class Isa:
     kernel_start: int = 1 << 63
     """The lowest address of a kernel."""
     refused: Callable[[bytes], bool] | None = None
-    """Tells whether the CPU refuses the instruction that starts these bytes, which Unicorn would
+    """Returns whether the CPU refuses the instruction that starts these bytes, which Unicorn would
     execute; None: it refuses the same ones."""
+    repeats: Callable[[bytes], bool] | None = None
+    """Returns whether the instruction that starts these bytes repeats itself and counts
+    `registers.counter` down; None: no instruction does."""
+    strict_alignment: bool = True
+    """Whether a D program's load from an unaligned address faults (FreeBSD dtrace.c,
+    DTRACE_ALIGNCHECK, which is empty on x86)."""
+    x87: bool = False
+    """Whether a long double of C is the x87's, of 80 bits; else it is IEEE's of 128."""
 
     @property
     def address_mask(self) -> int:
@@ -165,5 +244,5 @@ class Isa:
         return (1 << 8 * self.word) - 1
 
     def is_kernel_address(self, address: int) -> bool:
-        """Tell whether an address is a kernel's."""
+        """Return whether an address is a kernel's."""
         return address >= self.kernel_start

@@ -27,9 +27,9 @@ from typing import Final, Protocol
 
 from emu.cpu_core import CpuCore, CpuFlag
 from emu.isa import Isa
+from emu.isa.base import Jump
 from emu.patcher import Patcher, Tracepoint
 from providers.base import ArgumentDescription, Framework, Provider
-from providers.sdt.jumps import JUMPS, Jump
 from providers.sdt.sets import ID_OFFSET, Declaration, read_declarations
 
 OWNER: Final = "sdt"
@@ -207,7 +207,7 @@ class Sdt:
 
     def _tracepoints(self, declaration: Declaration, name: str) -> list[Tracepoint]:
         """Make the tracepoints of the sites that can be patched."""
-        jump, patcher = JUMPS[self.kernel.isa.name], self.kernel.patcher
+        jump, patcher = self.kernel.isa.jump, self.kernel.patcher
         made = []
         for site in declaration.tracepoints:
             reason = jump.refusal(site.address, site.target) or _no_nop(jump, patcher, site.address)

@@ -41,7 +41,7 @@ class Symbols:
 
     def __init__(self, guest: Guest) -> None:
         self._guest = guest
-        self.x87 = guest.isa.name in {"x86_64", "i386"}
+        self.x87 = guest.isa.x87
         """Whether a long double is the x87's."""
 
     def kernel(self, pc: int) -> str:

@@ -12,15 +12,15 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
+from emu.isa import ISAS
 from trapline.framework.program import DataModel
 from trapline.options import parse_assignment
 
 SHORT: Final = "3:6:aAb:c:CD:eFf:GhHi:I:lL:m:n:o:p:P:qs:SU:vVwx:X:Z"
 # Trapline's own flags, and whether they take a value.
 LONG: Final = {"isa": True, "guest": True, "root": True, "trap": True, "console": False, "help": False}
-ISAS: Final = ("x86_64", "aarch64", "riscv64", "i386")
 _CHOICES: Final = {
-    "isa": ISAS,
+    "isa": tuple(ISAS),
     "guest": ("kernel", "linux"),
     "trap": ("host", "guest"),
     "fidelity": ("exact", "freebsd"),

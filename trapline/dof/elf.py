@@ -13,10 +13,6 @@ from typing import Final, NamedTuple
 
 from emu.isa import Isa
 
-_MACHINES: Final = {"x86_64": 62, "aarch64": 183, "riscv64": 243, "i386": 3}
-# EF_RISCV_RVC and the double-float ABI: objects of other ABIs are not linked together.
-_RISCV_DOUBLE_RVC: Final = 5
-
 
 class _Class(NamedTuple):
     """An ELF class: its number, and its structures."""
@@ -77,11 +73,10 @@ def object_file(dof: bytes, isa: Isa) -> bytes:
         )
     )  # fmt: skip
     ident = b"\x7fELF" + bytes((form.number, 1, 1)) + bytes(9)
-    flags = _RISCV_DOUBLE_RVC if isa.name == "riscv64" else 0
     file = bytearray(
         form.header.pack(
-            ident, _RELOCATABLE, _MACHINES[isa.name], 1, 0, 0, table, flags, form.header.size, 0, 0, form.section.size,
-            len(_NAMES), len(_NAMES) - 1,
+            ident, _RELOCATABLE, isa.elf.number, 1, 0, 0, table, isa.elf.object_flags, form.header.size, 0, 0,
+            form.section.size, len(_NAMES), len(_NAMES) - 1,
         )
     )  # fmt: skip
     for offset, body in zip(offsets, bodies, strict=True):

@@ -51,7 +51,7 @@ class Memory:
         self._regions: list[Region | None] = []
         self._strings = self.allocate(bytearray(SLACK))
         self._interned: dict[bytes, int] = {}
-        self._strict = guest.isa.name not in {"x86_64", "i386"}
+        self._strict = guest.isa.strict_alignment
         self._is_kernel = guest.isa.is_kernel_address
 
     def allocate(self, data: bytearray, writable: Writable | None = None) -> Region:

@@ -16,13 +16,9 @@ Source: FreeBSD sys/cddl/dev/dtrace/<machine>/dtrace_isa.c; dtrace.c (DTRACE_ANC
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from trapline.framework.context import Context
 from trapline.framework.world import World
-
-# FreeBSD's dtrace_getustackdepth() gives 0 there: unwritten on AArch64, and so by accident on RISC-V.
-USER_DEPTH_UNKNOWN: Final = frozenset({"aarch64", "riscv64"})
 
 
 def kernel_frames(world: World, ctx: Context) -> Sequence[int]:
@@ -56,4 +52,4 @@ def user_frames(world: World) -> Sequence[int]:
 
 def user_depth(world: World) -> int:
     """Return ustackdepth."""
-    return 0 if world.guest.isa.name in USER_DEPTH_UNKNOWN else len(world.guest.user_stack())
+    return len(world.guest.user_stack()) if world.guest.isa.calling.user_depth else 0

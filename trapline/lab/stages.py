@@ -10,7 +10,6 @@ from emu.guest.kernel.guest import KernelGuest, TrapPath
 from trapline.framework.program import ProbeDescription
 from trapline.lab.code_text import CodeText
 from trapline.lab.hit import CpuSnapshot, Hit, MemoryChange
-from trapline.lab.isas import LAB_ISAS
 
 
 class StepError(Exception):
@@ -80,7 +79,7 @@ def _exception(guest: KernelGuest, hit: Hit, words: CodeText) -> Stage:
     pc = hit.trapped.registers[guest.isa.registers.pc]
     return Stage(
         "exception",
-        LAB_ISAS[guest.isa.name].exception,
+        guest.isa.traps.exception,
         {"pc": pc, "in": words.place(pc), "sp": hit.trapped.registers[guest.isa.registers.sp]},
     )
 

@@ -7,7 +7,7 @@ first (proc_rwmem_page), and the emulator writes to it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from emu.engine.access import Access
@@ -17,13 +17,6 @@ from emu.guest.base import BadAddressError
 if TYPE_CHECKING:
     from emu.guest.kernel.guest import KernelGuest
 
-# Root table -> the register that names it; and of a page's entry the bit that says writable, and its value then.
-_PAGING: Final[dict[str, tuple[Callable[[int], int], int, int]]] = {
-    "x86_64": (lambda root: root, 1 << 1, 1 << 1),
-    "i386": (lambda root: root, 1 << 1, 1 << 1),
-    "aarch64": (lambda root: root, 1 << 7, 0),
-    "riscv64": (lambda root: 8 << 60 | root >> 12, 1 << 2, 1 << 2),
-}
 _NAMES_DEEPEST: Final = 32
 
 
@@ -64,7 +57,7 @@ class UserMemory:
         self._load = guest.engine.load
         self._word = guest.isa.word
         self.offset = guest.introspection.offset
-        self._root, self._bit, self._writable = _PAGING[guest.isa.name]
+        self._paging = guest.isa.paging
         self._own: set[tuple[Space, int]] = set()
         """Pages that were made their space's own."""
 
@@ -135,8 +128,8 @@ class UserMemory:
             entry = self._engine.load(self._guest.isa.kernel_base + place, 8)
             return entry
 
-        found = self._guest.isa.translate(word, self._root(table), address)
-        if access is Access.WRITE and entry & self._bit != self._writable:
+        found = self._paging.translate(word, self._paging.root(table), address)
+        if access is Access.WRITE and entry & self._paging.writable_mask != self._paging.writable:
             return None
         return found
 

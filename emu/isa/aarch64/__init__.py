@@ -6,9 +6,11 @@ import capstone
 
 from emu.isa.aarch64.calling import CALLING
 from emu.isa.aarch64.condition import condition
+from emu.isa.aarch64.elf import ELF
+from emu.isa.aarch64.jump import JUMP
 from emu.isa.aarch64.length import instruction_length
 from emu.isa.aarch64.linux import LINUX
-from emu.isa.aarch64.paging import translate
+from emu.isa.aarch64.paging import PAGING
 from emu.isa.aarch64.registers import REGISTERS
 from emu.isa.aarch64.stub import STUB
 from emu.isa.aarch64.traps import TRAPS
@@ -18,14 +20,15 @@ from emu.isa.base import Isa
 AARCH64 = Isa(
     name="aarch64",
     title="AArch64",
-    elf_machine="EM_AARCH64",
     registers=REGISTERS,
     calling=CALLING,
     traps=TRAPS,
     stub=STUB,
     linux=LINUX,
     unicorn=UNICORN,
-    translate=translate,
+    elf=ELF,
+    paging=PAGING,
+    jump=JUMP,
     kernel_base=0xFFFFFF8000000000,
     instruction_alignment=4,
     instruction_length=instruction_length,

@@ -12,4 +12,5 @@ CALLING = CallingConvention(
     system_call_arguments=("x0", "x1", "x2", "x3", "x4", "x5"),
     frame_next=0,
     frame_return=8,
+    user_depth=False,
 )

@@ -6,6 +6,7 @@ from typing import Final
 
 from unicorn import arm64_const as uc
 
+from emu.isa.aarch64.elf import ELF
 from emu.isa.linux_abi import ILLEGAL, MISALIGNED, LinuxAbi, OpenFlags, generic_frame, generic_stat
 from emu.isa.linux_calls import CALLS
 from emu.isa.unicorn_model import ModelledCpu
@@ -42,7 +43,7 @@ def _prepare(cpu: ModelledCpu) -> None:
 LINUX: Final = LinuxAbi(
     calls=CALLS,
     machine="aarch64",
-    elf_machine=183,
+    elf_machine=ELF.number,
     platform="aarch64",
     hwcap=0xFB,  # fp asimd aes pmull sha1 sha2 crc32: what the model of the CPU has
     highest=0xFFFF_FFFF_F000,

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from emu.isa.base import Paging
+
 _VALID = 1
 _TABLE = 2
 _ADDRESS = 0x0000_FFFF_FFFF_F000
+_READ_ONLY = 1 << 7
 
 
-def translate(read_word: Callable[[int], int], root: int, address: int) -> int | None:
+def _translate(read_word: Callable[[int], int], root: int, address: int) -> int | None:
     """Return the physical address, or None; `root` is the table of the half the address is in."""
     table = root & _ADDRESS
     if not table:
@@ -23,3 +26,6 @@ def translate(read_word: Callable[[int], int], root: int, address: int) -> int |
             return (entry & _ADDRESS & ~offset) | (address & offset)
         table = entry & _ADDRESS
     return None
+
+
+PAGING = Paging(_translate, writable_mask=_READ_ONLY, writable=0)

@@ -36,6 +36,7 @@ REGISTERS = RegisterFile(
     zero=None,
     root="ttbr0",
     kernel_root="ttbr1",
+    bases=("tpidr_el0",),
     # FreeBSD sys/cddl/dev/dtrace/aarch64/regset.h
     dtrace=(*_X, "fp", "lr", "sp", "pc"),
 )

@@ -15,4 +15,10 @@ TRAPS = Traps(
     frame_sp="sp",
     flags="nzcv",
     wait=(0xD503207F).to_bytes(4, "little"),  # wfi
+    exception="BRK, exception class 0x3c, immediate 0x40d: ELR points at the brk.",
+    states=tuple(number << 28 for number in range(16)),
+    settable=0xF << 28,
+    kept=frozenset({"x18"}),
+    # The kernel does not look at the stub's answer (FreeBSD sys/arm64/arm64/trap.c).
+    repeats_unclaimed=True,
 )

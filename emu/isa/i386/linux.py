@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Final
 
+from emu.isa.i386.elf import ELF
 from emu.isa.i386.linux_calls import CALLS
 from emu.isa.i386.segments import load_segment
 from emu.isa.linux_abi import BLOCK, FileStatus, LinuxAbi, OpenFlags, SignalFrame, blocks, times
@@ -40,7 +41,7 @@ _PROTECTED_MODE: Final = 0x1_0040_00F0
 LINUX: Final = LinuxAbi(
     calls=CALLS,
     machine="i686",
-    elf_machine=3,
+    elf_machine=ELF.number,
     platform="i686",
     hwcap=0,
     highest=0xBFFF_F000,

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from emu.isa.base import Paging
+
 _PRESENT = 1
 _LARGE = 1 << 7
 _ADDRESS = 0x000F_FFFF_FFFF_F000
 _ROOT = 0xFFFF_FFE0
+_WRITABLE = 1 << 1
 
 
-def translate(read_word: Callable[[int], int], root: int, address: int) -> int | None:
+def _translate(read_word: Callable[[int], int], root: int, address: int) -> int | None:
     """Return the physical address, or None if it is not mapped."""
     if not root & _ROOT:
         return address  # paging is off until the kernel loads CR3
@@ -25,3 +28,6 @@ def translate(read_word: Callable[[int], int], root: int, address: int) -> int |
             offset = (1 << shift) - 1
             return (entry & _ADDRESS & ~offset) | (address & offset)
     return None
+
+
+PAGING = Paging(_translate, writable_mask=_WRITABLE, writable=_WRITABLE)

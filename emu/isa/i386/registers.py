@@ -46,6 +46,8 @@ REGISTERS = RegisterFile(
     zero=None,
     root="cr3",
     kernel_root="cr3",
+    bases=("fs_base", "gs_base"),
+    counter="ecx",
     # FreeBSD sys/cddl/dev/dtrace/x86/regset.h; ESP and UESP are one register here
     dtrace=("gs", "fs", "es", "ds", "edi", "esi", "ebp", "esp", "ebx", "edx", "ecx", "eax", "trapno", "err", "eip",
             "cs", "eflags", "esp", "ss"),

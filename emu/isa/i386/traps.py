@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from emu.isa.base import Traps
+from emu.isa.x86.flags import SETTABLE, STATES
 
 LOCK = b"\xf0"
 INT3 = b"\xcc"
@@ -20,6 +21,9 @@ TRAPS = Traps(
     frame_sp="esp",
     flags="eflags",
     wait=b"\xf4",  # hlt
+    exception="#UD, vector 6: LOCK before an instruction that it cannot lock is a fault, so the saved eip points at it.",
+    states=STATES,
+    settable=SETTABLE,
     pushed=(("trapno", 1), ("err", 0)),
     privilege="cs",
 )  # fmt: skip

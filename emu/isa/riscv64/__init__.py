@@ -6,9 +6,11 @@ import capstone
 
 from emu.isa.base import Isa
 from emu.isa.riscv64.calling import CALLING
+from emu.isa.riscv64.elf import ELF
+from emu.isa.riscv64.jump import JUMP
 from emu.isa.riscv64.length import instruction_length
 from emu.isa.riscv64.linux import LINUX
-from emu.isa.riscv64.paging import translate
+from emu.isa.riscv64.paging import PAGING
 from emu.isa.riscv64.registers import REGISTERS
 from emu.isa.riscv64.stub import STUB
 from emu.isa.riscv64.traps import TRAPS
@@ -17,14 +19,15 @@ from emu.isa.riscv64.unicorn import UNICORN
 RISCV64 = Isa(
     name="riscv64",
     title="RISC-V",
-    elf_machine="EM_RISCV",
     registers=REGISTERS,
     calling=CALLING,
     traps=TRAPS,
     stub=STUB,
     linux=LINUX,
     unicorn=UNICORN,
-    translate=translate,
+    elf=ELF,
+    paging=PAGING,
+    jump=JUMP,
     kernel_base=0xFFFFFFC000000000,
     instruction_alignment=2,
     instruction_length=instruction_length,

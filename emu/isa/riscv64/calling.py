@@ -13,4 +13,5 @@ CALLING = CallingConvention(
     # The frame pointer is the caller's sp: the saved pair lies below it.
     frame_next=-16,
     frame_return=-8,
+    user_depth=False,
 )

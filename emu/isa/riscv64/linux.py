@@ -7,6 +7,7 @@ from typing import Final
 from emu.isa.linux_abi import ILLEGAL, MISALIGNED, LinuxAbi, OpenFlags, generic_frame, generic_stat
 from emu.isa.linux_calls import CALLS
 from emu.isa.riscv64.accesses import accesses
+from emu.isa.riscv64.elf import ELF
 from emu.isa.riscv64.registers import GENERAL
 
 # struct sigcontext: user_regs_struct, which is pc, then x1 to x31; then the floating-point state.
@@ -24,7 +25,7 @@ _PROBE_REGISTERS: Final = {
 LINUX: Final = LinuxAbi(
     calls=CALLS,
     machine="riscv64",
-    elf_machine=243,
+    elf_machine=ELF.number,
     platform="",
     hwcap=sum(1 << ord(letter) - ord("a") for letter in "imafdc"),
     highest=0x3F_FFFF_F000,

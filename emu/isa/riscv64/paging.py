@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from emu.isa.base import Paging
+
 _VALID = 1
 _LEAF = 0b1110  # readable, writable or executable
 _MODE_SV39 = 8
+_WRITABLE = 1 << 2
 
 
-def translate(read_word: Callable[[int], int], root: int, address: int) -> int | None:
+def _translate(read_word: Callable[[int], int], root: int, address: int) -> int | None:
     """Return the physical address, or None if it is not mapped."""
     if root >> 60 != _MODE_SV39:
         return address
@@ -24,3 +27,10 @@ def translate(read_word: Callable[[int], int], root: int, address: int) -> int |
             return (frame & ~offset) | (address & offset)
         table = frame
     return None
+
+
+def _satp(table: int) -> int:
+    return _MODE_SV39 << 60 | table >> 12
+
+
+PAGING = Paging(_translate, writable_mask=_WRITABLE, writable=_WRITABLE, root=_satp)

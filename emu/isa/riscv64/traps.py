@@ -20,4 +20,6 @@ TRAPS = Traps(
     frame_sp="sp",
     flags="",
     wait=(0x10500073).to_bytes(4, "little"),  # wfi
+    exception="breakpoint, scause 3: sepc points at the ebreak.",
+    kept=frozenset({"tp", "gp"}),
 )

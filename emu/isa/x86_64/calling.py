@@ -12,4 +12,5 @@ CALLING = CallingConvention(
     system_call_arguments=("rdi", "rsi", "rdx", "r10", "r8", "r9"),
     frame_next=0,
     frame_return=8,
+    system_call_clobbers=frozenset({"rcx"}),
 )

@@ -7,6 +7,7 @@ from typing import Final
 
 from emu.isa.linux_abi import BLOCK, FileStatus, LinuxAbi, OpenFlags, SignalFrame, blocks, times
 from emu.isa.x86.linux import FAULTS, FLAGS, FLOATING_POINT, USER
+from emu.isa.x86_64.elf import ELF
 from emu.isa.x86_64.linux_calls import CALLS
 
 _STAT: Final = struct.Struct("<QQQIIIIQqqqqqqqqqqqq")
@@ -45,7 +46,7 @@ _LONG_MODE: Final = 0x1_0040_C0B0
 LINUX: Final = LinuxAbi(
     calls=CALLS,
     machine="x86_64",
-    elf_machine=62,
+    elf_machine=ELF.number,
     platform="x86_64",
     hwcap=0,
     highest=0x7FFF_FFFF_F000,

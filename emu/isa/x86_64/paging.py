@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from emu.isa.base import Paging
+
 _PRESENT = 1
 _LARGE = 1 << 7
 _ADDRESS = 0x000F_FFFF_FFFF_F000
+_WRITABLE = 1 << 1
 
 
-def translate(read_word: Callable[[int], int], root: int, address: int) -> int | None:
+def _translate(read_word: Callable[[int], int], root: int, address: int) -> int | None:
     """Return the physical address, or None if it is not mapped."""
     if not root & _ADDRESS:
         return address  # paging is off until the kernel loads CR3
@@ -23,3 +26,6 @@ def translate(read_word: Callable[[int], int], root: int, address: int) -> int |
             return (entry & _ADDRESS & ~offset) | (address & offset)
         table = entry & _ADDRESS
     return None
+
+
+PAGING = Paging(_translate, writable_mask=_WRITABLE, writable=_WRITABLE)

@@ -50,5 +50,7 @@ REGISTERS = RegisterFile(
     zero=None,
     root="cr3",
     kernel_root="cr3",
+    bases=("fs_base", "gs_base"),
+    counter="rcx",
     dtrace=_I386 + _AMD64,
 )

@@ -15,7 +15,6 @@ from emu.guest.kernel.guest import KernelGuest, TrapPath
 from emu.isa import ISAS
 from providers.sdt import Sdt
 from providers.sdt.illumos import split
-from providers.sdt.jumps import JUMPS
 from providers.sdt.sdt import probe_name
 from providers.sdt.sets import ID_OFFSET, read_declarations
 from trapline.consumer.tracer import Tracer
@@ -116,7 +115,7 @@ class Bench:
     def __init__(self, isa):
         self.machine = machine_of(isa)
         self.guest = self.machine.guest
-        self.jump = JUMPS[isa]
+        self.jump = ISAS[isa].jump
         self.pristine = text_of(self.guest)
         self.probes = [probe for probe in self.machine.dtrace.table if probe.provider.name in EVERY_PROVIDER]
 
@@ -178,7 +177,7 @@ def disassembler(isa):
 @given(steps=st.integers(-(1 << 18), 1 << 18).filter(bool))
 @settings(deadline=None, derandomize=True)
 def test_a_jump_goes_to_its_target(isa, steps):
-    jump, site = JUMPS[isa], ISAS[isa].kernel_start + 0x80_0000
+    jump, site = ISAS[isa].jump, ISAS[isa].kernel_start + 0x80_0000
     distance = steps * max(jump.alignment, 2) // 2 if isa != "aarch64" else steps * 4
     target = site + distance
     if jump.refusal(site, target):
@@ -193,7 +192,7 @@ def test_a_jump_goes_to_its_target(isa, steps):
 
 @each_isa
 def test_a_site_out_of_reach_or_out_of_line_is_refused(isa):
-    jump, site = JUMPS[isa], 0xFFFF_FFC0_0080_0000
+    jump, site = ISAS[isa].jump, 0xFFFF_FFC0_0080_0000
     assert jump.refusal(site, site) == "it would jump to itself"
     assert "more than" in jump.refusal(site, site + jump.reach * 2)
     if jump.alignment > 1:

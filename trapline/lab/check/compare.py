@@ -19,7 +19,6 @@ from trapline.lab.check.cpu import Ending, TrialCpu
 from trapline.lab.check.probers import NoProbe, Prober, Way
 from trapline.lab.check.site import CheckSite
 from trapline.lab.check.states import State, chosen, general_registers, pool
-from trapline.lab.isas import LAB_ISAS
 
 # Bytes, or registers, that a divergence names one by one.
 _SHOWN: Final = 6
@@ -106,7 +105,7 @@ class SiteChecker:
         numbers = self._numbers(site, len(looked.ways))
         self._left_out = 0
         divergences = []
-        repeats = is_repeated(self._plain, site)
+        repeats = self._plain.isa.repeats is not None and self._plain.isa.repeats(site.code)
         for index, way in enumerate(looked.ways):
             with way.in_place():
                 for number in numbers[index]:
@@ -223,7 +222,8 @@ class SiteChecker:
 
 def _cut(cpu: TrialCpu) -> None:
     """Make a string instruction repeat only a few times."""
-    counter = LAB_ISAS[cpu.isa.name].counter
+    counter = cpu.isa.registers.counter
+    assert counter is not None, "instructions repeat that count nothing down"
     cpu.engine.write_register(counter, cpu.engine.read_register(counter) & _FEW)
 
 
@@ -245,23 +245,3 @@ def _bytes(what: str, original: bytes, patched: bytes) -> Iterator[Difference]:
     if places:
         part = slice(places[0], min(places[0] + 8, places[-1] + 1))
         yield Difference(f"{what} +{places[0]:#x}", original[part].hex(), patched[part].hex())
-
-
-_REPEATS: Final = frozenset(b"\xf2\xf3")
-_PREFIXES: Final = frozenset(b"\x26\x2e\x36\x3e\x64\x65\x66\x67\xf0") | _REPEATS
-_STRING: Final = frozenset((*range(0x6C, 0x70), 0xA4, 0xA5, 0xA6, 0xA7, *range(0xAA, 0xB0)))
-
-
-def is_repeated(cpu: TrialCpu, site: CheckSite) -> bool:
-    """Return whether an instruction is an x86 string instruction with a repeat prefix."""
-    facts = LAB_ISAS[cpu.isa.name]
-    if not facts.counter:
-        return False
-    at = 0
-    repeat = False
-    while at < len(site.code) and site.code[at] in _PREFIXES:
-        repeat |= site.code[at] in _REPEATS
-        at += 1
-    if at < len(site.code) and site.code[at] & 0xF0 == 0x40 and facts.rex:
-        at += 1  # REX
-    return repeat and at < len(site.code) and site.code[at] in _STRING

@@ -26,7 +26,6 @@ from emu.isa.base import Isa
 from emu.isa.linux_signals import SignalInfo
 from trapline.lab.check.aliased import AliasedSpace, pristine_memory
 from trapline.lab.check.states import KINDS, State, general_registers
-from trapline.lab.isas import LAB_ISAS
 
 # Steps after which something that should have ended is left as it is.
 _LONGEST: Final = 2_000
@@ -109,7 +108,7 @@ class TrialCpu:
         self._contexts: dict[int, Any] = {}
         self.memory = self.engine.memory.pointer + self.space.memory_at
         """Address in this process of the eight pages."""
-        self.clobbered_by_calls = LAB_ISAS[isa.name].clobbered_by_calls
+        self.clobbered_by_calls = isa.calling.system_call_clobbers
         """Registers in which a system call leaves where it was made."""
         places = (self._registers, *self._vectors)
         self._places = [(ctypes.addressof(ctypes.c_uint8.from_buffer(place)), len(place)) for place in places]

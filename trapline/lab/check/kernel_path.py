@@ -27,7 +27,6 @@ from trapline.lab.check.rules import Rules
 from trapline.lab.check.site import CheckSite
 from trapline.lab.check.states import State, general_registers, pool
 from trapline.lab.check.subject import Subject
-from trapline.lab.isas import LAB_ISAS
 
 # Instructions that the vector, the stub and the return may take.
 _STEPS: Final = 4_000
@@ -150,7 +149,7 @@ class KernelPathChecker:
             engine.write_register(self._isa.registers.link, self._somewhere)
         if self._isa.traps.flags:
             flags = engine.read_register(self._isa.traps.flags)
-            mask = LAB_ISAS[self._isa.name].kernel_flags
+            mask = self._isa.traps.settable
             engine.write_register(self._isa.traps.flags, flags & ~mask | state.flags & mask)
         engine.pc = site.address
 
@@ -212,7 +211,7 @@ def _survivable(isa_name: str) -> tuple[State, ...]:
     other state.
     """
     isa = ISAS[isa_name]
-    kept = LAB_ISAS[isa_name].kernel_registers
+    kept = isa.traps.kept
     states = []
     for number, state in enumerate(pool(isa_name)):
         draw = random.Random(number)  # noqa: S311  the same states in every run

@@ -28,7 +28,6 @@ from trapline.lab.check.guest_runs import LONGEST_RUN, RunSpec
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.site import CheckSite
 from trapline.lab.check.states import State, general_registers
-from trapline.lab.isas import LAB_ISAS
 
 # How often a site is tried: the first times that the run reaches it.
 HITS: Final = 2
@@ -164,7 +163,7 @@ def _in_kernel(spec: RunSpec, rules: Rules) -> list[SiteResult]:
 
 
 def _state(engine: Engine, isa: Isa, vectors: Sequence[memoryview]) -> State:
-    names = (*general_registers(isa), *LAB_ISAS[isa.name].bases)
+    names = (*general_registers(isa), *isa.registers.bases)
     flags = engine.read_register(isa.traps.flags) if isa.traps.flags else 0
     content = b"".join(bytes(place) for place in vectors)
     return State("met in a run", {name: engine.read_register(name) for name in names}, flags, 0, content)

@@ -17,7 +17,6 @@ from emu.engine.pages import PAGE
 from emu.isa import ISAS
 from emu.isa.base import Isa
 from emu.words import WORD_MASK
-from trapline.lab.isas import LAB_ISAS
 
 # How many states there are.
 POOL: Final = 320
@@ -126,14 +125,14 @@ def pool(isa_name: str) -> tuple[State, ...]:
     """Return the states of an ISA, kinds taking turns."""
     isa = ISAS[isa_name]
     names = general_registers(isa)
-    flags = LAB_ISAS[isa_name].flags
+    flags = isa.traps.states
     kinds = tuple(_MAKERS.items())
     states = []
     for number in range(POOL):
         kind, make = kinds[number % len(kinds)]
         draw = random.Random(number)  # noqa: S311  the same states in every run
         registers = {name: value & isa.address_mask for name, value in make(isa, draw, names).items()}
-        counter = LAB_ISAS[isa_name].counter
+        counter = isa.registers.counter
         if counter and kind != "registers apart":
             # A string instruction is to end some day.
             registers[counter] = draw.choice((0, 1, 2, 3, 5, 64, registers[counter] if number % 3 == 0 else 7))

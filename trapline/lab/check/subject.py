@@ -18,7 +18,7 @@ from emu.engine.pages import PAGE
 from emu.guest.base import BadAddressError
 from emu.guest.kernel import images
 from emu.guest.modules import Module
-from emu.isa import ISAS, Isa
+from emu.isa import DEFAULT_ISA, ISAS, Isa
 from providers import fasttrap, fbt
 from trapline.lab.check.cpu import Stretch, TrialCpu
 from trapline.lab.check.probers import FbtProber, PidProber, Prober, UprobeProber
@@ -45,7 +45,7 @@ def find(name: str, isa: str | None) -> list[Path]:
     """Return the files that a name stands for.  Raises `SubjectError`."""
     if not name.startswith(OWN):
         return [Path(name)]
-    own = images.built(ISAS[isa or "x86_64"])
+    own = images.built(ISAS[isa or DEFAULT_ISA.name])
     wanted = name.removeprefix(OWN)
     if wanted == "user":
         places = [own / place for place in _USER if (own / place).is_dir()]

@@ -25,7 +25,6 @@ from trapline.lab.check.probers import FbtProber, NoProbe, PidProber, Prober, Up
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.site import CheckSite
 from trapline.lab.check.states import State
-from trapline.lab.isas import LAB_ISAS
 from trapline.lab.museum.exhibit import Exhibit, Showing
 
 # Where an exhibit's code is; the first of eight pages (`trapline.lab.check.aliased.RIGHTS`).
@@ -207,7 +206,7 @@ def _leave_to_the_kernel(guest: FunctionGuest, isa: Isa, address: int) -> int:
     AArch64's kernel does not look at the stub's answer (FreeBSD sys/arm64/arm64/trap.c): the
     breakpoint is hit again.
     """
-    if not LAB_ISAS[isa.name].repeats_unclaimed:
+    if not isa.traps.repeats_unclaimed:
         raise FunctionFaultError("a breakpoint that nobody claims", address)
     guest.engine.pc = address
     return HANDLED

@@ -1,0 +1,54 @@
+"""The contract of an ISA's ELF files: numbers that name the machine, and how assembly writes an operand.
+
+`emu/isa/<isa>/elf.py` gives one `ElfFormat`, which is `Isa.elf`.
+
+Sources: the processor supplements of the System V ABI for the numbers; the operand forms that gcc
+writes into the notes of SystemTap's sys/sdt.h, and the rules of libbpf (usdt.c).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+# A number in an operand, as assemblers print it: ASCII digits, of 64 bits at most, no octal.
+NUMBER: Final = r"-?(?:0x[0-9a-fA-F]{1,16}|0|[1-9][0-9]{0,19})"
+
+
+class InRegister(NamedTuple):
+    """A register; `shift` is 8 for ah, bh, ch and dh of x86."""
+
+    register: str
+    shift: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class OperandForms:
+    """How an ISA's assembler writes operands; each pattern has to match the whole of one."""
+
+    constant: re.Pattern[str]
+    """Its first group is the number."""
+    register: re.Pattern[str]
+    """Its first group is the name."""
+    memory: re.Pattern[str]
+    """Groups by name, each may be missing: displacement, after (added to it), symbol, base, index,
+    scale."""
+    names: Mapping[str, InRegister]
+    """Registers by the names that the assembler has for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ElfFormat:
+    """One ISA's ELF files."""
+
+    machine: str
+    """pyelftools' name of e_machine."""
+    number: int
+    """e_machine."""
+    irelative: int
+    """R_<ISA>_IRELATIVE: the relocation of a word that an indirect function's resolver fills."""
+    operands: OperandForms
+    object_flags: int = 0
+    """e_flags of an object file that any other may be linked with."""

@@ -1,0 +1,18 @@
+"""ELF files of i386 (System V ABI, Intel386 supplement)."""
+
+from __future__ import annotations
+
+import re
+
+from emu.isa.elf_format import ElfFormat, OperandForms
+from emu.isa.x86 import elf as x86
+
+ELF = ElfFormat(
+    machine="EM_386",
+    number=3,
+    irelative=42,
+    # A symbol alone is an address where none is relative to the pc.
+    operands=OperandForms(
+        x86.CONSTANT, x86.REGISTER, re.compile(f"(?!$){x86.PLACE}(?:{x86.PARTS})?"), x86.protected_mode_names()
+    ),
+)

@@ -1,0 +1,26 @@
+"""ELF files of RISC-V (RISC-V ELF psABI)."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from emu.isa.elf_format import NUMBER, ElfFormat, InRegister, OperandForms
+from emu.isa.riscv64.registers import GENERAL
+
+# EF_RISCV_RVC and the double-float ABI: objects of other ABIs are not linked together.
+_DOUBLE_RVC: Final = 5
+_NAMES: Final = {name: InRegister(name) for name in (*GENERAL[1:], "pc")} | {"fp": InRegister("s0")}
+
+ELF = ElfFormat(
+    machine="EM_RISCV",
+    number=243,
+    irelative=58,
+    operands=OperandForms(
+        re.compile(rf"({NUMBER})"),
+        re.compile(r"(\w+)", re.ASCII),
+        re.compile(rf"(?P<displacement>{NUMBER})?\((?P<base>\w+)\)", re.ASCII),
+        _NAMES,
+    ),
+    object_flags=_DOUBLE_RVC,
+)

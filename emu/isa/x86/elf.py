@@ -1,0 +1,48 @@
+"""How assembly of x86 writes operands (AT&T syntax), and the names of registers in every width."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from emu.isa.elf_format import NUMBER, InRegister
+
+_WIDE: Final = ("rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp")
+# Names that need a REX prefix.
+_REX_ONLY: Final = frozenset({"sil", "dil", "bpl", "spl"})
+
+CONSTANT: Final = re.compile(rf"\$({NUMBER})")
+REGISTER: Final = re.compile(r"%(\w+)", re.ASCII)
+# displacement + symbol + number
+PLACE: Final = rf"(?P<displacement>{NUMBER})?\+?(?P<symbol>[A-Za-z_.$][A-Za-z0-9_.$@]*)?(?:\+(?P<after>{NUMBER}))?"
+# (base, index, scale)
+PARTS: Final = r"\((?:%(?P<base>[a-z0-9]+))?(?:,%(?P<index>[a-z0-9]+)(?:,(?P<scale>[1248]))?)?\)"
+
+
+def long_mode_names() -> Mapping[str, InRegister]:
+    """Return the operand of each register's name in 64-bit code."""
+    names = {"rip": InRegister("rip"), "eip": InRegister("rip")}
+    for wide in _WIDE:
+        letters = wide[1:]
+        for name in (wide, "e" + letters, letters):
+            names[name] = InRegister(wide)
+        if letters[1] == "x":
+            names[letters[0] + "l"] = InRegister(wide)
+            names[letters[0] + "h"] = InRegister(wide, 8)
+        else:
+            names[letters + "l"] = InRegister(wide)
+    for number in range(8, 16):
+        for suffix in ("", "d", "w", "b"):
+            names[f"r{number}{suffix}"] = InRegister(f"r{number}")
+    return names
+
+
+def protected_mode_names() -> Mapping[str, InRegister]:
+    """Return the operand of each register's name in 32-bit code."""
+    found = {name: place for name, place in long_mode_names().items() if name[0] != "r" and name not in _REX_ONLY}
+    return {
+        name: InRegister("e" + place.register[1:], place.shift)
+        for name, place in found.items()
+        if place.register[1:].isalpha()
+    }
