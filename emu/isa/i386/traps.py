@@ -21,7 +21,9 @@ TRAPS = Traps(
     frame_sp="esp",
     flags="eflags",
     wait=b"\xf4",  # hlt
-    exception="#UD, vector 6: LOCK before an instruction that it cannot lock is a fault, so the saved eip points at it.",
+    exception=(
+        "#UD, vector 6: LOCK before an instruction that it cannot lock is a fault, so the saved eip points at it."
+    ),
     states=STATES,
     settable=SETTABLE,
     pushed=(("trapno", 1), ("err", 0)),
