@@ -7,6 +7,7 @@ large or gone is replaced, and the case that it had begun is a finding.
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import resource
 import select
@@ -158,6 +159,7 @@ def _child(fuzzer: Fuzzer, cases: Iterable[Numbered], writing: int) -> None:
     """Run cases and exit; this is a process of its own."""
     status = 1
     try:
+        faulthandler.disable()  # what aborts is told in a line
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
         fuzzer.prepare()
         _say(writing, "ready 0 -")
