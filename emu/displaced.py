@@ -17,7 +17,7 @@ and moves the pc itself.  So one plan serves every place where the same instruct
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
@@ -209,46 +209,139 @@ class Displaced(NamedTuple):
         return (self.bits(high, low) ^ sign) - sign
 
 
-class Treatment(Enum):
-    """What a row says when it does not emulate."""
+@dataclass(frozen=True, slots=True)
+class Code:
+    """An instruction where it stands: the bytes from its first one on, its address, and the code before it."""
 
-    OUT_OF_LINE = "out of line"
-    """Run a copy of the instruction somewhere else."""
-    REFUSE = "refuse"
-    """No tracepoint may go here; the row's `why` is the reason."""
+    data: bytes
+    address: int
+    before: bytes = b""
+    """The bytes of its function that precede it, as far as they are known."""
 
 
 @dataclass(frozen=True, slots=True)
-class DisplacedRow:
-    """One rule: the instructions whose word & `mask` == `value`, and what is done with them."""
+class Rule:
+    """Why something is decided as it is: the name by which reports and tests know the rule, the reason, the source."""
 
     name: str
-    """The instruction as an assembler writes it, operands generic."""
+    why: str
+    source: str
+    """The system and file that has the rule."""
+    breaks: bool = field(default=False, kw_only=True)
+    """Whether a breakpoint there changes what the program does, rather than only watching it."""
+    errno: int = field(default=0, kw_only=True)
+    """The error number that a refusal gives to programs; 0 where the system gives none."""
+    quirk: str = field(default="", kw_only=True)
+    """Where the real system's emulation differs from the CPU; "" where it does not."""
+
+
+# What becomes of a displaced instruction: one of these four, each with the rule that decided.
+
+
+@dataclass(frozen=True, slots=True)
+class Emulated:
+    """The plan is carried out instead of the instruction."""
+
+    rule: Rule
+    length: int
+    plan: Plan
+    leaves: bool = False
+    """Whether it is a return, which leaves its function wherever it goes."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutOfLine:
+    """A copy of the instruction runs elsewhere, and what follows the copy leads back: fasttrap, kinst."""
+
+    rule: Rule
+    length: int
+    code: bytes
+    """The copy; rewritten where the original names an address relative to the pc."""
+    scratch: str = ""
+    """Register that has the address after the original while the copy runs; "" for none."""
+    place: int = -1
+    """Offset in the copy of a 32-bit distance to be filled in once its address is known; -1: there is none."""
+    target: int = 0
+    """What that distance leads to, counted from the original."""
+    leaves: int | None = None
+    """When the copy does not come to its end: the number of a condition, `ALWAYS`, or None for never."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stepped:
+    """A copy of the instruction runs in a slot for one step, and what it did is put right afterwards: uprobes."""
+
+    rule: Rule
+    length: int
+    code: bytes
+    """The copy; rewritten where the original names an address relative to the pc."""
+    scratch: str = ""
+    """Register that has the address after the original while the copy runs; "" for none."""
+    absolute: bool = False
+    """Whether the pc is right after the step: a return, or a jump through a register."""
+    calls: bool = False
+    """Whether the copy pushed a return address, which is that of the slot."""
+    pushes_flags: bool = False
+    """Whether the copy pushed the flags, in which the trap flag is that of the step."""
+    pops_flags: bool = False
+    """Whether the trap flag is right after the step: the copy took it from the stack."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """No tracepoint may go there; the rule's `why` is the reason."""
+
+    rule: Rule
+
+
+Treatment = Emulated | OutOfLine | Stepped | Refused
+# `OutOfLine.leaves` of an instruction that always goes elsewhere.
+ALWAYS: Final = -1
+
+
+class Otherwise(Enum):
+    """What a row does with an instruction that it does not emulate."""
+
+    OUT_OF_LINE = "out of line"
+    STEP = "stepped"
+    REFUSE = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class DisplacedRow(Rule):
+    """A rule for the instructions whose word & `mask` == `value`, and what is done with them.
+
+    Its name is the instruction as an assembler writes it, with generic operands.
+    """
+
+    # Both again, so that a row's pattern comes right after its name.
+    why: str = field(kw_only=True)
+    source: str = field(kw_only=True)
     mask: int
     value: int
     length: int
     """Bytes of the instruction; 0 where the row holds for any length."""
-    what: Callable[[Displaced], Plan] | Treatment
-    why: str
-    source: str
-    """The system and file that has this rule."""
-    invop: int | None = None
+    what: Callable[[Displaced], Plan] | Otherwise
+    invop: int | None = field(default=None, kw_only=True)
     """The code `dtrace_invop()` returns or tags records with; None: the stub has none."""
-    code: str = ""
+    code: str = field(default="", kw_only=True)
     """The code's name in FreeBSD's dtrace.h, without DTRACE_INVOP_."""
-    quirk: str = ""
-    """Where the real system's emulation differs from the CPU; "" where it does not."""
 
     def matches(self, word: int) -> bool:
-        """Tell whether an instruction word falls under this row."""
+        """Return whether an instruction word falls under this row."""
         return word & self.mask == self.value
 
-
-class Decision(NamedTuple):
-    """What the table says of one instruction: the row that matched, and its plan if it emulates."""
-
-    row: DisplacedRow
-    plan: Plan | None
+    def treat(self, insn: Displaced, code: bytes) -> Treatment:
+        """Return what becomes of an instruction that falls under this row; `code` begins with its bytes."""
+        match self.what:
+            case Otherwise.OUT_OF_LINE:
+                return OutOfLine(self, self.length, code[: self.length])
+            case Otherwise.STEP:
+                return Stepped(self, self.length, code[: self.length])
+            case Otherwise.REFUSE:
+                return Refused(self)
+            case plan:
+                return Emulated(self, self.length, plan(insn))
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,13 +353,23 @@ class DisplacedTable:
     """`dtrace_invop()` returns an invop code (x86); otherwise it returns the saved instruction
     word."""
 
-    def decide(self, code: bytes, address: int) -> Decision:
-        """Say what is done with the instruction at `address` that starts `code`: the first row that matches."""
+    def decide(self, code: bytes, address: int) -> Treatment:
+        """Return what becomes of the instruction at `address`, by the first row that matches `code`."""
         word = int.from_bytes(code[:8], "little")
         row = next(row for row in self.rows if row.matches(word) and len(code) >= row.length)
-        if isinstance(row.what, Treatment):
-            return Decision(row, None)
-        return Decision(row, row.what(Displaced(word, address)))
+        return row.treat(Displaced(word, address), code)
+
+    def plan(self, code: bytes, address: int) -> Plan | None:
+        """Return the plan of the instruction that starts `code`; None if it is not emulated."""
+        found = self.decide(code, address)
+        return found.plan if isinstance(found, Emulated) else None
+
+    def number(self, code: str) -> int:
+        """Return the number of an invop code, DTRACE_INVOP_`code`.  Raises KeyError if the stub has no such code."""
+        for row in self.rows:
+            if row.code == code and row.invop is not None:
+                return row.invop
+        raise KeyError(code)
 
     def invop(self, rval: int, saved: int, address: int) -> Plan | None:
         """Return what the breakpoint stub does when `dtrace_invop()` answered `rval`; None: it does not claim the trap.
@@ -278,7 +381,7 @@ class DisplacedTable:
             return None
         word = saved if self.by_code else rval
         for row in self.rows:
-            if not isinstance(row.what, Treatment) and (row.invop == rval if self.by_code else row.matches(word)):
+            if not isinstance(row.what, Otherwise) and (row.invop == rval if self.by_code else row.matches(word)):
                 return row.what(Displaced(word, address))
         return None
 

@@ -164,7 +164,7 @@ class FunctionGuest:
             return [self.engine.pc]
         registers = self.isa.registers
         pc = frame.register(registers.pc)
-        if takes_frame_back(self.isa.stub.decide(self.patcher.original(pc, 8), pc).plan, self.isa):
+        if takes_frame_back(self.isa.stub.plan(self.patcher.original(pc, 8), pc), self.isa):
             place = frame.register(registers.fp) + self.isa.calling.frame_return
             return [pc, self.engine.load(place, self.isa.word)]
         return [pc, frame.register(registers.link) if registers.link else frame.stack_word(0)]

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from providers.fasttrap.fasttrap import PORTS, Fasttrap
+from providers.fasttrap.fasttrap import Fasttrap
 from providers.fasttrap.pid import PidError, PidProbes, Wanted, parse_provider
-from providers.fasttrap.port import Fidelity
+from providers.fasttrap.ports import PORTS
 from providers.fasttrap.usdt import UsdtProbes, probe_name
 
 __all__ = [
     "PORTS",
     "Fasttrap",
-    "Fidelity",
     "PidError",
     "PidProbes",
     "UsdtProbes",

@@ -10,8 +10,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from emu.displaced import Compare, Displaced, DisplacedRow, DisplacedTable, Plan
-from emu.displaced import Treatment as Otherwise
+from emu.displaced import (
+    Code,
+    Compare,
+    Displaced,
+    DisplacedRow,
+    DisplacedTable,
+    Emulated,
+    Otherwise,
+    OutOfLine,
+    Plan,
+    Refused,
+    Rule,
+    Treatment,
+)
 from emu.isa.aarch64.plans import (
     NOP,
     adr,
@@ -27,14 +39,12 @@ from emu.isa.aarch64.plans import (
     stp_frame,
     test_bit,
 )
-from emu.isa.aarch64.traps import BRK_DTRACE
-from providers.fasttrap.port import Code, Emulated, Fidelity, OutOfLine, Port, Refused, Treatment
+from emu.isa.aarch64.traps import BRK_DTRACE, NOP_WORD
+from providers.fasttrap.port import Port
+from providers.fidelity import Fidelity, by_fidelity
 
 _XNU: Final = "XNU bsd/dev/arm64/disassembler.c"
 _OURS: Final = "this simulator"
-_SEQUENCE_BREAKS: Final = (
-    f"{_OURS}: a trap between a load-exclusive and its store-exclusive makes the store fail for ever"
-)
 # Instructions between a load-exclusive and its store-exclusive, at most (Arm ARM, B2.9.5: 128 bytes in all).
 _SEQUENCE: Final = 16
 # The trap after a copy in scratch space: another immediate than the tracepoint's.
@@ -42,11 +52,11 @@ BRK_RETURN: Final = BRK_DTRACE | 1 << 5
 
 
 def _emulated(name: str, mask: int, value: int, plan: Callable[[Displaced], Plan], why: str) -> DisplacedRow:
-    return DisplacedRow(name, mask, value, 4, plan, why, _XNU)
+    return DisplacedRow(name, mask, value, 4, plan, why=why, source=_XNU)
 
 
 def _refused(name: str, mask: int, value: int, why: str, source: str = _OURS) -> DisplacedRow:
-    return DisplacedRow(name, mask, value, 4, Otherwise.REFUSE, why, source)
+    return DisplacedRow(name, mask, value, 4, Otherwise.REFUSE, why=why, source=source)
 
 
 _READS: Final = "it reads from an address relative to the pc"
@@ -80,22 +90,34 @@ _ROWS: Final = (
         "EXCLUSIVE_MEM", 0x3F800000, 0x08000000,
         "it reads or writes memory exclusively: a trap loses what it reserved", _XNU,
     ),
-    _emulated("NOP", 0xFFFFFFFF, 0xD503201F, lambda _: NOP, "nothing to do"),
+    _emulated("NOP", 0xFFFFFFFF, NOP_WORD, lambda _: NOP, "nothing to do"),
     _refused("BRAA", 0xFEDFF800, 0xD61F0800, "braa, blraa and their kin authenticate their target"),
     _refused("BC_COND", 0xFF000010, 0x54000010, "bc.cond is newer than XNU's table and than the CPU that is emulated"),
     _refused("RETAA", 0xFFFFFBFF, 0xD65F0BFF, "retaa and retab authenticate their target"),
-    DisplacedRow("COMMON", 0, 0, 4, Otherwise.OUT_OF_LINE, "it does the same wherever it stands", _XNU),
+    DisplacedRow(
+        "COMMON", 0, 0, 4, Otherwise.OUT_OF_LINE, why="it does the same wherever it stands", source=_XNU,
+    ),
 )  # fmt: skip
 # XNU's masks where ours are others.  For br and blr it has a bit too many: x16 to x31 are not known, and run out of
 # line.  For exclusives it has one too few: ldar, stlr and cas keep nothing from one instruction to the next.
 _XNU_MASKS: Final = {"BLR": 0xFFFFFE1F, "BR": 0xFFFFFE1F, "EXCLUSIVE_MEM": 0x3F000000}
-TABLES: Final = {
-    Fidelity.EXACT: DisplacedTable(_ROWS, by_code=False),
-    Fidelity.FREEBSD: DisplacedTable(
+TABLES: Final = by_fidelity(
+    DisplacedTable(_ROWS, by_code=False),
+    freebsd=DisplacedTable(
         tuple(replace(row, mask=_XNU_MASKS.get(row.name, row.mask)) for row in _ROWS), by_code=False
     ),
-}
+)
+MALFORMED: Final = Rule("MALFORMED", "the bytes are not an instruction", _XNU)
+IN_SEQUENCE: Final = Rule(
+    "IN_SEQUENCE",
+    "it stands between a load-exclusive and its store-exclusive: a trap there makes the store fail for ever",
+    _OURS,
+)
 _EXCLUSIVE: Final = 0x3F000000, 0x08000000
+# ret and br: any register.
+_RETURN_MASK: Final = 0xFFFFFC1F
+_RETURN: Final = 0xD65F0000
+_JUMP: Final = 0xD61F0000
 _LOAD: Final = 1 << 22
 _ORDERED: Final = 1 << 23
 
@@ -111,7 +133,7 @@ def _in_sequence(before: bytes) -> bool:
         word = int.from_bytes(before[place : place + 4], "little")
         if _is_exclusive(word):
             return bool(word & _LOAD)
-        if word & 0xFFFFFC1F == 0xD65F0000:
+        if word & _RETURN_MASK == _RETURN:
             return False
     return False
 
@@ -119,27 +141,24 @@ def _in_sequence(before: bytes) -> bool:
 def _treat(code: Code, fidelity: Fidelity) -> Treatment:
     """Decide about an instruction (dtrace_decode_arm64)."""
     if len(code.data) < 4:
-        return Refused("the bytes are no instruction", _XNU)
+        return Refused(MALFORMED)
     word = int.from_bytes(code.data[:4], "little")
-    if fidelity is Fidelity.EXACT and not _is_exclusive(word) and _in_sequence(code.before):
-        return Refused("it stands between a load-exclusive and its store-exclusive", _SEQUENCE_BREAKS)
-    row, plan = TABLES[fidelity].decide(code.data, code.address)
-    if plan is not None:
-        return Emulated(row.name, 4, plan, leaves=row.name == "RET")
-    if row.what is Otherwise.REFUSE:
-        return Refused(row.why, row.source)
-    return OutOfLine(4, code.data[:4])
+    if fidelity is not Fidelity.FREEBSD and not _is_exclusive(word) and _in_sequence(code.before):
+        return Refused(IN_SEQUENCE)
+    found = TABLES[fidelity].decide(code.data, code.address)
+    return replace(found, leaves=True) if isinstance(found, Emulated) and found.rule.name == "RET" else found
 
 
-def _chunk(move: OutOfLine, _at: int, after: int, saved: int, wants_trap: bool) -> bytes:  # noqa: ARG001
+def _chunk(move: OutOfLine, _at: int, _after: int, _saved: int) -> bytes:
     return move.code + BRK_RETURN.to_bytes(4, "little")
 
 
-def _returns(code: bytes, address: int) -> Iterator[int]:
+def _returns(code: bytes, address: int, fidelity: Fidelity) -> Iterator[int]:
     size = len(code)
     for offset in range(0, size - 3, 4):
         word = int.from_bytes(code[offset : offset + 4], "little")
-        if word & 0xFFFFFC1F == 0xD65F0000:
+        # A jump through a register may leave the function: whether it does is seen at each hit.
+        if word & _RETURN_MASK == _RETURN or (word & _RETURN_MASK == _JUMP and fidelity is not Fidelity.FREEBSD):
             yield offset
             continue
         insn = Displaced(word, address + offset)

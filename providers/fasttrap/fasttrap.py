@@ -21,16 +21,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from emu.cpu_core import CpuFlag
-from emu.displaced import Load, Store, compile_plan
+from emu.displaced import Code, Emulated, Load, OutOfLine, Refused, Store, Treatment, compile_plan
 from emu.engine.access import Access
 from emu.frame import Frame
 from emu.guest.base import BadAddressError
 from emu.guest.observer import Observer
 from emu.guest.processes import CARRIED_OUT
 from emu.patcher import Patcher
-from providers.fasttrap import aarch64, i386, riscv64, x86_64
-from providers.fasttrap.port import Code, Emulated, Fidelity, OutOfLine, Port, Refused, Treatment
+from providers.fasttrap.port import Port
+from providers.fasttrap.ports import PORTS
 from providers.fasttrap.records import AFTER, Point, Probe, ProbeType, Stepping, Target
+from providers.fidelity import Fidelity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,13 +41,6 @@ if TYPE_CHECKING:
     from emu.isa.linux_signals import SignalInfo
     from providers.base import Framework
 
-# Fasttrap on each ISA, by the ISA's name.
-PORTS: Final[dict[str, Port]] = {
-    "x86_64": x86_64.PORT,
-    "aarch64": aarch64.PORT,
-    "riscv64": riscv64.PORT,
-    "i386": i386.PORT,
-}
 # FreeBSD's kern.dtrace.fasttrap.max_probes.
 MAX_TRACEPOINTS: Final = 250_000
 # Arguments that `dtrace_probe()` takes.
@@ -210,13 +204,14 @@ class Fasttrap(Observer):
         except BadAddressError:
             raise TracepointError(f"no code at {address:#x} in pid {target.process.pid}") from None
         if isinstance(treatment, Refused):
-            raise TracepointError(f"no tracepoint at {address:#x}: {treatment.why} ({treatment.source})")
+            raise TracepointError(f"no tracepoint at {address:#x}: {treatment.rule.why} ({treatment.rule.source})")
+        assert isinstance(treatment, Emulated | OutOfLine), "fasttrap runs code out of line, it does not step"
         patch = self.port.breakpoint(treatment.length)
         point = Point(target, address, treatment, target.patcher.create(address, patch, "fasttrap"))
         if isinstance(treatment, Emulated):
             point.run = compile_plan(treatment.plan, self.kernel.isa)
             reaches = any(isinstance(operation, (Load, Store)) for operation in treatment.plan.operations)
-            if self.fidelity is Fidelity.EXACT and not reaches:
+            if self.fidelity is not Fidelity.FREEBSD and not reaches:
                 point.native = self._engine.plan(treatment.plan)
         return point
 
@@ -324,7 +319,7 @@ class Fasttrap(Observer):
     def _carry_out(self, point: Point) -> int:
         engine = self.kernel.cpu
         assert point.run is not None
-        cpu: Any = engine if self.fidelity is Fidelity.EXACT else _MinusOneFaults(engine)
+        cpu: Any = _MinusOneFaults(engine) if self.fidelity is Fidelity.FREEBSD else engine
         try:
             point.run(cpu, point.address)
         except BadAddressError as error:
@@ -358,7 +353,7 @@ class Fasttrap(Observer):
         saved = engine.read_register(move.scratch) if move.scratch else 0
         fires = bool(point.after)
         if move.scratch or self._filled.get(key) is not fires:
-            slots.fill(chunk, port.chunk(move, chunk, after, saved, fires))
+            slots.fill(chunk, port.chunk(move, chunk, after, saved))
             self._filled[key] = fires
         trapped = fires or port.always_steps
         start = chunk + (port.second_copy(move) if trapped else 0)

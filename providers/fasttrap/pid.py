@@ -32,8 +32,8 @@ from providers.base import (
     Stability,
 )
 from providers.fasttrap.fasttrap import PASSED, Fasttrap
-from providers.fasttrap.port import Fidelity
 from providers.fasttrap.records import Probe, ProbeType
+from providers.fidelity import Fidelity
 
 if TYPE_CHECKING:
     from emu.guest.linux.space import Area
@@ -226,7 +226,10 @@ class PidProbes(Observer):
         if test(RETURN):
             named = True
             code = self._code(target.patcher.original, address, symbol.size)
-            sites = tuple(address + offset for offset in sorted(self._fasttrap.port.returns(code, address)))
+            sites = tuple(
+                address + offset
+                for offset in sorted(self._fasttrap.port.returns(code, address, self._fasttrap.fidelity))
+            )
             if sites:
                 self._create(provider, process, loaded, symbol, RETURN, ProbeType.RETURN, sites)
         if test(ENTRY):
@@ -236,7 +239,7 @@ class PidProbes(Observer):
             return
         code = self._code(target.patcher.original, address, symbol.size)
         if glob:
-            if not self._fasttrap.port.has_jump_table(code):
+            if not self._fasttrap.port.has_jump_table(code, self._fasttrap.fidelity):
                 for offset in self._fasttrap.port.boundaries(code):
                     if test(f"{offset:x}"):
                         self._offset(provider, process, loaded, symbol, offset)
@@ -249,7 +252,7 @@ class PidProbes(Observer):
         offset = int(name, 16)
         if offset >= symbol.size:
             raise PidError("D_PROC_OFF", f"offset 0x{offset:x} outside of function '{symbol.name}'")
-        if self._fasttrap.port.has_jump_table(code):
+        if self._fasttrap.port.has_jump_table(code, self._fasttrap.fidelity):
             raise PidError("D_PROC_CREATEFAIL", f"'{symbol.name}' contains a jump table: no offset probes there")
         if offset not in self._fasttrap.port.boundaries(code):
             raise PidError("D_PROC_ALIGN", f"offset 0x{offset:x} is not aligned on an instruction")

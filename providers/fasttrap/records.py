@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
+from emu.displaced import Emulated, OutOfLine
 from emu.frame import Frame
 from emu.patcher import Patcher, Tracepoint
-from providers.fasttrap.port import Treatment
 
 if TYPE_CHECKING:
     from emu.guest.processes import Code, Process, Slots
@@ -51,7 +51,7 @@ class Point:
 
     target: Target
     address: int
-    treatment: Treatment
+    treatment: Emulated | OutOfLine
     tracepoint: Tracepoint
     before: list[Probe] = field(default_factory=list)
     """Probes that fire before the instruction, the latest enabled first."""

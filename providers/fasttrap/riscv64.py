@@ -8,10 +8,24 @@ unprivileged specification, chapters 2 and 16.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Final
 
-from emu.displaced import Compare, Displaced, DisplacedRow, DisplacedTable, Plan, Set
-from emu.displaced import Treatment as Otherwise
+from emu.displaced import (
+    Code,
+    Compare,
+    Displaced,
+    DisplacedRow,
+    DisplacedTable,
+    Emulated,
+    Otherwise,
+    OutOfLine,
+    Plan,
+    Refused,
+    Rule,
+    Set,
+    Treatment,
+)
 from emu.isa.riscv64.length import instruction_length
 from emu.isa.riscv64.plans import (
     auipc,
@@ -27,10 +41,10 @@ from emu.isa.riscv64.plans import (
     jalr,
 )
 from emu.isa.riscv64.traps import C_EBREAK, EBREAK
-from providers.fasttrap.port import Code, Emulated, Fidelity, OutOfLine, Port, Refused, Treatment
+from providers.fasttrap.port import Port
+from providers.fidelity import Fidelity
 
 _SPEC: Final = "RISC-V unprivileged specification"
-_OURS: Final = "this simulator: a trap between lr and sc makes sc fail for ever"
 # Instructions of an lr/sc loop that is bound to succeed, at most (chapter 8.3).
 _SEQUENCE: Final = 16
 
@@ -44,11 +58,11 @@ _SC: Final = 0x1800202F
 def _emulated(
     name: str, mask: int, value: int, length: int, plan: Callable[[Displaced], Plan], why: str
 ) -> DisplacedRow:
-    return DisplacedRow(name, mask, value, length, plan, why, _SPEC)
+    return DisplacedRow(name, mask, value, length, plan, why=why, source=_SPEC)
 
 
 def _refused(name: str, mask: int, value: int, length: int, why: str, source: str = _SPEC) -> DisplacedRow:
-    return DisplacedRow(name, mask, value, length, Otherwise.REFUSE, why, source)
+    return DisplacedRow(name, mask, value, length, Otherwise.REFUSE, why=why, source=source)
 
 
 _JUMPS: Final = "it transfers control"
@@ -59,7 +73,7 @@ _SIMULATOR: Final = "this simulator"
 TABLE: Final = DisplacedTable((
     _refused("EBREAK", 0xFFFFFFFF, EBREAK, 4, "it is a breakpoint", _SIMULATOR),
     _refused("C_EBREAK", 0xFFFF, C_EBREAK, 2, "it is a breakpoint", _SIMULATOR),
-    _refused("C_UNIMP", 0xFFFF, 0x0000, 2, "it is no instruction and never will be"),
+    _refused("C_UNIMP", 0xFFFF, 0x0000, 2, "it is not an instruction and never will be"),
     _refused("LR", _EXCLUSIVE, _LR, 4, _RESERVATION),
     _refused("SC", _EXCLUSIVE, _SC, 4, _RESERVATION),
     _refused("BRANCH, reserved", 0x607F, 0x2063, 4, _RESERVED),
@@ -75,9 +89,11 @@ TABLE: Final = DisplacedTable((
     _emulated("C_BNEZ", 0xE003, 0xE001, 2, c_branch(Compare.NE), _JUMPS),
     _emulated("NOP", 0xFFFFFFFF, 0x00000013, 4, lambda _: Plan((Set("pc", "pc", 4),)), "nothing to do"),
     _emulated("C_NOP", 0xFFFF, 0x0001, 2, lambda _: Plan((Set("pc", "pc", 2),)), "nothing to do"),
-    DisplacedRow("COMMON", 0x3, 0x3, 4, Otherwise.OUT_OF_LINE, _COMMON, _SIMULATOR),
-    DisplacedRow("C_COMMON", 0, 0, 2, Otherwise.OUT_OF_LINE, _COMMON, _SIMULATOR),
+    DisplacedRow("COMMON", 0x3, 0x3, 4, Otherwise.OUT_OF_LINE, why=_COMMON, source=_SIMULATOR),
+    DisplacedRow("C_COMMON", 0, 0, 2, Otherwise.OUT_OF_LINE, why=_COMMON, source=_SIMULATOR),
 ), by_code=False)  # fmt: skip
+MALFORMED: Final = Rule("MALFORMED", "the bytes are not an instruction", _SPEC)
+IN_SEQUENCE: Final = Rule("IN_SEQUENCE", "it stands between lr and sc: a trap there makes sc fail for ever", _SIMULATOR)
 # ret and c.ret: jumps to ra that leave nothing behind.
 _RETURNS: Final = frozenset({(4, 0x00008067), (2, 0x8082)})
 
@@ -110,19 +126,16 @@ def _treat(code: Code, fidelity: Fidelity) -> Treatment:
     del fidelity  # there is no system to differ from
     length, word = _word(code.data)
     if not length:
-        return Refused("the bytes are no instruction", _SPEC)
-    data = code.data[:length]
-    row, plan = TABLE.decide(data, code.address)
-    if row.what is Otherwise.REFUSE:
-        return Refused(row.why, row.source)
-    if _in_sequence(code.before):
-        return Refused("it stands between lr and sc", _OURS)
-    if plan is not None:
-        return Emulated(row.name, length, plan, leaves=(length, word) in _RETURNS)
-    return OutOfLine(length, data)
+        return Refused(MALFORMED)
+    found = TABLE.decide(code.data[:length], code.address)
+    if not isinstance(found, Refused) and _in_sequence(code.before):
+        return Refused(IN_SEQUENCE)
+    if isinstance(found, Emulated) and (length, word) in _RETURNS:
+        return replace(found, leaves=True)
+    return found
 
 
-def _chunk(move: OutOfLine, _at: int, after: int, saved: int, wants_trap: bool) -> bytes:  # noqa: ARG001
+def _chunk(move: OutOfLine, _at: int, _after: int, _saved: int) -> bytes:
     return move.code + EBREAK.to_bytes(4, "little")
 
 
@@ -136,12 +149,18 @@ def _boundaries(code: bytes) -> Iterator[int]:
         offset += length
 
 
-def _returns(code: bytes, address: int) -> Iterator[int]:
+def _is_register_jump(length: int, word: int) -> bool:
+    """Return whether it is jalr, or c.jr, that leaves no link."""
+    return word & 0x7FFF == 0x67 if length == 4 else word & 0xF07F == 0x8002 and word != 0x8002
+
+
+def _returns(code: bytes, address: int, fidelity: Fidelity) -> Iterator[int]:
     size = len(code)
     for offset in _boundaries(code):
         length, word = _word(code[offset : offset + 4])
         insn = Displaced(word, address + offset)
-        if (length, word) in _RETURNS:
+        # A jump through a register may leave the function: whether it does is seen at each hit.
+        if (length, word) in _RETURNS or (fidelity is not Fidelity.FREEBSD and _is_register_jump(length, word)):
             yield offset
             continue
         if length == 4 and word & 0x7F == 0x63:

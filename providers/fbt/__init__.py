@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from providers.fbt.fbt import FBT, PORTS, Fidelity, Signature, SignatureSource, sound_sites, walk
+from providers.fbt.fbt import FBT, Signature, SignatureSource, sound_sites, walk
 from providers.fbt.port import ENTRY, RETURN
+from providers.fbt.ports import PORTS
 
-__all__ = ["ENTRY", "FBT", "PORTS", "RETURN", "Fidelity", "Signature", "SignatureSource", "sound_sites", "walk"]
+__all__ = ["ENTRY", "FBT", "PORTS", "RETURN", "Signature", "SignatureSource", "sound_sites", "walk"]

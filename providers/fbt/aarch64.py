@@ -10,11 +10,12 @@ import struct
 from collections.abc import Iterator
 
 from emu.cpu_core import CpuCore
+from emu.displaced import Rule
 from emu.frame import Frame
 from emu.isa.aarch64.traps import BRK_DTRACE
 from emu.trap import Handler
 from providers.fbt.exclusions import UNWINDER
-from providers.fbt.port import ENTRY, RETURN, Exclusion, Fire, Function, Port, Refusal, Rule, ScanResult, Site
+from providers.fbt.port import ENTRY, RETURN, Exclusion, Fire, Function, Port, Refusal, ScanResult, Site
 from providers.fbt.records import TABLE_MASK, RecordTable
 
 _ISA = "FreeBSD sys/cddl/dev/fbt/aarch64/fbt_isa.c"

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from emu.displaced import Rule
 from emu.guest.modules import Module
-from providers.fbt.port import Exclusion, Rule
+from providers.fbt.port import Exclusion
 
 _FBT = "FreeBSD sys/cddl/dev/fbt/fbt.c"
 

@@ -20,10 +20,10 @@ Source: FreeBSD sys/cddl/dev/fbt/fbt.c.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from enum import Enum
 from functools import lru_cache
 from typing import Final, NamedTuple, Protocol
 
+from emu.displaced import Rule
 from emu.elf import Symbol
 from emu.guest.base import BadAddressError
 from emu.guest.modules import Module
@@ -31,18 +31,11 @@ from emu.isa.base import Isa
 from emu.patcher import Patcher
 from emu.trap import TrapHandler
 from providers.base import ArgumentDescription, Framework, Provider
-from providers.fbt import aarch64, i386, riscv64, x86_64
 from providers.fbt.exclusions import EXCLUSIONS, excluded, module_name, module_refusal
-from providers.fbt.port import Function, Port, Refusal, Rule, ScanResult, Site
+from providers.fbt.port import Function, Port, Refusal, ScanResult, Site
+from providers.fbt.ports import PORTS
 from providers.fbt.records import Record, RecordTable
-
-# FBT on each ISA, by the ISA's name.
-PORTS: dict[str, Port] = {
-    "x86_64": x86_64.PORT,
-    "aarch64": aarch64.PORT,
-    "riscv64": riscv64.PORT,
-    "i386": i386.PORT,
-}
+from providers.fidelity import Fidelity
 
 # Functions that are not scanned again: the same kernel boots many times in one process.
 _REMEMBERED: Final = 1 << 13
@@ -53,15 +46,6 @@ WALK_ENDED = Rule(
     "FreeBSD sys/kern/link_elf.c, link_elf_each_function_nameval",
 )
 NO_CODE = Rule("no code", "nothing is loaded where the symbol points", "this simulator; a kernel would not survive it")
-
-
-class Fidelity(Enum):
-    """Which of the sites of FreeBSD's scan get probes."""
-
-    EXACT = "exact"
-    """All but those where a breakpoint would change what the kernel does (`Rule.breaks`)."""
-    FREEBSD = "freebsd"
-    """All, as on FreeBSD: on RISC-V a breakpoint in the middle of an instruction may go with it."""
 
 
 class Signature(NamedTuple):

@@ -14,8 +14,9 @@ from functools import partial
 
 import capstone
 
+from emu.displaced import Rule
 from emu.isa.i386.traps import LOCK
-from providers.fbt.port import ENTRY, RETURN, Function, Port, Refusal, Rule, ScanResult, Site
+from providers.fbt.port import ENTRY, RETURN, Function, Port, Refusal, ScanResult, Site
 from providers.fbt.x86_64 import (
     EXCLUSIONS,
     JUMP_TABLE,

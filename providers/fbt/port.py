@@ -1,7 +1,7 @@
 """What an ISA brings to FBT, as FreeBSD's fbt_isa.c does: where the probes of a function go, and what a hit fires.
 
 To add an ISA write `providers/fbt/<isa>.py` with a `Port` and list it in
-`providers/fbt/__init__.py`.  It has
+`providers/fbt/ports.py` (docs/adding-a-provider.md).  It has
 
 1. `scan`: from a function's bytes to its entry site and return sites, or to the rule that refuses it;
 2. `remarks`: what the scan passed over although it looks like a return, and what it took although it should not have;
@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from emu.cpu_core import CpuCore
+from emu.displaced import Rule
 from emu.trap import Handler
 from providers.fbt.records import RecordTable
 
@@ -28,18 +29,6 @@ RETURN = "return"
 
 # `Framework.probe`.
 Fire = Callable[..., None]
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """Why something is, or is not, a probe site."""
-
-    name: str
-    why: str
-    source: str
-    """The system and file that has the rule."""
-    breaks: bool = False
-    """Whether a breakpoint there changes what the program does, rather than only watching it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from emu.cpu_core import CpuCore
+from emu.displaced import Rule
 from emu.frame import Frame
 from emu.isa.riscv64.traps import C_EBREAK, EBREAK
 from emu.trap import Handler
 from emu.words import WORD_MASK
 from providers.fbt.exclusions import UNWINDER
-from providers.fbt.port import ENTRY, RETURN, Exclusion, Fire, Function, Port, Refusal, Rule, ScanResult, Site
+from providers.fbt.port import ENTRY, RETURN, Exclusion, Fire, Function, Port, Refusal, ScanResult, Site
 from providers.fbt.records import TABLE_MASK, RecordTable
 
 _ISA = "FreeBSD sys/cddl/dev/fbt/riscv/fbt_isa.c"

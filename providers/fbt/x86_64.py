@@ -11,10 +11,11 @@ import capstone
 
 from emu.cpu_core import CpuCore
 from emu.disassembly import decoder
+from emu.displaced import Rule
 from emu.frame import Frame
 from emu.guest.base import BadAddressError
 from emu.trap import Handler
-from providers.fbt.port import ENTRY, RETURN, Exclusion, Fire, Function, Port, Refusal, Rule, ScanResult, Site
+from providers.fbt.port import ENTRY, RETURN, Exclusion, Fire, Function, Port, Refusal, ScanResult, Site
 from providers.fbt.records import TABLE_MASK, RecordTable
 
 SOURCE = "FreeBSD sys/cddl/dev/fbt/x86/fbt_isa.c"

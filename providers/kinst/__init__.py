@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from providers.kinst.kinst import PORTS, Kinst
+from providers.kinst.kinst import Kinst
+from providers.kinst.ports import PORTS
 
 __all__ = ["PORTS", "Kinst"]

@@ -10,29 +10,23 @@ from __future__ import annotations
 
 from typing import Final
 
-from emu.displaced import Store
-from emu.isa.aarch64.traps import BRK_DTRACE
-from providers import fasttrap
-from providers.fasttrap.port import Fidelity, OutOfLine, Refused
-from providers.fbt.port import Exclusion, Rule
-from providers.kinst.port import ENTERED, FRAMED, Code, Copied, Emulated, Frames, Port, Treatment
+from emu.displaced import Code, Emulated, OutOfLine, Rule, Store, Treatment
+from emu.isa.aarch64.traps import BRK_DTRACE, NOP_WORD
+from providers.fasttrap.aarch64 import PORT as USER
+from providers.fbt.port import Exclusion
+from providers.fidelity import Fidelity
+from providers.kinst.port import ENTERED, FRAMED, Frames, Port
 
 _ISA: Final = "FreeBSD sys/cddl/dev/kinst/aarch64/kinst_isa.c"
-_NOP: Final = 0xD503201F
 _BREAK: Final = BRK_DTRACE.to_bytes(4, "little")
-_USER: Final = fasttrap.PORTS["aarch64"]
 
 
 def _treat(code: Code) -> Treatment:
     """Decide about an instruction, as fasttrap does."""
-    treatment = _USER.treat(code, Fidelity.EXACT)
-    if isinstance(treatment, Refused):
-        return treatment
-    if isinstance(treatment, OutOfLine):
-        return Copied(4, treatment.code)
-    if any(isinstance(operation, Store) for operation in treatment.plan.operations):
-        return Copied(4, code.data[:4])  # the standard entry: a copy does as well
-    return Emulated(4, treatment.plan)
+    treatment = USER.treat(code, Fidelity.EXACT)
+    if isinstance(treatment, Emulated) and any(isinstance(one, Store) for one in treatment.plan.operations):
+        return OutOfLine(treatment.rule, 4, code.data[:4])  # the standard entry: a copy does as well
+    return treatment
 
 
 def _frame_after(code: bytes, before: Frames) -> Frames:
@@ -51,14 +45,14 @@ PORT: Final = Port(
         ),
     ),
     patch=lambda _length: _BREAK,
-    boundaries=_USER.boundaries,
+    boundaries=USER.boundaries,
     longest=4,
-    behind=_USER.behind,
+    behind=USER.behind,
     treat=_treat,
     frame_after=_frame_after,
     size=8,
     trampoline=lambda copied, _address, _after: copied.code + _BREAK,
     trap=lambda _copied: 4,
-    answer=_NOP,
+    answer=NOP_WORD,
     bias=4,
 )

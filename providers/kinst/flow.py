@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
-from emu.displaced import Branch, Plan, Set, Store
+from emu.displaced import ALWAYS, Branch, Emulated, OutOfLine, Plan, Set, Store, Treatment
 from emu.isa.base import Isa
-from providers.kinst.port import ALWAYS, ENTERED, FRAMED, Copied, Emulated, Frames, Port, Treatment
+from providers.kinst.port import ENTERED, FRAMED, Frames, Port
 
 
 def follow(
@@ -40,11 +40,11 @@ def follow(
 
 def _targets(isa: Isa, treatment: Treatment, address: int, after: int) -> Iterator[int]:
     """Yield where an instruction leads, as far as it says so itself; a call comes back."""
-    if isinstance(treatment, Copied):
+    if isinstance(treatment, OutOfLine):
         if treatment.leaves != ALWAYS:
             yield after
         if treatment.leaves is not None and treatment.place >= 0:
-            yield treatment.target
+            yield address + treatment.target
     elif isinstance(treatment, Emulated):
         yield from _planned(isa, treatment.plan, address, after)
     else:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from emu.displaced import ALWAYS, Code, Emulated, OutOfLine, Treatment
 from emu.elf import Symbol
 from emu.engine.clock import VirtualClock
 from emu.frame import Frame
@@ -27,24 +28,13 @@ from emu.patcher import Patcher, Tracepoint
 from emu.trap import TrapHandler
 from providers import fbt
 from providers.base import Framework, Provider
-from providers.fbt.exclusions import EXCLUSIONS as FBT_EXCLUSIONS
 from providers.fbt.exclusions import excluded, module_name, module_refusal
-from providers.fbt.port import Exclusion, Function, Rule
-from providers.kinst import aarch64, riscv64, x86_64
+from providers.fbt.port import Function
+from providers.kinst.exclusions import EXCLUSIONS
 from providers.kinst.flow import follow
-from providers.kinst.port import ALWAYS, Code, Copied, Frames, Port, Refused, Treatment
+from providers.kinst.port import Frames, Port
+from providers.kinst.ports import PORTS
 
-# kinst on each ISA, by the ISA's name.
-PORTS: Final[dict[str, Port]] = {"x86_64": x86_64.PORT, "aarch64": aarch64.PORT, "riscv64": riscv64.PORT}
-_KINST: Final = "FreeBSD sys/cddl/dev/kinst/kinst.c"
-EXCLUSIONS: Final = (
-    *FBT_EXCLUSIONS,
-    Exclusion(Rule("kinst_*", "kinst itself, in a kernel that has it built in", _KINST), prefix="kinst_"),
-    Exclusion(
-        Rule("context switch", "it changes stacks, or wraps DTrace's fault handler", _KINST),
-        names=frozenset({"cpu_switch", "trap_check"}),
-    ),
-)
 _AFRAMES: Final = 3
 
 
@@ -55,7 +45,7 @@ class Point:
     address: int
     module: Module
     tracepoint: Tracepoint
-    treatment: Treatment
+    treatment: Emulated | OutOfLine
     frames: Frames
     probe_id: int = 0
     trampoline: int = 0
@@ -64,7 +54,6 @@ class Point:
     @property
     def after(self) -> int:
         """The address after the instruction."""
-        assert not isinstance(self.treatment, Refused)
         return self.address + self.treatment.length
 
 
@@ -152,7 +141,9 @@ class Kinst(Provider):
     def _provide(self, module: Module, symbol: Symbol, wanted: int | None) -> None:
         for offset, treatment, frames in look(self._port, self._isa, symbol, module.read):
             address = symbol.value + offset
-            if wanted in {None, offset} and not isinstance(treatment, Refused) and address not in self._points:
+            if not isinstance(treatment, Emulated | OutOfLine):
+                continue
+            if wanted in {None, offset} and address not in self._points:
                 tracepoint = self._patcher.create(address, self._port.patch(treatment.length), self.name)
                 point = self._points[address] = Point(address, module, tracepoint, treatment, frames)
                 point.probe_id = self._framework.probe_create(
@@ -162,16 +153,20 @@ class Kinst(Provider):
     def enable(self, probe_id: int, arg: Point) -> None:
         """Install the breakpoint; without room for a trampoline the probe stays silent."""
         arg.module.enabled += 1
-        if isinstance(arg.treatment, Copied) and not arg.trampoline and not self._make_trampoline(arg, arg.treatment):
+        if (
+            isinstance(arg.treatment, OutOfLine)
+            and not arg.trampoline
+            and not self._make_trampoline(arg, arg.treatment)
+        ):
             return
         self._patcher.install(arg.tracepoint)
 
-    def _make_trampoline(self, point: Point, copied: Copied) -> bool:
+    def _make_trampoline(self, point: Point, copied: OutOfLine) -> bool:
         try:
             point.trampoline = self._trampolines.take(self._port.size)
         except TrampolinesFullError:
             return False
-        self._trampolines.fill(point.trampoline, self._port.trampoline(copied, point.trampoline, point.after))
+        self._trampolines.fill(point.trampoline, self._port.trampoline(copied, point.trampoline, point.address))
         if self._port.trap is not None:
             self._ends[point.trampoline + self._port.trap(copied)] = point
         return True
@@ -196,16 +191,15 @@ class Kinst(Provider):
         self._framework.probe(point.probe_id)
         core.framed, core.pushed = False, 0
         treatment = point.treatment
-        if isinstance(treatment, Copied):
+        if isinstance(treatment, OutOfLine):
             # The breakpoint stands for the instruction; what it leads to is not the kernel's.
             self._clock.hide(1 if self._leaves(treatment, frame) else 2)
             frame.go_to(point.trampoline, self._port.bias)
             return self._port.answer
-        assert not isinstance(treatment, Refused)
         left = frame.carry_out(treatment.plan, address, self._port.bias, extra)
         return self._port.pushing if left else self._port.answer
 
-    def _leaves(self, copied: Copied, frame: Frame) -> bool:
+    def _leaves(self, copied: OutOfLine, frame: Frame) -> bool:
         """Tell whether the copy will go elsewhere than to the jump, or the breakpoint, behind it."""
         if copied.leaves is None or copied.leaves == ALWAYS:
             return copied.leaves == ALWAYS

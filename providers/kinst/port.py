@@ -1,8 +1,7 @@
 """What an ISA brings to kinst, as FreeBSD's kinst_isa.c does: what becomes of each instruction, and where it may run.
 
-Deciding is data: an instruction is emulated by a plan, or a copy of it runs in a trampoline, or it
-is refused with a reason.  To add an ISA write `providers/kinst/<isa>.py` with a `Port` and list it
-in `providers/kinst/kinst.py`.
+To add an ISA write `providers/kinst/<isa>.py` with a `Port` and list it in `PORTS` of
+`providers/kinst/ports.py` (docs/adding-a-provider.md).
 """
 
 from __future__ import annotations
@@ -11,38 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from emu.displaced import Plan
-from providers.fasttrap.port import Code, Refused
+from emu.displaced import Code, OutOfLine, Treatment
 from providers.fbt.port import Exclusion
-
-__all__ = ["Code", "Copied", "Emulated", "Frames", "Port", "Refused", "Treatment"]
-
-
-@dataclass(frozen=True, slots=True)
-class Emulated:
-    """The handler does what the instruction would have done."""
-
-    length: int
-    plan: Plan
-
-
-@dataclass(frozen=True, slots=True)
-class Copied:
-    """A copy runs in a trampoline."""
-
-    length: int
-    code: bytes
-    """The copy; where the original names an address relative to itself, that is filled in later."""
-    place: int = -1
-    """Offset in the copy of the 32-bit distance to `target`, -1: there is none."""
-    target: int = 0
-    leaves: int | None = None
-    """When the copy does not come to its end: the number of a condition, `ALWAYS`, or None for
-    never."""
-
-
-ALWAYS = -1
-Treatment = Refused | Emulated | Copied
 
 
 class Frames(NamedTuple):
@@ -68,7 +37,7 @@ class Port:
     """kinst on one ISA."""
 
     exclusions: tuple[Exclusion, ...]
-    """Functions left alone beyond those of `providers.kinst.kinst.EXCLUSIONS`."""
+    """Functions left alone beyond those of `providers.kinst.exclusions.EXCLUSIONS`."""
     patch: Callable[[int], bytes]
     """Length of the instruction -> what is written over it."""
     boundaries: Callable[[bytes], Iterator[int]]
@@ -78,13 +47,14 @@ class Port:
     behind: int
     """How many bytes before an instruction `treat` wants to see."""
     treat: Callable[[Code], Treatment]
+    """What becomes of an instruction: `Emulated`, `OutOfLine` or `Refused`."""
     frame_after: Callable[[bytes, Frames], Frames]
     """(instruction, what is known of the frame before it) -> what is known after it."""
     size: int
     """Bytes of a trampoline."""
-    trampoline: Callable[[Copied, int, int], bytes]
-    """(copy, address of the trampoline, address after the original) -> the trampoline's code."""
-    trap: Callable[[Copied], int] | None
+    trampoline: Callable[[OutOfLine, int, int], bytes]
+    """(copy, address of the trampoline, address of the original) -> the trampoline's code."""
+    trap: Callable[[OutOfLine], int] | None
     """Offset in the trampoline of the breakpoint that ends it; None: it jumps back by itself."""
     answer: int
     """What the handler answers once it has set the pc: the code or the word of a nop."""

@@ -7,29 +7,25 @@ from __future__ import annotations
 
 from typing import Final
 
+from emu.displaced import Code, Refused, Rule, Treatment
 from emu.isa.riscv64.traps import EBREAK
-from providers import fasttrap
-from providers.fasttrap.port import Fidelity, OutOfLine, Refused
-from providers.fbt.port import Exclusion, Rule
-from providers.kinst.port import ENTERED, FRAMED, Code, Copied, Emulated, Frames, Port, Treatment
+from providers.fasttrap.riscv64 import PORT as USER
+from providers.fbt.port import Exclusion
+from providers.fidelity import Fidelity
+from providers.kinst.port import ENTERED, FRAMED, Frames, Port
 
 _ISA: Final = "FreeBSD sys/cddl/dev/kinst/riscv/kinst_isa.c"
 _C_NOP: Final = 0x0001
 _BREAK: Final = EBREAK.to_bytes(4, "little")
 _SYSTEM: Final = 0x73
-_USER: Final = fasttrap.PORTS["riscv64"]
+_PRIVILEGED: Final = Rule("SYSTEM", "it is an instruction of the privileged architecture", _ISA)
 
 
 def _treat(code: Code) -> Treatment:
     """Decide about an instruction, as fasttrap does, but for those of the SYSTEM opcode (kinst_instr_system)."""
     if code.data and code.data[0] & 0x7F == _SYSTEM:
-        return Refused("it is an instruction of the privileged architecture", _ISA)
-    treatment = _USER.treat(code, Fidelity.EXACT)
-    if isinstance(treatment, Refused):
-        return treatment
-    if isinstance(treatment, OutOfLine):
-        return Copied(treatment.length, treatment.code)
-    return Emulated(treatment.length, treatment.plan)
+        return Refused(_PRIVILEGED)
+    return USER.treat(code, Fidelity.EXACT)
 
 
 def _frame_after(code: bytes, before: Frames) -> Frames:
@@ -60,10 +56,10 @@ PORT: Final = Port(
             ),
         ),
     ),
-    patch=_USER.breakpoint,
-    boundaries=_USER.boundaries,
+    patch=USER.breakpoint,
+    boundaries=USER.boundaries,
     longest=4,
-    behind=_USER.behind,
+    behind=USER.behind,
     treat=_treat,
     frame_after=_frame_after,
     size=8,

@@ -8,86 +8,104 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from emu.displaced import ALWAYS, Code, OutOfLine, Rule, Treatment
 from emu.isa.x86.length import instruction_lengths
-from emu.isa.x86.plans import Instruction, indirect, take_apart, transfer
-from providers.kinst.port import ALWAYS, ENTERED, FRAMED, Code, Copied, Emulated, Frames, Port, Refused, Treatment
+from emu.isa.x86.plans import LONG_MODE, Instruction, indirect, transfer
+from emu.isa.x86_64.stub import STUB
+from providers.kinst.port import ENTERED, FRAMED, Frames, Port
+from providers.x86 import Row, Table, Test, always, emulate, extended, offset, opcodes, refuse
 
 _ISA: Final = "FreeBSD sys/cddl/dev/kinst/amd64/kinst_isa.c"
 _OURS: Final = "this simulator: FreeBSD copies it as it is, and it would compute something else"
 _INT3: Final = 0xCC
-# DTRACE_INVOP_NOP.
-_NOP: Final = 4
-# DTRACE_INVOP_CALL: the stub pushes the return address that the handler leaves in its scratch space.
-_CALL: Final = 6
+# DTRACE_INVOP_NOP and DTRACE_INVOP_CALL: with the latter the stub pushes the return address that the handler leaves in
+# its scratch space.
+_NOP, _CALL = STUB.number("NOP"), STUB.number("CALL")
 # jmp [rip]: to the address that follows.
 _JUMP: Final = bytes.fromhex("ff2500000000")
 _SIZE: Final = 32
-
-_REFUSED: Final = {
-    0xCC: ("it is a breakpoint", _OURS),
-    0xCD: ("it is a software interrupt", _OURS),
-    0x9D: ("it may enable interrupts, and then two interrupts could want one trampoline", _ISA),
-    0xFB: ("it enables interrupts, and then two interrupts could want one trampoline", _ISA),
-    0xE3: ("it has no form that reaches further than 127 bytes", _ISA),
-    **dict.fromkeys((0xE0, 0xE1, 0xE2), ("it has no form that reaches further than 127 bytes", _OURS)),
-}
 _PUSH_RBP, _POP_RBP, _LEAVE, _SET_RBP = 0x55, 0x5D, 0xC9, b"\x48\x89\xe5"
-_RETURNS: Final = frozenset({0xC2, 0xC3, 0xCA, 0xCB, 0xCF})
-# First byte of VEX and EVEX -> offset of the ModRM byte from it.
-_VECTORS: Final = {0xC5: 3, 0xC4: 4, 0x62: 5}
+
+
+def _refused(name: str, test: Test, why: str, source: str = _ISA) -> Row:
+    return Row(name, why, source, test, refuse)
+
+
+def _copied(rule: Rule, insn: Instruction, leaves: int | None = None) -> Treatment:
+    """Run a copy; a distance from rip in it is filled in later."""
+    at = insn.relative_at
+    if at is None:
+        return OutOfLine(rule, insn.length, insn.data, leaves=leaves)
+    target = insn.length + insn.signed(at + 1, 4)
+    return OutOfLine(rule, insn.length, insn.data, place=at + 1, target=target, leaves=leaves)
+
+
+def _leaving(rule: Rule, insn: Instruction) -> Treatment:
+    """Run a copy that does not come back."""
+    return _copied(rule, insn, ALWAYS)
+
+
+def _jump(rule: Rule, insn: Instruction) -> Treatment:
+    """Run a copy of a direct jump, in its form that reaches everywhere."""
+    code = insn.data[: insn.at] + b"\xe9\0\0\0\0"
+    return OutOfLine(rule, insn.length, code, place=insn.at + 1, target=offset(insn), leaves=ALWAYS)
+
+
+def _conditional(rule: Rule, insn: Instruction) -> Treatment:
+    """Run a copy of a conditional jump, in its form that reaches everywhere."""
+    short = insn.opcode != 0x0F
+    number = (insn.opcode if short else insn.second) & 15
+    distance = insn.signed(insn.at + 1, 1) if short else insn.signed(insn.at + 2, 4)
+    code = insn.data[: insn.at] + bytes((0x0F, 0x80 | number, 0, 0, 0, 0))
+    return OutOfLine(rule, insn.length, code, place=insn.at + 2, target=insn.length + distance, leaves=number)
+
+
+_TOO_SHORT: Final = "it has no form that reaches further than 127 bytes"
+_AWAY: Final = "it transfers control to wherever it says, from anywhere"
+TABLE: Final = Table(
+    LONG_MODE,
+    Rule("malformed", "the bytes are not an instruction", _ISA),
+    (
+        _refused("two segments", lambda insn: len(insn.segments) > 1, "it has two segment prefixes"),
+        _refused("int3", opcodes(_INT3), "it is a breakpoint", _OURS),
+        _refused("int", opcodes(0xCD), "it is a software interrupt", _OURS),
+        _refused("popf", opcodes(0x9D), "it may enable interrupts, and then two interrupts could want one trampoline"),
+        _refused("sti", opcodes(0xFB), "it enables interrupts, and then two interrupts could want one trampoline"),
+        _refused("jrcxz", opcodes(0xE3), _TOO_SHORT),
+        _refused("loop", opcodes(0xE0, 0xE1, 0xE2), _TOO_SHORT, _OURS),
+        _refused(
+            "narrow branch",
+            lambda insn: insn.narrow and insn.is_near_branch,
+            "CPUs differ about a branch with an operand-size prefix",
+            _OURS,
+        ),
+        _refused("far call", extended(0xFF, 3), "it is a far call", _OURS),
+        Row("call", "it must leave the address behind the original", _ISA, opcodes(0xE8),
+            emulate(lambda insn: transfer(insn, call=True, offset=offset(insn)))),
+        Row("call, indirect", "it must leave the address behind the original", _ISA, extended(0xFF, 2),
+            emulate(lambda insn: indirect(insn, call=True))),
+        Row("jcc", "its distance is longer from the trampoline", _ISA, lambda insn: insn.is_conditional, _conditional),
+        Row("jmp", "its distance is longer from the trampoline", _ISA, opcodes(0xE9, 0xEB), _jump),
+        Row("jmp, indirect", _AWAY, _ISA, extended(0xFF, 4, 5), _leaving),
+        Row("ret", _AWAY, _ISA, opcodes(0xC2, 0xC3, 0xCA, 0xCB, 0xCF), _leaving),
+        Row("copied", "it does the same wherever it stands", _ISA, always, _copied),
+    ),
+)  # fmt: skip
 
 
 def _treat(code: Code) -> Treatment:
     """Decide about an instruction (kinst_instr_dissect)."""
-    insn = take_apart(code.data)
-    if isinstance(insn, str):
-        return Refused(insn, _ISA)
-    opcode, data, at, length = insn.opcode, insn.data, insn.at, insn.length
-    if opcode in _REFUSED:
-        return Refused(*_REFUSED[opcode])
-    if insn.narrow and insn.is_near_branch:
-        return Refused("CPUs differ about a branch with an operand-size prefix", _OURS)
-    after = code.address + length
-    if opcode == 0xE8:
-        return Emulated(length, transfer(insn, call=True, offset=length + insn.signed(at + 1, 4)))
-    if opcode >> 4 == 7:
-        longer = data[:at] + bytes((0x0F, opcode + 0x10, 0, 0, 0, 0))
-        return Copied(length, longer, at + 2, after + insn.signed(at + 1, 1), opcode & 15)
-    if opcode == 0xEB:
-        return Copied(length, data[:at] + b"\xe9\0\0\0\0", at + 1, after + insn.signed(at + 1, 1), ALWAYS)
-    if opcode == 0xE9:
-        return Copied(length, data, at + 1, after + insn.signed(at + 1, 4), ALWAYS)
-    if opcode == 0x0F and data[at + 1] >> 4 == 8:
-        return Copied(length, data, at + 2, after + insn.signed(at + 2, 4), data[at + 1] & 15)
-    leaves = ALWAYS if opcode in _RETURNS else None
-    if opcode == 0xFF:
-        operation = data[at + 1] >> 3 & 7
-        if operation == 2:
-            return Emulated(length, indirect(insn, call=True))
-        if operation == 3:
-            return Refused("it is a far call", _OURS)
-        leaves = ALWAYS if operation in {4, 5} else None
-    relative = _relative(insn)
-    if relative is None:
-        return Copied(length, data, leaves=leaves)
-    return Copied(length, data, relative, after + insn.signed(relative, 4), leaves)
+    return TABLE.decide(code)
 
 
-def _relative(insn: Instruction) -> int | None:
-    """Return the offset of a distance from rip in an instruction, None if it has none."""
-    vector = _VECTORS.get(insn.opcode)
-    at = insn.modrm_at if vector is None else insn.at + vector
-    return at + 1 if at is not None and at < insn.length and insn.data[at] & 0xC7 == 0x05 else None
-
-
-def _trampoline(copied: Copied, address: int, after: int) -> bytes:
+def _trampoline(copied: OutOfLine, address: int, original: int) -> bytes:
     """Fill a trampoline (kinst_trampoline_populate): the copy, and an absolute jump to what follows the original."""
     code = bytearray(copied.code)
     if copied.place >= 0:
         # The distance counts from the end of the instruction, behind whatever follows it.
-        distance = copied.target - (address + len(code))
+        distance = original + copied.target - (address + len(code))
         code[copied.place : copied.place + 4] = distance.to_bytes(4, "little", signed=True)
-    return bytes(code) + _JUMP + after.to_bytes(8, "little")
+    return bytes(code) + _JUMP + (original + copied.length).to_bytes(8, "little")
 
 
 def _boundaries(code: bytes) -> Iterator[int]:

@@ -2,18 +2,8 @@
 
 from __future__ import annotations
 
-from providers.uprobes.port import Refused, Simulated, SingleStepped
+from providers.uprobes.ports import PORTS
 from providers.uprobes.records import Consumer, HandlerResult, Uprobe
-from providers.uprobes.uprobes import PORTS, UprobeError, Uprobes
+from providers.uprobes.uprobes import UprobeError, Uprobes
 
-__all__ = [
-    "PORTS",
-    "Consumer",
-    "HandlerResult",
-    "Refused",
-    "Simulated",
-    "SingleStepped",
-    "Uprobe",
-    "UprobeError",
-    "Uprobes",
-]
+__all__ = ["PORTS", "Consumer", "HandlerResult", "Uprobe", "UprobeError", "Uprobes"]

@@ -3,38 +3,66 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
-from emu.displaced import Compare, Displaced, DisplacedRow, DisplacedTable, Plan, Treatment
+from emu.displaced import (
+    Code,
+    Compare,
+    Displaced,
+    DisplacedRow,
+    DisplacedTable,
+    Otherwise,
+    Plan,
+    Refused,
+    Rule,
+    Treatment,
+)
 from emu.isa.aarch64 import plans
-from providers.uprobes.port import EINVAL, Analysis, Port, Refused, Simulated, SingleStepped
+from emu.isa.aarch64.traps import NOP_WORD
+from providers.fidelity import Fidelity, by_fidelity
+from providers.uprobes.port import EINVAL, ENOTSUPP, Port
 
 _SOURCE: Final = "Linux arch/arm64/kernel/probes/decode-insn.c"
 _MOVES: Final = "it transfers control or names an address relative to the pc"
-_OURS: Final = "this simulator: Linux takes it, and the copy loads from beside the slot"
+_OURS: Final = "this simulator"
+# It refuses with a number of its own.
+_CORE: Final = "Linux kernel/events/uprobes.c"
 _BRK: Final = 0xD4200000
 BRK_UPROBE: Final = _BRK | 5 << 5
 # Ends the step, for which Linux uses the CPU's own single-stepping.
 BRK_STEP: Final = _BRK | 6 << 5
 
 
+_VECTOR: Final = "it loads a vector register from an address relative to the pc"
+
+
 def _simulated(name: str, mask: int, value: int, plan: Callable[[Displaced], Plan]) -> DisplacedRow:
-    return DisplacedRow(name, mask, value, 4, plan, _MOVES, _SOURCE)
+    return DisplacedRow(name, mask, value, 4, plan, why=_MOVES, source=_SOURCE)
 
 
 def _stepped(name: str, mask: int, value: int, why: str) -> DisplacedRow:
-    return DisplacedRow(name, mask, value, 4, Treatment.OUT_OF_LINE, why, _SOURCE)
+    return DisplacedRow(name, mask, value, 4, Otherwise.STEP, why=why, source=_SOURCE)
 
 
-def _refused(name: str, mask: int, value: int, why: str, source: str = _SOURCE) -> DisplacedRow:
-    return DisplacedRow(name, mask, value, 4, Treatment.REFUSE, why, source)
+def _refused(name: str, mask: int, value: int, why: str) -> DisplacedRow:
+    return DisplacedRow(name, mask, value, 4, Otherwise.REFUSE, why=why, source=_SOURCE, errno=EINVAL)
 
 
+def _literal(name: str, value: int, size: int) -> DisplacedRow:
+    plan = plans.load_vector(size)
+    return DisplacedRow(name, 0xFF000000, value, 4, plan, why=_VECTOR, source=_OURS)
+
+
+_BREAKPOINT: Final = DisplacedRow(
+    "brk #5", 0xFFFFFFFF, BRK_UPROBE, 4, Otherwise.REFUSE, why="it is the breakpoint itself", source=_CORE,
+    errno=ENOTSUPP,
+)  # fmt: skip
 _AUTHENTICATED: Final = "a branch with pointer authentication"
 _HARMLESS: Final = "a hint that is known to be harmless"
 _LITERAL: Final = "it loads from an address relative to the pc"
-_VECTOR: Final = "it loads a vector register from an address relative to the pc"
-TABLE: Final = DisplacedTable((
+_ROWS: Final = (
+    _BREAKPOINT,
     _simulated("b", 0xFC000000, 0x14000000, plans.b),
     _simulated("bl", 0xFC000000, 0x94000000, plans.bl),
     _simulated("b.cond", 0xFF000000, 0x54000000, plans.conditional),
@@ -62,29 +90,40 @@ TABLE: Final = DisplacedTable((
     _refused("prfm op, label", 0xFF000000, 0xD8000000, "it prefetches from an address relative to the pc"),
     _refused("ldxr, stxr, casp", 0x3F800000, 0x08000000, "it reads or writes memory exclusively"),
     _refused("cpy, set", 0x3B200C00, 0x19000400, "it copies or sets memory, over several instructions"),
-    _stepped("nop", 0xFFFFFFFF, 0xD503201F, _HARMLESS),
+    _stepped("nop", 0xFFFFFFFF, NOP_WORD, _HARMLESS),
     _stepped("xpaclri", 0xFFFFFFFF, 0xD50320FF, _HARMLESS),
     _stepped("pacia1716, pacib1716", 0xFFFFFFBF, 0xD503211F, _HARMLESS),
     _stepped("paciaz, paciasp, pacibz, pacibsp", 0xFFFFFF9F, 0xD503231F, _HARMLESS),
     _stepped("bti", 0xFFFFFF3F, 0xD503241F, _HARMLESS),
     _refused("hint", 0xFFFFF01F, 0xD503201F, "a hint that is not known to be harmless"),
     _refused("mrs xt, daif", 0xFFFFFFE0, 0xD53B4220, "it reads the interrupt mask"),
-    _refused("ldr st, label", 0xFF000000, 0x1C000000, _VECTOR, _OURS),
-    _refused("ldr dt, label", 0xFF000000, 0x5C000000, _VECTOR, _OURS),
-    _refused("ldr qt, label", 0xFF000000, 0x9C000000, _VECTOR, _OURS),
+    _literal("ldr st, label", 0x1C000000, 4),
+    _literal("ldr dt, label", 0x5C000000, 8),
+    _literal("ldr qt, label", 0x9C000000, 16),
     _stepped("anything else", 0, 0, "it does the same wherever it stands"),
-), by_code=False)  # fmt: skip
+)  # fmt: skip
+# Linux' masks miss them: the copy loads from as far beside the slot.
+_LITERALS: Final = frozenset({"ldr st, label", "ldr dt, label", "ldr qt, label"})
+TABLES: Final = by_fidelity(
+    DisplacedTable(_ROWS, by_code=False),
+    linux=DisplacedTable(
+        tuple(
+            replace(row, what=Otherwise.STEP, quirk="the copy loads from beside the slot")
+            if row.name in _LITERALS
+            else row
+            for row in _ROWS
+        ),
+        by_code=False,
+    ),
+)
+_MALFORMED: Final = Rule("malformed", "the file ends", _SOURCE, errno=EINVAL)
 
 
-def _analyze(code: bytes, address: int) -> Analysis:
-    if len(code) < 4:
-        return Refused(EINVAL, "the file ends", _SOURCE)
-    row, plan = TABLE.decide(code[:4], address)
-    if plan is not None:
-        return Simulated(row.name, 4, plan)
-    if row.what is Treatment.REFUSE:
-        return Refused(EINVAL, row.why, row.source)
-    return SingleStepped(4, code[:4])
+def _treat(code: Code, fidelity: Fidelity) -> Treatment:
+    """Decide about an instruction (arm_probe_decode_insn)."""
+    if len(code.data) < 4:
+        return Refused(_MALFORMED)
+    return TABLES[fidelity].decide(code.data[:4], code.address)
 
 
 PORT: Final = Port(
@@ -93,5 +132,5 @@ PORT: Final = Port(
     alignment=4,
     slot=8,
     step_trap=BRK_STEP.to_bytes(4, "little"),
-    analyze=_analyze,
+    treat=_treat,
 )

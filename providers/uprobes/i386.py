@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Final
 
-from emu.isa.x86.plans import PROTECTED_MODE
+from emu.displaced import Code, Treatment
+from providers.fidelity import Fidelity
 from providers.uprobes.port import Port
-from providers.uprobes.x86_64 import analyze
+from providers.uprobes.x86 import TABLES
+
+
+def _treat(code: Code, fidelity: Fidelity) -> Treatment:
+    """Decide about an instruction (arch_uprobe_analyze_insn)."""
+    return TABLES["i386"][fidelity].decide(code)
+
 
 PORT: Final = Port(
     breakpoint=b"\xcc",
@@ -15,5 +21,5 @@ PORT: Final = Port(
     alignment=1,
     slot=128,
     step_trap=b"",
-    analyze=partial(analyze, mode=PROTECTED_MODE),
+    treat=_treat,
 )

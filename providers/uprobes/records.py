@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
+from emu.displaced import Emulated, Stepped
 from emu.frame import Frame
 from emu.guest.linux.inodes import RegularFile
 from emu.patcher import Patcher, Tracepoint
-from providers.uprobes.port import Simulated, SingleStepped
 
 if TYPE_CHECKING:
     from emu.guest.linux.code import ProcessCode, SlotPages
@@ -57,7 +57,7 @@ class Uprobe:
     consumers: list[Consumer] = field(default_factory=list)
     references: int = 1
     """Registrations, steps and pending returns that keep it."""
-    analysis: Simulated | SingleStepped | None = None
+    treatment: Emulated | Stepped | None = None
     """What becomes of its instruction; None until the first time it is installed."""
     code: bytes = b""
 
@@ -116,7 +116,7 @@ class Step:
     installed: Installed
     address: int
     slot: int
-    move: SingleStepped
+    move: Stepped
     saved: int
     """What the scratch register held."""
     flags: int

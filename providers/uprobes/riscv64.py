@@ -5,11 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from emu.displaced import Compare, Displaced, DisplacedRow, DisplacedTable, Plan, Treatment
+from emu.displaced import (
+    Code,
+    Compare,
+    Displaced,
+    DisplacedRow,
+    DisplacedTable,
+    Otherwise,
+    Plan,
+    Refused,
+    Rule,
+    Treatment,
+)
 from emu.isa.riscv64 import plans
 from emu.isa.riscv64.length import instruction_length
 from emu.isa.riscv64.traps import C_EBREAK, EBREAK
-from providers.uprobes.port import EINVAL, ENOTSUPP, Analysis, Port, Refused, Simulated, SingleStepped
+from providers.fidelity import Fidelity
+from providers.uprobes.port import EINVAL, ENOTSUPP, Port
 
 _SOURCE: Final = "Linux arch/riscv/kernel/probes/decode-insn.c"
 _MOVES: Final = "it transfers control or names an address relative to the pc"
@@ -18,14 +30,19 @@ _CORE: Final = "Linux kernel/events/uprobes.c"
 
 
 def _simulated(name: str, mask: int, value: int, length: int, plan: Callable[[Displaced], Plan]) -> DisplacedRow:
-    return DisplacedRow(name, mask, value, length, plan, _MOVES, _SOURCE)
+    return DisplacedRow(name, mask, value, length, plan, why=_MOVES, source=_SOURCE)
 
 
 def _refused(name: str, mask: int, value: int, length: int, why: str, source: str = _SOURCE) -> DisplacedRow:
-    return DisplacedRow(name, mask, value, length, Treatment.REFUSE, why, source)
+    errno = ENOTSUPP if source == _CORE else EINVAL
+    return DisplacedRow(name, mask, value, length, Otherwise.REFUSE, why=why, source=source, errno=errno)
 
 
-_RESERVED: Final = "the encoding is reserved: of such Linux carries out nothing and stays where it is, for ever"
+def _stepped(name: str, mask: int, value: int, length: int, why: str) -> DisplacedRow:
+    return DisplacedRow(name, mask, value, length, Otherwise.STEP, why=why, source=_SOURCE)
+
+
+_RESERVED: Final = "the encoding is reserved: Linux carries out nothing and stays where it is, for ever"
 _SAME: Final = "it does the same wherever it stands"
 TABLE: Final = DisplacedTable((
     _refused("ebreak", 0xFFFFFFFF, EBREAK, 4, "it is a breakpoint", _CORE),
@@ -33,7 +50,7 @@ TABLE: Final = DisplacedTable((
     _refused("ecall, csrrw", 0x7F, 0x73, 4, "a system instruction: it cannot be moved"),
     _refused("fence", 0x7F, 0x0F, 4, "a fence: it cannot be moved"),
     _simulated("c.j", 0xE003, 0xA001, 2, plans.c_j),
-    _refused("c.jr, reserved", 0xFFFF, 0x8002, 2, _RESERVED),
+    _stepped("c.jr, reserved", 0xFFFF, 0x8002, 2, "the encoding is reserved: the copy faults, as it does"),
     _simulated("c.jr", 0xE07F, 0x8002, 2, plans.c_jump),
     _simulated("c.beqz", 0xE003, 0xC001, 2, plans.c_branch(Compare.EQ)),
     _simulated("c.bnez", 0xE003, 0xE001, 2, plans.c_branch(Compare.NE)),
@@ -42,21 +59,18 @@ TABLE: Final = DisplacedTable((
     _simulated("auipc", 0x7F, 0x17, 4, plans.auipc),
     _refused("branch, reserved", 0x607F, 0x2063, 4, _RESERVED),
     _simulated("branch", 0x7F, 0x63, 4, plans.branch),
-    DisplacedRow("anything else", 0x3, 0x3, 4, Treatment.OUT_OF_LINE, _SAME, _SOURCE),
-    DisplacedRow("anything else, compressed", 0, 0, 2, Treatment.OUT_OF_LINE, _SAME, _SOURCE),
+    _stepped("anything else", 0x3, 0x3, 4, _SAME),
+    _stepped("anything else, compressed", 0, 0, 2, _SAME),
 ), by_code=False)  # fmt: skip
+_MALFORMED: Final = Rule("malformed", "the file ends", _SOURCE, errno=EINVAL)
 
 
-def _analyze(code: bytes, address: int) -> Analysis:
-    length = instruction_length(code)
+def _treat(code: Code, _fidelity: Fidelity) -> Treatment:
+    """Decide about an instruction (riscv_probe_decode_insn)."""
+    length = instruction_length(code.data)
     if not length:
-        return Refused(EINVAL, "the file ends", _SOURCE)
-    row, plan = TABLE.decide(code[:length], address)
-    if plan is not None:
-        return Simulated(row.name, length, plan)
-    if row.what is Treatment.REFUSE:
-        return Refused(ENOTSUPP if row.source == _CORE else EINVAL, row.why, row.source)
-    return SingleStepped(length, code[:length])
+        return Refused(_MALFORMED)
+    return TABLE.decide(code.data[:length], code.address)
 
 
 PORT: Final = Port(
@@ -65,5 +79,5 @@ PORT: Final = Port(
     alignment=2,
     slot=8,
     step_trap=EBREAK.to_bytes(4, "little"),
-    analyze=_analyze,
+    treat=_treat,
 )

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from emu.displaced import compile_plan
+from emu.displaced import Code, Emulated, Refused, Stepped, compile_plan
 from emu.engine.access import Access
 from emu.frame import Frame
 from emu.guest.base import BadAddressError
@@ -31,8 +31,9 @@ from emu.guest.observer import Observer
 from emu.guest.processes import CARRIED_OUT
 from emu.isa.linux_signals import SI_KERNEL, Signal, SignalInfo
 from emu.patcher import Patcher
-from providers.uprobes import aarch64, i386, riscv64, x86_64
-from providers.uprobes.port import Port, Refused, Simulated, SingleStepped
+from providers.fidelity import Fidelity
+from providers.uprobes.port import Port
+from providers.uprobes.ports import PORTS
 from providers.uprobes.records import Consumer, HandlerResult, Installed, PendingReturn, Step, Uprobe, WatchedSpace
 
 if TYPE_CHECKING:
@@ -42,13 +43,6 @@ if TYPE_CHECKING:
     from emu.guest.linux.process import Process, Thread
     from emu.guest.linux.space import Area, Space
 
-# Uprobes on each ISA, by the ISA's name.
-PORTS: Final[dict[str, Port]] = {
-    "x86_64": x86_64.PORT,
-    "aarch64": aarch64.PORT,
-    "riscv64": riscv64.PORT,
-    "i386": i386.PORT,
-}
 # MAX_URETPROBE_DEPTH: return probes of one thread that may be pending.
 MAX_DEPTH: Final = 64
 _TRAP_FLAG: Final = 0x100
@@ -67,8 +61,9 @@ class UprobeError(Exception):
 class Uprobes(Observer):
     """All uprobes of one guest; `port` is what the ISA brings, if it is not to be `PORTS`' own."""
 
-    def __init__(self, kernel: Kernel, port: Port | None = None) -> None:
+    def __init__(self, kernel: Kernel, fidelity: Fidelity = Fidelity.EXACT, port: Port | None = None) -> None:
         self.kernel = kernel
+        self.fidelity = fidelity
         self.port = port or PORTS[kernel.isa.name]
         self.problems: list[str] = []
         """Why probes were not installed in mappings that came later: Linux ignores such errors."""
@@ -152,24 +147,25 @@ class Uprobes(Observer):
         space = self.watch(process)
         if address in space.installed:
             return
-        if probe.analysis is None:
-            self._prepare(probe, address)
-        analysis = probe.analysis
-        run = compile_plan(analysis.plan, self.kernel.isa) if isinstance(analysis, Simulated) else None
+        treatment = probe.treatment or self._prepare(probe, address)
+        run = compile_plan(treatment.plan, self.kernel.isa) if isinstance(treatment, Emulated) else None
         tracepoint = space.patcher.create(address, self.port.breakpoint, "uprobes")
         space.installed[address] = Installed(probe, tracepoint, run)
         space.patcher.install(tracepoint)
         self._count(space, space.installed[address])
 
-    def _prepare(self, probe: Uprobe, address: int) -> None:
+    def _prepare(self, probe: Uprobe, address: int) -> Emulated | Stepped:
         """Look at the instruction as the file has it (prepare_uprobe).  Raises `UprobeError`."""
         probe.code = probe.file.read(probe.offset, self.port.longest)
         if not probe.code:
             raise UprobeError(EIO, f"there is nothing at offset {probe.offset:#x}")
-        analysis = self.port.analyze(probe.code, address)
-        if isinstance(analysis, Refused):
-            raise UprobeError(analysis.errno, f"offset {probe.offset:#x}: {analysis.why} ({analysis.source})")
-        probe.analysis = analysis
+        treatment = self.port.treat(Code(probe.code, address), self.fidelity)
+        if isinstance(treatment, Refused):
+            rule = treatment.rule
+            raise UprobeError(rule.errno, f"offset {probe.offset:#x}: {rule.why} ({rule.source})")
+        assert isinstance(treatment, Emulated | Stepped), "uprobes step, they do not run code out of line"
+        probe.treatment = treatment
+        return treatment
 
     def _remove(self, space: WatchedSpace, address: int) -> None:
         installed = space.installed.pop(address)
@@ -307,9 +303,9 @@ class Uprobes(Observer):
         return remove and not any(consumer.wants(thread.process) for consumer in installed.probe.consumers)
 
     def _go_on(self, thread: Thread, space: WatchedSpace, installed: Installed, address: int) -> None:
-        analysis = installed.probe.analysis
-        if isinstance(analysis, SingleStepped):
-            self._begin_step(thread, space, installed, address, analysis)
+        treatment = installed.probe.treatment
+        if isinstance(treatment, Stepped):
+            self._begin_step(thread, space, installed, address, treatment)
             return
         assert installed.run is not None
         try:
@@ -321,7 +317,7 @@ class Uprobes(Observer):
     # -- single steps
 
     def _begin_step(
-        self, thread: Thread, space: WatchedSpace, installed: Installed, address: int, move: SingleStepped
+        self, thread: Thread, space: WatchedSpace, installed: Installed, address: int, move: Stepped
     ) -> None:
         """Have the copy run in a slot, for one instruction (pre_ssout)."""
         engine = self._engine

@@ -3,7 +3,7 @@
 import pytest
 
 from emu.isa import ISAS
-from providers.fasttrap import Fidelity
+from providers.fidelity import Fidelity
 from tests.linux.support import CASES, expected, zoo
 
 BOUNDARIES = "pid$target:::entry, pid$target:::return { @ = count(); }"

@@ -11,7 +11,7 @@ import click
 
 from emu.guest.kernel.guest import TrapPath
 from emu.isa import DEFAULT_ISA, ISAS
-from providers.fbt import Fidelity
+from providers.fidelity import Fidelity
 from trapline.consumer.command import main
 from trapline.consumer.environment import CommandEnvironment, Machine, MachineError
 from trapline.consumer.output import Writer
@@ -68,7 +68,6 @@ def _open_linux(wanted: MachineOptions) -> Machine:
         raise MachineError("-p names a process of the kernel guest; the Linux guest runs the program of -c")
     # The Linux guest takes longer to load than the kernel guest takes to boot: only who wants it waits for it.
     from emu.guest.linux.stdio import of_this_process  # noqa: PLC0415
-    from providers.fasttrap import Fidelity as FasttrapFidelity  # noqa: PLC0415
     from trapline.machine import linux_machine as linux  # noqa: PLC0415
 
     if not wanted.commands:
@@ -81,7 +80,7 @@ def _open_linux(wanted: MachineOptions) -> Machine:
             isa=ISAS[wanted.isa] if wanted.isa else None,
             root=Path(wanted.root) if wanted.root else None,
             evaltime=linux.EvalTime(wanted.evaltime),
-            fidelity=FasttrapFidelity(wanted.fidelity),
+            fidelity=Fidelity(wanted.fidelity),
             environment=wanted.environment,
             standard=of_this_process(lambda data: _put(sys.stdout, data), lambda data: _put(sys.stderr, data)),
             report=_report,

@@ -15,13 +15,13 @@ from typing import NamedTuple
 
 from emu import disassembly
 from emu.disassembly import Syntax
-from emu.displaced import Decision
+from emu.displaced import Rule, Treatment
 from emu.elf import Image, Symbol, nearest
 from emu.guest.modules import Module
 from emu.isa import ISAS, Isa
 from providers.fbt import PORTS, walk
 from providers.fbt.exclusions import module_refusal
-from providers.fbt.port import Function, Port, Rule, ScanResult
+from providers.fbt.port import Function, Port, ScanResult
 
 
 class SitesError(Exception):
@@ -51,8 +51,8 @@ class ProbeSite:
     invop: int
     """Invop code the provider keeps with the site."""
     invop_name: str
-    decision: Decision
-    """What is done with the displaced instruction: the table's row, and the plan."""
+    treatment: Treatment
+    """What becomes of the displaced instruction, and the row of the table that decides."""
     remark: Rule | None
     """Why the site should not be one, if so: the real system's mistakes are kept."""
 
@@ -162,7 +162,7 @@ def _function(
                 patch=site.patch,
                 invop=site.rval,
                 invop_name=next(row.code for row in isa.stub.rows if row.invop == site.rval),
-                decision=isa.stub.decide(function.code[site.address - function.address :], site.address),
+                treatment=isa.stub.decide(function.code[site.address - function.address :], site.address),
                 remark=remarks.get(site.address),
             )
             for site in result.sites

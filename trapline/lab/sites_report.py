@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.text import Text
 
-from providers.fbt.port import Rule
+from emu.displaced import Emulated, Rule, Treatment
 from trapline.lab.sites import FunctionSites, Instruction, ProbeSite
 
 _PROBE_STYLE = {"entry": "green", "return": "cyan"}
@@ -66,7 +66,8 @@ def _start(word: str, style: str, instruction: Instruction, width: _Widths) -> T
 
 
 def _what(site: ProbeSite) -> str:
-    return str(site.decision.plan) if site.decision.plan is not None else site.decision.row.why
+    found = site.treatment
+    return str(found.plan) if isinstance(found, Emulated) else found.rule.why
 
 
 def _rules(functions: Iterable[FunctionSites]) -> Iterator[Rule]:
@@ -116,11 +117,11 @@ def _json_function(function: FunctionSites) -> dict[str, Any]:
                 "invop": site.invop,
                 "invop_name": site.invop_name,
                 "displaced": {
-                    "row": site.decision.row.name,
-                    "why": site.decision.row.why,
-                    "plan": None if site.decision.plan is None else list(map(str, site.decision.plan.operations)),
-                    "quirk": site.decision.row.quirk or None,
-                    "source": site.decision.row.source,
+                    "row": site.treatment.rule.name,
+                    "why": site.treatment.rule.why,
+                    "plan": _operations(site.treatment),
+                    "quirk": site.treatment.rule.quirk or None,
+                    "source": site.treatment.rule.source,
                 },
                 "remark": _json_rule(site.remark),
             }
@@ -131,6 +132,10 @@ def _json_function(function: FunctionSites) -> dict[str, Any]:
             for passed in function.passed_over
         ],
     }
+
+
+def _operations(treatment: Treatment) -> list[str] | None:
+    return list(map(str, treatment.plan.operations)) if isinstance(treatment, Emulated) else None
 
 
 def _json_instruction(instruction: Instruction) -> dict[str, Any]:

@@ -16,12 +16,12 @@ from rich.text import Text
 
 from emu import disassembly
 from emu.disassembly import Syntax
+from emu.displaced import Code, Emulated, OutOfLine, Refused, Stepped
 from emu.elf import Image, Symbol, nearest
 from emu.guest.base import BadAddressError
 from emu.isa import ISAS, Isa
 from providers import fasttrap, uprobes
-from providers.fasttrap.port import Code, Emulated, Fidelity
-from providers.fasttrap.port import Refused as FasttrapRefused
+from providers.fidelity import Fidelity
 from trapline.lab.sites import SitesError
 
 _STYLES = {
@@ -55,22 +55,28 @@ class UserSite:
 Treat = Callable[[Isa, Code], tuple[str, str]]
 
 
+def _copied(treated: OutOfLine | Stepped) -> str:
+    return f"as {treated.code.hex()}, {treated.scratch} = the next pc" if treated.scratch else ""
+
+
 def _fasttrap(isa: Isa, code: Code) -> tuple[str, str]:
-    treated = fasttrap.PORTS[isa.name].treat(code, Fidelity.EXACT)
-    if isinstance(treated, FasttrapRefused):
-        return "refused", f"{treated.why} ({treated.source})"
-    if isinstance(treated, Emulated):
-        return "emulated", f"{treated.kind}: {treated.plan}"
-    return "out of line", f"as {treated.code.hex()}, {treated.scratch} = the next pc" if treated.scratch else ""
+    match fasttrap.PORTS[isa.name].treat(code, Fidelity.EXACT):
+        case Refused(rule):
+            return "refused", f"{rule.why} ({rule.source})"
+        case Emulated(rule, _, plan):
+            return "emulated", f"{rule.name}: {plan}"
+        case copy:
+            return "out of line", _copied(copy)
 
 
 def _uprobe(isa: Isa, code: Code) -> tuple[str, str]:
-    treated = uprobes.PORTS[isa.name].analyze(code.data, code.address)
-    if isinstance(treated, uprobes.Refused):
-        return "refused", f"errno {treated.errno}: {treated.why} ({treated.source})"
-    if isinstance(treated, uprobes.Simulated):
-        return "simulated", str(treated.plan)
-    return "single-stepped", f"as {treated.code.hex()}, {treated.scratch} = the next pc" if treated.scratch else ""
+    match uprobes.PORTS[isa.name].treat(code, Fidelity.EXACT):
+        case Refused(rule):
+            return "refused", f"errno {rule.errno}: {rule.why} ({rule.source})"
+        case Emulated(_, _, plan):
+            return "simulated", str(plan)
+        case copy:
+            return "single-stepped", _copied(copy)
 
 
 PROVIDERS: dict[str, Treat] = {"pid": _fasttrap, "uprobe": _uprobe}
@@ -105,7 +111,7 @@ def _sites(image: Image, symbol: Symbol, treat: Treat, syntax: Syntax) -> Iterat
     except BadAddressError:
         return
     body = code[: symbol.size]
-    returns = set(port.returns(body, symbol.value))
+    returns = set(port.returns(body, symbol.value, Fidelity.EXACT))
     offsets = [*port.boundaries(body)]
     for offset, following in zip(offsets, [*offsets[1:], len(body)], strict=True):
         address = symbol.value + offset

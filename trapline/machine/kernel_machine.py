@@ -14,8 +14,7 @@ from emu.guest.kernel.guest import KernelGuest, TrapPath
 from emu.isa import DEFAULT_ISA, Isa
 from emu.trap import TrapHandler
 from providers.base import Framework
-from providers.fasttrap import Fidelity as FasttrapFidelity
-from providers.fbt import Fidelity
+from providers.fidelity import Fidelity
 from trapline.framework.dtrace import DTrace
 from trapline.machine.guest_consumers import GuestConsumers
 from trapline.machine.kernel_providers import LOADER_CONF, PRELOADED, KernelProviders
@@ -139,7 +138,7 @@ def boot(
     guest.boot()
     dtrace = DTrace(guest, guest.traps.core)
     types = _types(guest.image)
-    probes = ProcessProbes(guest.userland, guest.userland.objects, dtrace, FasttrapFidelity(fidelity.value), report)
+    probes = ProcessProbes(guest.userland, guest.userland.objects, dtrace, fidelity, report)
     modules = ModuleTypes(guest.isa, lambda: guest.modules, guest.module_file, types_of)
     KernelProviders(guest, dtrace, KernelSignatures(types, modules), fidelity, watch)
     GuestConsumers(guest, dtrace)

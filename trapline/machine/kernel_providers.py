@@ -17,7 +17,8 @@ from emu.guest.kernel.trampolines import Trampolines
 from emu.guest.modules import Module
 from providers.base import Framework, Provider
 from providers.dtmalloc import Dtmalloc
-from providers.fbt import FBT, Fidelity, SignatureSource
+from providers.fbt import FBT, SignatureSource
+from providers.fidelity import Fidelity
 from providers.kinst import Kinst
 from providers.profile import Profile
 from providers.sdt import IllumosSdt, Sdt, Site

@@ -12,7 +12,7 @@ from emu.guest.linux.environment import ENVIRONMENT
 from emu.guest.linux.guest import LinuxGuest, Program
 from emu.guest.linux.stdio import Standard
 from emu.isa import DEFAULT_ISA, Isa
-from providers.fasttrap import Fidelity
+from providers.fidelity import Fidelity
 from providers.profile import Profile
 from providers.syscall import LinuxCalls, Syscall
 from trapline.framework.dtrace import DTrace

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from providers.fasttrap import Fasttrap, Fidelity, PidError, PidProbes, UsdtProbes, Wanted, parse_provider, probe_name
+from providers.fasttrap import Fasttrap, PidError, PidProbes, UsdtProbes, Wanted, parse_provider, probe_name
+from providers.fidelity import Fidelity
 from trapline.consumer.compiling import ProcessProbeError
 from trapline.framework.program import ProbeDescription
 

@@ -66,5 +66,5 @@ class KernelStacks:
     def _displaced(self, pc: int) -> Plan | None:
         """Return what the instruction at pc does, if a breakpoint may displace it."""
         if pc not in self._plans:
-            self._plans[pc] = self._isa.stub.decide(self._patcher.original(pc, 8), pc).plan
+            self._plans[pc] = self._isa.stub.plan(self._patcher.original(pc, 8), pc)
         return self._plans[pc]

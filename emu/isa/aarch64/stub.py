@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emu.displaced import Displaced, DisplacedRow, DisplacedTable, Load, Plan, Set, Store, Treatment
+from emu.displaced import Displaced, DisplacedRow, DisplacedTable, Load, Otherwise, Plan, Set, Store
 from emu.isa.aarch64.registers import REGISTERS
 
 _STUB = "FreeBSD sys/cddl/dev/dtrace/aarch64/dtrace_subr.c"
@@ -75,7 +75,7 @@ STUB = DisplacedTable(
             why="goes back to the caller: where FBT puts the return probe",
         ),
         DisplacedRow(
-            "anything else", 0, 0, 0, Treatment.REFUSE, source=_STUB,
+            "anything else", 0, 0, 0, Otherwise.REFUSE, source=_STUB,
             why="the stub knows nothing of it and leaves the pc alone: the breakpoint would repeat for ever",
         ),
     ),

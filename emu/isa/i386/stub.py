@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emu.displaced import DisplacedRow, DisplacedTable, Load, Plan, Set, Store, Treatment
+from emu.displaced import DisplacedRow, DisplacedTable, Load, Otherwise, Plan, Set, Store
 
 _STUB = "FreeBSD sys/cddl/dev/dtrace/i386/dtrace_asm.S"
 
@@ -31,11 +31,11 @@ STUB = DisplacedTable(
             why="one byte to step over",
         ),
         DisplacedRow(
-            "ret", 0xFF, 0xC3, 1, Treatment.REFUSE, invop=5, code="RET", source=_STUB,
+            "ret", 0xFF, 0xC3, 1, Otherwise.REFUSE, invop=5, code="RET", source=_STUB,
             why="only the amd64 stub emulates it; on i386 the code falls through to the kernel's own handler",
         ),
         DisplacedRow(
-            "anything else", 0, 0, 0, Treatment.REFUSE, source=_STUB,
+            "anything else", 0, 0, 0, Otherwise.REFUSE, source=_STUB,
             why="dtrace_invop has no code for it: the trap would reach the kernel's own handler",
         ),
     ),

@@ -6,7 +6,7 @@ compressed rows look at the low half only.
 
 from __future__ import annotations
 
-from emu.displaced import Clear, Displaced, DisplacedRow, DisplacedTable, Plan, Set, Store, Treatment
+from emu.displaced import Clear, Displaced, DisplacedRow, DisplacedTable, Otherwise, Plan, Set, Store
 
 _STUB = "FreeBSD sys/cddl/dev/dtrace/riscv/dtrace_subr.c"
 
@@ -49,7 +49,7 @@ STUB = DisplacedTable(
             quirk="the pc is not advanced: a c.nop displaced by anybody else would trap for ever",
         ),
         DisplacedRow(
-            "anything else", 0, 0, 0, Treatment.REFUSE, source=_STUB,
+            "anything else", 0, 0, 0, Otherwise.REFUSE, source=_STUB,
             why="the stub answers -1: a breakpoint nobody claims, and a panic",
         ),
     ),

@@ -31,6 +31,11 @@ class Mode:
     count: str
     word: int
 
+    @property
+    def mask(self) -> int:
+        """All the bits of a word."""
+        return (1 << 8 * self.word) - 1
+
 
 LONG_MODE: Final = Mode(capstone.CS_MODE_64, REGISTERS, "rip", "rsp", "rbp", "rcx", 8)
 _I386: Final = ("eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi")
@@ -63,13 +68,31 @@ class Instruction:
 
     data: bytes
     prefixes: frozenset[int]
-    segment: str
+    segments: tuple[str, ...]
+    """The segments that its prefixes name, in their order."""
     rex: int
     rex_at: int
     """Offset of the REX prefix, -1 for none."""
     at: int
     """Offset of the opcode."""
     mode: Mode = LONG_MODE
+    following: bytes = b""
+    """The bytes behind it: some systems take an instruction for longer than it is."""
+
+    @property
+    def segment(self) -> str:
+        """Return the segment that it names, "" for none."""
+        return self.segments[-1] if self.segments else ""
+
+    @property
+    def second(self) -> int:
+        """Return the byte behind the first one of the opcode, 0 if there is none."""
+        return self.data[self.at + 1] if self.at + 1 < self.length else 0
+
+    @property
+    def extension(self) -> int:
+        """Return the reg field of the ModRM byte behind an opcode of one byte."""
+        return self.second >> 3 & 7
 
     @property
     def opcode(self) -> int:
@@ -86,6 +109,11 @@ class Instruction:
         return int.from_bytes(self.data[offset : offset + size], "little", signed=True)
 
     @property
+    def lengthened(self) -> Instruction:
+        """Return the instruction as a system sees it that does not ask where it ends."""
+        return replace(self, data=self.data + self.following.ljust(_MOST_ADDRESS, b"\0"))
+
+    @property
     def wide(self) -> bool:
         """Whether REX.W makes its operands 64 bits wide, whatever other prefixes say."""
         return bool(self.rex & _REX_W)
@@ -98,10 +126,14 @@ class Instruction:
     @property
     def is_near_branch(self) -> bool:
         """Whether it goes elsewhere in the same code segment: jumps, calls, loops and returns."""
-        second = self.data[self.at + 1] if self.at + 1 < self.length else 0
         if self.opcode == 0x0F:
-            return second >> 4 == 8
-        return self.opcode in _NEAR_BRANCHES or (self.opcode == 0xFF and second >> 3 & 7 in {2, 4})
+            return self.second >> 4 == 8
+        return self.opcode in _NEAR_BRANCHES or (self.opcode == 0xFF and self.extension in {2, 4})
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether it is a conditional jump, short or near."""
+        return self.opcode >> 4 == 7 or (self.opcode == 0x0F and self.second >> 4 == 8)
 
     @property
     def vector_at(self) -> int | None:
@@ -145,13 +177,14 @@ class Instruction:
         return self.opcode == 0x0F and self.data[self.at + 1] >> 2 == 0x20 >> 2
 
 
-def take_apart(data: bytes, mode: Mode = LONG_MODE) -> Instruction | str:
-    """Find prefixes and opcode; a text says why that fails.  Of a REX that is not the last prefix nothing is left."""
+def take_apart(data: bytes, mode: Mode = LONG_MODE) -> Instruction | None:
+    """Find prefixes and opcode; None: the bytes are not an instruction.  A REX that is not the last prefix is void."""
     length = instruction_length(data, mode=mode.capstone)
     if not length:
-        return "the bytes are no instruction"
-    data = data[:length]
-    at, segment = 0, ""
+        return None
+    data, following = data[:length], data[length:]
+    at = 0
+    segments: list[str] = []
     rex, rex_at = 0, -1
     prefixes = set()
     while True:
@@ -159,13 +192,11 @@ def take_apart(data: bytes, mode: Mode = LONG_MODE) -> Instruction | str:
             rex, rex_at = data[at], at
         elif data[at] in _PREFIXES:
             if data[at] in _SEGMENTS:
-                if segment:
-                    return "it has two segment prefixes"
-                segment = _SEGMENTS[data[at]]
+                segments.append(_SEGMENTS[data[at]])
             prefixes.add(data[at])
             rex, rex_at = 0, -1
         else:
-            return Instruction(data, frozenset(prefixes), segment, rex, rex_at, at, mode)
+            return Instruction(data, frozenset(prefixes), tuple(segments), rex, rex_at, at, mode, following)
         at += 1
 
 
@@ -183,7 +214,7 @@ def _condition(number: int) -> Check:
 def jcc(insn: Instruction) -> Plan:
     """Plan a conditional jump, short or near."""
     if insn.opcode == 0x0F:
-        number, displacement = insn.data[insn.at + 1] & 15, insn.signed(insn.at + 2, 4)
+        number, displacement = insn.second & 15, insn.lengthened.signed(insn.at + 2, 4)
     else:
         number, displacement = insn.opcode & 15, insn.signed(insn.at + 1, 1)
     return _branch((_condition(number),), insn.length + displacement, insn.length)
@@ -217,14 +248,16 @@ def transfer(insn: Instruction, *before: Operation, call: bool, target: str = ""
     return Plan((*before, *push, Set(pc, target or pc, offset)))
 
 
-def indirect(insn: Instruction, after: bytes = b"", *, call: bool) -> Plan:
+def indirect(insn: Instruction, *, call: bool, quirks: bool = False) -> Plan:
     """Plan a jump or a call through a register or memory.
 
-    With a 16-bit address, which this does not know, it is shorter than it seems: the bytes `after`
-    it are read then, as FreeBSD reads them.
+    With a 16-bit address, which this does not know, it is shorter than it seems: the bytes behind
+    it are read then, as FreeBSD reads them.  With `quirks` it is FreeBSD's plan in full: any
+    address with a SIB byte has a displacement, and the GDT's bases of fs and gs are 0 in 64-bit
+    mode (fasttrap_isa.c, fasttrap_tracepoint_init and fasttrap_do_seg).
     """
     registers, word = insn.mode.registers, insn.mode.word
-    whole = replace(insn, data=insn.data + after.ljust(_MOST_ADDRESS, b"\0"))
+    whole = insn.lengthened
     modrm = insn.data[insn.at + 1]
     mod, rm = modrm >> 6, modrm & 7
     if mod == 3:
@@ -240,6 +273,8 @@ def indirect(insn: Instruction, after: bytes = b"", *, call: bool) -> Plan:
             displacement = whole.signed(at, 4)
         else:
             base = registers[sib & 7 | (insn.rex & 1) << 3]
+            if quirks and mod == 0:
+                displacement = whole.signed(at, 4)
     elif rm == 5 and mod == 0:
         # 64-bit mode: relative to the next instruction; 32-bit mode: the address itself.
         relative = word == LONG_MODE.word
@@ -251,7 +286,7 @@ def indirect(insn: Instruction, after: bytes = b"", *, call: bool) -> Plan:
     address: list[Operation] = [Sum("%1", base, index, shift, displacement)]
     if 0x67 in insn.prefixes:  # in 64-bit mode: the 16-bit addresses of the other are refused
         address.append(Clear("%1", "%1", _LOW_HALF))
-    if insn.segment in {"fs", "gs"}:
+    if insn.segment in {"fs", "gs"} and not (quirks and insn.mode is LONG_MODE):
         address.append(Sum("%1", "%1", f"{insn.segment}_base"))
     return transfer(insn, *address, Load("%2", "%1", 0, word), call=call, target="%2")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emu.displaced import Displaced, DisplacedRow, DisplacedTable, Load, Plan, Set, Store, Treatment
+from emu.displaced import Displaced, DisplacedRow, DisplacedTable, Load, Otherwise, Plan, Set, Store
 
 _STUB = "FreeBSD sys/cddl/dev/dtrace/amd64/dtrace_asm.S"
 
@@ -29,7 +29,7 @@ STUB = DisplacedTable(
             why="saves the caller's frame pointer: where FBT puts the entry probe",
         ),
         DisplacedRow(
-            "pop rbp", 0xFF, 0x5D, 1, Treatment.REFUSE, invop=2, code="POPL_EBP", source=_STUB,
+            "pop rbp", 0xFF, 0x5D, 1, Otherwise.REFUSE, invop=2, code="POPL_EBP", source=_STUB,
             why="only the i386 stub emulates it; on amd64 the code falls through to the kernel's own handler",
         ),
         DisplacedRow(
@@ -49,7 +49,7 @@ STUB = DisplacedTable(
             why="a call must push the address after the original, so a copy elsewhere will not do; for kinst",
         ),
         DisplacedRow(
-            "anything else", 0, 0, 0, Treatment.REFUSE, source=_STUB,
+            "anything else", 0, 0, 0, Otherwise.REFUSE, source=_STUB,
             why="dtrace_invop has no code for it: the breakpoint would reach the kernel's own handler",
         ),
     ),

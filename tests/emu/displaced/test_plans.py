@@ -87,7 +87,7 @@ def test_plans_of_equal_fields_are_not_taken_for_each_other(isa):
 def test_a_fault_leaves_every_register_as_it_was(isa, executor):
     faulting = 0
     for row in isa.stub.rows:
-        plan = isa.stub.decide(row.value.to_bytes(8, "little"), CODE).plan
+        plan = isa.stub.plan(row.value.to_bytes(8, "little"), CODE)
         if plan is None or not any(isinstance(operation, (Load, Store)) for operation in plan.operations):
             continue
         machine = executor(isa)
@@ -107,7 +107,7 @@ def test_a_second_store_that_faults_leaves_the_registers_as_they_were():
     machine.write_register("sp", 0x20000)
     machine.unmapped = range(0x1FFF8, 0x20000)
     with pytest.raises(BadAddressError, match="0x1fff8"):
-        machine.run(ISAS["aarch64"].stub.decide(bytes.fromhex("fd7bbfa9"), CODE).plan)
+        machine.run(ISAS["aarch64"].stub.plan(bytes.fromhex("fd7bbfa9"), CODE))
     assert machine.read_register("sp") == 0x20000
 
 
@@ -201,7 +201,7 @@ def test_what_a_row_matches_does_on_a_cpu_what_its_plan_does(isa_name, data):
             each.write_register(name, value)
         for place in places:
             each.store(place, isa.word, 0x40000 + 4 * place)
-    machine.run(isa.stub.decide(code, CODE).plan)
+    machine.run(isa.stub.plan(code, CODE))
     cpu.run(code)
     assert {name: machine.read_register(name) for name in values} == {name: cpu.read_register(name) for name in values}
     for place in machine.memory:

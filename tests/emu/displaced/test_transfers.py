@@ -6,9 +6,10 @@ import random
 
 import pytest
 
+from emu.displaced import Code, Emulated
 from emu.isa import ISAS
-from providers.fasttrap import PORTS, Fidelity
-from providers.fasttrap.port import Code, Emulated
+from providers.fasttrap import PORTS
+from providers.fidelity import Fidelity
 
 from .ins import CODE
 from .machines import MEMORY_SIZE, CompilingMachine, InterpretingMachine, RealMachine, register_names

@@ -10,7 +10,8 @@ from emu.guest.kernel import images
 from emu.guest.linux.code import ProcessCode
 from emu.guest.observer import Observer
 from emu.isa import ISAS
-from providers.fasttrap import Fasttrap, Fidelity, PidError, PidProbes, Wanted
+from providers.fasttrap import Fasttrap, PidError, PidProbes, Wanted
+from providers.fidelity import Fidelity
 from tests.linux.support import expected, start, zoo
 from trapline.consumer.tracer import Tracer
 from trapline.machine.linux_machine import EvalTime

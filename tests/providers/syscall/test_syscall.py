@@ -11,7 +11,7 @@ from emu.guest.kernel import images
 from emu.guest.observer import Observer
 from emu.guest.system_calls import Moment
 from emu.isa import ISAS
-from providers.fbt import Fidelity
+from providers.fidelity import Fidelity
 from tests.linux.support import expected, start, zoo
 from tests.support.command import run_trapline
 from trapline.consumer.tracer import Tracer

@@ -4,11 +4,13 @@ import contextlib
 
 import pytest
 
+from emu.displaced import Code, Refused
 from emu.guest.kernel import images
 from emu.isa import ISAS
 from providers import fasttrap
+from providers.fidelity import Fidelity
 from providers.uprobes import PORTS, Consumer, HandlerResult, UprobeError, Uprobes
-from providers.uprobes.port import ENOTSUPP, Refused
+from providers.uprobes.port import ENOTSUPP
 from tests.linux.support import expected, start, zoo
 from trapline.lab.check.compare import Outcome, SiteChecker
 from trapline.lab.check.cpu import Stretch, TrialCpu
@@ -257,9 +259,9 @@ def test_the_flag_that_steps_a_copy_is_seen_by_nobody(code):
 )
 def test_what_a_step_would_put_right_wrongly_is_refused(isa, code):
     """With an operand-size prefix the pc has 16 bits, and so has a return address: of a copy elsewhere, another."""
-    found = PORTS[isa].analyze(bytes.fromhex(code).ljust(16, b"\x90"), ADDRESS)
+    found = PORTS[isa].treat(Code(bytes.fromhex(code).ljust(16, b"\x90"), ADDRESS), Fidelity.EXACT)
     assert isinstance(found, Refused)
-    assert found.errno == ENOTSUPP
+    assert found.rule.errno == ENOTSUPP
 
 
 @pytest.mark.parametrize(

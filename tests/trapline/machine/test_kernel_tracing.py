@@ -8,7 +8,7 @@ import pytest
 
 from emu.guest.kernel.guest import TrapPath
 from emu.isa import ISAS
-from providers.fbt import Fidelity
+from providers.fidelity import Fidelity
 from trapline.consumer.tracer import Tracer
 from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
 

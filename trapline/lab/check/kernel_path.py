@@ -108,7 +108,7 @@ class KernelPathChecker:
             self._clean()
         outcome = Outcome.DIVERGED if divergence else Outcome.AGREED
         states = self._states - left_out
-        how = str(self._isa.stub.decide(site.code, site.address).plan)
+        how = str(self._isa.stub.plan(site.code, site.address))
         return SiteResult(site, outcome, how, states, left_out, (divergence,) if divergence else ())
 
     # -- one state

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
+from emu.displaced import Code, Emulated, OutOfLine, Refused, Stepped
 from emu.guest.base import BadAddressError
 from emu.guest.linux.code import ProcessCode, SlotPages
 from emu.guest.modules import Module
@@ -20,7 +21,6 @@ from emu.isa.linux_signals import Signal, SignalInfo
 from emu.trap import TrapHandler
 from providers import fasttrap, fbt, uprobes
 from providers.fasttrap.fasttrap import CHUNK
-from providers.fasttrap.port import Emulated, Refused
 from providers.fasttrap.records import Probe, ProbeType
 from providers.fbt.records import Record
 from trapline.lab.check.cpu import TrialCpu
@@ -88,9 +88,10 @@ class PidProber:
         """Decide about a site (fasttrap_tracepoint_init)."""
         treatment = self._fasttrap.look(self._target, site.address, site.start)
         if isinstance(treatment, Refused):
-            return NoProbe(f"{treatment.why} ({treatment.source})")
+            return NoProbe(f"{treatment.rule.why} ({treatment.rule.source})")
         if isinstance(treatment, Emulated):
             return Treated(f"emulated: {treatment.plan}", tuple(self._ways("emulated", site)))
+        assert isinstance(treatment, OutOfLine)
         scratch = f", {treatment.scratch} = next pc" if treatment.scratch else ""
         places = (("far", self._far), ("near", self._near))
         ways = tuple(way for name, slots in places for way in self._ways(f"out of line, {name}", site, slots))
@@ -119,7 +120,7 @@ class UprobeProber:
 
     def __init__(self, cpu: TrialCpu, near: int, rules: Rules) -> None:
         self._cpu = cpu
-        self._uprobes = uprobes.Uprobes(cpu.kernel, port=rules.uprobe)
+        self._uprobes = uprobes.Uprobes(cpu.kernel, rules.uprobe_fidelity, rules.uprobe)
         self._space = space = self._uprobes.watch(cpu.process)
         space.patcher = rules.patcher(space.code)
         self._far = space.slots
@@ -130,9 +131,10 @@ class UprobeProber:
         file, offset = self._cpu.file_at(site.address)
         if offset % self._uprobes.port.alignment:
             return NoProbe(f"not a multiple of {self._uprobes.port.alignment}")
-        analysis = self._uprobes.port.analyze(file.read(offset, self._uprobes.port.longest), site.address)
-        if isinstance(analysis, uprobes.Refused):
-            return NoProbe(f"{analysis.why} ({analysis.source})")
+        code = Code(file.read(offset, self._uprobes.port.longest), site.address)
+        treatment = self._uprobes.port.treat(code, self._uprobes.fidelity)
+        if isinstance(treatment, Refused):
+            return NoProbe(f"{treatment.rule.why} ({treatment.rule.source})")
         consumer = uprobes.Consumer(handler=lambda _frame: None)
         registered: list[Any] = []
 
@@ -143,11 +145,12 @@ class UprobeProber:
 
             return Way(name, enter, lambda: self._uprobes.unregister(registered.pop(), consumer))
 
-        if isinstance(analysis, uprobes.Simulated):
-            return Treated(f"simulated: {analysis.plan}", (way("simulated", self._far),))
-        scratch = f", {analysis.scratch} = next pc" if analysis.scratch else ""
+        if isinstance(treatment, Emulated):
+            return Treated(f"simulated: {treatment.plan}", (way("simulated", self._far),))
+        assert isinstance(treatment, Stepped)
+        scratch = f", {treatment.scratch} = next pc" if treatment.scratch else ""
         return Treated(
-            f"stepped: {analysis.code.hex()}{scratch}",
+            f"stepped: {treatment.code.hex()}{scratch}",
             (way("stepped, far", self._far), way("stepped, near", self._near)),
         )
 
@@ -194,7 +197,7 @@ class FbtProber:
     def look(self, site: CheckSite) -> Treated | NoProbe:
         """Decide about a site."""
         number, first = self._records[site.address]
-        plan = self._table.decide(site.code, site.address).plan
+        plan = self._table.plan(site.code, site.address)
         return Treated(
             f"emulated: {plan}" if plan is not None else "no plan",
             (

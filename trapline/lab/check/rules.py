@@ -29,6 +29,7 @@ import providers.uprobes.port
 from emu.displaced import DisplacedTable
 from emu.elf import nearest
 from emu.patcher import CodeMemory, Patcher
+from providers.fidelity import Fidelity
 
 
 class RulesError(Exception):
@@ -44,8 +45,9 @@ class Rules:
     fbt: providers.fbt.port.Port | None = None
     displaced: DisplacedTable | None = None
     patcher: Callable[[CodeMemory], Patcher] = Patcher
-    pid_fidelity: providers.fasttrap.port.Fidelity = providers.fasttrap.port.Fidelity.EXACT
-    fbt_fidelity: providers.fbt.Fidelity = providers.fbt.Fidelity.EXACT
+    pid_fidelity: Fidelity = Fidelity.EXACT
+    uprobe_fidelity: Fidelity = Fidelity.EXACT
+    fbt_fidelity: Fidelity = Fidelity.EXACT
 
 
 # Type of an object -> the part of the rules that it is.

@@ -20,6 +20,7 @@ from emu.guest.kernel import images
 from emu.guest.modules import Module
 from emu.isa import DEFAULT_ISA, ISAS, Isa
 from providers import fasttrap, fbt
+from providers.fidelity import Fidelity
 from trapline.lab.check.cpu import Stretch, TrialCpu
 from trapline.lab.check.probers import FbtProber, PidProber, Prober, UprobeProber
 from trapline.lab.check.rules import Rules
@@ -169,7 +170,7 @@ class Subject:
         for symbol, function, result in fbt.walk(port, self._module.functions(), self.image.read):
             if function is None or not result.sites:
                 continue
-            sound = rules.fbt_fidelity is fbt.Fidelity.EXACT
+            sound = rules.fbt_fidelity is not Fidelity.FREEBSD
             for site in fbt.sound_sites(port, function, result) if sound else result.sites:
                 code = self.image.read(site.address, _LONGEST)
                 yield CheckSite(site.address, code, symbol.name, symbol.value, site.probe)
@@ -181,7 +182,7 @@ class Subject:
         except BadAddressError:
             return
         body = code[: symbol.size]
-        returns = set(port.returns(body, symbol.value))
+        returns = set(port.returns(body, symbol.value, Fidelity.EXACT))
         offsets = port.boundaries(body) if self.every_instruction else sorted({0, *returns})
         for offset in offsets:
             probe = "entry" if not offset else "return" if offset in returns else ""

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from emu.disassembly import Syntax
 from emu.guest.kernel.guest import TrapPath
-from providers import fasttrap, fbt
+from providers.fidelity import Fidelity
 from trapline.lab.check import encodings
 from trapline.lab.check.compare import Outcome, SiteChecker, SiteResult
 from trapline.lab.check.encodings import run
@@ -63,7 +63,7 @@ class Spec:
         if self.rules:
             return load_rules(self.rules)
         if self.faithful:
-            return Rules(pid_fidelity=fasttrap.Fidelity.FREEBSD, fbt_fidelity=fbt.Fidelity.FREEBSD)
+            return Rules(pid_fidelity=Fidelity.FREEBSD, fbt_fidelity=Fidelity.FREEBSD)
         return Rules()
 
 

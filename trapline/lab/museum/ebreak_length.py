@@ -9,7 +9,7 @@ where there were none.
 
 from dataclasses import replace
 
-from emu.displaced import Displaced, DisplacedRow, Plan, Set, Treatment
+from emu.displaced import Displaced, DisplacedRow, Otherwise, Plan, Set
 from emu.isa import RISCV64
 from trapline.lab.check.rules import Rules
 from trapline.lab.museum.checks import InStates
@@ -21,7 +21,7 @@ RIGHT = RISCV64.stub
 def row(right: DisplacedRow) -> DisplacedRow:
     """Return a row that goes on four bytes later."""
     decide = right.what
-    if right.name != "c.sdsp ra, imm(sp)" or isinstance(decide, Treatment):
+    if right.name != "c.sdsp ra, imm(sp)" or isinstance(decide, Otherwise):
         return right
 
     def plan(insn: Displaced) -> Plan:

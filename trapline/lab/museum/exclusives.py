@@ -9,8 +9,9 @@ forgets either hangs the program, as instrumenters and debuggers still do.
 
 from dataclasses import replace
 
+from emu.displaced import Code, Treatment
 from providers.fasttrap import PORTS
-from providers.fasttrap.port import Code, Fidelity, Treatment
+from providers.fidelity import Fidelity
 from trapline.lab.check.rules import Rules
 from trapline.lab.museum.checks import InRun
 from trapline.lab.museum.exhibit import Exhibit

@@ -7,7 +7,7 @@ the lui loads another number; no probe ever fires there.  Linux' kprobes took su
 their user, and panicked, until they went through the function first.
 """
 
-from providers.fbt import Fidelity
+from providers.fidelity import Fidelity
 from trapline.lab.check.rules import Rules
 from trapline.lab.museum.checks import InFbt
 from trapline.lab.museum.exhibit import Exhibit

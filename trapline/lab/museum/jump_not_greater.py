@@ -8,25 +8,26 @@ way, for more than a year.
 
 from dataclasses import replace
 
-from emu.displaced import Branch, Check, Compare, Plan
+from emu.displaced import Branch, Check, Code, Compare, Emulated, Plan, Rule, Treatment
+from providers.fidelity import Fidelity
 from providers.uprobes import PORTS
-from providers.uprobes.port import Analysis, Simulated
 from trapline.lab.check.rules import Rules
 from trapline.lab.museum.checks import InStates
 from trapline.lab.museum.exhibit import Exhibit
 
 RIGHT = PORTS["x86_64"]
+RULE = Rule("jle", "it jumps if both conditions hold", "see the references")
 # Numbers of the two conditions.
 EQUAL, LESS = 4, 12
 
 
-def analyze(code: bytes, address: int) -> Analysis:
+def treat(code: Code, fidelity: Fidelity) -> Treatment:
     """Simulate a short jle by both conditions."""
-    if code[0] != 0x7E:
-        return RIGHT.analyze(code, address)
-    distance = int.from_bytes(code[1:2], "little", signed=True)
+    if code.data[0] != 0x7E:
+        return RIGHT.treat(code, fidelity)
+    distance = int.from_bytes(code.data[1:2], "little", signed=True)
     tests = tuple(Check(Compare.FLAGS, right=number) for number in (EQUAL, LESS))
-    return Simulated("jcc", 2, Plan((Branch(tests, 2 + distance, 2),)))
+    return Emulated(RULE, 2, Plan((Branch(tests, 2 + distance, 2),)))
 
 
 EXHIBIT = Exhibit(
@@ -41,7 +42,7 @@ EXHIBIT = Exhibit(
         "90"  # nop
         "c3"  # ret
     ),
-    old=Rules(uprobe=replace(RIGHT, analyze=analyze)),
+    old=Rules(uprobe=replace(RIGHT, treat=treat)),
     was="jle jumps if equal and less",
     now="jle jumps if equal or less",
     check=InStates(),

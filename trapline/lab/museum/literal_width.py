@@ -9,14 +9,15 @@ is the last word of a mapping, the simulation faults and the instruction does no
 
 from dataclasses import replace
 
-from emu.displaced import Clear, Displaced, Load, Plan, Set
+from emu.displaced import Clear, Code, Displaced, Emulated, Load, Plan, Rule, Set, Treatment
 from providers.fasttrap import PORTS
-from providers.fasttrap.port import Code, Emulated, Fidelity, Treatment
+from providers.fidelity import Fidelity
 from trapline.lab.check.rules import Rules
 from trapline.lab.museum.checks import InStates
 from trapline.lab.museum.exhibit import Exhibit
 
 RIGHT = PORTS["aarch64"]
+RULE = Rule("ldr wt, label", "it loads eight bytes", "see the references")
 UPPER = 0xFFFF_FFFF_0000_0000
 
 
@@ -26,7 +27,7 @@ def treat(code: Code, fidelity: Fidelity) -> Treatment:
     if insn.bits(31, 24) != 0x18:
         return RIGHT.treat(code, fidelity)
     load = Load("%0", "pc", insn.signed(23, 5) * 4, 8)
-    return Emulated("LDR_W_PC_REL", 4, Plan((load, Clear(f"x{insn.bits(4, 0)}", "%0", UPPER), Set("pc", "pc", 4))))
+    return Emulated(RULE, 4, Plan((load, Clear(f"x{insn.bits(4, 0)}", "%0", UPPER), Set("pc", "pc", 4))))
 
 
 EXHIBIT = Exhibit(

@@ -7,8 +7,9 @@ zero, which means 2 to the power of 64 rounds, ends at once.
 
 from dataclasses import replace
 
+from emu.displaced import Code, Treatment
 from providers.fasttrap import PORTS
-from providers.fasttrap.port import Code, Fidelity, Treatment
+from providers.fidelity import Fidelity
 from trapline.lab.check.rules import Rules
 from trapline.lab.museum.checks import InRun
 from trapline.lab.museum.exhibit import Exhibit

@@ -8,23 +8,24 @@ whatever its target register held, and every other c.add as a call.
 
 from dataclasses import replace
 
-from emu.displaced import Displaced
+from emu.displaced import Code, Displaced, Emulated, Rule, Treatment
 from emu.isa.riscv64.plans import c_jump
+from providers.fidelity import Fidelity
 from providers.uprobes import PORTS
-from providers.uprobes.port import Analysis, Simulated
 from trapline.lab.check.rules import Rules
 from trapline.lab.museum.checks import InStates
 from trapline.lab.museum.exhibit import Exhibit
 
 RIGHT = PORTS["riscv64"]
+RULE = Rule("c.jr", "one bit of five is looked at", "see the references")
 
 
-def analyze(code: bytes, address: int) -> Analysis:
+def treat(code: Code, fidelity: Fidelity) -> Treatment:
     """Look at one bit of the second register's five, as the masks f007 did."""
-    insn = Displaced(int.from_bytes(code[:2], "little"), address)
+    insn = Displaced(int.from_bytes(code.data[:2], "little"), code.address)
     if insn.word & 0xF007 in {0x8002, 0x9002} and insn.bits(11, 7):
-        return Simulated("c.jr", 2, c_jump(insn))
-    return RIGHT.analyze(code, address)
+        return Emulated(RULE, 2, c_jump(insn))
+    return RIGHT.treat(code, fidelity)
 
 
 EXHIBIT = Exhibit(
@@ -38,7 +39,7 @@ EXHIBIT = Exhibit(
         "3285"  # c.mv a0, a2
         "8280"  # c.jr ra
     ),
-    old=Rules(uprobe=replace(RIGHT, analyze=analyze)),
+    old=Rules(uprobe=replace(RIGHT, treat=treat)),
     was="what has no odd second register is c.jr (mask f007)",
     now="what has no second register is c.jr (mask f07f)",
     check=InStates(),

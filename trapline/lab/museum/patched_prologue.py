@@ -9,14 +9,16 @@ and nothing can jump into it.
 
 from dataclasses import replace
 
+from emu.displaced import Code, OutOfLine, Rule, Treatment
 from emu.isa.x86.length import instruction_lengths
 from providers.fasttrap import PORTS
-from providers.fasttrap.port import Code, Fidelity, OutOfLine, Treatment
+from providers.fidelity import Fidelity
 from trapline.lab.check.rules import Rules
 from trapline.lab.museum.checks import InRun
 from trapline.lab.museum.exhibit import Exhibit
 
 RIGHT = PORTS["x86_64"]
+RULE = Rule("prologue", "a jump to a trampoline overwrites them", "see the references")
 # What a jump to a trampoline has after its opcode, whose part the int3 plays.
 DISTANCE = bytes.fromhex("fbffff01")
 
@@ -28,7 +30,7 @@ def treat(code: Code, _fidelity: Fidelity) -> Treatment:
         length += each
         if length >= 5:
             break
-    return OutOfLine(length, code.data[:length])
+    return OutOfLine(RULE, length, code.data[:length])
 
 
 EXHIBIT = Exhibit(

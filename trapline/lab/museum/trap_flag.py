@@ -9,8 +9,9 @@ left.  Kprobes correct the word on the stack, and so does this package.
 
 from dataclasses import replace
 
-from providers.uprobes import PORTS, SingleStepped
-from providers.uprobes.port import Analysis
+from emu.displaced import Code, Stepped, Treatment
+from providers.fidelity import Fidelity
+from providers.uprobes import PORTS
 from trapline.lab.check.rules import Rules
 from trapline.lab.museum.checks import InStates
 from trapline.lab.museum.exhibit import Exhibit
@@ -18,10 +19,10 @@ from trapline.lab.museum.exhibit import Exhibit
 RIGHT = PORTS["x86_64"]
 
 
-def analyze(code: bytes, address: int) -> Analysis:
+def treat(code: Code, fidelity: Fidelity) -> Treatment:
     """Step pushf like any other instruction."""
-    analysis = RIGHT.analyze(code, address)
-    return replace(analysis, pushes_flags=False) if isinstance(analysis, SingleStepped) else analysis
+    found = RIGHT.treat(code, fidelity)
+    return replace(found, pushes_flags=False) if isinstance(found, Stepped) else found
 
 
 EXHIBIT = Exhibit(
@@ -36,7 +37,7 @@ EXHIBIT = Exhibit(
         "58"  # pop rax
         "c3"  # ret
     ),
-    old=Rules(uprobe=replace(RIGHT, analyze=analyze)),
+    old=Rules(uprobe=replace(RIGHT, treat=treat)),
     was="what the copy pushed stays as it is",
     now="the trap flag is cleared in what the copy pushed, unless the program had set it",
     check=InStates(),

@@ -9,22 +9,24 @@ died of an assertion.
 
 from dataclasses import replace
 
+from emu.displaced import Code, Rule, Stepped, Treatment
 from emu.isa.x86.length import instruction_length
-from providers.uprobes import PORTS, SingleStepped
-from providers.uprobes.port import Analysis
+from providers.fidelity import Fidelity
+from providers.uprobes import PORTS
 from trapline.lab.check.rules import Rules
 from trapline.lab.museum.checks import InStates
 from trapline.lab.museum.exhibit import Exhibit
 
 RIGHT = PORTS["x86_64"]
+RULE = Rule("VEX as it is", "it is stepped where it is put", "see the references")
 
 
-def analyze(code: bytes, address: int) -> Analysis:
+def treat(code: Code, fidelity: Fidelity) -> Treatment:
     """Step instructions with a VEX prefix where they are put."""
-    if code[0] not in {0xC4, 0xC5}:
-        return RIGHT.analyze(code, address)
-    length = instruction_length(code)
-    return SingleStepped(length, code[:length])
+    if code.data[0] not in {0xC4, 0xC5}:
+        return RIGHT.treat(code, fidelity)
+    length = instruction_length(code.data)
+    return Stepped(RULE, length, code.data[:length])
 
 
 EXHIBIT = Exhibit(
@@ -41,7 +43,7 @@ EXHIBIT = Exhibit(
         "c4e270f20500100000"  # andn eax, ecx, dword ptr [rip + 0x1000]
         "c3"  # ret
     ),
-    old=Rules(uprobe=replace(RIGHT, analyze=analyze)),
+    old=Rules(uprobe=replace(RIGHT, treat=treat)),
     was="the copy is the instruction, byte for byte",
     now="the copy goes by way of a register that holds what rip would",
     check=InStates(),

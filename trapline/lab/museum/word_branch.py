@@ -8,9 +8,9 @@ probe: nobody uses them, and in 64-bit code vendors disagree about what they mea
 
 from dataclasses import replace
 
-from emu.displaced import Operation, Plan, Set
-from providers.uprobes import PORTS, Simulated
-from providers.uprobes.port import Analysis
+from emu.displaced import Code, Emulated, Operation, Plan, Set, Treatment
+from providers.fidelity import Fidelity
+from providers.uprobes import PORTS
 from trapline.lab.check.rules import Rules
 from trapline.lab.museum.checks import InStates
 from trapline.lab.museum.exhibit import Exhibit
@@ -25,14 +25,14 @@ def longer(operation: Operation) -> Operation:
     return operation
 
 
-def analyze(code: bytes, address: int) -> Analysis:
+def treat(code: Code, fidelity: Fidelity) -> Treatment:
     """Take the prefix for one that changes nothing."""
-    if code[:1] != b"\x66":
-        return RIGHT.analyze(code, address)
-    analysis = RIGHT.analyze(code[1:], address)
-    if not isinstance(analysis, Simulated):
-        return RIGHT.analyze(code, address)
-    return replace(analysis, plan=Plan(tuple(map(longer, analysis.plan.operations))))
+    if code.data[:1] != b"\x66":
+        return RIGHT.treat(code, fidelity)
+    found = RIGHT.treat(replace(code, data=code.data[1:]), fidelity)
+    if not isinstance(found, Emulated):
+        return RIGHT.treat(code, fidelity)
+    return replace(found, plan=Plan(tuple(map(longer, found.plan.operations))))
 
 
 EXHIBIT = Exhibit(
@@ -50,7 +50,7 @@ EXHIBIT = Exhibit(
         "90"  # nop
         "c3"  # ret
     ),
-    old=Rules(uprobe=replace(RIGHT, analyze=analyze)),
+    old=Rules(uprobe=replace(RIGHT, treat=treat)),
     was="jmpw goes as far as its offset says",
     now="jmpw has no probe",
     check=InStates(),

@@ -9,15 +9,16 @@ emulates displaced instructions keeps such an array, and falls for it as easily.
 
 from dataclasses import replace
 
-from emu.displaced import Displaced, Plan, Set
+from emu.displaced import Code, Displaced, Emulated, Plan, Rule, Set, Treatment
 from emu.isa.aarch64.registers import REGISTERS
 from providers.fasttrap import PORTS
-from providers.fasttrap.port import Code, Emulated, Fidelity, Treatment
+from providers.fidelity import Fidelity
 from trapline.lab.check.rules import Rules
 from trapline.lab.museum.checks import InStates
 from trapline.lab.museum.exhibit import Exhibit
 
 RIGHT = PORTS["aarch64"]
+RULE = Rule("mrs", "register 31 is an index like the others", "see the references")
 SAVED = tuple(register.name for register in REGISTERS.registers[:32])
 # What the kernel answers: lines of 64 bytes.
 CTR_EL0 = 0x8444_C004
@@ -28,7 +29,7 @@ def treat(code: Code, fidelity: Fidelity) -> Treatment:
     insn = Displaced(int.from_bytes(code.data[:4], "little"), code.address)
     if insn.bits(31, 5) != 0xD53B0020 >> 5:
         return RIGHT.treat(code, fidelity)
-    return Emulated("MRS", 4, Plan((Set(SAVED[insn.bits(4, 0)], "", CTR_EL0), Set("pc", "pc", 4))))
+    return Emulated(RULE, 4, Plan((Set(SAVED[insn.bits(4, 0)], "", CTR_EL0), Set("pc", "pc", 4))))
 
 
 EXHIBIT = Exhibit(

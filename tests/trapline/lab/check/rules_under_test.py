@@ -7,11 +7,11 @@ import signal
 from dataclasses import replace
 from typing import Any
 
-from emu.displaced import DisplacedTable, Plan, Set
+from emu.displaced import DisplacedTable, Emulated, Plan, Set
 from emu.isa import ISAS
 from emu.patcher import Patcher
 from providers import fasttrap, uprobes
-from providers.fasttrap.port import Emulated, Port
+from providers.fasttrap.port import Port
 
 
 def _shifted(plan: Plan, pc: str) -> Plan:
@@ -54,13 +54,13 @@ def _wrong_table(name: str) -> DisplacedTable:
 TABLES = {name: _wrong_table(name) for name in ISAS if name in fasttrap.PORTS}
 
 UPROBES = {
-    name: replace(port, analyze=lambda code, address, port=port, name=name: _slipped(port.analyze(code, address), name))
+    name: replace(port, treat=lambda code, fidelity, port=port, name=name: _slipped(port.treat(code, fidelity), name))
     for name, port in uprobes.PORTS.items()
 }
 
 
 def _slipped(found: Any, name: str) -> Any:
-    if isinstance(found, uprobes.Simulated):
+    if isinstance(found, Emulated):
         return replace(found, plan=_shifted(found.plan, ISAS[name].registers.pc))
     return found
 

@@ -10,7 +10,7 @@ from emu.engine.access import Access
 from emu.engine.pages import PAGE
 from emu.isa import ISAS
 from emu.isa.base import Isa
-from providers.fasttrap import Fidelity
+from providers.fidelity import Fidelity
 from trapline.lab.check.compare import Outcome, SiteChecker, SiteResult
 from trapline.lab.check.cpu import Stretch, TrialCpu
 from trapline.lab.check.kernel_path import KernelPathChecker

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import cache
 
-from emu.displaced import DisplacedRow, Treatment
+from emu.displaced import DisplacedRow, Otherwise
 from trapline.lab.check.encodings import cells, native, ports, x86
 from trapline.lab.check.encodings.decoder import decoder
 from trapline.lab.check.encodings.exemptions import EXEMPTIONS
@@ -61,14 +61,18 @@ def _told(chunk: Chunk, counted: Iterable[cells.Cell]) -> Iterator[Cell]:
 @cache
 def _ours(isa: str, provider: str, choice: cells.Choice) -> Ours:
     row = tables(isa)[provider][choice.row]
-    doing = {Treatment.OUT_OF_LINE: Doing.OUT_OF_LINE, Treatment.REFUSE: Doing.REFUSED}
+    doing = {
+        Otherwise.OUT_OF_LINE: Doing.OUT_OF_LINE,
+        Otherwise.STEP: Doing.OUT_OF_LINE,
+        Otherwise.REFUSE: Doing.REFUSED,
+    }
     exemption = -1
     if choice.exemption:
         exemption = EXEMPTIONS[isa].index(cells.exemptions(isa, provider)[choice.exemption - 1])
     return Ours(
         provider,
         row.name,
-        doing[row.what] if isinstance(row.what, Treatment) else Doing.EMULATED,
+        doing[row.what] if isinstance(row.what, Otherwise) else Doing.EMULATED,
         row.length,
         facts(isa, provider, choice.row),
         exemption,

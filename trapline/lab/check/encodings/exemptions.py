@@ -95,7 +95,7 @@ _RISCV64: Final = (
     Exemption(("pid",), ("COMMON",), 0xFFFFFFFF, 0x00200073, frozenset({"uret"}), _CONTROL, _PRIVILEGED),
     Exemption(("pid", "uprobe"), ("COMMON", "anything else"), 0x3, 0x3, _NOTHING, _NONE, _UNDEFINED),
     Exemption(
-        ("pid", "uprobe"), ("C_COMMON", "anything else, compressed"), 0, 0, _NOTHING, _NONE,
+        ("pid", "uprobe"), ("C_COMMON", "anything else, compressed", "c.jr, reserved"), 0, 0, _NOTHING, _NONE,
         "reserved, or a hint: the copy faults, or does nothing, as the original does",
     ),
 )  # fmt: skip

@@ -5,21 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
-from typing import Final
 
-from emu.displaced import DisplacedTable, Plan, Treatment
+from emu.displaced import Code, DisplacedTable, Emulated, OutOfLine, Plan, Refused, Stepped, Treatment
 from emu.isa import ISAS
 from providers import fasttrap, uprobes
-from providers.fasttrap import Fidelity
-from providers.fasttrap.port import Code, Emulated, OutOfLine
-from providers.fasttrap.port import Port as FasttrapPort
-from providers.uprobes.port import Port as UprobesPort
-from providers.uprobes.port import Refused, Simulated, SingleStepped
+from providers.fidelity import Fidelity
 from trapline.lab.check.encodings.decoder import NOTHING_DECODED, Decoded, Facts, decoder
 from trapline.lab.check.encodings.exemptions import EXEMPTIONS
 from trapline.lab.check.encodings.results import Cell, Doing, Ours
 from trapline.lab.check.encodings.space import FORMS
-from trapline.lab.check.encodings.tables import emulated_facts, plan_facts
+from trapline.lab.check.encodings.tables import PROVIDERS, emulated_facts, plan_facts
 from trapline.lab.check.rules import Rules
 
 # Row, what is done, length in bytes or 0, and what it claims or None.
@@ -27,20 +22,17 @@ Said = tuple[str, Doing, int, Facts | None]
 # What a provider says of the instruction that starts some bytes.
 Opinion = Callable[[bytes], Said]
 
-BY_REGISTER: Final = ", by a register"
-AWAY: Final = ", goes away"
-# Uprobes' reason for many opcodes, each of which it names.
-BAD_OPCODE: Final = "opcode xx is in the table of those that cannot be probed"
-
 
 def own(isa: str) -> Mapping[str, Opinion]:
     """Return what the package's own rules say on an x86."""
-    return {
-        "fbt": of_table(isa, ISAS[isa].stub),
-        "pid": of_fasttrap(isa, fasttrap.PORTS[isa], Fidelity.EXACT),
-        "pid:freebsd": of_fasttrap(isa, fasttrap.PORTS[isa], Fidelity.FREEBSD),
-        "uprobe": of_uprobes(isa, uprobes.PORTS[isa]),
-    }
+    pid, uprobe = fasttrap.PORTS[isa].treat, uprobes.PORTS[isa].treat
+    opinions = (
+        of_table(isa, ISAS[isa].stub),
+        of_treatments(isa, lambda code: pid(Code(code, 0), Fidelity.EXACT)),
+        of_treatments(isa, lambda code: pid(Code(code, 0), Fidelity.FREEBSD)),
+        of_treatments(isa, lambda code: uprobe(Code(code, 0), Fidelity.EXACT)),
+    )
+    return dict(zip(PROVIDERS, opinions, strict=True))
 
 
 def of_rules(isa: str, rules: Rules) -> Mapping[str, Opinion]:
@@ -49,9 +41,11 @@ def of_rules(isa: str, rules: Rules) -> Mapping[str, Opinion]:
     if rules.displaced is not None:
         found["fbt"] = of_table(isa, rules.displaced)
     if rules.pid is not None:
-        found["pid"] = of_fasttrap(isa, rules.pid, rules.pid_fidelity)
+        pid = rules.pid.treat
+        found["pid"] = of_treatments(isa, lambda code: pid(Code(code, 0), rules.pid_fidelity))
     if rules.uprobe is not None:
-        found["uprobe"] = of_uprobes(isa, rules.uprobe)
+        uprobe = rules.uprobe.treat
+        found["uprobe"] = of_treatments(isa, lambda code: uprobe(Code(code, 0), rules.uprobe_fidelity))
     return found
 
 
@@ -72,51 +66,32 @@ def of_table(isa: str, table: DisplacedTable) -> Opinion:
         return emulated_facts(isa, table.rows, number)
 
     numbers = {id(row): number for number, row in enumerate(table.rows)}
+    said = of_treatments(isa, lambda code: table.decide(code, 0))
 
     def say(code: bytes) -> Said:
-        row, plan = table.decide(code, 0)
-        if row.what is Treatment.OUT_OF_LINE:
-            return row.name, Doing.OUT_OF_LINE, row.length, Facts.NONE
-        if plan is None:
-            return row.name, Doing.REFUSED, row.length, None
-        facts = claims(numbers[id(row)]) if isa in FORMS else _plan_facts(isa, plan, row.length)
-        return row.name, Doing.EMULATED, row.length, facts
+        name, doing, length, facts = said(code)
+        treatment = table.decide(code, 0)
+        if isinstance(treatment, Emulated) and isa in FORMS:
+            facts = claims(numbers[id(treatment.rule)])
+        return name, doing, length, facts
 
     return say
 
 
-def of_fasttrap(isa: str, port: FasttrapPort, fidelity: Fidelity) -> Opinion:
-    """Ask fasttrap: the pid provider and USDT."""
+def of_treatments(isa: str, treat: Callable[[bytes], Treatment]) -> Opinion:
+    """Ask the rules of a provider."""
 
     def say(code: bytes) -> Said:
-        match port.treat(Code(code, 0), fidelity):
-            case Emulated(kind, length, plan):
-                return kind, Doing.EMULATED, length, _plan_facts(isa, plan, length)
-            case OutOfLine(length, copy, scratch):
-                name = "C_COMMON" if isa in FORMS and len(copy) == 2 else "COMMON"
-                facts = Facts.RELATIVE if scratch else Facts.NONE
-                return name + bool(scratch) * BY_REGISTER, Doing.OUT_OF_LINE, length, facts
-            case refused:
-                return refused.why, Doing.REFUSED, 0, None
-
-    return say
-
-
-def of_uprobes(isa: str, port: UprobesPort) -> Opinion:
-    """Ask uprobes."""
-    step = "anything else" if isa in FORMS else "stepped"
-
-    def say(code: bytes) -> Said:
-        match port.analyze(code, 0):
-            case Simulated(name, length, plan):
-                return name, Doing.EMULATED, length, _plan_facts(isa, plan, length)
-            case SingleStepped(length, copy, scratch, absolute):
-                kind = ", compressed" if isa in FORMS and len(copy) == 2 else ""
-                name = step + kind + absolute * AWAY + bool(scratch) * BY_REGISTER
+        match treat(code):
+            case Emulated(rule, length, plan):
+                return rule.name, Doing.EMULATED, length, _plan_facts(isa, plan, length)
+            case OutOfLine(rule, length, _, scratch):
+                return rule.name, Doing.OUT_OF_LINE, length, Facts.RELATIVE if scratch else Facts.NONE
+            case Stepped(rule, length, _, scratch, absolute):
                 facts = (Facts.CONTROL if absolute else Facts.NONE) | (Facts.RELATIVE if scratch else Facts.NONE)
-                return name, Doing.OUT_OF_LINE, length, facts
-            case Refused(_, why):
-                return BAD_OPCODE if why.startswith("opcode ") else why, Doing.REFUSED, 0, None
+                return rule.name, Doing.OUT_OF_LINE, length, facts
+            case Refused(rule):
+                return rule.name, Doing.REFUSED, 0, None
 
     return say
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Final
 
-from emu.displaced import Branch, Clear, Displaced, DisplacedRow, Load, Plan, Set, Store, Sum, Treatment
+from emu.displaced import Branch, Clear, Displaced, DisplacedRow, Load, Otherwise, Plan, Set, Store, Sum
 from emu.isa import ISAS
-from providers.fasttrap import Fidelity
 from providers.fasttrap import aarch64 as fasttrap_aarch64
 from providers.fasttrap import riscv64 as fasttrap_riscv64
+from providers.fidelity import Fidelity
 from providers.uprobes import aarch64 as uprobes_aarch64
 from providers.uprobes import riscv64 as uprobes_riscv64
 from trapline.lab.check.encodings.decoder import Facts
@@ -25,7 +25,7 @@ _TABLES: Final[Mapping[str, Tables]] = {
         "fbt": ISAS["aarch64"].stub.rows,
         "pid": fasttrap_aarch64.TABLES[Fidelity.EXACT].rows,
         "pid:freebsd": fasttrap_aarch64.TABLES[Fidelity.FREEBSD].rows,
-        "uprobe": uprobes_aarch64.TABLE.rows,
+        "uprobe": uprobes_aarch64.TABLES[Fidelity.EXACT].rows,
     },
     "riscv64": {
         "fbt": ISAS["riscv64"].stub.rows,
@@ -48,7 +48,6 @@ _REFUSED: Final[Mapping[tuple[str, str, str], Facts | None]] = {
     ("riscv64", "pid", "BRANCH, reserved"): _CONTROL,
     ("riscv64", "pid", "C_JR, reserved"): _CONTROL,
     ("riscv64", "uprobe", "branch, reserved"): _CONTROL,
-    ("riscv64", "uprobe", "c.jr, reserved"): _CONTROL,
     ("riscv64", "uprobe", "ecall, csrrw"): _ANY,
     ("aarch64", "uprobe", "braa"): _CONTROL,
     ("aarch64", "uprobe", "blraa"): _CONTROL,
@@ -58,9 +57,6 @@ _REFUSED: Final[Mapping[tuple[str, str, str], Facts | None]] = {
     ("aarch64", "uprobe", "ldr rt, label"): _RELATIVE,
     ("aarch64", "uprobe", "ldrsw xt, label"): _RELATIVE,
     ("aarch64", "uprobe", "prfm op, label"): _RELATIVE,
-    ("aarch64", "uprobe", "ldr st, label"): _RELATIVE,
-    ("aarch64", "uprobe", "ldr dt, label"): _RELATIVE,
-    ("aarch64", "uprobe", "ldr qt, label"): _RELATIVE,
 }
 
 
@@ -94,9 +90,9 @@ def facts(isa: str, provider: str, number: int) -> Facts | None:
     What is run out of line must be neither, or the copy would do something else.
     """
     row = tables(isa)[provider][number]
-    if row.what is Treatment.OUT_OF_LINE:
+    if row.what in {Otherwise.OUT_OF_LINE, Otherwise.STEP}:
         return Facts.NONE
-    if isinstance(row.what, Treatment):
+    if isinstance(row.what, Otherwise):
         return _REFUSED.get((isa, provider.partition(":")[0], row.name), Facts.NONE)
     return emulated_facts(isa, tables(isa)[provider], number)
 
@@ -109,7 +105,7 @@ def emulated_facts(isa: str, rows: Sequence[DisplacedRow], number: int) -> Facts
     """
     row, pc, found = rows[number], ISAS[isa].registers.pc, Facts.NONE
     for word in witnesses(row.mask, row.value, row.length):
-        if row_of(rows, word, row.length) == number and not isinstance(row.what, Treatment):
+        if row_of(rows, word, row.length) == number and not isinstance(row.what, Otherwise):
             found |= plan_facts(row.what(Displaced(word, 0)), pc, row.length)
     return found
 

@@ -18,7 +18,9 @@ from itertools import product
 from typing import Final, NamedTuple
 
 from emu.isa import ISAS
-from trapline.lab.check.encodings.ports import AWAY, BAD_OPCODE, BY_REGISTER
+from providers.fasttrap.x86 import TABLES as PID_TABLES
+from providers.fidelity import Fidelity
+from providers.uprobes.x86 import TABLES as UPROBE_TABLES
 
 _SHARED: Final = ("", *"66 f2 f3 67 f0 26 2e 36 3e 64 65 6766 66f2 66f3 f2f3 2e3e 6666".split())
 # Of legacy instructions: each prefix, each bit of REX, those that meet in real code, two of a kind, and REX where it is
@@ -138,49 +140,18 @@ def _forms(isa: str) -> Mapping[str, Form]:
 # Encodings by ISA and opcode map.
 FORMS: Final[Mapping[str, Mapping[str, Form]]] = {isa: _forms(isa) for isa in _PREFIXES}
 
-_KINDS: Final = "JCC LOOP JCXZ CALL JMP RET RET16 PUSHL_EBP NOP COMMON".split()
-_NO_INSTRUCTION: Final = "the bytes are no instruction"
-_TWO_SEGMENTS: Final = "it has two segment prefixes"
-_TWO_SIZES: Final = "CPUs differ about a branch with an operand-size prefix"
-_PID: Final = (*_KINDS, _NO_INSTRUCTION, _TWO_SEGMENTS, "it is a breakpoint, or a software interrupt")
-_PID_RELATIVE: Final = ("COMMON" + BY_REGISTER, "a VEX, EVEX or XOP instruction with an operand relative to rip")
-_PID_EXACT: Final = (
-    "xbegin names the address of its handler relative to itself",
-    "a far call would push the address after its copy",
-    _TWO_SIZES,
-)
-_UPROBE: Final = (
-    "nop", "jmp", "call", "jcc", "push",
-    "stepped", "stepped" + AWAY,
-    _NO_INSTRUCTION,
-    _TWO_SEGMENTS,
-    "it has a segment or lock prefix",
-    BAD_OPCODE,
-    "mov to ss masks interrupts for an instruction",
-    _TWO_SIZES,
-    "the return address that it pushes is smaller than a word",
-)  # fmt: skip
+
+def _rows(isa: str) -> Mapping[str, tuple[str, ...]]:
+    return {
+        "fbt": tuple(row.name for row in ISAS[isa].stub.rows),
+        "pid": PID_TABLES[isa][Fidelity.EXACT].names,
+        "pid:freebsd": PID_TABLES[isa][Fidelity.FREEBSD].names,
+        "uprobe": UPROBE_TABLES[isa][Fidelity.EXACT].names,
+    }
 
 
-def _fbt(isa: str) -> tuple[str, ...]:
-    return tuple(row.name for row in ISAS[isa].stub.rows)
-
-
-# The rules of each provider, by the kind of tracepoint or the reason for which there is none.
-ROWS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
-    "x86_64": {
-        "fbt": _fbt("x86_64"),
-        "pid": (*_PID, *_PID_RELATIVE, *_PID_EXACT),
-        "pid:freebsd": (*_PID, *_PID_RELATIVE),
-        "uprobe": (*_UPROBE, "stepped" + BY_REGISTER, "stepped" + AWAY + BY_REGISTER),
-    },
-    "i386": {
-        "fbt": _fbt("i386"),
-        "pid": (*_PID, *_PID_EXACT, "a 16-bit address size: it counts cx, or adds 16-bit registers"),
-        "pid:freebsd": _PID,
-        "uprobe": _UPROBE,
-    },
-}
+# The names of the rules of each provider.
+ROWS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {isa: _rows(isa) for isa in FORMS}
 
 
 def witnesses(isa: str) -> Iterator[bytes]:

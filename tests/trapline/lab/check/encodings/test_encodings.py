@@ -8,11 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from emu.displaced import Displaced, Treatment
+from emu.displaced import Code, Displaced, Otherwise, Refused
 from emu.isa import ISAS
 from providers import fasttrap, uprobes
-from providers.fasttrap import Fidelity
-from providers.fasttrap.port import Code
+from providers.fidelity import Fidelity
 from trapline.lab.check.encodings import (
     SWEPT,
     Chunk,
@@ -174,7 +173,7 @@ def test_a_length_that_is_wrong_is_found(change):
 
 
 def test_an_instruction_run_out_of_line_where_it_should_be_emulated_is_found(change):
-    changed = [replace(row, what=Treatment.OUT_OF_LINE) if row.name == "JAL" else row for row in rows("riscv64", "pid")]
+    changed = [replace(row, what=Otherwise.OUT_OF_LINE) if row.name == "JAL" else row for row in rows("riscv64", "pid")]
     change("riscv64", "pid", changed)
     (found,) = verdict("riscv64", "pid").disagreements
     assert found.ours == "ours, JAL, 4 bytes: out of line as neither relative nor a transfer"
@@ -194,7 +193,7 @@ def test_a_row_that_is_shadowed_is_named(change):
 
 def test_claims_and_exemptions_name_rows_that_there_are():
     for isa, provider, name in tables._REFUSED:
-        assert any(row.name == name and row.what is Treatment.REFUSE for row in rows(isa, provider)), name
+        assert any(row.name == name and row.what is Otherwise.REFUSE for row in rows(isa, provider)), name
     for isa, listed in EXEMPTIONS.items():
         for one in listed:
             names = {name for provider in one.providers for name in row_names(isa, provider)}
@@ -254,18 +253,16 @@ def test_the_ports_decide_what_their_tables_say(isa):
             for provider, table in tables.tables(isa).items():
                 row = table[tables.row_of(table, word, form.size)]
                 if provider == "uprobe":
-                    found = uprobes.PORTS[isa].analyze(code, 0)
+                    found = uprobes.PORTS[isa].treat(Code(code, 0), Fidelity.EXACT)
                 elif provider != "fbt":
                     fidelity = Fidelity.FREEBSD if ":" in provider else Fidelity.EXACT
                     found = fasttrap.PORTS[isa].treat(Code(code, 0), fidelity)
                 else:
                     found = ISAS[isa].stub.decide(code, 0)
-                    assert found.row is row
-                    continue
+                assert found.rule is row
                 if callable(row.what):
-                    assert getattr(found, "kind", None) or found.name == row.name
                     assert found.plan == row.what(Displaced(word, 0))
-                elif row.what is Treatment.REFUSE:
-                    assert (found.why, found.source) == (row.why, row.source)
+                elif row.what is Otherwise.REFUSE:
+                    assert isinstance(found, Refused)
                 else:
                     assert (found.code, found.length) == (code, row.length)

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from emu.displaced import DisplacedRow, DisplacedTable, Treatment
+from emu.displaced import DisplacedRow, DisplacedTable, Otherwise, OutOfLine, Rule
 from emu.isa import AARCH64, ISAS, RISCV64, X86_64
 from providers import fasttrap, uprobes
-from providers.fasttrap.port import OutOfLine
 from trapline.lab.check.encodings import SWEPT, chunks, classify, judge
 from trapline.lab.check.encodings.run import providers, verdicts
 from trapline.lab.check.rules import Rules, RulesError
@@ -25,21 +24,21 @@ TOO_WIDE = replace(
 )
 MOVED = replace(
     AARCH64.stub,
-    rows=tuple(replace(row, what=Treatment.OUT_OF_LINE) if row.name == "b label" else row
+    rows=tuple(replace(row, what=Otherwise.OUT_OF_LINE) if row.name == "b label" else row
                for row in AARCH64.stub.rows),
 )  # fmt: skip
 SHADOWED = DisplacedTable(
     by_code=True,
     rows=(
         *X86_64.stub.rows[:-1],
-        DisplacedRow("ret again", 0xFF, 0xC3, 1, Treatment.REFUSE, "never", "nobody"),
+        DisplacedRow("ret again", 0xFF, 0xC3, 1, Otherwise.REFUSE, why="never", source="nobody"),
         X86_64.stub.rows[-1],
     ),
 )
 
 
 def _careless(code, _fidelity):
-    return OutOfLine(4, code.data[:4])
+    return OutOfLine(Rule("COMMON", "carelessly", "nobody"), 4, code.data[:4])
 
 
 def _failing(code, fidelity):

@@ -1,0 +1,112 @@
+"""Where functions of x86-64 and i386 return, and where their instructions begin.
+
+Under `Fidelity.FREEBSD` it is as libdtrace finds them, mistakes included: what its disassembler
+does not know ends the scan; a 32-bit conditional jump is looked for with its bytes swapped; a jump
+through a register is not looked for.
+
+Source: FreeBSD cddl/contrib/opensolaris/lib/libdtrace/i386/dt_isadep.c
+(dt_pid_create_return_probe, dt_pid_has_jump_table).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from emu.isa.x86.length import instruction_lengths
+from emu.isa.x86.plans import LONG_MODE, Mode, take_apart
+from emu.words import WORD_MASK
+from providers.dis_tables import known_lengths
+from providers.fidelity import Fidelity
+
+_BREAKPOINT: Final = b"\xcc"
+# What ends a frame, and the return behind it: leave, or mov %rbp, %rsp and pop %rbp in either encoding.
+_ENDINGS: Final = re.compile(rb"(?:\xc9|(?:\x89\xec|\x8b\xe5)\x5d)(?=\xf3?\xc3)", re.DOTALL)
+# The same as libdtrace knows it.
+_FREEBSD_ENDINGS: Final = (b"\xc9\xc3", b"\xc9\xf3\xc3", b"\x8b\xe5\x5d\xc3", b"\x8b\xe5\x5d\xf3\xc3")
+
+
+def boundaries(code: bytes, mode: Mode = LONG_MODE) -> Iterator[int]:
+    """Yield where instructions begin."""
+    offset = 0
+    for length in instruction_lengths(code, mode=mode.capstone):
+        yield offset
+        offset += length
+
+
+def has_jump_table(code: bytes, fidelity: Fidelity, mode: Mode = LONG_MODE) -> bool:
+    """Return whether disassembly fails somewhere: then data lies between the instructions, FreeBSD thinks."""
+    return sum(_lengths(code, fidelity, mode)) < len(code)
+
+
+def _lengths(code: bytes, fidelity: Fidelity, mode: Mode) -> Iterator[int]:
+    if fidelity is not Fidelity.FREEBSD:
+        yield from instruction_lengths(code, mode=mode.capstone)
+        return
+    offset = 0
+    for length in known_lengths(code, mode):
+        if code[offset : offset + length] == _BREAKPOINT:
+            return  # another debugger's, libdtrace thinks
+        yield length
+        offset += length
+
+
+def returns(code: bytes, _address: int, fidelity: Fidelity, mode: Mode = LONG_MODE) -> Iterator[int]:
+    """Yield where functions return."""
+    if fidelity is Fidelity.FREEBSD:
+        return _libdtrace(code, mode)
+    return _certain_returns(code) if has_jump_table(code, fidelity, mode) else _return_sites(code, mode)
+
+
+def _certain_returns(code: bytes) -> Iterator[int]:
+    """Yield the returns that end a frame, which no data is likely to look like."""
+    return (found.end() for found in _ENDINGS.finditer(code))
+
+
+def _return_sites(code: bytes, mode: Mode) -> Iterator[int]:
+    """Yield returns and the jumps that leave the function, or may leave it: whether they do is seen at each hit."""
+    size = len(code)
+    end = 0
+    for length in instruction_lengths(code, mode=mode.capstone):
+        offset, end = end, end + length
+        insn = take_apart(code[offset:end], mode)
+        if insn is None:
+            return
+        if insn.opcode in {0xC3, 0xC2} or (insn.opcode == 0xFF and insn.extension == 4):
+            yield offset
+        elif insn.opcode in {0xE9, 0xEB} or insn.is_conditional:
+            at = insn.at + (2 if insn.opcode == 0x0F else 1)
+            if not 0 <= end + insn.signed(at, length - at) < size:
+                yield offset
+
+
+def _libdtrace(code: bytes, mode: Mode) -> Iterator[int]:
+    """Yield the returns that libdtrace finds."""
+    text = code + bytes(4)
+    certain_only = has_jump_table(code, Fidelity.FREEBSD, mode)
+    end = 0
+    for length in _lengths(code, Fidelity.FREEBSD, mode):
+        offset, end = end, end + length
+        if certain_only:
+            # The scan goes on behind the whole sequence, but nothing in it begins another one.
+            ending = next((one for one in _FREEBSD_ENDINGS if text.startswith(one, offset)), None)
+            if ending is not None:
+                yield offset + ending.index(b"\xf3" if b"\xf3" in ending else b"\xc3")
+        elif _is_return(text[offset : end + 1], length, offset, len(code)):
+            yield offset
+
+
+def _is_return(insn: bytes, length: int, offset: int, size: int) -> bool:
+    first, second = insn[0], insn[1]
+    if (length, first) in {(1, 0xC3), (3, 0xC2)} or (length, first, second) in {(2, 0xF3, 0xC3), (4, 0xF3, 0xC2)}:
+        return True
+    if (length == 2 and (first == 0xEB or first >> 4 == 7)) or (length == 5 and first == 0xE9):
+        at = 1
+    elif length == 6 and (first >> 4, second) == (8, 0x0F):
+        at = 2  # DT_ISJ32 compares the two bytes in the wrong order: it means 0f 8x
+    else:
+        return False
+    displacement = int.from_bytes(insn[at:length], "little", signed=True)
+    # Compared unsigned: backwards out of the function is out, too.
+    return offset + length + displacement & WORD_MASK >= size

@@ -1,0 +1,29 @@
+"""Whose behaviour is wanted where a real system differs from the CPU, or from what its probes are meant to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import TypeVar
+
+_T = TypeVar("_T")
+
+
+class Fidelity(Enum):
+    """Whose behaviour is wanted; docs/fidelity.md lists the differences."""
+
+    EXACT = "exact"
+    """The CPU's: a probed program computes what it would compute without probes."""
+    FREEBSD = "freebsd"
+    """FreeBSD's, with its quirks: FBT, syscall, the pid provider and USDT."""
+    LINUX = "linux"
+    """Linux', with its quirks: uprobes."""
+
+
+def by_fidelity(exact: _T, *, freebsd: _T | None = None, linux: _T | None = None) -> Mapping[Fidelity, _T]:
+    """Return what is used under each fidelity: `exact`, unless a system has its own."""
+    return {
+        Fidelity.EXACT: exact,
+        Fidelity.FREEBSD: exact if freebsd is None else freebsd,
+        Fidelity.LINUX: exact if linux is None else linux,
+    }

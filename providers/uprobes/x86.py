@@ -1,0 +1,259 @@
+"""What uprobes do with instructions of x86-64 and i386: one row for each way, and for each refusal.
+
+Linux 6.12 takes the byte behind a VEX or EVEX prefix for an opcode of the old map, so it takes
+vector instructions for jumps, calls and returns.  Under `Fidelity.LINUX` so do these tables;
+otherwise a vector instruction is stepped as what it is.
+
+Source: Linux 6.12 arch/x86/kernel/uprobes.c (arch_uprobe_analyze_insn).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from emu.displaced import Plan, Rule, Set, Stepped, Store, Treatment
+from emu.isa.x86.plans import LONG_MODE, PROTECTED_MODE, Instruction, Mode, jcc, transfer
+from providers.fidelity import Fidelity, by_fidelity
+from providers.uprobes.port import ENOEXEC, ENOTSUPP
+from providers.x86 import Row, Table, always, emulate, offset, refuse
+from providers.x86_vectors import moved
+
+_SOURCE: Final = "Linux arch/x86/kernel/uprobes.c"
+_OURS: Final = "this simulator: it would compute something else"
+_JUMPS: Final = "it transfers control"
+_BAD_PREFIXES: Final = frozenset({0x26, 0x2E, 0x36, 0x3E, 0xF0})
+# One-byte opcodes that are refused in 64-bit mode (good_insns_64).
+#
+# The table for 0f xx never decides: the opcode 0f itself is looked up in the first one, and is good.  The opcodes of
+# VEX instructions are looked up there too.
+_BAD_OPCODES: Final = frozenset(
+    bytes.fromhex("06070e16171e1f272f373f6061626c6d6e6f829acccdcecfd4d5d6e4e5e6e7eaecedeeeff1f4fafb")
+)
+# The same in 32-bit tasks (good_insns_32).
+_BAD_OPCODES_32: Final = frozenset(bytes.fromhex("07171f6c6d6e6fcccdcecfe4e5e6e7ecedeeeff1f4fafb"))
+_RETURNS: Final = frozenset({0xC2, 0xC3, 0xCA, 0xCB, 0xEA})
+_FAR_CALL: Final = 0x9A
+_COUNTED: Final = frozenset({0xE0, 0xE1, 0xE2, 0xE3})
+_DIRECT: Final = frozenset({0xE8, 0xE9, 0xEB})
+_NOP: Final = 0x90
+_PUSHF, _POPF = 0x9C, 0x9D
+_OPERAND_SIZE: Final = 0x66
+# Opcodes of VEX whose instruction ends in an immediate byte, of map 1; of map 3 all do.
+_IMMEDIATES: Final = frozenset({0x70, 0x71, 0x72, 0x73, 0xC2, 0xC4, 0xC5, 0xC6})
+
+
+def _opcode(insn: Instruction) -> int:
+    """Return the opcode as Linux looks it up: of a vector instruction that behind the prefix."""
+    return insn.opcode if insn.vector_at is None else insn.data[insn.vector_at]
+
+
+def _is_plain(insn: Instruction) -> bool:
+    return insn.vector_at is None
+
+
+def _is_branch(insn: Instruction) -> bool:
+    return insn.opcode in _DIRECT or insn.is_conditional
+
+
+def _calls(insn: Instruction) -> bool:
+    return insn.opcode == _FAR_CALL or (insn.opcode == 0xFF and insn.extension in {2, 3})
+
+
+def _pushes_part_of_a_word(insn: Instruction) -> bool:
+    """Return whether a call pushes less than Linux puts right: it writes the return address as a word."""
+    far_in_long_mode = insn.mode is LONG_MODE and insn.extension == 3 and not insn.wide
+    return _is_plain(insn) and _calls(insn) and (insn.narrow or far_in_long_mode)
+
+
+def _is_push(insn: Instruction) -> bool:
+    short = insn.length == 1 or (insn.length == 2 and insn.rex == 0x41)
+    return _is_plain(insn) and 0x50 <= insn.opcode <= 0x57 and short
+
+
+def _push(insn: Instruction) -> Plan:
+    register = insn.mode.registers[insn.opcode - 0x50 | (insn.rex & 1) << 3]
+    pc, sp, word = insn.mode.pc, insn.mode.sp, insn.mode.word
+    return Plan((Store(register, sp, -word, word), Set(sp, sp, -word), Set(pc, pc, insn.length)))
+
+
+def _nop(insn: Instruction) -> Plan:
+    return Plan((Set(insn.mode.pc, insn.mode.pc, insn.length),))
+
+
+def _step(rule: Rule, insn: Instruction) -> Treatment:
+    """Step an instruction that goes on behind itself, or as far from there as its copy does."""
+    code, scratch = (insn.data, "") if insn.relative_at is None else moved(insn)
+    return Stepped(rule, insn.length, code, scratch)
+
+
+def _step_away(rule: Rule, insn: Instruction) -> Treatment:
+    """Step an instruction after which the pc is right."""
+    code, scratch = (insn.data, "") if insn.relative_at is None else moved(insn)
+    return Stepped(rule, insn.length, code, scratch, absolute=True, calls=_is_plain(insn) and _calls(insn))
+
+
+def _step_flags(rule: Rule, insn: Instruction) -> Treatment:
+    pushes, pops = insn.opcode == _PUSHF, insn.opcode == _POPF
+    return Stepped(rule, insn.length, insn.data, pushes_flags=pushes, pops_flags=pops)
+
+
+def _goes_away(insn: Instruction) -> bool:
+    indirect = insn.opcode == 0xFF and insn.extension in {2, 3, 4, 5}
+    return _is_plain(insn) and (insn.opcode in _RETURNS or insn.opcode == _FAR_CALL or indirect)
+
+
+_Test = Callable[[Instruction], bool]
+
+
+def _refused(name: str, test: _Test, why: str, source: str = _SOURCE) -> Row:
+    return Row(name, why, source, test, refuse, errno=ENOTSUPP)
+
+
+def _plain(test: _Test) -> _Test:
+    return lambda insn: _is_plain(insn) and test(insn)
+
+
+def _first(bad_opcodes: frozenset[int]) -> tuple[Row, ...]:
+    """Return the rows that look at opcodes wherever they stand."""
+    return (
+        _refused("prefix", lambda insn: bool(insn.prefixes & _BAD_PREFIXES), "it has a segment or lock prefix"),
+        _refused("opcode", lambda insn: _opcode(insn) in bad_opcodes, "its opcode is among those that are not probed"),
+        _refused(
+            "mov to ss",
+            lambda insn: _opcode(insn) == 0x8E and insn.extension == 2,
+            "mov to ss masks interrupts for an instruction",
+        ),
+        _refused(
+            "narrow branch",
+            lambda insn: _is_plain(insn) and _is_branch(insn) and _OPERAND_SIZE in insn.prefixes,
+            "CPUs differ about a branch with an operand-size prefix",
+        ),
+    )
+
+
+# What Linux steps, and what would then go wrong.
+_UNTRUSTWORTHY: Final = (
+    _refused(
+        "narrow count",
+        lambda insn: _is_plain(insn) and insn.narrow and insn.opcode in _COUNTED,
+        "CPUs differ about a branch with an operand-size prefix",
+        _OURS,
+    ),
+    _refused(
+        "part of a word",
+        _pushes_part_of_a_word,
+        "the return address that it pushes is smaller than a word",
+        _OURS,
+    ),
+)
+
+
+def _simulated(name: str, test: _Test, plan: Callable[[Instruction], Plan], why: str = _JUMPS) -> Row:
+    return Row(name, why, _SOURCE, _plain(test), emulate(plan))
+
+
+_NOTHING: Final = "nothing to do"
+_SIMULATED: Final = (
+    _simulated("jmp", lambda insn: insn.opcode in {0xE9, 0xEB},
+               lambda insn: transfer(insn, call=False, offset=offset(insn))),
+    _simulated("call", lambda insn: insn.opcode == 0xE8, lambda insn: transfer(insn, call=True, offset=offset(insn))),
+    _simulated("jcc", lambda insn: insn.is_conditional, jcc),
+    _simulated("push", _is_push, _push, "functions begin with it"),
+)  # fmt: skip
+# Linux takes it for a nop with any prefixes: `pause` is one then, and so is `xchg %r8,%rax`, which is not.
+_ONLY_NOP: Final = _simulated(
+    "nop", lambda insn: insn.opcode == _NOP and not insn.prefixes and not insn.rex, _nop, _NOTHING
+)
+_ANY_NOP: Final = replace(
+    _simulated("nop", lambda insn: insn.opcode == _NOP, _nop, _NOTHING),
+    quirk="with any prefixes: xchg %r8,%rax does nothing",
+)
+_STEPPED: Final = (
+    Row("stepped, goes away", "it goes to an address that it names in full", _SOURCE, _goes_away, _step_away),
+    Row("stepped, flags", "the trap flag of the step is among the flags that it moves", _SOURCE,
+        _plain(lambda insn: insn.opcode in {_PUSHF, _POPF}), _step_flags),
+    Row("stepped", "it does the same wherever it stands, once the pc is put right", _SOURCE, always, _step),
+)  # fmt: skip
+
+
+# Linux' mistake: the opcode behind VEX or EVEX, read as one of the old map.
+
+
+def _immediate(insn: Instruction) -> int:
+    """Return the immediate of a vector instruction, which Linux takes for the distance of a jump."""
+    assert insn.vector_at is not None
+    two_bytes = insn.opcode == 0xC5
+    table = 1 if two_bytes else insn.data[insn.at + 1] & 0x1F
+    there = table == 3 or (table == 1 and _opcode(insn) in _IMMEDIATES)
+    return insn.signed(insn.length - 1, 1) if there else 0
+
+
+def _as_jump(insn: Instruction, *, call: bool = False) -> Plan:
+    return transfer(insn, call=call, offset=insn.length + _immediate(insn))
+
+
+def _as_jcc(insn: Instruction) -> Plan:
+    jump = replace(insn, data=bytes((_opcode(insn), _immediate(insn) & 0xFF)), at=0)
+    return jcc(replace(jump, data=jump.data.ljust(insn.length, b"\0")))
+
+
+def _vector(test: Callable[[int, Instruction], bool]) -> _Test:
+    return lambda insn: not _is_plain(insn) and test(_opcode(insn), insn)
+
+
+_MISTAKE: Final = "Linux reads the opcode behind a VEX or EVEX prefix as one of the old map"
+
+
+def _mistaken(
+    name: str, test: Callable[[int, Instruction], bool], what: Callable[[Rule, Instruction], Treatment]
+) -> Row:
+    return Row(name, _MISTAKE, _SOURCE, _vector(test), what, quirk="it is a vector instruction")
+
+
+def _group5(*extensions: int) -> Callable[[int, Instruction], bool]:
+    def test(opcode: int, insn: Instruction) -> bool:
+        assert insn.vector_at is not None
+        return opcode == 0xFF and insn.data[insn.vector_at + 1] >> 3 & 7 in extensions
+
+    return test
+
+
+def _step_call(rule: Rule, insn: Instruction) -> Treatment:
+    """Step it, and write a return address over the top of the stack."""
+    code, scratch = (insn.data, "") if insn.relative_at is None else moved(insn)
+    return Stepped(rule, insn.length, code, scratch, absolute=True, calls=True)
+
+
+def _step_popf(rule: Rule, insn: Instruction) -> Treatment:
+    code, scratch = (insn.data, "") if insn.relative_at is None else moved(insn)
+    return Stepped(rule, insn.length, code, scratch, pops_flags=True)
+
+
+_MISTAKEN: Final = (
+    _mistaken("vector as nop", lambda opcode, _: opcode == _NOP, emulate(_nop)),
+    _mistaken("vector as jmp", lambda opcode, _: opcode in {0xE9, 0xEB}, emulate(_as_jump)),
+    _mistaken("vector as call", lambda opcode, _: opcode == 0xE8, emulate(partial(_as_jump, call=True))),
+    _mistaken("vector as jcc", lambda opcode, _: opcode >> 4 == 7, emulate(_as_jcc)),
+    _mistaken("vector as return", lambda opcode, insn: opcode in _RETURNS or _group5(4, 5)(opcode, insn), _step_away),
+    _mistaken(
+        "vector as far call", lambda opcode, insn: opcode == _FAR_CALL or _group5(2, 3)(opcode, insn), _step_call
+    ),
+    _mistaken("vector as popf", lambda opcode, _: opcode == _POPF, _step_popf),
+)
+_MALFORMED: Final = Rule("malformed", "the bytes are not an instruction", _SOURCE, errno=ENOEXEC)
+
+
+def _tables(mode: Mode, bad_opcodes: frozenset[int]) -> Mapping[Fidelity, Table]:
+    first = _first(bad_opcodes)
+    exact = Table(mode, _MALFORMED, (*first, *_UNTRUSTWORTHY, _ONLY_NOP, *_SIMULATED, *_STEPPED))
+    linux = Table(mode, _MALFORMED, (*first, *_MISTAKEN, _ANY_NOP, *_SIMULATED, *_STEPPED))
+    return by_fidelity(exact, linux=linux)
+
+
+TABLES: Final[Mapping[str, Mapping[Fidelity, Table]]] = {
+    "x86_64": _tables(LONG_MODE, _BAD_OPCODES),
+    "i386": _tables(PROTECTED_MODE, _BAD_OPCODES_32),
+}
