@@ -1,9 +1,13 @@
-"""The command `trapline`: finds its commands, and loads only the one that is run."""
+"""The command `trapline`: it finds its commands, and loads only the one that is run."""
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib import import_module
-from typing import Final
+from typing import Any, Final
 
 import click
 
@@ -25,10 +29,48 @@ COMMANDS: Final = {
 
 # Exit status of a command that the user interrupts: 128 and the signal's number.
 INTERRUPTED: Final = 130
+# Exit status of a command whose output nobody reads any more: 128 and SIGPIPE's number, as shells show it.
+BROKEN_PIPE: Final = 141
+
+
+@contextmanager
+def _writing() -> Iterator[None]:
+    """End the process when its output cannot be written: the one rule of all commands.
+
+    A reader that is gone (`| head`) ends it without a word, as SIGPIPE ends other tools; any other
+    error, such as a full disk, is one line.  What is still buffered is written first.
+    """
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        _abandon_output()
+        sys.exit(BROKEN_PIPE)
+    except OSError as error:
+        _abandon_output()
+        place = error.filename or "standard output"
+        with suppress(OSError):
+            click.echo(f"trapline: {place}: {error.strerror or error}", err=True)
+        sys.exit(1)
+
+
+def _abandon_output() -> None:
+    """Send the rest of the output nowhere: the interpreter writes its buffer once more when it ends."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
 
 
 class LazyGroup(click.Group):
-    """Commands that are imported when somebody asks for them: start-up is most of a short run."""
+    """Commands that are imported when they are used: start-up is most of a short run."""
+
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        """Read the arguments; this prints the help."""
+        with _writing():
+            return super().make_context(*args, **extra)
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         """Return the names, in the order of the table."""
@@ -43,9 +85,10 @@ class LazyGroup(click.Group):
         return command
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run a command; an interrupt that it has no use for ends it as a shell expects."""
+        """Run a command; an interrupt that it does not handle ends it as a shell expects."""
         try:
-            return super().invoke(ctx)
+            with _writing():
+                return super().invoke(ctx)
         except KeyboardInterrupt:
             click.echo("trapline: interrupted", err=True)
             ctx.exit(INTERRUPTED)

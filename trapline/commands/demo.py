@@ -6,12 +6,12 @@ import shutil
 
 import click
 from rich.columns import Columns
-from rich.console import Console
 from rich.panel import Panel
 from rich.text import Text
 
 from emu.guest.base import GuestError
 from emu.isa import DEFAULT_ISA, ISAS
+from trapline.commands.shared import ReportConsole
 from trapline.lab import demo, step_report
 from trapline.lab.demo import Traced
 
@@ -24,7 +24,7 @@ _WIDTH = 100
 def demo_command(isa: str) -> None:
     """Trace the kernel guest on every ISA with one D program, then take one firing apart."""
     width = shutil.get_terminal_size((_WIDTH, 24)).columns
-    console = Console(highlight=False, width=width)
+    console = ReportConsole(width)
     console.print(Text.assemble(("trapline dtrace -qn '", "dim"), (demo.PROGRAM, "bold"), ("'", "dim")))
     try:
         with console.status("booting a kernel of each ISA"):

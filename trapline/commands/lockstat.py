@@ -132,7 +132,7 @@ def lockstat_command(ctx: click.Context, arguments: tuple[str, ...]) -> None:
         return
     try:
         run(request)
-    except (LockstatError, CompileError, ConsumerError, OptionError, GuestError, OSError) as error:
+    except (LockstatError, CompileError, ConsumerError, OptionError, GuestError) as error:
         click.echo(f"lockstat: {error}", err=True)
         ctx.exit(2)
 

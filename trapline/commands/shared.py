@@ -20,9 +20,20 @@ syntax_option: Final[Callable[[Any], Any]] = click.option(
 )
 
 
+class ReportConsole(Console):
+    """Standard output; that nobody reads it any more is for `trapline.cli` to handle."""
+
+    def __init__(self, width: int | None = None) -> None:
+        super().__init__(highlight=False, width=width)
+
+    def on_broken_pipe(self) -> None:
+        """Raise `BrokenPipeError`, instead of ending the process."""
+        raise BrokenPipeError
+
+
 def print_lines(lines: Iterable[Text]) -> None:
     """Print a report: in colour on a terminal, else as plain lines."""
-    console = Console(highlight=False)
+    console = ReportConsole()
     for line in lines:
         if console.is_terminal:
             console.print(line, soft_wrap=True)

@@ -72,8 +72,7 @@ def main(argv: Sequence[str], environment: CommandEnvironment) -> int:
     except _Exit as end:
         return end.status
     except BrokenPipeError:
-        # Whoever read the output is gone; nobody is left to tell.
-        return FAILURE
+        raise  # for whoever started the command: nobody reads what it says
     except OSError as error:
         environment.stderr.write(f"{_NAME}: failed to write output: {error.strerror}\n")
         return FAILURE

@@ -1,0 +1,64 @@
+"""What every command does when its output cannot be written: nothing is said of a reader that is gone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from trapline.cli import BROKEN_PIPE, COMMANDS
+
+ROOT = Path(__file__).parents[2]
+BUILT = ROOT / "testbins" / "built" / "x86_64"
+KERNEL = str(BUILT / "kernel")
+TINY = str(BUILT / "linux" / "tiny")
+
+# Command line -> lines on standard error that a run without trouble prints as well.
+LINES = {
+    ("--help",): 0,
+    ("check", "--help"): 0,
+    ("check", "--museum", "list"): 0,
+    ("check", "testbins:tiny", "--isa", "riscv64", "--states", "1", "--no-run"): 0,
+    ("demo",): 0,
+    ("dtrace", "-l"): 0,
+    ("dtrace", "-n", "fbt::malloc:entry { trace(1); }", "-c", "ls"): 1,
+    ("kldstat",): 0,
+    ("lockstat", "-H", "ls"): 0,
+    ("plockstat", "-A", "contend"): 0,
+    ("sites", KERNEL): 0,
+    ("sites", KERNEL, "--json"): 0,
+    ("step", "-n", "fbt::malloc:entry"): 0,
+    ("uprobe", "-l", TINY): 0,
+    ("uprobe", "-c", TINY, "p:tiny:tiny_length"): 0,
+    ("usdt", "-l", str(BUILT / "linux" / "zoo")): 0,
+}
+
+
+def run(words, stdout):
+    command = [sys.executable, "-m", "trapline", *words]
+    return subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True, cwd=ROOT, timeout=120, check=False)
+
+
+def test_every_command_is_tried():
+    assert {words[0] for words in LINES} == {*COMMANDS, "--help"}
+
+
+@pytest.mark.parametrize("words", LINES, ids=" ".join)
+def test_a_reader_that_is_gone_ends_the_command_without_a_word(words):
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as pipe:
+        done = run(words, pipe)
+    assert (done.returncode, len(done.stderr.splitlines())) == (BROKEN_PIPE, LINES[words]), done.stderr
+
+
+@pytest.mark.parametrize("words", LINES, ids=" ".join)
+def test_a_full_disk_is_one_line(words):
+    with Path("/dev/full").open("wb") as full:
+        done = run(words, full)
+    *_, line = done.stderr.splitlines()
+    assert line.endswith(": No space left on device")
+    assert (done.returncode, len(done.stderr.splitlines())) == (1, LINES[words] + 1), done.stderr
