@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import struct
 import tempfile
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Final
 
+from emu.elf import Image
 from emu.guest.base import GuestError
+from emu.guest.kernel import images
 from emu.guest.linux.guest import LinuxGuest, Program
 from emu.guest.linux.stdio import Standard
 from emu.isa import ISAS, Isa
 from tests.emu.elf_file import MACHINES
 from tests.fuzz.case import Fuzzer
+from tests.fuzz.mutation import damage
 
 _CODE: Final = 0x40_0000
 _DATA: Final = 0x60_0000
 _MILLISECOND: Final = 1_000_000
 _BYTES: Final = 64
+# Of the cases, those with callbacks in machine code: compiling them takes longer than all else.
+_NATIVE: Final = 0.05
 # Prefixes and opcodes at which x86 decoders part.
 _X86: Final = bytes.fromhex("f0 f2 f3 66 67 0f 2e 36 3e 26 64 65 c4 c5 62 8f 48")
 
@@ -41,27 +47,44 @@ class Instructions(Fuzzer):
         (self._root.parent / "outside").write_text("untouched")
 
     def make(self, random: Random) -> bytes:
-        """Make an ISA's number and code."""
+        """Make an ISA's number, whether the engine is native, and code."""
         number = random.randrange(len(ISAS))
         isa = list(ISAS.values())[number]
+        code = self._true(random, isa) if random.random() < 0.5 else self._random(random, isa)
+        native = random.random() < _NATIVE
+        return bytes((number, native)) + code
+
+    @staticmethod
+    def _random(random: Random, isa: Isa) -> bytes:
+        """Make random bytes, somewhat like instructions."""
         code = bytearray(random.randbytes(_BYTES))
         if isa.instruction_alignment == 1:
             for at in range(0, _BYTES, 5):
                 if random.random() < 0.7:
                     code[at : at + 2] = bytes((random.choice(_X86), random.choice(_X86)))[: random.randint(1, 2)]
-        elif isa.name == "riscv64" and random.random() < 0.7:
+        elif isa.instruction_alignment == 2 and random.random() < 0.7:
             for at in range(0, _BYTES, 4):
                 code[at] |= 3  # instructions of four bytes
-        return bytes((number,)) + bytes(code)
+        return bytes(code)
+
+    @staticmethod
+    def _true(random: Random, isa: Isa) -> bytes:
+        """Put pieces of a real program together, some of them damaged."""
+        text = _text(isa.name)
+        pieces = bytearray()
+        while len(pieces) < _BYTES:
+            at = random.randrange(0, len(text) - 16, isa.instruction_alignment)
+            pieces += text[at : at + 4 * random.randint(1, 4)]
+        return damage(random, bytes(pieces), 3) if random.random() < 0.5 else bytes(pieces)
 
     def run(self, case: bytes) -> str:
         """Run the code for a millisecond of the guest's time, with a system call now and then refused."""
         isa = list(ISAS.values())[case[0]]
         path = self._root / "program"
-        path.write_bytes(_executable(isa, case[1:]))
+        path.write_bytes(_executable(isa, case[2:]))
         path.chmod(0o755)
         before = _names(self._root)
-        guest = LinuxGuest(isa, Program("/program"), root=self._root, standard=Standard())
+        guest = LinuxGuest(isa, Program("/program"), root=self._root, standard=Standard(), accelerated=bool(case[1]))
         self._fill(guest, Random(case))  # noqa: S311
         guest.run(_MILLISECOND)
         assert _names(self._root) == before, "the guest changed its root"
@@ -77,6 +100,13 @@ class Instructions(Fuzzer):
             if register.slot is not None and register.name not in kept:
                 value = random.choice((_DATA + random.randrange(4096), random.randrange(64)))
                 engine.write_register(register.name, value)
+
+
+@cache
+def _text(isa: str) -> bytes:
+    """Return the code of a program."""
+    sections = Image(images.linux(ISAS[isa], "zoo")).code_sections
+    return max((section.data for section in sections), key=len)
 
 
 def _names(folder: Path) -> list[str]:
