@@ -129,12 +129,14 @@ class Delivery:
         return None
 
     def take(self, thread: Thread, wanted: int) -> SignalInfo | None:
-        """Take a signal of a set off its queue, for sigwait; None if there is none."""
+        """Take the lowest signal of a set off its queue, for sigwait; None if there is none."""
         for queue in (thread.pending, thread.process.pending):
-            for info in queue:
-                if wanted & bit(info.number):
-                    queue.remove(info)
-                    return info
+            chosen = min(
+                (info for info in queue if wanted & bit(info.number)), key=lambda info: info.number, default=None
+            )
+            if chosen is not None:
+                queue.remove(chosen)
+                return chosen
         return None
 
     def interrupted(self, thread: Thread) -> int:

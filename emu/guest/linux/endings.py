@@ -28,8 +28,8 @@ class Endings:
             observer.exited(process)
         for thread in list(process.threads):
             self.end_thread(thread)
-        if process.alarm is not None:
-            kernel.schedule.remove_timer(process.alarm)
+        if process.timers is not None:
+            process.timers.ended()
         process.files.close_all()
         kernel.leave_space(process.space)
         self._give_children_away(process)

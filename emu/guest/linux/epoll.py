@@ -9,6 +9,7 @@ from typing import Final
 from emu.guest.linux.errno import EEXIST, EINVAL, ELOOP, ENOENT, EPERM, LinuxError
 from emu.guest.linux.files import AnonymousOpen, DirectoryOpen, OpenFile, RegularOpen, Snapshot
 from emu.guest.linux.inodes import Inode
+from emu.guest.linux.process import Thread
 from emu.guest.linux.readiness import ALWAYS, READABLE
 
 EPOLLEXCLUSIVE: Final = 1 << 28
@@ -71,6 +72,11 @@ class Epoll(AnonymousOpen):
     def reaches(self, other: Epoll) -> bool:
         """Return whether an epoll is this one, or inside it."""
         return self is other or any(item.file.reaches(other) for item in self._live() if isinstance(item.file, Epoll))
+
+    def attend(self, thread: Thread) -> None:
+        """Note who is about to wait."""
+        for item in self._live():
+            item.file.attend(thread)
 
     # -- changing the set
 

@@ -22,6 +22,7 @@ from emu.guest.linux.readiness import ALWAYS, FOR_READERS, FOR_WRITERS, READABLE
 
 if TYPE_CHECKING:
     from emu.guest.linux.calls.table import Caller
+    from emu.guest.linux.process import Thread
 
 O_ACCMODE: Final = 0o3
 O_RDONLY: Final = 0
@@ -79,6 +80,9 @@ class OpenFile:
         """Return how often somebody who waits for these events was woken; epoll's edges."""
         reads, writes = events & (FOR_READERS | ALWAYS), events & (FOR_WRITERS | ALWAYS)
         return (self.arrivals if reads else 0) + (self.departures if writes else 0)
+
+    def attend(self, thread: Thread) -> None:
+        """Note who is about to wait for the file, or read it."""
 
     def read_ready(self) -> bool:
         """Return whether reading would not wait."""

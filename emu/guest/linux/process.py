@@ -14,7 +14,7 @@ from emu.guest.linux.space import Space
 from emu.isa.linux_signals import DEFAULT, LAST, SignalInfo
 
 if TYPE_CHECKING:
-    from emu.guest.linux.schedule import Timer
+    from emu.guest.linux.timers import ProcessTimers
 
 
 @dataclass(slots=True)
@@ -138,8 +138,8 @@ class Process:
     reported_stop: bool = True
     continued: bool = False
     exit_signal: int = 17  # SIGCHLD
-    alarm: Timer | None = None
-    """Sends SIGALRM; None: it was never set."""
+    timers: ProcessTimers | None = None
+    """Its timers; None: it has not set one."""
     frames: dict[int, Any] = field(default_factory=dict)
     """Registers that a signal's frame does not hold, by the address of the frame."""
     executed: bool = False

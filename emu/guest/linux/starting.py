@@ -55,6 +55,8 @@ def execute(
     kernel.restorers[program.space] = program.restorer
     kernel.use(program.space)
     process.files.executed()
+    if process.timers is not None:
+        process.timers.executed()
     _reset_signals(process)
     process.frames.clear()
     process.executable, process.path, process.entry = program.file, program.path, program.program_entry

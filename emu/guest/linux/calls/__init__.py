@@ -14,6 +14,7 @@ from emu.guest.linux.calls import (
     memory,
     messages,
     opening,
+    pidfds,
     piping,
     polling,
     processes,
@@ -23,9 +24,12 @@ from emu.guest.linux.calls import (
     sockets,
     system,
     thirty_two,
+    timers,
     timing,
 )
 from emu.guest.linux.calls.table import HANDLERS
+
+thirty_two.enter()
 
 __all__ = [
     "HANDLERS",
@@ -40,6 +44,7 @@ __all__ = [
     "memory",
     "messages",
     "opening",
+    "pidfds",
     "piping",
     "polling",
     "processes",
@@ -49,5 +54,6 @@ __all__ = [
     "sockets",
     "system",
     "thirty_two",
+    "timers",
     "timing",
 ]

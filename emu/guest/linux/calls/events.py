@@ -1,14 +1,16 @@
-"""System calls that make event counters.  Source: Linux fs/eventfd.c."""
+"""System calls that make event counters and read signals from files.  Source: Linux fs/eventfd.c, fs/signalfd.c."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from emu.guest.linux.calls.table import Caller, Unsigned, call
+from emu.guest.linux.calls.table import Address, Caller, Int, Size, Unsigned, call
 from emu.guest.linux.errno import EINVAL, LinuxError
 from emu.guest.linux.eventfd import EventCounter
 from emu.guest.linux.files import O_CLOEXEC, O_NONBLOCK, O_RDWR
 from emu.guest.linux.inodes import Anonymous
+from emu.guest.linux.signalfd import SignalFile
+from emu.isa.linux_signals import UNBLOCKABLE
 
 _SEMAPHORE: Final = 1
 
@@ -26,3 +28,26 @@ def eventfd2(c: Caller, count: Unsigned, flags: Unsigned) -> int:
 def eventfd(c: Caller, count: Unsigned) -> int:
     """Make an event counter."""
     return eventfd2(c, count, 0)
+
+
+@call("signalfd4")
+def signalfd4(c: Caller, fd: Int, mask: Address, size: Size, flags: Int) -> int:
+    """Make a file from which signals are read, or change the signals of one."""
+    if flags & ~(O_CLOEXEC | O_NONBLOCK) or size != 8:
+        raise LinuxError(EINVAL)
+    wanted = c.number(mask) & ~UNBLOCKABLE
+    if fd == -1:
+        file = SignalFile(Anonymous(), O_RDWR | flags & O_NONBLOCK, c.kernel, wanted)
+        file.attend(c.thread)
+        return c.process.files.add(file, close_on_exec=bool(flags & O_CLOEXEC))
+    known = c.file(fd)
+    if not isinstance(known, SignalFile):
+        raise LinuxError(EINVAL)
+    known.mask = wanted
+    return fd
+
+
+@call("signalfd")
+def signalfd(c: Caller, fd: Int, mask: Address, size: Size) -> int:
+    """Make a file from which signals are read."""
+    return signalfd4(c, fd, mask, size, 0)

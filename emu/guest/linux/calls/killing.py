@@ -27,7 +27,8 @@ from emu.isa.linux_signals import (
 _LAST_SIGNAL: Final = 64
 
 
-def _check_signal(number: int) -> None:
+def check_signal(number: int) -> None:
+    """Raise `LinuxError` EINVAL if there is no such signal; 0 only asks whether one could be sent."""
     if not 0 <= number <= _LAST_SIGNAL:
         raise LinuxError(EINVAL)
 
@@ -35,7 +36,7 @@ def _check_signal(number: int) -> None:
 @call("kill")
 def kill(c: Caller, pid: Int, number: Int) -> int:
     """Send a signal to a process, a group, or all."""
-    _check_signal(number)
+    check_signal(number)
     if pid > 0:
         targets = [process for process in c.kernel.processes.values() if process.pid == pid]
     elif pid == -1:
@@ -54,7 +55,7 @@ def kill(c: Caller, pid: Int, number: Int) -> int:
 @call("tgkill")
 def tgkill(c: Caller, pid: Int, tid: Int, number: Int) -> int:
     """Send a signal to a thread."""
-    _check_signal(number)
+    check_signal(number)
     thread = c.kernel.threads.get(tid)
     if thread is None or pid not in {-1, thread.process.pid}:
         raise LinuxError(ESRCH)
@@ -72,7 +73,7 @@ def tkill(c: Caller, tid: Int, number: Int) -> int:
 @call("rt_sigqueueinfo")
 def rt_sigqueueinfo(c: Caller, pid: Int, number: Int, info: Address) -> int:
     """Send a signal with a value."""
-    _check_signal(number)
+    check_signal(number)
     process = c.kernel.processes.get(pid)
     if process is None:
         raise LinuxError(ESRCH)

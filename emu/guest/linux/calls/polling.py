@@ -22,9 +22,11 @@ _POLLFD: Final = struct.Struct("<ihH")
 
 def _file(c: Caller, fd: int) -> OpenFile | None:
     try:
-        return c.file(fd)
+        file = c.file(fd)
     except LinuxError:
         return None
+    file.attend(c.thread)
+    return file
 
 
 def until(c: Caller, timeout: int | None) -> int | None:

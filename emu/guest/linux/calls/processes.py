@@ -9,6 +9,7 @@ import struct
 from collections.abc import Generator
 from typing import Final
 
+from emu.guest.linux.calls.pidfds import open_process, process_file
 from emu.guest.linux.calls.table import (
     AT_FDCWD,
     Address,
@@ -21,11 +22,14 @@ from emu.guest.linux.calls.table import (
     call,
 )
 from emu.guest.linux.errno import (
+    E2BIG,
+    EAGAIN,
     ECHILD,
     EINVAL,
     EPERM,
     LinuxError,
 )
+from emu.guest.linux.files import O_NONBLOCK
 from emu.guest.linux.paths import path_of
 from emu.guest.linux.process import Process, Thread, Wait
 from emu.guest.linux.starting import execute
@@ -35,6 +39,7 @@ from emu.isa.linux_signals import (
     CLD_EXITED,
     CLD_KILLED,
     CLD_STOPPED,
+    LAST,
     Signal,
     SignalInfo,
 )
@@ -46,19 +51,34 @@ _CLONE_CLEAR_SIGHAND: Final = 1 << 32
 # Flags that ask for a name space, which only root outside has.
 _CLONE_NEW: Final = 0x7E020080
 _CLONE_PIDFD: Final = 0x1000
+# Flags that clone3 knows: those of clone, CLONE_CLEAR_SIGHAND, CLONE_INTO_CGROUP, CLONE_NEWTIME; not CLONE_DETACHED.
+_CLONE3_FLAGS: Final = 0x3_FFBF_FF80
+_PAGE: Final = 4096
 _WNOHANG, _WUNTRACED, _WEXITED, _WCONTINUED, _WNOWAIT = 1, 2, 4, 8, 0x01000000
-_P_ALL, _P_PID, _P_PGID = 0, 1, 2
+_P_ALL, _P_PID, _P_PGID, _P_PIDFD = 0, 1, 2, 3
+# Options of waitid: the above, __WNOTHREAD, __WALL and __WCLONE.
+_WAITID_OPTIONS: Final = _WNOHANG | _WUNTRACED | _WEXITED | _WCONTINUED | _WNOWAIT | 0xE000_0000
 _SECOND: Final = 1_000_000_000
 _AT_EMPTY_PATH: Final = 0x1000
 
 
-def _clone(c: Caller, flags: int, stack: int, parent_tid: int, child_tid: int, tls: int, exit_signal: int) -> Blocking:
+def _clone(
+    c: Caller,
+    flags: int,
+    stack: int,
+    parent_tid: int,
+    child_tid: int,
+    tls: int,
+    exit_signal: int,
+    *,
+    pidfd_at: int = 0,
+) -> Blocking:
     kernel, process = c.kernel, c.process
     if flags & _CLONE_NEW:
         raise LinuxError(EPERM)
     if (flags & _CLONE_THREAD and not flags & _CLONE_SIGHAND) or (flags & _CLONE_SIGHAND and not flags & _CLONE_VM):
         raise LinuxError(EINVAL)
-    if flags & _CLONE_PIDFD:
+    if flags & _CLONE_PIDFD and flags & _CLONE_THREAD:
         raise LinuxError(EINVAL)
     tid = kernel.new_pid()
     if flags & _CLONE_THREAD:
@@ -76,6 +96,8 @@ def _clone(c: Caller, flags: int, stack: int, parent_tid: int, child_tid: int, t
         )
     thread.context = _child_registers(c, stack, tls if flags & _CLONE_SETTLS else None)
     number = struct.pack("<i", tid)
+    if flags & _CLONE_PIDFD:
+        c.write(pidfd_at, struct.pack("<i", open_process(c, owner, 0)))
     if flags & _CLONE_PARENT_SETTID:
         c.write(parent_tid, number)
     if flags & _CLONE_CHILD_SETTID:
@@ -154,7 +176,10 @@ def clone(c: Caller, flags: Size, stack: Address, parent_tid: Address, fourth: A
     child_tid, tls = (fifth, fourth) if c.kernel.abi.clone_tls_first else (fourth, fifth)
     if c.kernel.abi.tls_is_descriptor and flags & _CLONE_SETTLS:
         tls = c.number(tls + c.word, c.word)  # struct user_desc: entry number, base, limit, flags
-    return (yield from _clone(c, flags & ~0xFF & 0xFFFF_FFFF, stack, parent_tid, child_tid, tls, flags & 0xFF))
+    if flags & _CLONE_PIDFD and flags & _CLONE_PARENT_SETTID:
+        raise LinuxError(EINVAL)
+    rest = flags & ~0xFF & 0xFFFF_FFFF
+    return (yield from _clone(c, rest, stack, parent_tid, child_tid, tls, flags & 0xFF, pidfd_at=parent_tid))
 
 
 @call("clone3")
@@ -162,10 +187,17 @@ def clone3(c: Caller, arguments: Address, size: Size) -> Blocking:
     """Make a process or a thread."""
     if size < 64:
         raise LinuxError(EINVAL)
-    flags, _pidfd, child_tid, parent_tid, signal, stack, stack_size, tls = struct.unpack("<8Q", c.read(arguments, 64))
+    if size > _PAGE:
+        raise LinuxError(E2BIG)
+    flags, pidfd_at, child_tid, parent_tid, signal, stack, stack_size, tls = struct.unpack("<8Q", c.read(arguments, 64))
     if c.kernel.abi.tls_is_descriptor and flags & _CLONE_SETTLS:
         tls = c.number(tls + c.word, c.word)
-    return (yield from _clone(c, flags, stack + stack_size if stack else 0, parent_tid, child_tid, tls, signal & 0xFF))
+    if flags & ~_CLONE3_FLAGS or signal > LAST or bool(stack) != bool(stack_size):
+        raise LinuxError(EINVAL)
+    if flags & (_CLONE_THREAD | _CLONE_PARENT) and signal:
+        raise LinuxError(EINVAL)
+    top = stack + stack_size if stack else 0
+    return (yield from _clone(c, flags, top, parent_tid, child_tid, tls, signal & 0xFF, pidfd_at=pidfd_at))
 
 
 @call("fork")
@@ -283,6 +315,17 @@ def wait4(c: Caller, pid: Int, status: Address, options: Unsigned, usage: Addres
 @call("waitid")
 def waitid(c: Caller, kind: Int, number: Int, info: Address, options: Unsigned, usage: Address) -> Blocking:
     """Wait for a child."""
+    if not options & (_WEXITED | _WUNTRACED | _WCONTINUED) or options & ~_WAITID_OPTIONS:
+        raise LinuxError(EINVAL)
+    if kind not in {_P_ALL, _P_PID, _P_PGID, _P_PIDFD}:
+        raise LinuxError(EINVAL)
+    if kind == _P_PIDFD:
+        file = process_file(c, number)
+        kind, number = _P_PID, file.process.pid
+        if file.flags & O_NONBLOCK and not options & _WNOHANG:
+            child = yield from _wait(c, kind, number, options | _WNOHANG)
+            if child is None:
+                raise LinuxError(EAGAIN)
     child = yield from _wait(c, kind, number, options)
     if child is None:
         if info:

@@ -37,6 +37,7 @@ def readable(c: Caller, fd: int) -> OpenFile:
     file = c.file(fd)
     if not file.can_read:
         raise LinuxError(EBADF)
+    file.attend(c.thread)
     return file
 
 

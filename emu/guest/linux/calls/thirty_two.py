@@ -38,7 +38,8 @@ _SAME: Final = {
         getresgid chown setuid setgid setfsuid setfsgid
     """.split()},
     **{f"{name}64": name for name in """
-        stat lstat fstat fcntl clock_gettime clock_settime clock_adjtime
+        stat lstat fstat fcntl clock_gettime clock_settime clock_adjtime timer_gettime timer_settime timerfd_gettime
+        timerfd_settime
     """.split()},
     **{f"{name}_time64": name for name in """
         clock_getres clock_nanosleep utimensat pselect6 ppoll rt_sigtimedwait futex recvmmsg
@@ -147,6 +148,10 @@ def _socketcall(kernel: Kernel, thread: Thread, arguments: list[int]) -> int | S
     return HANDLERS[name](kernel, thread, words)
 
 
-HANDLERS["socketcall"] = _socketcall
-HANDLERS |= {name: HANDLERS[known] for name, known in _SAME.items() if known in HANDLERS}
-HANDLERS |= {name: _split(HANDLERS[known], place, both=name == "fallocate") for name, (known, place) in _SPLIT.items()}
+def enter() -> None:
+    """Enter these calls into the table; all others are there by now."""
+    HANDLERS["socketcall"] = _socketcall
+    for name, known in _SAME.items():
+        HANDLERS[name] = HANDLERS[known]
+    for name, (known, place) in _SPLIT.items():
+        HANDLERS[name] = _split(HANDLERS[known], place, both=name == "fallocate")

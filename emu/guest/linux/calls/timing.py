@@ -5,11 +5,9 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from emu.guest.linux.calls.table import Address, Blocking, Caller, Int, Long, Unsigned, call
+from emu.guest.linux.calls.table import Address, Blocking, Caller, Int, call
 from emu.guest.linux.errno import EINVAL, EPERM, LinuxError
 from emu.guest.linux.process import InterruptedBySignalError, Wait
-from emu.guest.linux.schedule import Timer
-from emu.isa.linux_signals import SI_KERNEL, Signal, SignalInfo
 
 _SECOND: Final = 1_000_000_000
 _REALTIME: Final = frozenset({0, 5, 8, 11})
@@ -125,63 +123,3 @@ def clock_nanosleep(c: Caller, clock: Int, flags: Int, duration: Address, left: 
     if not flags & _ABSOLUTE:
         return (yield from _sleep(c, c.now() + wanted, left))
     return (yield from _sleep(c, wanted - _clock(c, clock) + c.now(), 0))
-
-
-def _alarm(c: Caller) -> Timer:
-    """Return the timer of a process that sends SIGALRM."""
-    process, kernel = c.process, c.kernel
-    if process.alarm is None:
-        info = SignalInfo(Signal.SIGALRM, SI_KERNEL)
-        process.alarm = Timer(lambda _times: kernel.delivery.send(process, info))
-        kernel.schedule.add_timer(process.alarm)
-    return process.alarm
-
-
-@call("alarm")
-def alarm(c: Caller, seconds: Unsigned) -> int:
-    """Have SIGALRM sent."""
-    timer = _alarm(c)
-    left = 0 if timer.due is None else max(0, -(-(timer.due - c.now()) // _SECOND))
-    timer.due = c.now() + seconds * _SECOND if seconds else None
-    timer.interval = 0
-    return left
-
-
-def _itimer(c: Caller) -> tuple[int, int, int, int]:
-    timer = _alarm(c)
-    left = 0 if timer.due is None else max(1000, timer.due - c.now())
-    interval = timer.interval
-    return interval // _SECOND, interval % _SECOND // 1000, left // _SECOND, left % _SECOND // 1000
-
-
-@call("getitimer")
-def getitimer(c: Caller, which: Int, to: Address) -> int:
-    """Tell a timer."""
-    if which not in {0, 1, 2}:
-        raise LinuxError(EINVAL)
-    c.write_words(to, *(_itimer(c) if which == 0 else (0, 0, 0, 0)))
-    return 0
-
-
-@call("setitimer")
-def setitimer(c: Caller, which: Int, new: Address, old: Address) -> int:
-    """Set the timer that sends SIGALRM; those of CPU time never ring."""
-    if which not in {0, 1, 2}:
-        raise LinuxError(EINVAL)
-    before = _itimer(c) if which == 0 else (0, 0, 0, 0)
-    if which == 0:
-        fields = c.longs(new, 4) if new else (0, 0, 0, 0)
-        interval, value = (seconds * _SECOND + rest * 1000 for seconds, rest in (fields[:2], fields[2:]))
-        timer = _alarm(c)
-        timer.due = c.now() + value if value else None
-        timer.interval = interval
-    if old:
-        c.write_words(old, *before)
-    return 0
-
-
-@call("timer_create", "timerfd_create")
-def timer_create(c: Caller, clock: Int, unused: Long) -> int:
-    """Refuse: there are no more timers."""
-    del c, clock, unused
-    raise LinuxError(11)  # EAGAIN

@@ -1,0 +1,70 @@
+"""System calls about processes by file.  Source: Linux kernel/pid.c, kernel/signal.c."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from emu.guest.linux.calls.killing import check_signal
+from emu.guest.linux.calls.table import Address, Caller, Int, Unsigned, call
+from emu.guest.linux.errno import EBADF, EINVAL, ENOENT, ESRCH, LinuxError
+from emu.guest.linux.files import O_EXCL, O_NONBLOCK, O_RDWR
+from emu.guest.linux.inodes import Anonymous
+from emu.guest.linux.pidfd import ProcessFile
+from emu.guest.linux.process import Process
+from emu.isa.linux_signals import SignalInfo
+
+# PIDFD_THREAD: the file stands for one thread.
+_THREAD: Final = O_EXCL
+# Who gets the signal: one thread, the process, or its group (PIDFD_SIGNAL_*).
+_SIGNAL_THREAD, _SIGNAL_PROCESS, _SIGNAL_GROUP = 1, 2, 4
+
+
+def process_file(c: Caller, fd: int) -> ProcessFile:
+    """Return the process file of a descriptor.  Raises `LinuxError` EBADF."""
+    file = c.file(fd)
+    if not isinstance(file, ProcessFile):
+        raise LinuxError(EBADF)
+    return file
+
+
+def open_process(c: Caller, process: Process, flags: int) -> int:
+    """Give the calling process a descriptor of a process."""
+    return c.process.files.add(ProcessFile(Anonymous(), O_RDWR | flags & O_NONBLOCK, process), close_on_exec=True)
+
+
+@call("pidfd_open")
+def pidfd_open(c: Caller, pid: Int, flags: Unsigned) -> int:
+    """Open a process."""
+    if flags & ~(O_NONBLOCK | _THREAD) or pid <= 0:
+        raise LinuxError(EINVAL)
+    process = c.kernel.processes.get(pid)
+    if process is None:
+        raise LinuxError(ENOENT if pid in c.kernel.threads else ESRCH)
+    return open_process(c, process, flags)
+
+
+@call("pidfd_send_signal")
+def pidfd_send_signal(c: Caller, fd: Int, number: Int, info: Address, flags: Unsigned) -> int:
+    """Send a signal to a process."""
+    if flags not in {0, _SIGNAL_THREAD, _SIGNAL_PROCESS, _SIGNAL_GROUP}:
+        raise LinuxError(EINVAL)
+    process = process_file(c, fd).process
+    check_signal(number)
+    if info and c.number(info, 4, signed=True) != number:
+        raise LinuxError(EINVAL)
+    if process.reaped:
+        raise LinuxError(ESRCH)
+    if number:
+        c.kernel.delivery.send(process, SignalInfo(number, pid=c.process.pid))
+    return 0
+
+
+@call("pidfd_getfd")
+def pidfd_getfd(c: Caller, fd: Int, wanted: Int, flags: Unsigned) -> int:
+    """Take a copy of another process's descriptor."""
+    if flags:
+        raise LinuxError(EINVAL)
+    process = process_file(c, fd).process
+    if not process.alive:
+        raise LinuxError(ESRCH)
+    return c.process.files.add(process.files.get(wanted), close_on_exec=True)

@@ -1,0 +1,26 @@
+"""Files that stand for a process (pidfd).  Source: Linux kernel/pid.c, fs/pidfs.c."""
+
+from __future__ import annotations
+
+from emu.guest.linux.files import AnonymousOpen
+from emu.guest.linux.inodes import Inode
+from emu.guest.linux.process import Process
+from emu.guest.linux.readiness import POLLHUP, READABLE
+
+
+class ProcessFile(AnonymousOpen):
+    """A process, whatever becomes of its number."""
+
+    def __init__(self, inode: Inode, flags: int, process: Process) -> None:
+        super().__init__(inode, flags, "anon_inode:[pidfd]")
+        self.process = process
+
+    def events(self) -> int:
+        """Return what poll says: readable once the process has ended, hung up once its parent knows."""
+        if self.process.alive:
+            return 0
+        return READABLE | (POLLHUP if self.process.reaped else 0)
+
+    def wakeups(self, events: int) -> int:  # noqa: ARG002  every change is told to all
+        """Return how often those who wait were woken."""
+        return int(not self.process.alive) + int(self.process.reaped)

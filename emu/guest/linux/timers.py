@@ -1,0 +1,200 @@
+"""Timers of processes: those that send SIGALRM and its kin, POSIX timers, and timers that are files.
+
+Source: Linux kernel/time/itimer.c, kernel/time/posix-timers.c, fs/timerfd.c.
+"""
+
+# ruff: noqa: ARG002  (there are no offsets, whatever is given)
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from emu.guest.linux.errno import EAGAIN, LinuxError
+from emu.guest.linux.files import AnonymousOpen
+from emu.guest.linux.inodes import Inode
+from emu.guest.linux.process import Process, Thread
+from emu.guest.linux.readiness import POLLIN
+from emu.guest.linux.schedule import Timer
+from emu.isa.linux_signals import SI_KERNEL, SI_TIMER, Signal, SignalInfo
+
+if TYPE_CHECKING:
+    from emu.guest.linux.kernel import Kernel
+
+_SECOND: Final = 1_000_000_000
+# The signals of the three timers that setitimer knows, by number.
+ITIMER_SIGNALS: Final = (Signal.SIGALRM, Signal.SIGVTALRM, Signal.SIGPROF)
+_OVERRUN_MAX: Final = 0x7FFF_FFFF
+
+
+class Countdown:
+    """A timer over one clock: the virtual time, or the CPU time of a process or thread.
+
+    `expired(times)` is called as often as the clock has passed the time.
+    """
+
+    def __init__(self, kernel: Kernel, cpu: Process | Thread | None, expired: Callable[[int], object]) -> None:
+        self._kernel = kernel
+        self._cpu = cpu
+        self._expired = expired
+        self._due: int | None = None
+        self._timer = Timer(self._rang)
+        self.interval = 0
+
+    def now(self) -> int:
+        """Return the clock's time."""
+        if self._cpu is None:
+            return self._kernel.clock.now()
+        return self._cpu.ran * _SECOND // self._kernel.clock.rate
+
+    def left(self) -> int:
+        """Return the time until it expires; 0: it is not set."""
+        return 0 if self._due is None else max(1, self._due - self.now())
+
+    def set(self, due: int | None, interval: int = 0) -> None:
+        """Set it to a time of its clock, or stop it."""
+        self._due, self.interval = due, interval
+        schedule = self._kernel.schedule
+        schedule.remove_timer(self._timer)
+        if due is not None:
+            self._arm()
+            schedule.add_timer(self._timer)
+
+    def _arm(self) -> None:
+        """Ask to be called when the time may have come: CPU time does not pass faster than time."""
+        assert self._due is not None
+        self._timer.due = self._kernel.clock.now() + max(0, self._due - self.now())
+
+    def _rang(self, _times: int) -> None:
+        assert self._due is not None
+        passed = self.now() - self._due
+        if passed < 0:
+            self._arm()
+            return
+        times = 1
+        if self.interval:
+            times += passed // self.interval
+            self._due += times * self.interval
+            self._arm()
+        else:
+            self._due = None
+            self._kernel.schedule.remove_timer(self._timer)
+        self._expired(times)
+
+
+class PosixTimer:
+    """What timer_create makes."""
+
+    def __init__(self, kernel: Kernel, process: Process, cpu: Process | Thread | None, realtime: int) -> None:
+        self._kernel = kernel
+        self._process = process
+        self.countdown = Countdown(kernel, cpu, self._expired)
+        self.epoch = realtime
+        """What the clock says at virtual time 0."""
+        self.info: SignalInfo | None = None
+        """The signal to send; None: none is sent."""
+        self.thread: Thread | None = None
+        """Who gets it; None: the process."""
+        self.overrun = 0
+        self._sent: SignalInfo | None = None
+
+    def _expired(self, times: int) -> None:
+        if self.info is None:
+            return
+        queue = self._process.pending if self.thread is None else self.thread.pending
+        if self._sent is not None and any(info is self._sent for info in queue):
+            self.overrun = min(self.overrun + times, _OVERRUN_MAX)
+            place = next(place for place, info in enumerate(queue) if info is self._sent)
+            self._sent = queue[place] = replace(self._sent, uid=self.overrun)
+            return
+        self.overrun = min(times - 1, _OVERRUN_MAX)
+        self._sent = replace(self.info, uid=self.overrun)
+        if self.thread is None:
+            self._kernel.delivery.send(self._process, self._sent)
+        else:
+            self._kernel.delivery.send_thread(self.thread, self._sent)
+
+
+class ProcessTimers:
+    """The timers of one process."""
+
+    def __init__(self, kernel: Kernel, process: Process) -> None:
+        self._kernel = kernel
+        self._process = process
+        self.posix: dict[int, PosixTimer] = {}
+        self._next = 0
+        self.intervals = [self._interval(number) for number in range(len(ITIMER_SIGNALS))]
+
+    def _interval(self, number: int) -> Countdown:
+        info = SignalInfo(ITIMER_SIGNALS[number], SI_KERNEL)
+        kernel, process = self._kernel, self._process
+        cpu = None if number == 0 else process
+        return Countdown(kernel, cpu, lambda _times: kernel.delivery.send(process, info))
+
+    def create(self, cpu: Process | Thread | None, realtime: int) -> int:
+        """Make a POSIX timer and return its number."""
+        number = self._next
+        self._next += 1
+        self.posix[number] = PosixTimer(self._kernel, self._process, cpu, realtime)
+        return number
+
+    def delete(self, number: int) -> None:
+        """Delete a POSIX timer."""
+        self.posix.pop(number).countdown.set(None)
+
+    def executed(self) -> None:
+        """Delete what does not outlive an exec."""
+        for number in list(self.posix):
+            self.delete(number)
+
+    def ended(self) -> None:
+        """Delete everything: the process has ended."""
+        self.executed()
+        for countdown in self.intervals:
+            countdown.set(None)
+
+
+class TimerFile(AnonymousOpen):
+    """A timer that is a file: reading says how often it has expired."""
+
+    smallest_read = 8
+
+    def __init__(self, inode: Inode, flags: int, kernel: Kernel, epoch: int) -> None:
+        super().__init__(inode, flags, "anon_inode:[timerfd]")
+        self.epoch = epoch
+        self.countdown = Countdown(kernel, None, self._expired)
+        self._times = 0
+
+    def _expired(self, times: int) -> None:
+        self._times += times
+        self.arrivals += 1
+
+    def set(self, due: int | None, interval: int) -> None:
+        """Set it, and forget how often it has expired."""
+        self._times = 0
+        self.countdown.set(due, interval)
+
+    def events(self) -> int:
+        """Return what poll says."""
+        return POLLIN if self._times else 0
+
+    def read_ready(self) -> bool:
+        """Return whether it has expired."""
+        return self._times > 0
+
+    def read(self, size: int, offset: int | None = None) -> bytes:
+        """Return how often it has expired since the last time.  Raises `LinuxError` EAGAIN."""
+        if not self._times:
+            raise LinuxError(EAGAIN)
+        times, self._times = self._times, 0
+        return times.to_bytes(8, "little")
+
+    def closed(self) -> None:
+        """Stop."""
+        self.countdown.set(None)
+
+
+def timer_signal(number: int, timer: int, value: int) -> SignalInfo:
+    """Return the signal of a POSIX timer: its number stands where other signals have a process."""
+    return SignalInfo(number, SI_TIMER, pid=timer, value=value)
