@@ -1,0 +1,104 @@
+"""What is particular to one ISA is in that ISA's folder: no other file knows an ISA by its name."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path, PurePath
+
+import pytest
+
+from emu.isa import ISAS
+
+ROOT = Path(__file__).parents[3]
+PACKAGES = ("emu", "providers", "trapline")
+NAMES = frozenset(ISAS)
+# The constants of emu/isa/__init__.py.
+CONSTANTS = frozenset(name.upper() for name in NAMES)
+# Folders of data about instructions, and of exhibits, each of which is about one ISA.
+DATA = ("emu/isa", "trapline/lab/check/encodings", "trapline/lab/museum")
+# The registries: file -> the name that lists a provider's ports by ISA.
+REGISTRIES = {
+    "providers/fbt/fbt.py": "PORTS",
+    "providers/fasttrap/fasttrap.py": "PORTS",
+    "providers/kinst/kinst.py": "PORTS",
+    "providers/uprobes/uprobes.py": "PORTS",
+}
+
+
+def files() -> list[str]:
+    found = (path.relative_to(ROOT) for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+    return sorted(str(path) for path in found if not any(path.is_relative_to(folder) for folder in DATA))
+
+
+def is_port(file: str) -> bool:
+    """Whether a file is a provider's port to one ISA: providers/<provider>/<isa>.py, <isa>_....py, or x86."""
+    path = PurePath(file)
+    names = (*NAMES, "x86")
+    return path.parts[0] == "providers" and any(path.stem == name or path.stem.startswith(name + "_") for name in names)
+
+
+def assigned(tree: ast.Module, name: str) -> Iterator[ast.AST]:
+    """All nodes of the value that a name is given at the top of a file."""
+    for node in tree.body:
+        targets = [node.target] if isinstance(node, ast.AnnAssign) else getattr(node, "targets", [])
+        if any(isinstance(target, ast.Name) and target.id == name for target in targets):
+            yield from ast.walk(node)
+
+
+def is_isa_name(node: ast.AST) -> bool:
+    """Whether an expression is `isa.name`, of whatever has an `isa`."""
+    if not isinstance(node, ast.Attribute) or node.attr != "name":
+        return False
+    owner = node.value
+    return (isinstance(owner, ast.Name) and owner.id == "isa") or (
+        isinstance(owner, ast.Attribute) and owner.attr in {"isa", "_isa"}
+    )
+
+
+def offences(source: str, registry: str | None = None) -> list[str]:
+    tree = ast.parse(source)
+    allowed = set(assigned(tree, registry)) if registry else set()
+    found = []
+    for node in ast.walk(tree):
+        if node in allowed:
+            continue
+        if isinstance(node, ast.Constant) and node.value in NAMES:
+            found.append(f"{node.lineno}: the string {node.value!r}")
+        elif isinstance(node, ast.Compare) and any(map(is_isa_name, (node.left, *node.comparators))):
+            found.append(f"{node.lineno}: isa.name is compared")
+        elif isinstance(node, ast.ImportFrom) and node.module is not None and node.module.startswith("emu.isa"):
+            one = set(node.module.split(".")) & {*NAMES, "x86"}
+            constants = {alias.name for alias in node.names} & CONSTANTS
+            found += [f"{node.lineno}: {name} is imported" for name in sorted(one | constants)]
+    return found
+
+
+@pytest.mark.parametrize("file", files())
+def test_a_file_outside_the_isas_folders_names_no_isa(file):
+    if not is_port(file):
+        assert offences((ROOT / file).read_text(), REGISTRIES.get(file)) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'masks = {"riscv64": 1}',
+        'if isa.name == "aarch64": pass',
+        "if self.kernel.isa.name in X86: pass",
+        "from emu.isa import X86_64",
+        "from emu.isa.i386.traps import LOCK",
+        "from emu.isa.x86.unicorn import INVALID_OPCODE",
+        'PORTS = {"x86_64": 1}',
+    ],
+)
+def test_an_offence_is_found(source):
+    assert offences(source)
+
+
+def test_a_registry_may_list_isas_and_nothing_else_in_its_file_may():
+    assert offences('PORTS: Final = {"x86_64": 1}', "PORTS") == []
+    assert offences('PORTS = {"x86_64": 1}\nOTHERS = {"x86_64": 1}', "PORTS") == ["2: the string 'x86_64'"]
+
+
+@pytest.mark.parametrize(("file", "registry"), REGISTRIES.items())
+def test_a_registry_is_there(file, registry):
+    assert any(assigned(ast.parse((ROOT / file).read_text()), registry))
