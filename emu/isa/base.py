@@ -1,19 +1,25 @@
-"""The contract of an instruction set architecture.
+"""The contract of an instruction set architecture: `Isa`.
 
-To add an ISA make a folder with these files, each giving one attribute of `Isa`, and list it in
-`emu/isa/__init__.py`:
+An ISA is a folder, `emu/isa/<isa>/`.  Each of its files gives one attribute of `Isa`; the levels
+say what works once it is there, and each level stands on those above it.
 
-| file | gives | level |
-| --- | --- | --- |
-| `registers.py` | `REGISTERS`: names, Unicorn ids, slots in the CPU state, order of D's regs[] | code runs |
-| `calling.py` | `CALLING`: arguments, results, system calls, frame layout | functions called, stacks walked |
-| `paging.py` | `translate`: a page walk without side effects | guests with page tables |
-| `traps.py` | `TRAPS`: breakpoint encodings, the pc in a trap, the guest's trap frame | traps are taken |
-| `stub.py` | `STUB`: what FBT's stub does with each displaced instruction | tracepoints can be set |
-| `providers/fbt/<isa>.py` | the scanner | FBT |
-| `testbins/kernel/<isa>/` | the machine-dependent kernel | the kernel guest |
+| level | file | gives | attribute |
+| --- | --- | --- | --- |
+| code runs | `registers.py` | `REGISTERS`: names, Unicorn ids, slots in the CPU state, D's regs[] | `registers` |
+| code runs | `unicorn.py`, `unicorn.ll` | `UNICORN`: how Unicorn models the CPU | `unicorn` |
+| code runs | `elf.py` | `ELF`: e_machine, relocations, operands in assembly | `elf` |
+| functions are called, stacks are walked | `calling.py` | `CALLING`: arguments, results, frames | `calling` |
+| guests have page tables | `paging.py` | `PAGING`: a page walk without side effects | `paging` |
+| traps are taken | `traps.py` | `TRAPS`: breakpoints, the pc in a trap, the trap frame | `traps` |
+| FBT's stub emulates | `stub.py` | `STUB`: what is done with each displaced instruction | `stub` |
+| SDT's sites are patched | `jump.py` | `JUMP`: the jump and the nop | `jump` |
+| Linux programs run | `linux.py` | `LINUX`: calls, structures, signals, faults | `linux` |
 
-Everything here is data; what an ISA does not have is None.
+Providers have a port for each ISA, `providers/<provider>/<isa>.py`; the kernel guest has its
+machine-dependent part in `testbins/kernel/<isa>/`.  docs/adding-an-isa.md lists all of these files,
+and the few registries that name an ISA; tests/emu/isa/ holds that list to be whole.
+
+Nearly everything here is data; what an ISA does not have is None.
 """
 
 from __future__ import annotations
