@@ -51,6 +51,23 @@ def test_a_privileged_instruction_is_refused(isa, name, code, wanted, tmp_path):
     assert guest.exit_status == 128 + wanted, name
 
 
+# What stands before an instruction changes neither the signal nor where it is told to have happened.
+PREFIXED = [
+    "f2f4", "66f4", "2ef4", "f3f4", "2efa", "66fb", "f20f30", "2e0f32", "660f09", "2e0f06", "2e0f22c0", "670f0110",
+]  # fmt: skip
+UNDEFINED = ["0f0b", "2e0f0b", "660f0b", "0fff", "f0f7d8"]
+
+
+@pytest.mark.parametrize("isa", ["x86_64", "i386"])
+@pytest.mark.parametrize(
+    ("code", "wanted"), [*((code, SEGV) for code in PREFIXED), *((code, ILL) for code in UNDEFINED)]
+)
+def test_the_fault_of_an_instruction_is_told_at_its_first_byte(isa, code, wanted, tmp_path):
+    guest = run(isa, bytes.fromhex("90" + code), tmp_path / "program")
+    first = run(isa, bytes.fromhex("90f4"), tmp_path / "hlt")
+    assert (guest.exit_status, guest.engine.pc) == (128 + wanted, first.engine.pc)
+
+
 # exit(0) behind what a program may do although kernels do it too.
 EXITS = {
     "x86_64": "b83c00000031ff0f05",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from emu.engine.access import Access
 from emu.engine.errors import GuestCrashError, PageFaultError
-from emu.engine.state import HANDLED
+from emu.engine.state import DELIVER, HANDLED
 from emu.guest.base import GuestError
 from emu.guest.linux import faults
 from emu.guest.linux.frames import OutOfMemoryError
@@ -76,9 +76,22 @@ class Traps:
     def _breakpoint(self, address: int) -> int:
         answer = self._kernel.traps.invop(address, self._kernel.frame)
         if not answer:
+            if self._is_undefined(address):
+                return DELIVER
             self._engine.pc = address + self._kernel.isa.traps.pc_after
             return self.raise_fault(SignalInfo(Signal.SIGTRAP, SI_KERNEL, address=address))
         return HANDLED if answer == CARRIED_OUT else answer
+
+    def _is_undefined(self, address: int) -> bool:
+        """Return whether what trapped is not a breakpoint: where FBT patches by LOCK, #UD asks its handlers first."""
+        isa = self._kernel.isa
+        if isa.refused is None:
+            return False
+        thread = self._kernel.current
+        assert thread is not None
+        code = thread.process.space.peek(address, 1)
+        # The prefix that FBT writes is a fault of the program's own, too, where nobody has written it.
+        return code not in isa.traps.breakpoints or isa.refused(code)
 
     def _trap(self, number: int) -> int:
         pc = self._engine.pc

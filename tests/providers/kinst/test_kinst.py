@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from emu.displaced import ALWAYS, Code, Displaced, Refused
+from emu.displaced import ALWAYS, Code, Displaced, OutOfLine, Refused
 from emu.guest.kernel.guest import TrapPath
 from emu.isa import ISAS
 from emu.isa.riscv64.plans import j_immediate
@@ -185,3 +185,14 @@ def test_a_short_jump_becomes_a_long_one_in_its_trampoline():
             == at + 2 + 0x10
         )
         assert text[-14:] == bytes.fromhex("ff2500000000") + (at + 2).to_bytes(8, "little")
+
+
+@pytest.mark.parametrize("code", ["0f2005", "0f2205", "0f2105", "0f2305", "440f2005"])
+def test_a_move_of_a_control_register_has_no_distance_to_be_filled_in(code):
+    """Its rm is a register whatever mod is: what looks like an operand relative to rip is none."""
+    port, at = PORTS["x86_64"], 0xFFFF_FFFF_8020_0000
+    copied = port.treat(Code(bytes.fromhex(code) + b"\x90" * 12, at))
+    assert isinstance(copied, OutOfLine)
+    assert (copied.place, copied.code) == (-1, bytes.fromhex(code))
+    jump = bytes.fromhex("ff2500000000") + (at + len(copied.code)).to_bytes(8, "little")
+    assert port.trampoline(copied, at + 0x1000, at) == copied.code + jump
