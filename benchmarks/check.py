@@ -19,7 +19,7 @@ from typing import Any
 
 from rich.progress import Progress
 
-from emu.guest.kernel.guest import TrapPath
+from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import ISAS
 from trapline.lab.check.checking import check, default_results, describe
 from trapline.lab.check.guest_runs import RunSpec

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from benchmarks.figures import Cell, Figures
-from emu.guest.kernel.guest import TrapPath
+from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import ISAS, Isa
 from trapline.consumer.tracer import Tracer
 from trapline.machine.kernel_machine import ILLUMOS_SDT, SDT_GENERATION, KernelOptions, Machine, boot, kernel_guest

@@ -14,7 +14,7 @@ from itertools import product
 
 import pytest
 
-from emu.guest.kernel.guest import TrapPath
+from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import ISAS
 from trapline.consumer.tracer import Tracer
 from trapline.framework.program import ProbeDescription

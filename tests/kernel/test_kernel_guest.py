@@ -5,8 +5,9 @@ import pytest
 from emu.engine import native
 from emu.guest.base import RunState
 from emu.guest.kernel.grabbing import grab, is_command, run_to_start
-from emu.guest.kernel.guest import KernelGuest, TrapPath
+from emu.guest.kernel.guest import KernelGuest
 from emu.guest.kernel.panic import KernelPanicError
+from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import ISAS
 from trapline.consumer.tracer import Tracer
 from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest

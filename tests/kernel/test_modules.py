@@ -8,7 +8,8 @@ from itertools import product
 import pytest
 
 from emu.guest.kernel import images
-from emu.guest.kernel.guest import KernelGuest, TrapPath
+from emu.guest.kernel.guest import KernelGuest
+from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import ISAS
 from providers.kinst import PORTS
 from trapline.consumer.tracer import Tracer

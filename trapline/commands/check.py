@@ -15,7 +15,7 @@ from rich.text import Text
 
 from emu.disassembly import Syntax
 from emu.elf import ElfError, ElfKind
-from emu.guest.kernel.guest import TrapPath
+from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import ISAS
 from trapline.commands.shared import print_lines, syntax_option
 from trapline.lab.check import report

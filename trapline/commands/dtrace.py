@@ -9,7 +9,7 @@ from typing import TextIO
 
 import click
 
-from emu.guest.kernel.guest import TrapPath
+from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import DEFAULT_ISA, ISAS
 from providers.fidelity import Fidelity
 from trapline.consumer.command import main

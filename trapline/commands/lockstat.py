@@ -14,7 +14,8 @@ import click
 
 from emu.elf import ElfError, Image
 from emu.guest.base import GuestError
-from emu.guest.kernel.guest import KernelGuest, TrapPath
+from emu.guest.kernel.guest import KernelGuest
+from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import ISAS
 from trapline.commands.dtrace import Console
 from trapline.consumer.errors import ConsumerError

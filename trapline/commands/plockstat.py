@@ -12,7 +12,7 @@ from typing import Final, NoReturn
 import click
 
 from emu.guest.base import GuestError, RunState
-from emu.guest.kernel.guest import TrapPath
+from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import DEFAULT_ISA, ISAS
 from trapline.commands.dtrace import Console
 from trapline.consumer.errors import ConsumerError

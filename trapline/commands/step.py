@@ -6,7 +6,7 @@ import click
 
 from emu.disassembly import Syntax
 from emu.guest.base import GuestError
-from emu.guest.kernel.guest import TrapPath
+from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import DEFAULT_ISA, ISAS
 from trapline.commands.shared import print_lines, syntax_option
 from trapline.d.errors import CompileError

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from emu.guest.kernel.guest import TrapPath
+from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import ISAS, Isa
 from trapline.consumer.tracer import Tracer
 from trapline.lab.step import Stepped, step

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from emu.guest.kernel.guest import KernelGuest, TrapPath
+from emu.guest.kernel.guest import KernelGuest
+from emu.guest.kernel.trap_path import TrapPath
 from trapline.framework.program import ProbeDescription
 from trapline.lab.code_text import CodeText
 from trapline.lab.hit import CpuSnapshot, Hit, MemoryChange

@@ -10,7 +10,8 @@ from pathlib import Path
 from emu.elf import Image, nearest
 from emu.engine.clock import DEFAULT_RATE
 from emu.guest.kernel import images
-from emu.guest.kernel.guest import KernelGuest, TrapPath
+from emu.guest.kernel.guest import KernelGuest
+from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import DEFAULT_ISA, Isa
 from emu.trap import TrapHandler
 from providers.base import Framework

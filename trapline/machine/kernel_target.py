@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from emu.guest.base import GuestError
 from emu.guest.kernel.grabbing import INIT, grab, is_command, run_to_start
 from emu.guest.kernel.guest import KernelGuest
-from emu.guest.kernel.userland import Process
+from emu.guest.kernel.user_processes import Process
 from emu.guest.observer import Observer
 
 _NONE = 0

@@ -13,7 +13,7 @@ from emu.patcher import Patcher
 
 if TYPE_CHECKING:
     from emu.guest.kernel.guest import KernelGuest
-    from emu.guest.kernel.userland import Process
+    from emu.guest.kernel.user_processes import Process
 
 INIT = 1
 

@@ -7,16 +7,13 @@ assembly), so this needs no debugging information.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
 
 from emu.elf import Image
 from emu.engine.engine import Engine
-from emu.guest.base import BadAddressError, Thread
+from emu.guest.base import Thread
 
 _ENTRY = struct.Struct("<28sI")
 _COMM_MAX = 20
-# Frames of a user stack walk (FreeBSD's limit in dtrace_getustack_common).
-_STACK_LIMIT = 2048
 _NO_THREAD = Thread(0, 0, 0, 0, "kernel")
 
 
@@ -156,21 +153,3 @@ class Introspection:
         load, word = self._engine.load, self._word
         thread = load(self._current, word)
         return load(thread + self._offset["TD_FRAME"], word) or None if thread else None
-
-    def user_chain(self, pc: int, frame_pointer: int, load: Callable[[int, int], int]) -> list[int]:
-        """Return the user pcs from an interrupted context on."""
-        calling = self._engine.isa.calling
-        pcs = [pc]
-        while frame_pointer and len(pcs) < _STACK_LIMIT:
-            try:
-                pc = load(frame_pointer + calling.frame_return, self._word)
-                following = load(frame_pointer + calling.frame_next, self._word)
-            except BadAddressError:
-                break
-            if not pc:
-                break
-            pcs.append(pc)
-            if following <= frame_pointer:
-                break
-            frame_pointer = following
-        return pcs

@@ -1,4 +1,4 @@
-"""What DTrace asks of the kernel guest beyond what every guest answers, and what it may do to it.
+"""What DTrace asks of the kernel guest beyond what every guest answers, and may do to it.
 
 Each method has the name that `trapline.framework.world.Abilities` looks for.  What changes the
 guest is done by the kernel's own code (`KernelGuest.call`), between two of its blocks.
@@ -10,37 +10,28 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from emu.guest.base import Lock
-from emu.isa.base import Isa
+from emu.guest.kernel.view import KernelView
 
 if TYPE_CHECKING:
-    from emu.engine.clock import VirtualClock
-    from emu.engine.engine import Engine
     from emu.guest.kernel.introspection import Introspection
     from emu.guest.kernel.panic import KernelPanicError
-    from emu.guest.kernel.userland import Userland
 
-_CLASS_SHIFT: Final = 24
 # Where lo_flags has the class of a lock (FreeBSD sys/sys/lock.h).
+_CLASS_SHIFT: Final = 24
 _CLASS_MASK: Final = 0xF
-# Of mtx_lock: somebody waits.
+# The bit of mtx_lock that says that a thread waits.
 _CONTESTED: Final = 1
 _SIGSTOP: Final = 17
 
 
-class Served:
+class Served(KernelView):
     """The kernel guest, as D's less common built-ins and the destructive actions see it."""
 
-    isa: Isa
-    clock: VirtualClock
-    engine: Engine
-    introspection: Introspection
-    userland: Userland
-    now: Callable[[], int]
     call: Callable[..., int]
     soon: Callable[[Callable[[], object]], None]
-    _crash: Callable[..., KernelPanicError]
+    crash: Callable[..., KernelPanicError]
 
-    # -- what it is asked
+    # -- what can be asked of it
 
     def thread_time(self) -> int:
         """Return nanoseconds the current thread has been on the CPU (vtimestamp)."""
@@ -55,7 +46,7 @@ class Served:
         return self.introspection.parent(pid)
 
     def interrupt_level(self) -> int:
-        """Return how many interrupts the current thread is serving: FreeBSD has no levels that they come at (ipl)."""
+        """Return how many interrupts the current thread is serving: FreeBSD has no interrupt levels (ipl)."""
         return self.introspection.interrupts()
 
     def open_file(self, descriptor: int) -> int:
@@ -67,7 +58,7 @@ class Served:
         read = _LOCK_CLASSES.get(self.introspection.lock_flags(address) >> _CLASS_SHIFT & _CLASS_MASK)
         return None if read is None else read(self.introspection, address)
 
-    # -- what is done to it
+    # -- what can be done to it
 
     def signal(self, number: int) -> None:
         """Send the current process a signal (raise)."""
@@ -85,8 +76,8 @@ class Served:
         self.signal(_SIGSTOP)
 
     def panic(self, message: str) -> None:
-        """Bring the guest down."""
-        crash = self._crash(message)
+        """Make the kernel panic with a message."""
+        crash = self.crash(message)
 
         def fall() -> None:
             raise crash
@@ -94,7 +85,7 @@ class Served:
         self.soon(fall)
 
     def chill(self, nanoseconds: int) -> None:
-        """Let time go by, in which nothing runs."""
+        """Let nanoseconds pass in which nothing runs."""
         self.clock.skip_to(self.now() + nanoseconds)
 
 

@@ -1,4 +1,4 @@
-"""Address spaces of the kernel guest, read and written from outside, whoever runs.
+"""Address spaces of the kernel guest, read and written from outside, whichever process runs.
 
 Reading goes by the kernel's own structures: the page table where a page is present, else the file
 it comes from.  Writing is for one address space alone: the kernel is asked to make the page its own
@@ -17,11 +17,12 @@ from emu.guest.base import BadAddressError
 if TYPE_CHECKING:
     from emu.guest.kernel.guest import KernelGuest
 
+# Names in the longest path that is put together.
 _NAMES_DEEPEST: Final = 32
 
 
 class File(NamedTuple):
-    """A file of the guest's: its vnode, and what tells it from one that had that vnode before."""
+    """A file of the guest: its vnode, and what distinguishes it from a file that had the same vnode before."""
 
     vnode: int
     number: int
@@ -117,7 +118,7 @@ class UserMemory:
     # -- pages
 
     def physical(self, space: Space, address: int, access: Access = Access.READ) -> int | None:
-        """Return where an address is in memory, None if its page is not there, or not for that access."""
+        """Return the physical address; None if the page is not present, or does not allow that access."""
         if not space.address:
             return None
         table = self._load(space.address + self.offset["VM_PMAP"] + self.offset["PMAP_ROOT"], self._word)
@@ -134,7 +135,7 @@ class UserMemory:
         return found
 
     def read(self, space: Space, address: int, size: int) -> bytes:
-        """Read, also what is not in memory yet.  Raises `BadAddressError`."""
+        """Read bytes, also of pages that are not in memory yet.  Raises `BadAddressError`."""
         data = b""
         while len(data) < size:
             step = min(size - len(data), PAGE - address % PAGE)
@@ -157,7 +158,7 @@ class UserMemory:
         return found[: area.filesz - within].ljust(size, b"\0")
 
     def write(self, space: Space, address: int, data: bytes) -> None:
-        """Write to pages of the space's own.  Raises `BadAddressError`."""
+        """Write bytes, for this address space alone.  Raises `BadAddressError`."""
         done = 0
         while done < len(data):
             step = min(len(data) - done, PAGE - address % PAGE)
@@ -178,7 +179,7 @@ class UserMemory:
         return physical
 
     def take_over(self, space: Space, address: int) -> None:
-        """Be told that the kernel has made a page for this address space alone."""
+        """Note that the kernel has made a page for this address space alone."""
         self._own.add((space, address // PAGE))
 
     def forget(self, space: Space) -> set[tuple[Space, int]]:
@@ -188,7 +189,7 @@ class UserMemory:
         return pages
 
     def own_again(self, pages: set[tuple[Space, int]]) -> None:
-        """Make pages a space's own again, as far as they are there."""
+        """Make pages a space's own again, as far as they still exist."""
         for space, page in sorted(pages):
             if self._guest.call("proc_rwmem_page", space.address, page * PAGE):
                 self._own.add((space, page))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from emu.guest.kernel.guest import TrapPath
+from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import ISAS
 from trapline.consumer.tracer import Tracer
 from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest

@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 from emu.displaced import ALWAYS, Code, Displaced, OutOfLine, Refused
-from emu.guest.kernel.guest import TrapPath
+from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import ISAS
 from emu.isa.riscv64.plans import j_immediate
 from providers.kinst import PORTS

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from emu.elf import Image
 from emu.guest.kernel import images
-from emu.guest.kernel.guest import KernelGuest, TrapPath
+from emu.guest.kernel.guest import KernelGuest
+from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import ISAS
 from providers.sdt import Sdt
 from providers.sdt.illumos import split

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from emu.guest.kernel.guest import TrapPath
+from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import ISAS
 from tests.support.command import run_trapline
 from trapline.lab import step_report

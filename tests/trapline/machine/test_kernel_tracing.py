@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 
-from emu.guest.kernel.guest import TrapPath
+from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import ISAS
 from providers.fidelity import Fidelity
 from trapline.consumer.tracer import Tracer

@@ -12,7 +12,8 @@ from typing import Any, Final, NamedTuple, Protocol
 from emu.engine.access import Access
 from emu.engine.clock import NANOSECONDS
 from emu.guest.base import GuestError, RunState
-from emu.guest.kernel.guest import KernelGuest, TrapPath
+from emu.guest.kernel.guest import KernelGuest
+from emu.guest.kernel.trap_path import TrapPath
 from emu.guest.linux.guest import LinuxGuest, Program
 from emu.guest.linux.inodes import RegularFile
 from emu.guest.linux.process import Process

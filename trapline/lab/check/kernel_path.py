@@ -17,7 +17,8 @@ from typing import Any, Final
 from emu.engine.errors import EngineError, GuestCrashError
 from emu.engine.state import DELIVER
 from emu.guest.base import GuestError
-from emu.guest.kernel.guest import KernelGuest, TrapPath
+from emu.guest.kernel.guest import KernelGuest
+from emu.guest.kernel.trap_path import TrapPath
 from emu.guest.modules import Module
 from emu.isa import ISAS
 from providers import fbt

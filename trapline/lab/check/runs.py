@@ -12,7 +12,7 @@ from dataclasses import asdict
 from typing import Any
 
 from emu.disassembly import Syntax
-from emu.guest.kernel.guest import TrapPath
+from emu.guest.kernel.trap_path import TrapPath
 from trapline.lab.check.following import bisect, explain
 from trapline.lab.check.guest_runs import Ended, RunSpec, make_run
 from trapline.lab.check.results import RunResult

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from emu.disassembly import Syntax
-from emu.guest.kernel.guest import TrapPath
+from emu.guest.kernel.trap_path import TrapPath
 from providers.fidelity import Fidelity
 from trapline.lab.check import encodings
 from trapline.lab.check.compare import Outcome, SiteChecker, SiteResult

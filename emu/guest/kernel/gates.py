@@ -1,0 +1,173 @@
+"""The kernel guest's gates: functions of the kernel that the emulator answers (testbins/kernel/sys/gates.def).
+
+A gate's body is a lone return instruction.  The engine calls us when the CPU reaches it; we read
+the arguments by the calling convention, do the work, and set the result registers; then the CPU
+executes the return.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, Protocol
+
+from emu.engine.pages import PAGE
+from emu.frame import SavedFrame
+from emu.guest.base import BadAddressError
+
+if TYPE_CHECKING:
+    from emu.guest.kernel.guest import KernelGuest
+
+_TEXT_LIMIT: Final = 1024
+_PROT_EXEC: Final = 4
+_PROBE_ARGUMENTS: Final = 5
+_ENXIO: Final = 6
+_EBUSY: Final = 16
+
+# Answers a gate from its first three arguments; None: its result is void.
+Gate = Callable[[int, int, int], int | None]
+
+
+class Consumers(Protocol):
+    """Serves the guest's /dev/dtrace/dtrace."""
+
+    def open(self) -> int:
+        """Return the number of a new consumer."""
+        ...
+
+    def close(self, consumer: int) -> None:
+        """Let a consumer go."""
+        ...
+
+    def ioctl(self, consumer: int, command: int, data: int) -> int:
+        """Answer a request with an error number, 0 for none; `data` is the kernel's copy of its argument."""
+        ...
+
+
+class Gates:
+    """Answers the gates of one guest."""
+
+    def __init__(self, guest: KernelGuest, console_input: bytes) -> None:
+        self._guest = guest
+        self._engine = guest.engine
+        self._input = console_input
+        isa = guest.isa
+        self._results = [isa.registers.slots[name] for name in isa.calling.results]
+        self._passed = [isa.registers.slots[name] for name in isa.calling.arguments[: 1 + _PROBE_ARGUMENTS]]
+        """Where `dtrace_probe` finds its arguments, if not on the stack."""
+        gates: dict[str, Gate] = {
+            "gate_ready": self._ready,
+            "gate_console_write": self._console_write,
+            "gate_console_read": self._console_read,
+            "gate_poweroff": self._poweroff,
+            "gate_panic": self._panic,
+            "gate_nanouptime": lambda *_: guest.clock.now(),
+            "gate_clock_start": self._clock_start,
+            "gate_icache_sync": self._icache_sync,
+            "dtrace_invop": guest.kernel_traps.invop,
+            "dtrace_kld_load": self._kld_load,
+            "dtrace_kld_unload_try": self._kld_unload_try,
+            "dtrace_dev_open": lambda *_: guest.consumers.open() if guest.consumers else 0,
+            "dtrace_dev_close": self._dev_close,
+            "dtrace_dev_ioctl": self._dev_ioctl,
+        }
+        for name, gate in gates.items():
+            self.serve(name, gate)
+        # This one has more arguments than three, and is called at every firing.
+        self._watch("dtrace_probe", self._probe)
+        # What user addresses mean changes with the page tables, and only these two functions change them.
+        self._watch("pmap_activate", self._engine.forget_user_blocks)
+        self._watch("pmap_enter", self._map_page)
+
+    def _watch(self, name: str, function: Callable[[], None]) -> None:
+        self._engine.on_code(self._guest.image.symbol(name).value, function)
+
+    def serve(self, name: str, gate: Gate) -> None:
+        """Answer a gate by a function of its first three arguments, and return its result to the kernel."""
+        words, arguments, mask = self._engine.words, self._guest.live.arguments, self._guest.isa.address_mask
+        first, second = self._results
+        bits = 8 * self._guest.isa.word
+
+        def call() -> None:
+            a, b, c, _, _ = arguments()
+            result = gate(a, b, c)
+            if result is not None:
+                words[first] = result & mask
+                if bits < 64:  # 64 bits are returned in a pair of registers
+                    words[second] = result >> bits & mask
+
+        self._watch(name, call)
+
+    # -- the machine
+
+    def _ready(self, *_: int) -> None:
+        self._guest.ready = True
+        self._guest.interrupt()
+
+    def _console_write(self, address: int, size: int, _: int) -> None:
+        self._guest.console(self._engine.read(address, size))
+
+    def _console_read(self, address: int, size: int, _: int) -> int:
+        text, self._input = self._input[:size], self._input[size:]
+        self._engine.memory.write(address, text)
+        return len(text)
+
+    def _poweroff(self, status: int, *_: int) -> None:
+        self._guest.power_off(status & 0xFF)
+
+    def _panic(self, message: int, frame: int, _: int) -> None:
+        raise self._guest.crash(self._text(message), SavedFrame(self._engine, frame) if frame else None)
+
+    def _text(self, address: int) -> str:
+        data = bytearray()
+        while len(data) < _TEXT_LIMIT:
+            try:
+                byte = self._engine.load(address + len(data), 1)
+            except BadAddressError:
+                break
+            if not byte:
+                break
+            data.append(byte)
+        return data.decode("utf-8", "replace")
+
+    def _clock_start(self, interval: int, *_: int) -> None:
+        self._guest.start_clock(interval)
+
+    def _icache_sync(self, address: int, size: int, _: int) -> None:
+        self._engine.forget_code(address - self._guest.isa.kernel_base, size)
+
+    def _map_page(self) -> None:
+        # pmap_enter(pmap, va, pa, prot): a page that will be executed may have held another program's text, and Unicorn
+        # does not see the kernel fill it through the linear map, which is not executable.
+        _pmap, _address, physical, protection, _ = self._guest.live.arguments()
+        if protection & _PROT_EXEC:
+            self._engine.forget_code(physical, PAGE)
+
+    # -- DTrace
+
+    def _probe(self) -> None:
+        """Fire a probe: `dtrace_probe(id, arg0, ... arg4)`."""
+        guest, words = self._guest, self._engine.words
+        if self._passed:
+            probe_id, *arguments = (words[slot] for slot in self._passed)
+        else:
+            first = guest.isa.calling.stack_arguments // guest.isa.word
+            probe_id, *arguments = (guest.live.stack_word(first + index) for index in range(1 + _PROBE_ARGUMENTS))
+        guest.on_probe(probe_id & 0xFFFF_FFFF, *arguments)
+
+    def _dev_close(self, consumer: int, *_: int) -> None:
+        if self._guest.consumers is not None:
+            self._guest.consumers.close(consumer)
+
+    def _dev_ioctl(self, consumer: int, command: int, data: int) -> int:
+        consumers = self._guest.consumers
+        return _ENXIO if consumers is None else consumers.ioctl(consumer, command, data)
+
+    def _kld_load(self, file: int, *_: int) -> None:
+        self._guest.on_module_loaded(self._guest.modules.add(file))
+
+    def _kld_unload_try(self, file: int, *_: int) -> int:
+        module = self._guest.modules.get(file)
+        if module is not None and not self._guest.on_module_unload(module):
+            return _EBUSY
+        self._guest.modules.remove(file)
+        return 0

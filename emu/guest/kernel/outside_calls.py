@@ -1,0 +1,111 @@
+"""Calls from outside: the emulator makes the kernel run one of its own functions, between two runs.
+
+A debugger of a real system asks the kernel to do such things by ptrace; here its functions are
+called: proc_rwmem_page, vm_fault, kern_psignal.  They take no virtual time, and leave the CPU as it
+was.  A gate or a trap cannot call them, because the kernel is in the middle of something then: it
+ends the run, and the call is made before the next one (`soon`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from emu.calls import pass_arguments
+from emu.elf import Image
+from emu.engine.clock import VirtualClock
+from emu.engine.engine import Engine
+from emu.engine.errors import GuestCrashError
+from emu.guest.kernel.introspection import Introspection
+from emu.guest.kernel.panic import KernelPanicError
+
+# Bytes below the kernel's stack pointer that a call leaves alone: compilers keep values there.
+_RED_ZONE: Final = 256
+# On the stack, where a call leaves its return address there: that address, and room for arguments.
+_CALL_WORDS: Final = 5
+
+
+class OutsideCalls:
+    """Runs functions of one kernel; `crash` makes the error of a guest that cannot go on."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        image: Image,
+        introspection: Introspection,
+        clock: VirtualClock,
+        crash: Callable[[str], KernelPanicError],
+    ) -> None:
+        self._engine = engine
+        self._image = image
+        self._introspection = introspection
+        self._clock = clock
+        self._crash = crash
+        self._back = image.symbol("gate_call_return").value
+        self._result = engine.isa.registers.slots[engine.isa.calling.results[0]]
+        self._actions: list[Callable[[], object]] = []
+        self.running = False
+        """Whether the guest runs, so that nothing can be called."""
+        engine.on_code(self._back, engine.stop)
+
+    def call(self, name: str, *arguments: int) -> int:
+        """Make the kernel run one of its functions, and return its result.
+
+        Raises RuntimeError while the guest runs, `KernelPanicError` if the function panics.
+        """
+        engine = self._engine
+        if self.running:
+            raise RuntimeError(f"{name}: the guest is running")
+        context, before, time = engine.new_context(), engine.instructions, self._clock.state()
+        if not engine.isa.is_kernel_address(engine.pc):
+            engine.interrupt()  # into kernel mode, as the clock would do it
+        engine.words[engine.isa.registers.slots[engine.isa.registers.sp]] = self._stack()
+        self._return_to_gate()
+        pass_arguments(engine, arguments)
+        engine.pc = self._image.symbol(name).value
+        try:
+            engine.run()
+        except GuestCrashError as error:
+            raise self._crash(str(error)) from None
+        result = engine.words[self._result]
+        executed = engine.instructions - before
+        engine.restore(context)
+        engine.discount(executed)
+        self._clock.set_state(time)
+        return result
+
+    def _stack(self) -> int:
+        """Return a stack pointer on the current thread's kernel stack, below what is in use."""
+        engine, offset = self._engine, self._introspection.offset
+        size = self._introspection.thread_field("TD_KSTACK_SIZE")
+        top = self._introspection.thread_field("TD_KSTACK") + size
+        low = engine.words[engine.isa.registers.slots[engine.isa.registers.sp]]
+        if not 0 <= top - low <= size:
+            # The vector has not changed stacks yet; it will put the trap frame of user mode here.
+            low = top - offset["TF_SIZE"]
+        return (low - _RED_ZONE) & ~0xF
+
+    def _return_to_gate(self) -> None:
+        """Make the function return to `gate_call_return`, where the engine stops."""
+        engine, registers = self._engine, self._engine.isa.registers
+        if registers.link is not None:
+            engine.words[registers.slots[registers.link]] = self._back
+            return
+        sp = registers.slots[registers.sp]
+        # Every word, not only the first: the gate's own return instruction is executed too, and must lead somewhere.
+        for _ in range(_CALL_WORDS):
+            engine.words[sp] -= engine.isa.word
+            engine.store(engine.words[sp], engine.isa.word, self._back)
+
+    def soon(self, action: Callable[[], object]) -> None:
+        """Do something between two runs: now, or before the guest executes its next block."""
+        if not self.running:
+            action()
+            return
+        self._actions.append(action)
+        self._engine.stop()
+
+    def do_actions(self) -> None:
+        """Do what has been asked for during the run, in order; an action may ask for more."""
+        while self._actions:
+            self._actions.pop(0)()

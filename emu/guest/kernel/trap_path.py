@@ -1,0 +1,132 @@
+"""The two ways a breakpoint takes in the kernel guest, and the clock that stands still on both.
+
+Two trap paths, chosen per run (`TrapPath`), with equal results: on a breakpoint in kernel text
+
+* HOST: the emulator asks the handlers at once and carries out the displaced instruction's plan;
+* GUEST: the CPU takes the exception into the kernel's own vector, whose code saves a trap frame,
+  calls the gate `dtrace_invop`, and emulates the instruction itself, as FreeBSD's dtrace_asm.S and
+  dtrace_subr.c do.
+
+A probe takes no virtual time, so that a traced run is the run that is traced.  On the host path
+that needs nothing.  On the guest path the clock stops at the breakpoint and goes on at the return
+instruction of the vector (`dtrace_invop_return`), which has taken the breakpoint's place.  A
+breakpoint that is not a probe's takes time as any other trap: the gate that finds out starts the
+clock.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from emu.engine.state import DELIVER, HANDLED
+from emu.frame import SavedFrame
+from emu.guest.base import BadAddressError
+from emu.host_trap import HostTrap
+
+if TYPE_CHECKING:
+    from emu.displaced import DisplacedTable
+    from emu.guest.kernel.guest import KernelGuest
+
+
+class TrapPath(Enum):
+    """Who handles a breakpoint in kernel text."""
+
+    HOST = "host"
+    GUEST = "guest"
+
+
+class KernelTraps:
+    """Takes the exceptions of one kernel guest; `table` says what displaced instructions do, if not the ISA's."""
+
+    def __init__(self, guest: KernelGuest, path: TrapPath, table: DisplacedTable | None) -> None:
+        self._guest = guest
+        self._engine = engine = guest.engine
+        self._clock = guest.clock
+        self._isa = guest.isa
+        self._path = path
+        self._pc_after = guest.isa.traps.pc_after
+        self._uncounted = 0
+        """Displaced instructions that the engine did not count: a breakpoint counts as one, an
+        invalid opcode does not."""
+        self.probe_taken = False
+        """Whether a probe of user mode has been taken, and its thread is not back in user mode."""
+        self.host_trap = HostTrap(
+            engine,
+            guest.traps,
+            guest.patcher,
+            unclaimed=lambda _address: DELIVER,
+            faulted=self._displaced_fault,
+            below=self._user_breakpoint,
+            lowest=guest.isa.kernel_start,
+            table=table,
+        )
+        if path is TrapPath.HOST:
+            self.host_trap.attach()
+        else:
+            engine.on_breakpoint = self._enter_vector
+        engine.on_trap = self._trap
+        # The return instruction itself still belongs to the probe: it counts as the one more.
+        engine.on_code(guest.image.symbol("dtrace_invop_return").value, lambda: self._resume(1))
+
+    # -- breakpoints
+
+    def _user_breakpoint(self, address: int) -> int:
+        """Take a breakpoint of user mode on the host path."""
+        return self._guest.userland.breakpoint(address)
+
+    def _enter_vector(self, _address: int) -> int:
+        """Let the CPU take a breakpoint into the kernel's vector; the clock stands until its handling is over."""
+        self._clock.pause()
+        return DELIVER
+
+    def invop(self, address: int, frame: int, extra: int) -> int:
+        """Serve the gate `dtrace_invop`: what the kernel's vector asks about a breakpoint in kernel text."""
+        rval = self._guest.traps.invop(address, SavedFrame(self._engine, frame, self._pc_after), extra)
+        if not rval:
+            self._resume()  # not a probe: its handling takes time as any trap's does
+        return rval
+
+    def user_probe(self, *, claimed: bool) -> None:
+        """Note that the kernel's vector has asked about a breakpoint of user mode, and whether it is a probe's."""
+        if not claimed:
+            self._clock.resume()
+        else:
+            self.probe_taken = True
+            self._engine.stop_in_user_mode()
+
+    def leave_probe(self) -> None:
+        """Start the clock, if it was a probe that user mode has come back from."""
+        if self.probe_taken:
+            self.probe_taken = False
+            self._clock.resume()
+
+    def _resume(self, extra: int = 0) -> None:
+        """Start the clock after a trap, unless it was met where the clock stood still anyway."""
+        if not self._guest.traced.inside:
+            self._clock.resume(extra - self._uncounted)
+            self._uncounted = 0
+
+    # -- other exceptions
+
+    def _trap(self, number: int) -> int:
+        if self._isa.is_kernel_address(self._engine.pc):
+            return self._invalid_opcode(number) if self._guest.probe_calls else DELIVER
+        self.leave_probe()
+        return HANDLED if self._guest.userland.exception(number) else DELIVER
+
+    def _invalid_opcode(self, number: int) -> int:
+        """Take illumos's LOCK NOP as the breakpoint that it is; of anything else the guest's own vector decides."""
+        pc = self._engine.pc
+        if number != self._isa.unicorn.undefined or pc < self._isa.kernel_start:
+            return DELIVER
+        self._clock.pause()
+        self._uncounted = 1
+        if self._path is TrapPath.GUEST:
+            return DELIVER
+        answer = self.host_trap.take(pc)
+        self._resume()
+        return answer
+
+    def _displaced_fault(self, _address: int, error: BadAddressError) -> int:
+        raise self._guest.crash(f"the displaced instruction cannot reach {error.address:#x}") from None

@@ -1,0 +1,185 @@
+"""The kernel guest as the framework and the providers see it: memory, threads, stacks, names, time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from emu.elf import ElfError, Image, Symbol
+from emu.engine.clock import NANOSECONDS, VirtualClock
+from emu.engine.engine import Engine
+from emu.frame import Frame, LiveFrame, SavedFrame
+from emu.guest.base import BadAddressError, Location, Thread
+from emu.guest.kernel import krtld
+from emu.guest.kernel.introspection import Introspection
+from emu.guest.kernel.modules import Modules
+from emu.guest.kernel.stacks import KernelStacks
+from emu.guest.kernel.traced import TracedStretches
+from emu.isa.base import Isa
+from emu.patcher import Patcher
+from emu.trap import TrapHandler
+
+if TYPE_CHECKING:
+    from emu.guest.kernel.userland import Userland
+
+# Wall time at power on: a constant, so that a run is the same every day.
+EPOCH: Final = 1_700_000_000 * NANOSECONDS
+
+
+class KernelView:
+    """What can be read of one kernel guest, and written to its memory."""
+
+    cpu = 0
+    userland: Userland
+    """The user programs."""
+
+    def __init__(
+        self,
+        isa: Isa,
+        image: Image,
+        engine: Engine,
+        clock: VirtualClock,
+        traps: TrapHandler,
+        patcher: Patcher,
+        files: Mapping[str, bytes],
+    ) -> None:
+        self.isa = isa
+        self.image = image
+        self.engine = engine
+        self.clock = clock
+        self.now = clock.now
+        """Returns virtual nanoseconds since power on."""
+        self.traps = traps
+        self.patcher = patcher
+        self.probe_calls = krtld.probe_calls(image)
+        """Where the kernel has nops instead of calls, for illumos's SDT."""
+        self.modules = Modules(engine, image, patcher.original)
+        self.introspection = Introspection(engine, image)
+        self.live = LiveFrame(engine)
+        """The registers as they are."""
+        self.traced = TracedStretches(engine, image, clock)
+        """The stretches of the kernel in which the clock stands still."""
+        self.on_probe: Callable[..., object] = lambda *_: None
+        """Called with what the kernel passes to `dtrace_probe`: an id and five arguments."""
+        self.probe_frames: int | None = None
+        """While the kernel calls `dtrace_probe`: how many frames of that call a stack leaves out;
+        None otherwise."""
+        self._files = files
+        self._stacks = KernelStacks(engine, traps.core, self.introspection, patcher)
+
+    # -- probes that the kernel fires itself
+
+    def serve_probes(self, probe: Callable[..., None]) -> None:
+        """Call `probe(id, arg0 ... arg4)` whenever the kernel calls `dtrace_probe`."""
+        self.on_probe = probe
+
+    def watch_traced(self) -> None:
+        """Prepare for probes that the kernel itself calls: their work must not take the guest's time."""
+        self.traced.watch()
+
+    def call_argument(self, index: int) -> int:
+        """Return argument `index` >= 5 of the call of `dtrace_probe` under way, which has its id before argument 0."""
+        return self.live.argument(index + 1)
+
+    # -- time, threads, memory
+
+    def wall(self) -> int:
+        """Return virtual nanoseconds since 1970."""
+        return EPOCH + self.clock.now()
+
+    def pc(self) -> int:
+        """Return where the CPU is."""
+        return self.engine.pc
+
+    def thread(self) -> Thread:
+        """Return the current thread."""
+        return self.introspection.thread()
+
+    def thread_field(self, name: str) -> int:
+        """Return a word of the current thread, by the name of its offset in `kernel_assym`."""
+        return self.introspection.thread_field(name)
+
+    def load(self, address: int, size: int) -> bytes:
+        """Read kernel memory.  Raises `BadAddressError`."""
+        if not self.isa.is_kernel_address(address):
+            raise BadAddressError(address)
+        return self.engine.read(address, size)
+
+    def store(self, address: int, data: bytes) -> None:
+        """Write the kernel's data.  Raises `BadAddressError`."""
+        if not self.isa.is_kernel_address(address):
+            raise BadAddressError(address)
+        self.engine.memory.write(address, data)
+
+    def user_load(self, address: int, size: int) -> bytes:
+        """Read memory of the current process.  Raises `BadAddressError`."""
+        if self.isa.is_kernel_address(address) or self.isa.is_kernel_address(address + size):
+            raise BadAddressError(address)
+        return self.engine.read(address, size)
+
+    def user_store(self, address: int, data: bytes) -> None:
+        """Write memory of the current process.  Raises `BadAddressError`."""
+        if self.isa.is_kernel_address(address) or self.isa.is_kernel_address(address + len(data)):
+            raise BadAddressError(address)
+        self.engine.memory.write(address, data)
+
+    # -- stacks
+
+    def kernel_stack(self) -> list[int]:
+        """Return the kernel pcs of the interrupted context, innermost first."""
+        return self._stacks.pcs(self.probe_frames)
+
+    def user_frame(self) -> Frame | None:
+        """Return the registers with which the current thread left user mode, None if it never was there (uregs[])."""
+        if not self.isa.is_kernel_address(self.engine.pc):
+            return self.live
+        saved = self.introspection.user_frame()
+        return None if saved is None else SavedFrame(self.engine, saved)
+
+    def user_stack(self) -> list[int]:
+        """Return the user pcs of the current thread, innermost first."""
+        frame = self.user_frame()
+        return [] if frame is None else self.userland.objects.stack(frame)
+
+    # -- names
+
+    def linker_set(self, name: str) -> tuple[int, int] | None:
+        """Return the address and the size of a linker set of the kernel, None if there is none of that name."""
+        section = self.image.section(name)
+        return None if section is None else (section.address, len(section.data))
+
+    def symbol_address(self, name: str) -> int | None:
+        """Return the address of a symbol of the kernel, None if there is none."""
+        try:
+            return self.image.symbol(name).value
+        except ElfError:
+            return None
+
+    def symbol_at(self, address: int) -> tuple[Symbol, int] | None:
+        """Return the kernel's symbol that holds an address, and the address's offset in it."""
+        return self.image.symbol_at(address)
+
+    def module_file(self, name: str) -> bytes | None:
+        """Return the file of a module as the initial file system has it; None if it has none of that name."""
+        return next((data for path, data in self._files.items() if path.rpartition("/")[2] == name), None)
+
+    def locate(self, address: int) -> Location | None:
+        """Name a kernel address."""
+        if not self.isa.is_kernel_address(address):
+            return None
+        place = self.modules.locate(address)
+        if place is not None:
+            return Location(*place)
+        found = self.image.caller_at(address)
+        if found is not None:
+            symbol, offset = found
+            return Location("kernel", symbol.name, offset)
+        text = self.image.segments[0]
+        inside = text.vaddr <= address < text.vaddr + text.memsz
+        return Location("kernel", "", address - text.vaddr) if inside else None
+
+    def locate_user(self, address: int, pid: int | None = None) -> Location | None:
+        """Name an address of a process; of one that has ended, as it last was."""
+        if self.isa.is_kernel_address(address):
+            return None
+        return self.userland.objects.locate(address, pid)
