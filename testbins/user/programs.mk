@@ -18,19 +18,20 @@ RTLD_SOURCES := $U/rtld/rtld.c $U/rtld/$(ISA).S $U/libc/$(ISA).S $(patsubst %,$U
 RTLD := $(patsubst %,$(OBJ)/rtld/%.o,$(RTLD_SOURCES))
 CRT := $U/csu/$(ISA).S
 
-PROGRAMS := $(patsubst $U/%.c,%,$(sort $(wildcard $U/bin/*.c $U/sbin/*.c)))
+PROGRAMS := $(patsubst $U/%.c,%,$(sort $(wildcard $U/bin/*.c $U/sbin/*.c $U/usr/bin/*.c)))
 # What runs when nothing else does, and what damages itself.
 STATIC := sbin/init bin/sh bin/crash
 DYNAMIC := $(filter-out $(STATIC),$(PROGRAMS))
 LIBTHR := $(patsubst %,$(OBJ)/pic/%.o,$(sort $(wildcard $U/libthr/*.c)) $U/usdt/drti.c)
 LIBRARIES := $(OUT)/libexec/ld-elf.so.1 $(OUT)/lib/libc.so.7 $(OUT)/lib/libthr.so.3
 
-# The other files of the initrd, as they are.
-FILES := $(patsubst %,$(OUT)/%,$(sort $(wildcard etc/* usr/share/man/*)))
+# The other files of the initrd, as they are; pages of the manual are packed.
+FILES := $(patsubst %,$(OUT)/%,$(sort $(wildcard etc/* usr/bin/*)))
+PAGES := $(patsubst %,$(OUT)/%.gz,$(sort $(wildcard usr/share/man/man*/*)))
 
 .PHONY: programs
 .SECONDARY:
-programs: $(addprefix $(OUT)/,$(PROGRAMS)) $(LIBRARIES) $(FILES)
+programs: $(addprefix $(OUT)/,$(PROGRAMS)) $(LIBRARIES) $(FILES) $(PAGES)
 
 $(OBJ)/user/%.o: %
 	@mkdir -p $(@D)
@@ -80,6 +81,11 @@ $(FILES): $(OUT)/%: %
 	@mkdir -p $(@D)
 	cp $< $@
 	chmod 644 $@
+
+# Neither name nor time in it.
+$(PAGES): $(OUT)/%.gz: %
+	@mkdir -p $(@D)
+	gzip -9nc $< > $@
 
 # Every program's, however it is linked: what a build has left of one that is gone is no harm.
 -include $(shell find $(OBJ)/user $(OBJ)/pic $(OBJ)/rtld -name '*.d' 2>/dev/null)

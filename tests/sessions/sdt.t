@@ -6,10 +6,17 @@ EXPECT
 |{{...}}
 |CPU     ID                    FUNCTION:NAME
 |  0 {{ *\d+}}                none:exec-success   sh /etc/rc                       
-|  0 {{ *\d+}}                none:exec-success   man man                          
-|  0 {{ *\d+}}                none:exec-success   cat /usr/share/man/man           
-|  0 {{ *\d+}}                none:exec-success   head -n 20                       
-|  0 {{ *\d+}}                none:exec-success   wc -l /usr/share/man/man         
+|  0 {{ *\d+}}                none:exec-success   /bin/sh /usr/bin/man man         
+|  0 {{ *\d+}}                none:exec-success   /sbin/sysctl -n hw.machine_arch  
+|  0 {{ *\d+}}                none:exec-success   /sbin/sysctl -n hw.machine       
+|  0 {{ *\d+}}                none:exec-success   /usr/bin/locale                  
+|  0 {{ *\d+}}                none:exec-success   /usr/bin/zcat /usr/share/man/man1/man.1.gz
+|  0 {{ *\d+}}                none:exec-success   head -1                          
+|  0 {{ *\d+}}                none:exec-success   /usr/bin/zcat /usr/share/man/man1/man.1.gz
+|  0 {{ *\d+}}                none:exec-success   mandoc -Tlint -Wunsupp           
+|  0 {{ *\d+}}                none:exec-success   /usr/bin/zcat /usr/share/man/man1/man.1.gz
+|  0 {{ *\d+}}                none:exec-success   mandoc                           
+|  0 {{ *\d+}}                none:exec-success   less                             
 |
 STDERR
 |dtrace: description 'proc:::exec-success ' matched 1 probe

@@ -15,13 +15,13 @@ def tree(root: Path) -> dict[str, bytes]:
 def archive(files: Mapping[str, bytes]) -> bytes:
     """Return a cpio archive of the files and the directories they need, in path order.
 
-    Files below bin/, sbin/ and libexec/ are executable.  Owners and times are 0: the same files
-    give the same bytes.
+    Files in a directory named bin, sbin or libexec are executable.  Owners and times are 0: the
+    same files give the same bytes.
     """
     directories = {parent.as_posix() for path in files for parent in Path(path).parents if parent.as_posix() != "."}
     entries: dict[str, tuple[int, bytes]] = dict.fromkeys(directories, (stat.S_IFDIR | 493, b""))
     for path, content in files.items():
-        mode = 0o755 if path.split("/")[0] in {"bin", "sbin", "libexec"} else 0o644
+        mode = 0o755 if Path(path).parent.name in {"bin", "sbin", "libexec"} else 0o644
         entries[path] = (stat.S_IFREG | mode, content)
     records = [_record(number, path, *entries[path]) for number, path in enumerate(sorted(entries), start=1)]
     return b"".join((*records, _record(0, "TRAILER!!!", 0, b"")))

@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#define MACHINE "arm64"
+#define MACHINE_ARCH "aarch64"
 #define KERNBASE 0xffffff8000000000ul /* the upper half with 39-bit addresses */
 
 struct pcb {

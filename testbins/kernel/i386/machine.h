@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#define MACHINE "i386"
+#define MACHINE_ARCH "i386"
 #define KERNBASE 0xc0000000ul /* the last GiB */
 
 struct pcb {

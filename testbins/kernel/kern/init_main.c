@@ -13,7 +13,6 @@ struct proc proc0, *initproc;
 struct thread thread0;
 struct pcpu pcpu0;
 char kstack0[PAGE_SIZE + KSTACK_SIZE] __attribute__((aligned(PAGE_SIZE)));
-int hz = HZ;
 
 SET_DECLARE(sysinit_set, const struct sysinit);
 
@@ -59,6 +58,9 @@ mi_startup(void)
 					(*sip)->func((*sip)->udata);
 }
 
+static struct session session0 = { 0 }, init_session = { 1 };
+static struct pgrp pgrp0 = { &session0, 0 }, init_pgrp = { &init_session, 1 };
+
 static void
 proc0_init(const void *unused __unused)
 {
@@ -68,6 +70,7 @@ proc0_init(const void *unused __unused)
 	proc_set_args(&proc0, "kernel", sizeof("kernel"));
 	proc0.p_state = PRS_NORMAL;
 	proc0.p_flag = P_KPROC;
+	proc0.p_pgrp = &pgrp0;
 	TAILQ_INIT(&proc0.p_children);
 	callout_init(&thread0.td_slpcallout, 1);
 	callout_init(&proc0.p_itcallout, 1);
@@ -85,6 +88,7 @@ create_init(const void *unused __unused)
 	if (fork1(&thread0, &fr) != 0)
 		panic("cannot fork init");
 	initproc->p_flag &= ~P_KPROC;
+	initproc->p_pgrp = &init_pgrp;
 	initproc->p_threads->td_flags &= ~TDF_KTHREAD;
 }
 SYSINIT(create_init, SI_SUB_CREATE_INIT, SI_ORDER_FIRST, create_init, NULL);

@@ -1,14 +1,12 @@
 /* The clock interrupt (FreeBSD sys/kern/kern_clock.c). */
 #include "sys/random.h"
 #include "sys/sdt.h"
-#include "sys/sysctl.h"
 #include "sys/systm.h"
 
 SDT_PROVIDER_DECLARE(sched);
 SDT_PROBE_DEFINE2(sched, , , tick, "struct thread *", "struct proc *");
 
 volatile uint64_t ticks;
-SYSCTL(hz, "kern.hz", &hz, NULL);
 
 static void
 initclocks(const void *unused __unused)
@@ -21,6 +19,7 @@ static void
 hardclock_cnt(struct thread *td)
 {
 	ticks++;
+	tc_windup();
 	sched_clock(td);
 	SDT_PROBE2(sched, , , tick, td, td->td_proc);
 	callout_process(ticks);

@@ -297,6 +297,7 @@ do_execve(struct thread *td, struct image_args *args)
 	strlcpy(p->p_comm, name, sizeof(p->p_comm));
 	strlcpy(td->td_name, name, sizeof(td->td_name));
 	proc_set_args(p, args->buf, args->begin_envv - args->buf);
+	p->p_psstrings = (struct ps_strings){ argv, args->argc, envp, args->envc };
 	cpu_exec_setregs(td->td_frame, imgp->interp_base != 0 ? imgp->interp_entry : imgp->entry_addr, sp, args->argc, argv, envp);
 	dtrace_fasttrap_exec(p);
 	free(imgp, M_EXEC);
@@ -350,7 +351,7 @@ kern_execve_init(struct thread *td, const char *path)
 	args.fname_seg = UIO_SYSSPACE;
 	exec_args_add_str(&args, path, UIO_SYSSPACE, &args.argc);
 	args.begin_envv = args.endp;
-	exec_args_add_str(&args, "PATH=/bin:/sbin", UIO_SYSSPACE, &args.envc);
+	exec_args_add_str(&args, "PATH=/bin:/sbin:/usr/bin", UIO_SYSSPACE, &args.envc);
 	error = kern_execve(td, &args);
 	return (error == EJUSTRETURN ? 0 : error);
 }

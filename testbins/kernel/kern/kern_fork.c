@@ -30,6 +30,9 @@ do_fork(struct thread *td, struct fork_req *fr, struct proc *p2, struct vmspace 
 	struct proc *p1 = td->td_proc;
 	struct thread *td2 = p2->p_threads;
 
+	p2->p_psstrings = p1->p_psstrings;
+	p2->p_pgrp = p1->p_pgrp;
+	p2->p_nice = p1->p_nice;
 	p2->p_uid = p1->p_uid;
 	p2->p_gid = p1->p_gid;
 	strlcpy(p2->p_comm, fr->fr_name != NULL ? fr->fr_name : p1->p_comm, sizeof(p2->p_comm));

@@ -5,6 +5,7 @@
 #include "sys/systm.h"
 
 #define NAME_MAX_SYSCTL 64
+#define OIDFMT "sysctl.oidfmt."
 
 SET_DECLARE(sysctl_set, const struct sysctl_oid);
 
@@ -49,7 +50,16 @@ sysctl_read(const struct sysctl_oid *oid, struct sysctl_req *req)
 {
 	int value = oid->oid_value != NULL ? *oid->oid_value : 0;
 
+	if (oid->oid_string != NULL)
+		return (SYSCTL_OUT(req, oid->oid_string, strlen(oid->oid_string) + 1));
 	return (oid->oid_table != NULL ? oid->oid_table(req) : SYSCTL_OUT(req, &value, sizeof(value)));
+}
+
+/* FreeBSD's programs ask for the kind of a value by the numbers { 0, 4 }, which sysctl(3) calls sysctl.oidfmt. */
+static int
+sysctl_oidfmt(const struct sysctl_oid *oid, struct sysctl_req *req)
+{
+	return (SYSCTL_OUT(req, oid->oid_string != NULL ? "A" : oid->oid_table != NULL ? "S" : "I", sizeof("A")));
 }
 
 int
@@ -59,16 +69,19 @@ sys___sysctlbyname(struct thread *td, struct __sysctlbyname_args *uap)
 	struct sysctl_req req = { .oldptr = uap->old };
 	char name[NAME_MAX_SYSCTL];
 	int error;
+	bool oidfmt;
 
 	if (uap->namelen >= sizeof(name))
 		return (ENAMETOOLONG);
 	if ((error = copyin(uap->name, name, uap->namelen)) != 0)
 		return (error);
 	name[uap->namelen] = '\0';
-	if ((oid = sysctl_find(name)) == NULL)
+	oidfmt = strncmp(name, OIDFMT, sizeof(OIDFMT) - 1) == 0;
+	if ((oid = sysctl_find(oidfmt ? name + sizeof(OIDFMT) - 1 : name)) == NULL)
 		return (ENOENT);
 	if (uap->oldlenp != NULL) {
-		if ((error = copyin(uap->oldlenp, &req.oldlen, sizeof(req.oldlen))) != 0 || (error = sysctl_read(oid, &req)) != 0)
+		if ((error = copyin(uap->oldlenp, &req.oldlen, sizeof(req.oldlen))) != 0 || 
+		    (error = oidfmt ? sysctl_oidfmt(oid, &req) : sysctl_read(oid, &req)) != 0)
 			return (error);
 		if ((error = copyout(&req.oldidx, uap->oldlenp, sizeof(req.oldidx))) != 0)
 			return (error);

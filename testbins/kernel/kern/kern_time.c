@@ -1,4 +1,4 @@
-/* Time as programs see it (FreeBSD sys/kern/kern_time.c, kern_resource.c). The clock starts at 0, in 1970. */
+/* Time as programs see it (FreeBSD sys/kern/kern_time.c, kern_resource.c). */
 #include "sys/sysproto.h"
 #include "sys/systm.h"
 #include "sys/time.h"
@@ -18,7 +18,7 @@ kern_clock_gettime(int clock_id, struct timespec *ts)
 
 	if (clock_id != CLOCK_REALTIME && clock_id != CLOCK_MONOTONIC)
 		return (EINVAL);
-	*ts = (struct timespec){ now / NSEC, now % NSEC };
+	*ts = (struct timespec){ now / NSEC + (clock_id == CLOCK_REALTIME ? BOOTTIME : 0), now % NSEC };
 	return (0);
 }
 
@@ -36,6 +36,7 @@ sys_gettimeofday(struct thread *td __unused, struct gettimeofday_args *uap)
 {
 	struct timeval tv = nstotv(nanouptime());
 
+	tv.tv_sec += BOOTTIME;
 	return (uap->tp != NULL ? copyout(&tv, uap->tp, sizeof(tv)) : 0);
 }
 

@@ -47,6 +47,7 @@ static void
 vm_map_entry_dispose(struct vmspace *vm, struct vm_map_entry *entry)
 {
 	TAILQ_REMOVE(&vm->vm_entries, entry, links);
+	vm->vm_size -= entry->end - entry->start;
 	if (entry->vnode != NULL)
 		vrele(entry->vnode);
 	uma_zfree(mapentzone, entry);
@@ -111,6 +112,7 @@ vm_map_insert(struct vmspace *vm, vaddr_t start, vaddr_t end, int prot, int efla
 	if ((entry = uma_zalloc(mapentzone, M_WAITOK)) == NULL)
 		return (ENOMEM);
 	*entry = (struct vm_map_entry){ .start = start, .end = end, .protection = prot, .eflags = eflags, .vnode = vp, .offset = offset, .filesz = filesz };
+	vm->vm_size += end - start;
 	if (vp != NULL)
 		vref(vp);
 	if (next != NULL)
@@ -226,6 +228,7 @@ vm_map_growstack(struct vmspace *vm, vaddr_t va)
 		if (entry->eflags & MAP_ENTRY_GROWS_DOWN && va < entry->start && va >= USRSTACK - MAXSSIZ) {
 			if (previous != NULL && previous->end > rounddown2(va, PAGE_SIZE))
 				return (ENOMEM);
+			vm->vm_size += entry->start - rounddown2(va, PAGE_SIZE);
 			entry->start = rounddown2(va, PAGE_SIZE);
 			return (0);
 		}

@@ -4,6 +4,8 @@
 
 #include "sys/types.h"
 
+#define MACHINE "riscv"
+#define MACHINE_ARCH "riscv64"
 #define KERNBASE 0xffffffc000000000UL
 
 struct pcb { /* swtch.S */

@@ -70,6 +70,24 @@ struct thread {
 #define TDF_IDLETD 0x40
 #define TDF_KTHREAD 0x80
 
+/* Process groups and sessions: there is no way to make one, so a process has init's (FreeBSD sys/sys/proc.h). */
+struct session {
+	pid_t s_sid;
+};
+
+struct pgrp {
+	struct session *pg_session;
+	pid_t pg_id;
+};
+
+/* Where exec has put the strings (FreeBSD sys/sys/exec.h keeps this in the program's own memory). */
+struct ps_strings {
+	vaddr_t ps_argvstr;
+	int ps_nargvstr;
+	vaddr_t ps_envstr;
+	int ps_nenvstr;
+};
+
 enum p_state { PRS_NEW, PRS_NORMAL, PRS_ZOMBIE };
 
 struct proc {
@@ -97,6 +115,9 @@ struct proc {
 	char p_comm[MAXCOMLEN + 1];
 	char p_args[MAXARGS_SAVED];	/* arguments, each ended by a NUL */
 	int p_args_size;
+	struct ps_strings p_psstrings;
+	struct pgrp *p_pgrp;
+	int p_nice;
 	TAILQ_HEAD(, proc) p_children;
 	TAILQ_ENTRY(proc) p_sibling;
 	TAILQ_ENTRY(proc) p_list;	/* allproc */

@@ -1,4 +1,7 @@
-/* What of the kernel has a name (FreeBSD sys/sys/sysctl.h): integers, and tables that are made when they are asked for. */
+/*
+ * What of the kernel has a name (FreeBSD sys/sys/sysctl.h): integers, strings, and
+ * tables that are made when they are asked for. "sysctl.oidfmt.NAME" is the kind of NAME: "I", "A" or "S".
+ */
 #ifndef SYS_SYSCTL_H
 #define SYS_SYSCTL_H
 
@@ -16,12 +19,14 @@ struct sysctl_oid {
 	int *oid_value;		     /* what a read gives; NULL: 0 */
 	int (*oid_handler)(int value); /* is told what is written; NULL: it cannot be */
 	int (*oid_table)(struct sysctl_req *req); /* gives a table instead of an integer */
+	const char *oid_string;	     /* or this is its value */
 };
 
 #define SYSCTL_ENTRY(symbol, ...)                                          \
 	static const struct sysctl_oid sysctl_##symbol = { __VA_ARGS__ };  \
 	DATA_SET(sysctl_set, sysctl_##symbol)
-#define SYSCTL(symbol, name, value, handler) SYSCTL_ENTRY(symbol, name, value, handler, NULL)
-#define SYSCTL_TABLE(symbol, name, table) SYSCTL_ENTRY(symbol, name, NULL, NULL, table)
+#define SYSCTL(symbol, name, value, handler) SYSCTL_ENTRY(symbol, name, value, handler, NULL, NULL)
+#define SYSCTL_TABLE(symbol, name, table) SYSCTL_ENTRY(symbol, name, NULL, NULL, table, NULL)
+#define SYSCTL_STRING(symbol, name, string) SYSCTL_ENTRY(symbol, name, NULL, NULL, NULL, string)
 
 #endif

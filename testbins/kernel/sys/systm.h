@@ -131,6 +131,7 @@ void ast(struct thread *td, struct trapframe *frame);
 /* kern_clock.c, kern_tc.c, kern_time.c */
 struct timespec;
 uint64_t nanouptime(void);
+void tc_windup(void); /* kern_mib.c */
 int tvtohz_ns(uint64_t nanoseconds);
 void itimer_cancel(struct proc *p);
 

@@ -4,6 +4,8 @@
 
 #include "sys/types.h"
 
+#define BOOTTIME 1700000000 /* when the machine starts, in seconds since 1970: the emulator's walltimestamp begins there too */
+
 struct timespec {
 	int64_t tv_sec;
 	int64_t tv_nsec;

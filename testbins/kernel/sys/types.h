@@ -19,6 +19,7 @@ typedef uint32_t gid_t;
 typedef uint16_t mode_t;
 typedef uint64_t ino_t;
 typedef int64_t sbintime_t;
+typedef int64_t time_t;
 
 #define nitems(a) (sizeof(a) / sizeof((a)[0]))
 #define roundup2(x, y) (((x) + (y) - 1) & ~((uint64_t)(y) - 1))

@@ -67,6 +67,7 @@ TAILQ_HEAD(vm_map_entries, vm_map_entry);
 struct vmspace {
 	struct vm_map_entries vm_entries;
 	struct pmap vm_pmap;
+	uint64_t vm_size;	/* bytes mapped */
 	int vm_refcnt;
 	vaddr_t vm_daddr;	/* the heap starts */
 	vaddr_t vm_break;	/* and ends */

@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#define MACHINE "amd64"
+#define MACHINE_ARCH "amd64"
 #define KERNBASE 0xffffffff80000000ul /* the last 2 GiB, where -mcmodel=kernel code has to be */
 
 struct pcb {

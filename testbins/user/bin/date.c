@@ -1,4 +1,4 @@
-/* date: seconds since the machine started */
+/* date: seconds since 1970 */
 #include "libc.h"
 
 int

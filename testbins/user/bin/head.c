@@ -1,4 +1,4 @@
-/* head [-n count] [file] */
+/* head [-count | -n count] [file] */
 #include "libc.h"
 
 int
@@ -12,6 +12,9 @@ main(int argc, char *argv[])
 	if (argc > 2 && strcmp(argv[1], "-n") == 0) {
 		count = atol(argv[2]);
 		i = 3;
+	} else if (argc > 1 && argv[1][0] == '-') {
+		count = atol(argv[1] + 1);
+		i = 2;
 	}
 	if (i < argc && (in.fd = open(argv[i], O_RDONLY)) < 0)
 		err(1, "%s", argv[i]);

@@ -1,6 +1,7 @@
 /*
- * sh [-c command | script]: commands, quotes, ; & && || pipes, redirections < > >> 2> 2>&1, cd, exit, wait.
- * No variables, no patterns. A line is parsed while it is run: what is not to be run is parsed all the same.
+ * sh [-c command | script [argument ...]]: commands, quotes, ; & && || pipes, redirections < > >> 2> 2>&1, variables,
+ * $1 to $9, $?, $(command); cd, exit, test, wait. No patterns, and no control structures; what a variable or a command
+ * gives stays one word. A line is parsed while it is run: what is not to be run is parsed all the same, but not expanded.
  */
 #include "libc.h"
 
@@ -34,6 +35,14 @@ static size_t nwords;
 static enum token token;	/* the one under the eye */
 static char *word;
 static int last_status;
+static bool expanding;		/* what is parsed is to be run */
+static char **arguments;	/* of the script: $0, $1, ... */
+static int narguments;
+static struct variable {
+	char name[24], *value;
+} variables[16];
+
+static void run_line(char *line);
 
 static void
 syntax(const char *what)
@@ -51,6 +60,121 @@ is_operator(enum token *which, size_t *length)
 			return (true);
 		}
 	return (false);
+}
+
+static void
+add(char c)
+{
+	if (nwords >= sizeof(words) - 1)
+		syntax("the line is too long");
+	words[nwords++] = c;
+}
+
+static bool
+is_name(char c)
+{
+	return ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_');
+}
+
+/* NULL if there is no variable of that name; "" is the name of those that are free. */
+static struct variable *
+find_variable(const char *name, size_t n)
+{
+	for (size_t i = 0; i < nitems(variables); i++)
+		if (strncmp(variables[i].name, name, n) == 0 && variables[i].name[n] == '\0')
+			return (&variables[i]);
+	return (NULL);
+}
+
+/* name=value: false if it is not that. */
+static bool
+assign(const char *text)
+{
+	const char *mark = text;
+	struct variable *v;
+
+	while (is_name(*mark))
+		mark++;
+	if (*mark != '=' || mark == text || (*text >= '0' && *text <= '9') || mark - text >= (ptrdiff_t)sizeof(variables[0].name))
+		return (false);
+	if ((v = find_variable(text, mark - text)) == NULL) {
+		if ((v = find_variable("", 0)) == NULL)
+			errx(2, "%.*s: too many variables", (int)(mark - text), text);
+		strlcpy(v->name, text, mark - text + 1);
+	}
+	free(v->value);
+	v->value = strdup(mark + 1);
+	return (true);
+}
+
+/* $(line): what it prints, without the ends of lines at the end. */
+static void
+substitute(const char *line, size_t length)
+{
+	char copy[MAXLINE];
+	size_t start = nwords;
+	ssize_t got;
+	pid_t pid;
+	int fds[2];
+
+	if (!expanding)
+		return;
+	strlcpy(copy, line, MIN(sizeof(copy), length + 1));
+	if (pipe(fds) != 0 || (pid = fork()) < 0)
+		err(1, "$()");
+	if (pid == 0) {
+		dup2(fds[1], 1);
+		close(fds[0]);
+		close(fds[1]);
+		run_line(copy);
+		exit(last_status);
+	}
+	close(fds[1]);
+	while ((got = read(fds[0], copy, sizeof(copy))) > 0)
+		for (ssize_t i = 0; i < got; i++)
+			add(copy[i]);
+	close(fds[0]);
+	while (nwords > start && words[nwords - 1] == '\n')
+		nwords--;
+	while (wait4(pid, NULL, 0, NULL) == -1 && errno == EINTR)
+		continue;
+}
+
+/* What stands after a dollar sign. */
+static void
+expand(void)
+{
+	const char *start = ++cursor, *value = NULL;
+	struct variable *v;
+	char number[12];
+	int depth = 1;
+
+	if (*start == '(') {
+		for (cursor++; depth > 0; cursor++) {
+			if (*cursor == '\0')
+				syntax("$( is not closed");
+			depth += (*cursor == '(') - (*cursor == ')');
+		}
+		substitute(start + 1, cursor - start - 2);
+		return;
+	}
+	if (*start == '?') {
+		snprintf(number, sizeof(number), "%d", last_status);
+		value = number;
+		cursor++;
+	} else if (*start >= '0' && *start <= '9') {
+		value = *start - '0' < narguments ? arguments[*start - '0'] : NULL;
+		cursor++;
+	} else {
+		while (is_name(*cursor))
+			cursor++;
+		if (cursor == start)
+			add('$');
+		else if ((v = find_variable(start, cursor - start)) != NULL)
+			value = v->value;
+	}
+	while (value != NULL && *value != '\0')
+		add(*value++);
 }
 
 static void
@@ -79,13 +203,19 @@ advance(void)
 			for (cursor++; *cursor != quote; cursor++) {
 				if (*cursor == '\0')
 					syntax("a quote is not closed");
-				words[nwords++] = *cursor;
+				if (quote == '"' && *cursor == '$') {
+					expand();
+					cursor--;
+				} else
+					add(*cursor);
 			}
 			cursor++;
-		} else
-			words[nwords++] = *cursor++;
+		} else if (quote == '$')
+			expand();
+		else
+			add(*cursor++);
 	}
-	words[nwords++] = '\0';
+	add('\0');
 }
 
 static void
@@ -180,7 +310,25 @@ wait_for(pid_t pid)
 	return (status_of(status));
 }
 
-/* cd, exit and wait are the shell's own; -1 if it is another. */
+/* test: -n and -z of a string, -r of a file, and = and != of two strings. */
+static int
+test(const struct command *c)
+{
+	if (c->argc == 3 && strcmp(c->argv[1], "-n") == 0)
+		return (*c->argv[2] == '\0');
+	if (c->argc == 3 && strcmp(c->argv[1], "-z") == 0)
+		return (*c->argv[2] != '\0');
+	if (c->argc == 3 && strcmp(c->argv[1], "-r") == 0)
+		return (access(c->argv[2], R_OK) != 0);
+	if (c->argc == 4 && strcmp(c->argv[2], "=") == 0)
+		return (strcmp(c->argv[1], c->argv[3]) != 0);
+	if (c->argc == 4 && strcmp(c->argv[2], "!=") == 0)
+		return (strcmp(c->argv[1], c->argv[3]) == 0);
+	warnx("test: what is to be tested?");
+	return (2);
+}
+
+/* Assignments, cd, exit, test and wait are the shell's own; -1 if it is another command. */
 static int
 builtin(const struct command *c)
 {
@@ -188,6 +336,10 @@ builtin(const struct command *c)
 
 	if (c->argc == 0)
 		return (-1);
+	if (c->argc == 1 && assign(c->argv[0]))
+		return (0);
+	if (strcmp(c->argv[0], "test") == 0)
+		return (test(c));
 	if (strcmp(c->argv[0], "cd") == 0) {
 		if (chdir(c->argc > 1 ? c->argv[1] : "/") == 0)
 			return (0);
@@ -288,11 +440,11 @@ and_or(void)
 {
 	last_status = pipeline(true);
 	while (token == AND || token == OR) {
-		bool run = (token == AND) == (last_status == 0);
-
+		expanding = (token == AND) == (last_status == 0); /* from the next word on */
 		advance();
-		last_status = pipeline(run);
+		last_status = pipeline(expanding);
 	}
+	expanding = true;
 }
 
 static void
@@ -300,6 +452,7 @@ run_line(char *line)
 {
 	cursor = line;
 	nwords = 0;
+	expanding = true;
 	advance();
 	while (token != END) {
 		and_or();
@@ -316,6 +469,8 @@ main(int argc, char *argv[])
 	static struct reader in;
 	static char line[MAXLINE];
 
+	arguments = argv;
+	narguments = argc;
 	if (argc == 3 && strcmp(argv[1], "-c") == 0) {
 		strlcpy(line, argv[2], sizeof(line));
 		run_line(line);
@@ -324,6 +479,8 @@ main(int argc, char *argv[])
 	if (argc > 1) {
 		if ((in.fd = open(argv[1], O_RDONLY | O_CLOEXEC)) < 0)
 			err(127, "%s", argv[1]);
+		arguments = argv + 1;
+		narguments = argc - 1;
 	}
 	while (readline(&in, line, sizeof(line)) != NULL)
 		run_line(line);

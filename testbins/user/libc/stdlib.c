@@ -108,7 +108,7 @@ getenv_path(void)
 	for (char **env = environ; env != NULL && *env != NULL; env++)
 		if (strncmp(*env, "PATH=", 5) == 0)
 			return (*env + 5);
-	return ("/bin:/sbin");
+	return ("/bin:/sbin:/usr/bin");
 }
 
 int

@@ -1,0 +1,53 @@
+/*
+ * What the system says of itself: the variables that D scripts read, and their names for sysctl(8) (FreeBSD
+ * sys/kern/kern_mib.c, kern_tc.c, kern_jail.c, subr_param.c; conf/newvers.sh makes the first ones).
+ */
+#include "sys/kernel.h"
+#include "sys/jail.h"
+#include "sys/sysctl.h"
+#include "sys/systm.h"
+#include "sys/time.h"
+#include "sys/vm.h"
+
+const char ostype[] = "FreeBSD";
+const char osrelease[] = "14.0-TEACHING";
+const char version[] = "FreeBSD 14.0-TEACHING teaching kernel\n";
+const char kern_ident[] = "TEACHING";
+const char machine[] = MACHINE;
+const char machine_arch[] = MACHINE_ARCH;
+const int osreldate = 1400097;
+int hz = HZ;
+int maxproc = MAXPROC;
+int maxfilesperproc = NOFILE;
+int mp_ncpus = 1;
+long physmem; /* pages */
+volatile time_t time_second, time_uptime = 1;
+struct timeval boottime = { BOOTTIME, 0 };
+struct prison prison0 = { .pr_id = 0, .pr_name = "0", .pr_path = "/", .pr_hostname = "teaching", .pr_domainname = "" };
+
+/* Once in a tick: D programs cannot call nanouptime(). */
+void
+tc_windup(void)
+{
+	time_uptime = nanouptime() / 1000000000 + 1; /* 1 from the start: 0 means unset */
+	time_second = boottime.tv_sec + nanouptime() / 1000000000;
+}
+
+static void
+mib_init(const void *unused __unused)
+{
+	physmem = vm_page_count;
+	tc_windup();
+}
+SYSINIT(mib_init, SI_SUB_KMEM, SI_ORDER_ANY, mib_init, NULL);
+
+SYSCTL_STRING(ostype, "kern.ostype", ostype);
+SYSCTL_STRING(osrelease, "kern.osrelease", osrelease);
+SYSCTL_STRING(version, "kern.version", version);
+SYSCTL_STRING(ident, "kern.ident", kern_ident);
+SYSCTL_STRING(hostname, "kern.hostname", prison0.pr_hostname);
+SYSCTL_STRING(machine, "hw.machine", machine);
+SYSCTL_STRING(machine_arch, "hw.machine_arch", machine_arch);
+SYSCTL(hz, "kern.hz", &hz, NULL);
+SYSCTL(maxproc, "kern.maxproc", &maxproc, NULL);
+SYSCTL(ncpu, "hw.ncpu", &mp_ncpus, NULL);
