@@ -14,7 +14,8 @@ from emu.guest.linux.stdio import Standard
 from emu.isa import DEFAULT_ISA, Isa
 from providers.fidelity import Fidelity
 from providers.profile import Profile
-from providers.syscall import LinuxCalls, Syscall
+from providers.syscall import Syscall
+from providers.syscall.linux import LinuxCalls
 from trapline.framework.dtrace import DTrace
 from trapline.machine.process_probes import ProcessProbes
 from trapline.machine.programs import program_isa
