@@ -35,6 +35,8 @@ DEFAULTS: Final = {
 # Shortest and longest time of a rate.
 _RATES: Final = {"cleanrate": (200_000, 60 * _SECOND), "statusrate": (0, 10 * _SECOND)}
 _SMALLEST: Final = 8
+# Sizes of buffers are multiples of it; what is above the last multiple is not used.
+_UNIT: Final = 8
 # Size of a buffer beyond which there is no memory for it.
 _LARGEST: Final = 256 << 20
 # Values of bufpolicy (DTRACEOPT_BUFPOLICY_*); 2, switch, is the default.
@@ -75,8 +77,10 @@ class Settings:
     def _fit(self, name: str, reserve: int) -> None:
         """Make a size one there is memory for; with manual resizing that is an error instead."""
         size = self.values[name]
-        if size < _SMALLEST and name != "dynvarsize":
-            raise DeviceError("ENOSPC", f"{name} of {size} bytes is too small")
+        if name != "dynvarsize":
+            if size < _SMALLEST:
+                raise DeviceError("ENOSPC", f"{name} of {size} bytes is too small")
+            size -= size % _UNIT
         if size < reserve:
             raise DeviceError("E2BIG", f"{name} of {size} bytes does not hold what END may record")
         while size > _LARGEST:
