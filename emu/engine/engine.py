@@ -190,8 +190,9 @@ class Engine:
         the CPU waits.  Raises what a callback raised, `emu.engine.errors.PageFaultError` where the
         host keeps the address space, and `GuestCrashError` when the CPU cannot go on.
         """
-        soft = NEVER if soft is None else min(NEVER, soft + PREPAID)
-        hard = NEVER if hard is None else min(NEVER, hard + PREPAID)
+        # A time may be long past: the clock can be put forward further than instructions were ever executed.
+        soft = NEVER if soft is None else min(NEVER, max(0, soft + PREPAID))
+        hard = NEVER if hard is None else min(NEVER, max(0, hard + PREPAID))
         self._emulate(soft, hard)
         if self.cpu.halted.value:
             self.cpu.halted.value = 0

@@ -60,7 +60,31 @@ def test_a_struct_is_shown_member_by_member():
         "    unsigned int low :3 = 0x5\n"
         "    unsigned int high :5 = 0x9\n"
         "    enum colour c = GREEN\n"
-        "}\n"
+        "}"
+    )
+
+
+def test_structs_without_tags_functions_and_arrays_of_structs_are_shown_as_ctf_names_them():
+    declarations = """
+    struct s { struct { int b; } c; int (*g)(int, char); struct { char n[4]; } v[2]; int m[2][2]; };
+    """
+    data = struct.pack("<i4xQ4s4s4i", 1, 0, b"ab", b"\1\2\3\4", 1, 2, 3, 4)
+    assert shown("struct s", data, declarations=declarations) == (
+        "struct s {\n"
+        "    struct c = {\n"
+        "        int b = 0x1\n"
+        "    }\n"
+        "    int (*)() g = 0\n"
+        "    struct [2] v = [ \n"
+        "        struct = {\n"
+        '            char [4] n = [ "ab" ]\n'
+        "        }, \n"
+        "        struct = {\n"
+        "            char [4] n = [ '\\001', '\\002', '\\003', '\\004' ]\n"
+        "        }\n"
+        "    ]\n"
+        "    int [2][2] m = [ [ 0x1, 0x2 ], [ 0x3, 0x4 ] ]\n"
+        "}"
     )
 
 

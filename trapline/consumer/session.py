@@ -157,13 +157,13 @@ class Session:
     def work(self) -> Work:
         """Look at the status, and consume what there is.
 
-        Ring and fill buffers are consumed once tracing has stopped.  Raises `ConsumerError`.
+        An exit() is seen at once, unless option statusrate says how often to look.  Ring and fill
+        buffers are consumed once tracing has stopped.  Raises `ConsumerError`.
         """
-        if not self._stopped:
+        if not self._stopped and (self._due("statusrate") or not self.options.is_set("statusrate")):
             self._look()
             if self._status.exiting or self._status.filled:
                 self.stop()
-        self._note("statusrate")
         if not self._stopped and self._policy() is not BufferPolicy.SWITCH:
             return Work.OKAY
         if self._due("aggrate"):
@@ -195,15 +195,17 @@ class Session:
         return min(self._last.get(rate, 0) + self.options.number(rate, _RATE) for rate in rates)
 
     def _due(self, rate: str) -> bool:
-        """Tell whether an event is due, and note that it happens; after the end everything is."""
-        last = self._last.get(rate)
-        if not self._stopped and last is not None and self.guest.now() < last + self.options.number(rate, _RATE):
-            return False
-        self._note(rate)
-        return True
+        """Return whether an event is due, and note that it happens; after the end everything is due.
 
-    def _note(self, event: str) -> None:
-        self._last[event] = self.guest.now()
+        Events keep their step, however late the guest comes back: an event that happens at every
+        multiple of another's interval never misses it.
+        """
+        now, interval = self.guest.now(), self.options.number(rate, _RATE)
+        last = self._last.setdefault(rate, now - interval)
+        if not self._stopped and now < last + interval:
+            return False
+        self._last[rate] = last + interval
+        return True
 
     def _look(self) -> None:
         """Read the counters and report what was lost since the last look."""

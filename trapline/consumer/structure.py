@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from trapline.consumer.text import c_string, decode
@@ -20,9 +21,9 @@ from trapline.d.types import (
     Pointer,
     Special,
     Type,
+    ctf_name,
     resolve,
     size_of,
-    type_name,
 )
 
 _INDENT: Final = "    "
@@ -33,17 +34,39 @@ Symbol = Callable[[int], str | None]
 
 
 def show(type_: Type, data: bytes, symbol: Symbol) -> str:
-    """Show data of a type, its name before it and a newline after it."""
-    return f"{type_name(type_)} {_value(type_, data, symbol, 0)}\n"
+    """Show data of a type after its name; a newline ends all but structs and unions."""
+    text = f"{ctf_name(type_)} {_value(type_, data, symbol, _Place())}"
+    return text if isinstance(resolve(type_), Composite) else text + "\n"
 
 
-def _value(type_: Type, data: bytes, symbol: Symbol, depth: int) -> str:
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a value stands (dt_printarg_t): how deep in structs, and how far in the arrays around them."""
+
+    depth: int = 0
+    nest: int = 0
+    """Levels of indentation that the array has of which this value is an element, and one more."""
+
+    @property
+    def indent(self) -> str:
+        return _INDENT * (self.depth + self.nest)
+
+    @property
+    def member(self) -> _Place:
+        return _Place(self.depth + 1, self.nest)
+
+    @property
+    def element(self) -> _Place:
+        return _Place(0, self.nest + self.depth + 1)
+
+
+def _value(type_: Type, data: bytes, symbol: Symbol, place: _Place) -> str:
     resolved = resolve(type_)
     match resolved:
         case Composite():
-            return _composite(resolved, data, symbol, depth)
+            return _composite(resolved, data, symbol, place)
         case Array():
-            return _array(resolved, data, symbol, depth)
+            return _array(resolved, data, symbol, place)
         case Enumeration():
             value = int.from_bytes(data[: resolved.size], "little", signed=True)
             names = {number: name for name, number in (resolved.enumerators or {}).items()}
@@ -70,24 +93,21 @@ def _character(byte: int) -> str:
     return f"'\\{byte:o}'" if not byte else f"'\\{byte:03o}'"
 
 
-def _composite(type_: Composite, data: bytes, symbol: Symbol, depth: int) -> str:
-    inner = _INDENT * (depth + 1)
-    lines = "".join(f"{inner}{line}\n" for line in _members(type_, data, symbol, depth + 1))
-    return f"{{\n{lines}{_INDENT * depth}}}"
+def _composite(type_: Composite, data: bytes, symbol: Symbol, place: _Place) -> str:
+    inner = place.member
+    lines = "".join(f"{inner.indent}{line}\n" for line in _members(type_, data, symbol, inner))
+    return f"{{\n{lines}{place.indent}}}"
 
 
-def _members(type_: Composite, data: bytes, symbol: Symbol, depth: int) -> Iterator[str]:
+def _members(type_: Composite, data: bytes, symbol: Symbol, place: _Place) -> Iterator[str]:
     for member in type_.members or ():
-        name = type_name(member.type)
+        name = ctf_name(member.type)
         gap = "" if name.endswith("*") or not member.name else " "
         if member.bits:
             yield f"{name}{gap}{member.name} :{member.bits} = {_hexadecimal(_bits(member, data))}"
             continue
         part = data[member.offset // 8 : member.offset // 8 + size_of(member.type)]
-        text = _value(member.type, part, symbol, depth)
-        if isinstance(resolve(member.type), Array) and text.startswith('"'):
-            text = f"[ {text} ]"
-        yield f"{name}{gap}{member.name} = {text}"
+        yield f"{name}{gap}{member.name} = {_value(member.type, part, symbol, place)}"
 
 
 def _bits(member: Member, data: bytes) -> int:
@@ -97,14 +117,21 @@ def _bits(member: Member, data: bytes) -> int:
     return whole >> low & (1 << member.bits) - 1
 
 
-def _array(type_: Array, data: bytes, symbol: Symbol, depth: int) -> str:
-    element = resolve(type_.element)
-    if isinstance(element, Integer) and element.character:
+def _array(type_: Array, data: bytes, symbol: Symbol, place: _Place) -> str:
+    element, size = resolve(type_.element), size_of(type_.element)
+    if isinstance(element, Integer) and element.character and 0 in data:
         text = c_string(data)
-        if text.isascii() and text.decode("latin-1").isprintable() and not any(data[len(text) :]):
-            return f'"{text.decode()}"'
-    size = size_of(type_.element)
+        if all(0x20 <= byte < 0x7F for byte in text):
+            shown = f'"{text.decode("ascii")}"'
+            return f"[ {shown} ]" if place.depth else shown
     if not size:
         return "[ ]"
-    parts = (data[place : place + size] for place in range(0, size * type_.count, size))
-    return f"[ {', '.join(_value(type_.element, part, symbol, depth) for part in parts)} ]"
+    inner = place.element
+    parts = (data[start : start + size] for start in range(0, size * type_.count, size))
+    values = [_value(type_.element, part, symbol, inner) for part in parts]
+    if not isinstance(element, Composite):
+        return f"[ {', '.join(values)} ]"
+    # Each struct has a line of its own, with its type.
+    name = ctf_name(type_.element)
+    elements = ", ".join(f"\n{inner.indent}{name} = {value}" for value in values)
+    return f"[ {elements}\n{place.indent}]"

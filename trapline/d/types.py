@@ -459,15 +459,21 @@ def type_name(type_: Type) -> str:
     return _declare(type_, "")
 
 
-def _declare(type_: Type, inner: str) -> str:
+def ctf_name(type_: Type) -> str:
+    """Write a type as CTF names it: a function without its parameters, `struct` without a tag (ctf_type_name)."""
+    return _declare(type_, "", ctf=True)
+
+
+def _declare(type_: Type, inner: str, *, ctf: bool = False) -> str:
     """Write a declaration of `inner` with a type."""
     match type_:
         case Pointer(target=target):
             star = f"*{inner}"
-            return _declare(target, f"({star})" if isinstance(target, Array | Function) else star)
+            return _declare(target, f"({star})" if isinstance(target, Array | Function) else star, ctf=ctf)
         case Array(element=element, count=count):
-            return _declare(element, f"{inner}[{count or ''}]")
+            return _declare(element, f"{inner}[{count or ''}]", ctf=ctf)
         case Function(returns=returns, parameters=parameters, varargs=varargs):
             listed = [type_name(parameter) for parameter in parameters] + ["..."] * varargs
-            return _declare(returns, f"{inner}({', '.join(listed) or 'void'})")
-    return f"{type_} {inner}" if inner else str(type_)
+            return _declare(returns, f"{inner}({'' if ctf else ', '.join(listed) or 'void'})", ctf=ctf)
+    name = str(type_).removesuffix(" (anon)") if ctf else str(type_)
+    return f"{name} {inner}" if inner else name
