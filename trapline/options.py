@@ -139,6 +139,13 @@ def parse_text(text: str | None) -> Value:
     return text
 
 
+def _parse_name(text: str | None) -> Value:
+    """Take the name of a variable, without a value."""
+    if text is None or "=" in text:
+        raise OptionError(INVALID_VALUE)
+    return text
+
+
 def _parse_count(minimum: int) -> Callable[[str | None], Value]:
     def parse(text: str | None) -> Value:
         value, rest = _number(text or "")
@@ -224,7 +231,7 @@ def _rows() -> list[Option]:
         Option("tregs", compile_time, _parse_count(1)),
         Option("udefs", compile_time, parse_flag, clears="unodefs"),
         Option("undef", compile_time, parse_text, in_program=False, repeats=True),
-        Option("unsetenv", compile_time, parse_text, in_program=False, repeats=True),
+        Option("unsetenv", compile_time, _parse_name, in_program=False, repeats=True),
         Option("version", compile_time, _parse_version),
         Option("aggsize", run, parse_size),
         Option("bufsize", run, parse_size),

@@ -30,7 +30,6 @@ def test_a_file_whose_dependency_is_missing_is_left_out_and_those_that_need_it(t
         tmp_path,
         a="#pragma D depends_on library b.d\n",
         b="#pragma D depends_on provider nosuch\n",
-        c="#pragma D depends_on library gone.d\n",
         d="",
     )
     assert order(wanted, lambda _kind, name: name != "nosuch") == ["d"]
@@ -40,6 +39,29 @@ def test_a_cycle_is_refused(tmp_path):
     wanted = libraries(tmp_path, a="#pragma D depends_on library b.d\n", b="#pragma D depends_on library a.d\n")
     with pytest.raises(LibraryError, match="cycle"):
         order(wanted)
+
+
+def test_a_library_that_is_nowhere_is_refused(tmp_path):
+    with pytest.raises(LibraryError, match=r"a\.d: the library depends on gone\.d"):
+        order(libraries(tmp_path, a="#pragma D depends_on library gone.d\n"))
+
+
+@pytest.mark.parametrize("text", ["#pragma D depends_on library a.d\n", "#pragma D depends_on library gone.d\n"])
+def test_libraries_are_looked_at_without_a_program(tmp_path, text):
+    libraries(tmp_path, a=text)
+    run = run_trapline(["dtrace", "-L", str(tmp_path), "-e"])
+    assert run.returncode == 1
+    assert run.stderr.startswith("dtrace: failed to load libraries: ")
+    assert run.stderr.count("\n") == 1
+
+
+def test_dtrace_debug_names_the_libraries_in_order(tmp_path, monkeypatch):
+    monkeypatch.setenv("DTRACE_DEBUG", "1")
+    libraries(tmp_path, a="#pragma D depends_on library c.d\n", b="", c="#pragma D depends_on library psinfo.d\n")
+    run = run_trapline(["dtrace", "-L", str(tmp_path), "-e"])
+    loaded = [line.rpartition("/")[2] for line in run.stderr.splitlines() if "library" in line]
+    assert loaded[-3:] == ["c.d", "a.d", "b.d"]
+    assert "psinfo.d" in loaded
 
 
 def test_of_files_of_one_name_the_first_directory_counts(tmp_path):

@@ -26,6 +26,7 @@ from trapline.lockstat.program import Gathering, program
 from trapline.lockstat.records import Coalescing, Record, coalesce, in_order
 from trapline.lockstat.report import Layout, Report
 from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
+from trapline.machine.programs import missing_program
 from trapline.options import OptionError
 
 _SHORT: Final = "x:bths:n:d:i:l:f:e:ckwWgCHEATID:RpPo:V"
@@ -264,6 +265,9 @@ def _event_list(text: str) -> set[int]:
 def run(request: Request) -> None:
     """Trace the command and show what was found.  Raises `LockstatError` and what tracing raises."""
     console = Console(sys.stdout)
+    missing = missing_program(request.machine.command or "", request.machine.isa)
+    if missing is not None:
+        raise LockstatError(missing)
     request.machine = replace(request.machine, console=console.write)
     guest = kernel_guest(request.machine)
     gathering = replace(

@@ -21,6 +21,7 @@ from trapline.consumer.tracer import Tracer
 from trapline.d.errors import CompileError
 from trapline.machine.kernel_machine import KernelOptions, Machine, boot, kernel_guest
 from trapline.machine.kernel_target import KernelTarget
+from trapline.machine.programs import missing_program
 from trapline.options import OptionError, Options
 from trapline.plockstat import CONTENTION, HOLD, OPTIONS, Report, program
 
@@ -154,6 +155,9 @@ def _trace(request: Request) -> None:
     console = Console(sys.stdout)
     pid = _number("pid", request.operands[0]) if request.is_pid else None
     command = "" if request.is_pid else shlex.join(request.operands)
+    missing = None if request.is_pid else missing_program(command, ISAS[request.isa])
+    if missing is not None:
+        _fail(missing)
     options = KernelOptions(
         isa=ISAS[request.isa], trap_path=TrapPath(request.trap), command=command or None, console=console.write
     )

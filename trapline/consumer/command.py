@@ -111,6 +111,7 @@ class _Command:
             return SUCCESS
         self._open()
         try:
+            self._load_libraries()
             compiled = [self._compile(source) for source in self._request.sources]
             if mode in _SAVED:
                 return self._save(mode, compiled)
@@ -194,6 +195,14 @@ class _Command:
         self._compiler = Compiler(
             self._session, self._request, machine.target, machine.provide, report, machine.foreign, machine.libraries
         )
+
+    def _load_libraries(self) -> None:
+        try:
+            self._compiler.load_given_libraries()
+        except OSError as error:
+            self._fail(f"failed to open {error.filename}: {error.strerror}")
+        except CompileError as error:
+            self._fail(f"failed to load libraries: {error.text(errtags=self._session.options.is_set('errtags'))}")
 
     def _compile(self, source: Source) -> Compiled:
         try:

@@ -5,6 +5,7 @@ Source: FreeBSD cmd/dtrace/dtrace.c (compile_str, compile_file).
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -34,6 +35,8 @@ _FORMS: Final = {
 PID: Final = 99_999
 _PID_MAX: Final = (1 << 31) - 1
 _COMMAND: Final = "dtrace"
+# The variable of the environment that makes libdtrace say what it does.
+_DEBUG: Final = "DTRACE_DEBUG"
 
 
 class ProcessProbeError(Exception):
@@ -147,6 +150,11 @@ class Compiler:
         )
         return compile_program(text, context)
 
+    def load_given_libraries(self) -> None:
+        """Compile the libraries of -L, though no program may come.  Raises `CompileError`."""
+        if self._session.options.every("libdir"):
+            self._load_libraries("")
+
     def _load_libraries(self, text: str) -> None:
         """Compile the D libraries: all of -L before the first program, of our own what a text names."""
         if self._session.options.is_set("nolibs"):
@@ -155,13 +163,15 @@ class Compiler:
         names = {one.path.name for one in given}
         own = library.files([library.HOME / name for name in self._libraries])
         own = [one for one in own if one.path.name not in names]
-        wanted = [*given, *library.needed(own, text + "".join(one.text for one in given))]
+        wanted = [*given, *library.needed(own, text, given)]
         if all(one.path in self._loaded for one in wanted):
             return
         try:
             for file in library.in_order(wanted, self._exists):
                 if file.path not in self._loaded:
                     self._loaded.add(file.path)
+                    if _DEBUG in os.environ:
+                        self._report(f"libdtrace DEBUG: loading library {file.path}\n")
                     self._compile_library(file)
         except library.LibraryError as error:
             raise CompileError("D_UNKNOWN", str(error)) from None

@@ -1,7 +1,7 @@
 """D libraries: declarations that every program may use, such as curpsinfo and the names of errors.
 
 Files of the directories of -L are compiled before the first program, each after those it depends
-on; one whose dependencies are not there is left out.  Trapline's own library, `trapline/dlib`, has
+on; one whose module or provider is not there is left out.  Trapline's own library, `trapline/dlib`, has
 a directory for all, one for each guest and one for each ISA; a file of it is compiled when a
 program names something of it, since compiling takes longer than most programs run.
 
@@ -67,7 +67,7 @@ def in_order(wanted: Sequence[LibraryFile], exists: Callable[[str, str], bool]) 
     """Yield files after those they depend on, without those whose dependencies are missing.
 
     `exists` tells whether there is a module or a provider of a name.  Raises `LibraryError` for a
-    cycle.
+    cycle, and for a library that is nowhere.
     """
     by_name = {one.path.name: one for one in wanted}
     states: dict[str, bool | None] = {}
@@ -84,7 +84,9 @@ def in_order(wanted: Sequence[LibraryFile], exists: Callable[[str, str], bool]) 
         usable = True
         for kind, needed in file.depends:
             if kind == "library":
-                usable &= needed in by_name and visit(by_name[needed])
+                if needed not in by_name:
+                    raise LibraryError(f"{file.path}: the library depends on {needed}, which is nowhere")
+                usable &= visit(by_name[needed])
             else:
                 usable &= exists(kind, needed)
         states[name] = usable
@@ -97,10 +99,10 @@ def in_order(wanted: Sequence[LibraryFile], exists: Callable[[str, str], bool]) 
     yield from order
 
 
-def needed(known: Sequence[LibraryFile], text: str) -> list[LibraryFile]:
-    """Return the files that define what a text names, and what they need in turn."""
-    words = set(_WORD.findall(_QUOTED.sub(" ", text)))
-    libraries: set[str] = set()
+def needed(known: Sequence[LibraryFile], text: str, given: Sequence[LibraryFile] = ()) -> list[LibraryFile]:
+    """Return the files that define what a text or other libraries name, and what they need in turn."""
+    words = set(_WORD.findall(_QUOTED.sub(" ", text + "".join(one.text for one in given))))
+    libraries = {name for one in given for kind, name in one.depends if kind == "library"}
     found: list[LibraryFile] = []
     while True:
         more = [

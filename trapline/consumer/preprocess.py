@@ -20,6 +20,10 @@ _VERSION: Final = 0x0100E000
 PREDEFINED: Final = ("__unix 1", "__SUNW_D 1", f"__SUNW_D_VERSION {_VERSION:#x}", "__SUNW_D_64 1")
 
 
+_COMMENT: Final = re.compile(r"/\*.*?\*/", re.DOTALL)
+_BRANCH: Final = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b")
+
+
 class PreprocessorError(Exception):
     """A text that the preprocessor refuses; the message has the file and the line."""
 
@@ -34,7 +38,7 @@ class _Preprocessor(Preprocessor):
 
     def on_error(self, file: str, line: int, msg: str) -> None:
         """Take an error."""
-        self.errors.append(f'"{file}", line {line}: {msg}')
+        self.errors.append(f'"{file}", line {line}: {msg.strip()}')
 
     def on_directive_unknown(self, directive: Any, toks: Any, ifpassthru: Any, precedingtoks: Any) -> None:
         """Pass #pragma, #ident and #error on to the compiler."""
@@ -55,6 +59,7 @@ def preprocess(text: str, path: str, options: Options) -> tuple[str, list[str]]:
     """
     if text.startswith("#!"):
         text = "\n" + text.partition("\n")[2]
+    _check_branches(text, path)
     machine = _Preprocessor()
     for definition in PREDEFINED:
         machine.define(definition)
@@ -74,3 +79,23 @@ def preprocess(text: str, path: str, options: Options) -> tuple[str, list[str]]:
     if machine.errors:
         raise PreprocessorError(machine.errors[0])
     return out.getvalue(), machine.included
+
+
+def _check_branches(text: str, path: str) -> None:
+    """Refuse a second #else, or an #elif after it, which pcpp takes.  Raises `PreprocessorError`."""
+    text = _COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), text)
+    ended: list[bool] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        found = _BRANCH.match(line)
+        if found is None:
+            continue
+        word = found[1]
+        if word.startswith("if"):
+            ended.append(False)
+        elif word == "endif":
+            if ended:
+                ended.pop()
+        elif ended:
+            if ended[-1]:
+                raise PreprocessorError(f'"{path}", line {number}: #{word} after #else')
+            ended[-1] = word == "else"

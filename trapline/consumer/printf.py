@@ -1,8 +1,8 @@
 """printf() and printa() formats bound to the records they print.
 
 A format is taken apart once for each enabling; what is left for each record is reading values and
-filling fields.  Times and names are the guest's, not the host's: %Y and %T print UTC, %P the number
-of a port, %I the address, so that a trace is the same on every host.
+filling fields.  %Y and %T show local time, as TZ has it.  Names are not looked up: %P shows the
+number of a port and %I the address, so that a trace is the same on every host.
 
 Source: FreeBSD libdtrace dt_printf.c.
 """
@@ -233,7 +233,7 @@ def _wide_string(size: int) -> Read:
 
 
 def _seconds(data: bytes, offset: int) -> time.struct_time:
-    return time.gmtime(UNSIGNED[8](data, offset) // NANOSECONDS)
+    return time.localtime(UNSIGNED[8](data, offset) // NANOSECONDS)
 
 
 def _calendar(data: bytes, offset: int) -> str:
@@ -243,10 +243,10 @@ def _calendar(data: bytes, offset: int) -> str:
 
 
 def _rfc822(data: bytes, offset: int) -> str:
-    """Read a walltimestamp as RFC 822 has it."""
+    """Read a walltimestamp as RFC 822 has it: `%a, %d %b %G %T %Z`, with the year of the ISO week."""
     t = _seconds(data, offset)
     clock = f"{t.tm_hour:02d}:{t.tm_min:02d}:{t.tm_sec:02d}"
-    return f"{_DAYS[t.tm_wday]}, {t.tm_mday:02d} {_MONTHS[t.tm_mon - 1]} {t.tm_year:4d} {clock} UTC"
+    return f"{_DAYS[t.tm_wday]}, {t.tm_mday:02d} {_MONTHS[t.tm_mon - 1]} {time.strftime('%G', t)} {clock} {t.tm_zone}"
 
 
 def _float(code: str) -> Read:

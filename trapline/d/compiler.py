@@ -230,7 +230,7 @@ class _Compiler:
         if (self._options.is_set("zdefs") and not description.id) or self._context.probes(description):
             return description
         if description.id:
-            raise CompileError("D_PDESC_INVAL", f"there is no probe with id {description.id}", probe.line)
+            raise CompileError("D_PDESC_INVAL", f"invalid probe identifier {description.id}", probe.line)
         raise CompileError("D_PDESC_ZERO", f"probe description {description} does not match any probes", probe.line)
 
     def _parts(self, clause: ast.Clause) -> tuple[tuple[ActionDescription, ...], Difo | None]:

@@ -48,6 +48,8 @@ def parse_description(text: str, form: Form, line: int) -> ProbeDescription:
     if text.isdecimal():
         if form not in {Form.SCRIPT, Form.NAME, Form.ID}:
             raise CompileError("D_PDESC_INVAL", f"{form.flag} {text}: probe ids are given with -i", line)
+        if not int(text):
+            raise CompileError("D_PDESC_INVAL", f"invalid probe identifier {text}", line)
         return ProbeDescription(id=int(text))
     if form is Form.ID:
         raise CompileError("D_PDESC_INVAL", f"-i {text}: a probe id is a number", line)

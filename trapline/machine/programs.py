@@ -10,17 +10,22 @@ import posixpath
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
-from emu.elf import ElfError, Image
+from emu.elf import ElfError, Image, nearest
 from emu.guest.kernel import images
 from emu.guest.linux.environment import ENVIRONMENT
 from emu.isa import Isa
 
+_PROGRAMS: Final = ("bin/", "sbin/")
+# What the guest's shell does itself.
+_BUILTINS: Final = frozenset({"cd", "exit", "wait"})
+
 
 def program_isa(words: Sequence[str], root: Path | None) -> Isa | None:
-    """Return the ISA of the program a command names, None if it is no ELF file of a known machine.
+    """Return the ISA of the program a command names, None if it is not an ELF file of a known machine.
 
-    Of a script it is its interpreter's.
+    The ISA of a script is that of its interpreter.
     """
     for path in _places(words[0], root):
         interpreter = _interpreter(path)
@@ -48,7 +53,7 @@ def _image(path: Path) -> Image | None:
 
 
 def _interpreter(path: Path) -> str | None:
-    """Return what a script says it is to be run by, None if it is no script."""
+    """Return what a script says it is to be run by, None if it is not a script."""
     try:
         with path.open("rb") as file:
             head = file.read(256)
@@ -59,11 +64,26 @@ def _interpreter(path: Path) -> str | None:
 
 
 def is_missing(command: str, isa: Isa) -> bool:
-    """Tell whether a line for the kernel guest's shell begins with a path where the guest has no program."""
+    """Return whether a line for the kernel guest's shell begins with a path where the guest has no program."""
+    first = _first_word(command)
+    return "/" in first and posixpath.normpath(f"/{first}").lstrip("/") not in images.programs(isa)
+
+
+def missing_program(command: str, isa: Isa) -> str | None:
+    """Say that a line for the kernel guest's shell begins with no program of the guest; None: it does."""
+    first = _first_word(command)
+    known = {posixpath.basename(path) for path in images.programs(isa) if path.startswith(_PROGRAMS)}
+    if first in known | _BUILTINS or ("/" in first and not is_missing(command, isa)):
+        return None
+    near = nearest(first, sorted(known))
+    hint = f"did you mean '{near}'?" if near else "the guest's are those of its /bin and /sbin"
+    return f"{first}: the guest has no such program ({hint})"
+
+
+def _first_word(command: str) -> str:
     words = shlex.shlex(command, posix=True, punctuation_chars=True)
     words.whitespace_split = True
-    first = words.get_token() or ""
-    return "/" in first and posixpath.normpath(f"/{first}").lstrip("/") not in images.programs(isa)
+    return words.get_token() or ""
 
 
 def split(command: str) -> tuple[str, ...]:

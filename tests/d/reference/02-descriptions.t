@@ -93,7 +93,7 @@ $ -x errtags -f 3
 = 1
 
 $ -x errtags -i 99
-!dtrace: invalid probe specifier ...: [D_PDESC_INVAL] there is no probe with id 99
+!dtrace: invalid probe specifier ...: [D_PDESC_INVAL] invalid probe identifier 99
 = 1
 
 $ -x errtags -i BEGIN

@@ -154,15 +154,13 @@ $ -x errtags -n 'struct vnode v; BEGIN { v = `rootvnode; print(v); v.v_flag = 2;
 |    int v_kind :5 = 0x1d
 |    char [8] v_name = [ "root" ]
 |    struct vnode *v_parent = 0
-|}
-|struct vnode {
+|}struct vnode {
 |    enum vtype v_type = VDIR
 |    unsigned int v_flag :3 = 0x2
 |    int v_kind :5 = 0x1d
 |    char [8] v_name = [ "Root" ]
 |    struct vnode *v_parent = 0
 |}
-|
 |
 
 $ -x errtags -n 'struct vnode v; BEGIN { v = `proc0; }'
@@ -443,7 +441,6 @@ $ -qn 'struct p { int a; char s[8]; string t; int z; }; struct p x; BEGIN { x.a 
 |    string t = "hello"
 |    int z = 0x7
 |}
-|
 
 $ -qn 'string q[3]; BEGIN { q[1] = "one"; q[2] = strjoin(q[1], "two"); printf("%s|%s|%s %d\n", q[1], q[2], q[0], sizeof(q)); exit(0); }'
 |one|onetwo| 768

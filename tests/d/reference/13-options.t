@@ -56,7 +56,6 @@ $ -x bufpolicy=fill -x bufsize=100 -n 'fbt:::entry { trace(probefunc == "malloc"
 |  0     23                 dofileread:entry         0
 |  0     19                     malloc:entry         1
 |  0     21                      namei:entry         0
-|  0     17                   sys_read:entry         0
 |  0      2                             :END         5
 |
 

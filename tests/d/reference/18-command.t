@@ -75,7 +75,6 @@ $ -32 -x errtags -n 'struct s { char a; long long b; void *c; long d; } v; BEGIN
 |    long d = 0xffffffff
 |}
 |
-|
 
 $ -32 -x errtags -n 'BEGIN { printf("%ld", 5LL); }'
 !dtrace: invalid probe specifier ...: [D_PRINTF_ARG_TYPE] in action list: printf( ) argument #2 is incompatible with conversion #1 prototype:

@@ -94,7 +94,6 @@ $ -x errtags -n 'struct s { int a; int b; }; translator struct s < struct proc *
 |    int b = 0x7
 |}
 |
-|
 
 $ -x errtags -n 'struct s { int a; int b; }; translator struct s < struct proc *P > { a = P->p_pid; b = 7; }; inline struct s X = xlate <struct s> (&`proc0); BEGIN { trace(X.a + X.b); exit(0) }'
 |CPU     ID                    FUNCTION:NAME
@@ -386,7 +385,6 @@ $ -x errtags -n 'struct s { struct s *a; int b[4]; char c : 3; unsigned d : 5; }
 |    unsigned int d :5 = 0x1
 |}
 |
-|
 
 $ -x errtags -n 'struct s { int a[0]; };'
 !dtrace: invalid probe specifier ...: [D_DECL_ARRSUB] the size of a is not a positive constant
@@ -407,9 +405,8 @@ $ -x errtags -n 'struct s { int f(int); };'
 $ -x errtags -n 'struct s { int (*f)(int, char *); }; struct s v; BEGIN { print(v); trace(sizeof(v)); exit(0) }'
 |CPU     ID                    FUNCTION:NAME
 |  0      1                           :BEGIN struct s {
-|    int (*)(int, char *) f = 0
-|}
-|                8
+|    int (*)() f = 0
+|}                8
 |
 
 $ -x errtags -n 'struct s { int : 3; int a; }; BEGIN { trace(sizeof(struct s)); exit(0) }'
@@ -437,9 +434,8 @@ $ -x errtags -n 'union u { int a; char b[4]; }; union u v; BEGIN { v.a = 0x41424
 |CPU     ID                    FUNCTION:NAME
 |  0      1                           :BEGIN   68union u {
 |    int a = 0x41424344
-|    char [4] b = [ "DCBA" ]
+|    char [4] b = [ 'D', 'C', 'B', 'A' ]
 |}
-|
 |
 
 $ -x errtags -n 'struct { int a; } v; BEGIN { v.a = 4; trace(v.a); exit(0); }'
@@ -452,7 +448,6 @@ $ -x errtags -n 'typedef struct { int a; } foo_t; foo_t v; BEGIN { v.a = 4; prin
 |  0      1                           :BEGIN foo_t {
 |    int a = 0x4
 |}
-|
 |
 
 $ -x errtags -n 'typedef int (*fn_t)(int); fn_t f; BEGIN { trace(sizeof(f)); exit(0) }'
@@ -591,7 +586,6 @@ $ -x errtags -n 'struct s { string a; int b; }; struct s v; BEGIN { v.a = "hello
 |    int b = 0x5
 |}
 |
-|
 
 $ -x errtags -n 'BEGIN { `x = 1; }'
 !dtrace: invalid probe specifier ...: [D_IDENT_UNDEF] in action list: failed to resolve `x: no such symbol
@@ -685,7 +679,6 @@ $ -x errtags -n 'struct b { int a : 3; int b : 7; unsigned c : 9; int d : 13; lo
 |    int d :13 = 0x1060
 |    long e :40 = 0x4000000000
 |}
-|
 |
 
 $ -qn 'typedef struct vinfo { int v_twice; string v_label; } vinfo_t; translator vinfo_t < struct vnode *V > { v_twice = V->v_kind * 2; v_label = stringof(V->v_name); }; fbt::namei:entry { printf("%s %d %d\n", args[1]->v_label, args[1]->v_twice, args[1]->v_kind * 2); exit(0); }'

@@ -298,7 +298,6 @@ $ -s mem.d
 |    unsigned long nbyte = 0x200
 |}
 |
-|
 
 $ -s watch.d hello 3 unused
 |watch.d: hello then 3, own pid another
