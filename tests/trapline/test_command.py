@@ -51,6 +51,8 @@ def test_every_command_has_help(command):
             1,
             "dtrace: /nosuch: not a directory; --root",
         ),
+        (["lockstat", "ecko", "hi"], 2, "lockstat: ecko: the guest has no such program (did you mean 'echo'?)"),
+        (["plockstat", "./ls"], 1, "plockstat: ./ls: the guest has no such program"),
         (["dtrace", "--guest", "linux", "-n", "BEGIN", "-c", "nosuch"], 1, "dtrace: nosuch: no such program; give its"),
         (["dtrace", "--guest", "linux", "-n", "BEGIN", "-c", "/etc/passwd"], 1, "dtrace: /etc/passwd: not executable"),
         (["dtrace", "-n", "BEGIN { stop(); }"], 1, "dtrace: could not enable tracing: "),
