@@ -21,6 +21,7 @@ DRIVERS: Final = {
     _MEMORY | 8: "random",
     _MEMORY | 9: "urandom",
     _TERMINAL: "tty",
+    _TERMINAL | 2: "ptmx",
 }
 
 
@@ -35,18 +36,25 @@ def open_device(kernel: Kernel, inode: Device, flags: int, path: str) -> OpenFil
             return Null(inode, flags, path, bytes, ENOSPC)
         case "random" | "urandom":
             return Null(inode, flags, path, kernel.random.randbytes)
+        case "tty":
+            return kernel.terminals.open_controlling(flags)
+        case "ptmx":
+            return kernel.terminals.open_master(inode, flags)
+        case "pts":
+            return kernel.terminals.open_slave(inode, flags, path)
         case _:
             raise LinuxError(ENXIO)
 
 
-def populate(root: Directory, time: int) -> None:
+def populate(root: Directory, kernel: Kernel) -> None:
     """Make /dev; what the host's directory has there is gone."""
     if root.get("dev") is not None:
         del root.entries()["dev"]
-    devices = root.make("dev")
+    devices, time = root.make("dev"), kernel.wall()
     for number, name in DRIVERS.items():
         devices.add(name, Device(name, number, time=time))
     for name, target in (("fd", "/proc/self/fd"), ("stdin", "/proc/self/fd/0"), ("stdout", "/proc/self/fd/1"),
                          ("stderr", "/proc/self/fd/2")):  # fmt: skip
         devices.add(name, Symlink(target, time))
     devices.make("shm", 0o1777)
+    devices.add("pts", kernel.terminals.directory)

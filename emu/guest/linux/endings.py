@@ -31,6 +31,7 @@ class Endings:
         if process.timers is not None:
             process.timers.ended()
         process.files.close_all()
+        kernel.terminals.ended(process)
         kernel.leave_space(process.space)
         self._give_children_away(process)
         parent = process.parent

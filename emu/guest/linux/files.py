@@ -84,6 +84,14 @@ class OpenFile:
     def attend(self, thread: Thread) -> None:
         """Note who is about to wait for the file, or read it."""
 
+    def holds_off(self, *, writing: bool) -> bool:
+        """Return whether those who attend have to wait for a signal that they were sent (job control)."""
+        return False
+
+    def patience(self) -> int | None:
+        """Return how long reading waits, in nanoseconds; None: until there is something."""
+        return None
+
     def read_ready(self) -> bool:
         """Return whether reading would not wait."""
         return True

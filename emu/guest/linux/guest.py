@@ -113,7 +113,7 @@ class LinuxGuest:
         if host is None:
             for name, content in _ETC.items():
                 root.make("etc").add(name, RegularFile(0o644, wall, content=content))
-        devices.populate(root, wall)
+        devices.populate(root, self.kernel)
         procfs.populate(root, self.kernel)
         if root.get("tmp") is None:
             root.make("tmp", 0o1777)

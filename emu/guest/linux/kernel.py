@@ -30,6 +30,7 @@ from emu.guest.linux.schedule import Schedule
 from emu.guest.linux.serving import Serving
 from emu.guest.linux.sockets import Addresses
 from emu.guest.linux.space import Space
+from emu.guest.linux.terminals import Terminals
 from emu.guest.linux.traps import Traps
 from emu.guest.observer import Observer
 from emu.isa.base import Isa
@@ -94,6 +95,7 @@ class Kernel:
         self.interrupted = False
         self.futexes = Futexes()
         self.addresses = Addresses()
+        self.terminals = Terminals(self)
         self.restorers: dict[Space, int] = {}
         """Address of the code that returns from a signal, by address space."""
         self._pids = count(FIRST_PID)

@@ -68,7 +68,7 @@ def _send(c: Caller, out: int, source: int, offset: int | None, count: int) -> B
         offset = None
     done = 0
     while done < count:
-        data = yield from read_in(file, min(count - done, _AT_ONCE), None if offset is None else offset + done)
+        data = yield from read_in(c, file, min(count - done, _AT_ONCE), None if offset is None else offset + done)
         if not data:
             break
         written = yield from write_out(c, target, data)
@@ -205,7 +205,7 @@ def _splice(
         if isinstance(file, PipeEnd):
             data = file.pipe.take(min(size, room))
         else:
-            data = yield from read_in(file, min(size, room), source_at)
+            data = yield from read_in(c, file, min(size, room), source_at)
         return target.pipe.put(data)
     assert isinstance(file, PipeEnd)
     if not (yield from _await_data(file, nonblock=bool(flags & _NONBLOCK or file.flags & O_NONBLOCK))):

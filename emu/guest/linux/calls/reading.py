@@ -46,10 +46,11 @@ def writable(c: Caller, fd: int) -> OpenFile:
     file = c.file(fd)
     if not file.can_write:
         raise LinuxError(EBADF)
+    file.attend(c.thread)
     return file
 
 
-def read_in(file: OpenFile, size: int, offset: int | None = None) -> Generator[Wait, bool, bytes]:
+def read_in(c: Caller, file: OpenFile, size: int, offset: int | None = None) -> Generator[Wait, bool, bytes]:
     """Wait until there is something to read, and return it."""
     if isinstance(file.inode, Directory):
         raise LinuxError(EISDIR)
@@ -57,10 +58,16 @@ def read_in(file: OpenFile, size: int, offset: int | None = None) -> Generator[W
         raise LinuxError(EINVAL)
     if not size:
         return b""
+    if file.holds_off(writing=False):
+        yield Wait()
     while not file.read_ready():
         if file.flags & O_NONBLOCK:
             raise LinuxError(EAGAIN)
-        yield Wait(file.read_ready, host=file.host)
+        patience = file.patience()
+        if patience is None:
+            yield Wait(file.read_ready, host=file.host)
+        elif not (yield Wait(file.read_ready, c.now() + patience)):
+            break
     return file.read(min(size, _LARGEST), offset)
 
 
@@ -70,6 +77,8 @@ def write_out(c: Caller, file: OpenFile, data: bytes, offset: int | None = None)
     Raises `LinuxError`; EPIPE comes with SIGPIPE.
     """
     done = 0
+    if file.holds_off(writing=True):
+        yield Wait()
     while True:
         try:
             done += file.write(data[done:] if done else data, None if offset is None else offset + done)
@@ -129,7 +138,7 @@ def scatter(c: Caller, data: bytes, vector: list[tuple[int, int]]) -> int:
 @call("read")
 def read(c: Caller, fd: Int, buffer: Address, size: Size) -> Blocking:
     """Read."""
-    data = yield from read_in(readable(c, fd), size)
+    data = yield from read_in(c, readable(c, fd), size)
     c.write(buffer, data)
     return len(data)
 
@@ -145,7 +154,7 @@ def write(c: Caller, fd: Int, buffer: Address, size: Size) -> Blocking:
 def readv(c: Caller, fd: Int, vector: Address, count: Int) -> Blocking:
     """Read into several buffers."""
     file, places = readable(c, fd), vector_of(c, vector, count)
-    data = yield from read_in(file, sum(size for _, size in places))
+    data = yield from read_in(c, file, sum(size for _, size in places))
     return scatter(c, data, places)
 
 
@@ -161,7 +170,7 @@ def pread64(c: Caller, fd: Int, buffer: Address, size: Size, offset: Long) -> Bl
     """Read at an offset."""
     if offset < 0:
         raise LinuxError(EINVAL)
-    data = yield from read_in(readable(c, fd), size, offset)
+    data = yield from read_in(c, readable(c, fd), size, offset)
     c.write(buffer, data)
     return len(data)
 
@@ -179,7 +188,7 @@ def pwrite64(c: Caller, fd: Int, buffer: Address, size: Size, offset: Long) -> B
 def preadv(c: Caller, fd: Int, vector: Address, count: Int, offset: Long) -> Blocking:
     """Read into several buffers at an offset."""
     file, places = readable(c, fd), vector_of(c, vector, count)
-    data = yield from read_in(file, sum(size for _, size in places), None if offset == -1 else offset)
+    data = yield from read_in(c, file, sum(size for _, size in places), None if offset == -1 else offset)
     return scatter(c, data, places)
 
 
