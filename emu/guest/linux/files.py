@@ -22,6 +22,7 @@ from emu.guest.linux.readiness import ALWAYS, FOR_READERS, FOR_WRITERS, READABLE
 
 if TYPE_CHECKING:
     from emu.guest.linux.calls.table import Caller
+    from emu.guest.linux.kernel import Kernel
     from emu.guest.linux.process import Thread
 
 O_ACCMODE: Final = 0o3
@@ -137,9 +138,11 @@ class RegularOpen(OpenFile):
 
     inode: RegularFile
 
-    def __init__(self, inode: RegularFile, flags: int, path: str, now: Callable[[], int]) -> None:
+    def __init__(self, inode: RegularFile, flags: int, path: str, kernel: Kernel) -> None:
         super().__init__(inode, flags, path)
-        self._now = now
+        self._now = kernel.wall
+        if self.can_write:
+            inode.count_in(kernel.file_memory)
 
     def read(self, size: int, offset: int | None = None) -> bytes:
         """Read."""
@@ -172,10 +175,12 @@ class RegularOpen(OpenFile):
         bases = {_SEEK_SET: 0, _SEEK_CUR: self.position, _SEEK_END: size, _SEEK_DATA: 0, _SEEK_HOLE: 0}
         if whence not in bases or bases[whence] + offset < 0:
             raise LinuxError(EINVAL)
-        if whence in {_SEEK_DATA, _SEEK_HOLE}:  # one stretch of data, then a hole
-            if offset >= size:
-                raise LinuxError(6)  # ENXIO
-            self.position = size if whence == _SEEK_HOLE else offset
+        if whence in {_SEEK_DATA, _SEEK_HOLE}:
+            content = self.inode.content
+            found = content.hole_from(offset) if whence == _SEEK_HOLE else content.data_from(offset)
+            if offset >= size or found is None:
+                raise LinuxError(ENXIO)
+            self.position = found
         else:
             self.position = bases[whence] + offset
         return self.position
@@ -366,8 +371,10 @@ class Descriptors:
         file = self.get(number)
         del self._files[number]
         self._close_on_exec.discard(number)
+        file.inode.release_locks(self)
         file.users -= 1
         if not file.users:
+            file.inode.release_locks(file)
             file.closed()
 
     def closes_on_exec(self, number: int) -> bool:

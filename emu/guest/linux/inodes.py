@@ -12,15 +12,15 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from emu.engine.pages import PAGE
+from emu.guest.linux.content import Content, FileMemory
 from emu.guest.linux.errno import EEXIST, EIO, ENOENT, ENOTEMPTY, LinuxError
+from emu.guest.linux.locks import Locks
 
 if TYPE_CHECKING:
     from emu.guest.linux.frames import Frames
-
-_LARGEST: Final = 1 << 40
 
 
 class Inode:
@@ -38,6 +38,19 @@ class Inode:
         self.accessed = self.modified = self.changed = time
         self.device = 0
         """What a device file stands for: major << 8 | minor."""
+        self._locks: Locks | None = None
+
+    @property
+    def locks(self) -> Locks:
+        """The locks on it."""
+        if self._locks is None:
+            self._locks = Locks()
+        return self._locks
+
+    def release_locks(self, owner: object) -> None:
+        """Take out the locks of an owner that has closed it."""
+        if self._locks is not None:
+            self._locks.release(owner)
 
     @property
     def mode(self) -> int:
@@ -56,7 +69,7 @@ class Inode:
 
 
 class RegularFile(Inode):
-    """A file with content.  `host` has it until the guest writes."""
+    """A file with content.  `host` has it until the guest looks at it."""
 
     kind = stat.S_IFREG
 
@@ -64,8 +77,9 @@ class RegularFile(Inode):
         super().__init__(permissions, time)
         self.host = host
         """Where the content is on the host, None once it is the guest's own."""
-        self._content: bytes | bytearray | None = None if host else bytearray(content)
-        self._size = host.stat(follow_symlinks=False).st_size if host else len(content)
+        self._content = None if host else Content(content)
+        self._size_on_host = host.stat(follow_symlinks=False).st_size if host else 0
+        self._memory: FileMemory | None = None
         self._pages: dict[int, int] = {}
         self._frames: Frames | None = None
         self.mapped_for_writing = False
@@ -73,57 +87,66 @@ class RegularFile(Inode):
     @property
     def size(self) -> int:
         """Bytes."""
-        return self._size
+        return self._size_on_host if self._content is None else self._content.size
 
-    def _data(self) -> bytes | bytearray:
+    @property
+    def allocated(self) -> int:
+        """Bytes that are kept: without the holes."""
+        return self._size_on_host if self._content is None else self._content.allocated
+
+    @property
+    def content(self) -> Content:
+        """What is in the file, without what shared mappings have stored.  Raises `LinuxError` EIO."""
         if self._content is None:
             assert self.host is not None
             try:
                 fd = os.open(self.host, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
                 with open(fd, "rb") as file:  # noqa: PTH123  an open descriptor
-                    self._content = file.read()
+                    self._content = Content(file.read())
             except OSError:
                 raise LinuxError(EIO) from None
-            self._size = len(self._content)
+            self._content.memory = self._memory
         return self._content
+
+    def count_in(self, memory: FileMemory) -> None:
+        """Count what is written from now on."""
+        self._memory = memory
+        if self._content is not None:
+            self._content.memory = memory
 
     def read(self, offset: int, size: int) -> bytes:
         """Return up to `size` bytes from `offset`."""
-        data = self._data()
         if self.mapped_for_writing:
-            self._collect()
-            data = self._data()
-        return bytes(data[offset : offset + size])
+            self._collect(offset, size)
+        return self.content.read(offset, size)
 
     def write(self, offset: int, data: bytes) -> None:
-        """Write bytes; a gap before them becomes zeros."""
-        content = self._own()
-        if offset > len(content):
-            content.extend(bytes(offset - len(content)))
-        content[offset : offset + len(data)] = data
-        self._size = len(content)
+        """Write bytes; a gap before them is a hole.  Raises `LinuxError`: EFBIG, ENOSPC."""
+        content = self.content
+        if self.mapped_for_writing:
+            self._collect(offset, len(data))
+        self.host = None
+        content.write(offset, data)
         self._show(offset, len(data))
 
     def truncate(self, size: int) -> None:
-        """Make the file this long."""
-        content = self._own()
-        if size < len(content):
-            del content[size:]
-        else:
-            content.extend(bytes(size - len(content)))
-        old, self._size = self._size, size
-        self._show(min(old, size), abs(size - old))
-
-    def _own(self) -> bytearray:
-        """Return the content as the guest's own."""
-        data = self._data()
-        if self.mapped_for_writing:
-            self._collect()
-            data = self._data()
-        if not isinstance(data, bytearray):
-            data = self._content = bytearray(data)
+        """Make the file this long.  Raises `LinuxError` EFBIG."""
+        content, old = self.content, self.size
         self.host = None
-        return data
+        if self.mapped_for_writing:
+            self._collect(min(size, old) // PAGE * PAGE, PAGE)
+        content.truncate(size)
+        if self._pages:
+            self._show(min(old, size), abs(size - old))
+
+    def clear(self, start: int, end: int) -> None:
+        """Make a hole, or zeros."""
+        content = self.content
+        if self.mapped_for_writing:
+            self._collect(0, content.size)
+        self.host = None
+        content.clear(start, end)
+        self._show(start, end - start)
 
     # The page cache: pages that are mapped, which reads and writes must agree with.
 
@@ -135,31 +158,37 @@ class RegularFile(Inode):
     def page(self, index: int) -> int | None:
         """Return the frame of a page; None: the file ends before it."""
         assert self._frames is not None, "pages() comes first"
-        if index * PAGE >= max(self.size, len(self._data())):
+        if index * PAGE >= self.content.size:
             return None
         frame = self._pages.get(index)
         if frame is None:
-            frame = self._pages[index] = self._frames.take(bytes(self._data()[index * PAGE : index * PAGE + PAGE]))
+            frame = self._pages[index] = self._frames.take(self.content.read(index * PAGE, PAGE))
         return frame
+
+    def _mapped(self, offset: int, size: int) -> list[int]:
+        """Return the numbers of the mapped pages that hold some of these bytes."""
+        first, last = offset // PAGE, (offset + size) // PAGE
+        if last - first > len(self._pages):
+            return sorted(index for index in self._pages if first <= index <= last)
+        return [index for index in range(first, last + 1) if index in self._pages]
 
     def _show(self, offset: int, size: int) -> None:
         """Put what was written into the pages that are mapped."""
-        data = self._data()
-        for index in range(offset // PAGE, (offset + size) // PAGE + 1):
-            if index in self._pages and self._frames is not None:
-                page = bytes(data[index * PAGE : index * PAGE + PAGE])
-                self._frames.write(self._pages[index], 0, page + bytes(PAGE - len(page)))
+        for index in self._mapped(offset, size):
+            assert self._frames is not None
+            page = self.content.read(index * PAGE, PAGE)
+            self._frames.write(self._pages[index], 0, page.ljust(PAGE, b"\0"))
 
-    def _collect(self) -> None:
-        """Take over what was stored through shared mappings."""
-        content = bytearray(self._data())
-        for index, frame in self._pages.items():
+    def _collect(self, offset: int, size: int) -> None:
+        """Take over what was stored in these bytes through shared mappings."""
+        content = self.content
+        for index in self._mapped(offset, size):
             assert self._frames is not None
             start = index * PAGE
-            end = min(start + PAGE, len(content))
-            if start < end:
-                content[start:end] = self._frames.read(frame)[: end - start]
-        self._content = content
+            end = min(start + PAGE, content.size)
+            stored = self._frames.read(self._pages[index])[: max(0, end - start)]
+            if stored and stored != content.read(start, PAGE):
+                content.write(start, stored)
 
 
 class Directory(Inode):

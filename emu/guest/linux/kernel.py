@@ -16,15 +16,18 @@ from typing import TYPE_CHECKING, Final
 from emu.engine.access import Access
 from emu.engine.clock import DEFAULT_RATE, NANOSECONDS, VirtualClock
 from emu.engine.engine import Engine
+from emu.engine.pages import PAGE
 from emu.engine.state import BLOCKS
 from emu.frame import LiveFrame
 from emu.guest.linux import faults
 from emu.guest.linux.code import ProcessCode, SlotPages
+from emu.guest.linux.content import FileMemory
 from emu.guest.linux.delivery import Delivery
 from emu.guest.linux.endings import Endings
 from emu.guest.linux.frames import Frames
 from emu.guest.linux.futexes import Futexes
 from emu.guest.linux.inodes import Directory, Inode
+from emu.guest.linux.locks import Waiters
 from emu.guest.linux.process import Life, Process, Thread
 from emu.guest.linux.schedule import Schedule
 from emu.guest.linux.serving import Serving
@@ -94,6 +97,9 @@ class Kernel:
         theirs."""
         self.interrupted = False
         self.futexes = Futexes()
+        self.lock_waiters = Waiters()
+        self.file_memory = FileMemory(lambda: len(self.engine.memory.ram) - self.frames.used * PAGE)
+        """Counts what files hold: memory, as in a tmpfs."""
         self.addresses = Addresses()
         self.terminals = Terminals(self)
         self.restorers: dict[Space, int] = {}

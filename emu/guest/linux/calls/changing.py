@@ -226,6 +226,7 @@ def truncate(c: Caller, path: Path, size: Long) -> int:
         raise LinuxError(EISDIR)
     if not isinstance(inode, RegularFile) or size < 0:
         raise LinuxError(EINVAL)
+    inode.count_in(c.kernel.file_memory)
     inode.truncate(size)
     _touch(c, inode)
     return 0

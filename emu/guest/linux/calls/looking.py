@@ -22,7 +22,7 @@ from emu.guest.linux.files import (
 )
 from emu.guest.linux.inodes import Generated, Inode, Symlink
 from emu.guest.linux.paths import path_of
-from emu.isa.linux_abi import times
+from emu.isa.linux_abi import blocks, times
 
 _AT_SYMLINK_NOFOLLOW: Final = 0x100
 _AT_EMPTY_PATH: Final = 0x1000
@@ -79,7 +79,7 @@ def statx(c: Caller, directory: Int, path: Path, flags: Unsigned, mask: Unsigned
         buffer,
         _STATX.pack(
             _STATX_BASIC, 4096, 0, inode.links, inode.uid, inode.gid, inode.mode, 0, inode.number, inode.size,
-            -(-inode.size // 4096) * 8, 0,
+            blocks(inode), 0,
             access, access_ns, 0, 0, 0, 0, status, status_ns, 0, change, change_ns, 0,
             inode.device >> 8, inode.device & 0xFF, 0, 1, 0, 0, 0,
         ),

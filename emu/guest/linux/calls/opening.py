@@ -9,6 +9,7 @@ import struct
 from typing import Final
 
 from emu.guest.linux import devices
+from emu.guest.linux.calls.locking import is_record_command, record
 from emu.guest.linux.calls.table import AT_FDCWD, Address, Blocking, Caller, Int, Long, Path, Size, Unsigned, call
 from emu.guest.linux.errno import (
     EBADF,
@@ -41,9 +42,10 @@ from emu.guest.linux.paths import Place, path_of
 from emu.guest.linux.pipes import PipeEnd, open_fifo
 
 _O_TMPFILE: Final = 0o20000000
-_F_DUPFD, _F_GETFD, _F_SETFD, _F_GETFL, _F_SETFL, _F_GETLK, _F_SETLK, _F_SETLKW = range(8)
+_F_DUPFD, _F_GETFD, _F_SETFD, _F_GETFL, _F_SETFL = range(5)
 _F_DUPFD_CLOEXEC, _F_SETPIPE_SZ, _F_GETPIPE_SZ = 1030, 1031, 1032
-_F_UNLCK: Final = 2
+# What may be done with a descriptor that only stands for a path.
+_OF_PATHS: Final = frozenset({_F_DUPFD, _F_DUPFD_CLOEXEC, _F_GETFD, _F_SETFD, _F_GETFL})
 
 
 def open_inode(c: Caller, place: Place, flags: int) -> OpenFile:
@@ -67,7 +69,7 @@ def open_inode(c: Caller, place: Place, flags: int) -> OpenFile:
             if flags & O_TRUNC and flags & O_ACCMODE != O_RDONLY:
                 inode.truncate(0)
                 inode.modified = inode.changed = c.kernel.wall()
-            return RegularOpen(inode, flags, path, c.kernel.wall)
+            return RegularOpen(inode, flags, path, c.kernel)
         case _:
             raise LinuxError(ENXIO)
 
@@ -80,7 +82,7 @@ def openat(c: Caller, directory: Int, path: Path, flags: Unsigned, mode: Unsigne
     if flags & _O_TMPFILE and flags & special.directory:
         c.inode(directory, path)
         file: OpenFile = RegularOpen(
-            RegularFile(mode & ~c.process.surroundings.umask, c.kernel.wall()), flags, path, c.kernel.wall
+            RegularFile(mode & ~c.process.surroundings.umask, c.kernel.wall()), flags, path, c.kernel
         )
         return c.process.files.add(file, close_on_exec=bool(flags & O_CLOEXEC))
     place = c.place(directory, path, follow=follow)
@@ -173,9 +175,11 @@ def dup2(c: Caller, fd: Int, new: Int) -> int:
 
 
 @call("fcntl")
-def fcntl(c: Caller, fd: Int, command: Unsigned, argument: Long) -> int:
-    """Look at a descriptor, or change it.  All locks are granted: there is one writer at a time anyway."""
+def fcntl(c: Caller, fd: Int, command: Unsigned, argument: Long) -> Blocking:
+    """Look at a descriptor, or change it."""
     file, files = c.file(fd), c.process.files
+    if isinstance(file, PathOnly) and command not in _OF_PATHS:
+        raise LinuxError(EBADF)
     if command in {_F_DUPFD, _F_DUPFD_CLOEXEC}:
         if not 0 <= argument < files.limit:
             raise LinuxError(EINVAL)
@@ -190,11 +194,8 @@ def fcntl(c: Caller, fd: Int, command: Unsigned, argument: Long) -> int:
     if command == _F_SETFL:
         file.flags = file.flags & ~SETTABLE | argument & SETTABLE
         return 0
-    if command == _F_GETLK:
-        c.write(argument, struct.pack("<h", _F_UNLCK))
-        return 0
-    if command in {_F_SETLK, _F_SETLKW, 36, 37, 38}:
-        return 0
+    if is_record_command(command, c.word):
+        return (yield from record(c, fd, command, argument & c.kernel.isa.address_mask))
     if command in {_F_GETPIPE_SZ, _F_SETPIPE_SZ}:
         if not isinstance(file, PipeEnd):
             raise LinuxError(EBADF)

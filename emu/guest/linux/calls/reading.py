@@ -10,6 +10,7 @@ from typing import Final
 
 from emu.guest.base import BadAddressError
 from emu.guest.linux.calls.table import Address, Blocking, Caller, Int, Long, Size, Unsigned, answer, call
+from emu.guest.linux.content import LARGEST
 from emu.guest.linux.errno import (
     EAGAIN,
     EBADF,
@@ -18,6 +19,7 @@ from emu.guest.linux.errno import (
     EINVAL,
     EISDIR,
     ENODEV,
+    EOPNOTSUPP,
     EPIPE,
     ESPIPE,
     LinuxError,
@@ -168,7 +170,7 @@ def writev(c: Caller, fd: Int, vector: Address, count: Int) -> Blocking:
 @call("pread64")
 def pread64(c: Caller, fd: Int, buffer: Address, size: Size, offset: Long) -> Blocking:
     """Read at an offset."""
-    if offset < 0:
+    if offset < 0 or offset + size > LARGEST:
         raise LinuxError(EINVAL)
     data = yield from read_in(c, readable(c, fd), size, offset)
     c.write(buffer, data)
@@ -178,7 +180,7 @@ def pread64(c: Caller, fd: Int, buffer: Address, size: Size, offset: Long) -> Bl
 @call("pwrite64")
 def pwrite64(c: Caller, fd: Int, buffer: Address, size: Size, offset: Long) -> Blocking:
     """Write at an offset."""
-    if offset < 0:
+    if offset < 0 or offset + size > LARGEST:
         raise LinuxError(EINVAL)
     file = writable(c, fd)
     return (yield from write_out(c, file, c.read(buffer, min(size, _LARGEST)), offset))
@@ -206,6 +208,10 @@ def lseek(c: Caller, fd: Int, offset: Long, whence: Unsigned) -> int:
     return c.file(fd).seek(offset, whence)
 
 
+# fallocate's modes (include/uapi/linux/falloc.h).
+_KEEP_SIZE, _PUNCH_HOLE, _ZERO_RANGE = 1, 2, 0x10
+
+
 @call("ftruncate")
 def ftruncate(c: Caller, fd: Int, size: Long) -> int:
     """Make an open file this long."""
@@ -225,24 +231,23 @@ def fallocate(c: Caller, fd: Int, mode: Unsigned, offset: Long, size: Long) -> i
         raise LinuxError(ESPIPE if isinstance(file, PipeEnd) else ENODEV)
     if offset < 0 or size <= 0:
         raise LinuxError(EINVAL)
-    if mode:
-        raise LinuxError(95)  # EOPNOTSUPP: holes and the like
-    if offset + size > file.inode.size:
-        file.inode.truncate(offset + size)
+    if mode & ~(_KEEP_SIZE | _PUNCH_HOLE | _ZERO_RANGE) or mode & (_PUNCH_HOLE | _KEEP_SIZE) == _PUNCH_HOLE:
+        raise LinuxError(EOPNOTSUPP)
+    inode, end = file.inode, offset + size
+    if mode & (_PUNCH_HOLE | _ZERO_RANGE):
+        inode.clear(offset, end)
+    if not mode & _PUNCH_HOLE:
+        old = inode.size
+        if end > old and not mode & _KEEP_SIZE:
+            inode.truncate(end)
+        inode.content.allocate(offset, min(end, inode.size) - offset)
+    inode.modified = inode.changed = c.kernel.wall()
     return 0
 
 
 @call("fsync", "fdatasync", "syncfs", "sync_file_range", "fadvise64", "readahead")
 def fsync(c: Caller, fd: Int) -> int:
     """Do nothing to a file that is open."""
-    c.file(fd)
-    return 0
-
-
-@call("flock")
-def flock(c: Caller, fd: Int, operation: Int) -> int:
-    """Grant every lock."""
-    del operation
     c.file(fd)
     return 0
 

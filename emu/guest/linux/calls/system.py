@@ -51,7 +51,7 @@ def sysinfo(c: Caller, to: Address) -> int:
 def memfd_create(c: Caller, name: Address, flags: Unsigned) -> int:
     """Make a file that has no name."""
     text = c.path(name)
-    file = RegularOpen(RegularFile(0o777, c.kernel.wall()), O_RDWR, f"/memfd:{text} (deleted)", c.kernel.wall)
+    file = RegularOpen(RegularFile(0o777, c.kernel.wall()), O_RDWR, f"/memfd:{text} (deleted)", c.kernel)
     return c.process.files.add(file, close_on_exec=bool(flags & 1)) if not flags & ~O_CLOEXEC & ~3 else -22
 
 

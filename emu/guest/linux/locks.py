@@ -1,0 +1,120 @@
+"""Locks on files: flock, and records as POSIX and open file descriptions (OFD) have them.
+
+Source: Linux fs/locks.c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+# The end of a record that reaches to the end of the file, wherever that is.
+FOREVER: Final = 1 << 63
+# The pid that F_GETLK gives for a lock of an open file description.
+NOBODY: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A lock on [start, end) of a file.
+
+    `owner` is a table of descriptors for a POSIX lock, else an open file.
+    """
+
+    owner: object
+    pid: int
+    exclusive: bool
+    start: int = 0
+    end: int = FOREVER
+
+    def refuses(self, other: Record) -> bool:
+        """Return whether another owner cannot have its lock beside this one."""
+        return (
+            self.owner is not other.owner
+            and (self.exclusive or other.exclusive)
+            and self.start < other.end
+            and other.start < self.end
+        )
+
+
+class FileLocks:
+    """The locks on one file, of one kind: records or flock's; the two kinds do not see each other."""
+
+    def __init__(self) -> None:
+        self._held: list[Record] = []
+
+    def conflict(self, wanted: Record) -> Record | None:
+        """Return the first lock that refuses a wanted one."""
+        return next((held for held in self._held if held.refuses(wanted)), None)
+
+    def add(self, lock: Record) -> None:
+        """Add a lock, which nothing refuses; what its owner had there is gone."""
+        self.remove(lock.owner, lock.start, lock.end)
+        for held in list(self._held):  # one lock with its neighbours of the same kind
+            if (
+                held.owner is lock.owner
+                and held.exclusive is lock.exclusive
+                and held.start <= lock.end
+                and lock.start <= held.end
+            ):
+                self._held.remove(held)
+                lock = replace(lock, start=min(held.start, lock.start), end=max(held.end, lock.end))
+        self._held.append(lock)
+        self._held.sort(key=lambda held: held.start)
+
+    def remove(self, owner: object, start: int = 0, end: int = FOREVER) -> None:
+        """Take an owner's locks out of [start, end)."""
+        for held in [held for held in self._held if held.owner is owner and held.start < end and start < held.end]:
+            self._held.remove(held)
+            if held.start < start:
+                self._held.append(replace(held, end=start))
+            if end < held.end:
+                self._held.append(replace(held, start=end))
+        self._held.sort(key=lambda held: held.start)
+
+    def __bool__(self) -> bool:
+        return bool(self._held)
+
+    def __iter__(self) -> object:
+        return iter(self._held)
+
+
+class Locks:
+    """All locks of one file."""
+
+    def __init__(self) -> None:
+        self.records = FileLocks()
+        self.whole = FileLocks()
+        """flock's."""
+
+    def release(self, owner: object) -> None:
+        """Take out all of an owner's locks: it has closed the file."""
+        self.records.remove(owner)
+        self.whole.remove(owner)
+
+
+class Waiters:
+    """Which owners of POSIX locks wait for which, to find those that would wait for one another."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[object, Callable[[], Record | None]] = {}
+
+    def would_deadlock(self, owner: object, blocker: Record | None) -> bool:
+        """Return whether an owner that waits for a lock would wait for itself."""
+        seen = set()
+        while blocker is not None and blocker.owner not in seen:
+            if blocker.owner is owner:
+                return True
+            seen.add(blocker.owner)
+            waits = self._waiting.get(blocker.owner)
+            blocker = waits() if waits is not None else None
+        return False
+
+    def begin(self, owner: object, blocker: Callable[[], Record | None]) -> None:
+        """Note that an owner waits for whoever `blocker` says."""
+        self._waiting[owner] = blocker
+
+    def end(self, owner: object) -> None:
+        """Note that it waits no longer."""
+        self._waiting.pop(owner, None)
