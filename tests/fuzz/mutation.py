@@ -13,7 +13,7 @@ NUMBERS = (0, 1, 2, 7, 8, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x7FFF_FFFF,
 def damage(random: Random, data: bytes, most: int = 8, among: Sequence[int] = ()) -> bytes:
     """Change some bytes of `data`, mostly at the offsets `among` if there are any; now and then its length."""
     damaged = bytearray(data)
-    for _ in range(random.randint(1, most)):
+    for _ in range(random.choice((1, 1, 2, 3, most))):
         if not damaged:
             break
         at = random.choice(among) if among and random.random() < 0.8 else random.randrange(len(damaged))
@@ -39,7 +39,7 @@ def damage(random: Random, data: bytes, most: int = 8, among: Sequence[int] = ()
 def damage_words(random: Random, words: Sequence[str], vocabulary: Sequence[str], most: int = 6) -> list[str]:
     """Drop, repeat, exchange, replace and insert words."""
     damaged = list(words)
-    for _ in range(random.randint(1, most)):
+    for _ in range(random.choice((0, 1, 1, 2, 3, most))):
         at = random.randrange(len(damaged) + 1)
         match random.randrange(6):
             case 0:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from collections.abc import Iterable, Iterator
 from functools import cache, reduce
 from importlib import resources
 from typing import Any, Final, cast
 
+import lark
 from lark import Lark
 from lark.exceptions import UnexpectedToken
 from lark.lexer import Lexer as LarkLexer
 from lark.lexer import PatternStr
 
+from emu.disk_cache import cached
 from trapline.d import ast
 from trapline.d.errors import CompileError, Region
 from trapline.d.lexer import QUALIFIERS, Lexer, Token
@@ -39,8 +43,14 @@ class _Fed(LarkLexer):
 
 @cache
 def _grammar() -> Lark:
+    """Return the parser; lark takes a tenth of a second to make its tables, so they are kept on disk."""
     text = resources.files("trapline.d").joinpath("d.lark").read_text("utf-8")
-    return Lark(
+    made_from = f"{lark.__version__} {sys.version} {text}".encode()
+    return Lark.load(io.BytesIO(cached("d-grammar", made_from, lambda: _tables(text))))
+
+
+def _tables(text: str) -> bytes:
+    parser = Lark(
         text,
         parser="lalr",
         lexer=_Fed,
@@ -48,6 +58,9 @@ def _grammar() -> Lark:
         transformer=_Builder(),
         maybe_placeholders=True,
     )
+    tables = io.BytesIO()
+    parser.save(tables)
+    return tables.getvalue()
 
 
 @cache
