@@ -31,6 +31,9 @@ class Names:
     def is_defined(self, name):
         return not self.is_type(name)
 
+    def is_complete(self, keyword, tag):
+        return False
+
     def control(self, text, line):
         pass
 

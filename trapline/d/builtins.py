@@ -134,7 +134,7 @@ def vocabulary(model: DataModel = DataModel.LP64, version: Version = NEWEST) -> 
         known(
             {name: Variable(name, number, Scope.GLOBAL, type_, keys) for name, number, type_, keys in _variables(types)}
         ),
-        {"NULL": (0, types.long), **{f"DTRACEFLT_{name}": (code, INT) for code, name in enumerate(_FAULTS.split())}},
+        {"NULL": (0, INT), **{f"DTRACEFLT_{name}": (code, INT) for code, name in enumerate(_FAULTS.split())}},
         known(
             {
                 number.name.lower(): Subroutine(number.name.lower(), number, s)

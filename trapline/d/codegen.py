@@ -1,8 +1,8 @@
 """Typed expressions to DIF: a few instructions for each kind of node.
 
 The sequences are those of libdtrace (FreeBSD dt_cg.c), so that the DIF offsets of faults agree with
-those of published sessions.  One difference: a value narrower than its register is cut when it is
-stored in a variable.
+those of published sessions.  A scalar keeps all 64 bits of its register in a variable, whatever its
+type: it is cut when it is recorded, and when it is stored in memory.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from trapline.d.types import (
     Member,
     Type,
     diftype,
-    is_integer,
     is_reference,
     is_scalar,
     is_signed,
@@ -27,7 +26,7 @@ from trapline.d.types import (
     size_of,
     type_name,
 )
-from trapline.d.widths import LOADS, STORES, cast, cut, extract, fits, insert
+from trapline.d.widths import LOADS, STORES, cast, cut, extract, insert
 from trapline.framework.dif import (
     INTEGER_REGISTERS,
     TUPLE_REGISTERS,
@@ -196,8 +195,6 @@ class _Generator:
 
     def _store(self, node: typed.Store) -> int:
         register = self._node(node.value)
-        if is_integer(node.type) and not fits(node.value, node.type):
-            cut(self._out, register, node.type)
         self._assign(node.target, register)
         return register
 
@@ -210,8 +207,6 @@ class _Generator:
         else:
             with self._out.scratch(node.amount) as amount:
                 self._out.emit(node.op, register, amount, register)
-        if is_integer(node.type):
-            cut(self._out, stored, node.type)
         self._assign(node.target, stored)
         if node.after:
             self._out.release(stored)

@@ -126,6 +126,10 @@ class _Compiler:
         """Tell whether a name means anything else."""
         return self._names.is_defined(name)
 
+    def is_complete(self, keyword: str, tag: str) -> bool:
+        """Return whether a struct, union or enum has its members."""
+        return self._names.is_complete(keyword, tag)
+
     def control(self, text: str, line: int) -> None:
         """Obey a control line."""
         self._pragmas.control(text, line)

@@ -15,34 +15,16 @@ from trapline.d.errors import CompileError
 from trapline.d.lexer import QUALIFIERS, STORAGE_WORDS
 from trapline.d.scopes import SCOPES, Globals
 from trapline.d.types import (
-    BOOL,
-    CHAR,
-    DOUBLE,
-    FLOAT,
-    INT,
-    LONG_DOUBLE,
-    LONG_LONG,
-    LP64,
-    SHORT,
-    SIGNED_CHAR,
-    STRING,
-    UNSIGNED,
-    UNSIGNED_CHAR,
-    UNSIGNED_LONG_LONG,
-    UNSIGNED_SHORT,
-    VOID,
     Array,
     Composite,
     Enumeration,
-    Float,
     Function,
-    Integer,
     Kind,
     Member,
-    Special,
     Type,
     Typedef,
     align_of,
+    base_type,
     is_dynamic,
     is_integer,
     is_string,
@@ -53,52 +35,6 @@ from trapline.d.types import (
     type_name,
 )
 from trapline.framework.program import Scope
-
-_LONG: Final = LP64.long
-_UNSIGNED_LONG: Final = LP64.unsigned_long
-
-# Words of a type, sorted -> the type; long is as in LP64.
-_BASES: Final[dict[str, Special | Integer | Float]] = {
-    "": INT,
-    "signed": INT,
-    "unsigned": UNSIGNED,
-    "char": CHAR,
-    "char signed": SIGNED_CHAR,
-    "char unsigned": UNSIGNED_CHAR,
-    "short": SHORT,
-    "short signed": SHORT,
-    "short unsigned": UNSIGNED_SHORT,
-    "int": INT,
-    "int signed": INT,
-    "int unsigned": UNSIGNED,
-    "int short": SHORT,
-    "int short signed": SHORT,
-    "int short unsigned": UNSIGNED_SHORT,
-    "long": _LONG,
-    "long signed": _LONG,
-    "long unsigned": _UNSIGNED_LONG,
-    "int long": _LONG,
-    "int long signed": _LONG,
-    "int long unsigned": _UNSIGNED_LONG,
-    "long long": LONG_LONG,
-    "long long signed": LONG_LONG,
-    "long long unsigned": UNSIGNED_LONG_LONG,
-    "int long long": LONG_LONG,
-    "int long long signed": LONG_LONG,
-    "int long long unsigned": UNSIGNED_LONG_LONG,
-    "float": FLOAT,
-    "double": DOUBLE,
-    "double long": LONG_DOUBLE,
-    "void": VOID,
-    "string": STRING,
-    "_Bool": BOOL,
-}
-
-
-def base_type(words: Iterable[str]) -> Special | Integer | Float | None:
-    """Return the type that words make, in any order, with long as in LP64; None: they make none."""
-    return _BASES.get(" ".join(sorted(words)))
-
 
 # Tag of the mistake to put a word before a type that has a name.
 _COMBINATIONS: Final = {
@@ -148,9 +84,12 @@ class Declarations:
         named: Type | None = None
         for word in node.words:
             if isinstance(word, ast.Word) and word.word in SCOPES:
+                if scope is not Scope.GLOBAL or storage:
+                    raise CompileError("D_DECL_CLASS", f"{word.word} cannot stand with another class", word.line)
                 scope = SCOPES[word.word]
             elif isinstance(word, ast.Word) and word.word in STORAGE_WORDS:
-                if storage:
+                if storage or scope is not Scope.GLOBAL:
+                    storage = storage or scope.name.lower()
                     raise CompileError("D_DECL_CLASS", f"{storage} and {word.word} cannot stand together", word.line)
                 storage = word.word
             elif isinstance(word, ast.Word) and word.word in QUALIFIERS:
@@ -169,11 +108,10 @@ class Declarations:
                 tag = _COMBINATIONS.get(words[0], "D_DECL_COMBO")
                 raise CompileError(tag, f"{words[0]} cannot stand with {type_name(named)}", line)
             return named
-        base = base_type(words)
-        if base is not None:
-            model = self._names.model
-            return model.long if base is _LONG else model.unsigned_long if base is _UNSIGNED_LONG else base
-        raise CompileError(_combination_tag(Counter(words)), f"'{' '.join(words)}' is no type", line)
+        base = base_type(words, self._names.model)
+        if base is None:
+            raise CompileError(_combination_tag(Counter(words)), f"'{' '.join(words)}' is not a type", line)
+        return base
 
     def _named(self, word: ast.NamedType | ast.CompositeSpecifier | ast.EnumSpecifier) -> Type:
         match word:
@@ -187,18 +125,18 @@ class Declarations:
 
     def _tagged(self, keyword: str, tag: str, line: int, *, defines: bool) -> Composite | Enumeration:
         """Return the type of a tag, which may be completed later; a definition is the program's own."""
-        known = self._names.tags.get(tag) if tag else None
-        if known is None and tag and not defines:
-            known = self._names.foreign_tag(keyword, tag)
+        if not tag:
+            known = None
+        elif defines:
+            known = self._names.tags.get((keyword, tag))
+        else:
+            known = self._names.tag(keyword, tag)
         if known is None and "`" in tag:
             raise CompileError("D_UNKNOWN", f"{keyword} {tag} is not known", line)
         if known is None:
             known = Enumeration(tag) if keyword == "enum" else Composite(Kind[keyword.upper()], tag)
             if tag:
-                self._names.tags[tag] = known
-        is_kind = isinstance(known, Enumeration) if keyword == "enum" else _keyword(known) == keyword
-        if not is_kind:
-            raise CompileError("D_DECL_TYPERED", f"{tag} is {type_name(known)}, not {keyword}", line)
+                self._names.tags[keyword, tag] = known
         return known
 
     def _composite(self, node: ast.CompositeSpecifier) -> Composite:
@@ -221,13 +159,10 @@ class Declarations:
                 type_, name, bits = self._field(specified, one, node.line)
                 if name and any(member.name == name for member in members):
                     raise CompileError("D_UNKNOWN", f"{name} is a member of {type_name(composite)} already", one.line)
-                unit = 8 * size_of(type_)
-                step = 8 * align_of(type_)
-                start = 0 if composite.kind is Kind.UNION else position
-                if bits is None or start // unit != (start + bits - 1) // unit:
-                    start = -(-start // step) * step
-                position = max(position, start + (unit if bits is None else bits))
-                alignment = max(alignment, align_of(type_))
+                size, step = _extent(type_, bits)
+                start = 0 if composite.kind is Kind.UNION else -(-position // (8 * step)) * 8 * step
+                position = max(position, start + 8 * size)
+                alignment = max(alignment, step)
                 members.append(Member(name, type_, start, bits or 0))
         composite.members = tuple(members)
         composite.alignment = alignment
@@ -237,12 +172,12 @@ class Declarations:
         if node.declarator is None:
             if node.bits is None and not isinstance(resolve(specified.type), Composite):
                 raise CompileError("D_DECL_MNAME", "a member needs a name", line)
-            type_, name = specified.type, ""
+            type_, name, keys = specified.type, "", None
         else:
-            type_, name, _keys = self.declared(specified, node.declarator)
-        if is_void(type_):
-            raise CompileError("D_DECL_VOIDOBJ", f"member {name} cannot be void", line)
-        if is_dynamic(type_):
+            type_, name, keys = self.declared(specified, node.declarator)
+        if is_void(type_) or isinstance(resolve(type_), Function):
+            raise CompileError("D_DECL_VOIDOBJ", f"member {name} cannot be {type_name(type_)}", line)
+        if keys is not None:
             raise CompileError("D_DECL_DYNOBJ", f"member {name} cannot be an associative array", line)
         if not _is_complete(type_):
             raise CompileError("D_DECL_INCOMPLETE", f"member {name}: {type_name(type_)} is not defined", line)
@@ -277,7 +212,8 @@ class Declarations:
             if not _INT_MIN <= value <= _INT_MAX:
                 raise CompileError("D_DECL_ENOFLOW", f"the value of {enumerator.name} is no int", enumerator.line)
             if self._names.is_defined(enumerator.name):
-                raise CompileError("D_UNKNOWN", f"{enumerator.name} is defined already", enumerator.line)
+                tag = "D_UNKNOWN" if enumerator.name in found.enumerators else "D_DECL_IDRED"
+                raise CompileError(tag, f"{enumerator.name} is defined already", enumerator.line)
             found.enumerators[enumerator.name] = value
             self._names.enumerators[enumerator.name] = (value, found)
             value += 1
@@ -296,7 +232,7 @@ class Declarations:
                 case ast.ArrayPart(keys=parameters) if parameters is not None:
                     if part.varargs:
                         raise CompileError("D_DECL_PROTO_VARARGS", "a list of keys has no ...", part.line)
-                    if len(node.parts) > 1 and (place or not isinstance(node.parts[1], ast.PointerPart)):
+                    if place:
                         raise CompileError(
                             "D_DECL_DYNOBJ", f"{node.name}: an associative array is no part of an array", part.line
                         )
@@ -329,6 +265,8 @@ class Declarations:
             (parameter.declarator.name if parameter.declarator else "", self.type_name(parameter))
             for parameter in part.parameters
         ]
+        if any(parameter.declarator and _has_keys(parameter.declarator) for parameter in part.parameters):
+            raise CompileError("D_DECL_PROTO_TYPE", "a parameter cannot be an associative array", part.line)
         names = [name for name, _type in found if name]
         if len(set(names)) < len(names):
             raise CompileError("D_DECL_PROTO_FORM", "two parameters of one name", part.line)
@@ -366,7 +304,7 @@ class Declarations:
             if specified.storage == "typedef":
                 self._typedef(name, type_, declarator.line)
             else:
-                self._variable(specified.scope, name, type_, keys, declarator.line)
+                self._variable(specified, name, type_, keys, declarator.line)
 
     def _typedef(self, name: str, type_: Type, line: int) -> None:
         if self._names.is_defined(name):
@@ -376,11 +314,14 @@ class Declarations:
             raise CompileError("D_DECL_IDRED", f"{name} is {type_name(resolve(known))} already", line)
         self._names.typedefs[name] = Typedef(name, type_)
 
-    def _variable(self, scope: Scope, name: str, type_: Type, keys: tuple[Type, ...] | None, line: int) -> None:
+    def _variable(self, specified: Specified, name: str, type_: Type, keys: tuple[Type, ...] | None, line: int) -> None:
+        scope, storage = specified.scope, specified.storage
         if is_void(type_):
             raise CompileError("D_DECL_VOIDOBJ", f"{name} cannot be void", line)
         if isinstance(resolve(type_), Function):
             return  # a prototype: D programs have nothing to link with
+        if storage == "extern" and isinstance(type_, Array) and not type_.count:
+            return  # of some size that is told elsewhere
         if not _is_complete(type_):
             raise CompileError("D_DECL_INCOMPLETE", f"{name}: {type_name(type_)} is not defined", line)
         if keys is not None and scope is Scope.LOCAL:
@@ -400,8 +341,20 @@ class Declarations:
         self._names.declare(scope, name, type_, keys)
 
 
-def _keyword(type_: Composite | Enumeration) -> str:
-    return type_.kind.name.lower() if isinstance(type_, Composite) else "enum"
+def _has_keys(node: ast.Declarator) -> bool:
+    return any(isinstance(part, ast.ArrayPart) and part.keys is not None for part in node.parts)
+
+
+def _extent(type_: Type, bits: int | None) -> tuple[int, int]:
+    """Return how many bytes a member takes, and their alignment.
+
+    A bit-field has bytes of its own, as many as hold it, in the next power of two: D packs no two
+    into one (CTF ctf_create.c, ctf_add_encoded() and ctf_add_member()).
+    """
+    if bits is None:
+        return size_of(type_), align_of(type_)
+    size = 1 << (-(-bits // 8) - 1).bit_length()
+    return size, size
 
 
 def _is_complete(type_: Type) -> bool:
@@ -422,6 +375,8 @@ def _combination_tag(words: Counter[str]) -> str:
     bases = [word for word in words if word not in {"signed", "unsigned", "short", "long"}]
     if len(bases) > 1 or words["short"] > 1 or words["long"] > 2 or words["signed"] + words["unsigned"] > 1:
         return "D_DECL_COMBO"
+    if words["short"] and words["long"]:
+        return "D_UNKNOWN"
     if words["char"]:
         return "D_DECL_CHARATTR"
     if (words["signed"] or words["unsigned"]) and not set(bases) <= _NUMBERS:

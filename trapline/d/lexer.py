@@ -48,6 +48,7 @@ _TOKEN: Final = re.compile(
 )
 _LITERAL: Final = re.compile(r"(0[xX][0-9a-fA-F]+|[0-9]+)[uU]?[lL]{0,2}")
 _CLOSES_PREDICATE: Final = re.compile(r"\s*(?:[{;/]|\Z)")
+_OPENS_BRACE: Final = re.compile(r"\s*\{")
 _ASSIGNED_NEXT: Final = re.compile(r"\s*(?:\+\+|--|\[|=(?!=))")
 
 
@@ -79,6 +80,10 @@ class Names(Protocol):
 
     def is_defined(self, name: str) -> bool:
         """Tell whether a name is that of a variable, inline, function or enumerator."""
+        ...
+
+    def is_complete(self, keyword: str, tag: str) -> bool:
+        """Return whether a struct, union or enum has its members."""
         ...
 
     def control(self, text: str, line: int) -> None:
@@ -285,6 +290,8 @@ class Lexer:
             return Token("IDENT", word, line)
         if self._previous in {"struct", "union", "enum"}:
             self._type_seen = True
+            if _OPENS_BRACE.match(self._text, self._position) and self._names.is_complete(self._previous, word):
+                raise CompileError("D_DECL_TYPERED", f"{self._previous} {word} is defined already")
             return Token("IDENT", word, line)
         if word in SPECIFIERS:
             self._type_seen = self._type_seen or word in TYPE_WORDS

@@ -18,7 +18,7 @@ from lark.lexer import PatternStr
 from emu.disk_cache import cached
 from trapline.d import ast
 from trapline.d.errors import CompileError, Region
-from trapline.d.lexer import QUALIFIERS, Lexer, Token
+from trapline.d.lexer import QUALIFIERS, TYPE_WORDS, Lexer, Token
 
 # How tight each binary operator binds; all associate to the left.
 LEVELS: Final[dict[str, int]] = {
@@ -89,16 +89,17 @@ def parse_items(lexer: Lexer) -> Iterator[ast.Item]:
 def _parse(tokens: Iterable[Token], start: str, lexer: Lexer) -> Any:
     parser = _grammar().parse_interactive(None, start)
     tokens = iter(tokens)
-    previous = Token("", "", 0)
+    previous, based = Token("", "", 0), False
     try:
         for token in tokens:
             # Lark only looks at a token's type; its own class can hold nothing but text.
             parser.feed_token(cast("Any", token))
             previous = token
+            based = token.text not in {";", "{", "("} and (based or _is_type_word(token))
         return parser.feed_token(cast("Any", Token("$END", "", lexer.line)))
     except UnexpectedToken as error:
         token, expected = cast("Token", error.token), set(error.accepts or error.expected)
-        if start == "external" and token.type == "IDENT":
+        if start == "external" and token.type == "IDENT" and based:
             first, second = (previous, token) if previous.type == "IDENT" else (token, next(tokens, previous))
             if second.type == "IDENT":
                 message = f"{first} {second}: two names in one declaration (is {first} a type?)"
@@ -106,6 +107,11 @@ def _parse(tokens: Iterable[Token], start: str, lexer: Lexer) -> Any:
         if previous.text in {".", "->"} and previous.type in {"DOT", "ARROW"}:
             raise CompileError("D_OP_IDENT", f"operator {previous} must be followed by a name", token.line) from None
         raise _syntax_error(token, expected, lexer.region) from None
+
+
+def _is_type_word(token: Token) -> bool:
+    """Return whether a token names a type, or begins a struct, union or enum."""
+    return token.type == "TYPE" or token.text in TYPE_WORDS or token.text in {"struct", "union", "enum"}
 
 
 def _syntax_error(token: Token, expected: set[str], region: Region | None) -> CompileError:

@@ -7,7 +7,7 @@ DTRACE_LLQUANTIZE_*).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from trapline.d.errors import CompileError
 from trapline.framework.program import ActionKind
@@ -34,6 +34,22 @@ def encode(kind: ActionKind, parameters: Sequence[Constant], known: Aggregation,
     return 0
 
 
+class _Linear(NamedTuple):
+    """The encoded word of lquantize()."""
+
+    word: int
+
+    @property
+    def base(self) -> int:
+        """The lower bound, as 32 bits."""
+        return self.word & _U32
+
+    @property
+    def span(self) -> int:
+        """How far the upper bound is from the lower."""
+        return (self.word >> 48) * (self.word >> 32 & _U16)
+
+
 def _linear(parameters: Sequence[Constant], known: Aggregation, line: int) -> int:
     base = _bound(parameters[0], "BASE", "lower", line)
     limit = _bound(parameters[1], "LIM", "upper", line)
@@ -53,8 +69,8 @@ def _linear(parameters: Sequence[Constant], known: Aggregation, line: int) -> in
         raise CompileError("D_LQUANT_STEPSMALL", f"lquantize( ): {levels} steps, and at most {_U16} are possible", line)
     encoded = step << 48 | levels << 32 | base & _U32
     if known.argument and known.argument != encoded:
-        was = known.argument
-        tag = "BASE" if was & _U32 != base & _U32 else "STEP" if was >> 48 != step else "LIM"
+        first = _Linear(known.argument)
+        tag = "BASE" if first.base != base & _U32 else "LIM" if first.span != levels * step else "STEP"
         raise CompileError(f"D_LQUANT_MATCH{tag}", f"@{known.name} has had other parameters of lquantize( )", line)
     return encoded
 
@@ -95,7 +111,7 @@ def _log_linear(parameters: Sequence[Constant], known: Aggregation, line: int) -
         power *= factor
     if power % steps or steps % factor:
         raise CompileError("D_LLQUANT_FACTOREVEN", "llquantize( ): the steps do not divide a power of the factor", line)
-    if factor**high >= 1 << 64:
+    if factor ** (high + 1) >= 1 << 64:
         raise CompileError("D_LLQUANT_MAGTOOBIG", f"llquantize( ): {factor} to the power {high} overflows", line)
     encoded = factor << 48 | low << 32 | high << 16 | steps
     if known.argument and known.argument != encoded:

@@ -15,10 +15,12 @@ from providers.base import Attribute
 from trapline.d.builtins import Vocabulary, vocabulary
 from trapline.d.errors import CompileError
 from trapline.d.typed import Node, Parameter, Translator, Variable
-from trapline.d.types import LP64, Composite, Enumeration, Model, Type, same
+from trapline.d.types import LP64, Composite, Enumeration, Model, Type, base_type, same
 from trapline.framework.dif import USER_VARIABLE_BASE, USER_VARIABLE_MAX
 from trapline.framework.program import ActionKind, Scope
 
+# Containers of the types that the programs define (D) and that every program has (C), by libdtrace's names.
+CONTAINERS = frozenset({"C", "D"})
 # Keyword before `->` -> the scope it means.
 SCOPES = {"self": Scope.THREAD, "this": Scope.LOCAL}
 
@@ -115,8 +117,8 @@ class Globals:
     aggregations: dict[str, Aggregation] = field(default_factory=dict)
     inlines: dict[str, Inline] = field(default_factory=dict)
     typedefs: dict[str, Type] = field(default_factory=dict)
-    tags: dict[str, Composite | Enumeration] = field(default_factory=dict)
-    """Structs, unions and enums by their tag."""
+    tags: dict[tuple[str, str], Composite | Enumeration] = field(default_factory=dict)
+    """Structs, unions and enums, each with a name space of its own: by keyword and tag."""
     enumerators: dict[str, tuple[int, Enumeration]] = field(default_factory=dict)
     translators: list[Translator] = field(default_factory=list)
     providers: dict[str, dict[str, DeclaredProbe]] = field(default_factory=dict)
@@ -141,12 +143,31 @@ class Globals:
         return self.typedef(name) is not None
 
     def typedef(self, name: str) -> Type | None:
-        """Return the type of a name: the program's own, or the traced system's."""
+        """Return the type of a name: the program's own, or the traced system's.
+
+        Before a back-quote stands a module, or one of the programs' own containers: ``D`my_t``,
+        ``C`uint_t``, ``D`int``.
+        """
+        module, mark, plain = name.partition("`")
+        if mark and module in CONTAINERS:
+            return self.typedefs.get(plain) or base_type((plain,), self.model)
         return self.typedefs.get(name) or (self.foreign.typedef(name) if self._types_fit else None)
+
+    def tag(self, keyword: str, tag: str) -> Composite | Enumeration | None:
+        """Return a struct, union or enum, the programs' own or the traced system's; None if there is none."""
+        module, mark, plain = tag.partition("`")
+        if mark and module in CONTAINERS:
+            return self.tags.get((keyword, plain))
+        return self.tags.get((keyword, tag)) or self.foreign_tag(keyword, tag)
 
     def foreign_tag(self, keyword: str, tag: str) -> Composite | Enumeration | None:
         """Return a struct, union or enum of the traced system."""
         return self.foreign.tag(keyword, tag) if self._types_fit else None
+
+    def is_complete(self, keyword: str, tag: str) -> bool:
+        """Return whether the programs define a struct, union or enum."""
+        known = self.tags.get((keyword, tag))
+        return (known.enumerators if isinstance(known, Enumeration) else known and known.members) is not None
 
     def foreign_symbol(self, name: str) -> Symbol | None:
         """Return a symbol of the traced system.  Raises `CompileError` D_SYM_MODEL."""
@@ -167,7 +188,7 @@ class Globals:
 
     def defined(self) -> frozenset[str]:
         """Return everything that has a name, types included."""
-        tables = (*self._values(), self.typedefs, self.tags, self.aggregations)
+        tables = (*self._values(), self.typedefs, self.aggregations, {tag for _keyword, tag in self.tags})
         return frozenset(name for table in tables for name in table)
 
     def _values(self) -> Iterator[Collection[str]]:

@@ -121,17 +121,15 @@ class Translators:
 
     @staticmethod
     def member(translation: typed.Translation, name: str, line: int) -> typed.Node:
-        """Return one member of a translation.  Raises `CompileError` D_XLATE_NOCONV, D_TYPE_MEMBER."""
+        """Return one member of a translation.  Raises `CompileError` D_XLATE_NOCONV."""
         translator = translation.translator
         body = translator.members.get(name)
         if body is not None:
             return typed.Let((translator.input,), (translation.operand,), body)
-        if translator.output.member(name) is not None:
-            raise CompileError(
-                "D_XLATE_NOCONV", f"the translator to {type_name(translator.output)} does not define {name}", line
-            )
         hint = did_you_mean(name, translator.members)
-        raise CompileError("D_TYPE_MEMBER", f"{name} is not a member of {type_name(translator.output)}{hint}", line)
+        raise CompileError(
+            "D_XLATE_NOCONV", f"the translator to {type_name(translator.output)} does not define {name}{hint}", line
+        )
 
     @staticmethod
     def whole(translation: typed.Translation) -> typed.Node:

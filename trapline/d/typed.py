@@ -351,6 +351,8 @@ def is_writable(node: Node) -> bool:
             return not variable.builtin
         case Memory(writable=writable):
             return writable
+        case Call():
+            return True  # what a subroutine makes is in scratch memory
         case Relabel(operand=operand) | Convert(operand=operand) | Unary(operand=operand):
             return is_writable(operand)
         case Binary(left=left, right=right):

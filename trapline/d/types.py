@@ -7,7 +7,7 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final, TypeAlias
@@ -265,6 +265,52 @@ MODELS: Final = {one.model: one for one in (LP64, ILP32)}
 
 # The type of what is 64 bits in either model.
 INT64: Final = LP64.typedefs["int64_t"]
+
+
+# Words of a type, sorted -> the type; long is as in LP64.
+_BASES: Final[dict[str, Special | Integer | Float]] = {
+    "": INT,
+    "signed": INT,
+    "unsigned": UNSIGNED,
+    "char": CHAR,
+    "char signed": SIGNED_CHAR,
+    "char unsigned": UNSIGNED_CHAR,
+    "short": SHORT,
+    "short signed": SHORT,
+    "short unsigned": UNSIGNED_SHORT,
+    "int": INT,
+    "int signed": INT,
+    "int unsigned": UNSIGNED,
+    "int short": SHORT,
+    "int short signed": SHORT,
+    "int short unsigned": UNSIGNED_SHORT,
+    "long": LP64.long,
+    "long signed": LP64.long,
+    "long unsigned": LP64.unsigned_long,
+    "int long": LP64.long,
+    "int long signed": LP64.long,
+    "int long unsigned": LP64.unsigned_long,
+    "long long": LONG_LONG,
+    "long long signed": LONG_LONG,
+    "long long unsigned": UNSIGNED_LONG_LONG,
+    "int long long": LONG_LONG,
+    "int long long signed": LONG_LONG,
+    "int long long unsigned": UNSIGNED_LONG_LONG,
+    "float": FLOAT,
+    "double": DOUBLE,
+    "double long": LONG_DOUBLE,
+    "void": VOID,
+    "string": STRING,
+    "_Bool": BOOL,
+}
+
+
+def base_type(words: Iterable[str], model: Model = LP64) -> Special | Integer | Float | None:
+    """Return the type that words make, in any order; None: they do not make one."""
+    base = _BASES.get(" ".join(sorted(words)))
+    if base == LP64.long:
+        return model.long
+    return model.unsigned_long if base == LP64.unsigned_long else base
 
 
 def resolve(type_: Type) -> Type:

@@ -33,6 +33,10 @@ class _Names:
         """Tell whether a name means anything else."""
         return self.names.is_defined(name)
 
+    def is_complete(self, keyword: str, tag: str) -> bool:
+        """Return whether a struct, union or enum has its members."""
+        return self.names.is_complete(keyword, tag)
+
     def control(self, text: str, line: int) -> None:
         """Refuse: a type has no control lines."""
         raise CompileError("D_SYNTAX", f"#{text} in a type", line)

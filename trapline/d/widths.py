@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from trapline.d import typed
 from trapline.d.assembler import Assembler
-from trapline.d.types import Integer, Member, Type, is_scalar, is_signed, resolve, size_of
+from trapline.d.types import Member, Type, is_scalar, is_signed, size_of
 from trapline.framework.dif import Op
 
 # By the size in bytes, and whether the value is signed.
@@ -84,26 +83,3 @@ def insert(out: Assembler, member: Member, where: int, register: int) -> None:
     out.emit(STORES[size], value, rd=where)
     out.release(kept)
     out.release(value)
-
-
-def fits(node: typed.Node, type_: Type) -> bool:
-    """Tell whether a value needs no cut to be kept as an integer of type `type_`: it is whole, and within its range."""
-    size = size_of(type_)
-    if size == 8:
-        return True
-    match node:
-        case typed.Constant(signed=value):
-            low = -(1 << 8 * size - 1) if is_signed(type_) else 0
-            return low <= value < 1 << (8 * size - is_signed(type_))
-        case typed.Compare() | typed.Logical() | typed.Not():
-            return True
-        case (
-            typed.Scalar() | typed.Memory() | typed.Element() | typed.Convert() | typed.Store() | typed.BuiltinElement()
-        ):
-            source = resolve(node.type)
-            return (
-                isinstance(source, Integer)
-                and (source.size < size or (source.size == size and source.signed == is_signed(type_)))
-                and (is_signed(type_) or not source.signed)
-            )
-    return False

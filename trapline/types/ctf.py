@@ -15,7 +15,6 @@ from functools import cached_property
 from typing import Final, NamedTuple, TypeVar
 
 from emu.elf import Image
-from trapline.d.declarations import base_type
 from trapline.d.types import (
     VOID,
     Array,
@@ -30,6 +29,7 @@ from trapline.d.types import (
     Type,
     Typedef,
     align_of,
+    base_type,
 )
 
 _Read = TypeVar("_Read")

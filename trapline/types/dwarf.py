@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import Any, Final, TypeVar
 
 from emu.elf import ElfKind, Image
-from trapline.d.declarations import base_type
 from trapline.d.types import (
     VOID,
     Array,
@@ -29,6 +28,7 @@ from trapline.d.types import (
     Type,
     Typedef,
     align_of,
+    base_type,
 )
 
 _T = TypeVar("_T")

@@ -5,7 +5,7 @@ $ -x errtags -n 'int x; BEGIN { x = 5; x += 2.0; }'
 = 1
 
 $ -q -n 'int x; char c; string s; int a[int, string]; int arr[4]; self int y; this short z; struct proc *p; uint8_t u8; BEGIN { c = 200; x = c; s = "abc"; a[1, "x"] = 5; arr[2] = 7; self->y = 9; this->z = 70000; u8 = 300; p = &`proc0; printf("%d %d %s %d %d %d %d %d %d %d\n", x, c, s, a[1, "x"], a[2, "x"], arr[2], arr[0], self->y, this->z, u8); printf("%d\n", p->p_pid); exit(0); }'
-|-56 -56 abc 5 0 7 0 9 4464 44
+|200 -56 abc 5 0 7 0 9 4464 44
 |42
 |
 
@@ -84,7 +84,7 @@ $ -x errtags -n 'int uint8_t;'
 = 1
 
 $ -x errtags -n 'int int;'
-!dtrace: invalid probe specifier ...: [D_DECL_COMBO] 'int int' is no type
+!dtrace: invalid probe specifier ...: [D_DECL_COMBO] 'int int' is not a type
 = 1
 
 $ -x errtags -n 'typedef int foo; int foo; BEGIN { exit(0); }'
@@ -196,8 +196,9 @@ $ -x errtags -n 'int a[2][3]; BEGIN { a[1][2] = 7; trace(a[1][2]); trace(sizeof(
 |
 
 $ -x errtags -n 'int a[int][3]; BEGIN { }'
-!dtrace: invalid probe specifier ...: [D_DECL_DYNOBJ] a: an associative array is no part of an array
-= 1
+|CPU     ID                    FUNCTION:NAME
+|  0      1                           :BEGIN 
+|
 
 $ -x errtags -n 'int a[3][int]; BEGIN { }'
 !dtrace: invalid probe specifier ...: [D_DECL_DYNOBJ] a: an associative array is no part of an array

@@ -59,7 +59,7 @@ $ -32 -x errtags -n 'BEGIN { print(5000000000); print(4294967295); print(0xfffff
 |unsigned int 0xffffffff
 |long 0x1
 |char * 0x8
-|long 0
+|int 0
 |ptrdiff_t 0x4
 |pid_t 0x2a
 |void * 0x8000abc0

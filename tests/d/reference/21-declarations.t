@@ -356,7 +356,7 @@ $ -x errtags -n 'enum e { A = 0x80000000 };'
 = 1
 
 $ -x errtags -n 'enum e { A }; enum f { A };'
-!dtrace: invalid probe specifier ...: [D_UNKNOWN] A is defined already
+!dtrace: invalid probe specifier ...: [D_DECL_IDRED] A is defined already
 = 1
 
 $ -x errtags -n 'enum e;'
@@ -399,7 +399,7 @@ $ -x errtags -n 'struct s { void a; };'
 = 1
 
 $ -x errtags -n 'struct s { int f(int); };'
-!dtrace: invalid probe specifier ...: [D_DECL_INCOMPLETE] member f: int (int) is not defined
+!dtrace: invalid probe specifier ...: [D_DECL_VOIDOBJ] member f cannot be int (int)
 = 1
 
 $ -x errtags -n 'struct s { int (*f)(int, char *); }; struct s v; BEGIN { print(v); trace(sizeof(v)); exit(0) }'
@@ -523,7 +523,7 @@ $ -x errtags -n 'typedef static int x;'
 = 1
 
 $ -x errtags -n 'self static int x;'
-!dtrace: invalid probe specifier ...: [D_DECL_BADCLASS] static has no meaning for D variables
+!dtrace: invalid probe specifier ...: [D_DECL_CLASS] thread and static cannot stand together
 = 1
 
 $ -x errtags -n 'const int x; volatile int *y; int *const z; int *restrict w; BEGIN { x = 1; trace(x); exit(0); }'
@@ -601,35 +601,35 @@ $ -x errtags -n 'BEGIN { trace(sizeof(struct { int a; char b; })); exit(0); }'
 |
 
 $ -x errtags -n 'long double x; long float y;'
-!dtrace: invalid probe specifier ...: [D_DECL_LONGINT] 'long float' is no type
+!dtrace: invalid probe specifier ...: [D_DECL_LONGINT] 'long float' is not a type
 = 1
 
 $ -x errtags -n 'unsigned float x;'
-!dtrace: invalid probe specifier ...: [D_DECL_SIGNINT] 'unsigned float' is no type
+!dtrace: invalid probe specifier ...: [D_DECL_SIGNINT] 'unsigned float' is not a type
 = 1
 
 $ -x errtags -n 'long char x;'
-!dtrace: invalid probe specifier ...: [D_DECL_CHARATTR] 'long char' is no type
+!dtrace: invalid probe specifier ...: [D_DECL_CHARATTR] 'long char' is not a type
 = 1
 
 $ -x errtags -n 'short char x;'
-!dtrace: invalid probe specifier ...: [D_DECL_CHARATTR] 'short char' is no type
+!dtrace: invalid probe specifier ...: [D_DECL_CHARATTR] 'short char' is not a type
 = 1
 
 $ -x errtags -n 'unsigned void x;'
-!dtrace: invalid probe specifier ...: [D_DECL_VOIDATTR] 'unsigned void' is no type
+!dtrace: invalid probe specifier ...: [D_DECL_VOIDATTR] 'unsigned void' is not a type
 = 1
 
 $ -x errtags -n 'long void x;'
-!dtrace: invalid probe specifier ...: [D_DECL_VOIDATTR] 'long void' is no type
+!dtrace: invalid probe specifier ...: [D_DECL_VOIDATTR] 'long void' is not a type
 = 1
 
 $ -x errtags -n 'short double x;'
-!dtrace: invalid probe specifier ...: [D_DECL_COMBO] 'short double' is no type
+!dtrace: invalid probe specifier ...: [D_DECL_COMBO] 'short double' is not a type
 = 1
 
 $ -x errtags -n 'long string x;'
-!dtrace: invalid probe specifier ...: [D_DECL_LONGINT] 'long string' is no type
+!dtrace: invalid probe specifier ...: [D_DECL_LONGINT] 'long string' is not a type
 = 1
 
 $ -x errtags -n 'long struct proc x;'
@@ -659,15 +659,15 @@ $ -x errtags -n 'userland int x; BEGIN { exit(0) }'
 |
 
 $ -x errtags -n 'struct { int a; nosuch_t b; } x;'
-!dtrace: invalid probe specifier ...: [D_DECL_IDENT] nosuch_t b: two names in one declaration (is nosuch_t a type?)
+!dtrace: invalid probe specifier ...: [D_SYNTAX] syntax error near "nosuch_t"
 = 1
 
 $ -x errtags -n 'int f(nosuch_t x);'
-!dtrace: invalid probe specifier ...: [D_DECL_IDENT] nosuch_t x: two names in one declaration (is nosuch_t a type?)
+!dtrace: invalid probe specifier ...: [D_SYNTAX] syntax error near "nosuch_t"
 = 1
 
 $ -x errtags -n 'struct s { nosuch_t b; };'
-!dtrace: invalid probe specifier ...: [D_DECL_IDENT] nosuch_t b: two names in one declaration (is nosuch_t a type?)
+!dtrace: invalid probe specifier ...: [D_SYNTAX] syntax error near "nosuch_t"
 = 1
 
 $ -x errtags -n 'struct b { int a : 3; int b : 7; unsigned c : 9; int d : 13; long e : 40; }; struct b v; BEGIN { v.a = -1; v.b = -60; v.c = 500; v.d = -4000; v.e = 1LL << 38; trace(v.a); trace(v.b); trace(v.c); trace(v.d); trace(v.e); print(v); exit(0); }'

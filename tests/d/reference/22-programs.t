@@ -37,7 +37,7 @@ $ -q -n 'BEGIN { a = 1; a = a++ + ++a; printf("%d\n", a); b = (1, 2, 3); printf(
 |
 
 $ -q -n 'BEGIN { printf("%d\n", sizeof(int) * 3 - offsetof(struct vnode, v_name)); exit(0) }'
-|7
+|6
 |
 
 $ -q -n 'BEGIN { i = 3; i -= 1 ? 2 : 1; printf("%d %s\n", i, i ? "yes" : "no"); exit(0) }'

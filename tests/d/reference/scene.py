@@ -86,7 +86,7 @@ class SceneNames:
 
     def tag(self, keyword: str, tag: str) -> Any:
         module, mark, plain = tag.rpartition("`")
-        return self._names.tags.get(plain) if not mark or module == "kernel" else None
+        return self._names.tags.get((keyword, plain)) if not mark or module == "kernel" else None
 
     def symbol(self, name: str) -> Symbol | None:
         module, _, plain = name.rpartition("`")
@@ -118,8 +118,8 @@ class SceneGuest(FakeGuest):
         def word(value: int, size: int = 8) -> bytes:
             return (value & (1 << 8 * size) - 1).to_bytes(size, "little")
 
-        self.poke(ROOT, word(5, 4) + word(0b11101_101, 1) + b"root".ljust(11, b"\0") + word(0))
-        self.poke(VNODE, word(1, 4) + word(0b00011_010, 1) + b"cat".ljust(11, b"\0") + word(ROOT))
+        self.poke(ROOT, word(5, 4) + word(0b101, 1) + word(0b11101, 1) + b"root".ljust(10, b"\0") + word(0))
+        self.poke(VNODE, word(1, 4) + word(0b010, 1) + word(0b00011, 1) + b"cat".ljust(10, b"\0") + word(ROOT))
         proc = (word(42, 4), b"kernel".ljust(16, b"\0"), word(0, 4), word(VNODE), word(7), word(-9))
         rest = (b"abc\0", word(0, 4), word(0), word(1001, 4), word(20, 4), word(ARGUMENTS), word(9))
         self.poke(PROC, b"".join((*proc, *rest)))

@@ -1,9 +1,9 @@
 /* Every error tag of the D compiler, with programs that are refused by it, or why there can be none here.
  * Words between brackets are further words of the command line. */
 
-D_ACT_SPEC BEGIN { speculate(1); panic() }
 D_ACT_SPEC BEGIN { speculate(1); copyout(alloca(4), 8, 4) }
 D_ACT_SPEC BEGIN { speculate(1); copyoutstr("a", 8, 4) }
+D_ACT_SPEC BEGIN { speculate(1); panic() }
 D_ADDROF_BITFIELD struct s { int a:3; }; struct s *p; BEGIN { trace(&p->a) }
 D_ADDROF_LVAL BEGIN { trace(&1) }
 D_ADDROF_VAR BEGIN { x = 1; trace(&x) }
@@ -24,9 +24,9 @@ D_ARR_BADREF int *p; BEGIN { trace(p[1, 2]) }
 D_ARR_LOCAL BEGIN { this->a[1] = 2 }
 D_ASRELO: symbols are resolved while a program is compiled, so that none is left after assembly
 D_ATTR_MIN [-x amin=Evolving/Evolving/Common] BEGIN { trace(`ticks) }
-D_CAST_INVAL struct s { int a; }; struct s v; BEGIN { trace((int)v) }
 D_CAST_INVAL BEGIN { trace((int)"text") }
 D_CAST_INVAL BEGIN { x = 1; (char)trace(x) }
+D_CAST_INVAL struct s { int a; }; struct s v; BEGIN { trace((int)v) }
 D_CG_DYN struct t { int a; }; translator struct t < int X > { a = X; }; BEGIN { xlate <struct t *> (1) }
 D_CG_EXPR BEGIN { count() }
 D_CG_EXPR BEGIN { x = exit(0) }
@@ -47,13 +47,14 @@ D_DECL_BFSIZE struct s { int a : 40; };
 D_DECL_BFTYPE struct s { string a : 4; };
 D_DECL_CHARATTR long char x;
 D_DECL_CLASS extern static int x;
+D_DECL_CLASS self this int x;
+D_DECL_CLASS this self int x;
 D_DECL_COMBO int char x;
-D_DECL_DYNOBJ int a[int][3];
 D_DECL_DYNOBJ int a[3][int];
 D_DECL_ENCONST enum e { A = "x" };
 D_DECL_ENOFLOW enum e { A = 0x100000000 };
 D_DECL_IDENT int x y;
-D_DECL_IDENT struct s { nosuch_t a; };
+D_DECL_IDRED enum e { A }; enum f { A };
 D_DECL_IDRED int pid;
 D_DECL_IDRED int x; char *x;
 D_DECL_INCOMPLETE struct s x;
@@ -61,19 +62,22 @@ D_DECL_LOCASSC this int a[int];
 D_DECL_LONGINT struct s { int a; }; long struct s x;
 D_DECL_MNAME struct s { int ; };
 D_DECL_PARMCLASS BEGIN { trace((static int)1) }
-D_DECL_PROTO_FORM provider p { probe a(int x) : (int y); };
 D_DECL_PROTO_FORM inline int f[int a, int a] = 1;
-D_DECL_PROTO_NAME provider p { probe a(void x); };
+D_DECL_PROTO_FORM provider p { probe a(int x) : (int y); };
 D_DECL_PROTO_NAME inline int f[int] = 1;
+D_DECL_PROTO_NAME provider p { probe a(void x); };
 D_DECL_PROTO_TYPE int a[void];
+D_DECL_PROTO_TYPE int f(int a[int]);
 D_DECL_PROTO_VARARGS provider p { probe a(int x, ...); };
 D_DECL_PROTO_VOID extern int f(int, void);
 D_DECL_SCOPE int `x;
 D_DECL_SIGNINT signed float x;
 D_DECL_SIGNINT struct s { int a; }; unsigned struct s x;
+D_DECL_TYPERED struct o { int a; }; struct o { nosuch_t b; };
 D_DECL_TYPERED struct s { int a; }; struct s { int b; };
 D_DECL_USELESS int;
 D_DECL_VOIDATTR unsigned void *x;
+D_DECL_VOIDOBJ struct { int trace(); } x;
 D_DECL_VOIDOBJ void x;
 D_DEREF_FUNC int (*f)(int); BEGIN { trace(*f) }
 D_DEREF_NONPTR BEGIN { trace(*pid) }
@@ -84,19 +88,21 @@ D_EMPTY /* nothing */
 D_EXIT_SPEC BEGIN { speculate(1); exit(0) }
 D_FREOPEN_INVALID BEGIN { freopen(" ") }
 D_FUNC_IDENT BEGIN { (1 + 2)() }
-D_FUNC_IDENT BEGIN { @c[0][2] = tick-1() }
 D_FUNC_IDENT BEGIN { @c[0][1] = f-1() }
+D_FUNC_IDENT BEGIN { @c[0][2] = tick-1() }
 D_FUNC_IDKIND BEGIN { pid() }
-D_FUNC_UNDEF BEGIN { nosuch() }
-D_FUNC_UNDEF BEGIN { @c["x"] = foo() }
 D_FUNC_UNDEF BEGIN { @c = nosuch() }
+D_FUNC_UNDEF BEGIN { @c["x"] = foo() }
+D_FUNC_UNDEF BEGIN { nosuch() }
 D_IDENT_AMBIG int VREG; BEGIN { trace(`rootvnode.v_type == VREG) }
 D_IDENT_BADREF BEGIN { trace(strlen) }
-D_IDENT_UNDEF BEGIN { trace(nosuch) }
 D_IDENT_UNDEF BEGIN { @a }
-D_IDENT_UNDEF BEGIN { trace(@a + 3) }
-D_IDENT_UNDEF BEGIN { x = @a }
 D_IDENT_UNDEF BEGIN { printf("%d"); x = nosuch }
+D_IDENT_UNDEF BEGIN { trace(@a + 3) }
+D_IDENT_UNDEF BEGIN { trace(nosuch) }
+D_IDENT_UNDEF BEGIN { trace(sizeof (`)) }
+D_IDENT_UNDEF BEGIN { trace(sizeof (`nosuch)) }
+D_IDENT_UNDEF BEGIN { x = @a }
 D_ID_OFLOW: tests/d/test_tags.py: it takes 65536 variables
 D_INT_DIGIT BEGIN { trace(08) }
 D_INT_OFLOW BEGIN { trace(99999999999999999999) }
@@ -116,6 +122,7 @@ D_LLQUANT_LOWMATCH BEGIN { @ = llquantize(1, 10, 0, 3, 10); @ = llquantize(1, 10
 D_LLQUANT_LOWTYPE BEGIN { @ = llquantize(1, 10, pid, 3, 10) }
 D_LLQUANT_LOWVAL BEGIN { @ = llquantize(1, 10, -1, 3, 10) }
 D_LLQUANT_MAGRANGE BEGIN { @ = llquantize(1, 10, 3, 3, 10) }
+D_LLQUANT_MAGTOOBIG BEGIN { @ = llquantize(0, 100, 0, 9, 100) }
 D_LLQUANT_MAGTOOBIG BEGIN { @ = llquantize(1, 10, 0, 30, 10) }
 D_LLQUANT_NSTEPMATCH BEGIN { @ = llquantize(1, 10, 0, 3, 10); @ = llquantize(1, 10, 0, 3, 20) }
 D_LLQUANT_NSTEPTYPE BEGIN { @ = llquantize(1, 10, 0, 3, pid) }
@@ -125,7 +132,9 @@ D_LQUANT_BASEVAL BEGIN { @ = lquantize(1, 0x100000000, 3) }
 D_LQUANT_LIMTYPE BEGIN { @ = lquantize(1, 10, pid) }
 D_LQUANT_LIMVAL BEGIN { @ = lquantize(1, 0, 0x100000000) }
 D_LQUANT_MATCHBASE BEGIN { @ = lquantize(1, 0, 10); @ = lquantize(1, 1, 10) }
+D_LQUANT_MATCHBASE BEGIN { @ = lquantize(1, 0, 10, 1); @ = lquantize(1, 1, 20, 2) }
 D_LQUANT_MATCHLIM BEGIN { @ = lquantize(1, 0, 10); @ = lquantize(1, 0, 11) }
+D_LQUANT_MATCHLIM BEGIN { @ = lquantize(1, 0, 10, 1); @ = lquantize(1, 0, 20, 2) }
 D_LQUANT_MATCHSTEP BEGIN { @ = lquantize(1, 0, 10, 1); @ = lquantize(1, 0, 10, 2) }
 D_LQUANT_MISMATCH BEGIN { @ = lquantize(1, 10, 0, 1) }
 D_LQUANT_STEPLARGE BEGIN { @ = lquantize(1, 0, 10, 20) }
@@ -137,47 +146,47 @@ D_MACRO_UNDEF BEGIN { trace($1) }
 D_MACRO_UNUSED [1 2] BEGIN { trace($1) }
 D_NOREG BEGIN { trace(pid+(pid+(pid+(pid+(pid+(pid+(pid+(pid+pid)))))))) }
 D_NORMALIZE_AGGARG BEGIN { normalize(1, 2) }
-D_NORMALIZE_AGGBAD BEGIN { normalize(@nosuch, 1) }
 D_NORMALIZE_AGGBAD BEGIN { denormalize(@nosuch) }
+D_NORMALIZE_AGGBAD BEGIN { normalize(@nosuch, 1) }
 D_NORMALIZE_PROTO BEGIN { @ = count(); normalize(@) }
 D_NORMALIZE_SCALAR BEGIN { @ = count(); normalize(@, "a") }
 D_OFFSETOF_BITFIELD struct s { int a:3; }; BEGIN { trace(offsetof(struct s, a)) }
 D_OFFSETOF_TYPE BEGIN { trace(offsetof(int, x)) }
-D_OP_ACT int c; BEGIN { c ? trace(1) : trace(2) }
 D_OP_ACT int c; BEGIN { c ? printf("x") : 1 }
+D_OP_ACT int c; BEGIN { c ? trace(1) : trace(2) }
 D_OP_ARITH BEGIN { trace(-"a") }
 D_OP_ARITH BEGIN { trace(1 + -trace(0)) }
 D_OP_ARRFUN int a[4]; int b[4]; BEGIN { a = b }
-D_OP_DYN struct t { int a; }; translator struct t < int X > { a = X; }; BEGIN { (xlate <struct t *> (1), 2) }
 D_OP_DYN int c; BEGIN { @a = count(); c ? @a : 1 }
+D_OP_DYN struct t { int a; }; translator struct t < int X > { a = X; }; BEGIN { (xlate <struct t *> (1), 2) }
 D_OP_IDENT BEGIN { trace(curthread->5) }
-D_OP_INCOMPAT int x; BEGIN { x = "a" }
 D_OP_INCOMPAT BEGIN { trace("a" == 1) }
-D_OP_INCOMPAT void *p; BEGIN { trace(p + 1) }
 D_OP_INCOMPAT BEGIN { trace(1 + trace(0)) }
+D_OP_INCOMPAT int x; BEGIN { x = "a" }
+D_OP_INCOMPAT void *p; BEGIN { trace(p + 1) }
 D_OP_INCOMPLETE struct s *p; BEGIN { trace(p->x) }
 D_OP_INT BEGIN { trace("a" & 1) }
 D_OP_LVAL BEGIN { 1 = 2 }
 D_OP_PTR BEGIN { trace(pid->x) }
 D_OP_SCALAR BEGIN { trace("a" && 1) }
 D_OP_SOU BEGIN { trace(pid.x) }
+D_OP_VFPTR int p; BEGIN { p -= alloca(10) }
 D_OP_VFPTR void *p; BEGIN { p += 1 }
 D_OP_VFPTR void *p; BEGIN { p++ }
-D_OP_VFPTR int p; BEGIN { p -= alloca(10) }
-D_OP_WRITE BEGIN { pid = 1 }
 D_OP_WRITE BEGIN { *(int *)curthread = 1 }
+D_OP_WRITE BEGIN { pid = 1 }
 D_PDESC_INVAL a:b:c:d:e { }
 D_PDESC_INVAL ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff:entry { }
 D_PDESC_ZERO nosuch { }
 D_PRAGCTL_INVAL #define X 1\nBEGIN { }
 D_PRAGERR #error no\nBEGIN { }
 D_PRAGMA_DEPEND #pragma D depends_on library io.d\nBEGIN { }
+D_PRAGMA_INVAL #pragma D nosuch\nBEGIN { }
 D_PRAGMA_INVAL int x;\n#pragma D attributes Stable/Stable x\nBEGIN { }
 D_PRAGMA_INVAL int x;\n#pragma D binding 1.0 x\nBEGIN { }
-D_PRAGMA_INVAL #pragma D nosuch\nBEGIN { }
 D_PRAGMA_MALFORM #line nowhere\nBEGIN { }
-D_PRAGMA_MALFORM #pragma D option\nBEGIN { }
 D_PRAGMA_MALFORM #pragma D binding x\nBEGIN { }
+D_PRAGMA_MALFORM #pragma D option\nBEGIN { }
 D_PRAGMA_OPTSET #pragma D option nosuch\nBEGIN { }
 D_PRAGMA_SCOPE #pragma D attributes Stable/Stable/Common pid\nBEGIN { }
 D_PRAGMA_UNUSED #pragma D attributes Stable/Stable/Common nosuch\nBEGIN { }
@@ -193,8 +202,8 @@ D_PRINTF_AGG_CONV BEGIN { printf("%@d", 1) }
 D_PRINTF_ARG_EXTRA BEGIN { printf("%d", 1, 2) }
 D_PRINTF_ARG_FMT BEGIN { printf(1) }
 D_PRINTF_ARG_PROTO BEGIN { printf("%d") }
-D_PRINTF_ARG_TYPE BEGIN { printf("%s", 1) }
 D_PRINTF_ARG_TYPE BEGIN { @a = count(); printf("%d", @a) }
+D_PRINTF_ARG_TYPE BEGIN { printf("%s", 1) }
 D_PRINTF_ARG_TYPE BEGIN { printf("%s", printf("t")) }
 D_PRINTF_DYN_PROTO BEGIN { printf("%*d") }
 D_PRINTF_DYN_TYPE BEGIN { printf("%*d", "a", 1) }
@@ -217,13 +226,13 @@ D_PROC_USDT: tests/linux/test_process_tags.py: it takes a process
 D_PROTO_ARG BEGIN { strlen(1) }
 D_PROTO_ARG BEGIN { trace(args[pid]) }
 D_PROTO_ARG BEGIN { tracemem(curthread, "s") }
-D_PROTO_LEN BEGIN { strlen() }
 D_PROTO_LEN BEGIN { exit() }
-D_PROTO_LEN BEGIN { progenyof(trace()) }
 D_PROTO_LEN BEGIN { printa() }
+D_PROTO_LEN BEGIN { progenyof(trace()) }
+D_PROTO_LEN BEGIN { strlen() }
 D_PROTO_LEN int c; BEGIN { c ? printf("x") : trace() }
-D_PROV_BADNAME provider p1 { probe a(); };
 D_PROV_BADNAME provider p { probe xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx(); };
+D_PROV_BADNAME provider p1 { probe a(); };
 D_PROV_INCOMPAT provider p { probe a(); }; provider p { probe a(int); };
 D_PROV_PRARGLEN provider p { probe a(int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int, int); };
 D_PROV_PRDUP provider p { probe a(); probe a(int); };
@@ -237,16 +246,20 @@ D_SPEC_DREC BEGIN { trace(1); speculate(1) }
 D_SPEC_SPEC BEGIN { speculate(1); speculate(1) }
 D_STACK_PROTO BEGIN { stack(1, 2) }
 D_STACK_SIZE BEGIN { stack(0) }
-D_STRINGOF_TYPE struct s { int a; }; struct s v; BEGIN { trace(stringof(v)) }
 D_STRINGOF_TYPE BEGIN { trace(stringof(trace(0))) }
+D_STRINGOF_TYPE struct s { int a; }; struct s v; BEGIN { trace(stringof(v)) }
 D_STR_NL BEGIN { trace("a\n") }
 D_SYM_BADREF BEGIN { trace(``ticks) }
 D_SYM_MODEL [-32] BEGIN { trace(`ticks) }
 D_SYM_NOTYPES BEGIN { trace(`untyped) }
-D_SYNTAX BEGIN { trace(1 }
-D_SYNTAX BEGIN { trace(1.5) }
 D_SYNTAX BEGIN { /* /* */ }
 D_SYNTAX BEGIN { printf("%q", 1) }
+D_SYNTAX BEGIN { trace((foo_t)1) }
+D_SYNTAX BEGIN { trace(1 }
+D_SYNTAX BEGIN { trace(1.5) }
+D_SYNTAX int f(nosuch_t x);
+D_SYNTAX struct s { nosuch_t a; };
+D_SYNTAX typedef unknown new_t;
 D_TRACEMEM_ADDR struct s { int a; }; struct s v; BEGIN { tracemem(v, 4) }
 D_TRACEMEM_ARGS BEGIN { tracemem(arg0, 8, 1, 2) }
 D_TRACEMEM_DYNSIZE BEGIN { tracemem(arg0, 8, "a") }
@@ -262,20 +275,22 @@ D_TRUNC_SCALAR BEGIN { @ = count(); trunc(@, "a") }
 D_TRUNC_SCALAR BEGIN { @ = count(); trunc(@, @) }
 D_TYPE_ERR: the types the compiler needs are its own, and never missing
 D_TYPE_MEMBER struct s { int a; }; struct s *p; BEGIN { trace(p->b) }
-D_TYPE_MEMBER struct t { int a; }; translator struct t < int X > { a = X; }; BEGIN { trace(xlate <struct t> (1).c) }
-D_UNKNOWN struct s { int a; int a; };
+D_UNKNOWN BEGIN { trace((long short)0) }
 D_UNKNOWN BEGIN { trace(offsetof(struct vnode, nosuch)) }
+D_UNKNOWN enum e { A, A };
+D_UNKNOWN struct s { int a; int a; };
 D_USTACK_FRAMES BEGIN { ustack(pid) }
 D_USTACK_PROTO BEGIN { ustack(1, 2, 3) }
 D_USTACK_STRSIZE BEGIN { ustack(1, pid) }
-D_VAR_UNDEF BEGIN { trace(self->nosuch) }
-D_VAR_UNDEF BEGIN { q -= trace(0) }
 D_VAR_UNDEF BEGIN { p -= trace(0) }
+D_VAR_UNDEF BEGIN { q -= trace(0) }
+D_VAR_UNDEF BEGIN { trace(self->nosuch) }
 D_VAR_UNSUP: there is no variable of a kind that is not supported
 D_XLATE_INCOMPAT struct t { int a; }; translator struct t < int X > { a = "text"; };
 D_XLATE_MEMB struct t { int a; }; translator struct t < int X > { b = X; };
 D_XLATE_NOCONV struct t { int a, b; }; translator struct t < int X > { a = X; }; BEGIN { trace(xlate <struct t> (1).b) }
+D_XLATE_NOCONV struct t { int a; }; translator struct t < int X > { a = X; }; BEGIN { trace(xlate <struct t> (1).c) }
 D_XLATE_NONE struct t { int a; }; BEGIN { trace(xlate <struct t> (1).a) }
 D_XLATE_REDECL struct t { int a; }; translator struct t < int X > { a = X; }; translator struct t < int Y > { a = Y; };
-D_XLATE_SOU translator int < int X > { a = X; };
 D_XLATE_SOU struct t; translator struct t < int X > { a = X; };
+D_XLATE_SOU translator int < int X > { a = X; };
