@@ -76,6 +76,9 @@ _ON: Final = frozenset({"yes", "enable", "enabled", "true", "on", "set"})
 _OFF: Final = frozenset({"no", "disable", "disabled", "false", "off", "unset", ""})
 
 
+_DIGITS_MAX: Final = 64
+
+
 def _number(text: str) -> tuple[int, str]:
     """Read a C integer constant at the start of `text`; return it and what follows."""
     match = _NUMBER.fullmatch(text)
@@ -83,7 +86,8 @@ def _number(text: str) -> tuple[int, str]:
         raise OptionError(INVALID_VALUE)
     digits = match[1]
     base = 16 if digits[:2] in {"0x", "0X"} else 8 if digits[0] == "0" else 10
-    value = int(digits, base)
+    # No base has so many digits below 64 bits, and Python refuses to read some thousand decimal ones.
+    value = int(digits, base) if len(digits.lstrip("0xX")) <= _DIGITS_MAX else 1 << 63
     if value >= 1 << 63:
         raise OptionError(INVALID_VALUE)
     return value, match[2]
@@ -171,7 +175,7 @@ def _words(*words: str) -> Callable[[str | None], Value]:
 
 _STABILITIES = "internal|private|obsolete|external|unstable|evolving|stable|standard"
 _ATTRIBUTE = re.compile(rf"({_STABILITIES})/({_STABILITIES})/(unknown|cpu|platform|group|isa|common)", re.IGNORECASE)
-_VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})(?:\.(\d{1,3}))?")
+_VERSION = re.compile(r"([0-9]{1,3})\.([0-9]{1,3})(?:\.([0-9]{1,3}))?")
 # The versions of the language.
 _VERSIONS: Final = frozenset(
     "1.0 1.1 1.2 1.2.1 1.2.2 1.3 1.4 1.4.1 1.5 1.6 1.6.1 1.6.2 1.6.3 1.7 1.7.1 1.8 1.8.1 1.9 1.9.1 1.10 1.11 1.12"

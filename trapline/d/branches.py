@@ -2,13 +2,13 @@
 
     probe /p/ { a; if (t) b; else c; d; }
 
-    probe                    { this->%go = 0; }
-    probe                    { this->%go = p; }
-    probe /go/               { go = 0; a; go = 1; }
-    probe /go/               { go = 0; this->%1 = t; go = 1; }
-    probe /go && %1/         { go = 0; b; go = 1; }
-    probe /go && !%1/        { go = 0; c; go = 1; }
-    probe /go/               { go = 0; d; go = 1; }
+    probe                    { this->%go = 0; this->%1 = 0; this->%1else = 0; }
+    probe                    { %go = p; }
+    probe /%go/              { %go = 0; a; %go = 1; }
+    probe /%go/              { %go = 0; %1 = t; %1else = !%1; %go = 1; }
+    probe /%go && %1/        { %go = 0; b; %go = 1; }
+    probe /%go && %1else/    { %go = 0; c; %go = 1; }
+    probe /%go/              { %go = 0; d; %go = 1; }
 
 The names cannot be written in D.  `%go` stays 0 when a part faults, so that the parts after it do
 not run.
@@ -21,11 +21,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import reduce
+from typing import cast
 
 from trapline.d import ast
 from trapline.d.types import INT
 
 _GO = "%go"
+_SIDES = ("", "else")
 
 
 def branch_free(clause: ast.Clause) -> tuple[ast.Clause, ...]:
@@ -42,42 +44,45 @@ class _Splitter:
 
     def clauses(self) -> Iterator[ast.Clause]:
         clause = self._clause
-        yield self._part(None, _set(clause.line, _GO, _number(clause.line, 0)))
+        parts = list(self._statements(clause.body or (), ()))
+        conditions = (f"%{number}{side}" for number in range(1, self._count + 1) for side in _SIDES)
+        yield self._part(None, *(_set(clause.line, name, _number(clause.line, 0)) for name in (_GO, *conditions)))
         wanted = _number(clause.line, 1) if clause.predicate is None else _truth(clause.predicate)
         yield self._part(None, _set(clause.line, _GO, wanted))
-        yield from self._statements(clause.body or (), (_name(clause.line, _GO),))
+        yield from parts
 
     def _part(self, predicate: ast.Expression | None, *body: ast.Statement) -> ast.Clause:
         return replace(self._clause, predicate=predicate, body=body)
 
-    def _guarded(self, conditions: tuple[ast.Expression, ...], *body: ast.Statement) -> ast.Clause:
-        """Make a part that runs under conditions, and lets the next ones run if it does not fault."""
+    def _guarded(self, condition: tuple[str, ...], *body: ast.Statement) -> ast.Clause:
+        """Make a part that runs under a condition, and lets the next ones run if it does not fault."""
         line = body[0].line
-        predicate = reduce(lambda left, right: ast.Binary(line, "&&", left, right), conditions)
+        names = [_name(line, name) for name in (_GO, *condition)]
+        predicate = reduce(lambda left, right: ast.Binary(line, "&&", left, right), cast("list[ast.Expression]", names))
         stop, go = (_set(line, _GO, _number(line, value)) for value in (0, 1))
         return self._part(predicate, stop, *body, go)
 
-    def _statements(
-        self, body: tuple[ast.Statement, ...], conditions: tuple[ast.Expression, ...]
-    ) -> Iterator[ast.Clause]:
+    def _statements(self, body: tuple[ast.Statement, ...], condition: tuple[str, ...]) -> Iterator[ast.Clause]:
         plain: list[ast.Statement] = []
         for statement in body:
             if not isinstance(statement, ast.If):
                 plain.append(statement)
                 continue
             if plain:
-                yield self._guarded(conditions, *plain)
+                yield self._guarded(condition, *plain)
                 plain = []
-            yield from self._branches(statement, conditions)
+            yield from self._branches(statement, condition)
         if plain:
-            yield self._guarded(conditions, *plain)
+            yield self._guarded(condition, *plain)
 
-    def _branches(self, node: ast.If, conditions: tuple[ast.Expression, ...]) -> Iterator[ast.Clause]:
+    def _branches(self, node: ast.If, condition: tuple[str, ...]) -> Iterator[ast.Clause]:
         self._count += 1
-        test = _name(node.line, f"%{self._count}")
-        yield self._guarded(conditions, _set(node.line, test.name, _truth(node.test)))
-        yield from self._statements(node.then, (*conditions, test))
-        yield from self._statements(node.otherwise, (*conditions, ast.Prefix(node.line, "!", test)))
+        line = node.line
+        then, otherwise = (f"%{self._count}{side}" for side in _SIDES)
+        decided = _set(line, then, _truth(node.test))
+        yield self._guarded(condition, decided, _set(line, otherwise, ast.Prefix(line, "!", _name(line, then))))
+        yield from self._statements(node.then, (then,))
+        yield from self._statements(node.otherwise, (otherwise,))
 
 
 def _name(line: int, name: str) -> ast.Scoped:

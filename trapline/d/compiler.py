@@ -8,8 +8,9 @@ Source: FreeBSD libdtrace dt_cc.c (dtrace_program_compile()).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -30,6 +31,7 @@ from trapline.d.providers import Providers
 from trapline.d.scopes import Globals
 from trapline.d.stability import least, parse_attribute, shown
 from trapline.d.statements import Statements
+from trapline.d.trees import DEPTH_MAX, check_depth, names_in
 from trapline.d.types import Model, Type, is_scalar, type_name
 from trapline.d.typetext import type_of_text
 from trapline.d.unparse import unparse
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CompileContext", "CompileError", "Form", "Globals", "compile_program"]
 
+_CALLS_PER_LEVEL: Final = 20
 # What may be wrong with an action list only because the predicate, which defines the name, was not read before.
 _RETRIED: Final = frozenset({"D_IDENT_UNDEF", "D_VAR_UNDEF"})
 
@@ -85,13 +88,30 @@ def compile_program(text: str, context: CompileContext) -> Program:
     """Compile a program.  Raises `CompileError`."""
     compiler = _Compiler(text, context)
     try:
-        return compiler.compile()
+        with _deep_recursion():
+            return compiler.compile()
     except CompileError as error:
         if context.form is Form.SCRIPT:
             error.place = error.place or compiler.place(error.line or compiler.line)
         else:
             error.region = error.region or compiler.region
         raise
+    except RecursionError:
+        # Each item is within the limit, but inlines or typedefs stand for one another through too many.
+        deep = CompileError("D_SYNTAX", "names stand for one another through too many inlines or types")
+        deep.place = compiler.place(compiler.line) if context.form is Form.SCRIPT else None
+        raise deep from None
+
+
+@contextmanager
+def _deep_recursion() -> Iterator[None]:
+    """Let the passes recurse as deep as a program may be nested: through a few functions for each level."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, _CALLS_PER_LEVEL * DEPTH_MAX))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
 
 
 class _Compiler:
@@ -154,6 +174,7 @@ class _Compiler:
         items = 0
         for item in parse_items(self._lexer):
             items += 1
+            check_depth(item)
             if self._options.is_set("tree"):
                 self._context.show(unparse(item))
             self._item(item)
@@ -197,9 +218,10 @@ class _Compiler:
     def _clause(self, clause: ast.Clause) -> list[EcbDescription]:
         ecbs = []
         parts = branch_free(clause)
+        names = names_in(replace(clause, probes=()))
         for probe in clause.probes:
             description = self._described(probe)
-            self._stability = minimum(self._stability, self._stability_of(clause, description))
+            self._stability = minimum(self._stability, self._stability_of(names, description, clause.line))
             self._expressions.elements.arguments = ProbeArguments(
                 description, self._context.probes, self._context.argument, self._argument_type
             )
@@ -213,13 +235,13 @@ class _Compiler:
         self._context.prepare(text)
         return type_of_text(text, self._names)
 
-    def _stability_of(self, clause: ast.Clause, description: ProbeDescription) -> Attribute:
+    def _stability_of(self, names: frozenset[str], description: ProbeDescription, line: int) -> Attribute:
         """Return the stability of a clause.  Raises `CompileError` D_ATTR_MIN if it is below option amin."""
-        found = least(clause, partial(self._argument_attributes, description), self._names.attributes)
+        found = least(names, partial(self._argument_attributes, description), self._names.attributes)
         wanted = parse_attribute(self._options.text("amin")) if self._options.text("amin") else None
         if wanted is not None and minimum(found, wanted) != wanted:
             raise CompileError(
-                "D_ATTR_MIN", f"attributes {shown(found)} are less than the minimum {shown(wanted)}", clause.line
+                "D_ATTR_MIN", f"attributes {shown(found)} are less than the minimum {shown(wanted)}", line
             )
         return found
 

@@ -5,10 +5,12 @@ Source: FreeBSD libdtrace dt_subr.c (dtrace_xstr2desc).
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 from typing import Final
 
 from trapline.d.errors import CompileError
+from trapline.d.literals import read_digits
 from trapline.framework.program import (
     FUNCTION_NAME_MAX,
     MODULE_NAME_MAX,
@@ -39,18 +41,21 @@ class Form(Enum):
         return self.value[1]
 
 
+_DIGITS: Final = re.compile(r"[0-9]+")
+_ID_MAX: Final = 0xFFFF_FFFF
 _NAMES: Final = ("provider", "module", "function", "name")
 _LIMITS: Final = (PROVIDER_NAME_MAX, MODULE_NAME_MAX, FUNCTION_NAME_MAX, PROBE_NAME_MAX)
 
 
 def parse_description(text: str, form: Form, line: int) -> ProbeDescription:
     """Read a description: its fields count from the right.  Raises `CompileError` D_PDESC_INVAL."""
-    if text.isdecimal():
+    if _DIGITS.fullmatch(text):
         if form not in {Form.SCRIPT, Form.NAME, Form.ID}:
             raise CompileError("D_PDESC_INVAL", f"{form.flag} {text}: probe ids are given with -i", line)
-        if not int(text):
-            raise CompileError("D_PDESC_INVAL", f"invalid probe identifier {text}", line)
-        return ProbeDescription(id=int(text))
+        number = read_digits(text, 10)
+        if not 0 < number <= _ID_MAX:
+            raise CompileError("D_PDESC_INVAL", f"invalid probe identifier {text[:20]}", line)
+        return ProbeDescription(id=number)
     if form is Form.ID:
         raise CompileError("D_PDESC_INVAL", f"-i {text}: a probe id is a number", line)
     parts = text.split(":")

@@ -28,7 +28,22 @@ _INTEGER: Final = re.compile(r"(0[xX][0-9a-fA-F]+|[0-9]+)([uU]?)([lL]{0,2})")
 _SIMPLE: Final = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, '"': 34, "\\": 92}
 _ESCAPE: Final = re.compile(rb"\\(x[0-9a-fA-F]+|[0-7]{1,3}|[abfnrtv\"\\])")
 
+# Digits of a number of 64 bits, in the base that has the most.
+_DIGITS_MAX: Final = 64
 CHARACTERS_MAX: Final = 8
+
+
+def read_digits(digits: str, base: int) -> int:
+    """Read a number, which is somewhere above 64 bits if it has more digits than such a number can have.
+
+    Python refuses to read more than some thousand decimal digits.
+    """
+    significant = digits.lstrip("0") or "0"
+    return int(significant, base) if len(significant) <= _DIGITS_MAX else 1 << 64
+
+
+def _shortened(digits: str) -> str:
+    return digits if len(digits) <= _DIGITS_MAX else f"{digits[:16]}... ({len(digits)} digits)"
 
 
 def parse_integer(text: str, model: Model) -> tuple[int, Integer]:
@@ -38,13 +53,13 @@ def parse_integer(text: str, model: Model) -> tuple[int, Integer]:
     digits, unsigned, longs = match[1], match[2], match[3].lower()
     decimal = digits[0] != "0"
     if digits[:2] in {"0x", "0X"}:
-        value = int(digits, 16)
+        value = read_digits(digits[2:], 16)
     elif decimal or digits == "0":
-        value = int(digits)
+        value = read_digits(digits, 10)
     else:
         if bad := set(digits) & {"8", "9"}:
-            raise CompileError("D_INT_DIGIT", f"{min(bad)} is no octal digit: {text} starts with 0, so it is octal")
-        value = int(digits, 8)
+            raise CompileError("D_INT_DIGIT", f"{min(bad)} is not an octal digit: {text} starts with 0, so it is octal")
+        value = read_digits(digits, 8)
     kind = "unsigned" if unsigned else "signed" if decimal else "either"
     candidates = _CANDIDATES[model.model][kind, longs]
     for type_ in candidates:
@@ -52,7 +67,7 @@ def parse_integer(text: str, model: Model) -> tuple[int, Integer]:
             return value, type_
     if value < 1 << 64:
         raise CompileError("D_INT_OFLOW", f"{text} does not fit in {candidates[-1]} (the suffix u makes it unsigned)")
-    raise CompileError("D_INT_OFLOW", f"{text} does not fit in 64 bits")
+    raise CompileError("D_INT_OFLOW", f"{_shortened(text)} does not fit in 64 bits")
 
 
 def unescape(text: str) -> bytes:
@@ -62,7 +77,7 @@ def unescape(text: str) -> bytes:
         escape = match[1].decode()
         if escape[0] == "x":
             return bytes([int(escape[1:], 16) & 0xFF])
-        if escape[0].isdigit():
+        if escape[0] in "01234567":
             return bytes([int(escape, 8) & 0xFF])
         return bytes([_SIMPLE[escape]])
 

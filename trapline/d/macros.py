@@ -7,22 +7,24 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from trapline.d.errors import CompileError, did_you_mean
+from trapline.d.literals import read_digits
 
 # Macro variables, numbers of the dtrace process (and of the process it watches).
 NUMBERS: Final = ("pid", "ppid", "pgid", "sid", "uid", "euid", "gid", "egid", "projid", "taskid", "target")
 
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_`][A-Za-z0-9_`]*")
+_DIGITS: Final = re.compile(r"[0-9]+")
 _NUMERIC: Final = re.compile(r"([+-]?)(0[xX][0-9a-fA-F]+|[0-9]+)")
 _IN_DESCRIPTION: Final = re.compile(r"\$(\$?)([0-9]+|[A-Za-z_][A-Za-z0-9_]*)")
 
 
 def is_identifier(text: str) -> bool:
-    """Tell whether a macro argument reads as a name."""
+    """Return whether a macro argument reads as a name."""
     return _IDENTIFIER.fullmatch(text) is not None
 
 
 def parse_number(text: str) -> int | None:
-    """Read a macro argument as a number with an optional sign; None if it is none.
+    """Read a macro argument as a number with an optional sign; None if it is not one.
 
     Raises `CompileError` D_MACRO_OFLOW.
     """
@@ -30,10 +32,11 @@ def parse_number(text: str) -> int | None:
     if match is None:
         return None
     digits = match[2]
-    octal = digits[0] == "0" and digits[1:].isdigit()
+    hexadecimal = digits[:2] in {"0x", "0X"}
+    octal = digits[0] == "0" and not hexadecimal
     if octal and set(digits) & {"8", "9"}:
         return None
-    value = int(digits, 8) if octal else int(digits, 0)
+    value = read_digits(digits[2:] if hexadecimal else digits, 16 if hexadecimal else 8 if octal else 10)
     if value >= 1 << 64:
         raise CompileError("D_MACRO_OFLOW", f"macro argument {text} does not fit in 64 bits")
     return -value if match[1] == "-" else value
@@ -57,11 +60,11 @@ class Macros:
 
         Raises `CompileError` D_MACRO_UNDEF.
         """
-        if not name.isdigit():
+        if not _DIGITS.fullmatch(name):
             if name not in NUMBERS:
                 raise CompileError("D_MACRO_UNDEF", f"unknown macro variable ${name}{did_you_mean(name, NUMBERS)}")
             return str(self._numbers.get(name, 0))
-        number = int(name)
+        number = read_digits(name, 10)
         if number < len(self._arguments):
             self._used.add(number)
             return self._arguments[number]
@@ -70,7 +73,7 @@ class Macros:
         given = len(self._arguments) - 1
         raise CompileError(
             "D_MACRO_UNDEF",
-            f"macro argument ${name} is not defined: {given or 'no'} argument{'' if given == 1 else 's'} given"
+            f"macro argument ${name[:20]} is not defined: {given or 'no'} argument{'' if given == 1 else 's'} given"
             " (option defaultargs makes it 0)",
         )
 
@@ -86,7 +89,7 @@ class Macros:
     def expand_description(self, text: str) -> str:
         """Replace the macros of a probe description, at most one per field.
 
-        Raises `CompileError` D_PDESC_INVAL for what is no macro.
+        Raises `CompileError` D_PDESC_INVAL for text that is not a macro.
         """
         return ":".join(self._expand_field(field) for field in text.split(":"))
 
@@ -95,7 +98,9 @@ class Macros:
         if start < 0:
             return field
         match = _IN_DESCRIPTION.match(field, start)
-        if match is None or (not match[2].isdigit() and match[2] not in NUMBERS):
-            raise CompileError("D_PDESC_INVAL", f"'{field[start:]}' is no macro: a description may hold $N or $target")
+        if match is None or (not _DIGITS.fullmatch(match[2]) and match[2] not in NUMBERS):
+            raise CompileError(
+                "D_PDESC_INVAL", f"'{field[start:]}' is not a macro: a description may hold $N or $target"
+            )
         value = self.argument(match[2])
         return field[:start] + ("" if value is None else value) + field[match.end() :]

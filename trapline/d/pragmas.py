@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from trapline.d.errors import CompileError, Place, did_you_mean
+from trapline.d.literals import read_digits
 from trapline.d.scopes import Globals
 from trapline.d.stability import parse_attribute
 from trapline.options import OPTIONS, OptionError, Options, parse_assignment
@@ -93,7 +94,7 @@ class Pragmas:
         if found is None:
             raise CompileError("D_PRAGMA_MALFORM", 'malformed #line: write #line NUMBER "FILE"', line)
         file = found[2] if found[2] is not None else self._origins[-1].file
-        self._origins.append(_Origin(line + 1, int(found[1]), None if file == self._main else file))
+        self._origins.append(_Origin(line + 1, read_digits(found[1], 10), None if file == self._main else file))
 
     def place(self, line: int) -> Place:
         """Return where a line of the text comes from."""

@@ -32,8 +32,8 @@ class Providers:
     def define(self, node: ast.Provider) -> None:
         """Declare a provider.  Raises `CompileError` D_PROV_*."""
         name = node.name
-        if len(name) >= PROVIDER_NAME_MAX or "`" in name or name[-1].isdigit():
-            raise CompileError("D_PROV_BADNAME", f"{name} is no name for a provider", node.line)
+        if len(name) >= PROVIDER_NAME_MAX or "`" in name or name[-1] in "0123456789":
+            raise CompileError("D_PROV_BADNAME", f"{name} is not a name for a provider", node.line)
         probes: dict[str, DeclaredProbe] = {}
         for declaration in node.probes:
             probe = self._probe(declaration)
@@ -48,7 +48,7 @@ class Providers:
     def _probe(self, node: ast.ProbeDeclaration) -> DeclaredProbe:
         name = node.name.replace("__", "-")
         if len(name) >= PROBE_NAME_MAX or "`" in name:
-            raise CompileError("D_PROV_BADNAME", f"{node.name} is no name for a probe", node.line)
+            raise CompileError("D_PROV_BADNAME", f"{node.name} is not a name for a probe", node.line)
         native = self._parameters(node.parameters)
         if len(native) > _ARGUMENTS_MAX:
             raise CompileError("D_PROV_PRARGLEN", f"probe {name} has {len(native)} arguments", node.line)

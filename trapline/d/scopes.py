@@ -184,15 +184,21 @@ class Globals:
 
     def is_defined(self, name: str) -> bool:
         """Tell whether a name means anything but a type."""
-        return any(name in table for table in self._values())
+        return (Scope.GLOBAL, name) in self.variables or any(name in table for table in self._named_values())
 
     def defined(self) -> frozenset[str]:
         """Return everything that has a name, types included."""
-        tables = (*self._values(), self.typedefs, self.aggregations, {tag for _keyword, tag in self.tags})
+        variables = {known for scope, known in self.variables if scope is Scope.GLOBAL}
+        tables = (
+            variables,
+            *self._named_values(),
+            self.typedefs,
+            self.aggregations,
+            {tag for _keyword, tag in self.tags},
+        )
         return frozenset(name for table in tables for name in table)
 
-    def _values(self) -> Iterator[Collection[str]]:
-        yield {known for scope, known in self.variables if scope is Scope.GLOBAL}
+    def _named_values(self) -> Iterator[Collection[str]]:
         words = self.words
         yield from (self.inlines, self.enumerators, words.variables, words.constants, words.subroutines)
         yield from (words.actions, words.aggregating)

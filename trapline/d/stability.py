@@ -5,12 +5,10 @@ Source: FreeBSD libdtrace dt_open.c (the attributes of each identifier), dt_attr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
 
 from providers.base import Attribute, DependencyClass, Stability, minimum
-from trapline.d import ast
 from trapline.framework.program import STABLE
 
 _EVOLVING: Final = Attribute(Stability.EVOLVING, Stability.EVOLVING, DependencyClass.COMMON)
@@ -29,7 +27,7 @@ _ARGUMENTS: Final = frozenset({"args", *(f"arg{number}" for number in range(10))
 
 
 def parse_attribute(text: str) -> Attribute | None:
-    """Read a stability, `Evolving/Private/ISA`; None: it is none."""
+    """Read a stability, `Evolving/Private/ISA`; None if it is not one."""
     parts = text.upper().split("/")
     if len(parts) != 3 or not {parts[0], parts[1]} <= set(Stability.__members__):
         return None
@@ -44,13 +42,13 @@ def shown(attribute: Attribute) -> str:
     return "/".join(part.capitalize() for part in parts)
 
 
-def least(clause: ast.Clause, arguments: Callable[[], Attribute], given: Mapping[str, Attribute]) -> Attribute:
-    """Return the least stability of what a clause names.
+def least(names: Iterable[str], arguments: Callable[[], Attribute], given: Mapping[str, Attribute]) -> Attribute:
+    """Return the least stability of the names in a clause.
 
     `arguments` gives that of its probes' arguments, `given` is what pragmas say.
     """
     found = STABLE
-    for name in _named(clause):
+    for name in names:
         if "`" in name:
             found = minimum(found, _SYMBOL)
         elif name in _ARGUMENTS:
@@ -58,15 +56,3 @@ def least(clause: ast.Clause, arguments: Callable[[], Attribute], given: Mapping
         else:
             found = minimum(found, given.get(name) or _NAMES.get(name, STABLE))
     return found
-
-
-def _named(node: Any) -> Iterator[str]:
-    """Yield the names in a tree."""
-    if isinstance(node, ast.Name):
-        yield node.name
-    elif isinstance(node, tuple):
-        for one in node:
-            yield from _named(one)
-    elif is_dataclass(node):
-        for field in fields(node):
-            yield from _named(getattr(node, field.name))

@@ -197,6 +197,10 @@ def write_format(pieces: Iterable[Piece]) -> str:
     return "".join(piece.replace("%", "%%") if isinstance(piece, str) else str(piece) for piece in pieces)
 
 
+# Digits of a width or precision: more than a line of output can have a use for.
+_DIGITS_MAX: Final = 6
+
+
 def _parse_conversion(text: str, position: int, number: int, pointer_width: int) -> tuple[Conversion, int]:
     """Read a conversion whose `%` lies before `position`; return it and the position after it."""
     flags = Flag.NONE
@@ -213,7 +217,10 @@ def _parse_conversion(text: str, position: int, number: int, pointer_width: int)
             end = position
             while text[end : end + 1].isdecimal() and text[end].isascii():
                 end += 1
-            value, position, digits = int(text[position - 1 : end]), end, True
+            written = text[position - 1 : end].lstrip("0") or "0"
+            if len(written) > _DIGITS_MAX:
+                raise FormatError(f"format conversion #{number} has a width or precision of {len(written)} digits")
+            value, position, digits = int(written), end, True
             if dot:
                 precision = value
             else:

@@ -296,7 +296,7 @@ $ -x errtags -n 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
 = 1
 
 $ -x errtags -n '$foo:::entry'
-!dtrace: invalid probe specifier ...: [D_PDESC_INVAL] '$foo' is no macro: a description may hold $N or $target
+!dtrace: invalid probe specifier ...: [D_PDESC_INVAL] '$foo' is not a macro: a description may hold $N or $target
 = 1
 
 $ -x errtags -n 'fbt:::entry:'

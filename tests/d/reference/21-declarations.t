@@ -146,7 +146,7 @@ $ -x errtags -n 'provider foo { probe a(); probe b(int) : (int); };'
 = 1
 
 $ -x errtags -n 'provider foo`x { probe a(); };'
-!dtrace: invalid probe specifier ...: [D_PROV_BADNAME] foo`x is no name for a provider
+!dtrace: invalid probe specifier ...: [D_PROV_BADNAME] foo`x is not a name for a provider
 = 1
 
 $ -x errtags -n 'provider foo { probe a(struct nosuch *); }; BEGIN { exit(0) }'
