@@ -1,0 +1,104 @@
+"""Programs that are long or deep: compiled in linear time, or refused in one line."""
+
+from __future__ import annotations
+
+from time import process_time
+
+import pytest
+
+from tests.d.support import compile_text, tag_of
+from trapline.d.errors import CompileError
+from trapline.d.trees import DEPTH_MAX
+
+LONG = 2_000
+# Seconds: linear time takes a tenth, quadratic time several times as long.
+PATIENCE = 10
+
+DEEP = {
+    "casts": ("(int)", "pid", ""),
+    "negations": ("!", "pid", ""),
+    "indices": ("", "p", "[0]"),
+    "arrows": ("", "p", "->next"),
+    "assignments": ("a = ", "1", ""),
+    "calls": ("basename(", "execname", ")"),
+    "choices": ("pid ? 1 : ", "2", ""),
+    "sums": ("", "pid", " + pid"),
+    "commas": ("(1, ", "2", ")"),
+}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ", ".join(["BEGIN"] * LONG) + " { x = 1; }",
+        "BEGIN { " + "x++; " * LONG + "}",
+        "BEGIN { x++; }\n" * LONG,
+        "".join(f"int v{number};\n" for number in range(LONG)) + "BEGIN { }",
+        "BEGIN { " + "".join(f"v{number} = 1; " for number in range(LONG)) + "}",
+        "BEGIN { " + "if (pid) { x = 1; } " * (LONG // 10) + "}",
+    ],
+    ids=["descriptions", "statements", "clauses", "declarations", "variables", "branches"],
+)
+def test_a_long_program_takes_linear_time(text):
+    started = process_time()
+    compile_text(text)
+    assert process_time() - started < PATIENCE
+
+
+@pytest.mark.parametrize("shape", DEEP)
+def test_what_is_nested_too_deeply_is_refused(shape):
+    before, inner, after = DEEP[shape]
+    text = before * DEPTH_MAX + inner + after * DEPTH_MAX
+    with pytest.raises(CompileError, match="nested too deeply") as caught:
+        compile_text(f"int a; BEGIN {{ trace({text}); }}")
+    assert caught.value.tag == "D_SYNTAX"
+
+
+@pytest.mark.parametrize("shape", ["casts", "negations", "assignments", "choices", "sums"])
+def test_what_is_just_not_too_deep_compiles(shape):
+    before, inner, after = DEEP[shape]
+    depth = DEPTH_MAX // 2
+    compile_text(f"int a; BEGIN {{ trace({before * depth + inner + after * depth}); }}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "BEGIN { " + "if (pid) { " * DEPTH_MAX + "}" * DEPTH_MAX + "}",
+        "BEGIN { " + "if (pid) { x = 1; } else " * DEPTH_MAX + "x = 1; }",
+        "struct { " * DEPTH_MAX + "int a; " + "} b; " * DEPTH_MAX,
+        "int " + "*" * DEPTH_MAX + "p;",
+        "int p" + "[1]" * DEPTH_MAX + ";",
+    ],
+    ids=["if", "else if", "struct", "pointer", "array"],
+)
+def test_statements_and_declarations_are_not_nested_too_deeply_either(text):
+    with pytest.raises(CompileError, match="nested too deeply"):
+        compile_text(text)
+
+
+def test_inlines_that_stand_for_one_another_too_often_are_refused():
+    lines = ["inline int v0 = pid;", *(f"inline int v{n} = v{n - 1} + 1;" for n in range(1, 20 * DEPTH_MAX))]
+    with pytest.raises(CompileError, match="stand for one another"):
+        compile_text("\n".join(lines) + f"BEGIN {{ trace(v{20 * DEPTH_MAX - 1}); }}")
+
+
+@pytest.mark.parametrize(
+    ("tag", "text"),
+    [
+        ("D_SYNTAX", 'BEGIN {{ printf("%{}d", 1); }}'),
+        ("D_MACRO_UNDEF", "BEGIN {{ trace(${}); }}"),
+        ("D_INT_OFLOW", "BEGIN {{ trace({}); }}"),
+        ("D_INT_OFLOW", "BEGIN {{ trace(0{}); }}"),
+        ("D_INT_OFLOW", "BEGIN {{ trace(0x{}); }}"),
+        ("D_PDESC_INVAL", "{} {{ }}"),
+    ],
+)
+def test_numbers_of_thousands_of_digits_are_refused(tag, text):
+    assert tag_of(text.format("1" * 10_000)) == tag
+
+
+def test_only_the_digits_of_ascii_are_digits():
+    assert tag_of("BEGIN { trace(1\N{SUPERSCRIPT TWO}); }") == "D_SYNTAX"
+    assert tag_of("BEGIN { trace($1\N{SUPERSCRIPT TWO}); }", arguments=("d", "5")) == "D_SYNTAX"
+    assert tag_of("BEGIN { trace(\N{ARABIC-INDIC DIGIT ONE}); }") == "D_SYNTAX"
