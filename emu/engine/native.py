@@ -1,4 +1,4 @@
-"""The callbacks in machine code, compiled by LLVM when the engine is made; no compiler is needed.
+"""The callbacks in machine code, compiled by LLVM once and linked for each engine; no compiler is needed.
 
 Each function of `ir/common.ll`, and of the `unicorn.ll` of an ISA, is the twin of the one of the
 same name in `emu.engine.interpreted`, and in `unicorn.py` beside it, which is easier to read;
@@ -12,12 +12,15 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from importlib.resources import files
 from string import Template
 from typing import Any, Final
 
 from unicorn.unicorn_py3.unicorn import uclib
 
+from emu.disk_cache import cached
 from emu.engine import layout
 from emu.engine.counting import Counter
 from emu.engine.cpu import Cpu
@@ -25,6 +28,12 @@ from emu.engine.handlers import Handlers
 from emu.engine.plans import Kind, Windows
 from emu.engine.state import DELIVER, HANDLED, TB_REQUEST_CACHE, Word
 
+# Functions of Unicorn that the callbacks call.
+_UNICORN: Final = ("uc_emu_stop", "uc_ctl", "uc_reg_read", "uc_reg_write")
+# How the names of addresses begin for the linker, whose names are those of the whole process.
+_SYMBOL: Final = "trapline."
+# Sources whose machine code is kept: ISAs, each with and without a kernel of its own.
+_SOURCES: Final = 16
 # A number that no trap has.
 _NO_TRAP: Final = 0x7FFF_FFFF
 _ON_BREAKPOINT: Final = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_uint64)
@@ -56,18 +65,18 @@ class Callbacks:
             "on_late": _ON_LATE(handlers.on_late),
             "on_inside": _ON_INSIDE(handlers.on_inside),
         }
-        names = _general_names() | _names_of(cpu, counter, delivers=delivers)
-        names |= {name: _address(function) for name, function in self._handlers.items()}
-        names |= {"windows": windows.address}
+        addresses = {name: _address(function) for name, function in self._handlers.items()}
+        addresses |= {name: _address(getattr(uclib, name)) for name in _UNICORN}
+        addresses |= {
+            "do_interrupt": _address(getattr(uclib, model.deliver)),
+            "words": ctypes.addressof(counter.state_array),
+            "table": ctypes.addressof(counter.table),
+            "windows": windows.address,
+        }
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
-        module = llvm.parse_assembly(_source(cpu, names))
-        module.verify()
-        machine = llvm.Target.from_default_triple().create_target_machine(opt=2)
-        passes = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
-        passes.getModulePassManager().run(module, passes)
-        self._engine: Any = llvm.create_mcjit_compiler(module, machine)
-        self._engine.finalize_object()
+        source = _source(cpu, _general_names() | _names_of(cpu, counter, delivers=delivers), addresses)
+        self._engine = _linked(_machine_code(source), addresses)
         self.block = self._function("block")
         self.trap = self._function("trap")
         self.invalid = self._function("invalid") if model.on_invalid else None
@@ -80,12 +89,51 @@ class Callbacks:
         return ctypes.c_void_p(self._engine.get_function_address(name))
 
 
-def _source(cpu: Cpu, names: dict[str, int]) -> str:
-    """Return the functions of all ISAs and of this one, with numbers for names."""
+def _linked(code: bytes, addresses: Mapping[str, int]) -> Any:
+    """Link machine code with the addresses of this engine; return what holds it."""
+    import llvmlite.binding as llvm  # noqa: PLC0415
+
+    for name, address in addresses.items():
+        llvm.add_symbol(_SYMBOL + name, address)
+    machine = llvm.Target.from_default_triple().create_target_machine(opt=2, codemodel="large")
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()  # now, while the symbols are this engine's
+    return engine
+
+
+@lru_cache(_SOURCES)
+def _machine_code(source: str) -> bytes:
+    """Return an object file, from the disk if the same source was compiled there before."""
+    import llvmlite  # noqa: PLC0415
+    import llvmlite.binding as llvm  # noqa: PLC0415
+
+    # Engines are anywhere in the address space: symbols are 64-bit addresses in the code.
+    machine = llvm.Target.from_default_triple().create_target_machine(opt=2, codemodel="large")
+
+    def compiled() -> bytes:
+        module = llvm.parse_assembly(source)
+        module.verify()
+        passes = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
+        passes.getModulePassManager().run(module, passes)
+        code: bytes = machine.emit_object(module)
+        return code
+
+    return cached("callbacks", f"{llvmlite.__version__} {machine.triple} {source}".encode(), compiled)
+
+
+def _source(cpu: Cpu, names: Mapping[str, int], addresses: Iterable[str]) -> str:
+    """Return the functions of all ISAs and of this one, with numbers for names, and symbols for addresses.
+
+    So the source, and the machine code, are the same for every engine of an ISA.
+    """
     places = [files("emu.engine").joinpath("ir", "common.ll")]
     places += [files(package).joinpath("unicorn.ll") for package in cpu.model.ir]
     text = "\n".join(place.read_text() for place in places)
-    return Template(text).substitute({name: _signed(value) for name, value in names.items()})
+    numbers = {name: str(_signed(value)) for name, value in names.items()}
+    symbols = {name: f'ptrtoint (ptr @"{_SYMBOL}{name}" to i64)' for name in addresses}
+    declared = "".join(f'@"{_SYMBOL}{name}" = external global i8\n' for name in addresses)
+    return declared + Template(text).substitute(numbers | symbols)
 
 
 def _general_names() -> dict[str, int]:
@@ -93,16 +141,14 @@ def _general_names() -> dict[str, int]:
     names: dict[str, int] = {name: value for name, value in vars(layout).items() if isinstance(value, int)}
     names |= {word.name: word.value for word in Word}
     names |= {kind.name: kind.value for kind in Kind} | {"HANDLED": HANDLED, "DELIVER": DELIVER}
-    names |= {name: _address(getattr(uclib, name)) for name in ("uc_emu_stop", "uc_ctl", "uc_reg_read", "uc_reg_write")}
     return names | {"TB_REQUEST_CACHE": TB_REQUEST_CACHE - (1 << 32)}  # as a signed int
 
 
 def _names_of(cpu: Cpu, counter: Counter, *, delivers: bool) -> dict[str, int]:
-    """Return the names that mean something of this CPU, or where this engine keeps something."""
+    """Return the names that mean something of this CPU, and of an engine like this one."""
     isa, model = cpu.isa, cpu.model
     return {
         **model.names,
-        "do_interrupt": _address(getattr(uclib, model.deliver)),
         "BREAKPOINT_NUMBER": _NO_TRAP if model.breakpoint is None else model.breakpoint,
         "BREAKPOINT_LENGTH": model.breakpoint_length,
         "PC_AHEAD": model.pc_ahead,
@@ -112,8 +158,6 @@ def _names_of(cpu: Cpu, counter: Counter, *, delivers: bool) -> dict[str, int]:
         "WORD": isa.word,
         "ADDRESS": isa.address_mask,
         "KERNEL_START": isa.kernel_start,
-        "words": ctypes.addressof(counter.state_array),
-        "table": ctypes.addressof(counter.table),
         "TABLE_MASK": counter.half - 1,
         "TABLE_BITS": counter.half.bit_length() - 1,
     }
