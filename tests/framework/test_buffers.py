@@ -184,3 +184,5 @@ def test_tracemem_shows_no_more_than_its_third_argument():
     bench.fire(bench.f, where, 3)
     ((_, _, data),) = bench.records()
     assert data[-8:] == bytes((1, 2, 3, 0, 0, 0, 0, 0))
+    # The consumer reads how much to show.
+    assert int.from_bytes(data[-16:-8], "little") == 3

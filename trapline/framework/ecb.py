@@ -194,8 +194,6 @@ class _Compiler:
         elif kind in self._state.effects.table:
             self._names[f"effect{index}"] = self._state.effects.table[kind]
             yield f"effect{index}(ctx, {value})"
-        elif kind is ActionKind.TRACEMEM_DYNSIZE:
-            pass  # its value bounds the bytes of the next action
         else:
             yield from self._record(index, placed)
             return

@@ -75,8 +75,7 @@ $ -x errtags -n 'BEGIN { tracemem(&`proc0, 8); tracemem(&`proc0, 20); tracemem(&
 |        10: 00 00 00 00                                      ....
 |
 |             0  1  2  3  4  5  6  7  8  9  a  b  c  d  e  f  0123456789abcdef
-|         0: 2a 00 00 00 6b 65 00 00 00 00 00 00 00 00 00 00  *...ke..........
-|        10: 00 00 00 00                                      ....
+|         0: 2a 00 00 00 6b 65                                *...ke
 |
 |
 
@@ -395,4 +394,16 @@ $ -x errtags -n 'BEGIN { trace(`ticks = 2); }'
 
 $ -qn 'BEGIN { this->a = (ipaddr_t *)alloca(4); *this->a = 0x0100007f; this->b = (in6_addr_t *)alloca(16); this->b->s6_addr[15] = 1; printf("%s %s %s %s\n", inet_ntoa(this->a), inet_ntop(AF_INET, this->a), inet_ntoa6(this->b), inet_ntop(AF_INET6, this->b)); exit(0); }'
 |127.0.0.1 127.0.0.1 ::1 ::1
+|
+
+$ -qn 'BEGIN { p = (int *)alloca(4); *p = 77; i = 3; tracemem(p, 4, 2); tracemem(p, 4, i); tracemem(p, 4, -1); exit(0); }'
+|
+|             0  1  2  3  4  5  6  7  8  9  a  b  c  d  e  f  0123456789abcdef
+|         0: 4d 00                                            M.
+|
+|             0  1  2  3  4  5  6  7  8  9  a  b  c  d  e  f  0123456789abcdef
+|         0: 4d 00 00                                         M..
+|
+|             0  1  2  3  4  5  6  7  8  9  a  b  c  d  e  f  0123456789abcdef
+|         0: 4d 00 00 00                                      M...
 |

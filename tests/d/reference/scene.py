@@ -33,15 +33,22 @@ typedef unsigned int uid_t_;
 enum vtype { VNON, VREG, VDIR = 5 };
 typedef struct list { struct list *next; int value; } list_t;
 struct vnode { enum vtype v_type; unsigned int v_flag : 3; int v_kind : 5; char v_name[8]; struct vnode *v_parent; };
+struct session { int s_sid; };
+struct pgrp { struct session *pg_session; int pg_id; };
+struct vmspace { unsigned long vm_size; };
+struct pmap { unsigned long pm_resident; };
+struct ps_strings { unsigned long ps_argvstr; int ps_nargvstr; unsigned long ps_envstr; };
 struct proc {
     int p_pid; char p_comm[16]; int p_numthreads; struct vnode *p_textvp; long p_times[2];
     union { int u_int; char u_char[4]; } p_u; struct proc *p_pptr; int p_uid, p_gid; char *p_args; long p_args_size;
+    int p_flag, p_xexit, p_nice; struct pgrp *p_pgrp; struct vmspace *p_vmspace; struct pmap *p_pmap;
+    struct ps_strings p_psstrings; unsigned long p_starttime; struct thread *p_threads;
 };
 enum td_states { TDS_INACTIVE, TDS_INHIBITED, TDS_CAN_RUN, TDS_RUNQ, TDS_RUNNING };
 struct syscall_args { int code; };
 struct thread {
     struct proc *td_proc; int td_tid; int td_flags; enum td_states td_state; struct syscall_args td_sa;
-    void *td_wchan; char td_name[20];
+    void *td_wchan; char td_name[20]; unsigned long td_runtime;
 };
 struct read_args { int fd; char *buf; unsigned long nbyte; };
 """
@@ -122,10 +129,10 @@ class SceneGuest(FakeGuest):
         self.poke(VNODE, word(1, 4) + word(0b010, 1) + word(0b00011, 1) + b"cat".ljust(10, b"\0") + word(ROOT))
         proc = (word(42, 4), b"kernel".ljust(16, b"\0"), word(0, 4), word(VNODE), word(7), word(-9))
         rest = (b"abc\0", word(0, 4), word(0), word(1001, 4), word(20, 4), word(ARGUMENTS), word(9))
-        self.poke(PROC, b"".join((*proc, *rest)))
+        self.poke(PROC, b"".join((*proc, *rest)).ljust(0x1C0, b"\0"))
         self.poke(ARGUMENTS, b"sh\0-c\0ls\0")
         thread = (word(PROC), word(100_001, 4), word(6, 4), word(4, 4), word(3, 4), word(0), b"worker".ljust(24, b"\0"))
-        self.poke(THREAD, b"".join(thread))
+        self.poke(THREAD, b"".join(thread).ljust(128, b"\0"))
         self.poke(LIST, word(LIST + 16) + word(10, 4) + word(0, 4) + word(0) + word(20, 4) + word(0, 4))
         self.poke(READ_ARGS, word(3, 4) + word(0, 4) + word(BUFFER) + word(512))
         self.poke(TICKS, word(1234, 4) + word(0, 4))
