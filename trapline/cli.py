@@ -57,7 +57,7 @@ def _writing() -> Iterator[None]:
 
 
 def _abandon_output() -> None:
-    """Send the rest of the output nowhere: the interpreter writes its buffer once more when it ends."""
+    """Send the rest of the output nowhere: the interpreter writes its buffer when it ends."""
     with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

@@ -16,6 +16,7 @@ from rich.text import Text
 from emu.disassembly import Syntax
 from emu.elf import ElfError, ElfKind
 from emu.guest.kernel.trap_path import TrapPath
+from emu.guest.linux.inodes import Directory
 from emu.isa import ISAS
 from trapline.commands.shared import print_lines, syntax_option
 from trapline.lab.check import report
@@ -25,13 +26,14 @@ from trapline.lab.check.guest_runs import RunSpec
 from trapline.lab.check.pool import MakeExecutor
 from trapline.lab.check.results import Results, ResultsError, Tally
 from trapline.lab.check.rules import RulesError
-from trapline.lab.check.subject import OWN, PROVIDERS, Subject, SubjectError, find
+from trapline.lab.check.subject import PROVIDERS, Subject, SubjectError
 from trapline.lab.check.work import EncodingsSpec, Spec
 from trapline.lab.museum.gallery import MuseumError, show
+from trapline.targets import TargetError, find_files, find_in, is_guest_program, isas_of
 
 _INTERRUPTED: Final = 130
 # Errors in the question itself.
-ERRORS: Final = (ElfError, SubjectError, RulesError, ResultsError, MuseumError, report.ReportError)
+ERRORS: Final = (ElfError, TargetError, SubjectError, RulesError, ResultsError, MuseumError, report.ReportError)
 _STATES: Final = 20
 
 
@@ -61,28 +63,61 @@ class Wanted:
             return Spec(rules=self.rules, encodings=(wanted,))
         if self.program is None:
             raise SubjectError("nothing to check: name an ELF file, testbins:kernel, or --encodings ISA")
-        isas = [self.isa] if self.isa or not self.program.startswith(OWN) else list(ISAS)
+        isas = isas_of(self.program, ISAS[self.isa] if self.isa else None)
         subjects = tuple(
-            Subject(path, isa, self.provider or "", self.function, self.every_instruction)
+            Subject(path, isa.name if isa else None, self.provider or "", self.function, self.every_instruction)
             for isa in isas
-            for path in find(self.program, isa)
+            for path in find_files(self.program, isa, self.root)
         )
         runs = tuple(run for subject in subjects for run in self._runs(subject)) if self.run else ()
-        syntax = Syntax(self.syntax)
-        return Spec(subjects, self.states, self.rules, self.fidelity == "freebsd", runs, syntax=syntax)
+        return Spec(
+            subjects,
+            self.states,
+            self.rules,
+            self.fidelity == "freebsd",
+            runs,
+            syntax=Syntax(self.syntax),
+            omitted=tuple(dict.fromkeys(what for subject in subjects for what in self._omitted(subject))),
+        )
 
     def _runs(self, subject: Subject) -> Iterator[RunSpec]:
         if subject.boots:
             yield from (RunSpec(subject, trap_path=path) for path in TrapPath)
-        elif subject.kind != "fbt" and self._starts(subject):
-            yield RunSpec(subject, self.arguments, self.root)
+        elif not self._why_not_run(subject):
+            yield RunSpec(subject, self.arguments, self.root, self._in_root(subject))
 
-    def _starts(self, subject: Subject) -> bool:
-        """Return whether a program can be run: it is a Linux program, and its interpreter is there."""
+    def _in_root(self, subject: Subject) -> str:
+        """Return the path that the guest has for a program, "" if it is not in the root."""
+        if self.root is None or not subject.path.is_relative_to(self.root.resolve()):
+            return ""
+        return f"/{subject.path.relative_to(self.root.resolve())}"
+
+    def _omitted(self, subject: Subject) -> Iterator[str]:
+        """Yield what is not done although the options ask for it, or one could expect it."""
+        name = subject.path.name
+        if subject.kind == "fbt" and self.every_instruction:
+            yield "--every-instruction has no effect on fbt, which probes only entries and returns"
+        if subject.kind == "fbt" and (self.arguments or self.root):
+            yield f"ARGUMENTS and --root have no effect on {name}: it is not a program"
+        if self.run and not subject.boots and (why := self._why_not_run(subject)):
+            yield f"{name} was not run: {why}"
+
+    def _why_not_run(self, subject: Subject) -> str:
+        """Return why a subject cannot be run; "" if it can."""
         image = subject.image
-        if image.kind is ElfKind.RELOCATABLE or not image.entry or self.program == f"{OWN}user":
-            return False
-        return image.interpreter is None or self.root is not None
+        if is_guest_program(subject.path, subject.isa):
+            return "it is a program of the kernel guest (testbins:kernel runs them)"
+        if subject.kind == "fbt":
+            return "a kernel or module runs only as testbins:kernel"
+        if image.kind is ElfKind.RELOCATABLE or not image.entry:
+            return "it is not a program"
+        if image.interpreter is None:
+            return ""
+        if self.root is None:
+            return f"its interpreter {image.interpreter} is needed: --root DIR names a directory that has it"
+        if find_in(Directory(host=self.root.resolve()), image.interpreter) is None:
+            return f"its interpreter {image.interpreter} is not in {self.root}"
+        return ""
 
 
 class _Failure(click.ClickException):
@@ -104,9 +139,9 @@ class _Bar:
 
     def __init__(self, *, shown: bool) -> None:
         console = Console(stderr=True)
-        columns = (TextColumn("checking"), BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
         self._progress = Progress(*columns, console=console, disable=not shown)
-        self._task = self._progress.add_task("", total=None)
+        self._task = self._progress.add_task("checking", total=None)
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -122,6 +157,10 @@ class _Bar:
     def advance(self, states: int) -> None:
         """Add to what is done."""
         self._progress.advance(self._task, states)
+
+    def runs(self, left: int) -> None:
+        """Say that whole runs go on, whose length is not known."""
+        self._progress.update(self._task, description=f"{left} whole run{'s' * (left != 1)} left")
 
 
 @click.command("check")
@@ -193,7 +232,8 @@ def check_command(
     faults are compared.  Then the program is run with ARGUMENTS, plain and with all its sites
     patched.
 
-    PROGRAM is an ELF file, or testbins:kernel, testbins:user, testbins:zoo, ...: the package's own.
+    PROGRAM is an ELF file by its path, a program of the --root by its name, or one of the
+    package's own: testbins:kernel, testbins:user, testbins:zoo, ...
 
     Exit status: 0 if nothing diverged, 1 if something did, 2 if it could not be checked, 130 when
     interrupted; the same command goes on where it stopped.
@@ -210,7 +250,7 @@ def check_command(
     except ERRORS as error:
         raise _Failure(str(error)) from None
     print_lines(report.text.lines(tally))
-    sys.exit(0 if tally.same else 1)
+    sys.exit(2 if tally.empty else 0 if tally.same else 1)
 
 
 def spec_of(words: Sequence[str]) -> Spec:

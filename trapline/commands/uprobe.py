@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import click
 
-from emu.elf import ElfError, Image
 from trapline.ftrace import tracing
-from trapline.ftrace.options import Show, show_event, show_options, start
+from trapline.ftrace.options import Show, open_target, show_event, show_options, start
 from trapline.ftrace.tracing import TraceError
 
-_FORM = re.compile(r"([pr]):(?:(?P<alias>[^\s:]+)\s+)?(?P<target>\S+?):(?P<symbol>[^\s:]+?)(?P<rest>\s.*)?")
+_FORM = re.compile(
+    r"([pr]):(?:(?P<alias>[^\s:]+)\s+)?(?P<target>(?:testbins:)?\S+?):(?P<symbol>[^\s:]+?)(?P<rest>\s.*)?"
+)
 
 
 @click.command("uprobe", context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("-l", "target", metavar="TARGET", help="List the functions of a program or library.")
+@click.option(
+    "-l",
+    "target",
+    metavar="TARGET",
+    help="List functions: of a path, a name in --root, testbins:NAME.",
+)
 @click.argument("definition", required=False)
 @click.argument("condition", metavar="[FILTER]", required=False)
 @show_options("-L")
@@ -27,7 +31,8 @@ def uprobe_command(target: str | None, definition: str | None, condition: str | 
 
     DEFINITION is `p:[ALIAS ]NAME:SYMBOL [ARGUMENT ...]`, `r:` for its return; or a line of
     uprobe_events, `p[:[GROUP/]EVENT] PATH:OFFSET[(REFCTR)] [ARGUMENT ...]`.  NAME is a path, a
-    program or a library.  FILTER tests arguments: `'file == 0'`, `'cmd ~ "SELECT*"'`.
+    program or a library, testbins:NAME for one of the package's own.  FILTER tests arguments:
+    `'file == 0'`, `'cmd ~ "SELECT*"'`.
     """
     show = Show(**shown)
     if target is not None:
@@ -46,17 +51,10 @@ def uprobe_command(target: str | None, definition: str | None, condition: str | 
 
 
 def _list(target: str, show: Show) -> None:
-    if show.root is not None:
-        guest = start(replace(show, command=target))
-        image = tracing.open_image(guest, tracing.find_target(guest, target))
-    else:
-        try:
-            image = Image(Path(target))
-        except ElfError as error:
-            raise click.ClickException(str(error)) from None
+    image = open_target(target, show)
     names = sorted({symbol.name for symbol in image.functions if symbol.size})
     if not names:
-        raise click.ClickException(f"{target}: no symbols (stripped?)")
+        raise click.ClickException(f"{target}: no function symbols (stripped?)")
     for name in names:
         click.echo(name)
 

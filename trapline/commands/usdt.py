@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from emu.elf import ElfError, Image
+from emu.elf import ElfError, Image, nearest
 from emu.stapsdt import Constant, Marker, MarkerArgumentError, fetch_argument, markers, parse_arguments
 from trapline.ftrace import tracing
-from trapline.ftrace.options import Show, show_event, show_options, start
+from trapline.ftrace.options import Show, open_target, show_event, show_options, start
 from trapline.ftrace.tracing import TraceError
+from trapline.targets import OWN
 
 if TYPE_CHECKING:
     from emu.guest.linux.guest import LinuxGuest
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 @click.command("usdt", context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("-l", "listed", metavar="PATH", help="List the markers of a file.")
-@click.option("-L", "detailed", metavar="PATH", help="List them with their places, semaphores and arguments.")
-@click.option("-i", "enabled", is_flag=True, help="Tell the program that somebody listens (semaphores).")
+@click.option("-l", "listed", metavar="TARGET", help="List markers: of a path, a name in --root, testbins:NAME.")
+@click.option("-L", "detailed", metavar="TARGET", help="List them with their places, semaphores and arguments.")
+@click.option("-i", "enabled", is_flag=True, help="Set semaphores, as perf-tools' usdt does; they are always set here.")
 @click.argument("definition", metavar="[[PATH:]PROVIDER:NAME [ARGUMENT ...]]", required=False)
 @click.argument("condition", metavar="[FILTER]", required=False)
 @show_options("-t")
@@ -37,31 +37,33 @@ def usdt_command(
 ) -> None:
     """List or trace the USDT markers of a Linux program.
 
-    Without ARGUMENTs, those of the marker are shown that uprobe_events can name.
+    Without ARGUMENTs, those of the marker are shown that uprobe_events can name.  The semaphore of
+    a marker is set while it is traced, so a program that asks it first does fire.
     """
+    del enabled  # the semaphores are set without it, as bcc, bpftrace and perf do
     show = Show(**shown)
     path = listed or detailed
     if path is not None:
-        _list(path, detailed=detailed is not None)
+        _list(path, show, detailed=detailed is not None)
         return
     if definition is None:
         raise click.UsageError("a marker is missing: PROVIDER:NAME, or -l PATH to list them")
     guest = start(show)
     try:
-        lines = _lines(guest, definition, enabled=enabled)
+        lines = _lines(guest, definition)
     except TraceError as error:
         raise click.ClickException(str(error)) from None
     show_event(guest, lines, condition, show)
 
 
-def _list(path: str, *, detailed: bool) -> None:
+def _list(target: str, show: Show, *, detailed: bool) -> None:
+    image = open_target(target, show)
     try:
-        image = Image(Path(path))
         found = markers(image)
     except ElfError as error:
         raise click.ClickException(str(error)) from None
     if not found:
-        raise click.ClickException(f"{path}: no USDT markers")
+        raise click.ClickException(f"{target}: no USDT markers")
     if not detailed:
         for name in sorted({f"{one.provider}:{one.name}" for one in found}):
             click.echo(name)
@@ -94,7 +96,7 @@ def _offset(image: Image, address: int) -> int:
     return image.offset_of(address) or 0
 
 
-def _lines(guest: LinuxGuest, text: str, *, enabled: bool) -> list[str]:
+def _lines(guest: LinuxGuest, text: str) -> list[str]:
     """Return the definitions of a marker's places.  Raises `TraceError`."""
     head, _, rest = text.strip().partition(" ")
     path, provider, name = _split(head)
@@ -106,17 +108,21 @@ def _lines(guest: LinuxGuest, text: str, *, enabled: bool) -> list[str]:
     except ElfError as error:
         raise TraceError(str(error)) from None
     if not found:
-        raise TraceError(f"{path}: no marker {provider}:{name}; `trapline usdt -l` lists those there are")
-    return [_line(image, one, rest.strip(), enabled=enabled) for one in found]
+        near = nearest(f"{provider}:{name}", (f"{one.provider}:{one.name}" for one in markers(image)))
+        hint = f"did you mean '{near}'?" if near else "`trapline usdt -l` lists the markers"
+        raise TraceError(f"{path}: no marker {provider}:{name} ({hint})")
+    return [_line(image, one, rest.strip()) for one in found]
 
 
 def _split(head: str) -> tuple[str, str, str]:
-    parts = head.rsplit(":", 2)
+    own = OWN if head.startswith(OWN) else ""
+    parts = head.removeprefix(own).rsplit(":", 2)
     path, provider, name = ["", "", *parts][-3:] if len(parts) < 3 else parts
+    path = own + path
     return path, provider, name
 
 
-def _line(image: Image, marker: Marker, rest: str, *, enabled: bool) -> str:
+def _line(image: Image, marker: Marker, rest: str) -> str:
     isa = image.isa
     names = {ours: theirs for theirs, ours in reversed(list(isa.linux.probe_registers.items()))}
     if not rest:
@@ -128,7 +134,7 @@ def _line(image: Image, marker: Marker, rest: str, *, enabled: bool) -> str:
                    for place, one in enumerate(arguments, 1)]  # fmt: skip
         rest = " ".join(f"arg{place}={one}" for place, one in fetched if one is not None)
     counter = ""
-    if enabled and marker.semaphore:
+    if marker.semaphore:
         counter = f"({_offset(image, marker.semaphore):#x})"
     event = re.sub(r"\W", "_", f"{marker.provider}_{marker.name}")
     return f"p:{event} {image.path}:{_offset(image, marker.location):#x}{counter} {rest}".rstrip()

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from emu.elf import ElfError, Image
 from emu.guest.base import GuestError
 from emu.guest.linux.guest import LinuxGuest
 from emu.guest.linux.stdio import of_this_process
@@ -23,6 +24,7 @@ from trapline.ftrace.format import event_format
 from trapline.ftrace.tracing import EventTrace, TraceError, TraceOptions, check_place, explain
 from trapline.machine import linux_machine
 from trapline.machine.programs import split
+from trapline.targets import TargetError, find_file, own_program
 
 _SECOND = 1_000_000_000
 
@@ -71,7 +73,7 @@ def start(show: Show) -> LinuxGuest:
     if show.command is None:
         raise click.UsageError("nothing to trace: -c 'PROGRAM ARGUMENTS'")
     try:
-        words = split(show.command)
+        words = own_program(split(show.command), ISAS[show.isa] if show.isa else None)
         return linux_machine.start_guest(
             linux_machine.LinuxOptions(
                 words,
@@ -84,7 +86,16 @@ def start(show: Show) -> LinuxGuest:
         )
     except ValueError as error:
         raise click.UsageError(f"-c {show.command}: {error}") from None
-    except GuestError as error:
+    except (GuestError, TargetError) as error:
+        raise click.ClickException(str(error)) from None
+
+
+def open_target(target: str, show: Show) -> Image:
+    """Return the ELF file that a TARGET names.  Raises `click.ClickException`."""
+    isa = ISAS[show.isa] if show.isa else None
+    try:
+        return Image(find_file(target, isa, show.root), isa=isa)
+    except (TargetError, ElfError) as error:
         raise click.ClickException(str(error)) from None
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from emu.elf import ElfError, Image
 from emu.guest.base import BadAddressError
@@ -17,12 +17,11 @@ from trapline.ftrace.definition import Definition
 from trapline.ftrace.errors import UprobeEventError
 from trapline.ftrace.fetch import FetchArgument, fetch
 from trapline.ftrace.filter import Filter
+from trapline.targets import OWN, find_in
 
 if TYPE_CHECKING:
     from emu.frame import Frame
     from emu.guest.linux.guest import LinuxGuest
-
-_LIBRARIES: Final = ("/lib", "/usr/lib", "/lib64", "/usr/lib64")
 
 
 class TraceError(Exception):
@@ -126,41 +125,15 @@ def find_file(guest: LinuxGuest, path: str) -> tuple[RegularFile, str]:
 
 
 def find_target(guest: LinuxGuest, name: str) -> str:
-    """Return the path of a program or a library that is named without one, as perf-tools' `uprobe` finds it."""
+    """Return the path in the guest of a TARGET: a path, a program or a library.  Raises `TraceError`."""
     process = guest.kernel.first
     if "/" in name:
         return name
-    if process is not None and process.path.rsplit("/", 1)[-1] == name:
+    if process is not None and process.path.rsplit("/", 1)[-1] == name.removeprefix(OWN):
         return process.path
-    path = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
-    candidates = [f"{place}/{name}" for place in path.split(":")]
-    for folder in _LIBRARIES:
-        candidates += _libraries(guest, folder, name)
-    for candidate in candidates:
-        try:
-            return find_file(guest, candidate)[1]
-        except TraceError:
-            continue
-    raise TraceError(f"{name}: neither a program nor a library of the guest; give its path")
-
-
-def _libraries(guest: LinuxGuest, folder: str, name: str) -> Sequence[str]:
-    """Return the libraries of a folder, and of those in it, with a base name up to the first dot."""
-    root = guest.kernel.root
-    try:
-        entries = walk(root, root, folder).found()
-    except LinuxError:
-        return ()
-    found = []
-    for entry, inode in sorted(getattr(entries, "entries", dict)().items()):
-        if entry.split(".")[0] == name and ".so" in entry:
-            found.append(f"{folder}/{entry}")
-        elif hasattr(inode, "entries") and entry.endswith("-linux-gnu"):
-            found += [
-                f"{folder}/{entry}/{one}"
-                for one in sorted(inode.entries())
-                if one.split(".")[0] == name and ".so" in one
-            ]
+    found = find_in(guest.kernel.root, name)
+    if found is None:
+        raise TraceError(f"{name}: neither a program nor a library of the guest; give its path")
     return found
 
 

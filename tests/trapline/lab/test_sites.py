@@ -239,7 +239,7 @@ def run(*arguments):
 
 
 def test_the_command_prints_the_report_without_colours_when_piped(path):
-    result = run(written(path), "--function", "leaf")
+    result = run(written(path), "--function", "leaf", "--provider", "fbt")
     assert result.exit_code == 0
     assert result.output.splitlines()[0] == "leaf  0x400010, 3 bytes  no probes: no frame pointer"
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Executor
 from pathlib import Path
@@ -37,6 +38,10 @@ class Progress(Protocol):
 
     def advance(self, states: int) -> object:
         """Hear that more is done."""
+        ...
+
+    def runs(self, left: int) -> object:
+        """Hear how many whole runs are left, once nothing else is."""
         ...
 
 
@@ -103,14 +108,20 @@ def check(
             sum(size(spec, unit) for unit in every), sum(size(spec, unit) for unit in every if unit not in left)
         )
     fresh = 0
+    pending = Counter(unit.whole for unit in left)
+    if progress is not None and not pending[False]:
+        progress.runs(pending[True])
     crew = Crew(_maker(executor, jobs), jobs)
     try:
         for done in crew.run(spec, left):
             results.add(done.unit.name, done.data, done.sites)
             fresh += sum(result.states for _, _, result in done.sites)
             found(done)
+            pending[done.unit.whole] -= 1
             if progress is not None:
                 progress.advance(size(spec, done.unit))
+                if not pending[False]:
+                    progress.runs(pending[True])
     finally:
         crew.close()
     tally = results.tally()
@@ -118,6 +129,7 @@ def check(
     tally.seconds = time.monotonic() - before
     tally.fresh = fresh
     tally.syntax = spec.syntax
+    tally.omitted = spec.omitted
     return tally
 
 

@@ -44,6 +44,12 @@ class Outcome(Enum):
     """The instruction itself does not do the same twice: a clock, say."""
     CRASHED = "crashed"
     """The CPU emulator did not survive it."""
+    FAILED = "failed"
+    """The rules under test raised an exception."""
+
+
+# Outcomes that make a check fail.
+TROUBLE: Final = (Outcome.DIVERGED, Outcome.CRASHED, Outcome.FAILED)
 
 
 class Difference(NamedTuple):

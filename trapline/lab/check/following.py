@@ -17,7 +17,6 @@ from trapline.lab.check.guest_runs import GuestRun, RunSpec, make_run
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.site import CheckSite
 from trapline.lab.check.states import general_registers
-from trapline.lab.check.subject import Subject
 
 # Instructions that are compared one by one.
 _FOLLOWED: Final = 4_000_000
@@ -52,7 +51,7 @@ def explain(spec: RunSpec, rules: Rules, culprit: CheckSite, syntax: Syntax) -> 
         nonlocal place
         expected = trace[place] if place < len(trace) else None
         if expected is not None and expected != seen:
-            part.extend(_tell(spec.subject, trace[place - 1][0] if place else 0, expected, seen))
+            part.extend(_tell(patched, trace[place - 1][0] if place else 0, expected, seen))
             raise _FollowedEnoughError
         place += 1
 
@@ -96,13 +95,19 @@ def _follow(run: GuestRun, see: Callable[[tuple[int, bytes]], object]) -> None:
         run.go()
 
 
-def _tell(subject: Subject, before: int, expected: tuple[int, bytes], seen: tuple[int, bytes]) -> Iterator[str]:
+def _place(run: GuestRun, pc: int) -> str:
+    found = run.locate(pc)
+    if found is None or not found.symbol:
+        return f"{pc:#x}" if found is None else f"{pc:#x} in {found.module}"
+    return f"{found.module}`{found.symbol}+{found.offset:#x}"
+
+
+def _tell(run: GuestRun, before: int, expected: tuple[int, bytes], seen: tuple[int, bytes]) -> Iterator[str]:
     if before:
-        found = subject.image.symbol_at(before)
-        yield f"after the instruction at {f'{found[0].name}+{found[1]:#x}' if found else f'{before:#x}'}:"
+        yield f"after the instruction at {_place(run, before)}:"
     if expected[0] != seen[0]:
         yield f"pc {expected[0]:#x} became {seen[0]:#x}"
-    names = general_registers(subject.isa)
+    names = general_registers(run.isa)
     words = (memoryview(one[1]).cast("Q") for one in (expected, seen))
     for name, one, other in zip(names, *words, strict=True):
         if one != other:

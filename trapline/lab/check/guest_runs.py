@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from emu.engine.access import Access
 from emu.engine.clock import NANOSECONDS
-from emu.guest.base import GuestError, RunState
+from emu.guest.base import GuestError, Location, RunState
 from emu.guest.kernel.guest import KernelGuest
 from emu.guest.kernel.trap_path import TrapPath
 from emu.guest.linux.guest import LinuxGuest, Program
@@ -40,6 +40,8 @@ class RunSpec:
     """The program whose sites are patched; its `kind` says by which provider."""
     arguments: tuple[str, ...] = ()
     root: Path | None = None
+    program: str = ""
+    """The program's path in `root`; "": its path on this host."""
     trap_path: TrapPath = TrapPath.HOST
     accelerated: bool | None = None
 
@@ -87,6 +89,10 @@ class GuestRun(Protocol):
         """Return whether a pc is outside of code that a provider made."""
         ...
 
+    def locate(self, pc: int) -> Location | None:
+        """Return the module and symbol of an address."""
+        ...
+
 
 class LinuxRun(Observer):
     """A Linux program."""
@@ -97,7 +103,7 @@ class LinuxRun(Observer):
         self._output = bytearray()
         self.isa = spec.subject.isa
         standard = Standard(write=self._output.extend, error=self._output.extend)
-        program = Program(str(spec.subject.path), spec.arguments)
+        program = Program(spec.program or str(spec.subject.path), spec.arguments)
         self._guest = LinuxGuest(self.isa, program, root=spec.root, standard=standard, accelerated=spec.accelerated)
         self.engine = self._guest.engine
         self._kernel = self._guest.kernel
@@ -159,6 +165,10 @@ class LinuxRun(Observer):
                         if any(data):
                             self._memory = zlib.crc32(data, zlib.crc32(page.to_bytes(8, "little"), self._memory))
 
+    def locate(self, pc: int) -> Location | None:
+        """Return the module and symbol of an address."""
+        return self._guest.locate_user(pc)
+
     def in_program(self, pc: int) -> bool:
         """Return whether a pc is outside of scratch space."""
         area = self._process.space.area_at(pc)
@@ -219,6 +229,10 @@ class KernelRun:
         # On the guest's own path the trap frames of probes stay behind on the stacks.
         memory = zlib.crc32(self.engine.memory.ram) if self._spec.trap_path is TrapPath.HOST else 0
         return Ended(bytes(self._output), status, self.engine.instructions, memory)
+
+    def locate(self, pc: int) -> Location | None:
+        """Return the module and symbol of an address."""
+        return self._guest.locate(pc)
 
     def in_program(self, pc: int) -> bool:
         """Return True: every pc is the kernel's, or its programs'."""

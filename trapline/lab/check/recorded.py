@@ -107,7 +107,7 @@ def check_recorded(spec: RunSpec, rules: Rules) -> list[SiteResult]:
 
 
 def _in_program(spec: RunSpec, rules: Rules) -> list[SiteResult]:
-    program = Program(str(spec.subject.path), spec.arguments)
+    program = Program(spec.program or str(spec.subject.path), spec.arguments)
     isa = spec.subject.isa
     guest = LinuxGuest(isa, program, root=spec.root, standard=Standard(), accelerated=spec.accelerated)
     process = guest.kernel.first

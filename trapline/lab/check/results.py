@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from emu.disassembly import Syntax
-from trapline.lab.check.compare import Difference, Divergence, Outcome, SiteResult
+from trapline.lab.check.compare import TROUBLE, Difference, Divergence, Outcome, SiteResult
 from trapline.lab.check.site import CheckSite
 from trapline.lab.check.states import State
 
@@ -49,9 +49,11 @@ class RunResult:
     fired: int
     """How often a probe was hit."""
     differences: tuple[str, ...] = ()
-    """What is not the same: output, exit status, instructions, memory."""
+    """What differs: output, exit status, instructions, memory."""
     culprit: str = ""
     """The first site that makes the difference, and the first instruction that differs."""
+    status: str = ""
+    """How the plain run ended."""
 
 
 @dataclass(slots=True)
@@ -75,6 +77,8 @@ class Tally:
     ...}."""
     seconds: float = 0.0
     """Wall time of this run; what was found earlier took its own."""
+    omitted: tuple[str, ...] = ()
+    """What the check left out, a sentence each."""
     syntax: Syntax = Syntax.INTEL
     """How reports write instructions."""
     fresh: int = 0
@@ -84,6 +88,11 @@ class Tally:
     def sites(self) -> int:
         """How many sites were looked at."""
         return self.outcomes.total()
+
+    @property
+    def empty(self) -> bool:
+        """Return whether nothing was compared: then nothing is known."""
+        return not (self.sites or self.runs or self.encodings)
 
     @property
     def same(self) -> bool:
@@ -198,8 +207,8 @@ class Results:
             left_out,
             divergences,
         ) in self._database.execute(
-            "SELECT * FROM site WHERE outcome IN (?, ?) ORDER BY subject, provider, address",
-            (Outcome.DIVERGED.value, Outcome.CRASHED.value),
+            "SELECT * FROM site WHERE outcome IN (?, ?, ?) ORDER BY subject, provider, address",
+            tuple(one.value for one in TROUBLE),
         ):
             site = CheckSite(int(address, 16), bytes.fromhex(code), *json.loads(name))
             found = SiteResult(site, Outcome(outcome), why, states, left_out, _divergences(divergences))

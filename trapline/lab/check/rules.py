@@ -16,18 +16,21 @@ Anything else that can be called without arguments is called, and its answer tak
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
+import providers.fasttrap
 import providers.fasttrap.port
 import providers.fbt
 import providers.fbt.port
+import providers.uprobes
 import providers.uprobes.port
 from emu.displaced import DisplacedTable
 from emu.elf import nearest
+from emu.isa import ISAS
 from emu.patcher import CodeMemory, Patcher
 from providers.fidelity import Fidelity
 
@@ -73,6 +76,36 @@ def as_rules(thing: Any) -> Rules:
         return as_rules(thing())
     kinds = ", ".join(f"{kind.__module__}.{kind.__name__}" for kind, _ in _FIELDS)
     raise RulesError(f"a {type(thing).__name__} cannot be used as rules: give one of {kinds}, Patcher, Rules")
+
+
+# Part of the rules -> the package's own, by ISA.
+_OWN: Final[dict[str, Mapping[str, object]]] = {
+    "pid": providers.fasttrap.PORTS,
+    "uprobe": providers.uprobes.PORTS,
+    "fbt": providers.fbt.PORTS,
+    "displaced": {name: isa.stub for name, isa in ISAS.items()},
+}
+
+
+def _pieces(part: Any) -> set[int]:
+    """Return the identities of what a port or a table is made of: its functions, or its rows."""
+    if isinstance(part, DisplacedTable):
+        return {id(row) for row in part.rows}
+    return {id(value) for value in (getattr(part, one.name) for one in fields(part)) if callable(value)}
+
+
+def check_isa(rules: Rules, name: str, isa_name: str, path: Path) -> None:
+    """Refuse rules that were made from another ISA's.  Raises `RulesError`."""
+    for field, own in _OWN.items():
+        part = getattr(rules, field)
+        if part is None:
+            continue
+        pieces = _pieces(part)
+        near = [one for one, port in own.items() if pieces & _pieces(port)]
+        if near and isa_name not in near:
+            raise RulesError(
+                f"{name}: these rules are made from those of {' and '.join(near)}, but {path} is for {isa_name}"
+            )
 
 
 def load_rules(text: str) -> Rules:

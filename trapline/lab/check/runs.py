@@ -38,9 +38,12 @@ def run_check(spec: RunSpec, rules: Rules, syntax: Syntax = Syntax.INTEL) -> Run
     hits = fired
     culprit = ""
     if found:
-        first = bisect(sites, lambda some: any(differences(plain, patched(some), spec)))
-        culprit = explain(spec, rules, first, syntax)
-    return RunResult(spec.name, not found, plain.instructions, hits, found, culprit)
+        if any(differences(plain, make_run(spec, rules).go(), spec)):
+            culprit = "nothing: the program does not do the same twice without probes either"
+        else:
+            first = bisect(sites, lambda some: any(differences(plain, patched(some), spec)))
+            culprit = explain(spec, rules, first, syntax)
+    return RunResult(spec.name, not found, plain.instructions, hits, found, culprit, plain.status)
 
 
 def differences(plain: Ended, patched: Ended, spec: RunSpec) -> Iterator[str]:

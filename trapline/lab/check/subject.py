@@ -1,7 +1,6 @@
 """What is checked: a program's code, and the sites in it.
 
-A subject is named as users name it (a file, or `testbins:` and one of the package's own), and is
-read anew by every worker: what travels between processes is the name.
+Every worker reads the file itself: what travels between processes is its name.
 """
 
 from __future__ import annotations
@@ -16,21 +15,17 @@ from typing import Final
 from emu.elf import ElfKind, FileSection, Image, SegmentFlag, Symbol, nearest
 from emu.engine.pages import PAGE
 from emu.guest.base import BadAddressError
-from emu.guest.kernel import images
 from emu.guest.modules import Module
-from emu.isa import DEFAULT_ISA, ISAS, Isa
+from emu.isa import ISAS, Isa
 from providers import fasttrap, fbt
 from providers.fidelity import Fidelity
 from trapline.lab.check.cpu import Stretch, TrialCpu
 from trapline.lab.check.probers import FbtProber, PidProber, Prober, UprobeProber
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.site import CheckSite
+from trapline.targets import default_provider
 
-# What the package's own programs are named by.
-OWN: Final = "testbins:"
 PROVIDERS: Final = ("fbt", "pid", "uprobe")
-# Where the kernel guest's programs are, and what is linked into them.
-_USER: Final = ("bin", "sbin", "usr/bin", "usr/sbin", "lib", "libexec")
 _LONGEST: Final = 16
 # Bytes of a word -> where programs are checked that may be anywhere: on every ISA of that width there may be one.
 _ANYWHERE: Final = {8: 0x15_5555_4000, 4: 0x1555_5000}
@@ -40,29 +35,6 @@ _BEYOND: Final = 32 << 20
 
 class SubjectError(Exception):
     """Something that cannot be checked: the message says why, on one line."""
-
-
-def find(name: str, isa: str | None) -> list[Path]:
-    """Return the files that a name stands for.  Raises `SubjectError`."""
-    if not name.startswith(OWN):
-        return [Path(name)]
-    own = images.built(ISAS[isa or DEFAULT_ISA.name])
-    wanted = name.removeprefix(OWN)
-    if wanted == "user":
-        places = [own / place for place in _USER if (own / place).is_dir()]
-        return sorted(path for place in places for path in place.iterdir())
-    for path in (own / wanted, own / "linux" / wanted, own / "bin" / wanted, own / "functions" / wanted):
-        if path.is_file():
-            return [path]
-    known = [
-        "kernel",
-        "user",
-        *(path.name for place in ("linux", "bin", "functions") for path in (own / place).iterdir()),
-    ]
-    near = nearest(wanted, known)
-    raise SubjectError(
-        f"no {name}" + (f" (did you mean '{OWN}{near}'?)" if near else f"; there are {', '.join(known)}")
-    )
 
 
 @dataclass(frozen=True)
@@ -96,11 +68,7 @@ class Subject:
     @cached_property
     def kind(self) -> str:
         """The provider."""
-        if self.provider:
-            return self.provider
-        if self.image.kind is ElfKind.RELOCATABLE:
-            return "fbt"
-        return "fbt" if any(segment.vaddr >= self.isa.kernel_start for segment in self.image.segments) else "pid"
+        return self.provider or default_provider(self.image)
 
     @property
     def boots(self) -> bool:

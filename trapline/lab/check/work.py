@@ -13,6 +13,8 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from emu.disassembly import Syntax
+from emu.engine.errors import EngineError
+from emu.guest.base import GuestError
 from emu.guest.kernel.trap_path import TrapPath
 from providers.fidelity import Fidelity
 from trapline.lab.check import encodings
@@ -22,7 +24,7 @@ from trapline.lab.check.guest_runs import RunSpec
 from trapline.lab.check.kernel_path import KernelPathChecker
 from trapline.lab.check.recorded import check_recorded
 from trapline.lab.check.results import RunResult
-from trapline.lab.check.rules import Rules, load_rules
+from trapline.lab.check.rules import Rules, check_isa, load_rules
 from trapline.lab.check.runs import as_data, run_check
 from trapline.lab.check.site import CheckSite
 from trapline.lab.check.subject import Subject
@@ -57,11 +59,16 @@ class Spec:
     accelerated: bool | None = None
     syntax: Syntax = Syntax.INTEL
     """How reports write instructions."""
+    omitted: tuple[str, ...] = ()
+    """What the check leaves out, a sentence each."""
 
     def all_rules(self) -> Rules:
         """Return the rules.  Raises `RulesError`."""
         if self.rules:
-            return load_rules(self.rules)
+            rules = load_rules(self.rules)
+            for subject in self.subjects:
+                check_isa(rules, self.rules, subject.isa.name, subject.path)
+            return rules
         if self.faithful:
             return Rules(pid_fidelity=Fidelity.FREEBSD, fbt_fidelity=Fidelity.FREEBSD)
         return Rules()
@@ -82,6 +89,11 @@ class Unit(NamedTuple):
     def name(self) -> str:
         """What it is recorded as."""
         return f"{self.kind} {self.number} {self.first:08}-{self.last:08}"
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is a whole run of a program."""
+        return self.kind in {"run", "recorded"}
 
     def halves(self) -> tuple[Unit, Unit] | None:
         """Return two units that are this one, None if it is of one site."""
@@ -135,8 +147,11 @@ def _each(spec: Spec, unit: Unit, checker: Any, provider: str) -> Done:
     for site in sites_of(spec, unit.number)[unit.first : unit.last]:
         try:
             result = replace(checker(spec, unit.number).check(site.moved(subject.bias)), site=site)
-        except Exception as error:  # noqa: BLE001  whatever a rule under test does, the others are checked
+        except (EngineError, GuestError) as error:
             result = SiteResult(site, Outcome.CRASHED, f"{type(error).__name__}: {error}")
+            checker.cache_clear()
+        except Exception as error:  # noqa: BLE001  whatever a rule under test does, the others are checked
+            result = SiteResult(site, Outcome.FAILED, f"{type(error).__name__}: {error}")
             checker.cache_clear()
         found.append((path, provider, result))
     return Done(unit, {}, found)
@@ -211,10 +226,10 @@ def units(spec: Spec) -> list[Unit]:
 
 
 def size(spec: Spec, unit: Unit) -> int:
-    """Return how much a unit is, in site-states, or in encodings."""
+    """Return how much a unit is, in site-states, or in encodings; 0 for a whole run."""
     if unit.kind == "encodings":
         return _chunks(spec.encodings[unit.number], spec.rules)[unit.first].count
-    return spec.states * (unit.last - unit.first)
+    return 0 if unit.whole else spec.states * (unit.last - unit.first)
 
 
 def verdicts(spec: Spec, chunks: Iterable[tuple[int, str]]) -> list[dict[str, Any]]:

@@ -84,3 +84,11 @@ class Forgetful(Patcher):
 
     def install(self, tracepoint: Any) -> None:
         """Do nothing."""
+
+
+def _raise(*_arguments: Any) -> Any:
+    raise ZeroDivisionError
+
+
+# Fasttrap on x86-64, with a table that fails at every instruction.
+RAISES = replace(fasttrap.PORTS["x86_64"], treat=_raise)

@@ -16,17 +16,19 @@ from trapline.cli import main
 from trapline.lab.check.checking import EncodingsSpec, Spec, check, describe
 from trapline.lab.check.compare import Outcome
 from trapline.lab.check.pool import Crew
-from trapline.lab.check.results import Results, ResultsError
+from trapline.lab.check.report import facts
+from trapline.lab.check.results import Results, ResultsError, Tally
 from trapline.lab.check.rules import RulesError, load_rules
-from trapline.lab.check.subject import Subject, find
+from trapline.lab.check.subject import Subject
 from trapline.lab.check.work import Unit, units, work
+from trapline.targets import find_file
 
 RULES = "tests.trapline.lab.check.rules_under_test"
 
 
 def subject(isa: str = "riscv64", **options: Any) -> Subject:
     """Return a program of eleven instructions."""
-    return Subject(find("testbins:tiny", isa)[0], isa, "pid", every_instruction=True, **options)
+    return Subject(find_file("testbins:tiny", ISAS[isa]), isa, "pid", every_instruction=True, **options)
 
 
 def run(*words: str) -> Any:
@@ -227,3 +229,43 @@ def test_the_museum_is_on_show() -> None:
     assert listed.exit_code == 0
     assert len(listed.output.splitlines()) >= 10
     assert run("--museum", listed.output.split()[0]).exit_code == 0
+
+
+# -- what is left out is said
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("testbins:zoo-dyn", "--isa", "x86_64", "--function", "main"), "zoo-dyn was not run: its interpreter /lib64/"),
+        (("testbins:ls", "--isa", "riscv64"), "ls was not run: it is a program of the kernel guest"),
+        (("testbins:plugin.so", "--isa", "i386"), "plugin.so was not run: it is not a program"),
+        (
+            ("testbins:kernel", "--isa", "x86_64", "--function", "sys_getpid", "--every-instruction", "--no-run"),
+            "--every-instruction has no effect on fbt",
+        ),
+    ],
+)
+def test_what_a_check_leaves_out_is_said(words: tuple[str, ...], said: str) -> None:
+    result = run(*words, "--states", "1")
+    assert result.exit_code == 0
+    assert [said in line for line in result.output.splitlines() if line.startswith("left out: ")] == [True]
+
+
+def test_rules_of_another_isa_are_refused_in_one_line() -> None:
+    result = run("testbins:tiny", "--isa", "aarch64", "--rules", f"{RULES}:x86_64")
+    assert result.exit_code == 2
+    (line,) = result.output.splitlines()
+    assert "are made from those of x86_64" in line
+    assert line.endswith("is for aarch64")
+
+
+def test_rules_that_raise_are_not_taken_for_a_crash_of_the_emulator() -> None:
+    result = run("testbins:tiny", "--isa", "x86_64", "--rules", f"{RULES}:RAISES", "--states", "1", "--no-run")
+    assert result.exit_code == 1
+    assert "the rules failed at 6 sites" in result.output
+    assert "ZeroDivisionError" in result.output
+
+
+def test_nothing_checked_is_not_called_the_same() -> None:
+    assert facts.verdict(Tally({})) == "nothing was checked"

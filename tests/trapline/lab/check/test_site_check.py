@@ -20,7 +20,8 @@ from trapline.lab.check.rules import Rules
 from trapline.lab.check.runs import RunSpec, run_check
 from trapline.lab.check.site import CheckSite
 from trapline.lab.check.states import POOL, State, chosen, general_registers, pool
-from trapline.lab.check.subject import Subject, find
+from trapline.lab.check.subject import Subject
+from trapline.targets import find_file
 
 from . import rules_under_test
 
@@ -179,7 +180,7 @@ def test_states_are_the_same_every_time_and_of_all_kinds(isa: str) -> None:
 
 @pytest.mark.parametrize("isa", SITES)
 def test_kernel_sites_on_both_trap_paths(isa: str) -> None:
-    subject = Subject(find("testbins:kernel", isa)[0], isa, function="sys_get*")
+    subject = Subject(find_file("testbins:kernel", ISAS[isa]), isa, function="sys_get*")
     rules = Rules()
     plain, patched = subject.cpu(stepping=True), subject.cpu(stepping=False)
     host = SiteChecker(plain, patched, subject.prober(patched, rules), STATES)
@@ -195,7 +196,7 @@ def test_kernel_sites_on_both_trap_paths(isa: str) -> None:
 
 @pytest.mark.parametrize("isa", SITES)
 def test_a_wrong_table_is_caught_in_a_kernel(isa: str) -> None:
-    subject = Subject(find("testbins:kernel", isa)[0], isa, function="sys_getpid")
+    subject = Subject(find_file("testbins:kernel", ISAS[isa]), isa, function="sys_getpid")
     rules = Rules(displaced=rules_under_test.TABLES[isa])
     plain, patched = subject.cpu(stepping=True), subject.cpu(stepping=False)
     checker = SiteChecker(plain, patched, subject.prober(patched, rules), STATES)
@@ -208,7 +209,7 @@ def test_a_wrong_table_is_caught_in_a_kernel(isa: str) -> None:
 @pytest.mark.parametrize("provider", ["pid", "uprobe"])
 @pytest.mark.parametrize("isa", SITES)
 def test_a_program_is_the_same_with_all_its_sites_probed(isa: str, provider: str) -> None:
-    subject = Subject(find("testbins:tiny", isa)[0], isa, provider, every_instruction=True)
+    subject = Subject(find_file("testbins:tiny", ISAS[isa]), isa, provider, every_instruction=True)
     result = run_check(RunSpec(subject), Rules())
     assert result.same, result
     assert result.fired > 0
@@ -216,7 +217,7 @@ def test_a_program_is_the_same_with_all_its_sites_probed(isa: str, provider: str
 
 @pytest.mark.parametrize("isa", SITES)
 def test_a_difference_is_bisected_to_its_site(isa: str) -> None:
-    subject = Subject(find("testbins:tiny", isa)[0], isa, "pid", every_instruction=True)
+    subject = Subject(find_file("testbins:tiny", ISAS[isa]), isa, "pid", every_instruction=True)
     right = replace(rules_under_test.fasttrap.PORTS[isa])
     broken: list[int] = []
 
@@ -263,7 +264,7 @@ def test_memory_is_lent_anew_at_each_visit() -> None:
 
 @pytest.mark.parametrize("isa", SITES)
 def test_states_met_in_a_run_agree(isa: str) -> None:
-    subject = Subject(find("testbins:tiny", isa)[0], isa, "pid", every_instruction=True)
+    subject = Subject(find_file("testbins:tiny", ISAS[isa]), isa, "pid", every_instruction=True)
     results = check_recorded(RunSpec(subject), Rules())
     assert len(results) >= 5
     assert {one.outcome for one in results} == {Outcome.AGREED}

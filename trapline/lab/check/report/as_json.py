@@ -32,10 +32,12 @@ def as_data(tally: Tally) -> dict[str, Any]:
         ],
         "refusals": [{"rule": rule, "sites": count} for rule, count in tally.refusals.most_common()],
         "trouble": [_trouble(trouble) for trouble in facts.troubles(tally)],
+        "left_out": list(tally.omitted),
         "runs": [
             {
                 "name": run.name,
                 "same": run.same,
+                "status": run.status,
                 "instructions": run.instructions,
                 "fired": run.fired,
                 "differences": list(run.differences),

@@ -21,6 +21,7 @@ MEANING: Final[Mapping[Outcome, str]] = {
     Outcome.REFUSED: "no probe may go there",
     Outcome.UNREPEATABLE: "the instruction itself does not do the same twice",
     Outcome.CRASHED: "the CPU emulator did not survive it",
+    Outcome.FAILED: "the rules under test raised an exception",
 }
 # Characters that XML and HTML cannot contain, or that control terminals.
 _UNSPEAKABLE: Final = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -75,7 +76,9 @@ def printable(text: str) -> str:
 
 def verdict(tally: Tally) -> str:
     """Say in one line whether the patched program is the same, and what of it is not."""
-    looked = ", ".join(_looked(tally)) or "nothing was checked"
+    if tally.empty:
+        return "nothing was checked"
+    looked = ", ".join(_looked(tally))
     if tally.same:
         return f"same: {looked}"
     return f"NOT the same: {', '.join(_wrong(tally))}; of {looked}"
@@ -83,26 +86,29 @@ def verdict(tally: Tally) -> str:
 
 def _looked(tally: Tally) -> Iterator[str]:
     if tally.sites:
-        yield f"{_count(tally.sites, 'site')} ({_count(tally.states, 'site-state')})"
+        yield f"{count(tally.sites, 'site')} ({count(tally.states, 'site-state')})"
     if tally.runs:
-        yield _count(len(tally.runs), "run")
+        yield count(len(tally.runs), "run")
     if tally.encodings:
-        yield _count(sum(one.encodings for one in encodings(tally)), "encoding")
+        yield count(sum(one.encodings for one in encodings(tally)), "encoding")
 
 
 def _wrong(tally: Tally) -> Iterator[str]:
     outcomes = [trouble[2].outcome for trouble in tally.trouble]
     if diverged := outcomes.count(Outcome.DIVERGED):
-        yield f"{_count(diverged, 'site')} diverged"
+        yield f"{count(diverged, 'site')} diverged"
     if crashed := outcomes.count(Outcome.CRASHED):
-        yield f"{_count(crashed, 'site')} crashed the emulator"
+        yield f"{count(crashed, 'site')} crashed the emulator"
+    if failed := outcomes.count(Outcome.FAILED):
+        yield f"the rules failed at {count(failed, 'site')}"
     if runs := sum(not run.same for run in tally.runs):
-        yield f"{_count(runs, 'run')} differed"
+        yield f"{count(runs, 'run')} differed"
     if tables := sum(not one.same for one in encodings(tally)):
-        yield f"{_count(tables, 'decode table')} wrong"
+        yield f"{count(tables, 'decode table')} wrong"
 
 
-def _count(number: int, what: str) -> str:
+def count(number: int, what: str) -> str:
+    """Return a number and a noun, in the plural unless the number is 1."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 

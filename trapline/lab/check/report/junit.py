@@ -18,7 +18,7 @@ from trapline.lab.check.report.facts import Trouble, printable
 from trapline.lab.check.report.text import trouble_text
 from trapline.lab.check.results import Tally
 
-_TAGS: Final = {Outcome.DIVERGED: "failure", Outcome.CRASHED: "error"}
+_TAGS: Final = {Outcome.DIVERGED: "failure", Outcome.CRASHED: "error", Outcome.FAILED: "error"}
 _SKIPPED: Final = {
     Outcome.REFUSED: "no probe may go there",
     Outcome.UNREPEATABLE: "instructions that do not do the same twice",

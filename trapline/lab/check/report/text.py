@@ -18,6 +18,7 @@ STYLES: Final = {
     Outcome.REFUSED: "yellow",
     Outcome.UNREPEATABLE: "cyan",
     Outcome.CRASHED: "bold magenta",
+    Outcome.FAILED: "bold magenta",
 }
 # Rules that are shown: the most frequent ones.
 _RULES: Final = 12
@@ -48,7 +49,8 @@ def _safe(found: Iterable[Text]) -> Iterator[Text]:
 
 
 def _lines(tally: Tally) -> Iterator[Text]:
-    yield Text(facts.verdict(tally), "bold green" if tally.same else "bold red")
+    yield Text(facts.verdict(tally), "yellow" if tally.empty else "bold green" if tally.same else "bold red")
+    yield from (Text(f"left out: {what}", "yellow") for what in tally.omitted)
     yield from _counts(tally)
     yield from _refusals(tally)
     for trouble in facts.troubles(tally):
@@ -89,7 +91,7 @@ def _refusals(tally: Tally) -> Iterator[Text]:
     for rule, count in ranked[:_RULES]:
         yield Text(f"{count:>12,}  ").append(rule, "yellow")
     if rest := ranked[_RULES:]:
-        yield Text(f"{sum(count for _, count in rest):>12,}  by {len(rest)} more rules", "dim")
+        yield Text(f"{sum(count for _, count in rest):>12,}  by {facts.count(len(rest), 'more rule')}", "dim")
 
 
 def _trouble(trouble: Trouble) -> Iterator[Text]:
@@ -125,11 +127,12 @@ def _divergence(divergence: Divergence) -> Iterator[Text]:
 
 
 def _run(run: RunResult) -> Iterator[Text]:
+    numbers = [facts.count(run.instructions, "instruction"), facts.count(run.fired, "firing")]
     yield (
         Text("run ", "bold")
         .append(run.name)
         .append("  same" if run.same else "  NOT the same", "not bold green" if run.same else "bold red")
-        .append(f"  {run.instructions:,} instructions, {run.fired:,} firings", "not bold dim")
+        .append(f"  {', '.join([*numbers, *filter(None, [run.status])])}", "not bold dim")
     )
     for difference in run.differences:
         yield Text(f"  {difference}")

@@ -1,0 +1,145 @@
+"""TARGET: the word by which every command names the file it looks at.
+
+* a path; with a root directory, a path in it first;
+* `testbins:NAME`: one of the package's own, such as `testbins:kernel` or `testbins:zoo`;
+* with a root directory, the name of a program or a library in it: `bash`, `libc`, `libc.so.6`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from emu.elf import ElfKind, Image, nearest
+from emu.guest.kernel import images
+from emu.guest.linux.errno import LinuxError
+from emu.guest.linux.inodes import Directory, RegularFile
+from emu.guest.linux.paths import path_of, walk
+from emu.isa import DEFAULT_ISA, ISAS
+from emu.isa.base import Isa
+
+OWN: Final = "testbins:"
+# Where the package's own files are, below the folder of an ISA.
+_OWN_FOLDERS: Final = ("", "linux", "bin", "functions")
+# Where the kernel guest's programs are, and what is linked into them.
+_USER: Final = ("bin", "sbin", "usr/bin", "usr/sbin", "lib", "libexec")
+_PROGRAMS: Final = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin")
+_LIBRARIES: Final = ("/lib", "/usr/lib", "/lib64", "/usr/lib64")
+# Folders of libraries have subfolders named after machines.
+_MULTIARCH: Final = "-linux-gnu"
+
+
+class TargetError(Exception):
+    """A word does not name a file; the message says why, on one line."""
+
+
+def default_provider(image: Image) -> str:
+    """Return the provider for an ELF file: fbt for kernels and their modules, pid for programs."""
+    if image.kind is ElfKind.RELOCATABLE:
+        return "fbt"
+    return "fbt" if any(segment.vaddr >= image.isa.kernel_start for segment in image.segments) else "pid"
+
+
+def find_file(word: str, isa: Isa | None = None, root: Path | None = None) -> Path:
+    """Return the one file that a word names.  Raises `TargetError`."""
+    found = find_files(word, isa, root)
+    if len(found) != 1:
+        raise TargetError(f"{word} stands for {len(found)} files; name one of them")
+    return found[0]
+
+
+def find_files(word: str, isa: Isa | None = None, root: Path | None = None) -> list[Path]:
+    """Return the host's files that a word names; they may not exist.  Raises `TargetError`."""
+    if word.startswith(OWN):
+        return _own(word.removeprefix(OWN), isa or DEFAULT_ISA)
+    if root is None:
+        return [Path(word)]
+    if not root.is_dir():
+        raise TargetError(f"{root}: not a directory; --root names the directory that a program sees as /")
+    inside = find_in(Directory(host=root.resolve()), word)
+    if inside is not None:
+        return [root.resolve() / inside.lstrip("/")]
+    if "/" not in word and not Path(word).exists():
+        raise TargetError(f"{word}: neither a program nor a library of {root}; give its path")
+    return [Path(word)]
+
+
+def _own(name: str, isa: Isa) -> list[Path]:
+    built = images.built(isa)
+    if name == "user":
+        places = [built / place for place in _USER if (built / place).is_dir()]
+        return sorted(path for place in places for path in place.iterdir())
+    for folder in _OWN_FOLDERS:
+        path = built / folder / name
+        if path.is_file():
+            return [path]
+    known = ["kernel", "user", *(path.name for folder in _OWN_FOLDERS[1:] for path in (built / folder).iterdir())]
+    near = nearest(name, known)
+    hint = f" (did you mean '{OWN}{near}'?)" if near else f"; there are {', '.join(sorted(known))}"
+    raise TargetError(f"there is no {OWN}{name}{hint}")
+
+
+def own_program(words: tuple[str, ...], isa: Isa | None = None) -> tuple[str, ...]:
+    """Return a command line whose program may be one of the package's own.  Raises `TargetError`."""
+    if not words or not words[0].startswith(OWN):
+        return words
+    return (str(find_file(words[0], isa)), *words[1:])
+
+
+def is_guest_program(path: Path, isa: Isa) -> bool:
+    """Return whether a file is one of the kernel guest's own programs."""
+    built = images.built(isa)
+    return path.is_relative_to(built) and str(path.relative_to(built)) in images.programs(isa)
+
+
+def isas_of(word: str, isa: Isa | None) -> list[Isa | None]:
+    """Return the ISAs for which a word is looked up: by default all of them for the package's own."""
+    return list(ISAS.values()) if isa is None and word.startswith(OWN) else [isa]
+
+
+def find_in(root: Directory, name: str) -> str | None:
+    """Return the path in a guest's root of a file, a program, or a library; None: there is none.
+
+    A library is named by its file or by what comes before the first dot, as perf-tools' `uprobe`
+    does.
+    """
+    if "/" in name:
+        return _regular(root, name) or _regular(root, f"/usr/{name.lstrip('/')}")
+    for candidate in (*(f"{folder}/{name}" for folder in _PROGRAMS), *_libraries(root, name)):
+        found = _regular(root, candidate)
+        if found is not None:
+            return found
+    return None
+
+
+def _regular(root: Directory, path: str) -> str | None:
+    try:
+        place = walk(root, root, path)
+        inode = place.found()
+    except LinuxError:
+        return None
+    return path_of(root, place.directory, place.name) if isinstance(inode, RegularFile) else None
+
+
+def _libraries(root: Directory, name: str) -> Iterator[str]:
+    for folder in _LIBRARIES:
+        entries = _entries(root, folder)
+        for entry in entries:
+            if _is_library(entry, name):
+                yield f"{folder}/{entry}"
+            elif entry.endswith(_MULTIARCH):
+                inside = _entries(root, f"{folder}/{entry}")
+                yield from (f"{folder}/{entry}/{one}" for one in inside if _is_library(one, name))
+
+
+def _is_library(entry: str, name: str) -> bool:
+    return ".so" in entry and name in {entry, entry.split(".", maxsplit=1)[0]}
+
+
+def _entries(root: Directory, folder: str) -> list[str]:
+    try:
+        inode = walk(root, root, folder).found()
+    except LinuxError:
+        return []
+    return sorted(inode.entries()) if isinstance(inode, Directory) else []
