@@ -31,6 +31,7 @@ from emu.guest.linux.locks import Waiters
 from emu.guest.linux.process import Life, Process, Thread
 from emu.guest.linux.schedule import Schedule
 from emu.guest.linux.serving import Serving
+from emu.guest.linux.shared_memory import Segments
 from emu.guest.linux.sockets import Addresses
 from emu.guest.linux.space import Space
 from emu.guest.linux.terminals import Terminals
@@ -98,6 +99,7 @@ class Kernel:
         self.interrupted = False
         self.futexes = Futexes()
         self.lock_waiters = Waiters()
+        self.segments = Segments(self)
         self.file_memory = FileMemory(lambda: len(self.engine.memory.ram) - self.frames.used * PAGE)
         """Counts what files hold: memory, as in a tmpfs."""
         self.addresses = Addresses()

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from emu.engine.access import Access
 from emu.engine.pages import PAGE
 from emu.guest.base import BadAddressError
+from emu.guest.linux.credentials import Credentials
 from emu.guest.linux.errno import E2BIG, EACCES, EINVAL, ELOOP, ENOEXEC, ENOMEM, LinuxError
 from emu.guest.linux.frames import Frames
 from emu.guest.linux.inodes import Inode, RegularFile
@@ -108,12 +109,13 @@ def load(
     arguments: tuple[bytes, ...],
     environment: tuple[bytes, ...],
     random: bytes,
+    credentials: Credentials,
 ) -> Loaded:
     """Load a program, or the interpreter that a script names.
 
     `look_up` gives the inode that a path leads to, and its path from the root; `random` is sixteen
-    bytes for AT_RANDOM.  Raises `LinuxError`: what look_up raises, EACCES, ENOEXEC, EINVAL, E2BIG,
-    ENOMEM, ELOOP.
+    bytes for AT_RANDOM; `credentials` are those before execve.  Raises `LinuxError`: what look_up
+    raises, EACCES, ENOEXEC, EINVAL, E2BIG, ENOMEM, ELOOP.
     """
     file, full = _executable(look_up(path))
     name = path
@@ -131,10 +133,12 @@ def load(
     else:
         raise LinuxError(ELOOP)
     program = _parse(file, full, abi)
+    credentials = credentials.copy()
+    credentials.executed(file)
     space = Space(frames, PAGE * 16, abi.highest)
     space.top = abi.highest - _MMAP_GAP
     try:
-        return _load(space, program, abi, look_up, (_bytes(name), arguments, environment), random)
+        return _load(space, program, abi, look_up, (_bytes(name), arguments, environment), random, credentials)
     except BaseException:
         space.release()
         raise
@@ -147,6 +151,7 @@ def _load(
     look_up: LookUp,
     strings: _Strings,
     random: bytes,
+    credentials: Credentials,
 ) -> Loaded:
     bias = abi.executable_base if program.kind == _ET_DYN else 0
     wanted = program.find(_PT_INTERP)
@@ -183,11 +188,13 @@ def _load(
         7: base,
         8: 0,
         9: program.entry + bias,
-        11: 0,
-        12: 0,
-        13: 0,
-        14: 0,
-        23: 0,
+        11: credentials.user.real,
+        12: credentials.user.effective,
+        13: credentials.group.real,
+        14: credentials.group.effective,
+        23: int(
+            credentials.user.real != credentials.user.effective or credentials.group.real != credentials.group.effective
+        ),
     }
     sp, auxiliary = _fill_stack(space, abi, strings, vector, random)
     return Loaded(space, entry, sp, program.file, program.path, strings[1], auxiliary, program.entry + bias, restorer)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from emu.guest.linux.errno import ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR, LinuxError
+from emu.guest.linux.credentials import SEARCH, Credentials
+from emu.guest.linux.errno import EACCES, ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR, LinuxError
 from emu.guest.linux.inodes import Directory, Inode, Symlink
 
 _LINKS_MAX: Final = 40
@@ -31,11 +32,14 @@ class Place(NamedTuple):
         return self.inode
 
 
-def walk(root: Directory, start: Directory, path: str, *, follow: bool = True) -> Place:
+def walk(
+    root: Directory, start: Directory, path: str, *, follow: bool = True, credentials: Credentials | None = None
+) -> Place:
     """Follow a path from `start`, or from `root` if it is absolute; `..` does not leave `root`.
 
-    `follow` says whether a symbolic link at the very end is followed.  Raises `LinuxError`: ENOENT
-    (also for a missing directory on the way), ENOTDIR, ELOOP, ENAMETOOLONG.
+    `follow` says whether a symbolic link at the very end is followed, `credentials` who asks; None:
+    root.  Raises `LinuxError`: ENOENT (also for a missing directory on the way), ENOTDIR, EACCES,
+    ELOOP, ENAMETOOLONG.
     """
     if not path:
         raise LinuxError(ENOENT)
@@ -50,6 +54,8 @@ def walk(root: Directory, start: Directory, path: str, *, follow: bool = True) -
         name = names.pop()
         if len(name) > _NAME_MAX:
             raise LinuxError(ENAMETOOLONG)
+        if credentials is not None and not credentials.may(directory, SEARCH):
+            raise LinuxError(EACCES)
         if name == "..":
             if directory is not root:
                 directory = directory.parent

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from emu.guest.linux.credentials import Credentials
 from emu.guest.linux.files import Descriptors
 from emu.guest.linux.inodes import Directory, RegularFile
 from emu.guest.linux.space import Space
@@ -149,6 +150,7 @@ class Process:
     auxiliary: bytes = b""
     """The auxiliary vector (/proc/PID/auxv)."""
     start_time: int = 0
+    credentials: Credentials = field(default_factory=Credentials)
 
     @property
     def alive(self) -> bool:

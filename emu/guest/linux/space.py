@@ -59,6 +59,12 @@ class SharedMemory:
         self._frames = frames
         self._pages: dict[int, int] = {}
 
+    def release(self) -> None:
+        """Give all frames back."""
+        for frame in self._pages.values():
+            self._frames.release(frame)
+        self._pages.clear()
+
     def page(self, index: int) -> int:
         """Return the frame of a page."""
         if index not in self._pages:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from emu.guest.linux import loader
-from emu.guest.linux.errno import ENOMEM, LinuxError
+from emu.guest.linux.credentials import EXECUTE
+from emu.guest.linux.errno import EACCES, ENOMEM, LinuxError
 from emu.guest.linux.frames import OutOfMemoryError
 from emu.guest.linux.paths import path_of, walk
 from emu.guest.linux.process import AlternateStack, Process, Signals, Surroundings, Thread
@@ -64,6 +65,7 @@ def execute(
     process.auxiliary = program.auxiliary
     process.name = program.path.rsplit("/", 1)[-1][:_NAME_MAX]
     process.executed = True
+    process.credentials.executed(program.file)
     thread.clear_tid = thread.robust_list = 0
     thread.stack = AlternateStack()
     thread.vfork_done = True
@@ -84,6 +86,7 @@ def _load(
             arguments,
             environment,
             kernel.random.randbytes(16),
+            process.credentials,
         )
     except OutOfMemoryError:
         raise LinuxError(ENOMEM) from None
@@ -91,8 +94,10 @@ def _load(
 
 def _find_program(process: Process, path: str) -> tuple[Inode, str]:
     surroundings = process.surroundings
-    place = walk(surroundings.root, surroundings.directory, path)
+    place = walk(surroundings.root, surroundings.directory, path, credentials=process.credentials)
     inode = place.found()
+    if not process.credentials.may(inode, EXECUTE):
+        raise LinuxError(EACCES)
     if inode is process.executable:
         return inode, process.path  # /proc/self/exe has no better name
     return inode, path_of(surroundings.root, place.directory, place.name)

@@ -20,6 +20,7 @@ from emu.guest.linux.calls import (
     polling,
     processes,
     reading,
+    shared_memory,
     signalling,
     socket_options,
     sockets,
@@ -27,6 +28,7 @@ from emu.guest.linux.calls import (
     thirty_two,
     timers,
     timing,
+    users,
 )
 from emu.guest.linux.calls.table import HANDLERS
 
@@ -51,6 +53,7 @@ __all__ = [
     "polling",
     "processes",
     "reading",
+    "shared_memory",
     "signalling",
     "socket_options",
     "sockets",
@@ -58,4 +61,5 @@ __all__ = [
     "thirty_two",
     "timers",
     "timing",
+    "users",
 ]

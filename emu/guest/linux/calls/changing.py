@@ -12,6 +12,7 @@ from typing import Final
 from emu.guest.linux import devices
 from emu.guest.linux.calls.looking import inode_at
 from emu.guest.linux.calls.table import AT_FDCWD, Address, Caller, Int, Long, Path, Unsigned, call
+from emu.guest.linux.credentials import SEARCH, WRITE
 from emu.guest.linux.errno import (
     EBUSY,
     EEXIST,
@@ -30,6 +31,7 @@ _AT_SYMLINK_FOLLOW: Final = 0x400
 _AT_EMPTY_PATH: Final = 0x1000
 _UTIME_NOW, _UTIME_OMIT = 0x3FFFFFFF, 0x3FFFFFFE
 _RENAME_NOREPLACE, _RENAME_EXCHANGE = 1, 2
+_SET_UID, _SET_GID = 0o4000, 0o2000
 _SECOND: Final = 1_000_000_000
 
 
@@ -50,9 +52,12 @@ def _is_procfs(directory: Directory) -> bool:
     return type(directory) is not Directory
 
 
-def _add(c: Caller, place: Place, inode: Inode) -> int:
+def _add(c: Caller, place: Place, inode: Inode, *, new: bool = True) -> int:
     if _is_procfs(place.directory):
         raise LinuxError(EPERM)
+    c.need(place.directory, WRITE | SEARCH)
+    if new:
+        c.process.credentials.give(inode, place.directory)
     place.directory.add(place.name, inode)
     _touch(c, place.directory)
     return 0
@@ -124,7 +129,7 @@ def linkat(c: Caller, old_at: Int, old: Path, new_at: Int, new: Path, flags: Uns
         inode = c.inode(old_at, old, follow=bool(flags & _AT_SYMLINK_FOLLOW))
     if isinstance(inode, Directory):
         raise LinuxError(EPERM)
-    result = _add(c, _new_place(c, new_at, new), inode)
+    result = _add(c, _new_place(c, new_at, new), inode, new=False)
     inode.links += 1
     inode.changed = c.kernel.wall()
     return result
@@ -134,6 +139,17 @@ def linkat(c: Caller, old_at: Int, old: Path, new_at: Int, new: Path, flags: Uns
 def link(c: Caller, old: Path, new: Path) -> int:
     """Give a file another name."""
     return linkat(c, AT_FDCWD, old, AT_FDCWD, new, 0)
+
+
+def _need_to_remove(c: Caller, directory: Directory, inode: Inode) -> None:
+    c.need(directory, WRITE | SEARCH)
+    if not c.process.credentials.may_remove(directory, inode):
+        raise LinuxError(EPERM)
+
+
+def _need_to_own(c: Caller, inode: Inode) -> None:
+    if not c.process.credentials.owns(inode):
+        raise LinuxError(EPERM)
 
 
 @call("unlinkat")
@@ -152,6 +168,7 @@ def unlinkat(c: Caller, directory: Int, path: Path, flags: Unsigned) -> int:
         raise LinuxError(EISDIR)
     if _is_procfs(place.directory):
         raise LinuxError(EPERM)
+    _need_to_remove(c, place.directory, inode)
     place.directory.remove(place.name)
     _touch(c, place.directory)
     inode.changed = c.kernel.wall()
@@ -178,6 +195,10 @@ def renameat2(c: Caller, old_at: Int, old: Path, new_at: Int, new: Path, flags: 
     inode = source.found()
     if not source.name or not target.name or _is_procfs(source.directory) or _is_procfs(target.directory):
         raise LinuxError(EBUSY)
+    _need_to_remove(c, source.directory, inode)
+    c.need(target.directory, WRITE | SEARCH)
+    if target.inode is not None:
+        _need_to_remove(c, target.directory, target.inode)
     if isinstance(inode, Directory):
         above: Directory = target.directory
         while above is not above.parent:
@@ -226,6 +247,7 @@ def truncate(c: Caller, path: Path, size: Long) -> int:
         raise LinuxError(EISDIR)
     if not isinstance(inode, RegularFile) or size < 0:
         raise LinuxError(EINVAL)
+    c.need(inode, WRITE)
     inode.count_in(c.kernel.file_memory)
     inode.truncate(size)
     _touch(c, inode)
@@ -235,6 +257,10 @@ def truncate(c: Caller, path: Path, size: Long) -> int:
 def _chmod(c: Caller, inode: Inode, mode: int) -> int:
     if isinstance(inode, Symlink):
         raise LinuxError(95)  # EOPNOTSUPP
+    _need_to_own(c, inode)
+    credentials = c.process.credentials
+    if not credentials.privileged and not credentials.in_group(inode.gid):
+        mode &= ~_SET_GID
     inode.permissions = mode & 0o7777
     inode.changed = c.kernel.wall()
     return 0
@@ -265,8 +291,19 @@ def fchmod(c: Caller, fd: Int, mode: Unsigned) -> int:
 
 
 def _chown(c: Caller, inode: Inode, uid: int, gid: int) -> int:
-    inode.uid = inode.uid if uid == -1 else uid
-    inode.gid = inode.gid if gid == -1 else gid
+    credentials = c.process.credentials
+    if not credentials.privileged and (
+        credentials.user.files != inode.uid
+        or uid not in {-1, inode.uid}
+        or not (gid in {-1, inode.gid} or credentials.in_group(gid))
+    ):
+        raise LinuxError(EPERM)
+    inode.uid = inode.uid if uid == -1 else uid & 0xFFFF_FFFF
+    inode.gid = inode.gid if gid == -1 else gid & 0xFFFF_FFFF
+    if not isinstance(inode, Directory):
+        inode.permissions &= ~_SET_UID
+        if inode.permissions & 0o10:
+            inode.permissions &= ~_SET_GID
     inode.changed = c.kernel.wall()
     return 0
 
@@ -295,7 +332,13 @@ def fchown(c: Caller, fd: Int, uid: Int, gid: Int) -> int:
     return _chown(c, c.file(fd).inode, uid, gid)
 
 
-def _set_times(c: Caller, inode: Inode, accessed: int | None, modified: int | None) -> int:
+def _set_times(c: Caller, inode: Inode, accessed: int | None, modified: int | None, *, to_now: bool = False) -> int:
+    """Set times; who may write a file may set them to the present one."""
+    if to_now:
+        if not c.process.credentials.owns(inode):
+            c.need(inode, WRITE)
+    else:
+        _need_to_own(c, inode)
     if accessed is not None:
         inode.accessed = accessed
     if modified is not None:
@@ -310,7 +353,7 @@ def utimensat(c: Caller, directory: Int, path: Address, at: Address, flags: Unsi
     inode = inode_at(c, directory, c.path(path), flags) if path else c.file(directory).inode
     wall = c.kernel.wall()
     if not at:
-        return _set_times(c, inode, wall, wall)
+        return _set_times(c, inode, wall, wall, to_now=True)
     form = struct.Struct(f"<4{c.time_form}")
     fields = form.unpack(c.read(at, form.size))
     chosen: list[int | None] = []
@@ -327,7 +370,7 @@ def utimes(c: Caller, path: Path, at: Address) -> int:
     """Set the times of a file."""
     inode, wall = c.inode(AT_FDCWD, path), c.kernel.wall()
     if not at:
-        return _set_times(c, inode, wall, wall)
+        return _set_times(c, inode, wall, wall, to_now=True)
     fields = c.longs(at, 4)
     first, second = (seconds * _SECOND + rest * 1000 for seconds, rest in (fields[:2], fields[2:]))
     return _set_times(c, inode, first, second)
@@ -338,7 +381,7 @@ def utime(c: Caller, path: Path, at: Address) -> int:
     """Set the times of a file."""
     inode, wall = c.inode(AT_FDCWD, path), c.kernel.wall()
     if not at:
-        return _set_times(c, inode, wall, wall)
+        return _set_times(c, inode, wall, wall, to_now=True)
     accessed, modified = c.longs(at, 2)
     return _set_times(c, inode, accessed * _SECOND, modified * _SECOND)
 
@@ -349,6 +392,7 @@ def chdir(c: Caller, path: Path) -> int:
     inode = c.inode(AT_FDCWD, path)
     if not isinstance(inode, Directory):
         raise LinuxError(ENOTDIR)
+    c.need(inode, SEARCH)
     c.process.surroundings.directory = inode
     return 0
 
@@ -359,6 +403,7 @@ def fchdir(c: Caller, fd: Int) -> int:
     inode = c.file(fd).inode
     if not isinstance(inode, Directory):
         raise LinuxError(ENOTDIR)
+    c.need(inode, SEARCH)
     c.process.surroundings.directory = inode
     return 0
 
@@ -367,9 +412,11 @@ def fchdir(c: Caller, fd: Int) -> int:
 def chroot(c: Caller, path: Path) -> int:
     """Change the root: `..` will not leave it."""
     around = c.process.surroundings
-    inode = walk(around.root, around.directory, path).found()
+    inode = walk(around.root, around.directory, path, credentials=c.process.credentials).found()
     if not isinstance(inode, Directory):
         raise LinuxError(ENOTDIR)
+    if not c.process.credentials.privileged:
+        raise LinuxError(EPERM)
     around.root = inode
     return 0
 

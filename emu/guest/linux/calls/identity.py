@@ -50,30 +50,6 @@ def getppid(c: Caller) -> int:
     return parent.pid if parent is not None and parent.alive else 1
 
 
-answer("getuid", "geteuid", "getgid", "getegid", "getgroups")
-answer("setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid", "setgroups", "setfsuid", "setfsgid")
-
-
-@call("getresuid", "getresgid")
-def getresuid(c: Caller, real: Address, effective: Address, saved: Address) -> int:
-    """Say root three times."""
-    for address in (real, effective, saved):
-        c.write(address, bytes(4))
-    return 0
-
-
-@call("capget")
-def capget(c: Caller, header: Address, data: Address) -> int:
-    """Say that root may do everything."""
-    del header
-    if data:
-        c.write(data, b"\xff\xff\xff\xff\xff\xff\xff\xff\0\0\0\0" * 2)
-    return 0
-
-
-answer("capset")
-
-
 def _find(c: Caller, pid: int) -> Process:
     process = c.kernel.processes.get(pid) if pid else c.process
     if process is None:

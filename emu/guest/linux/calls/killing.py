@@ -17,12 +17,12 @@ from emu.guest.linux.calls.table import (
 )
 from emu.guest.linux.errno import (
     EINVAL,
+    EPERM,
     ESRCH,
     LinuxError,
 )
-from emu.isa.linux_signals import (
-    SignalInfo,
-)
+from emu.guest.linux.process import Process
+from emu.isa.linux_signals import SI_TKILL, SI_USER, Signal, SignalInfo
 
 _LAST_SIGNAL: Final = 64
 
@@ -31,6 +31,22 @@ def check_signal(number: int) -> None:
     """Raise `LinuxError` EINVAL if there is no such signal; 0 only asks whether one could be sent."""
     if not 0 <= number <= _LAST_SIGNAL:
         raise LinuxError(EINVAL)
+
+
+def _may_signal(c: Caller, process: Process, number: int) -> bool:
+    """Return whether a process may send another a signal (kill_ok_by_cred)."""
+    mine, other = c.process.credentials, process.credentials.user
+    if number == Signal.SIGCONT and process.session == c.process.session:
+        return True
+    return (
+        process is c.process
+        or mine.privileged
+        or not {mine.user.effective, mine.user.real}.isdisjoint({other.real, other.saved})
+    )
+
+
+def _sent(c: Caller, number: int, code: int = SI_USER) -> SignalInfo:
+    return SignalInfo(number, code, pid=c.process.pid, uid=c.process.credentials.user.real)
 
 
 @call("kill")
@@ -46,9 +62,12 @@ def kill(c: Caller, pid: Int, number: Int) -> int:
         targets = [process for process in c.kernel.processes.values() if process.group == group]
     if not targets:
         raise LinuxError(ESRCH)
+    allowed = [process for process in targets if _may_signal(c, process, number)]
+    if not allowed:
+        raise LinuxError(EPERM)
     if number:
-        for process in targets:
-            c.kernel.delivery.send(process, SignalInfo(number, pid=c.process.pid))
+        for process in allowed:
+            c.kernel.delivery.send(process, _sent(c, number))
     return 0
 
 
@@ -59,8 +78,10 @@ def tgkill(c: Caller, pid: Int, tid: Int, number: Int) -> int:
     thread = c.kernel.threads.get(tid)
     if thread is None or pid not in {-1, thread.process.pid}:
         raise LinuxError(ESRCH)
+    if not _may_signal(c, thread.process, number):
+        raise LinuxError(EPERM)
     if number:
-        c.kernel.delivery.send_thread(thread, SignalInfo(number, -6, pid=c.process.pid))
+        c.kernel.delivery.send_thread(thread, _sent(c, number, SI_TKILL))
     return 0
 
 
@@ -77,6 +98,8 @@ def rt_sigqueueinfo(c: Caller, pid: Int, number: Int, info: Address) -> int:
     process = c.kernel.processes.get(pid)
     if process is None:
         raise LinuxError(ESRCH)
+    if not _may_signal(c, process, number):
+        raise LinuxError(EPERM)
     code, sender, uid, value = struct.unpack(
         "<8xi4xiIQ" if c.word == 8 else "<8xiiII", c.read(info, 32)[: 16 + 2 * c.word]
     )

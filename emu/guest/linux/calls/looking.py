@@ -5,11 +5,11 @@ Source: Linux fs/stat.c, fs/readdir.c, fs/statfs.c, fs/xattr.c.
 
 from __future__ import annotations
 
-import stat
 import struct
 from typing import Final
 
 from emu.guest.linux.calls.table import AT_FDCWD, Address, Caller, Int, Path, Size, Unsigned, call
+from emu.guest.linux.credentials import Ids
 from emu.guest.linux.errno import (
     EINVAL,
     ENODATA,
@@ -25,6 +25,7 @@ from emu.guest.linux.paths import path_of
 from emu.isa.linux_abi import blocks, times
 
 _AT_SYMLINK_NOFOLLOW: Final = 0x100
+_AT_EACCESS: Final = 0x200
 _AT_EMPTY_PATH: Final = 0x1000
 _STATX: Final = struct.Struct("<IIQIIIHHQQQQ" + "qII" * 4 + "IIIIQII96x")
 _STATX_BASIC: Final = 0x7FF
@@ -89,22 +90,32 @@ def statx(c: Caller, directory: Int, path: Path, flags: Unsigned, mask: Unsigned
 
 @call("faccessat2")
 def faccessat2(c: Caller, directory: Int, path: Path, mode: Unsigned, flags: Unsigned) -> int:
-    """Tell whether a file is there; to root everything is allowed but running what nobody may run."""
-    inode = inode_at(c, directory, path, flags)
-    if mode & 1 and stat.S_ISREG(inode.mode) and not inode.permissions & 0o111:
-        raise LinuxError(13)  # EACCES
+    """Say whether a file is there and may be used, by the real user unless a flag asks for the effective one."""
+    if mode & ~7 or flags & ~(_AT_EACCESS | _AT_SYMLINK_NOFOLLOW | _AT_EMPTY_PATH):
+        raise LinuxError(EINVAL)
+    own = c.process.credentials
+    asked = own.copy()
+    if not flags & _AT_EACCESS:
+        asked.user, asked.group = Ids.all(own.user.real), Ids.all(own.group.real)
+    c.process.credentials = asked
+    try:
+        inode = inode_at(c, directory, path, flags)
+        if mode:
+            c.need(inode, mode)
+    finally:
+        c.process.credentials = own
     return 0
 
 
 @call("faccessat")
 def faccessat(c: Caller, directory: Int, path: Path, mode: Unsigned) -> int:
-    """Tell whether a file is there."""
+    """Say whether a file is there."""
     return faccessat2(c, directory, path, mode, 0)
 
 
 @call("access")
 def access(c: Caller, path: Path, mode: Unsigned) -> int:
-    """Tell whether a file is there."""
+    """Say whether a file is there."""
     return faccessat2(c, AT_FDCWD, path, mode, 0)
 
 

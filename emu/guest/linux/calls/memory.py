@@ -69,11 +69,16 @@ def mmap(
         raise LinuxError(ENOMEM)
     area = Area(start, start + size, _access(protection), shared, backing, offset if backing else 0, name, may_write)
     if fixed:
-        _tell_unmapped(c, start, start + size)
+        tell_unmapped(c, start, start + size)
     space.map(area)
+    announce(c, area)
+    return start
+
+
+def announce(c: Caller, area: Area) -> None:
+    """Tell observers that an area was mapped."""
     for observer in c.kernel.observers:
         observer.mapped(c.process, area)
-    return start
 
 
 def _backing(c: Caller, fd: int, flags: int, access: Access, *, shared: bool) -> tuple[Backing | None, str, bool]:
@@ -94,7 +99,8 @@ def _backing(c: Caller, fd: int, flags: int, access: Access, *, shared: bool) ->
     return file.inode.pages(c.kernel.frames), file.path, not shared or file.can_write
 
 
-def _tell_unmapped(c: Caller, start: int, end: int) -> None:
+def tell_unmapped(c: Caller, start: int, end: int) -> None:
+    """Tell observers that what is mapped in [start, end) is about to go away."""
     space = c.process.space
     areas = [area.cut(start, end) for area in space.areas if area.start < end and area.end > start]
     if areas:
@@ -108,7 +114,7 @@ def munmap(c: Caller, address: Address, length: Size) -> int:
     size = _round(length)
     if address % PAGE or not length or address + size > c.process.space.highest:
         raise LinuxError(EINVAL)
-    _tell_unmapped(c, address, address + size)
+    tell_unmapped(c, address, address + size)
     c.process.space.unmap(address, address + size)
     return 0
 
@@ -172,7 +178,7 @@ def mremap(c: Caller, old: Address, old_size: Size, new_size: Size, flags: Unsig
     if flags & _MREMAP_FIXED:
         if new % PAGE or new + new_size > space.highest:
             raise LinuxError(EINVAL)
-        _tell_unmapped(c, new, new + new_size)
+        tell_unmapped(c, new, new + new_size)
         space.unmap(new, new + new_size)
         return _move(c, old, old_size, new_size, new)
     if new_size <= old_size:
@@ -192,7 +198,7 @@ def mremap(c: Caller, old: Address, old_size: Size, new_size: Size, flags: Unsig
 def _move(c: Caller, old: int, old_size: int, new_size: int, to: int) -> int:
     space = c.process.space
     kept = min(old_size, new_size)
-    _tell_unmapped(c, old, old + old_size)
+    tell_unmapped(c, old, old + old_size)
     space.unmap(old + kept, old + old_size)
     space.move(old, old + kept, to)
     area = space.area_at(to)

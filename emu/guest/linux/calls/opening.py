@@ -11,6 +11,7 @@ from typing import Final
 from emu.guest.linux import devices
 from emu.guest.linux.calls.locking import is_record_command, record
 from emu.guest.linux.calls.table import AT_FDCWD, Address, Blocking, Caller, Int, Long, Path, Size, Unsigned, call
+from emu.guest.linux.credentials import READ, SEARCH, WRITE
 from emu.guest.linux.errno import (
     EBADF,
     EEXIST,
@@ -48,12 +49,21 @@ _F_DUPFD_CLOEXEC, _F_SETPIPE_SZ, _F_GETPIPE_SZ = 1030, 1031, 1032
 _OF_PATHS: Final = frozenset({_F_DUPFD, _F_DUPFD_CLOEXEC, _F_GETFD, _F_SETFD, _F_GETFL})
 
 
-def open_inode(c: Caller, place: Place, flags: int) -> OpenFile:
-    """Open what a path leads to.  Raises `LinuxError`."""
+# The permissions that a mode needs: 3 is for reading and writing too, where only ioctl is meant.
+_WANTED: Final = (READ, WRITE, READ | WRITE, READ | WRITE)
+
+
+def open_inode(c: Caller, place: Place, flags: int, *, made: bool = False) -> OpenFile:
+    """Open what a path leads to; with `made` it is a new file, whose permissions say nothing.
+
+    Raises `LinuxError`.
+    """
     inode = place.found()
     path = path_of(c.process.surroundings.root, place.directory, place.name)
     if flags & O_PATH:
         return PathOnly(inode, flags, path)
+    if not isinstance(inode, Symlink) and not made:
+        c.need(inode, _WANTED[flags & O_ACCMODE] | (WRITE if flags & O_TRUNC else 0))
     match inode:
         case Symlink():
             raise LinuxError(ELOOP)
@@ -74,22 +84,28 @@ def open_inode(c: Caller, place: Place, flags: int) -> OpenFile:
             raise LinuxError(ENXIO)
 
 
+def _new_file(c: Caller, mode: int, directory: Directory | None) -> RegularFile:
+    inode = RegularFile(mode & 0o7777 & ~c.process.surroundings.umask, c.kernel.wall())
+    c.process.credentials.give(inode, directory)
+    return inode
+
+
 @call("openat")
 def openat(c: Caller, directory: Int, path: Path, flags: Unsigned, mode: Unsigned) -> Blocking:
     """Open a file, made if need be."""
     special = c.kernel.abi.open_flags
     follow = not flags & special.no_follow and not (flags & O_CREAT and flags & O_EXCL)
     if flags & _O_TMPFILE and flags & special.directory:
-        c.inode(directory, path)
-        file: OpenFile = RegularOpen(
-            RegularFile(mode & ~c.process.surroundings.umask, c.kernel.wall()), flags, path, c.kernel
-        )
+        c.need(c.inode(directory, path), WRITE | SEARCH)
+        file: OpenFile = RegularOpen(_new_file(c, mode, None), flags, path, c.kernel)
         return c.process.files.add(file, close_on_exec=bool(flags & O_CLOEXEC))
     place = c.place(directory, path, follow=follow)
-    if place.inode is None and flags & O_CREAT:
+    made = place.inode is None
+    if made and flags & O_CREAT:
         if place.must_be_directory:
             raise LinuxError(EISDIR)
-        inode = RegularFile(mode & 0o7777 & ~c.process.surroundings.umask, c.kernel.wall())
+        c.need(place.directory, WRITE | SEARCH)
+        inode = _new_file(c, mode, place.directory)
         place.directory.add(place.name, inode)
         place.directory.modified = place.directory.changed = c.kernel.wall()
         place = place._replace(inode=inode)
@@ -99,10 +115,11 @@ def openat(c: Caller, directory: Int, path: Path, flags: Unsigned, mode: Unsigne
         raise LinuxError(ENOTDIR)
     inode_there = place.found()
     if isinstance(inode_there, Fifo) and not flags & O_PATH:
+        c.need(inode_there, _WANTED[flags & O_ACCMODE])
         name = path_of(c.process.surroundings.root, place.directory, place.name)
         file = yield from open_fifo(inode_there, flags, name, c.kernel.abi.open_flags.direct)
     else:
-        file = open_inode(c, place, flags)
+        file = open_inode(c, place, flags, made=made)
     return c.process.files.add(file, close_on_exec=bool(flags & O_CLOEXEC))
 
 

@@ -147,6 +147,7 @@ def _copy(c: Caller, process: Process, pid: int, flags: int) -> Process:
         environment=process.environment,
         auxiliary=process.auxiliary,
         start_time=c.now(),
+        credentials=process.credentials.copy(),
     )
     child.frames = dict(process.frames)
     if parent is not None:

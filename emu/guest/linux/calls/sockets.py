@@ -47,7 +47,8 @@ def socket_of(c: Caller, fd: int) -> Socket:
 
 def credentials_of(c: Caller) -> Credentials:
     """Return who the calling process is."""
-    return Credentials(c.process.pid, 0, 0)
+    known = c.process.credentials
+    return Credentials(c.process.pid, known.user.effective, known.group.effective)
 
 
 def _new(c: Caller, kind: Kind, flags: int) -> Socket:

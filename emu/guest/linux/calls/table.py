@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from emu.guest.base import BadAddressError
-from emu.guest.linux.errno import EBADF, EFAULT, ENAMETOOLONG, ENOTDIR, LinuxError
+from emu.guest.linux.errno import EACCES, EBADF, EFAULT, ENAMETOOLONG, ENOTDIR, LinuxError
 from emu.guest.linux.files import OpenFile
 from emu.guest.linux.inodes import Directory, Inode
 from emu.guest.linux.paths import Place, walk
@@ -168,7 +168,13 @@ class Caller:
 
     def place(self, fd: int, path: str, *, follow: bool = True) -> Place:
         """Follow a path.  Raises `LinuxError`."""
-        return walk(self.process.surroundings.root, self.start(fd, path), path, follow=follow)
+        start, credentials = self.start(fd, path), self.process.credentials
+        return walk(self.process.surroundings.root, start, path, follow=follow, credentials=credentials)
+
+    def need(self, inode: Inode, wanted: int) -> None:
+        """Check the permissions of an inode (`emu.guest.linux.credentials`).  Raises `LinuxError` EACCES."""
+        if not self.process.credentials.may(inode, wanted):
+            raise LinuxError(EACCES)
 
     def inode(self, fd: int, path: str, *, follow: bool = True) -> Inode:
         """Return what a path leads to.  Raises `LinuxError`."""

@@ -25,7 +25,7 @@ from emu.guest.linux.calls.table import (
     Unsigned,
     call,
 )
-from emu.guest.linux.errno import EINVAL, ESRCH, LinuxError
+from emu.guest.linux.errno import EINVAL, ENOSYS, ESRCH, LinuxError
 from emu.guest.linux.process import SystemCall, Thread
 
 if TYPE_CHECKING:
@@ -119,6 +119,28 @@ def fstatfs64(c: Caller, fd: Int, size: Size, buffer: Address) -> int:
         raise LinuxError(EINVAL)
     c.write(buffer, _STATFS64.pack(*statfs_fields(c.file(fd).inode)))
     return 0
+
+
+@call("ipc")
+def ipc(c: Caller, operation: Unsigned, first: Int, second: Size, third: Size, pointer: Address) -> int:
+    """Do what the calls about shared memory of System V do, which were one call once (ipc/syscall.c)."""
+    result: int | SystemCall | None
+    match operation & 0xFFFF:
+        case 21:
+            result = HANDLERS["shmat"](c.kernel, c.thread, [first & 0xFFFF_FFFF, pointer, second])
+            assert isinstance(result, int)
+            c.write_words(third, result)
+            return 0
+        case 22:
+            result = HANDLERS["shmdt"](c.kernel, c.thread, [pointer])
+        case 23:
+            result = HANDLERS["shmget"](c.kernel, c.thread, [first & 0xFFFF_FFFF, second, third])
+        case 24:
+            result = HANDLERS["shmctl"](c.kernel, c.thread, [first & 0xFFFF_FFFF, second, pointer])
+        case _:
+            raise LinuxError(ENOSYS)
+    assert isinstance(result, int)
+    return result
 
 
 @call("sigreturn")

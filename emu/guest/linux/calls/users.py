@@ -1,0 +1,220 @@
+"""System calls about users, groups and capabilities.
+
+Source: Linux kernel/sys.c, kernel/groups.c, kernel/capability.c.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import replace
+from typing import Final, Literal
+
+from emu.guest.linux.calls.table import Address, Caller, Int, Unsigned, call
+from emu.guest.linux.credentials import Ids
+from emu.guest.linux.errno import EINVAL, EPERM, LinuxError
+
+_UNCHANGED: Final = 0xFFFF_FFFF
+_GROUPS_MAX: Final = 65536
+# Version 3 has 64 bits of each set, in two structures (include/uapi/linux/capability.h).
+_VERSION_1, _VERSION_2, _VERSION_3 = 0x19980330, 0x20071026, 0x20080522
+# CAP_CHOWN to CAP_CHECKPOINT_RESTORE.
+_ALL: Final = (1 << 41) - 1
+
+Kind = Literal["user", "group"]
+
+
+def _ids(c: Caller, kind: Kind) -> Ids:
+    credentials = c.process.credentials
+    return credentials.user if kind == "user" else credentials.group
+
+
+def _set(c: Caller, kind: Kind, ids: Ids) -> int:
+    setattr(c.process.credentials, kind, ids)
+    return 0
+
+
+def _set_one(c: Caller, kind: Kind, number: int) -> int:
+    """Do setuid or setgid."""
+    ids = _ids(c, kind)
+    if number == _UNCHANGED:
+        raise LinuxError(EINVAL)
+    if c.process.credentials.privileged:
+        return _set(c, kind, Ids.all(number))
+    if number not in {ids.real, ids.saved}:
+        raise LinuxError(EPERM)
+    return _set(c, kind, replace(ids, effective=number, files=number))
+
+
+def _set_two(c: Caller, kind: Kind, real: int, effective: int) -> int:
+    """Do setreuid or setregid."""
+    ids = _ids(c, kind)
+    new_real = ids.real if real == _UNCHANGED else real
+    new_effective = ids.effective if effective == _UNCHANGED else effective
+    if not c.process.credentials.privileged and (
+        new_real not in {ids.real, ids.effective} or not ids.knows(new_effective)
+    ):
+        raise LinuxError(EPERM)
+    changed = real != _UNCHANGED or (effective not in {_UNCHANGED, ids.real})
+    saved = new_effective if changed else ids.saved
+    return _set(c, kind, Ids(new_real, new_effective, saved, new_effective))
+
+
+def _set_three(c: Caller, kind: Kind, numbers: tuple[int, int, int]) -> int:
+    """Do setresuid or setresgid."""
+    ids = _ids(c, kind)
+    if not c.process.credentials.privileged and not all(ids.knows(one) for one in numbers if one != _UNCHANGED):
+        raise LinuxError(EPERM)
+    old = (ids.real, ids.effective, ids.saved)
+    real, effective, saved = (before if one == _UNCHANGED else one for before, one in zip(old, numbers, strict=True))
+    return _set(c, kind, Ids(real, effective, saved, effective))
+
+
+def _set_files(c: Caller, kind: Kind, number: int) -> int:
+    """Do setfsuid or setfsgid: the result is the old number, whatever happens."""
+    ids = _ids(c, kind)
+    allowed = c.process.credentials.privileged or ids.knows(number) or number == ids.files
+    if allowed and number != _UNCHANGED:
+        _set(c, kind, replace(ids, files=number))
+    return ids.files
+
+
+def _tell_three(c: Caller, ids: Ids, addresses: tuple[int, int, int]) -> int:
+    for address, number in zip(addresses, (ids.real, ids.effective, ids.saved), strict=True):
+        c.write(address, struct.pack("<I", number))
+    return 0
+
+
+@call("getuid")
+def getuid(c: Caller) -> int:
+    """Return the real user."""
+    return c.process.credentials.user.real
+
+
+@call("geteuid")
+def geteuid(c: Caller) -> int:
+    """Return the effective user."""
+    return c.process.credentials.user.effective
+
+
+@call("getgid")
+def getgid(c: Caller) -> int:
+    """Return the real group."""
+    return c.process.credentials.group.real
+
+
+@call("getegid")
+def getegid(c: Caller) -> int:
+    """Return the effective group."""
+    return c.process.credentials.group.effective
+
+
+@call("setuid")
+def setuid(c: Caller, number: Unsigned) -> int:
+    """Set the user."""
+    return _set_one(c, "user", number)
+
+
+@call("setgid")
+def setgid(c: Caller, number: Unsigned) -> int:
+    """Set the group."""
+    return _set_one(c, "group", number)
+
+
+@call("setreuid")
+def setreuid(c: Caller, real: Unsigned, effective: Unsigned) -> int:
+    """Set the real and the effective user."""
+    return _set_two(c, "user", real, effective)
+
+
+@call("setregid")
+def setregid(c: Caller, real: Unsigned, effective: Unsigned) -> int:
+    """Set the real and the effective group."""
+    return _set_two(c, "group", real, effective)
+
+
+@call("setresuid")
+def setresuid(c: Caller, real: Unsigned, effective: Unsigned, saved: Unsigned) -> int:
+    """Set the real, the effective and the saved user."""
+    return _set_three(c, "user", (real, effective, saved))
+
+
+@call("setresgid")
+def setresgid(c: Caller, real: Unsigned, effective: Unsigned, saved: Unsigned) -> int:
+    """Set the real, the effective and the saved group."""
+    return _set_three(c, "group", (real, effective, saved))
+
+
+@call("setfsuid")
+def setfsuid(c: Caller, number: Unsigned) -> int:
+    """Set the user with which files are opened."""
+    return _set_files(c, "user", number)
+
+
+@call("setfsgid")
+def setfsgid(c: Caller, number: Unsigned) -> int:
+    """Set the group with which files are opened."""
+    return _set_files(c, "group", number)
+
+
+@call("getresuid")
+def getresuid(c: Caller, real: Address, effective: Address, saved: Address) -> int:
+    """Tell the three users."""
+    return _tell_three(c, c.process.credentials.user, (real, effective, saved))
+
+
+@call("getresgid")
+def getresgid(c: Caller, real: Address, effective: Address, saved: Address) -> int:
+    """Tell the three groups."""
+    return _tell_three(c, c.process.credentials.group, (real, effective, saved))
+
+
+@call("getgroups")
+def getgroups(c: Caller, size: Int, to: Address) -> int:
+    """Tell the supplementary groups."""
+    groups = c.process.credentials.groups
+    if size < 0 or 0 < size < len(groups):
+        raise LinuxError(EINVAL)
+    if size:
+        c.write(to, struct.pack(f"<{len(groups)}I", *groups))
+    return len(groups)
+
+
+@call("setgroups")
+def setgroups(c: Caller, size: Int, at: Address) -> int:
+    """Set the supplementary groups."""
+    if not c.process.credentials.privileged:
+        raise LinuxError(EPERM)
+    if not 0 <= size <= _GROUPS_MAX:
+        raise LinuxError(EINVAL)
+    c.process.credentials.groups = tuple(sorted(struct.unpack(f"<{size}I", c.read(at, 4 * size))))
+    return 0
+
+
+@call("capget")
+def capget(c: Caller, header: Address, data: Address) -> int:
+    """Tell the capabilities: root has all of them, the others have none."""
+    version = c.number(header, 4)
+    if version not in {_VERSION_1, _VERSION_2, _VERSION_3}:
+        c.write(header, struct.pack("<I", _VERSION_3))
+        if data:
+            raise LinuxError(EINVAL)
+        return 0
+    bits = _ALL if c.process.credentials.privileged else 0
+    words = 1 if version == _VERSION_1 else 2
+    halves = (bits >> 32 * word & 0xFFFF_FFFF for word in range(words))
+    if data:
+        c.write(data, b"".join(struct.pack("<III", half, half, 0) for half in halves))
+    return 0
+
+
+@call("capset")
+def capset(c: Caller, header: Address, data: Address) -> int:
+    """Take a set of capabilities; only root has any, and they are not taken from it."""
+    version = c.number(header, 4)
+    if version not in {_VERSION_1, _VERSION_2, _VERSION_3}:
+        c.write(header, struct.pack("<I", _VERSION_3))
+        raise LinuxError(EINVAL)
+    fields = struct.unpack("<III", c.read(data, 12))
+    if any(fields) and not c.process.credentials.privileged:
+        raise LinuxError(EPERM)
+    return 0
