@@ -1,4 +1,4 @@
-"""Run the benchmarks: python -m benchmarks [NAME...] [--save].
+"""Run the benchmarks: python -m benchmarks [NAME...] [--isa ISA...] [--smallest] [--save].
 
 Each prints a table; with --save the figures go to benchmarks/results/NAME.json too.
 """
@@ -9,7 +9,7 @@ import argparse
 import json
 import platform
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -17,10 +17,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from benchmarks import check_speed, firing, language, linux, linux_speed, sdt, speed, startup
-from benchmarks.figures import Figures
+from benchmarks.figures import Figures, Scale
+from emu.isa import ISAS, Isa
 
 RESULTS = Path(__file__).parent / "results"
-BENCHMARKS: dict[str, Callable[[], Figures]] = {
+# Name -> (ISAs, scale) -> figures.
+BENCHMARKS: dict[str, Callable[[Sequence[Isa], Scale], Figures]] = {
     "check_speed": check_speed.measure,
     "firing": firing.measure,
     "language": language.measure,
@@ -49,12 +51,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Run the benchmarks.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHMARKS)}; all by default")
     parser.add_argument("--save", action="store_true", help="write benchmarks/results/NAME.json")
+    parser.add_argument("--isa", choices=list(ISAS), action="append", help="of these ISAs only; all by default")
+    parser.add_argument("--smallest", action="store_true", help="run the least that goes through everything")
     arguments = parser.parse_args()
+    if arguments.save and (arguments.isa or arguments.smallest):
+        parser.error("--save is for whole results: leave out --isa and --smallest")
+    isas = [ISAS[name] for name in arguments.isa or ISAS]
     unknown = sorted(set(arguments.names) - set(BENCHMARKS))
     if unknown:
         parser.error(f"no benchmark {unknown[0]!r}: there are {', '.join(BENCHMARKS)}")
     for name in arguments.names or BENCHMARKS:
-        figures = BENCHMARKS[name]()
+        figures = BENCHMARKS[name](isas, Scale(arguments.smallest))
         show(figures)
         if arguments.save:
             record = {

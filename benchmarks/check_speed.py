@@ -3,67 +3,62 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import unicorn
 
-from benchmarks.figures import Cell, Figures
-from emu.isa import ISAS, Isa
+from benchmarks.figures import Cell, Figures, Scale
+from emu.isa import Isa
 from trapline.lab.check.compare import SiteChecker
 from trapline.lab.check.rules import Rules
-from trapline.lab.check.subject import Subject, find
+from trapline.lab.check.subject import Subject
+from trapline.targets import find_file
 
 _SITES = 600
 _STATES = 20
 _ROUNDS = 3
 _STEPS = 20_000
-_ARCHITECTURES = {
-    "x86_64": (unicorn.UC_ARCH_X86, unicorn.UC_MODE_64, b"\x90"),
-    "aarch64": (unicorn.UC_ARCH_ARM64, unicorn.UC_MODE_ARM, b"\x1f\x20\x03\xd5"),
-    "riscv64": (unicorn.UC_ARCH_RISCV, unicorn.UC_MODE_RISCV64, b"\x13\x00\x00\x00"),
-    "i386": (unicorn.UC_ARCH_X86, unicorn.UC_MODE_32, b"\x90"),
-}
 
 
-def _checking(isa: str, provider: str) -> float:
+def _checking(isa: Isa, provider: str, scale: Scale) -> float:
     """Return seconds of this process for a site-state."""
-    subject = Subject(find("testbins:zoo", isa)[0], isa, provider, every_instruction=True)
+    subject = Subject(find_file("testbins:zoo", isa), isa.name, provider, every_instruction=True)
     rules = Rules()
     plain, patched = subject.cpu(stepping=True), subject.cpu(stepping=False)
     checker = SiteChecker(plain, patched, subject.prober(patched, rules), _STATES)
-    sites = subject.sites(rules)[5_000 : 5_000 + _SITES]
+    sites = subject.sites(rules)[5_000 : 5_000 + scale.rounds(_SITES)]
     best = float("inf")
-    for _ in range(_ROUNDS):
+    for _ in range(scale.turns(_ROUNDS)):
         start = time.process_time()
         states = sum(checker.check(site).states for site in sites)
         best = min(best, (time.process_time() - start) / states)
     return best
 
 
-def _stepping(isa: Isa) -> float:
+def _stepping(isa: Isa, scale: Scale) -> float:
     """Return the seconds of one counted instruction on bare Unicorn, through its Python binding."""
-    architecture, mode, nop = _ARCHITECTURES[isa.name]
-    uc = unicorn.Uc(architecture, mode)
+    uc = unicorn.Uc(isa.unicorn.architecture, isa.unicorn.mode)
     uc.mem_map(0x1000, 0x1000)
-    uc.mem_write(0x1000, nop * 64)
+    uc.mem_write(0x1000, isa.jump.nop * 64)
     best = float("inf")
-    for _ in range(_ROUNDS):
+    steps = scale.rounds(_STEPS)
+    for _ in range(scale.turns(_ROUNDS)):
         start = time.process_time()
-        for _ in range(_STEPS):
+        for _ in range(steps):
             uc.emu_start(0x1000, 0x2000, count=1)
-        best = min(best, (time.process_time() - start) / _STEPS)
+        best = min(best, (time.process_time() - start) / steps)
     return best
 
 
-def measure() -> Figures:
-    """Measure the site check on every ISA."""
+def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
+    """Measure the site check on some ISAs."""
 
     def rows() -> Iterator[list[Cell]]:
-        for isa in _ARCHITECTURES:
-            step = _stepping(ISAS[isa])
+        for isa in isas:
+            step = _stepping(isa, scale)
             for provider in ("pid", "uprobe"):
-                seconds = _checking(isa, provider)
-                yield [isa, provider, round(1 / seconds), 1e6 * seconds, seconds / step]
+                seconds = _checking(isa, provider, scale)
+                yield [isa.name, provider, round(1 / seconds), 1e6 * seconds, seconds / step]
 
     return Figures(
         title="Site check",

@@ -10,6 +10,22 @@ Cell = str | int | float
 
 
 @dataclass(frozen=True)
+class Scale:
+    """How much is measured."""
+
+    smallest: bool = False
+    """Only whether it works: the least that goes through everything; the figures mean nothing."""
+
+    def rounds(self, number: int) -> int:
+        """Return how many rounds a loop makes, of the number that a measurement makes."""
+        return max(1, number // 100) if self.smallest else number
+
+    def turns(self, number: int) -> int:
+        """Return how many times a thing is measured."""
+        return 1 if self.smallest else number
+
+
+@dataclass(frozen=True)
 class Figures:
     """Rows of a benchmark."""
 

@@ -6,16 +6,16 @@ for a trap (UC_HOOK_INTR), and one before an instruction (UC_HOOK_CODE).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import unicorn
 
 from benchmarks.code import ENTRY, LOOP, SITE, TRAPS
-from benchmarks.figures import Cell, Figures, interleaved
+from benchmarks.figures import Cell, Figures, Scale, interleaved
 from emu.elf import Binding, Symbol, SymbolType
 from emu.guest.function import CODE, FunctionGuest
 from emu.guest.modules import Module
-from emu.isa import ISAS, Isa
+from emu.isa import Isa
 from providers.fbt import FBT
 from trapline.consumer.tracer import Tracer
 from trapline.framework.dtrace import DTrace
@@ -30,7 +30,7 @@ _PAGE = 0x1000
 _STACK = 0x7000_0000
 
 
-def bare(isa: Isa, code: bytes, hook: int | None, at: int | None = None) -> Callable[[], None]:
+def bare(isa: Isa, code: bytes, rounds: int, hook: int | None, at: int | None = None) -> Callable[[], None]:
     """Return a run of some code on bare Unicorn, with an empty Python callback."""
     uc = unicorn.Uc(isa.unicorn.architecture, isa.unicorn.mode)
     uc.ctl_set_tlb_mode(unicorn.UC_TLB_VIRTUAL)
@@ -45,10 +45,7 @@ def bare(isa: Isa, code: bytes, hook: int | None, at: int | None = None) -> Call
     uc.hook_add(unicorn.UC_HOOK_TLB_FILL, fill)
     uc.mem_write(CODE, code)
     landing = CODE + _PAGE - 16
-    ids = {register.name: register.unicorn for register in isa.registers.registers}
     sp = _STACK + _PAGE - 256
-    if isa.registers.link is None:
-        uc.mem_write(sp, landing.to_bytes(8, "little"))
     if hook == unicorn.UC_HOOK_INTR:
         uc.hook_add(hook, lambda _uc, _number, _data: None)
     elif hook == unicorn.UC_HOOK_CODE:
@@ -56,16 +53,28 @@ def bare(isa: Isa, code: bytes, hook: int | None, at: int | None = None) -> Call
         uc.hook_add(hook, lambda _uc, _address, _size, _data: None, begin=place, end=place)
 
     def run() -> None:
-        uc.reg_write(ids[isa.registers.sp], sp)
-        if isa.registers.link is not None:
-            uc.reg_write(ids[isa.registers.link], landing)
-        uc.reg_write(ids[isa.calling.arguments[0]], ROUNDS)
+        enter(uc, isa, sp, landing, rounds)
         uc.emu_start(CODE, landing)
 
     return run
 
 
-def probed(isa: Isa, program: str) -> Callable[[], None]:
+def enter(uc: unicorn.Uc, isa: Isa, sp: int, landing: int, argument: int, memory: int | None = None) -> None:
+    """Set registers and stack as a call with one argument does; `memory`: physical address of `sp`."""
+    ids = {register.name: register.unicorn for register in isa.registers.registers}
+    at = sp if memory is None else memory
+    uc.reg_write(ids[isa.registers.sp], sp)
+    if isa.registers.link is not None:
+        uc.reg_write(ids[isa.registers.link], landing)
+    else:
+        uc.mem_write(at, landing.to_bytes(isa.word, "little"))
+    if isa.calling.arguments:
+        uc.reg_write(ids[isa.calling.arguments[0]], argument)
+    else:
+        uc.mem_write(at + isa.word, argument.to_bytes(isa.word, "little"))
+
+
+def probed(isa: Isa, program: str, rounds: int) -> Callable[[], None]:
     """Return a run of the loop with a D program enabled."""
     code, entry = LOOP[isa.name], ENTRY[isa.name]
     guest = FunctionGuest(isa, code)
@@ -79,35 +88,36 @@ def probed(isa: Isa, program: str) -> Callable[[], None]:
     device = tracer.session.device
 
     def run() -> None:
-        guest.call(ROUNDS)
+        guest.call(rounds)
         device.buffer_snapshot(0)  # so that the buffer is never full
         device.aggregation_snapshot(0)
 
     return run
 
 
-def measure() -> Figures:
-    """Measure on every ISA."""
+def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
+    """Measure on some ISAs."""
+    rounds = scale.rounds(ROUNDS)
     return Figures(
         "What a firing costs",
         ("ISA", "what", "ns", "firings/s", "x an empty trap callback"),
-        [row for isa in ISAS.values() for row in _rows(isa)],
+        [row for isa in isas for row in _rows(isa, rounds, scale)],
         "Nanoseconds beyond the same loop without probe or hook; least of 5 interleaved runs of "
-        f"{ROUNDS:,} rounds.  The goal for an empty action is 5 times an empty trap callback.",
+        f"{rounds:,} rounds.  The goal for an empty action is 5 times an empty trap callback.",
     )
 
 
-def _rows(isa: Isa) -> list[list[Cell]]:
+def _rows(isa: Isa, rounds: int, scale: Scale) -> list[list[Cell]]:
     loop, traps = LOOP[isa.name], TRAPS[isa.name]
     actions = {
-        "the loop": bare(isa, loop, None),
-        "empty UC_HOOK_INTR callback": bare(isa, traps, unicorn.UC_HOOK_INTR),
-        "empty UC_HOOK_CODE callback": bare(isa, loop, unicorn.UC_HOOK_CODE, SITE[isa.name]),
-        **{name: probed(isa, program) for name, program in PROGRAMS.items()},
+        "the loop": bare(isa, loop, rounds, None),
+        "empty UC_HOOK_INTR callback": bare(isa, traps, rounds, unicorn.UC_HOOK_INTR),
+        "empty UC_HOOK_CODE callback": bare(isa, loop, rounds, unicorn.UC_HOOK_CODE, SITE[isa.name]),
+        **{name: probed(isa, program, rounds) for name, program in PROGRAMS.items()},
     }
     for action in actions.values():
         action()
-    times = {name: 1e9 * time / ROUNDS for name, time in interleaved(actions).items()}
+    times = {name: 1e9 * time / rounds for name, time in interleaved(actions, scale.turns(5)).items()}
     base = times.pop("the loop")
     trap = times["empty UC_HOOK_INTR callback"] - base
     return [

@@ -6,9 +6,10 @@ functions that DIF objects are translated to, which is what runs when a probe fi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from benchmarks.figures import Cell, Figures, interleaved
+from benchmarks.figures import Cell, Figures, Scale, interleaved
+from emu.isa import Isa
 from trapline.d.compiler import CompileContext, compile_program
 from trapline.dof import decode, encode
 from trapline.framework.device import ProbeInfo
@@ -52,9 +53,10 @@ def _compiled(text: str, probes: Callable[[ProbeDescription], list[ProbeInfo]]) 
     return compile_program(text, CompileContext(options, probes))
 
 
-def measure() -> Figures:
-    """Measure all."""
-    machine = boot(kernel_guest(KernelOptions()))
+def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
+    """Measure all, on the first of some ISAs: D does not depend on it."""
+    rounds = scale.rounds(_ROUNDS)
+    machine = boot(kernel_guest(KernelOptions(isa=isas[0])))
     dtrace = machine.dtrace
     script = "".join(_CLAUSE.format(number=number) for number in range(_LINES // 14 + 1))
     lines = script.count("\n")
@@ -76,11 +78,11 @@ def measure() -> Figures:
     loaded = Loaded(difo, 0)
 
     def machine_runs() -> None:
-        for _ in range(_ROUNDS):
+        for _ in range(rounds):
             device.machine.run(loaded, device.context)
 
     def functions_run() -> None:
-        for _ in range(_ROUNDS):
+        for _ in range(rounds):
             translated(device.context)
 
     actions: dict[str, Callable[[], object]] = {
@@ -92,9 +94,9 @@ def measure() -> Figures:
     }
     (probe,) = description(ProbeDescription("fbt", "kernel", "sys_read", "entry"))
     for name, body in _UPDATES.items():
-        actions[name] = _updates(machine.dtrace, probe.id, body, description)
-    times = interleaved(actions, 3)
-    executed = _ROUNDS * len(difo.code)
+        actions[name] = _updates(machine.dtrace, probe.id, body, description, rounds)
+    times = interleaved(actions, scale.turns(3))
+    executed = rounds * len(difo.code)
     rows: list[list[Cell]] = [
         ["compile a script", f"{lines} lines", 1000 * times["compile"], lines / times["compile"]],
         ["encode its DOF", f"{len(dof)} bytes", 1000 * times["encode"], len(dof) / times["encode"]],
@@ -102,7 +104,7 @@ def measure() -> Figures:
         ["DIF, decoded each time", f"{executed} instructions", 1000 * times["machine"], executed / times["machine"]],
         ["DIF, as functions", f"{executed} instructions", 1000 * times["function"], executed / times["function"]],
     ]
-    rows += [[name, f"{_ROUNDS} firings", 1000 * times[name], _ROUNDS / times[name]] for name in _UPDATES]
+    rows += [[name, f"{rounds} firings", 1000 * times[name], rounds / times[name]] for name in _UPDATES]
     return Figures(
         "The D language",
         ("what", "of", "ms", "a second"),
@@ -113,14 +115,14 @@ def measure() -> Figures:
 
 
 def _updates(
-    dtrace: DTrace, probe: int, body: str, probes: Callable[[ProbeDescription], list[ProbeInfo]]
+    dtrace: DTrace, probe: int, body: str, probes: Callable[[ProbeDescription], list[ProbeInfo]], rounds: int
 ) -> Callable[[], None]:
     def run() -> None:
         device = dtrace.open()
         device.set_option("aggsize", 1 << 20)
         device.enable(encode(_compiled(f"fbt::sys_read:entry {{ {body} }}", probes)))
         device.go()
-        for number in range(_ROUNDS):
+        for number in range(rounds):
             dtrace.probe(probe, number, number, 0, 0, 0)
         device.stop()
         device.close()

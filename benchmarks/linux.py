@@ -9,19 +9,19 @@ are executed beside the program's own: the breakpoint, the copy's way back, the 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import unicorn
 
 from benchmarks.code import ADDITION, CALL, CALLS, NOP, PROGRAM, RETURN, TRAPS
-from benchmarks.figures import Cell, Figures, interleaved
+from benchmarks.figures import Cell, Figures, Scale, interleaved
 from benchmarks.firing import ROUNDS, bare
 from benchmarks.sweep import Framework
 from emu.elf import Image
 from emu.guest.kernel import images
 from emu.guest.linux.guest import LinuxGuest
-from emu.isa import ISAS, Isa
+from emu.isa import Isa
 from providers.fasttrap import Fasttrap
 from providers.fasttrap.records import Probe, ProbeType
 from providers.uprobes import Consumer, Uprobes
@@ -85,7 +85,7 @@ class Bench:
     def dtrace(self, at: int, action: str) -> float:
         """Run with a D program, and return the guest's instructions of a hit."""
         machine = linux_machine.start(linux_machine.LinuxOptions((str(self.path),), isa=self.isa))
-        with Tracer(machine.guest, machine.dtrace, target=machine.target, provide=machine.provide) as tracer:
+        with Tracer(machine.guest, machine.dtrace, target=machine.target, provide=machine.probes.provide) as tracer:
             tracer.enable(f"pid$target:a.out:-:{self.main + at:x} {{ {action} }}")
             tracer.session.go()
             instructions = _run(machine.guest)
@@ -122,12 +122,12 @@ def _run(guest: LinuxGuest) -> float:
     return left_out / CALLS
 
 
-def measure() -> Figures:
-    """Measure all mechanisms on all ISAs."""
+def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
+    """Measure all mechanisms on some ISAs."""
     rows: list[tuple[Cell, ...]] = []
     with tempfile.TemporaryDirectory() as folder:
-        for isa in ISAS.values():
-            rows += _rows(Bench(isa, Path(folder)))
+        for isa in isas:
+            rows += _rows(Bench(isa, Path(folder)), scale)
     return Figures(
         "A hit in a Linux program, by mechanism",
         ("ISA", "what", "guest instructions a hit", "µs a hit", "times an empty trap callback"),
@@ -136,8 +136,9 @@ def measure() -> Figures:
     )
 
 
-def _rows(bench: Bench) -> list[tuple[Cell, ...]]:
+def _rows(bench: Bench, scale: Scale) -> list[tuple[Cell, ...]]:
     instructions: dict[str, float] = {}
+    rounds = scale.rounds(ROUNDS)
 
     def measured(name: str, run: Callable[..., float], places: dict[str, int], how: object) -> Callable[[], None]:
         def once() -> None:
@@ -147,14 +148,14 @@ def _rows(bench: Bench) -> list[tuple[Cell, ...]]:
 
     times = interleaved(
         {
-            "trap": bare(bench.isa, TRAPS[bench.isa.name], unicorn.UC_HOOK_INTR),
+            "trap": bare(bench.isa, TRAPS[bench.isa.name], rounds, unicorn.UC_HOOK_INTR),
             "plain": bench.plain,
             **{row[0]: measured(*row) for row in MECHANISMS},
         },
-        _TURNS,
+        scale.turns(_TURNS),
     )
     rows: list[tuple[Cell, ...]] = []
     for name, extra in instructions.items():
         each = (times[name] - times["plain"]) / CALLS
-        rows.append((bench.isa.title, name, round(extra, 2), each * 1e6, each / (times["trap"] / ROUNDS)))
+        rows.append((bench.isa.title, name, round(extra, 2), each * 1e6, each / (times["trap"] / rounds)))
     return rows

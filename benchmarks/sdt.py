@@ -9,12 +9,13 @@ the guest's own vector takes it, so that its instructions count.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from benchmarks.figures import Cell, Figures
+from benchmarks.figures import Cell, Figures, Scale
+from emu.guest.kernel import images
 from emu.guest.kernel.trap_path import TrapPath
-from emu.isa import ISAS, Isa
+from emu.isa import Isa
 from trapline.consumer.tracer import Tracer
 from trapline.machine.kernel_machine import ILLUMOS_SDT, SDT_GENERATION, KernelOptions, Machine, boot, kernel_guest
 
@@ -36,7 +37,7 @@ FBT = "fbt::sched_relinquish:entry { }"
 _SITES = "sched:::, lockstat:::, sdt::: { @ = count(); }"
 
 
-class Run(NamedTuple):
+class CountedRun(NamedTuple):
     """One run of the program."""
 
     instructions: int
@@ -51,7 +52,7 @@ def machine(isa: Isa, generation: int, calls: int) -> Machine:
     return boot(kernel_guest(options))
 
 
-def run(isa: Isa, generation: int, calls: int, program: str) -> Run:
+def run(isa: Isa, generation: int, calls: int, program: str) -> CountedRun:
     """Make calls with a program enabled ("": none), and count what the guest executes."""
     made = machine(isa, generation, calls)
     engine = made.guest.engine
@@ -65,35 +66,36 @@ def run(isa: Isa, generation: int, calls: int, program: str) -> Run:
             made.guest.run(None)
         seconds = time.process_time() - start
         firings = sum(element.value for element in tracer.aggregations() if isinstance(element.value, int))
-        return Run(engine.instructions - before, firings, seconds)
+        return CountedRun(engine.instructions - before, firings, seconds)
 
 
-def per_call(isa: Isa, generation: int, program: str) -> tuple[float, float]:
+def per_call(isa: Isa, generation: int, program: str, calls: int) -> tuple[float, float]:
     """Return the instructions and firings of one call: from the difference between two runs."""
-    few, many = (run(isa, generation, calls, program) for calls in (CALLS, 2 * CALLS))
-    return (many.instructions - few.instructions) / CALLS, (many.firings - few.firings) / CALLS
+    few, many = (run(isa, generation, number, program) for number in (calls, 2 * calls))
+    return (many.instructions - few.instructions) / calls, (many.firings - few.firings) / calls
 
 
-def nanoseconds(isa: Isa, pairs: Mapping[str, tuple[int, str, str]]) -> dict[str, float]:
+def nanoseconds(isa: Isa, pairs: Mapping[str, tuple[int, str, str]], scale: Scale) -> dict[str, float]:
     """Return the seconds of a firing: the shortest run of a program minus that of another."""
     best: dict[tuple[int, str], float] = {}
-    for _ in range(ROUNDS):
+    calls = scale.rounds(TIMED_CALLS)
+    for _ in range(scale.turns(ROUNDS)):
         for generation, other, firing in pairs.values():
             for program in (other, firing):
-                taken = run(isa, generation, TIMED_CALLS, program).seconds
+                taken = run(isa, generation, calls, program).seconds
                 best[generation, program] = min(taken, best.get((generation, program), taken))
     return {
-        name: 1e9 * (best[generation, firing] - best[generation, other]) / TIMED_CALLS
+        name: 1e9 * (best[generation, firing] - best[generation, other]) / calls
         for name, (generation, other, firing) in pairs.items()
     }
 
 
-def measure() -> Figures:
-    """Measure on every ISA."""
+def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
+    """Measure on some ISAs."""
     return Figures(
         "What a static probe costs",
         ("ISA", "what", "at rest", "another on", "firing", "x FBT", "ns/firing"),
-        [row for isa in ISAS.values() for row in _rows(isa)],
+        [row for isa in isas for row in _rows(isa, scale)],
         "Guest instructions: at rest and with another probe on, for each site passed and what the compiler does around "
         "it; firing, for each firing beyond that, and as a share of what FBT's breakpoint takes.  The nanoseconds are "
         f"this emulator's: its CPU time for each of {TIMED_CALLS:,} firings with an empty action beyond the same run "
@@ -101,17 +103,18 @@ def measure() -> Figures:
     )
 
 
-def _rows(isa: Isa) -> list[list[Cell]]:
-    bare, _ = per_call(isa, NONE, "")
-    generations = [year for year in GENERATIONS if year != ILLUMOS_SDT or isa.name == "x86_64"]
+def _rows(isa: Isa, scale: Scale) -> list[list[Cell]]:
+    calls = scale.rounds(CALLS)
+    bare, _ = per_call(isa, NONE, "", calls)
+    generations = [year for year in GENERATIONS if year != ILLUMOS_SDT or images.kernel(isa, f"sdt-{year}").is_file()]
     others = {year: OTHER_ILLUMOS if year == ILLUMOS_SDT else OTHER for year in generations}
     pairs = {GENERATIONS[year]: (year, others[year], FIRING) for year in generations}
-    times = nanoseconds(isa, pairs | {COMPARED: (SDT_GENERATION, OTHER, FBT)})
-    trapped = per_call(isa, SDT_GENERATION, FBT)[0] - per_call(isa, SDT_GENERATION, "")[0]
+    times = nanoseconds(isa, pairs | {COMPARED: (SDT_GENERATION, OTHER, FBT)}, scale)
+    trapped = per_call(isa, SDT_GENERATION, FBT, calls)[0] - per_call(isa, SDT_GENERATION, "", calls)[0]
     rows: list[list[Cell]] = []
     for year in generations:
-        _, sites = per_call(isa, year, _SITES)
-        rest, idle, firing = (per_call(isa, year, program)[0] for program in ("", others[year], FIRING))
+        _, sites = per_call(isa, year, _SITES, calls)
+        rest, idle, firing = (per_call(isa, year, program, calls)[0] for program in ("", others[year], FIRING))
         name = GENERATIONS[year]
         counts = ((rest - bare) / sites, (idle - bare) / sites, firing - idle)
         rows.append([isa.title, name, *counts, counts[-1] / trapped, round(times[name])])

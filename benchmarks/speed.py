@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import unicorn
 
-from benchmarks.figures import Cell, Figures, interleaved
+from benchmarks.figures import Cell, Figures, Scale, interleaved
+from benchmarks.firing import enter
 from emu.elf import Image
 from emu.engine.pages import PAGE
 from emu.guest.function import FunctionGuest
 from emu.guest.kernel import images
-from emu.isa import ISAS, Isa
+from emu.isa import Isa
 
 # Function of testbins/functions -> how many rounds are timed.
 FUNCTIONS = {"work": 20_000, "digest": 20_000}
 _STACK = 0x7000_0000
+_FRAME = 256
 _LANDING = 0x5000_0100  # not at a page start: emu_start looks up the byte before it
 
 
 class BareUnicorn:
     """The same code on Unicorn with nothing of ours: no counting, no traps, the same virtual TLB."""
 
-    def __init__(self, isa: Isa, image: Image, function: str) -> None:
+    def __init__(self, isa: Isa, image: Image, function: str, rounds: int) -> None:
         self._isa = isa
-        self._rounds = FUNCTIONS[function]
+        self._rounds = rounds
         self._entry = image.symbol(function).value
         self._uc = unicorn.Uc(isa.unicorn.architecture, isa.unicorn.mode)
         self._uc.ctl_set_tlb_mode(unicorn.UC_TLB_VIRTUAL)
@@ -50,37 +54,33 @@ class BareUnicorn:
                 size = min(PAGE - address % PAGE, len(segment.data) - offset)
                 physical = pages[address // PAGE][0] + address % PAGE
                 self._uc.mem_write(physical, bytes(segment.data[offset : offset + size]))
-        self._return_on_stack = pages[_STACK // PAGE - 1][0] + PAGE - 264
+        self._stack_end = pages[_STACK // PAGE - 1][0] + PAGE
 
     def run(self) -> int:
         """Call the function; returns its result."""
-        registers, calling = self._isa.registers, self._isa.calling
-        ids = {register.name: register.unicorn for register in registers.registers}
-        self._uc.reg_write(ids[registers.sp], _STACK - (256 if registers.link else 264))
-        if registers.link:
-            self._uc.reg_write(ids[registers.link], _LANDING)
-        else:
-            self._uc.mem_write(self._return_on_stack, _LANDING.to_bytes(8, "little"))
-        self._uc.reg_write(ids[calling.arguments[0]], self._rounds)
+        isa = self._isa
+        sp = _STACK - (_FRAME if isa.registers.link else _FRAME + isa.word)
+        enter(self._uc, isa, sp, _LANDING, self._rounds, self._stack_end - (_STACK - sp))
         self._uc.emu_start(self._entry, _LANDING)
-        return int(self._uc.reg_read(ids[calling.results[0]]))
+        ids = {register.name: register.unicorn for register in isa.registers.registers}
+        return int(self._uc.reg_read(ids[isa.calling.results[0]]))
 
 
-def measure() -> Figures:
-    """Measure on every ISA."""
+def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
+    """Measure on some ISAs."""
     return Figures(
         "Guest instructions per second, no probe enabled",
         ("ISA", "what", "bare Unicorn, MIPS", "Trapline, clock counting, MIPS", "% of bare", "without llvmlite, MIPS"),
-        [_row(isa, function) for isa in ISAS.values() for function in FUNCTIONS],
+        [_row(isa, function, scale) for isa in isas for function in FUNCTIONS],
         "testbins/functions: work is a sieve, a hash, a sort and calls through a table, blocks of 4 to 5 instructions; "
         "digest is SHA-256, blocks of 26 to 40.  Least of 7 interleaved runs.",
     )
 
 
-def _row(isa: Isa, function: str) -> list[Cell]:
+def _row(isa: Isa, function: str, scale: Scale) -> list[Cell]:
     image = Image(images.function(isa, function))
-    rounds = FUNCTIONS[function]
-    bare = BareUnicorn(isa, image, function)
+    rounds = scale.rounds(FUNCTIONS[function])
+    bare = BareUnicorn(isa, image, function, rounds)
     counted = FunctionGuest(isa, image, accelerated=True)
     python = FunctionGuest(isa, image, accelerated=False)
     limit = 1 << 40
@@ -88,14 +88,18 @@ def _row(isa: Isa, function: str) -> list[Cell]:
     if bare.run() != result:
         raise SystemExit(f"{isa.name}: the two engines disagree")
     count = counted.engine.instructions
-    times = interleaved({"bare": bare.run, "counted": lambda: counted.call(rounds, function=function, limit=limit)}, 7)
-    short = rounds // 50
-    python_time = min(interleaved({"python": lambda: python.call(short, function=function, limit=limit)}, 2).values())
+    times = interleaved(
+        {"bare": bare.run, "counted": lambda: counted.call(rounds, function=function, limit=limit)}, scale.turns(7)
+    )
+    short = max(1, rounds // 50)
+    python_time = min(
+        interleaved({"python": lambda: python.call(short, function=function, limit=limit)}, scale.turns(2)).values()
+    )
     return [
         isa.title,
         function,
         count / times["bare"] / 1e6,
         count / times["counted"] / 1e6,
         100 * times["bare"] / times["counted"],
-        count / 50 / python_time / 1e6,
+        count * short / rounds / python_time / 1e6,
     ]

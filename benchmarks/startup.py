@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Sequence
 
-from benchmarks.figures import Cell, Figures, interleaved
-from emu.isa import ISAS
+from benchmarks.figures import Cell, Figures, Scale, interleaved
+from emu.isa import Isa
 
 
 def _run(*arguments: str) -> None:
     subprocess.run([sys.executable, "-m", "trapline", *arguments], check=True, capture_output=True)
 
 
-def measure() -> Figures:
-    """Measure on every ISA."""
+def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
+    """Measure on some ISAs."""
     rows: list[list[Cell]] = []
-    for name, isa in ISAS.items():
+    for isa in isas:
+        name = isa.name
         times = interleaved(
             {
                 "python -c pass": lambda: subprocess.run([sys.executable, "-c", "pass"], check=True),
@@ -26,7 +28,7 @@ def measure() -> Figures:
                     "dtrace", "--isa", name, "-qn", "fbt:::entry { @[probefunc] = count(); }"
                 ),
             },
-            3,
+            scale.turns(3),
         )
         rows += [[isa.title, what, time] for what, time in times.items()]
     return Figures(

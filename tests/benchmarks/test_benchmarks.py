@@ -1,0 +1,22 @@
+"""Every benchmark runs on every ISA: once, in its smallest size.  The figures mean nothing here."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.__main__ import BENCHMARKS
+from benchmarks.figures import Scale
+from emu.isa import ISAS
+
+# These compare what one ISA does as well as any other.
+ONCE = {"language": "i386"}
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_a_benchmark_runs_on_every_isa(name, isa):
+    if ONCE.get(name, isa) != isa:
+        pytest.skip("it does not depend on the ISA")
+    figures = BENCHMARKS[name]([ISAS[isa]], Scale(smallest=True))
+    assert figures.rows
+    assert all(len(row) == len(figures.columns) for row in figures.rows)
