@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from enum import IntEnum
 from typing import Final
 
 from emu.guest.linux.inodes import Directory, Inode
@@ -32,19 +33,67 @@ class Ids:
         return cls(number, number, number, number)
 
 
+class Capability(IntEnum):
+    """The capabilities that are asked for here (include/uapi/linux/capability.h)."""
+
+    CHOWN = 0
+    DAC_OVERRIDE = 1
+    DAC_READ_SEARCH = 2
+    FOWNER = 3
+    FSETID = 4
+    KILL = 5
+    SETGID = 6
+    SETUID = 7
+    IPC_OWNER = 15
+    SYS_CHROOT = 18
+    SYS_ADMIN = 21
+    SYS_RESOURCE = 24
+    MKNOD = 27
+
+
+# CAP_CHOWN to CAP_CHECKPOINT_RESTORE.
+ALL: Final = (1 << 41) - 1
+# Those that go with the user of file accesses (CAP_FS_SET).
+_OF_FILES: Final = 0b11111 | 1 << Capability.MKNOD | 1 << 9 | 1 << 32
+
+
 @dataclass(slots=True)
 class Credentials:
-    """The users and groups of a process."""
+    """The users, groups and capabilities of a process."""
 
     user: Ids = field(default_factory=Ids)
     group: Ids = field(default_factory=Ids)
     groups: tuple[int, ...] = ()
     """Supplementary ones."""
+    permitted: int = ALL
+    """The capabilities that it may take on."""
+    effective: int = ALL
+    inheritable: int = 0
+    keeps: bool = False
+    """Whether it keeps its permitted capabilities when it is root no longer (PR_SET_KEEPCAPS)."""
 
-    @property
-    def privileged(self) -> bool:
-        """Whether everything is allowed: root has all capabilities, the others have none."""
-        return self.user.effective == 0
+    def can(self, capability: Capability) -> bool:
+        """Return whether the process has a capability."""
+        return bool(self.effective >> capability & 1)
+
+    def set_user(self, user: Ids) -> None:
+        """Change the user, and the capabilities with it (security/commoncap.c, cap_emulate_setxuid)."""
+        old, self.user = self.user, user
+        was_root = 0 in {old.real, old.effective, old.saved}
+        if was_root and 0 not in {user.real, user.effective, user.saved} and not self.keeps:
+            self.permitted = self.effective = 0
+        if old.effective == 0 and user.effective:
+            self.effective = 0
+        if old.effective and user.effective == 0:
+            self.effective = self.permitted
+
+    def set_file_user(self, number: int) -> None:
+        """Change the user of file accesses, and the capabilities that go with it."""
+        old, self.user = self.user, replace(self.user, files=number)
+        if old.files == 0 and number:
+            self.effective &= ~_OF_FILES
+        if old.files and number == 0:
+            self.effective |= self.permitted & _OF_FILES
 
     def copy(self) -> Credentials:
         """Return the same, apart."""
@@ -56,14 +105,14 @@ class Credentials:
 
     def may(self, inode: Inode, wanted: int) -> bool:
         """Return whether an inode's permissions grant READ, WRITE and SEARCH or EXECUTE."""
-        if self.user.files == 0:
+        if self.can(Capability.DAC_OVERRIDE):
             return not wanted & EXECUTE or isinstance(inode, Directory) or bool(inode.permissions & 0o111)
         shift = 6 if inode.uid == self.user.files else 3 if self.in_group(inode.gid) else 0
         return wanted & ~(inode.permissions >> shift) == 0
 
     def owns(self, inode: Inode) -> bool:
         """Return whether the process may change what an inode says of itself."""
-        return self.privileged or self.user.files == inode.uid
+        return self.user.files == inode.uid or self.can(Capability.FOWNER)
 
     def may_remove(self, directory: Directory, inode: Inode) -> bool:
         """Return whether a name may be taken out of a directory that can be written."""
@@ -83,3 +132,6 @@ class Credentials:
         group = program.gid if program.permissions & _SET_GID else self.group.effective
         self.user = Ids(self.user.real, user, user, user)
         self.group = Ids(self.group.real, group, group, group)
+        self.permitted = ALL if 0 in {self.user.real, user} else 0
+        self.effective = ALL if user == 0 else 0
+        self.keeps = False

@@ -12,7 +12,7 @@ from typing import Final
 from emu.guest.linux import devices
 from emu.guest.linux.calls.looking import inode_at
 from emu.guest.linux.calls.table import AT_FDCWD, Address, Caller, Int, Long, Path, Unsigned, call
-from emu.guest.linux.credentials import SEARCH, WRITE
+from emu.guest.linux.credentials import SEARCH, WRITE, Capability
 from emu.guest.linux.errno import (
     EBUSY,
     EEXIST,
@@ -259,7 +259,7 @@ def _chmod(c: Caller, inode: Inode, mode: int) -> int:
         raise LinuxError(95)  # EOPNOTSUPP
     _need_to_own(c, inode)
     credentials = c.process.credentials
-    if not credentials.privileged and not credentials.in_group(inode.gid):
+    if not credentials.can(Capability.FSETID) and not credentials.in_group(inode.gid):
         mode &= ~_SET_GID
     inode.permissions = mode & 0o7777
     inode.changed = c.kernel.wall()
@@ -292,7 +292,7 @@ def fchmod(c: Caller, fd: Int, mode: Unsigned) -> int:
 
 def _chown(c: Caller, inode: Inode, uid: int, gid: int) -> int:
     credentials = c.process.credentials
-    if not credentials.privileged and (
+    if not credentials.can(Capability.CHOWN) and (
         credentials.user.files != inode.uid
         or uid not in {-1, inode.uid}
         or not (gid in {-1, inode.gid} or credentials.in_group(gid))
@@ -415,7 +415,7 @@ def chroot(c: Caller, path: Path) -> int:
     inode = walk(around.root, around.directory, path, credentials=c.process.credentials).found()
     if not isinstance(inode, Directory):
         raise LinuxError(ENOTDIR)
-    if not c.process.credentials.privileged:
+    if not c.process.credentials.can(Capability.SYS_CHROOT):
         raise LinuxError(EPERM)
     around.root = inode
     return 0

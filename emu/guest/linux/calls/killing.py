@@ -15,6 +15,7 @@ from emu.guest.linux.calls.table import (
     Long,
     call,
 )
+from emu.guest.linux.credentials import Capability
 from emu.guest.linux.errno import (
     EINVAL,
     EPERM,
@@ -40,7 +41,7 @@ def _may_signal(c: Caller, process: Process, number: int) -> bool:
         return True
     return (
         process is c.process
-        or mine.privileged
+        or mine.can(Capability.KILL)
         or not {mine.user.effective, mine.user.real}.isdisjoint({other.real, other.saved})
     )
 

@@ -97,6 +97,7 @@ def faccessat2(c: Caller, directory: Int, path: Path, mode: Unsigned, flags: Uns
     asked = own.copy()
     if not flags & _AT_EACCESS:
         asked.user, asked.group = Ids.all(own.user.real), Ids.all(own.group.real)
+        asked.effective = own.permitted if own.user.real == 0 else 0
     c.process.credentials = asked
     try:
         inode = inode_at(c, directory, path, flags)

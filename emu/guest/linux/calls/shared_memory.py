@@ -9,6 +9,7 @@ from emu.engine.access import Access
 from emu.engine.pages import PAGE
 from emu.guest.linux.calls.memory import announce, tell_unmapped
 from emu.guest.linux.calls.table import Address, Caller, Int, Size, Unsigned, call
+from emu.guest.linux.credentials import Capability
 from emu.guest.linux.errno import EACCES, EINVAL, ENOMEM, EPERM, LinuxError
 from emu.guest.linux.shared_memory import Segment, pages, wanted
 from emu.guest.linux.space import Area
@@ -26,7 +27,7 @@ _REMOVED: Final = 0o1000
 
 def _may(c: Caller, segment: Segment, wanted_access: int) -> bool:
     credentials = c.process.credentials
-    if credentials.privileged:
+    if credentials.can(Capability.IPC_OWNER):
         return True
     user = credentials.user.effective
     shift = 6 if user in {segment.uid, segment.maker[0]} else 3 if credentials.in_group(segment.gid) else 0
@@ -102,7 +103,7 @@ def shmctl(c: Caller, number: Int, command: Unsigned, buffer: Address) -> int:
     command &= ~_IPC_64
     segment = c.kernel.segments.get(number)
     credentials = c.process.credentials
-    owns = credentials.privileged or credentials.user.effective in {segment.uid, segment.maker[0]}
+    owns = credentials.can(Capability.SYS_ADMIN) or credentials.user.effective in {segment.uid, segment.maker[0]}
     if command in {_STAT, _SHM_STAT}:
         if not _may(c, segment, 4):
             raise LinuxError(EACCES)

@@ -10,15 +10,14 @@ from dataclasses import replace
 from typing import Final, Literal
 
 from emu.guest.linux.calls.table import Address, Caller, Int, Unsigned, call
-from emu.guest.linux.credentials import Ids
-from emu.guest.linux.errno import EINVAL, EPERM, LinuxError
+from emu.guest.linux.credentials import ALL, Capability, Ids
+from emu.guest.linux.errno import EINVAL, EPERM, ESRCH, LinuxError
+from emu.guest.linux.process import Process
 
 _UNCHANGED: Final = 0xFFFF_FFFF
 _GROUPS_MAX: Final = 65536
 # Version 3 has 64 bits of each set, in two structures (include/uapi/linux/capability.h).
 _VERSION_1, _VERSION_2, _VERSION_3 = 0x19980330, 0x20071026, 0x20080522
-# CAP_CHOWN to CAP_CHECKPOINT_RESTORE.
-_ALL: Final = (1 << 41) - 1
 
 Kind = Literal["user", "group"]
 
@@ -29,8 +28,15 @@ def _ids(c: Caller, kind: Kind) -> Ids:
 
 
 def _set(c: Caller, kind: Kind, ids: Ids) -> int:
-    setattr(c.process.credentials, kind, ids)
+    if kind == "user":
+        c.process.credentials.set_user(ids)
+    else:
+        c.process.credentials.group = ids
     return 0
+
+
+def _may_set(c: Caller, kind: Kind) -> bool:
+    return c.process.credentials.can(Capability.SETUID if kind == "user" else Capability.SETGID)
 
 
 def _set_one(c: Caller, kind: Kind, number: int) -> int:
@@ -38,7 +44,7 @@ def _set_one(c: Caller, kind: Kind, number: int) -> int:
     ids = _ids(c, kind)
     if number == _UNCHANGED:
         raise LinuxError(EINVAL)
-    if c.process.credentials.privileged:
+    if _may_set(c, kind):
         return _set(c, kind, Ids.all(number))
     if number not in {ids.real, ids.saved}:
         raise LinuxError(EPERM)
@@ -50,9 +56,7 @@ def _set_two(c: Caller, kind: Kind, real: int, effective: int) -> int:
     ids = _ids(c, kind)
     new_real = ids.real if real == _UNCHANGED else real
     new_effective = ids.effective if effective == _UNCHANGED else effective
-    if not c.process.credentials.privileged and (
-        new_real not in {ids.real, ids.effective} or not ids.knows(new_effective)
-    ):
+    if not _may_set(c, kind) and (new_real not in {ids.real, ids.effective} or not ids.knows(new_effective)):
         raise LinuxError(EPERM)
     changed = real != _UNCHANGED or (effective not in {_UNCHANGED, ids.real})
     saved = new_effective if changed else ids.saved
@@ -62,7 +66,7 @@ def _set_two(c: Caller, kind: Kind, real: int, effective: int) -> int:
 def _set_three(c: Caller, kind: Kind, numbers: tuple[int, int, int]) -> int:
     """Do setresuid or setresgid."""
     ids = _ids(c, kind)
-    if not c.process.credentials.privileged and not all(ids.knows(one) for one in numbers if one != _UNCHANGED):
+    if not _may_set(c, kind) and not all(ids.knows(one) for one in numbers if one != _UNCHANGED):
         raise LinuxError(EPERM)
     old = (ids.real, ids.effective, ids.saved)
     real, effective, saved = (before if one == _UNCHANGED else one for before, one in zip(old, numbers, strict=True))
@@ -72,9 +76,12 @@ def _set_three(c: Caller, kind: Kind, numbers: tuple[int, int, int]) -> int:
 def _set_files(c: Caller, kind: Kind, number: int) -> int:
     """Do setfsuid or setfsgid: the result is the old number, whatever happens."""
     ids = _ids(c, kind)
-    allowed = c.process.credentials.privileged or ids.knows(number) or number == ids.files
+    allowed = _may_set(c, kind) or ids.knows(number) or number == ids.files
     if allowed and number != _UNCHANGED:
-        _set(c, kind, replace(ids, files=number))
+        if kind == "user":
+            c.process.credentials.set_file_user(number)
+        else:
+            c.process.credentials.group = replace(ids, files=number)
     return ids.files
 
 
@@ -182,7 +189,7 @@ def getgroups(c: Caller, size: Int, to: Address) -> int:
 @call("setgroups")
 def setgroups(c: Caller, size: Int, at: Address) -> int:
     """Set the supplementary groups."""
-    if not c.process.credentials.privileged:
+    if not c.process.credentials.can(Capability.SETGID):
         raise LinuxError(EPERM)
     if not 0 <= size <= _GROUPS_MAX:
         raise LinuxError(EINVAL)
@@ -190,31 +197,55 @@ def setgroups(c: Caller, size: Int, at: Address) -> int:
     return 0
 
 
+def _version(c: Caller, header: int) -> int | None:
+    """Return how many structures there are in the version of a header; None: it is not a version."""
+    words = {_VERSION_1: 1, _VERSION_2: 2, _VERSION_3: 2}.get(c.number(header, 4))
+    if words is None:
+        c.write(header, struct.pack("<I", _VERSION_3))
+    return words
+
+
+def _process(c: Caller, header: int) -> Process:
+    """Return the process that a header names.  Raises `LinuxError` ESRCH."""
+    pid = c.number(header + 4, 4)
+    process = c.kernel.processes.get(pid) if pid else c.process
+    if process is None and pid in c.kernel.threads:
+        process = c.kernel.threads[pid].process
+    if process is None:
+        raise LinuxError(ESRCH)
+    return process
+
+
 @call("capget")
 def capget(c: Caller, header: Address, data: Address) -> int:
-    """Tell the capabilities: root has all of them, the others have none."""
-    version = c.number(header, 4)
-    if version not in {_VERSION_1, _VERSION_2, _VERSION_3}:
-        c.write(header, struct.pack("<I", _VERSION_3))
+    """Tell the capabilities."""
+    words = _version(c, header)
+    if words is None:
         if data:
             raise LinuxError(EINVAL)
         return 0
-    bits = _ALL if c.process.credentials.privileged else 0
-    words = 1 if version == _VERSION_1 else 2
-    halves = (bits >> 32 * word & 0xFFFF_FFFF for word in range(words))
+    known = _process(c, header).credentials
+    sets = (known.effective, known.permitted, known.inheritable)
     if data:
-        c.write(data, b"".join(struct.pack("<III", half, half, 0) for half in halves))
+        rows = (struct.pack("<III", *(one >> 32 * word & 0xFFFF_FFFF for one in sets)) for word in range(words))
+        c.write(data, b"".join(rows))
     return 0
 
 
 @call("capset")
 def capset(c: Caller, header: Address, data: Address) -> int:
-    """Take a set of capabilities; only root has any, and they are not taken from it."""
-    version = c.number(header, 4)
-    if version not in {_VERSION_1, _VERSION_2, _VERSION_3}:
-        c.write(header, struct.pack("<I", _VERSION_3))
+    """Set the capabilities: those that are permitted can be taken on, or given up for ever."""
+    words = _version(c, header)
+    if words is None:
         raise LinuxError(EINVAL)
-    fields = struct.unpack("<III", c.read(data, 12))
-    if any(fields) and not c.process.credentials.privileged:
+    if _process(c, header) is not c.process:
         raise LinuxError(EPERM)
+    rows = list(struct.iter_unpack("<III", c.read(data, 12 * words)))
+    effective, permitted, inheritable = (
+        sum(row[place] << 32 * word for word, row in enumerate(rows)) & ALL for place in range(3)
+    )
+    known = c.process.credentials
+    if permitted & ~known.permitted or effective & ~permitted or inheritable & ~(known.inheritable | known.permitted):
+        raise LinuxError(EPERM)
+    known.effective, known.permitted, known.inheritable = effective, permitted, inheritable
     return 0
