@@ -46,6 +46,11 @@ class VirtualClock:
         """Let time pass while the CPU waits."""
         self._skipped += max(0, time - self.now())
 
+    @property
+    def stands_still(self) -> bool:
+        """Whether the clock is stopped: what runs serves a probe."""
+        return self._paused is not None
+
     def pause(self) -> None:
         """Stop the clock: what runs from here serves a probe."""
         if self._paused is None:

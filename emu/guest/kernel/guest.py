@@ -87,6 +87,7 @@ class KernelGuest(Served):
         """Whether the power stays on while a timer runs: process 1 sleeps then, and nothing but
         the timers happens."""
         self._asleep = False
+        self._deadline: int | None = None
         self._tick: int | None = None
         self._next_tick = 0
         self._idle = False
@@ -154,7 +155,7 @@ class KernelGuest(Served):
             elif tick_due and not self.isa.is_kernel_address(self.engine.pc):
                 # In kernel mode interrupts are off, so the schedule does not depend on where kernel code is probed.
                 self._deliver_tick()
-            elif self._interrupted or (deadline is not None and now >= deadline):
+            elif self._interrupted or (deadline is not None and now >= deadline and not self.clock.stands_still):
                 return RunState.RUNNING
             self._advance(deadline)
         return RunState.FINISHED
@@ -188,7 +189,11 @@ class KernelGuest(Served):
         soft = None if self._tick is None else self.clock.instructions_at(self._next_tick)
         if self.kernel_traps.probe_taken:
             soft = 0  # the clock stands still until the probe's thread is back in user mode
-        hard = None if deadline is None else self.clock.instructions_at(deadline)
+        self._deadline = deadline
+        if deadline is None or (self.clock.stands_still and self.clock.now() >= deadline):
+            hard = None  # what is due comes after the probe under way, where it comes on the host path
+        else:
+            hard = self.clock.instructions_at(deadline)
         self._outside.running = True
         try:
             self._idle = self.engine.run(soft, hard)
@@ -199,6 +204,16 @@ class KernelGuest(Served):
         if not self.isa.is_kernel_address(self.engine.pc):
             self.kernel_traps.leave_probe()
         self._outside.do_actions()
+
+    def time_goes_on(self, instructions: int) -> None:
+        """Note that the clock goes on after a probe that these instructions still belong to.
+
+        The run ends before its next block if its deadline has passed by then.
+        """
+        if self._deadline is not None:
+            due = self.clock.instructions_at(self._deadline)
+            if due <= self.engine.instructions + instructions:
+                self.engine.stop()
 
     def interrupt(self) -> None:
         """Make the run under way return soon."""

@@ -106,6 +106,7 @@ class KernelTraps:
         if not self._guest.traced.inside:
             self._clock.resume(extra - self._uncounted)
             self._uncounted = 0
+            self._guest.time_goes_on(extra)
 
     # -- other exceptions
 

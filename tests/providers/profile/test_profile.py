@@ -106,6 +106,19 @@ def test_a_profiled_kernel_prints_what_it_prints_unprofiled(isa):
 
 
 @pytest.mark.parametrize("isa", ISAS)
+def test_both_trap_paths_give_the_same_samples(isa):
+    program = "fbt:::entry { } profile-4999 { @[stack(), arg1] = count(); @at[timestamp, arg0] = count(); }"
+    command = "ls /; spin 20; pipetest 3; cat /etc/motd"
+    runs = [
+        run_trapline(["dtrace", "--isa", isa, "--trap", path, "-qn", program, "-c", command])
+        for path in ("host", "guest")
+    ]
+    assert runs[0].returncode == 0
+    assert runs[0].stdout == runs[1].stdout
+    assert "dtrace_invop" not in runs[0].stdout
+
+
+@pytest.mark.parametrize("isa", ISAS)
 def test_a_trace_waits_for_its_timers_when_the_start_up_script_is_over(isa):
     program = """
         tick-1s { i++; ticks[i] = (int)`ticks; }
