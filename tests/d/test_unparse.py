@@ -150,7 +150,8 @@ def test_a_program_of_everything_is_parsed_as_it_was_printed():
 @pytest.mark.parametrize("path", sorted(HOME.glob("*/*.d")), ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_the_library_is_parsed_as_it_is_printed(path):
     TYPES.update("psinfo_t lwpsinfo_t cpuinfo_t pid_t id_t uid_t gid_t uint_t uintptr_t processorid_t psetid_t".split())
-    TYPES.update("chipid_t lgrp_id_t uint64_t size_t".split())
+    TYPES.update("chipid_t lgrp_id_t dev_t timestruc_t taskid_t projid_t poolid_t zoneid_t".split())
+    TYPES.update(LP64.typedefs)
     TYPES.update(re.findall(r"(?:\btypedef\b[^;{]*?|\}\s*)(\w+_t)\s*;", path.read_text()))
     items = parsed(path.read_text())
     assert parsed("".join(map(unparse, items))) == items

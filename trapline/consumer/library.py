@@ -100,8 +100,13 @@ def in_order(wanted: Sequence[LibraryFile], exists: Callable[[str, str], bool]) 
 
 
 def needed(known: Sequence[LibraryFile], text: str, given: Sequence[LibraryFile] = ()) -> list[LibraryFile]:
-    """Return the files that define what a text or other libraries name, and what they need in turn."""
-    words = set(_WORD.findall(_QUOTED.sub(" ", text + "".join(one.text for one in given))))
+    """Return the files that define what a text or other libraries name, and what they need in turn.
+
+    What a text defines itself is not looked for.
+    """
+    plain = _QUOTED.sub(" ", text + "".join(one.text for one in given))
+    own = {name for match in (*_DEFINES.findall(plain), *_TAGS.findall(plain)) for name in match}
+    words = set(_WORD.findall(plain)) - own
     libraries = {name for one in given for kind, name in one.depends if kind == "library"}
     found: list[LibraryFile] = []
     while True:

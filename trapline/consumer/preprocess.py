@@ -73,9 +73,13 @@ def preprocess(text: str, path: str, options: Options) -> tuple[str, list[str]]:
     # In line markers the script has the name it was given by, other files theirs as seen from here.
     script = re.escape(os.path.abspath(path))  # noqa: PTH100  pcpp's way: resolve() would follow links
     machine.rewrite_paths = [(f"{script}$", path.replace("\\", r"\\")), machine.rewrite_paths[0]]
-    machine.parse(text, path)
     out = io.StringIO()
-    machine.write(out)
+    try:
+        machine.parse(text, path)
+        machine.write(out)
+    except (AttributeError, IndexError, TypeError, ValueError, RecursionError) as error:
+        # pcpp does not expect every directive that is incomplete: `#define` alone is an IndexError.
+        raise PreprocessorError(f'"{path}": a directive is malformed') from error
     if machine.errors:
         raise PreprocessorError(machine.errors[0])
     return out.getvalue(), machine.included

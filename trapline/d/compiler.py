@@ -28,7 +28,7 @@ from trapline.d.macros import Macros
 from trapline.d.parser import literals, parse_items
 from trapline.d.pragmas import Pragmas
 from trapline.d.providers import Providers
-from trapline.d.scopes import Globals
+from trapline.d.scopes import KERNEL, KERNEL_MODULES, Globals
 from trapline.d.stability import least, parse_attribute, shown
 from trapline.d.statements import Statements
 from trapline.d.trees import DEPTH_MAX, check_depth, names_in
@@ -252,6 +252,8 @@ class _Compiler:
 
     def _described(self, probe: ast.ProbeText) -> ProbeDescription:
         description = parse_description(probe.text, self._context.form, probe.line)
+        if description.module in KERNEL_MODULES:
+            description = replace(description, module=KERNEL)
         description = self._context.provide(description)
         if (self._options.is_set("zdefs") and not description.id) or self._context.probes(description):
             return description

@@ -193,7 +193,7 @@ class Elements:
         if composite.members is None:
             raise CompileError("D_OP_INCOMPLETE", f"{type_name(composite)} is not defined", node.line)
         member = composite.member(node.name)
-        if member is None and isinstance(base, typed.BuiltinElement) and base.variable.id == Var.ARGS:
+        if member is None and node.arrow and _is_given(base):
             implied = self._translators.implied(base, node.name, node.line)
             if implied is not None:
                 return implied
@@ -209,6 +209,14 @@ class Elements:
         if is_userland(base.type) or (not node.arrow and isinstance(base, typed.Memory) and base.userland):
             return typed.in_process(where, member.type, writable=is_writable(base), member=bits)
         return typed.Memory(where, member.type, is_writable(base), member=bits)
+
+
+def _is_given(node: typed.Node) -> bool:
+    """Return whether a node is args[ ] or curthread, which scripts of illumos see as illumos' own structures."""
+    inner = node.operand if isinstance(node, typed.Relabel) else node
+    if isinstance(inner, typed.BuiltinElement):
+        return inner.variable.id == Var.ARGS
+    return isinstance(inner, typed.Scalar) and inner.variable.id == Var.CURTHREAD
 
 
 def dereference(operand: typed.Node, line: int) -> typed.Node:

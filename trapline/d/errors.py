@@ -57,6 +57,14 @@ class CompileError(Exception):
         return self.text(errtags=True)
 
 
+def one_line(text: str) -> str:
+    """Write a piece of a program for a message, which is one line: what is not printable is escaped."""
+    return "".join(
+        mark if mark.isprintable() else mark.encode("unicode_escape", "backslashreplace").decode("ascii")
+        for mark in text
+    )
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Give ` (did you mean X?)` for the known name nearest to `name`, or nothing."""
     from difflib import get_close_matches  # noqa: PLC0415  only needed once something has gone wrong

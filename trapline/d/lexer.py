@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from emu.words import WORD_MASK
-from trapline.d.errors import CompileError, Region
+from trapline.d.errors import CompileError, Region, one_line
 from trapline.d.literals import parse_character, parse_integer, parse_string
 from trapline.d.macros import Macros, is_identifier, parse_number
 from trapline.d.types import INT, LONG_LONG, UNSIGNED_LONG_LONG, Integer, Model
@@ -222,7 +222,7 @@ class Lexer:
         match = _TOKEN.match(self._text, self._position)
         if match is None:
             character = self._text[self._position]
-            raise CompileError("D_SYNTAX", f'stray character near "{character}"', self.line)
+            raise CompileError("D_SYNTAX", f'stray character near "{one_line(character)}"', self.line)
         self._position = match.end()
         kind = match.lastgroup or ""
         try:

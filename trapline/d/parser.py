@@ -17,7 +17,7 @@ from lark.lexer import PatternStr
 
 from emu.disk_cache import cached
 from trapline.d import ast
-from trapline.d.errors import CompileError, Region
+from trapline.d.errors import CompileError, Region, one_line
 from trapline.d.lexer import QUALIFIERS, TYPE_WORDS, Lexer, Token
 
 # How tight each binary operator binds; all associate to the left.
@@ -116,7 +116,7 @@ def _is_type_word(token: Token) -> bool:
 
 def _syntax_error(token: Token, expected: set[str], region: Region | None) -> CompileError:
     """Say what the parser stopped at, with a hint for the mistakes C's habits lead to."""
-    where = "near end of input" if token.type == "$END" else f'near "{token.text}"'
+    where = "near end of input" if token.type == "$END" else f'near "{one_line(token.text)}"'
     hint = ""
     if token.type == "UNUSED":
         hint = f" ('{token.text}' has no use in D: there are no loops)"

@@ -21,6 +21,9 @@ from trapline.framework.program import ActionKind, Scope
 
 # Containers of the types that the programs define (D) and that every program has (C), by libdtrace's names.
 CONTAINERS = frozenset({"C", "D"})
+# The module that is the kernel itself, and what illumos calls it, whose scripts are to run here.
+KERNEL = "kernel"
+KERNEL_MODULES = frozenset({"unix", "genunix"})
 # Keyword before `->` -> the scope it means.
 SCOPES = {"self": Scope.THREAD, "this": Scope.LOCAL}
 
@@ -45,6 +48,12 @@ class Inline:
     type: Type
     parameters: tuple[Parameter, ...] | None
     body: Node
+
+
+def _in_kernel(name: str) -> str:
+    """Return a name with the kernel's own module before its back-quote, if it has another name of it there."""
+    module, mark, plain = name.partition("`")
+    return f"{KERNEL}{mark}{plain}" if mark and module in KERNEL_MODULES else name
 
 
 class Symbol(NamedTuple):
@@ -151,7 +160,7 @@ class Globals:
         module, mark, plain = name.partition("`")
         if mark and module in CONTAINERS:
             return self.typedefs.get(plain) or base_type((plain,), self.model)
-        return self.typedefs.get(name) or (self.foreign.typedef(name) if self._types_fit else None)
+        return self.typedefs.get(name) or (self.foreign.typedef(_in_kernel(name)) if self._types_fit else None)
 
     def tag(self, keyword: str, tag: str) -> Composite | Enumeration | None:
         """Return a struct, union or enum, the programs' own or the traced system's; None if there is none."""
@@ -162,7 +171,7 @@ class Globals:
 
     def foreign_tag(self, keyword: str, tag: str) -> Composite | Enumeration | None:
         """Return a struct, union or enum of the traced system."""
-        return self.foreign.tag(keyword, tag) if self._types_fit else None
+        return self.foreign.tag(keyword, _in_kernel(tag)) if self._types_fit else None
 
     def is_complete(self, keyword: str, tag: str) -> bool:
         """Return whether the programs define a struct, union or enum."""
@@ -171,7 +180,7 @@ class Globals:
 
     def foreign_symbol(self, name: str) -> Symbol | None:
         """Return a symbol of the traced system.  Raises `CompileError` D_SYM_MODEL."""
-        found = self.foreign.symbol(name)
+        found = self.foreign.symbol(_in_kernel(name))
         if found is not None and not self._types_fit:
             system, own = (model.model.name for model in (self.foreign.model, self.model))
             raise CompileError("D_SYM_MODEL", f"cannot use the {system} symbol {name} in a program that is {own}")

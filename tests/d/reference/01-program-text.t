@@ -311,3 +311,13 @@ $ -x errtags -s a.d
 $ -x errtags -s tabs.d
 |3 32
 |
+
+# A module of the kernel by illumos' names; names of illumos for what a thread has.
+
+$ -q -n 'fbt:genunix:sys_read:entry { printf("%d %s %d %d", curthread->t_procp->p_pid, stringof(`unix`proc0.p_comm), curpsinfo->pr_argc, curpsinfo->pr_nice); exit(0); }'
+|42 kernel 0 0
+
+# A module of the kernel by illumos' names; names of illumos for what a thread has.
+
+$ -q -n 'fbt:genunix:sys_read:entry { printf("%d %s %d", curthread->t_procp->p_pid, stringof(`unix`proc0.p_comm), sizeof (timespec_t)); exit(0); }'
+|42 kernel 16
