@@ -12,12 +12,17 @@ import pytest
 
 from tests.support.command import run_trapline
 from tests.support.documents import matches
+from trapline.cli import COMMANDS
 
 DOCS = Path(__file__).parent.parent / "docs"
 # Pages with a test of their own, on every ISA.
 ELSEWHERE = {"oneliners.md"}
 DOCUMENTS = sorted(page for page in DOCS.glob("*.md") if page.name not in ELSEWHERE)
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+# The commands of the README, which shows no output.
+README = (DOCS.parent / "README.md").read_text()
+README_COMMANDS = re.findall(r"^trapline .*$", README, re.MULTILINE)
 
 BLOCKS = [
     pytest.param(kind, text, id=f"{document.stem}-{number}")
@@ -37,6 +42,18 @@ def test_block_does_what_it_says(kind, text):
         assert program == "trapline"
         result = run_trapline(arguments)
         assert matches(expected, result.stdout), f"$ {command}\n{result.stdout}{result.stderr}"
+
+
+@pytest.mark.parametrize("command", README_COMMANDS)
+def test_a_command_of_the_readme_runs_and_shows_something(command):
+    result = run_trapline(shlex.split(command)[1:])
+    assert result.returncode == 0, result.stderr
+    assert len(result.stdout.splitlines()) > 1, result.stdout + result.stderr
+
+
+def test_the_readme_shows_every_command_of_its_own():
+    shown = {command.split()[1] for command in README_COMMANDS}
+    assert shown >= {*COMMANDS} - {"demo", "kldstat"}  # `make demo` is the first; kldstat takes no arguments
 
 
 def test_a_block_that_shows_something_else_is_noticed():

@@ -11,27 +11,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from emu.elf import ElfKind, Image, nearest
-from emu.guest.kernel import images
+from emu.elf import ElfKind, Image
 from emu.guest.linux.errno import LinuxError
 from emu.guest.linux.inodes import Directory, RegularFile
 from emu.guest.linux.paths import path_of, walk
 from emu.isa import DEFAULT_ISA, ISAS
 from emu.isa.base import Isa
+from trapline.own_files import OWN, TargetError, own_files
 
-OWN: Final = "testbins:"
-# Where the package's own files are, below the folder of an ISA.
-_OWN_FOLDERS: Final = ("", "linux", "bin", "functions")
-# Where the kernel guest's programs are, and what is linked into them.
-_USER: Final = ("bin", "sbin", "usr/bin", "usr/sbin", "lib", "libexec")
 _PROGRAMS: Final = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin")
 _LIBRARIES: Final = ("/lib", "/usr/lib", "/lib64", "/usr/lib64")
 # Folders of libraries have subfolders named after machines.
 _MULTIARCH: Final = "-linux-gnu"
-
-
-class TargetError(Exception):
-    """A word does not name a file; the message says why, on one line."""
 
 
 def default_provider(image: Image) -> str:
@@ -52,7 +43,7 @@ def find_file(word: str, isa: Isa | None = None, root: Path | None = None) -> Pa
 def find_files(word: str, isa: Isa | None = None, root: Path | None = None) -> list[Path]:
     """Return the host's files that a word names; they may not exist.  Raises `TargetError`."""
     if word.startswith(OWN):
-        return _own(word.removeprefix(OWN), isa or DEFAULT_ISA)
+        return own_files(word.removeprefix(OWN), isa or DEFAULT_ISA)
     if root is None:
         return [Path(word)]
     if not root.is_dir():
@@ -63,34 +54,6 @@ def find_files(word: str, isa: Isa | None = None, root: Path | None = None) -> l
     if "/" not in word and not Path(word).exists():
         raise TargetError(f"{word}: neither a program nor a library of {root}; give its path")
     return [Path(word)]
-
-
-def _own(name: str, isa: Isa) -> list[Path]:
-    built = images.built(isa)
-    if name == "user":
-        places = [built / place for place in _USER if (built / place).is_dir()]
-        return sorted(path for place in places for path in place.iterdir())
-    for folder in _OWN_FOLDERS:
-        path = built / folder / name
-        if path.is_file():
-            return [path]
-    known = ["kernel", "user", *(path.name for folder in _OWN_FOLDERS[1:] for path in (built / folder).iterdir())]
-    near = nearest(name, known)
-    hint = f" (did you mean '{OWN}{near}'?)" if near else f"; there are {', '.join(sorted(known))}"
-    raise TargetError(f"there is no {OWN}{name}{hint}")
-
-
-def own_program(words: tuple[str, ...], isa: Isa | None = None) -> tuple[str, ...]:
-    """Return a command line whose program may be one of the package's own.  Raises `TargetError`."""
-    if not words or not words[0].startswith(OWN):
-        return words
-    return (str(find_file(words[0], isa)), *words[1:])
-
-
-def is_guest_program(path: Path, isa: Isa) -> bool:
-    """Return whether a file is one of the kernel guest's own programs."""
-    built = images.built(isa)
-    return path.is_relative_to(built) and str(path.relative_to(built)) in images.programs(isa)
 
 
 def isas_of(word: str, isa: Isa | None) -> list[Isa | None]:

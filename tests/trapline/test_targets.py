@@ -9,7 +9,8 @@ import pytest
 from emu.elf import Image
 from emu.isa import ISAS
 from tests.support.command import run_trapline
-from trapline.targets import TargetError, default_provider, find_file, find_files, find_in
+from trapline.own_files import TargetError
+from trapline.targets import default_provider, find_file, find_files, find_in
 
 ROOT = Path(__file__).parents[2]
 BUILT = ROOT / "testbins" / "built"

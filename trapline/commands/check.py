@@ -29,7 +29,8 @@ from trapline.lab.check.rules import RulesError
 from trapline.lab.check.subject import PROVIDERS, Subject, SubjectError
 from trapline.lab.check.work import EncodingsSpec, Spec
 from trapline.lab.museum.gallery import MuseumError, show
-from trapline.targets import TargetError, find_files, find_in, is_guest_program, isas_of
+from trapline.own_files import TargetError, is_guest_program
+from trapline.targets import find_files, find_in, isas_of
 
 _INTERRUPTED: Final = 130
 # Errors in the question itself.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import os
+import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
@@ -20,6 +21,7 @@ from trapline.d.scopes import NoNames
 from trapline.machine.kernel_machine import KernelOptions, NoKernelError, boot, kernel_guest
 from trapline.machine.kernel_target import KernelTarget
 from trapline.machine.programs import is_missing, program_isa, split
+from trapline.own_files import OWN, TargetError, own_program
 from trapline.types import ProcessNames, types_of
 
 
@@ -34,17 +36,22 @@ from trapline.types import ProcessNames, types_of
 def dtrace_command(ctx: click.Context, arguments: tuple[str, ...]) -> None:
     """Trace a guest with D programs; `trapline dtrace --help` lists the flags of dtrace(1)."""
     status = main(arguments, CommandEnvironment(open_machine, sys.stdout, sys.stderr))
-    try:
-        sys.stdout.flush()
-    except OSError:
-        # What is left cannot be written; Python would try, and complain, once more at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     ctx.exit(status)
 
 
 def open_machine(wanted: MachineOptions) -> Machine:
     """Boot the machine that the flags ask for.  Raises `MachineError`, and `emu.guest.base.GuestError`."""
+    if any(command.startswith(OWN) for command in wanted.commands):
+        wanted = replace(wanted, commands=tuple(_own(command, wanted.isa) for command in wanted.commands))
     return _open_linux(wanted) if _wants_linux(wanted) else _open_kernel(wanted)
+
+
+def _own(command: str, isa: str | None) -> str:
+    """Return a command line with the path of a program of the package's own (testbins:NAME)."""
+    try:
+        return shlex.join(own_program(split(command), ISAS[isa] if isa else None))
+    except TargetError as error:
+        raise MachineError(str(error)) from None
 
 
 def _wants_linux(wanted: MachineOptions) -> bool:

@@ -13,7 +13,8 @@ from emu.isa import ISAS
 from trapline.commands.shared import print_lines, syntax_option
 from trapline.lab import sites_report, user_sites
 from trapline.lab.sites import PROVIDERS, SitesError, sites
-from trapline.targets import TargetError, default_provider, find_file
+from trapline.own_files import TargetError
+from trapline.targets import default_provider, find_file
 
 
 @click.command("sites")

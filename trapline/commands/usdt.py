@@ -12,7 +12,7 @@ from emu.stapsdt import Constant, Marker, MarkerArgumentError, fetch_argument, m
 from trapline.ftrace import tracing
 from trapline.ftrace.options import Show, open_target, show_event, show_options, start
 from trapline.ftrace.tracing import TraceError
-from trapline.targets import OWN
+from trapline.own_files import OWN
 
 if TYPE_CHECKING:
     from emu.guest.linux.guest import LinuxGuest

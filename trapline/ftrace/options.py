@@ -24,7 +24,8 @@ from trapline.ftrace.format import event_format
 from trapline.ftrace.tracing import EventTrace, TraceError, TraceOptions, check_place, explain
 from trapline.machine import linux_machine
 from trapline.machine.programs import split
-from trapline.targets import TargetError, find_file, own_program
+from trapline.own_files import TargetError, own_program
+from trapline.targets import find_file
 
 _SECOND = 1_000_000_000
 

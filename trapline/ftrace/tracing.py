@@ -17,7 +17,8 @@ from trapline.ftrace.definition import Definition
 from trapline.ftrace.errors import UprobeEventError
 from trapline.ftrace.fetch import FetchArgument, fetch
 from trapline.ftrace.filter import Filter
-from trapline.targets import OWN, find_in
+from trapline.own_files import OWN
+from trapline.targets import find_in
 
 if TYPE_CHECKING:
     from emu.frame import Frame

@@ -1,0 +1,53 @@
+"""The package's own files, named `testbins:NAME`: kernels, their programs, and Linux programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from emu.elf import nearest
+from emu.guest.kernel import images
+from emu.isa import DEFAULT_ISA
+from emu.isa.base import Isa
+
+OWN: Final = "testbins:"
+# Where the package's own files are, below the folder of an ISA.
+_OWN_FOLDERS: Final = ("", "linux", "bin", "functions")
+# Where the kernel guest's programs are, and what is linked into them.
+_USER: Final = ("bin", "sbin", "usr/bin", "usr/sbin", "lib", "libexec")
+
+
+class TargetError(Exception):
+    """A word does not name a file; the message says why, on one line."""
+
+
+def own_files(name: str, isa: Isa) -> list[Path]:
+    """Return the files that the name after `OWN` stands for.  Raises `TargetError`."""
+    built = images.built(isa)
+    if name == "user":
+        places = [built / place for place in _USER if (built / place).is_dir()]
+        return sorted(path for place in places for path in place.iterdir())
+    for folder in _OWN_FOLDERS:
+        path = built / folder / name
+        if path.is_file():
+            return [path]
+    known = ["kernel", "user", *(path.name for folder in _OWN_FOLDERS[1:] for path in (built / folder).iterdir())]
+    near = nearest(name, known)
+    hint = f" (did you mean '{OWN}{near}'?)" if near else f"; there are {', '.join(sorted(known))}"
+    raise TargetError(f"there is no {OWN}{name}{hint}")
+
+
+def own_program(words: tuple[str, ...], isa: Isa | None = None) -> tuple[str, ...]:
+    """Return a command line whose program may be one of the package's own.  Raises `TargetError`."""
+    if not words or not words[0].startswith(OWN):
+        return words
+    path, *others = own_files(words[0].removeprefix(OWN), isa or DEFAULT_ISA)
+    if others:
+        raise TargetError(f"{words[0]} stands for {len(others) + 1} files; name one of them")
+    return (str(path), *words[1:])
+
+
+def is_guest_program(path: Path, isa: Isa) -> bool:
+    """Return whether a file is one of the kernel guest's own programs."""
+    built = images.built(isa)
+    return path.is_relative_to(built) and str(path.relative_to(built)) in images.programs(isa)
