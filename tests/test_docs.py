@@ -1,7 +1,7 @@
 """Every code block of the documentation runs, and shows what it says.
 
 A python block is run by itself.  A console block holds commands after "$ "; the lines after one are
-its output, as tests/support/documents.py compares it.
+its output, as tests/support/documents.py compares it; errors are shown after 2>&1 alone.
 """
 
 import re
@@ -18,6 +18,8 @@ DOCS = Path(__file__).parent.parent / "docs"
 # Pages with a test of their own, on every ISA.
 ELSEWHERE = {"oneliners.md"}
 DOCUMENTS = sorted(page for page in DOCS.glob("*.md") if page.name not in ELSEWHERE)
+# At the end of a command whose errors are shown, too.
+BOTH = " 2>&1"
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 # The commands of the README, which shows no output.
@@ -38,10 +40,11 @@ def test_block_does_what_it_says(kind, text):
         return
     for session in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
         command, *expected = session.splitlines()
-        program, *arguments = shlex.split(command)
+        program, *arguments = shlex.split(command.removesuffix(BOTH))
         assert program == "trapline"
         result = run_trapline(arguments)
-        assert matches(expected, result.stdout), f"$ {command}\n{result.stdout}{result.stderr}"
+        shown = result.stdout + (result.stderr if command.endswith(BOTH) else "")
+        assert matches(expected, shown), f"$ {command}\n{result.stdout}{result.stderr}"
 
 
 @pytest.mark.parametrize("command", README_COMMANDS)
