@@ -1,34 +1,103 @@
 """What DTrace's disassembler knows of x86: where it gives up, FBT's scans and the pid provider's end.
 
-Source: FreeBSD sys/cddl/dev/dtrace/x86/dis_tables.c (dtrace_disx86).
+Capstone decodes; this says which instructions `dtrace_disx86()` refuses, and which it takes for
+shorter ones.  It knows no CET (`endbr64` among them), little of AVX-512, no FMA4, no ds, es and ss
+overrides in 64-bit mode, and takes an XOP prefix for a pop.
+
+Source: FreeBSD sys/cddl/dev/dtrace/x86/dis_tables.c (dtrace_disx86 and its tables).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Final
 
-from emu.isa.x86.length import instruction_lengths
+from emu.isa.x86.length import instruction_length
 from emu.isa.x86.plans import LONG_MODE, Instruction, Mode, take_apart
 
 SOURCE: Final = "FreeBSD sys/cddl/dev/dtrace/x86/dis_tables.c"
-_EVEX: Final = 0x62
-_XOP: Final = 0x8F
+_VEX2, _EVEX, _XOP = 0xC5, 0x62, 0x8F
+# The two-byte opcodes that are INVALID in dis_op0F and in the tables for 66, f2 and f3 (0f 1e is endbr64 and its kin).
+_UNKNOWN_0F: Final = frozenset(
+    {0x04, 0x0A, 0x0C, 0x0E, 0x0F, *range(0x19, 0x1F), 0x25, 0x27, 0x36, 0x37, 0x39, *range(0x3B, 0x40), 0xA6, 0xA7,
+     0xB9, 0xFF}
+)  # fmt: skip
+# Prefixes that are not valid in 64-bit mode (it_invalid64); cs is.
+_UNKNOWN_SEGMENTS: Final = frozenset({"es", "ss", "ds"})
+
+
+def _opcodes(*ranges: int | range) -> frozenset[int]:
+    each: Iterable[Iterable[int]] = ((one,) if isinstance(one, int) else one for one in ranges)
+    return frozenset(chain.from_iterable(each))
+
+
+# dis_opEVEX*: by pp and opcode map, what is there.  Without a prefix the map is not looked at.
+_EVEX_0F: Final = _opcodes(0x10, 0x11, 0x28, 0x29, range(0x54, 0x58))
+_EVEX_KNOWN: Final[Mapping[tuple[int, int], frozenset[int]]] = {
+    (1, 1): _EVEX_0F | _opcodes(0x6F, 0x7F, 0xDB, 0xDF, 0xEB, 0xEF),
+    (1, 2): _opcodes(range(0x50, 0x54), 0xCF, range(0xDC, 0xE0)),
+    (1, 3): _opcodes(0x44, 0xCE, 0xCF),
+    (2, 1): _opcodes(0x6F, 0x7F),
+    (3, 1): _opcodes(0x6F, 0x7F),
+}
+# dis_opAVX0F: without a prefix the map is not looked at.
+_VEX_0F: Final = _opcodes(
+    range(0x10, 0x18), 0x28, 0x29, 0x2B, 0x2E, 0x2F, 0x41, 0x42, range(0x44, 0x48), 0x4A, 0x4B, range(0x50, 0x60), 0x77,
+    range(0x90, 0x94), 0x98, 0x99, 0xAE, 0xC2, 0xC6, 0xF2, 0xF3, 0xF5, 0xF7,
+)  # fmt: skip
+# dis_opAVX660F3A.
+_VEX_660F3A: Final = _opcodes(
+    range(0x03), range(0x04, 0x07), range(0x08, 0x10), range(0x14, 0x1A), 0x1D, range(0x20, 0x23), range(0x30, 0x34),
+    0x38, 0x39, range(0x40, 0x43), 0x44, 0x46, range(0x4A, 0x4D), range(0x60, 0x64), 0xCE, 0xCF, 0xDF,
+)  # fmt: skip
+# By pp and opcode map, where all that there is is known: dis_opAVXF20F3A, dis_opAVXF20F38, dis_opAVXF30F38.
+_VEX_KNOWN: Final[Mapping[tuple[int, int], frozenset[int]]] = {
+    (1, 3): _VEX_660F3A,
+    (2, 2): _opcodes(0xF5, 0xF7),
+    (2, 3): frozenset(),
+    (3, 2): _opcodes(range(0xF5, 0xF8)),
+    (3, 3): _opcodes(0xF0),
+}
 
 
 def knows(insn: Instruction) -> bool:
     """Return whether the disassembler decodes an instruction."""
-    if insn.vector_at is not None and insn.opcode in {_EVEX, _XOP}:
+    if insn.mode is LONG_MODE and not _UNKNOWN_SEGMENTS.isdisjoint(insn.segments):
         return False
-    return not (insn.opcode == 0x0F and insn.second == 0x1E and insn.prefixes)
+    vector = insn.vector_at
+    if vector is None:
+        return insn.opcode != 0x0F or insn.second not in _UNKNOWN_0F
+    opcode, data, at = insn.data[vector], insn.data, insn.at
+    if insn.opcode == _EVEX:
+        pp, table = data[at + 2] & 3, data[at + 1] & 3
+        return opcode in (_EVEX_KNOWN.get((pp, table), frozenset()) if pp else _EVEX_0F)
+    if insn.opcode == _XOP:
+        return True
+    pp, table = data[vector - 1] & 3, 1 if insn.opcode == _VEX2 else data[at + 1] & 0x1F
+    if not pp:
+        return opcode in _VEX_0F
+    return (pp, table) not in _VEX_KNOWN or opcode in _VEX_KNOWN[pp, table]
+
+
+def known_length(code: bytes, mode: Mode = LONG_MODE) -> int:
+    """Return the length that the disassembler finds of the instruction that starts `code`; 0: it finds none."""
+    insn = take_apart(code, mode)
+    if insn is None or not knows(insn):
+        return 0
+    if insn.opcode == _XOP and insn.vector_at is not None:
+        # The disassembler reads ModRM where XOP's second byte is.
+        pop = code[: insn.at + 1] + bytes((insn.second & 0xC7,)) + code[insn.at + 2 :]
+        return instruction_length(pop, mode=mode.capstone)
+    return insn.length
 
 
 def known_lengths(code: bytes, mode: Mode = LONG_MODE) -> Iterator[int]:
     """Yield the length of each instruction, up to the first one that the disassembler does not decode."""
     offset = 0
-    for length in instruction_lengths(code, mode=mode.capstone):
-        insn = take_apart(code[offset : offset + length], mode)
-        if insn is None or not knows(insn):
+    while offset < len(code):
+        length = known_length(code[offset : offset + 15], mode)
+        if not length or offset + length > len(code):
             return
         yield length
         offset += length

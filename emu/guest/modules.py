@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from emu.elf import Symbol
+
+# What MODULE_DEPEND() leaves in a module (FreeBSD sys/sys/module.h).
+_DEPENDS = re.compile(r"_mod_metadata_md_\w+?_on_(\w+)")
+
+
+def dependencies(symbols: Iterable[Symbol]) -> tuple[str, ...]:
+    """Return the file names of the modules that a module needs, as its symbols name them."""
+    found = (_DEPENDS.fullmatch(symbol.name) for symbol in symbols)
+    return tuple(f"{each[1]}.ko" for each in found if each)
 
 
 @dataclass(eq=False)

@@ -8,28 +8,27 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from functools import partial
 
-from emu.cpu_core import CpuCore
 from emu.displaced import Rule
 from emu.frame import Frame
-from emu.isa.aarch64.traps import BRK_DTRACE
-from emu.trap import Handler
+from emu.isa.aarch64.stub import STUB
+from emu.isa.aarch64.traps import BRK_DTRACE, NOP_WORD
 from providers.fbt.exclusions import UNWINDER
-from providers.fbt.port import ENTRY, RETURN, Exclusion, Fire, Function, Port, Refusal, ScanResult, Site
-from providers.fbt.records import TABLE_MASK, RecordTable
+from providers.fbt.port import ENTRY, RETURN, Exclusion, Function, Port, Refusal, ScanResult, Site
+from providers.fbt.words import handler
 
 _ISA = "FreeBSD sys/cddl/dev/fbt/aarch64/fbt_isa.c"
 
 # FBT_PATCHVAL.
 BRK = BRK_DTRACE.to_bytes(4, "little")
 _BTI_MASK, _BTI = 0xFFFFFF3F, 0xD503241F  # bti, with or without c and j
-_NOP = 0xD503201F
 _RET = 0xD65F03C0
 _PAIR_MASK, _STP = 0xFFC00000, 0xA9800000  # stp of X registers, pre-indexed
 _SUB_MASK, _SUB = 0xFFC00000, 0xD1000000  # sub of a 64-bit immediate, unshifted
 _B_MASK, _B, _B_DATA = 0xFF000000, 0x14000000, 0x00FFFFFF
 _SP = 31
-_INVOP_STP, _INVOP_RET, _INVOP_B, _INVOP_SUB = 1, 2, 3, 4
+_INVOP_STP, _INVOP_RET, _INVOP_B, _INVOP_SUB = (STUB.number(code) for code in ("STP", "RET", "B", "SUB"))
 
 NO_FRAME = Rule(
     "no frame",
@@ -109,7 +108,7 @@ def _entry(words: tuple[int, ...]) -> int | None:
     if words and words[0] & _BTI_MASK == _BTI:
         first = 1
     # A nop that comes first marks an assembly function made for FBT.
-    if words[first : first + 1] == (_NOP,):
+    if words[first : first + 1] == (NOP_WORD,):
         return first
     # Otherwise the instruction that opens the frame.  One with another register does not end the search.
     for place in range(first, len(words)):
@@ -151,28 +150,6 @@ def _caller(frame: Frame) -> int:
     return frame.register("pc")
 
 
-def handler(table: RecordTable, core: CpuCore, fire: Fire) -> Handler:
-    """Make FBT's invop handler (fbt_invop)."""
-    buckets = table.buckets
-
-    def fbt_invop(address: int, frame: Frame, _x0: int) -> int:
-        record = buckets[address >> 4 & TABLE_MASK]
-        while record is not None and record.address != address:
-            record = record.hash_next
-        if record is None:
-            return 0
-        core.find_caller = _caller
-        if record.roffset:
-            fire(record.probe_id, record.roffset, frame.results()[0])
-        else:
-            arg0, arg1, arg2, arg3, arg4 = frame.arguments()
-            fire(record.probe_id, arg0, arg1, arg2, arg3, arg4)
-        core.find_caller = None
-        return record.saved
-
-    return fbt_invop
-
-
 PORT = Port(
     aframes=4,
     exclusions=EXCLUSIONS,
@@ -180,5 +157,5 @@ PORT = Port(
     shares_tracepoints=False,
     scan=scan,
     remarks=remarks,
-    handler=handler,
+    handler=partial(handler, caller=_caller),
 )

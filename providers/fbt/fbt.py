@@ -80,6 +80,7 @@ def walk(
     functions: Iterable[Symbol],
     read: Callable[[int, int], bytes],
     wanted: Callable[[str], bool] = lambda _name: True,
+    fidelity: Fidelity = Fidelity.EXACT,
 ) -> Iterator[tuple[Symbol, Function | None, ScanResult]]:
     """Look at functions in order, as FBT does: each with its bytes, if they were looked at, and what came of it.
 
@@ -105,7 +106,7 @@ def walk(
         if len(code) < symbol.size:  # a damaged symbol: the file ends before the function does
             yield symbol, None, ScanResult((), Refusal(symbol.value, NO_CODE))
             continue
-        function = Function(symbol.name, symbol.value, symbol.size, code)
+        function = Function(symbol.name, symbol.value, symbol.size, code, fidelity)
         yield symbol, function, _scan(port, function)
 
 
@@ -149,7 +150,8 @@ class FBT(Provider):
         """Create the probes of a module, once (fbt_provide_module)."""
         if module_refusal(module) is not None or module.fbt_entries:
             return
-        for index, (symbol, function, result) in enumerate(walk(self._port, module.functions(), module.read)):
+        scanned = walk(self._port, module.functions(), module.read, fidelity=self._fidelity)
+        for index, (symbol, function, result) in enumerate(scanned):
             if function is None or not result.sites:
                 continue
             sites = result.sites if self._fidelity is Fidelity.FREEBSD else sound_sites(self._port, function, result)

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-import capstone
-
 from emu.displaced import Rule
+from emu.isa.i386.stub import STUB
 from emu.isa.i386.traps import LOCK
+from emu.isa.x86.plans import PROTECTED_MODE
 from providers.fbt.port import ENTRY, RETURN, Function, Port, Refusal, ScanResult, Site
 from providers.fbt.x86_64 import (
     EXCLUSIONS,
@@ -30,13 +30,13 @@ from providers.fbt.x86_64 import (
 
 _PUSH_EBP = 0x55  # FBT_PUSHL_EBP
 _ENTRIES = (b"\x55\x8b\xec", b"\x55\x89\xe5")  # then FBT_MOVL_ESP_EBP0 and 1, in either encoding
-_INVOP_PUSHL_EBP = 1
+_INVOP_PUSHL_EBP = STUB.number("PUSHL_EBP")
 # FBT_POPL_EBP and FBT_LEAVE -> DTRACE_INVOP_POPL_EBP and _LEAVE.
-_RETURNS = {0x5D: 2, 0xC9: 3}
+_RETURNS = {0x5D: STUB.number("POPL_EBP"), 0xC9: STUB.number("LEAVE")}
 _RETS = frozenset({0xC3, 0xC2})  # FBT_RET, FBT_RET_IMM16
 _POINTER = 4
 _LONGEST_INSTRUCTION = 15
-_instructions = partial(instructions, mode=capstone.CS_MODE_32)
+_instructions = partial(instructions, mode=PROTECTED_MODE)
 
 NO_FRAME = Rule(
     "no frame pointer",

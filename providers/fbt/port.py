@@ -22,6 +22,7 @@ from emu.cpu_core import CpuCore
 from emu.displaced import Rule
 from emu.trap import Handler
 from providers.fbt.records import RecordTable
+from providers.fidelity import Fidelity
 
 ENTRY = "entry"
 # FBT's probe names; there are no others.
@@ -41,6 +42,8 @@ class Function:
     code: bytes
     """Its bytes, and up to `Port.lookahead` of those that follow: the scan may see them, not probe
     them."""
+    fidelity: Fidelity = Fidelity.EXACT
+    """Whose disassembler reads it: FreeBSD's does not know every instruction."""
 
     @property
     def limit(self) -> int:

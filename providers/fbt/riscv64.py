@@ -11,17 +11,18 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
-from emu.cpu_core import CpuCore
-from emu.displaced import Rule
+from emu.displaced import Displaced, Rule
 from emu.frame import Frame
+from emu.isa.riscv64.plans import cj_immediate, j_immediate
+from emu.isa.riscv64.stub import STUB
 from emu.isa.riscv64.traps import C_EBREAK, EBREAK
-from emu.trap import Handler
 from emu.words import WORD_MASK
 from providers.fbt.exclusions import UNWINDER
-from providers.fbt.port import ENTRY, RETURN, Exclusion, Fire, Function, Port, Refusal, ScanResult, Site
-from providers.fbt.records import TABLE_MASK, RecordTable
+from providers.fbt.port import ENTRY, RETURN, Exclusion, Function, Port, Refusal, ScanResult, Site
+from providers.fbt.words import handler
 
 _ISA = "FreeBSD sys/cddl/dev/fbt/riscv/fbt_isa.c"
 
@@ -41,8 +42,15 @@ class _Pattern(NamedTuple):
     compressed_invop: int
 
 
-_SAVE_RA = _Pattern(0x01FFF07F, 0x00113023, 1, 0xE07F, 0xE006, 2)  # sd ra, imm(sp) and c.sdsp ra
-_RET = _Pattern(0xFFFFFFFF, 0x00008067, 3, 0xFFFF, 0x8082, 4)  # jalr x0, 0(ra) and c.jr ra
+def _pattern(code: str, compressed: str) -> _Pattern:
+    """Return the pattern of two of the stub's instructions."""
+    rows = {row.code: row for row in STUB.rows}
+    long, short = rows[code], rows[compressed]
+    return _Pattern(long.mask, long.value, STUB.number(code), short.mask, short.value, STUB.number(compressed))
+
+
+_SAVE_RA = _pattern("SD", "C_SDSP")
+_RET = _pattern("RET", "C_RET")
 
 NO_SAVED_RA = Rule(
     "ra is not saved",
@@ -176,51 +184,18 @@ def _remark(function: Function, address: int, word: int, length: int) -> Rule | 
     return next((rule for mask, value, rule in others if word & mask == value), None)
 
 
-# Where the bits of a jump's distance are: (lowest bit, how many, place in the distance); the last is the sign.
-_Fields = tuple[tuple[int, int, int], ...]
-_J_FIELDS: _Fields = ((21, 10, 1), (20, 1, 11), (12, 8, 12), (31, 1, 20))
-_CJ_FIELDS: _Fields = ((3, 3, 1), (11, 1, 4), (2, 1, 5), (7, 1, 6), (6, 1, 7), (9, 2, 8), (8, 1, 10), (12, 1, 11))
-
-
 def _jump(word: int, length: int) -> int | None:
     """Return the distance of a `j` or `c.j`, None for another instruction (RISC-V unprivileged specification)."""
     if length == 4 and word & 0xFFF == 0x06F:
-        fields = _J_FIELDS
-    elif length == 2 and word & 0xE003 == 0xA001:
-        fields = _CJ_FIELDS
-    else:
-        return None
-    distance = sum((word >> low & (1 << count) - 1) << place for low, count, place in fields)
-    sign = 1 << fields[-1][2]
-    return (distance ^ sign) - sign
+        return j_immediate(Displaced(word, 0))
+    if length == 2 and word & 0xE003 == 0xA001:
+        return cj_immediate(Displaced(word, 0))
+    return None
 
 
 def _caller(frame: Frame) -> int:
     """Return the call, taken to be four bytes long: a compressed one is missed by two."""
     return frame.register("ra") - 4 & WORD_MASK
-
-
-def handler(table: RecordTable, core: CpuCore, fire: Fire) -> Handler:
-    """Make FBT's invop handler (fbt_invop)."""
-    buckets = table.buckets
-
-    def fbt_invop(address: int, frame: Frame, _unused: int) -> int:
-        record = buckets[address >> 4 & TABLE_MASK]
-        while record is not None and record.address != address:
-            record = record.hash_next
-        if record is None:
-            return 0
-        core.find_caller = _caller
-        if record.roffset:
-            first, second = frame.results()
-            fire(record.probe_id, record.roffset, first, second)
-        else:
-            arg0, arg1, arg2, arg3, arg4 = frame.arguments()
-            fire(record.probe_id, arg0, arg1, arg2, arg3, arg4)
-        core.find_caller = None
-        return record.saved
-
-    return fbt_invop
 
 
 PORT = Port(
@@ -230,5 +205,5 @@ PORT = Port(
     shares_tracepoints=False,
     scan=scan,
     remarks=remarks,
-    handler=handler,
+    handler=partial(handler, caller=_caller, both_results=True),
 )

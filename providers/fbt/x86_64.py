@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-import capstone
-
 from emu.cpu_core import CpuCore
-from emu.disassembly import decoder
 from emu.displaced import Rule
 from emu.frame import Frame
 from emu.guest.base import BadAddressError
+from emu.isa.x86.length import instruction_lengths as lengths
+from emu.isa.x86.plans import LONG_MODE, Mode
+from emu.isa.x86_64.stub import STUB
 from emu.trap import Handler
+from providers.dis_tables import known_lengths
 from providers.fbt.port import ENTRY, RETURN, Exclusion, Fire, Function, Port, Refusal, ScanResult, Site
 from providers.fbt.records import TABLE_MASK, RecordTable
+from providers.fidelity import Fidelity
 
 SOURCE = "FreeBSD sys/cddl/dev/fbt/x86/fbt_isa.c"
 
@@ -24,8 +26,7 @@ SOURCE = "FreeBSD sys/cddl/dev/fbt/x86/fbt_isa.c"
 INT3 = b"\xcc"
 _PUSH_RBP = 0x55  # FBT_PUSHL_EBP
 _RET = 0xC3  # FBT_RET
-_INVOP_PUSHL_EBP = 1
-_INVOP_RET = 5
+_INVOP_PUSHL_EBP, _INVOP_RET = STUB.number("PUSHL_EBP"), STUB.number("RET")
 _POINTER = 8
 _LONGEST_INSTRUCTION = 15
 
@@ -74,13 +75,15 @@ EXCLUSIONS = (
 )
 
 
-def instructions(function: Function, mode: int = capstone.CS_MODE_64) -> Iterator[tuple[int, int]]:
+def instructions(function: Function, mode: Mode = LONG_MODE) -> Iterator[tuple[int, int]]:
     """Yield (offset, length) from the function's start, until its limit or until the bytes do not decode."""
-    disassembler = decoder((capstone.CS_ARCH_X86, mode))  # stands for the kernel's dtrace_instr_size()
-    for offset, length, _mnemonic, _operands in disassembler.disasm_lite(function.code, 0):
+    freebsd = function.fidelity is Fidelity.FREEBSD
+    offset = 0
+    for length in known_lengths(function.code, mode) if freebsd else lengths(function.code, mode=mode.capstone):
         if offset >= function.size:
             break
         yield offset, length
+        offset += length
 
 
 def scan(function: Function) -> ScanResult:

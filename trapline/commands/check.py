@@ -18,6 +18,7 @@ from emu.elf import ElfError, ElfKind
 from emu.guest.kernel.trap_path import TrapPath
 from emu.guest.linux.inodes import Directory
 from emu.isa import ISAS
+from providers.fidelity import Fidelity
 from trapline.commands.shared import print_lines, syntax_option
 from trapline.lab.check import report
 from trapline.lab.check.checking import check, default_results, describe
@@ -75,7 +76,7 @@ class Wanted:
             subjects,
             self.states,
             self.rules,
-            self.fidelity == "freebsd",
+            Fidelity(self.fidelity),
             runs,
             syntax=Syntax(self.syntax),
             omitted=tuple(dict.fromkeys(what for subject in subjects for what in self._omitted(subject))),
@@ -198,8 +199,8 @@ class _Bar:
 @click.option(
     "--rules", default="", metavar="MODULE:OBJECT", help="A patcher or a table of yours that replaces the package's."
 )
-@click.option("--fidelity", type=click.Choice(["exact", "freebsd"]), default="exact", show_default=True,
-              help="freebsd: with FreeBSD's own mistakes, which are then found.")  # fmt: skip
+@click.option("--fidelity", type=click.Choice([one.value for one in Fidelity]), default="exact",
+              show_default=True, help="With that system's own mistakes, which are then found.")  # fmt: skip
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Worker processes.")
 @click.option(
     "--dask", metavar="ADDRESS", help="Let the workers of a Dask cluster do the work, such as tcp://host:8786."

@@ -3,18 +3,50 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
+from rich.text import Text
 
 from emu.disassembly import Syntax
 from emu.elf import ElfError, Image
 from emu.isa import ISAS
+from providers.fidelity import Fidelity
 from trapline.commands.shared import print_lines, syntax_option
 from trapline.lab import sites_report, user_sites
-from trapline.lab.sites import PROVIDERS, SitesError, sites
+from trapline.lab.sites import SitesError, sites
 from trapline.own_files import TargetError
 from trapline.targets import default_provider, find_file
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is to be shown of a file."""
+
+    isa: str | None
+    function: str | None
+    fidelity: Fidelity
+
+    def fbt(self, path: Path, syntax: Syntax, *, summary: bool) -> tuple[Iterable[Text], list[Any]]:
+        """Return FBT's sites as lines of text and as data."""
+        found = sites(path, isa=self.isa, function=self.function, syntax=syntax, fidelity=self.fidelity)
+        if summary:
+            return sites_report.summary_text(found), sites_report.summary_data(found)
+        return sites_report.text(found), sites_report.as_data(found)
+
+    def user(self, path: Path, provider: str, syntax: Syntax, *, summary: bool) -> tuple[Iterable[Text], list[Any]]:
+        """Return what becomes of each instruction as lines of text and as data."""
+        asked: dict[str, Any] = {
+            "isa": self.isa, "function": self.function, "provider": provider, "fidelity": self.fidelity
+        }  # fmt: skip
+        if summary:
+            counts = user_sites.user_summary(path, **asked)
+            return user_sites.summary_text(counts), user_sites.as_data(counts)
+        each = user_sites.user_sites(path, syntax=syntax, **asked)
+        return user_sites.as_text(each), user_sites.as_data(each)
 
 
 @click.command("sites")
@@ -26,39 +58,47 @@ from trapline.targets import default_provider, find_file
 )
 @click.option(
     "--provider",
-    type=click.Choice([*PROVIDERS, *user_sites.PROVIDERS]),
+    type=click.Choice(["fbt", *user_sites.PROVIDERS]),
     help="The provider whose probes are shown; default: fbt for kernels and modules, else pid.",
 )
+@click.option(
+    "--fidelity",
+    type=click.Choice([one.value for one in Fidelity]),
+    default=Fidelity.EXACT.value,
+    show_default=True,
+    help="With the quirks of that system.",
+)
+@click.option("--summary", is_flag=True, help="Show only how many sites each rule decides about.")
 @syntax_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def sites_command(
     target: str,
     root: Path | None,
-    function: str | None,
-    isa: str | None,
     provider: str | None,
+    fidelity: str,
     syntax: str,
     *,
+    summary: bool,
     as_json: bool,
+    **wanted: Any,
 ) -> None:
     """Show where probes go in TARGET, an ELF file, and by which rule they do not go elsewhere.
 
     TARGET is a path, a program or library of the --root by its name, or testbins:NAME.  The pid
-    provider and uprobes probe every instruction: what replaces each is shown.
+    provider, uprobes and kinst probe every instruction: what replaces each is shown.
     """
+    asked = _Asked(fidelity=Fidelity(fidelity), **wanted)
     try:
-        machine = ISAS[isa] if isa else None
+        machine = ISAS[asked.isa] if asked.isa else None
         image = find_file(target, machine, root)
         provider = provider or default_provider(Image(image, isa=machine))
-        if provider in user_sites.PROVIDERS:
-            each = user_sites.user_sites(image, isa=isa, function=function, provider=provider, syntax=Syntax(syntax))
-            text, data = user_sites.as_text(each), json.dumps(user_sites.as_data(each), indent=1)
+        if provider == "fbt":
+            text, data = asked.fbt(image, Syntax(syntax), summary=summary)
         else:
-            found = sites(image, isa=isa, function=function, provider=provider, syntax=Syntax(syntax))
-            text, data = sites_report.text(found), sites_report.as_json(found)
+            text, data = asked.user(image, provider, Syntax(syntax), summary=summary)
     except (ElfError, SitesError, TargetError) as error:
         raise click.ClickException(str(error)) from None
     if as_json:
-        click.echo(data)
+        click.echo(json.dumps(data, indent=1))
         return
     print_lines(text)

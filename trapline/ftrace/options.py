@@ -15,6 +15,7 @@ from emu.guest.base import GuestError
 from emu.guest.linux.guest import LinuxGuest
 from emu.guest.linux.stdio import of_this_process
 from emu.isa import ISAS
+from providers.fidelity import Fidelity
 from trapline.consumer.interrupts import Interrupts
 from trapline.ftrace import output
 from trapline.ftrace.definition import Definition, parse
@@ -44,6 +45,7 @@ class Show:
     pid: int | None
     tid: int | None
     forced: bool
+    fidelity: str = "exact"
 
 
 def show_options(tid: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -58,6 +60,13 @@ def show_options(tid: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]
         click.option("-s", "stacks", is_flag=True, help="Print user stacks."),
         click.option("-v", "formats", is_flag=True, help="Print the event's format, and do not trace."),
         click.option("-p", "pid", type=int, metavar="PID", help="Only this process."),
+        click.option(
+            "--fidelity",
+            type=click.Choice(["exact", "linux"]),
+            default="exact",
+            show_default=True,
+            help="linux: with the mistakes that Linux makes.",
+        ),
         click.option(tid, "tid", type=int, metavar="TID", help="Only this thread."),
     )
 
@@ -139,7 +148,9 @@ def _trace(
     fields = frozenset({one.name for definition in definitions for one in definition.arguments} | {"common_pid"})
     try:
         wanted = parse_filter(condition, fields) if condition else None
-        events = EventTrace(guest, write, TraceOptions(wanted, show.pid, show.tid, show.stacks))
+        events = EventTrace(
+            guest, write, TraceOptions(wanted, show.pid, show.tid, show.stacks, Fidelity(show.fidelity))
+        )
         for definition in definitions:
             if not show.forced:
                 check_place(guest, definition)

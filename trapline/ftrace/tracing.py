@@ -11,6 +11,7 @@ from emu.guest.base import BadAddressError
 from emu.guest.linux.errno import LinuxError
 from emu.guest.linux.inodes import RegularFile
 from emu.guest.linux.paths import path_of, walk
+from providers.fidelity import Fidelity
 from providers.uprobes import Consumer, UprobeError, Uprobes
 from trapline.ftrace import output
 from trapline.ftrace.definition import Definition
@@ -38,6 +39,8 @@ class TraceOptions:
     pid: int | None = None
     tid: int | None = None
     stacks: bool = False
+    fidelity: Fidelity = Fidelity.EXACT
+    """What uprobes keep of Linux' quirks."""
 
 
 @dataclass(slots=True)
@@ -69,7 +72,7 @@ class EventTrace:
         self._guest = guest
         self._write = write
         self._options = options or TraceOptions()
-        self._uprobes = Uprobes(guest.kernel)
+        self._uprobes = Uprobes(guest.kernel, self._options.fidelity)
         self.count = 0
         """Events shown."""
 

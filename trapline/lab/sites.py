@@ -17,11 +17,12 @@ from emu import disassembly
 from emu.disassembly import Syntax
 from emu.displaced import Rule, Treatment
 from emu.elf import Image, Symbol, nearest
-from emu.guest.modules import Module
+from emu.guest.modules import Module, dependencies
 from emu.isa import ISAS, Isa
 from providers.fbt import PORTS, walk
 from providers.fbt.exclusions import module_refusal
 from providers.fbt.port import Function, Port, ScanResult
+from providers.fidelity import Fidelity
 
 
 class SitesError(Exception):
@@ -82,24 +83,19 @@ def sites(
     *,
     isa: str | None = None,
     function: str | None = None,
-    provider: str = "fbt",
     syntax: Syntax = Syntax.INTEL,
+    fidelity: Fidelity = Fidelity.EXACT,
 ) -> list[FunctionSites]:
     """Scan the functions of an ELF file whose names match the glob `function`, all if it is None.
 
-    They come in the order of the symbol table, as the provider meets them.  Raises
-    `emu.elf.ElfError` for a file that cannot be used, also if it is not for `isa`, and `SitesError`
-    if nothing matches or there is no such provider.
+    They come in the order of the symbol table, as FBT meets them.  With `Fidelity.FREEBSD` they are
+    scanned as FreeBSD's disassembler reads them.  Raises `emu.elf.ElfError` for a file that cannot
+    be used, also if it is not for `isa`, and `SitesError` if nothing matches.
     """
-    try:
-        scan = PROVIDERS[provider]
-    except KeyError:
-        known = ", ".join(PROVIDERS)
-        raise SitesError(f"provider '{provider}' has no sites to show; known are {known}") from None
     image = Image(path, isa=ISAS[isa] if isa else None)
     if not image.functions:
         raise SitesError(f"{path}: no function symbols (stripped?)")
-    found = list(scan(image, lambda name: function is None or fnmatchcase(name, function), syntax))
+    found = list(_fbt(image, lambda name: function is None or fnmatchcase(name, function), syntax, fidelity))
     if not found and function is not None:
         near = nearest(function, (symbol.name for symbol in image.functions))
         hint = f" (did you mean '{near}'?)" if near else ""
@@ -107,9 +103,9 @@ def sites(
     return found
 
 
-def _fbt(image: Image, wanted: Callable[[str], bool], syntax: Syntax) -> Iterator[FunctionSites]:
+def _fbt(image: Image, wanted: Callable[[str], bool], syntax: Syntax, fidelity: Fidelity) -> Iterator[FunctionSites]:
     """Yield what FBT makes of the file, taken as a kernel module of its name."""
-    module = Module(image.path.name, image.symbols, image.read)
+    module = Module(image.path.name, image.symbols, image.read, dependencies(image.symbols))
     refused = module_refusal(module)
     if refused is not None:
         for symbol in module.functions():
@@ -117,13 +113,8 @@ def _fbt(image: Image, wanted: Callable[[str], bool], syntax: Syntax) -> Iterato
                 yield FunctionSites(symbol.name, symbol.value, symbol.size, (), (), refused)
         return
     port = PORTS[image.isa.name]
-    for symbol, code, result in walk(port, module.functions(), image.read, wanted):
+    for symbol, code, result in walk(port, module.functions(), image.read, wanted, fidelity):
         yield _function(_Reader(image.isa, syntax), port, symbol, code, result)
-
-
-Scan = Callable[[Image, Callable[[str], bool], Syntax], Iterator[FunctionSites]]
-# Providers that can show their sites: (file, which function names are wanted, syntax) -> functions.
-PROVIDERS: dict[str, Scan] = {"fbt": _fbt}
 
 
 class _Reader(NamedTuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -93,14 +92,32 @@ def _summary(functions: Sequence[FunctionSites]) -> Text:
     entries = sum(site.probe == "entry" for function in functions for site in function.sites)
     total = sum(len(function.sites) for function in functions)
     return Text(
-        f"{len(functions)} functions: {probed} with probes ({entries} entry sites, {total - entries} return sites), "
-        f"{len(functions) - probed} without"
+        f"{_counted(len(functions), 'function')}: {probed} with probes ({_counted(entries, 'entry site')}, "
+        f"{_counted(total - entries, 'return site')}), {len(functions) - probed} without"
     )
 
 
-def as_json(functions: Iterable[FunctionSites]) -> str:
-    """Return the report as JSON: a list with an object per function, addresses and bytes in hexadecimal."""
-    return json.dumps([_json_function(function) for function in functions], indent=1)
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" + "s" * (count != 1)
+
+
+def summary_text(functions: Sequence[FunctionSites]) -> Iterator[Text]:
+    """Yield the summary: how often each rule was met, and the totals."""
+    yield from _legend(functions)
+    yield _summary(functions)
+
+
+def summary_data(functions: Sequence[FunctionSites]) -> list[dict[str, Any]]:
+    """Return how often each rule was met, as plain data."""
+    return [
+        {"rule": rule.name, "count": count, "why": rule.why, "source": rule.source}
+        for rule, count in Counter(_rules(functions)).most_common()
+    ]
+
+
+def as_data(functions: Iterable[FunctionSites]) -> list[dict[str, Any]]:
+    """Return the report as plain data: an object per function, addresses and bytes in hexadecimal."""
+    return [_json_function(function) for function in functions]
 
 
 def _json_function(function: FunctionSites) -> dict[str, Any]:

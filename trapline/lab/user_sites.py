@@ -1,29 +1,34 @@
-"""What the pid provider and uprobes make of a program, instruction by instruction.
+"""What the pid provider, uprobes and kinst make of a file, instruction by instruction.
 
-Every instruction of a function is a site of theirs; so the question is not where probes go but what
-becomes of each displaced instruction: it is emulated, it runs out of line, or no probe may go
-there, and why.
+Every instruction of a function is a site of theirs, so the question is what becomes of each
+displaced instruction: it is emulated, it runs out of line, or no probe may go there, and why.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
+from itertools import pairwise
 from pathlib import Path
+from typing import Final, NamedTuple
 
 from rich.text import Text
 
 from emu import disassembly
 from emu.disassembly import Syntax
-from emu.displaced import Code, Emulated, OutOfLine, Refused, Stepped
+from emu.displaced import Code, Emulated, OutOfLine, Refused, Rule, Stepped, Treatment
 from emu.elf import Image, Symbol, nearest
 from emu.guest.base import BadAddressError
 from emu.isa import ISAS, Isa
-from providers import fasttrap, uprobes
+from providers import fasttrap, kinst, uprobes
 from providers.fidelity import Fidelity
 from trapline.lab.sites import SitesError
 
+# Bytes of the longest instruction, and of code before one that rules look at.
+_LONGEST: Final = 16
+_BEFORE: Final = 64
 _STYLES = {
     "emulated": "green",
     "simulated": "green",
@@ -52,34 +57,47 @@ class UserSite:
     """The plan; the copy, where it is rewritten; or the reason."""
 
 
-Treat = Callable[[Isa, Code], tuple[str, str]]
+@dataclass(frozen=True, slots=True)
+class UserCount:
+    """How many instructions a rule decides about."""
+
+    what: str
+    rule: str
+    count: int
+    why: str
+    source: str
+    quirk: str
+    """Where the real system differs from the CPU; "" where it does not."""
 
 
-def _copied(treated: OutOfLine | Stepped) -> str:
-    return f"as {treated.code.hex()}, {treated.scratch} = the next pc" if treated.scratch else ""
+Treat = Callable[[Isa, Code, Fidelity], Treatment]
 
 
-def _fasttrap(isa: Isa, code: Code) -> tuple[str, str]:
-    match fasttrap.PORTS[isa.name].treat(code, Fidelity.EXACT):
+def _kinst(isa: Isa, code: Code, _fidelity: Fidelity) -> Treatment:
+    if isa.name not in kinst.PORTS:
+        raise SitesError(f"there is no kinst for {isa.title}; there is for {', '.join(kinst.PORTS)}")
+    return kinst.PORTS[isa.name].treat(code)
+
+
+PROVIDERS: Final[dict[str, Treat]] = {
+    "pid": lambda isa, code, fidelity: fasttrap.PORTS[isa.name].treat(code, fidelity),
+    "uprobe": lambda isa, code, fidelity: uprobes.PORTS[isa.name].treat(code, fidelity),
+    "kinst": _kinst,
+}
+
+
+def _told(treatment: Treatment, provider: str) -> tuple[str, str]:
+    """Return what becomes of an instruction, and how."""
+    match treatment:
         case Refused(rule):
-            return "refused", f"{rule.why} ({rule.source})"
+            errno = f"errno {rule.errno}: " if rule.errno else ""
+            return "refused", f"{errno}{rule.why} ({rule.source})"
         case Emulated(rule, _, plan):
-            return "emulated", f"{rule.name}: {plan}"
-        case copy:
-            return "out of line", _copied(copy)
-
-
-def _uprobe(isa: Isa, code: Code) -> tuple[str, str]:
-    match uprobes.PORTS[isa.name].treat(code, Fidelity.EXACT):
-        case Refused(rule):
-            return "refused", f"errno {rule.errno}: {rule.why} ({rule.source})"
-        case Emulated(_, _, plan):
-            return "simulated", str(plan)
-        case copy:
-            return "single-stepped", _copied(copy)
-
-
-PROVIDERS: dict[str, Treat] = {"pid": _fasttrap, "uprobe": _uprobe}
+            return ("simulated", str(plan)) if provider == "uprobe" else ("emulated", f"{rule.name}: {plan}")
+        case OutOfLine() | Stepped():
+            what = "single-stepped" if isinstance(treatment, Stepped) else "out of line"
+            copy = f"as {treatment.code.hex()}, {treatment.scratch} = the next pc" if treatment.scratch else ""
+            return what, copy
 
 
 def user_sites(
@@ -89,37 +107,86 @@ def user_sites(
     function: str | None = None,
     provider: str = "pid",
     syntax: Syntax = Syntax.INTEL,
+    fidelity: Fidelity = Fidelity.EXACT,
 ) -> list[UserSite]:
     """Look at the functions of an ELF file whose names match the glob `function`, all if it is None.
 
     Raises `emu.elf.ElfError`, and `SitesError` if nothing matches.
     """
     image = Image(path, isa=ISAS[isa] if isa else None)
+    return [
+        _site(image, code, names, _told(treatment, provider), syntax)
+        for symbol in _wanted(image, function)
+        for code, names, treatment in _looked_at(image, symbol, provider, fidelity)
+    ]
+
+
+def user_summary(
+    path: str | Path,
+    *,
+    isa: str | None = None,
+    function: str | None = None,
+    provider: str = "pid",
+    fidelity: Fidelity = Fidelity.EXACT,
+) -> list[UserCount]:
+    """Count the instructions by what becomes of them and by the rule that decides, the most frequent first.
+
+    Raises as `user_sites`.
+    """
+    image = Image(path, isa=ISAS[isa] if isa else None)
+    counts: Counter[tuple[str, Rule]] = Counter()
+    for symbol in _wanted(image, function):
+        for _code, _names, treatment in _looked_at(image, symbol, provider, fidelity):
+            counts[_told(treatment, provider)[0], treatment.rule] += 1
+    return [
+        UserCount(what, rule.name, count, rule.why, rule.source, rule.quirk)
+        for (what, rule), count in counts.most_common()
+    ]
+
+
+def _wanted(image: Image, function: str | None) -> list[Symbol]:
     if not image.functions:
-        raise SitesError(f"{path}: no function symbols (stripped?)")
-    wanted = [one for one in image.functions if one.size and (function is None or fnmatchcase(one.name, function))]
-    if not wanted:
+        raise SitesError(f"{image.path}: no function symbols (stripped?)")
+    found = [one for one in image.functions if one.size and (function is None or fnmatchcase(one.name, function))]
+    if not found:
         near = nearest(function or "", (one.name for one in image.functions))
-        raise SitesError(f"{path}: no function matches '{function}'" + (f" (did you mean '{near}'?)" if near else ""))
-    return [site for symbol in wanted for site in _sites(image, symbol, PROVIDERS[provider], syntax)]
+        hint = f" (did you mean '{near}'?)" if near else ""
+        raise SitesError(f"{image.path}: no function matches '{function}'{hint}")
+    return found
 
 
-def _sites(image: Image, symbol: Symbol, treat: Treat, syntax: Syntax) -> Iterator[UserSite]:
-    port = fasttrap.PORTS[image.isa.name]
+class _CodeOf(NamedTuple):
+    """An instruction of a function."""
+
+    symbol: Symbol
+    offset: int
+    data: bytes
+
+
+def _looked_at(
+    image: Image, symbol: Symbol, provider: str, fidelity: Fidelity
+) -> Iterator[tuple[_CodeOf, str, Treatment]]:
+    """Yield each instruction of a function, the names of the probes there, and what becomes of it."""
+    port, treat = fasttrap.PORTS[image.isa.name], PROVIDERS[provider]
     try:
-        code = image.code(symbol, beyond=16)
+        code = image.code(symbol, beyond=_LONGEST)
     except BadAddressError:
         return
     body = code[: symbol.size]
-    returns = set(port.returns(body, symbol.value, Fidelity.EXACT))
-    offsets = [*port.boundaries(body)]
-    for offset, following in zip(offsets, [*offsets[1:], len(body)], strict=True):
-        address = symbol.value + offset
-        what, how = treat(image.isa, Code(code[offset : offset + 16], address, body[max(0, offset - 64) : offset]))
+    returns = set(port.returns(body, symbol.value, fidelity))
+    for offset, following in pairwise([*port.boundaries(body), len(body)]):
+        before = body[max(0, offset - _BEFORE) : offset]
+        treatment = treat(image.isa, Code(code[offset : offset + _LONGEST], symbol.value + offset, before), fidelity)
         names = [*(["entry"] if not offset else []), *(["return"] if offset in returns else [])]
-        found = disassembly.first(image.isa.capstone, code[offset:following], address, syntax)
-        text = found.text if found else disassembly.NO_INSTRUCTION
-        yield UserSite(symbol.name, offset, address, code[offset:following].hex(), text, " ".join(names), what, how)
+        # Where the rest of the function does not decode, what is shown is one instruction's bytes at most.
+        yield _CodeOf(symbol, offset, code[offset : min(following, offset + _LONGEST)]), " ".join(names), treatment
+
+
+def _site(image: Image, code: _CodeOf, names: str, told: tuple[str, str], syntax: Syntax) -> UserSite:
+    address = code.symbol.value + code.offset
+    found = disassembly.first(image.isa.capstone, code.data, address, syntax)
+    text = found.text if found else disassembly.NO_INSTRUCTION
+    return UserSite(code.symbol.name, code.offset, address, code.data.hex(), text, names, *told)
 
 
 def as_text(sites: Iterable[UserSite]) -> Iterator[Text]:
@@ -140,6 +207,15 @@ def as_text(sites: Iterable[UserSite]) -> Iterator[Text]:
     yield Text(", ".join(f"{count:,} {what}" for what, count in counts.items()))
 
 
-def as_data(sites: Iterable[UserSite]) -> list[dict[str, object]]:
+def summary_text(counts: Iterable[UserCount]) -> Iterator[Text]:
+    """Yield the summary, a line for each rule."""
+    counts = list(counts)
+    width = max((len(one.rule) for one in counts), default=0)
+    for one in counts:
+        line = Text(f"{one.count:10,}  ").append(f"{one.what:14}", _STYLES[one.what])
+        yield line.append(f"  {one.rule:{width}}  {one.why}").append(f"  [{one.source}]", "dim")
+
+
+def as_data(sites: Iterable[UserSite | UserCount]) -> list[dict[str, object]]:
     """Return the report as plain data."""
     return [asdict(one) for one in sites]

@@ -9,9 +9,12 @@ import pytest
 from click.testing import CliRunner
 
 from emu.elf import ElfError
+from emu.guest.kernel import images
+from emu.isa import ISAS
 from providers.fbt import PORTS
 from tests.emu.elf_file import LOCAL, ElfFile
 from tests.providers.fbt.assembly import assemble
+from tests.support.command import run_trapline
 from trapline.commands.sites import sites_command
 from trapline.lab import sites_report
 from trapline.lab.sites import SitesError, sites
@@ -165,11 +168,6 @@ def test_a_file_of_another_isa_than_asked_for_is_refused(path):
         sites(written(path), isa="riscv64")
 
 
-def test_an_unknown_provider_is_refused(path):
-    with pytest.raises(SitesError, match="provider 'io' has no sites to show; known are fbt"):
-        sites(written(path), provider="io")
-
-
 # Text.
 
 
@@ -197,7 +195,7 @@ def test_the_text_has_a_block_per_function_a_legend_and_a_sum(path):
     ]
     why = "leaves the function by a jump; only the byte c3 is a return on x86"
     assert report[9] == f"tail call (1): {why}  [FreeBSD sys/cddl/dev/fbt/x86/fbt_isa.c]"
-    assert report[12:] == ["", "3 functions: 1 with probes (1 entry sites, 1 return sites), 2 without"]
+    assert report[12:] == ["", "3 functions: 1 with probes (1 entry site, 1 return site), 2 without"]
 
 
 def test_a_remark_stands_behind_its_site(path):
@@ -216,7 +214,7 @@ def test_lines_of_one_function_go_by_address(path):
 
 def test_json_says_the_same_as_the_data(path, isa):
     found = sites(written(path, isa))
-    parsed = json.loads(sites_report.as_json(found))
+    parsed = json.loads(json.dumps(sites_report.as_data(found)))
     assert [each["function"] for each in parsed] == [function.name for function in found]
     for each, function in zip(parsed, found, strict=True):
         assert int(each["address"], 16) == function.address
@@ -235,7 +233,7 @@ def test_json_says_the_same_as_the_data(path, isa):
 
 
 def run(*arguments):
-    return CliRunner().invoke(sites_command, [str(argument) for argument in arguments], prog_name="trapline sites")
+    return CliRunner().invoke(sites_command, ["--provider", "fbt", *map(str, arguments)], prog_name="trapline sites")
 
 
 def test_the_command_prints_the_report_without_colours_when_piped(path):
@@ -291,3 +289,40 @@ def test_local_functions_are_shown_too(path):
     elf = file()
     elf.function("static_one", ADDRESS, 6, binding=LOCAL)
     assert sites(elf.write(path))[-1].name == "static_one"
+
+
+def test_a_module_that_depends_on_dtrace_has_no_sites_as_in_the_guest():
+    path = images.built(ISAS["x86_64"]) / "boot" / "kernel" / "systrace.ko"
+    found = sites(path)
+    assert found
+    assert {function.refusal.name for function in found} == {"depends on dtrace"}
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_the_packages_own_files_are_named_as_check_names_them(isa):
+    run = run_trapline(["sites", "testbins:kernel", "--isa", isa, "--function", "sys_getpid", "--json"])
+    assert [each["function"] for each in json.loads(run.stdout)] == ["sys_getpid"]
+    wrong = run_trapline(["sites", "testbins:kernle"])
+    assert (wrong.returncode, wrong.stderr) == (1, "Error: no testbins:kernle (did you mean 'testbins:kernel'?)\n")
+
+
+def test_without_a_provider_a_kernel_is_fbts_and_a_program_the_pid_providers():
+    program = run_trapline(["sites", "testbins:zoo", "--isa", "riscv64", "--function", "fib"])
+    assert "emulated" in program.stdout
+    assert (
+        "sys_getpid"
+        in run_trapline(["sites", "testbins:kernel", "--isa", "riscv64", "--function", "sys_getpid"]).stdout
+    )
+
+
+@pytest.mark.parametrize("provider", ["fbt", "pid", "uprobe", "kinst"])
+def test_a_summary_counts_by_rule(provider):
+    run = run_trapline(["sites", "testbins:kernel", "--isa", "x86_64", "--provider", provider, "--summary", "--json"])
+    found = json.loads(run.stdout)
+    assert all(one["count"] > 0 and one["rule"] and one["why"] for one in found)
+    assert [one["count"] for one in found] == sorted((one["count"] for one in found), reverse=True)
+
+
+def test_there_is_no_kinst_for_i386():
+    run = run_trapline(["sites", "testbins:kernel", "--isa", "i386", "--provider", "kinst"])
+    assert run.stderr == "Error: there is no kinst for i386; there is for x86_64, aarch64, riscv64\n"

@@ -90,7 +90,7 @@ def _probe(guest: FunctionGuest, module: Module, rules: Rules) -> Listener:
     listener = Listener()
     framework: Any = listener
     patcher = guest.patcher
-    provider = fbt.FBT(framework, patcher, guest.traps, guest.isa, fidelity=rules.fbt_fidelity, port=rules.fbt)
+    provider = fbt.FBT(framework, patcher, guest.traps, guest.isa, fidelity=rules.fidelity, port=rules.fbt)
     provider.provide_module(module)
     if rules.displaced is not None:
         trap = HostTrap(

@@ -64,7 +64,7 @@ def describe(spec: Spec) -> dict[str, Any]:
             for subject in spec.subjects
         ],
         "states": spec.states,
-        "rules": spec.rules or ("freebsd" if spec.faithful else "exact"),
+        "rules": spec.rules or spec.fidelity.value,
         "runs": [run.name for run in spec.runs],
         "encodings": [(one.isa, one.provider, one.sample, fingerprint(one.isa)) for one in spec.encodings],
         "source": rules.hexdigest()[:16],

@@ -126,7 +126,7 @@ class LinuxRun(Observer):
         loaded = next(one for one in self._guest.objects.of(self._process) if one.file is self._process.executable)
         if self._provider == "pid":
             framework: Any = self._listener
-            provider = fasttrap.Fasttrap(self._kernel, framework, self._rules.pid_fidelity, port=self._rules.pid)
+            provider = fasttrap.Fasttrap(self._kernel, framework, self._rules.fidelity, port=self._rules.pid)
             target = provider.target(self._process)
             target.patcher = self._rules.patcher(target.code)
             for site in sites:
@@ -135,7 +135,7 @@ class LinuxRun(Observer):
                 provider.enable(probe)
             return
         consumer = uprobes.Consumer(handler=lambda _frame: self._listener.probe(1))
-        registry = uprobes.Uprobes(self._kernel, port=self._rules.uprobe)
+        registry = uprobes.Uprobes(self._kernel, self._rules.fidelity, self._rules.uprobe)
         space = registry.watch(self._process)
         space.patcher = self._rules.patcher(space.code)
         assert isinstance(loaded.file, RegularFile)
@@ -210,7 +210,7 @@ class KernelRun:
         rules = self._rules
         framework: Any = self._listener
         provider = fbt.FBT(
-            framework, self._patcher, self._guest.traps, self.isa, fidelity=rules.fbt_fidelity, port=rules.fbt
+            framework, self._patcher, self._guest.traps, self.isa, fidelity=rules.fidelity, port=rules.fbt
         )
         provider.provide_module(Module("kernel", self._guest.image.symbols, self._patcher.original))
         for site in sites:

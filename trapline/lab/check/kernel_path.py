@@ -64,7 +64,7 @@ class KernelPathChecker:
             self._patched.patcher,
             self._patched.traps,
             self._isa,
-            fidelity=rules.fbt_fidelity,
+            fidelity=rules.fidelity,
             port=rules.fbt,
         )
         self._provider.provide_module(Module("kernel", self._patched.image.symbols, self._patched.patcher.original))

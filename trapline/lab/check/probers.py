@@ -78,7 +78,7 @@ class PidProber:
     def __init__(self, cpu: TrialCpu, near: int, rules: Rules) -> None:
         framework: Any = Listener()
         self._cpu = cpu
-        self._fasttrap = fasttrap.Fasttrap(cpu.kernel, framework, rules.pid_fidelity, port=rules.pid)
+        self._fasttrap = fasttrap.Fasttrap(cpu.kernel, framework, rules.fidelity, port=rules.pid)
         self._target = target = self._fasttrap.target(cpu.process)
         target.patcher = rules.patcher(target.code)
         self._far = target.slots
@@ -120,7 +120,7 @@ class UprobeProber:
 
     def __init__(self, cpu: TrialCpu, near: int, rules: Rules) -> None:
         self._cpu = cpu
-        self._uprobes = uprobes.Uprobes(cpu.kernel, rules.uprobe_fidelity, rules.uprobe)
+        self._uprobes = uprobes.Uprobes(cpu.kernel, rules.fidelity, rules.uprobe)
         self._space = space = self._uprobes.watch(cpu.process)
         space.patcher = rules.patcher(space.code)
         self._far = space.slots
@@ -173,7 +173,7 @@ class FbtProber:
         kernel, engine = cpu.kernel, cpu.engine
         patcher = rules.patcher(_KernelCode(kernel, cpu.space))
         traps = TrapHandler()
-        self._provider = fbt.FBT(framework, patcher, traps, cpu.isa, fidelity=rules.fbt_fidelity, port=rules.fbt)
+        self._provider = fbt.FBT(framework, patcher, traps, cpu.isa, fidelity=rules.fidelity, port=rules.fbt)
         self._provider.provide_module(module)
         self._records = {
             record.address: (number, first)

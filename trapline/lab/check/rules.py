@@ -48,9 +48,8 @@ class Rules:
     fbt: providers.fbt.port.Port | None = None
     displaced: DisplacedTable | None = None
     patcher: Callable[[CodeMemory], Patcher] = Patcher
-    pid_fidelity: Fidelity = Fidelity.EXACT
-    uprobe_fidelity: Fidelity = Fidelity.EXACT
-    fbt_fidelity: Fidelity = Fidelity.EXACT
+    fidelity: Fidelity = Fidelity.EXACT
+    """What the package's own rules, and the providers, keep of the real systems' quirks."""
 
 
 # Type of an object -> the part of the rules that it is.

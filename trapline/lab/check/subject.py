@@ -15,7 +15,7 @@ from typing import Final
 from emu.elf import ElfKind, FileSection, Image, SegmentFlag, Symbol, nearest
 from emu.engine.pages import PAGE
 from emu.guest.base import BadAddressError
-from emu.guest.modules import Module
+from emu.guest.modules import Module, dependencies
 from emu.isa import ISAS, Isa
 from providers import fasttrap, fbt
 from providers.fidelity import Fidelity
@@ -128,17 +128,19 @@ class Subject:
     @cached_property
     def _module(self) -> Module:
         glob = self.function
+        needed = dependencies(self.image.symbols)
         symbols = self.image.symbols
         if glob is not None:
             symbols = tuple(one for one in symbols if not one.is_function or fnmatchcase(one.name, glob))
-        return Module(self.path.name, symbols, self.image.read)
+        return Module(self.path.name, symbols, self.image.read, needed)
 
     def _fbt(self, rules: Rules) -> Iterator[CheckSite]:
         port = rules.fbt or fbt.PORTS[self.isa.name]
-        for symbol, function, result in fbt.walk(port, self._module.functions(), self.image.read):
+        functions = self._module.functions()
+        for symbol, function, result in fbt.walk(port, functions, self.image.read, fidelity=rules.fidelity):
             if function is None or not result.sites:
                 continue
-            sound = rules.fbt_fidelity is not Fidelity.FREEBSD
+            sound = rules.fidelity is not Fidelity.FREEBSD
             for site in fbt.sound_sites(port, function, result) if sound else result.sites:
                 code = self.image.read(site.address, _LONGEST)
                 yield CheckSite(site.address, code, symbol.name, symbol.value, site.probe)

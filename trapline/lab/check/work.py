@@ -52,7 +52,7 @@ class Spec:
     states: int = 20
     rules: str = ""
     """"module:object"; "": the package's own."""
-    faithful: bool = False
+    fidelity: Fidelity = Fidelity.EXACT
     """Whether the systems' own mistakes are wanted (`fidelity=freebsd`)."""
     runs: tuple[RunSpec, ...] = ()
     encodings: tuple[EncodingsSpec, ...] = ()
@@ -69,9 +69,7 @@ class Spec:
             for subject in self.subjects:
                 check_isa(rules, self.rules, subject.isa.name, subject.path)
             return rules
-        if self.faithful:
-            return Rules(pid_fidelity=Fidelity.FREEBSD, fbt_fidelity=Fidelity.FREEBSD)
-        return Rules()
+        return Rules(fidelity=self.fidelity)
 
 
 class Unit(NamedTuple):

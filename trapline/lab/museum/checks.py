@@ -184,7 +184,7 @@ class InFbt:
         listener = Listener()
         framework: Any = listener
         engine, patcher = guest.engine, rules.patcher(guest.engine)
-        provider = fbt.FBT(framework, patcher, guest.traps, exhibit.isa, fidelity=rules.fbt_fidelity, port=rules.fbt)
+        provider = fbt.FBT(framework, patcher, guest.traps, exhibit.isa, fidelity=rules.fidelity, port=rules.fbt)
         provider.provide_module(_module(exhibit.code, CODE))
 
         def faulted(address: int, error: BadAddressError) -> int:

@@ -30,7 +30,7 @@ EXHIBIT = Exhibit(
         "4101"  # c.addi sp, 0x10
         "8280"  # c.jr ra
     ),
-    old=Rules(fbt_fidelity=Fidelity.FREEBSD),
+    old=Rules(fidelity=Fidelity.FREEBSD),
     was="whatever reads as c.jr ra is a return",
     now="what lies within another instruction is none",
     check=InFbt(),

@@ -142,7 +142,7 @@ def test_the_systems_own_mistakes_are_found() -> None:
     # FreeBSD replaces rip by rax, which cmpxchg uses without naming it.
     code = bytes.fromhex(SITES["x86_64"]["cmpxchg [rip+0x10000], ecx"])
     assert check(ISAS["x86_64"], code, PidProber, Rules()).outcome is Outcome.AGREED
-    result = check(ISAS["x86_64"], code, PidProber, Rules(pid_fidelity=Fidelity.FREEBSD))
+    result = check(ISAS["x86_64"], code, PidProber, Rules(fidelity=Fidelity.FREEBSD))
     assert result.outcome is Outcome.DIVERGED
 
 

@@ -42,10 +42,10 @@ def of_rules(isa: str, rules: Rules) -> Mapping[str, Opinion]:
         found["fbt"] = of_table(isa, rules.displaced)
     if rules.pid is not None:
         pid = rules.pid.treat
-        found["pid"] = of_treatments(isa, lambda code: pid(Code(code, 0), rules.pid_fidelity))
+        found["pid"] = of_treatments(isa, lambda code: pid(Code(code, 0), rules.fidelity))
     if rules.uprobe is not None:
         uprobe = rules.uprobe.treat
-        found["uprobe"] = of_treatments(isa, lambda code: uprobe(Code(code, 0), rules.uprobe_fidelity))
+        found["uprobe"] = of_treatments(isa, lambda code: uprobe(Code(code, 0), rules.fidelity))
     return found
 
 
