@@ -303,7 +303,8 @@ def test_the_packages_own_files_are_named_as_check_names_them(isa):
     run = run_trapline(["sites", "testbins:kernel", "--isa", isa, "--function", "sys_getpid", "--json"])
     assert [each["function"] for each in json.loads(run.stdout)] == ["sys_getpid"]
     wrong = run_trapline(["sites", "testbins:kernle"])
-    assert (wrong.returncode, wrong.stderr) == (1, "Error: there is no testbins:kernle (did you mean 'testbins:kernel'?)\n")
+    assert wrong.returncode == 1
+    assert wrong.stderr == "Error: there is no testbins:kernle (did you mean 'testbins:kernel'?)\n"
 
 
 def test_without_a_provider_a_kernel_is_fbts_and_a_program_the_pid_providers():
