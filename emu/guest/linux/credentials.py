@@ -47,6 +47,7 @@ class Capability(IntEnum):
     IPC_OWNER = 15
     SYS_CHROOT = 18
     SYS_ADMIN = 21
+    SYS_NICE = 23
     SYS_RESOURCE = 24
     MKNOD = 27
 

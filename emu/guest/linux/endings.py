@@ -30,6 +30,9 @@ class Endings:
             self.end_thread(thread)
         if process.timers is not None:
             process.timers.ended()
+        process.count_pages()
+        if process.limits.cpu is not None:
+            process.limits.cpu.set(None)
         process.files.close_all()
         kernel.terminals.ended(process)
         kernel.leave_space(process.space)
@@ -62,6 +65,10 @@ class Endings:
         """Forget a process whose parent has learnt of its end."""
         process.reaped = True
         self._kernel.processes.pop(process.pid, None)
+        if process.parent is not None:
+            process.parent.children_ran += process.ran + process.children_ran
+            most = (process.parent.children_pages, process.most_pages, process.children_pages)
+            process.parent.children_pages = max(most)
         if process.parent is not None and process in process.parent.children:
             process.parent.children.remove(process)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from emu.guest.linux.credentials import Credentials
 from emu.guest.linux.files import Descriptors
 from emu.guest.linux.inodes import Directory, RegularFile
+from emu.guest.linux.limits import Limits
 from emu.guest.linux.space import Space
 from emu.isa.linux_signals import DEFAULT, LAST, SignalInfo
 
@@ -150,7 +151,26 @@ class Process:
     auxiliary: bytes = b""
     """The auxiliary vector (/proc/PID/auxv)."""
     start_time: int = 0
+    limits: Limits = field(default_factory=Limits)
+    nice: int = 0
+    most_pages: int = 0
+    """The most pages it has had in memory at one time, as `count_pages` has seen it."""
+    children_ran: int = 0
+    """Instructions of the children it has waited for, and of theirs."""
+    children_pages: int = 0
+    """The most pages that one of them has had."""
+    bytes_read: int = 0
+    bytes_written: int = 0
     credentials: Credentials = field(default_factory=Credentials)
+
+    @property
+    def faults(self) -> int:
+        """Pages that were made or looked up for it."""
+        return self.space.faults
+
+    def count_pages(self) -> None:
+        """Note how many pages it has in memory."""
+        self.most_pages = max(self.most_pages, self.space.most_resident)
 
     @property
     def alive(self) -> bool:

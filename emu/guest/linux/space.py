@@ -88,6 +88,10 @@ class Space:
         self.brk_start = self.brk = 0
         self.readable: dict[int, int] = {}
         self.writable: dict[int, int] = {}
+        self.faults = 0
+        """How many pages were made or looked up."""
+        self.most_resident = 0
+        """The most pages that were in memory at one time."""
         self.users = 1
         """How many threads run in it."""
         self.flush_page: Callable[[int], None] = lambda _address: None
@@ -97,6 +101,16 @@ class Space:
         self._starts: list[int] = []
 
     # -- areas
+
+    @property
+    def size(self) -> int:
+        """Bytes of address space that are mapped (total_vm)."""
+        return sum(area.end - area.start for area in self._areas)
+
+    @property
+    def resident(self) -> int:
+        """Pages in memory."""
+        return len(self._resident)
 
     @property
     def areas(self) -> tuple[Area, ...]:
@@ -282,6 +296,8 @@ class Space:
                     return None
                 frame = self.frames.share(found)
             self._resident[page] = frame
+            self.faults += 1
+            self.most_resident = max(self.most_resident, len(self._resident))
         copied = (writing and not area.shared) and self.frames.shared(frame)
         if copied:
             copy = self.frames.copy(frame)

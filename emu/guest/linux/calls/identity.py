@@ -6,7 +6,6 @@ Source: Linux kernel/sys.c, kernel/sched, kernel/cred.c.
 from __future__ import annotations
 
 import struct
-from typing import Final
 
 from emu.guest.linux.calls.table import (
     Address,
@@ -170,8 +169,7 @@ def prctl(c: Caller, option: Int, argument: Address) -> int:
 
 
 answer("sched_setscheduler", "sched_setparam", "sched_setaffinity", "sched_get_priority_min")
-answer("sched_getscheduler", "setpriority", "ioprio_set", "ioprio_get", "personality", "membarrier", "sched_setattr")
-answer("getpriority", result=20)
+answer("sched_getscheduler", "ioprio_set", "ioprio_get", "personality", "membarrier", "sched_setattr")
 
 
 @call("sched_yield")
@@ -212,43 +210,4 @@ def getcpu(c: Caller, cpu: Address, node: Address) -> int:
     for address in (cpu, node):
         if address:
             c.write(address, bytes(4))
-    return 0
-
-
-_LIMITS: Final = {3: 8 << 20, 7: 1024, 4: 0}
-_INFINITE: Final = (1 << 64) - 1
-
-
-def _limit(process: Process, resource: int) -> tuple[int, int]:
-    if resource > 15:
-        raise LinuxError(EINVAL)
-    now = process.files.limit if resource == 7 else _LIMITS.get(resource, _INFINITE)
-    return now, _INFINITE if resource == 3 else max(now, 1 << 20)
-
-
-@call("prlimit64")
-def prlimit64(c: Caller, pid: Int, resource: Unsigned, new: Address, old: Address) -> int:
-    """Tell a limit, or set that of open files."""
-    process = _find(c, pid)
-    limits = _limit(process, resource)
-    if old:
-        c.write(old, struct.pack("<QQ", *limits))
-    if new and resource == 7:
-        process.files.limit = min(c.number(new), 1 << 20)
-    return 0
-
-
-@call("getrlimit", "ugetrlimit")
-def getrlimit(c: Caller, resource: Unsigned, old: Address) -> int:
-    """Tell a limit."""
-    c.write_words(old, *(min(value, (1 << 8 * c.word) - 1) for value in _limit(c.process, resource)))
-    return 0
-
-
-@call("setrlimit")
-def setrlimit(c: Caller, resource: Unsigned, new: Address) -> int:
-    """Set a limit."""
-    _limit(c.process, resource)
-    if resource == 7:
-        c.process.files.limit = min(c.words(new, 1)[0], 1 << 20)
     return 0

@@ -10,6 +10,7 @@ from emu.guest.linux.calls.table import Address, Caller, Int, Size, Unsigned, an
 from emu.guest.linux.errno import EACCES, EBADF, EEXIST, EFAULT, EINVAL, ENODEV, ENOMEM, LinuxError
 from emu.guest.linux.files import RegularOpen
 from emu.guest.linux.inodes import Device
+from emu.guest.linux.limits import AS, DATA
 from emu.guest.linux.space import Area, Backing, SharedMemory
 
 _MAP_SHARED, _MAP_PRIVATE, _MAP_SHARED_VALIDATE, _MAP_TYPE = 1, 2, 3, 0xF
@@ -67,6 +68,7 @@ def mmap(
         start = _round(address)
     if start is None:
         raise LinuxError(ENOMEM)
+    _need_room(c, size)
     area = Area(start, start + size, _access(protection), shared, backing, offset if backing else 0, name, may_write)
     if fixed:
         tell_unmapped(c, start, start + size)
@@ -79,6 +81,12 @@ def announce(c: Caller, area: Area) -> None:
     """Tell observers that an area was mapped."""
     for observer in c.kernel.observers:
         observer.mapped(c.process, area)
+
+
+def _need_room(c: Caller, size: int) -> None:
+    """Check the limit of address space.  Raises `LinuxError` ENOMEM."""
+    if c.process.space.size + size > c.process.limits[AS].soft:
+        raise LinuxError(ENOMEM)
 
 
 def _backing(c: Caller, fd: int, flags: int, access: Access, *, shared: bool) -> tuple[Backing | None, str, bool]:
@@ -150,7 +158,10 @@ def brk(c: Caller, address: Address) -> int:
     if address < space.brk_start or address - space.brk_start > _BRK_MAX:
         return space.brk
     if new_end > old_end:
-        if not space.free(old_end, new_end):
+        grown = new_end - old_end
+        if not space.free(old_end, new_end) or space.size + grown > c.process.limits[AS].soft:
+            return space.brk
+        if address - space.brk_start > c.process.limits[DATA].soft:
             return space.brk
         heap = space.area_at(old_end - 1)
         start = old_end
@@ -184,6 +195,7 @@ def mremap(c: Caller, old: Address, old_size: Size, new_size: Size, flags: Unsig
     if new_size <= old_size:
         space.unmap(old + new_size, old + old_size)
         return old
+    _need_room(c, new_size - old_size)
     if old + old_size == area.end and space.free(area.end, old + new_size) and old + new_size <= space.highest:
         space.extend(area, old + new_size)
         return old

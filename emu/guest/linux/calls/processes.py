@@ -9,6 +9,7 @@ import struct
 from collections.abc import Generator
 from typing import Final
 
+from emu.guest.linux.calls.limiting import limit_cpu, usage_of
 from emu.guest.linux.calls.pidfds import open_process, process_file
 from emu.guest.linux.calls.table import (
     AT_FDCWD,
@@ -148,7 +149,10 @@ def _copy(c: Caller, process: Process, pid: int, flags: int) -> Process:
         auxiliary=process.auxiliary,
         start_time=c.now(),
         credentials=process.credentials.copy(),
+        limits=process.limits.copy(),
+        nice=process.nice,
     )
+    limit_cpu(c, child)
     child.frames = dict(process.frames)
     if parent is not None:
         parent.children.append(child)
@@ -309,7 +313,7 @@ def wait4(c: Caller, pid: Int, status: Address, options: Unsigned, usage: Addres
     if status:
         c.write(status, struct.pack("<i", told))
     if usage:
-        c.write(usage, _usage(c, child.ran))
+        c.write(usage, usage_of(c, child))
     return int(child.pid)
 
 
@@ -345,18 +349,5 @@ def waitid(c: Caller, kind: Int, number: Int, info: Address, options: Unsigned, 
     if info:
         c.write(info, SignalInfo(Signal.SIGCHLD, code, pid=child.pid, status=status).pack(c.word))
     if usage:
-        c.write(usage, _usage(c, child.ran))
-    return 0
-
-
-def _usage(c: Caller, ran: int) -> bytes:
-    """Return struct rusage for so many instructions."""
-    seconds, nanoseconds = divmod(ran * _SECOND // c.kernel.clock.rate, _SECOND)
-    return struct.pack("<qq" if c.word == 8 else "<ii", seconds, nanoseconds // 1000) + bytes(16 * c.word)
-
-
-@call("getrusage")
-def getrusage(c: Caller, who: Int, usage: Address) -> int:
-    """Tell what was used: time, by the instruction."""
-    c.write(usage, _usage(c, c.thread.ran if who == 1 else c.process.ran if who == 0 else 0))
+        c.write(usage, usage_of(c, child))
     return 0

@@ -15,6 +15,7 @@ from emu.guest.linux.errno import (
     EAGAIN,
     EBADF,
     EFAULT,
+    EFBIG,
     EINTR,
     EINVAL,
     EISDIR,
@@ -24,8 +25,9 @@ from emu.guest.linux.errno import (
     ESPIPE,
     LinuxError,
 )
-from emu.guest.linux.files import O_NONBLOCK, OpenFile, RegularOpen
+from emu.guest.linux.files import O_APPEND, O_NONBLOCK, OpenFile, RegularOpen
 from emu.guest.linux.inodes import Directory
+from emu.guest.linux.limits import FSIZE, INFINITE
 from emu.guest.linux.pipes import PipeEnd
 from emu.guest.linux.process import InterruptedBySignalError, Wait
 from emu.isa.linux_signals import SI_USER, Signal, SignalInfo
@@ -73,12 +75,30 @@ def read_in(c: Caller, file: OpenFile, size: int, offset: int | None = None) -> 
     return file.read(min(size, _LARGEST), offset)
 
 
+def _limited(c: Caller, file: OpenFile, data: bytes, offset: int | None) -> bytes:
+    """Return what of the data the limit of a file's size lets in.  Raises `LinuxError` EFBIG, with SIGXFSZ."""
+    limit = c.process.limits[FSIZE].soft
+    if limit == INFINITE or not isinstance(file, RegularOpen) or not data:
+        return data
+    start = file.inode.size if file.flags & O_APPEND else file.position if offset is None else offset
+    if start >= limit:
+        raise too_large(c)
+    return data[: limit - start]
+
+
+def too_large(c: Caller) -> LinuxError:
+    """Return the error of a file that would be larger than its limit; the thread gets SIGXFSZ with it."""
+    c.kernel.delivery.send_thread(c.thread, SignalInfo(Signal.SIGXFSZ, SI_USER, pid=c.process.pid))
+    return LinuxError(EFBIG)
+
+
 def write_out(c: Caller, file: OpenFile, data: bytes, offset: int | None = None) -> Blocking:
     """Write all of it, waiting where there is no room; return how much was written.
 
     Raises `LinuxError`; EPIPE comes with SIGPIPE.
     """
     done = 0
+    data = _limited(c, file, data, offset)
     if file.holds_off(writing=True):
         yield Wait()
     while True:
@@ -218,6 +238,8 @@ def ftruncate(c: Caller, fd: Int, size: Long) -> int:
     file = c.file(fd)
     if not isinstance(file, RegularOpen) or not file.can_write or size < 0:
         raise LinuxError(EINVAL)
+    if size > max(c.process.limits[FSIZE].soft, file.inode.size):
+        raise too_large(c)
     file.inode.truncate(size)
     file.inode.modified = file.inode.changed = c.kernel.wall()
     return 0

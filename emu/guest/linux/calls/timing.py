@@ -80,9 +80,9 @@ def time(c: Caller, to: Address) -> int:
 @call("times")
 def times(c: Caller, to: Address) -> int:
     """Tell what time was used."""
-    ticks = c.process.ran * _CLOCK_TICKS // c.kernel.clock.rate
+    ticks, children = (ran * _CLOCK_TICKS // c.kernel.clock.rate for ran in (c.process.ran, c.process.children_ran))
     if to:
-        c.write_words(to, ticks, 0, 0, 0)
+        c.write_words(to, ticks, 0, children, 0)
     return c.now() * _CLOCK_TICKS // _SECOND
 
 
