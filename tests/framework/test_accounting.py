@@ -86,3 +86,11 @@ def test_speculations_are_committed_discarded_or_counted(arguments, nspec, specs
     seen = len(bench.numbers())
     assert seen + status.specdrops + status.specdrops_unavail + status.specdrops_busy >= sum(a % 2 for a in arguments)
     assert seen <= sum(a % 2 for a in arguments)
+
+
+def test_many_enablings_of_one_probe_run_in_order_and_are_taken_out_at_once():
+    bench = Bench(",".join(["f:entry"] * 3_000) + " { n++; } f:entry { trace(n); }")
+    bench.fire(bench.f)
+    assert bench.numbers() == [3_000]
+    bench.device.close()
+    bench.fire(bench.f)

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+_MINUS_ONE: Final = (1 << 64) - 1
+_LOWEST: Final = 1 << 63
+
 
 def divide(a: int, b: int) -> int:
     """Divide as C does, toward zero; b is not 0."""
@@ -12,3 +17,8 @@ def divide(a: int, b: int) -> int:
 def remainder(a: int, b: int) -> int:
     """Return what `divide` leaves; it has the sign of a."""
     return a - b * divide(a, b)
+
+
+def overflows(a: int, b: int) -> bool:
+    """Return whether a CPU traps on the division of two words: that of the lowest integer by -1."""
+    return b == _MINUS_ONE and a == _LOWEST

@@ -6,7 +6,7 @@ dtrace_probe() ...).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from emu.cpu_core import CpuCore
@@ -21,6 +21,8 @@ from trapline.framework.state import ConsumerState
 from trapline.framework.world import Abilities, World
 
 _STABLE: Final = Attribute(Stability.STABLE, Stability.STABLE, DependencyClass.COMMON)
+# From this number of enablings on, one function runs all that a probe has.
+_FEW: Final = 2
 _PRIVATE: Final = Attribute(Stability.PRIVATE, Stability.PRIVATE, DependencyClass.UNKNOWN)
 
 
@@ -160,19 +162,22 @@ class DTrace:
 
     def link(self, probe: Probe, ecb: Ecb) -> None:
         """Add an enabling; the first arms the probe."""
-        self._set(probe, (*probe.ecbs, ecb))
+        probe.ecbs.append(ecb)
+        if len(probe.ecbs) <= _FEW:
+            self._runs[probe.id] = _in_order(probe.ecbs)
         if len(probe.ecbs) == 1:
             probe.provider.enable(probe.id, probe.arg)
 
-    def unlink(self, probe: Probe, ecb: Ecb) -> None:
-        """Take an enabling out; the last disarms the probe."""
-        self._set(probe, tuple(other for other in probe.ecbs if other is not ecb))
-        if not probe.ecbs:
-            probe.provider.disable(probe.id, probe.arg)
-
-    def _set(self, probe: Probe, ecbs: tuple[Ecb, ...]) -> None:
-        probe.ecbs = ecbs
-        self._runs[probe.id] = _in_order([ecb.run for ecb in ecbs])
+    def unlink(self, ecbs: Iterable[Ecb]) -> None:
+        """Take enablings out; the last of a probe disarms it."""
+        gone: dict[Probe, set[Ecb]] = {}
+        for ecb in ecbs:
+            gone.setdefault(ecb.probe, set()).add(ecb)
+        for probe, theirs in gone.items():
+            probe.ecbs = [ecb for ecb in probe.ecbs if ecb not in theirs]
+            self._runs[probe.id] = _in_order(probe.ecbs)
+            if not probe.ecbs:
+                probe.provider.disable(probe.id, probe.arg)
 
     def fire_meta(self, name: str, state: ConsumerState, *rest: int) -> None:
         """Fire BEGIN, END or ERROR for one consumer."""
@@ -183,13 +188,13 @@ class DTrace:
             run((state.address, *rest, *(0,) * (4 - len(rest))))
 
 
-def _in_order(runs: Sequence[Run]) -> Run | None:
-    """Make one of several; one alone is itself, and none is None: that is what a firing meets most."""
-    if len(runs) < 2:
-        return runs[0] if runs else None
+def _in_order(ecbs: Sequence[Ecb]) -> Run | None:
+    """Return what runs enablings, those to come included if there are two; one alone runs itself: it is the usual."""
+    if len(ecbs) < _FEW:
+        return ecbs[0].run if ecbs else None
 
     def run_all(args: tuple[int, ...]) -> None:
-        for run in runs:
-            run(args)
+        for ecb in ecbs:
+            ecb.run(args)
 
     return run_all

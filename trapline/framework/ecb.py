@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 # (arguments of the probe, the same object for all enablings of one firing)
 Run = Callable[[tuple[int, ...]], None]
+# Makes the `Run` of an `Ecb` from what differs between those of clauses that do the same.
+Maker = Callable[..., Run]
 
 _SCRATCH_OPS: Final = frozenset({Op.CALL, Op.ALLOCS, Op.COPYS, Op.STB, Op.STH, Op.STW, Op.STX})
 _DYNAMIC: Final = frozenset({Op.LDTS, Op.STTS, Op.LDGAA, Op.STGAA, Op.LDTAA, Op.STTAA})
@@ -58,11 +60,11 @@ class Ecb:
 class Clause:
     """A clause ready to be put at probes: all of them share what it compiles to."""
 
-    def __init__(self, description: EcbDescription, layout: Layout, state: ConsumerState) -> None:
+    def __init__(self, description: EcbDescription, layout: Layout, state: ConsumerState, make: Maker) -> None:
         self.layout = layout
         self.predicate = description.predicate
         self._state = state
-        self._make = _Compiler(description, layout, state).make()
+        self._make = make
 
     @property
     def aggregating(self) -> Iterator[Placed]:
@@ -76,6 +78,11 @@ class Clause:
         aggregates = map(aggregator, self.aggregating, aggregation_ids, repeat(operations))
         ecb.run = self._make(ecb, probe, not self._state.is_meta(probe), epid, *aggregates)
         return ecb
+
+
+def maker(description: EcbDescription, layout: Layout, state: ConsumerState) -> Maker:
+    """Compile what a clause does."""
+    return _Compiler(description, layout, state).make()
 
 
 def _uses(objects: Sequence[Difo], found: Callable[[int], bool]) -> bool:
@@ -116,13 +123,13 @@ class _Compiler:
             "failed": state.failed,
         }
 
-    def make(self) -> Callable[..., Run]:
+    def make(self) -> Maker:
         """Return the function that makes the `Run` of an `Ecb`, from what differs between those of a clause."""
         body = [f"        {line}" for line in self._lines()]
         parameters = ", ".join(("ecb", "probe", "ordinary", "epid", *self._aggregates))
         source = "\n".join((f"def make({parameters}):", "    def run(args):", *body, "    return run"))
         exec(source, self._names)  # noqa: S102  made here, from a laid out enabling
-        made: Callable[..., Run] = self._names["make"]
+        made: Maker = self._names["make"]
         return made
 
     def _lines(self) -> Iterator[str]:

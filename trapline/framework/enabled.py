@@ -6,7 +6,6 @@ EPROBE and AGGDESC.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from trapline.framework.device import AggregationDescription, DeviceError, EnabledProbe, RecordDescription
@@ -23,15 +22,17 @@ class Enabled:
     def __init__(self) -> None:
         self.ecbs: list[Ecb] = []
         """In order of EPID, which count from 1."""
-        self._aggregations: list[tuple[Ecb, Placed]] = []
-        self._formats: list[str] = []
+        self._aggregations: list[tuple[Ecb, int]] = []
+        """By aggregation id, from 1: the enabling, and the place of the action in its layout."""
+        self._formats: dict[str, int] = {}
+        """The numbers of format strings, from 1."""
 
     def add(self, clause: Clause, probe: Probe) -> Ecb:
         """Put a clause at a probe, under the next EPID and the next aggregation ids."""
-        aggregating: Sequence[Placed] = list(clause.aggregating)
+        aggregating = [place for place, placed in enumerate(clause.layout.actions) if placed.aggregating is not None]
         first = len(self._aggregations) + 1
         ecb = clause.at(len(self.ecbs) + 1, probe, tuple(range(first, first + len(aggregating))))
-        self._aggregations += [(ecb, placed) for placed in aggregating]
+        self._aggregations += [(ecb, place) for place in aggregating]
         self.ecbs.append(ecb)
         return ecb
 
@@ -59,10 +60,11 @@ class Enabled:
         """Describe an aggregation id."""
         if not 0 < aggregation_id <= len(self._aggregations):
             raise DeviceError("EINVAL", f"there is no aggregation {aggregation_id}")
-        ecb, placed = self._aggregations[aggregation_id - 1]
+        ecb, last = self._aggregations[aggregation_id - 1]
+        actions = ecb.clause.layout.actions
+        placed = actions[last]
         assert placed.aggregating is not None
-        actions, base = ecb.clause.layout.actions, placed.aggregating.base
-        last = actions.index(placed)
+        base = placed.aggregating.base
         parts = actions[placed.aggregating.first : last + 1]
         return AggregationDescription(
             aggregation_id,
@@ -88,12 +90,10 @@ class Enabled:
         """Return the number of a format string, which is remembered; 0 for none."""
         if not text:
             return 0
-        if text not in self._formats:
-            self._formats.append(text)
-        return self._formats.index(text) + 1
+        return self._formats.setdefault(text, len(self._formats) + 1)
 
     def format(self, number: int) -> str:
         """Return a format string."""
         if not 0 < number <= len(self._formats):
             raise DeviceError("EINVAL", f"there is no format {number}")
-        return self._formats[number - 1]
+        return list(self._formats)[number - 1]

@@ -13,6 +13,7 @@ dtrace_ecb_resize().
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -173,22 +174,22 @@ def _alignment(size: int) -> int:
 def lay_out(description: EcbDescription, options: Options) -> Layout:
     """Place the actions of an enabling.  Raises LayoutError for a list that FreeBSD refuses."""
     placed: list[Placed] = []
+    kinds: set[ActionKind] = set()
     for action in description.actions:
-        placed.append(_add_aggregation(placed, action) if action.kind.is_aggregation else _add(placed, action, options))
+        if action.kind.is_aggregation:
+            placed.append(_add_aggregation(placed, kinds, action))
+        else:
+            placed.append(_add(placed, kinds, action, options))
+        kinds.add(action.kind)
     return _resize(placed)
 
 
-def _kinds(placed: Sequence[Placed]) -> set[ActionKind]:
-    return {other.action.kind for other in placed}
-
-
-def _add(placed: list[Placed], action: ActionDescription, options: Options) -> Placed:
-    """Check an action against those before it, and size it."""
+def _add(placed: list[Placed], before: AbstractSet[ActionKind], action: ActionDescription, options: Options) -> Placed:
+    """Check an action against those before it, of the kinds `before`, and size it."""
     sizer = _SIZERS.get(action.kind)
     if sizer is None:
         raise LayoutError(f"{action.kind.name} is not an action")
     size, argument = sizer(action, options)
-    before = _kinds(placed)
     if ActionKind.COMMIT in before and (size or action.kind in (ActionKind.SPECULATE, ActionKind.COMMIT)):
         raise LayoutError("after commit() nothing may be recorded, committed or speculated")
     if action.kind in (ActionKind.SPECULATE, ActionKind.COMMIT) and any(other.aggregating for other in placed):
@@ -198,9 +199,9 @@ def _add(placed: list[Placed], action: ActionDescription, options: Options) -> P
     return Placed(action, size, _alignment(size), argument)
 
 
-def _add_aggregation(placed: list[Placed], action: ActionDescription) -> Placed:
+def _add_aggregation(placed: list[Placed], before: AbstractSet[ActionKind], action: ActionDescription) -> Placed:
     """Claim the tuple before an aggregating action."""
-    if not _kinds(placed).isdisjoint((ActionKind.COMMIT, ActionKind.SPECULATE)):
+    if ActionKind.COMMIT in before or ActionKind.SPECULATE in before:
         raise LayoutError("a speculating or committing clause cannot aggregate")
     try:
         function = aggregating_function(action.kind, action.argument)

@@ -16,7 +16,7 @@ from typing import Final
 
 from emu.words import WORD_MASK
 from trapline.framework import dif
-from trapline.framework.arithmetic import divide, remainder
+from trapline.framework.arithmetic import divide, overflows, remainder
 from trapline.framework.builtin import Builtins
 from trapline.framework.context import Context
 from trapline.framework.dif import TUPLE_REGISTERS, USER_VARIABLE_BASE, Op
@@ -191,7 +191,7 @@ class Machine:
             registers[rd] = value & WORD_MASK
 
     def _divide(self, op: Op, a: int, b: int) -> int:
-        if b == 0:
+        if b == 0 or (op is Op.SREM and overflows(a, b)):
             self.operations.core.flags |= DIVZERO
             return 0
         return DIVISIONS[op](a, b)

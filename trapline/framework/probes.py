@@ -31,7 +31,7 @@ class Probe:
         self.name = name
         self.aframes = aframes
         self.arg = arg
-        self.ecbs: tuple[Ecb, ...] = ()
+        self.ecbs: list[Ecb] = []
         """Its enablings, of all consumers, in the order of enabling."""
 
     @property

@@ -30,7 +30,7 @@ from trapline.framework.device import (
     ProbeInfo,
     Status,
 )
-from trapline.framework.ecb import Clause, Ecb
+from trapline.framework.ecb import Clause, Ecb, Maker, maker
 from trapline.framework.enabled import Enabled
 from trapline.framework.faults import DROP, fault_code
 from trapline.framework.ioctl import answer
@@ -38,7 +38,7 @@ from trapline.framework.layout import LayoutError, lay_out
 from trapline.framework.machine import Loaded, Machine
 from trapline.framework.memory import SLACK, Region
 from trapline.framework.operations import Operations
-from trapline.framework.program import Difo, EcbDescription, ProbeDescription
+from trapline.framework.program import ActionDescription, Difo, EcbDescription, ProbeDescription
 from trapline.framework.settings import Settings
 from trapline.framework.speculation import Speculations
 from trapline.framework.subroutines import Subroutines
@@ -91,6 +91,10 @@ class ConsumerState:
         self._settings = Settings()
         self._options = self._settings.values
         self._enablings: list[tuple[EcbDescription, Clause]] = []
+        self._valid: set[Difo] = set()
+        """The DIF objects that were checked, and whose variables are declared."""
+        self._makers: dict[tuple[Difo | None, tuple[ActionDescription, ...]], Maker] = {}
+        """What makes enablings, by predicate and actions."""
         self._newest = 0
         self._strings: dict[bytes, Region] = {}
         self._translated: dict[Difo, Translated] = {}
@@ -155,6 +159,7 @@ class ConsumerState:
         if self.activity is not Activity.INACTIVE:
             raise DeviceError("EBUSY", "tracing has begun")
         self._options[name] = value
+        self._makers.clear()
 
     def option(self, name: str) -> int | None:
         """Return an option as it is in force."""
@@ -200,13 +205,18 @@ class ConsumerState:
         objects = [description.predicate, *(action.difo for action in description.actions)]
         try:
             for difo in objects:
-                if difo is not None:
+                if difo is not None and difo not in self._valid:
                     validate(difo, self.variables.declared)
                     self.variables.declare(difo)
+                    self._valid.add(difo)
             layout = lay_out(description, self._options)
         except (InvalidDifError, LayoutError) as error:
             raise DeviceError("EINVAL", str(error)) from None
-        return Clause(description, layout, self)
+        # What a clause does is the same for all its descriptions; only the numbers of the statements are not.
+        doing = description.predicate, tuple(replace(action, statement=0) for action in description.actions)
+        if doing not in self._makers:
+            self._makers[doing] = maker(description, layout, self)
+        return Clause(description, layout, self, self._makers[doing])
 
     def _link(self, clause: Clause, probes: Sequence[Probe]) -> int:
         """Put a clause at probes, and return how many those are."""
@@ -366,9 +376,9 @@ class ConsumerState:
         """Disable everything, and give all memory back."""
         self._set(Activity.STOPPED)
         self._dtrace.closed(self)
-        for ecb in self._enabled.ecbs:
-            self._dtrace.unlink(ecb.probe, ecb)
+        self._dtrace.unlink(self._enabled.ecbs)
         self._enablings.clear()
+        self._makers.clear()
         self._enabled.clear()
         self.speculations.release()
         self.variables.release()

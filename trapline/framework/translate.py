@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from emu.words import WORD_MASK
 from trapline.framework import dif
-from trapline.framework.arithmetic import divide, remainder
+from trapline.framework.arithmetic import divide, overflows, remainder
 from trapline.framework.context import Context
 from trapline.framework.dif import TUPLE_REGISTERS, USER_VARIABLE_BASE, Op, Var
 from trapline.framework.dynvars import slot
@@ -84,6 +84,7 @@ class _Translator:
             "FAULT": FAULT,
             "signed": signed,
             "divide": divide,
+            "overflows": overflows,
             "remainder": remainder,
             "core": operations.core,
             "operations": operations,
@@ -194,7 +195,8 @@ class _Translator:
         """Do what may fault."""
         number = dif.index(code)
         if op in _DIVISION:
-            yield f"if {b} == 0: core.flags |= {DIVZERO}; {d} = 0"
+            overflow = f" or overflows({a}, {b})" if op is Op.SREM else ""
+            yield f"if {b} == 0{overflow}: core.flags |= {DIVZERO}; {d} = 0"
             yield f"else: {d} = {_DIVISION[op].format(a=a, b=b)}"
         elif op is Op.SCMP:
             yield f"difference = operations.compare({a}, {b}); n = difference < 0; z = difference == 0; c = False"

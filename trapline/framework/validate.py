@@ -7,7 +7,8 @@ an assertion.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import ChainMap
+from collections.abc import Callable, Mapping, MutableMapping
 from typing import Final
 
 from trapline.framework import dif
@@ -31,7 +32,7 @@ OBJECT_MAX: Final = 256 * 1024
 _ARRAY_MAX: Final = 0xFF
 _VALUE_SIZES: Final = frozenset({0, 1, 2, 4, 8})
 
-Declared = Mapping[tuple[Scope, int], DifVariable]
+Declared = MutableMapping[tuple[Scope, int], DifVariable]
 
 
 class InvalidDifError(ValueError):
@@ -165,7 +166,7 @@ _CHECKS: Final[Mapping[Format, Callable[[int, int, Difo], None]]] = {
 }
 
 # Which variables an instruction means.
-_SCOPES: Final[Mapping[Op, Scope]] = {
+_SCOPES: Final[Mapping[int, Scope]] = {
     Op.LDGS: Scope.GLOBAL,
     Op.STGS: Scope.GLOBAL,
     Op.LDGAA: Scope.GLOBAL,
@@ -177,6 +178,10 @@ _SCOPES: Final[Mapping[Op, Scope]] = {
     Op.LDLS: Scope.LOCAL,
     Op.STLS: Scope.LOCAL,
 }
+# By opcode; what is not here is not an instruction.
+_FORMS: Final[dict[int, Format]] = {int(op): form for op, form in FORMATS.items()}
+_ALL_SCOPES: Final = frozenset(Scope)
+_KINDS: Final = frozenset(VariableKind)
 
 
 def validate(difo: Difo, declared: Declared) -> None:
@@ -186,7 +191,7 @@ def validate(difo: Difo, declared: Declared) -> None:
         raise InvalidDifError(0, f"DIF object of {size} bytes is too large")
     for pc, code in enumerate(difo.code):
         op = dif.opcode(code)
-        form = FORMATS[Op(op)] if op in set(Op) else None
+        form = _FORMS.get(op)
         if form is None or form is Format.X:
             raise InvalidDifError(pc, f"invalid opcode {op}")
         _CHECKS[form](pc, code, difo)
@@ -201,13 +206,13 @@ def validate(difo: Difo, declared: Declared) -> None:
         _check_use(pc, code, known)
 
 
-def _check_variables(difo: Difo, declared: Declared) -> dict[tuple[Scope, int], DifVariable]:
+def _check_variables(difo: Difo, declared: Declared) -> Declared:
     """Check the variable table against itself and against what is declared; return all that is known now."""
-    known = dict(declared)
+    known = ChainMap[tuple[Scope, int], DifVariable]({}, declared)
     for place, variable in enumerate(difo.variables):
-        if variable.scope not in set(Scope):
+        if variable.scope not in _ALL_SCOPES:
             raise InvalidDifError(place, f"unrecognized variable scope {variable.scope}")
-        if variable.kind not in set(VariableKind):
+        if variable.kind not in _KINDS:
             raise InvalidDifError(place, f"unrecognized variable type {variable.kind}")
         if variable.id > USER_VARIABLE_MAX:
             raise InvalidDifError(place, f"{variable.id} exceeds variable id limit")
@@ -234,9 +239,9 @@ def _check_same(place: int, variable: DifVariable, existing: DifVariable) -> Non
 
 def _check_use(pc: int, code: int, known: Declared) -> None:
     """Check that a user variable is declared."""
-    scope = _SCOPES.get(Op(dif.opcode(code)))
-    number = dif.index(code)
-    if scope is None or (number < USER_VARIABLE_BASE and Op(dif.opcode(code)) in (Op.LDGS, Op.LDLS)):
+    op, number = dif.opcode(code), dif.index(code)
+    scope = _SCOPES.get(op)
+    if scope is None or (number < USER_VARIABLE_BASE and op in (Op.LDGS, Op.LDLS)):
         return
     if (scope, number) not in known:
         raise InvalidDifError(pc, f"invalid variable {number}")

@@ -115,3 +115,8 @@ $ -x errtags -n 'BEGIN, fbt::malloc:entry /execname == "sh"/ { trace(probename);
 |  0     19                     malloc:entry   entry                                   19        2
 |  0      2                             :END 
 |
+
+# The lowest integer has no quotient by -1: a CPU traps, for the remainder, too.
+$ -qn 'BEGIN { x = (int64_t)1 << 63; y = -1; trace(x % y); exit(0); }'
+|
+!dtrace: error on enabled probe ID 1 (ID 1: dtrace:::BEGIN): divide-by-zero in action #3 at DIF offset 8
