@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from emu.guest.linux.errno import EEXIST, EINVAL, ELOOP, ENOENT, EPERM, LinuxError
-from emu.guest.linux.files import AnonymousOpen, DirectoryOpen, OpenFile, RegularOpen, Snapshot
+from emu.guest.linux.files import AnonymousOpen, DirectoryOpen, GeneratedOpen, OpenFile, RegularOpen
 from emu.guest.linux.inodes import Inode
 from emu.guest.linux.process import Thread
 from emu.guest.linux.readiness import ALWAYS, READABLE
@@ -23,7 +23,7 @@ _EXCLUSIVE_OK: Final = 0x1D | EPOLLWAKEUP | EPOLLET | EPOLLEXCLUSIVE
 # How deep one epoll may be inside another (EP_MAX_NESTS).
 _DEEPEST: Final = 4
 # Kinds of files that have no poll: they never make anybody wait.
-_WITHOUT_POLL: Final = (RegularOpen, DirectoryOpen, Snapshot)
+_WITHOUT_POLL: Final = (RegularOpen, DirectoryOpen, GeneratedOpen)
 
 
 @dataclass(slots=True, eq=False)

@@ -186,16 +186,19 @@ class RegularOpen(OpenFile):
         return self.position
 
 
-class Snapshot(OpenFile):
-    """A file of /proc: its content as it was when it was opened."""
+class GeneratedOpen(OpenFile):
+    """A file of /proc: its content is made whenever it is read from its beginning (fs/seq_file.c)."""
 
     def __init__(self, inode: Generated, flags: int, path: str) -> None:
         super().__init__(inode, flags, path)
-        self._content = inode.content()
+        self._make = inode.content
+        self._content: bytes | None = None
 
     def read(self, size: int, offset: int | None = None) -> bytes:
         """Read."""
         start = self.position if offset is None else offset
+        if self._content is None or not start:
+            self._content = self._make()
         data = self._content[start : start + size]
         if offset is None:
             self.position += len(data)
@@ -206,8 +209,8 @@ class Snapshot(OpenFile):
         return len(data)
 
     def seek(self, offset: int, whence: int) -> int:
-        """Move."""
-        base = {_SEEK_SET: 0, _SEEK_CUR: self.position, _SEEK_END: len(self._content)}.get(whence)
+        """Move; such a file has no end to move from."""
+        base = {_SEEK_SET: 0, _SEEK_CUR: self.position}.get(whence)
         if base is None or base + offset < 0:
             raise LinuxError(EINVAL)
         self.position = base + offset

@@ -159,7 +159,11 @@ class Process:
     """Instructions of the children it has waited for, and of theirs."""
     children_pages: int = 0
     """The most pages that one of them has had."""
+    reads: int = 0
+    """System calls that have read, and the bytes they have."""
     bytes_read: int = 0
+    writes: int = 0
+    """System calls that have written, and the bytes they have."""
     bytes_written: int = 0
     credentials: Credentials = field(default_factory=Credentials)
 

@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from emu.engine.access import Access
 from emu.engine.pages import PAGE
+from emu.guest.linux import proc_process
 from emu.guest.linux.calls.system import RELEASE
 from emu.guest.linux.inodes import Directory, Generated, Inode, Listing, MagicLink
 from emu.guest.linux.paths import path_of
-from emu.guest.linux.process import Life, Process, Thread
+from emu.guest.linux.process import Process, Thread
 
 if TYPE_CHECKING:
     from emu.guest.linux.kernel import Kernel
-    from emu.guest.linux.space import Area
 
 _SECOND: Final = 1_000_000_000
 _TICKS: Final = 100
-_NO_LIMIT: Final = (1 << 64) - 1
 
 
 class Proc:
@@ -32,7 +30,7 @@ class Proc:
             "filesystems": lambda: b"nodev\ttmpfs\nnodev\tproc\n",
             "loadavg": lambda: b"0.00 0.00 0.00 1/%d 1\n" % len(kernel.threads),
             "meminfo": self._memory,
-            "mounts": lambda: b"root / tmpfs rw 0 0\nproc /proc proc rw 0 0\n",
+            "mounts": lambda: proc_process.MOUNTS,
             "stat": self._stat,
             "swaps": lambda: b"Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n",
             "uptime": lambda: b"%.2f 0.00\n" % (kernel.clock.now() / _SECOND),
@@ -88,23 +86,9 @@ class Proc:
     # -- a process
 
     def _directory(self, process: Process, thread: Thread | None) -> Inode:
-        files: dict[str, Callable[[], bytes]] = {
-            "auxv": lambda: process.auxiliary,
-            "cmdline": lambda: b"".join(text + b"\0" for text in process.arguments),
-            "comm": lambda: (
-                ((thread.name if thread else "") or process.name).encode("utf-8", "surrogateescape") + b"\n"
-            ),
-            "environ": lambda: b"".join(text + b"\0" for text in process.environment),
-            "limits": lambda: (
-                b"Max open files            %d                 %d                files\n"
-                % (process.files.limit, process.files.limit)
-            ),
-            "maps": lambda: self._maps(process),
-            "mounts": self._files["mounts"],
-            "stat": lambda: _process_stat(process),
-            "statm": lambda: b"%d %d 0 0 0 0 0\n" % (_pages(process), _pages(process)),
-            "status": lambda: _status(process),
-        }
+        kernel = self._kernel
+        files = proc_process.files(kernel, process, thread)
+        files["mounts"] = self._files["mounts"]
         links: dict[str, tuple[Callable[[], str], Callable[[], Inode | None]]] = {
             "exe": (lambda: process.path, lambda: process.executable),
             "cwd": (
@@ -116,20 +100,24 @@ class Proc:
         made: dict[str, Inode] = {name: Generated(content) for name, content in files.items()}
         made |= {name: MagicLink(*link) for name, link in links.items()}
         made["fd"] = Listing(lambda: [str(fd) for fd in process.files], lambda name: self._descriptor(process, name))
+        made["fdinfo"] = Listing(
+            lambda: [str(fd) for fd in process.files],
+            lambda name: Generated(lambda: proc_process.descriptor(process, int(name))) if name.isdigit() else None,
+        )
         if thread is None:
             made["task"] = Listing(
                 lambda: [str(one.tid) for one in process.threads],
-                lambda name: self._find(name) if name.isdigit() else None,
+                lambda name: self._thread(process, name),
             )
-        return Listing(lambda: list(made), made.get)
+        directory = Listing(lambda: list(made), made.get)
+        directory.uid, directory.gid = process.credentials.user.effective, process.credentials.group.effective
+        return directory
 
-    def _maps(self, process: Process) -> bytes:
-        text = ""
-        for area in process.space.areas:
-            backing = area.backing
-            number = self._kernel.numbered(backing).number if isinstance(backing, Inode) else 0
-            text += f"{_line(area, number)}\n"
-        return text.encode("utf-8", "surrogateescape")
+    def _thread(self, process: Process, name: str) -> Inode | None:
+        thread = self._kernel.threads.get(int(name)) if name.isdigit() else None
+        if thread is None or thread.process is not process:
+            return None
+        return self._once(("task", thread), lambda: self._directory(process, thread))
 
     def _descriptor(self, process: Process, name: str) -> Inode | None:
         if not name.isdigit() or int(name) not in list(process.files):
@@ -151,59 +139,6 @@ class Proc:
         first = f"cpu  {used} 0 0 0 0 0 0 0 0 0\ncpu0 {used} 0 0 0 0 0 0 0 0 0\n"
         rest = f"intr 0\nctxt 0\nbtime 1700000000\nprocesses {len(self._kernel.processes)}\nprocs_running 1\n"
         return (first + rest).encode()
-
-
-def _text(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
-
-
-def _pages(process: Process) -> int:
-    return sum(area.end - area.start for area in process.space.areas) // PAGE
-
-
-def _state(process: Process) -> str:
-    if not process.alive:
-        return Life.DEAD.value
-    return process.threads[0].life.value if process.threads else Life.DEAD.value
-
-
-def _process_stat(process: Process) -> bytes:
-    parent = process.parent.pid if process.parent is not None else 0
-    head = f"{process.pid} ({process.name}) {_state(process)} {parent} {process.group} {process.session} 0 -1 0 0 0 0 0"
-    size = _pages(process)
-    tail = f" 0 0 0 0 20 0 {len(process.threads)} 0 {process.start_time * _TICKS // _SECOND} {size * PAGE} {size}"
-    return f"{head}{tail} {_NO_LIMIT}{' 0' * 27}\n".encode("utf-8", "surrogateescape")
-
-
-def _status(process: Process) -> bytes:
-    parent = process.parent.pid if process.parent is not None else 0
-    names = {"R": "running", "S": "sleeping", "T": "stopped", "Z": "zombie"}
-    rows = {
-        "Name": process.name,
-        "Umask": f"{process.surroundings.umask:04o}",
-        "State": f"{_state(process)} ({names[_state(process)]})",
-        "Tgid": process.pid,
-        "Pid": process.pid,
-        "PPid": parent,
-        "TracerPid": 0,
-        "Uid": "0\t0\t0\t0",
-        "Gid": "0\t0\t0\t0",
-        "FDSize": 64,
-        "Groups": "0",
-        "VmSize": f"{_pages(process) * 4:>8} kB",
-        "VmRSS": f"{_pages(process) * 4:>8} kB",
-        "Threads": len(process.threads),
-    }
-    return "".join(f"{name}:\t{value}\n" for name, value in rows.items()).encode("utf-8", "surrogateescape")
-
-
-def _line(area: Area, number: int) -> str:
-    rights = "".join(
-        letter if right in area.access else "-"
-        for letter, right in (("r", Access.READ), ("w", Access.WRITE), ("x", Access.EXECUTE))
-    )
-    head = f"{area.start:08x}-{area.end:08x} {rights}{'s' if area.shared else 'p'} {area.offset:08x} 00:01"
-    return f"{head} {number} ".ljust(73) + area.name if area.name else f"{head} {number} "
 
 
 def populate(root: Directory, kernel: Kernel) -> None:

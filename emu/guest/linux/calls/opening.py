@@ -33,10 +33,10 @@ from emu.guest.linux.files import (
     O_WRONLY,
     SETTABLE,
     DirectoryOpen,
+    GeneratedOpen,
     OpenFile,
     PathOnly,
     RegularOpen,
-    Snapshot,
 )
 from emu.guest.linux.inodes import Device, Directory, Fifo, Generated, RegularFile, Symlink
 from emu.guest.linux.paths import Place, path_of
@@ -72,7 +72,7 @@ def open_inode(c: Caller, place: Place, flags: int, *, made: bool = False) -> Op
                 raise LinuxError(EISDIR)
             return DirectoryOpen(inode, flags, path)
         case Generated():
-            return Snapshot(inode, flags, path)
+            return GeneratedOpen(inode, flags, path)
         case Device():
             return devices.open_device(c.kernel, inode, flags, path)
         case RegularFile():

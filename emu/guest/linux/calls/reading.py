@@ -72,7 +72,10 @@ def read_in(c: Caller, file: OpenFile, size: int, offset: int | None = None) -> 
             yield Wait(file.read_ready, host=file.host)
         elif not (yield Wait(file.read_ready, c.now() + patience)):
             break
-    return file.read(min(size, _LARGEST), offset)
+    data = file.read(min(size, _LARGEST), offset)
+    c.process.reads += 1
+    c.process.bytes_read += len(data)
+    return data
 
 
 def _limited(c: Caller, file: OpenFile, data: bytes, offset: int | None) -> bytes:
@@ -97,6 +100,13 @@ def write_out(c: Caller, file: OpenFile, data: bytes, offset: int | None = None)
 
     Raises `LinuxError`; EPIPE comes with SIGPIPE.
     """
+    done = yield from _write_all(c, file, data, offset)
+    c.process.writes += 1
+    c.process.bytes_written += done
+    return done
+
+
+def _write_all(c: Caller, file: OpenFile, data: bytes, offset: int | None) -> Blocking:
     done = 0
     data = _limited(c, file, data, offset)
     if file.holds_off(writing=True):
