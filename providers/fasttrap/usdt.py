@@ -1,6 +1,6 @@
 """USDT: the markers of programs as probes, `provider$target:::name`.
 
-FreeBSD's programs register their probes by DOF (`providers.fasttrap.dof`); Linux programs have
+FreeBSD's programs register their probes by DOF (`providers.dof`); Linux programs have
 notes instead (`emu.stapsdt`), which say the same.  Provider names get the process's number, and
 `__` in a probe's name becomes `-`, as `dtrace -G` does it.
 
@@ -20,7 +20,9 @@ from emu.guest.base import BadAddressError
 from emu.guest.objects import LoadedObject
 from emu.guest.observer import Observer
 from emu.stapsdt import Marker, MarkerArgument, MarkerArgumentError, evaluate, markers, parse_arguments
-from providers.fasttrap.dof import HEADER_SIZE, HelperDofError, HelperProbe, helper_probes, loaded_size
+from providers.dof.layout import HEADER
+from providers.dof.probes import HelperProbe, helper_probes
+from providers.dof.sections import DofError, load_size
 from providers.fasttrap.fasttrap import Fasttrap
 from providers.fasttrap.pid import PidError, PidProvider
 from providers.fasttrap.records import Probe, ProbeType
@@ -76,9 +78,9 @@ class UsdtProbes(Observer):
         """Make the probes of a program's DOF (dtrace_helper_slurp); what is no DOF makes none."""
         code = self._fasttrap.kernel.code(process)
         try:
-            data = code.read(dof, loaded_size(code.read(dof, HEADER_SIZE)))
+            data = code.read(dof, load_size(code.read(dof, HEADER.size)))
             probes = tuple(helper_probes(data, load_address, dof))
-        except (BadAddressError, HelperDofError):
+        except (BadAddressError, DofError):
             return
         self._add_helper(process, generation, _Helper(module, probes))
         self._created()

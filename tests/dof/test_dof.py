@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from providers.dof.layout import HEADER, MAX_SIZE, SECTION, SectionType
 from tests.d.support import compile_text
 from trapline.dof import DofError, decode, encode
-from trapline.dof.layout import HEADER, MAX_SIZE, OPTIONS, SECTION, SectionType
+from trapline.dof.layout import OPTIONS
 from trapline.framework.program import (
     ActionDescription,
     ActionKind,

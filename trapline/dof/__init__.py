@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from trapline.dof.decode import DofError, decode
+from providers.dof.sections import DofError
+from trapline.dof.decode import decode
 from trapline.dof.encode import encode
 
 __all__ = ["DofError", "decode", "encode"]

@@ -9,28 +9,20 @@ from collections.abc import Mapping
 from typing import Final
 
 from emu.words import WORD_MASK
-from trapline.dof.layout import (
-    ACTION,
+from providers.dof.layout import (
     DIF_VERSION,
-    ECB,
-    FORMS,
     HEADER,
     LINK,
     LITTLE,
     LOAD,
     MAGIC,
-    NONE,
     NOT_LOADED,
-    OPTION,
-    OPTIONS,
-    PROBE,
     REGISTERS,
     SECTION,
-    TYPE,
-    VARIABLE,
     VERSION,
     SectionType,
 )
+from trapline.dof.layout import ACTION, ECB, FORMS, NONE, OPTION, OPTIONS, PROBE, TYPE, VARIABLE
 from trapline.framework.program import (
     ActionDescription,
     DataModel,

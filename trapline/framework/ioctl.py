@@ -13,8 +13,9 @@ import errno
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from providers.dof.layout import DIF_VERSION, REGISTERS
 from trapline.dof import encode
-from trapline.dof.layout import DIF_VERSION, OPTIONS, REGISTERS
+from trapline.dof.layout import OPTIONS
 from trapline.framework import structures
 from trapline.framework.device import Answer, DeviceError
 from trapline.framework.program import DataModel, Program

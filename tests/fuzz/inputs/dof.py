@@ -7,7 +7,8 @@ from base64 import b64decode
 from pathlib import Path
 from random import Random
 
-from providers.fasttrap.dof import HelperDofError, helper_probes, loaded_size
+from providers.dof.probes import helper_probes
+from providers.dof.sections import load_size
 from tests.d.support import compile_text
 from tests.fuzz.case import Fuzzer
 from tests.fuzz.mutation import damage
@@ -47,7 +48,7 @@ class HelperDof(Fuzzer):
     """DOF of programs that tell of their probes (the guest's `query`)."""
 
     name = "helper-dof"
-    expected = (HelperDofError,)
+    expected = (DofError,)
     quick = 3000
 
     def __init__(self) -> None:
@@ -64,6 +65,6 @@ class HelperDof(Fuzzer):
         """Read the probes."""
         if len(case) < 64:
             return "short"
-        loaded_size(case[:64])
+        load_size(case[:64])
         helper_probes(case, _LOADED_AT, _LOADED_AT + 0x1000)
         return "read"

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 
 from emu.guest.observer import Observer
 from emu.isa import ISAS
-from providers.fasttrap.dof import HEADER_SIZE, HelperDofError, helper_probes, loaded_size
-from providers.fasttrap.fasttrap import PORTS
+from providers.dof.layout import HEADER, SECTION
+from providers.dof.probes import helper_probes
+from providers.dof.sections import DofError, load_size
+from providers.fasttrap import PORTS
 from providers.fasttrap.pid import PidProvider
 from providers.fasttrap.records import Probe, ProbeType
 from trapline.machine.kernel_machine import KernelOptions, kernel_guest
@@ -29,7 +31,7 @@ def told(isa):
     class Listener(Observer):
         def helper_added(self, process, module, load_address, dof, generation):
             code = guest.userland.code(process)
-            found.append((code.read(dof, loaded_size(code.read(dof, HEADER_SIZE))), load_address, dof))
+            found.append((code.read(dof, load_size(code.read(dof, HEADER.size))), load_address, dof))
 
     guest.userland.watch(Listener())
     guest.boot()
@@ -58,22 +60,60 @@ def test_broken_dof_is_refused_and_nothing_else_happens(data):
     broken = bytearray(dof[:1100])
     for _ in range(data.draw(st.integers(1, 4))):
         broken[data.draw(st.integers(0, 600))] = data.draw(st.integers(0, 255))
-    with suppress(HelperDofError):  # and no other error
+    with suppress(DofError):  # and no other error
         helper_probes(bytes(broken).ljust(len(dof), b"\0"), load_address, place)
 
 
-def test_what_is_no_dof_is_refused():
-    with pytest.raises(HelperDofError, match="no DOF"):
-        loaded_size(bytes(HEADER_SIZE))
+def test_what_is_not_dof_is_refused():
+    with pytest.raises(DofError, match="magic"):
+        load_size(bytes(HEADER.size))
 
 
 @pytest.mark.parametrize(("isa", "model"), [("x86_64", 2), ("i386", 1)])
 def test_dof_is_of_the_programs_data_model_and_no_other_is_taken(isa, model):
     dof, _load_address, _place = told(isa)
     assert dof[4] == model
-    assert loaded_size(dof[:HEADER_SIZE]) == len(dof)
-    with pytest.raises(HelperDofError, match="data model"):
-        loaded_size(dof[:4] + b"\3" + dof[5:HEADER_SIZE])
+    assert load_size(dof[: HEADER.size]) == len(dof)
+    with pytest.raises(DofError, match="data model"):
+        helper_probes(dof[:4] + b"\3" + dof[5:], 0, 0)
+
+
+def header(dof, **changed):
+    """Return DOF with fields of its header changed."""
+    names = ("ident", "flags", "hdrsize", "secsize", "secnum", "secoff", "loadsz", "filesz", "pad")
+    fields = dict(zip(names, HEADER.unpack_from(dof), strict=True)) | changed
+    return HEADER.pack(*fields.values()) + dof[HEADER.size :]
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"secsize": 0, "secnum": 0xFFFF_FFFF}, "zero section header size"),
+        ({"secnum": 0xFFFF_FFFF}, "beyond the end"),
+        ({"secsize": 0xFFFF_FFF8, "secnum": 0xFFFF_FFFF}, "beyond the end"),
+        ({"secoff": (1 << 64) - 8}, "beyond the end"),
+        ({"secsize": 8}, "too short"),
+        ({"flags": 1}, "invalid DOF flags"),
+        ({"loadsz": 1 << 40}, "exceeds the maximum"),
+        ({"loadsz": 8}, "not that of the data"),
+    ],
+)
+def test_a_damaged_header_is_refused_at_once(changed, why):
+    dof, load_address, place = told("x86_64")
+    with pytest.raises(DofError, match=why):
+        helper_probes(header(dof, **changed), load_address, place)
+
+
+@pytest.mark.parametrize(("kind", "entry"), [(16, 0), (16, 8), (16, 52), (10, 0), (10, 8)])
+def test_entries_of_no_size_are_refused(kind, entry):
+    dof, load_address, place = told("x86_64")
+    data = bytearray(relocated(dof, place, 1, lambda address, _field: address))
+    _ident, _flags, _hdrsize, secsize, secnum, secoff, *_ = HEADER.unpack_from(data)
+    for at in range(secoff, secoff + secsize * secnum, secsize):
+        if SECTION.unpack_from(data, at)[0] == kind:
+            struct.pack_into("<I", data, at + 12, entry)
+    with pytest.raises(DofError, match=r"wrong size|invalid relocations"):
+        helper_probes(bytes(data), load_address, place)
 
 
 def relocated(dof, place, kind, value):
@@ -87,9 +127,11 @@ def relocated(dof, place, kind, value):
         (address,) = struct.unpack_from("<Q", data, offset + at)
         struct.pack_into("<Q", data, offset + at, value(address, place + offset + at))
         table += struct.pack("<IIQQ", 0, kind, at, 0)
+    data += bytes(-len(data) % 8)
     sections.append([10, 8, 1, 24, len(data), len(table)])
     sections.append([12, 4, 1, 0, len(data) + len(table), 12])
     data += table + struct.pack("<III", 0, len(sections) - 2, probes)
+    data += bytes(-len(data) % 8)
     header[4:6] = len(sections), len(data)
     data += b"".join(struct.pack("<IIIIQQ", *section) for section in sections)
     header[6] = header[7] = len(data)
