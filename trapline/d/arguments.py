@@ -52,7 +52,11 @@ class ProbeArguments:
         """Return the arguments' types.  Raises `CompileError` D_ARGS_MULTI, D_ARGS_TYPE."""
         if self._found is None:
             matched = self._probes(self._description)
-            first = self._described(matched[0]) if matched else ()
+            if not matched:
+                raise CompileError(
+                    "D_ARGS_MULTI", f"args[ ]: no probe matches {self._description}", line
+                )
+            first = self._described(matched[0])
             if any(self._described(probe) != first for probe in matched[1:]):
                 raise CompileError(
                     "D_ARGS_MULTI", f"args[ ]: the probes of {self._description} have different arguments", line

@@ -17,6 +17,7 @@ D_AGG_SCALAR BEGIN { @ = sum("a") }
 D_AGG_SPEC BEGIN { speculate(1); @ = count() }
 D_ARGS_IDX BEGIN { trace(args[0]) }
 D_ARGS_MULTI fbt:::entry { trace(args[0]) }
+D_ARGS_MULTI [-Z] nosuch:::entry { trace(args[0]) }
 D_ARGS_NONE inline int x = args[0];
 D_ARGS_TYPE fbt::odd:entry { trace(args[0]) }
 D_ARGS_XLATOR fbt::odd:return { trace(args[0]->x) }

@@ -1,6 +1,7 @@
 /* Transfers, devices and open files: what the io provider's arguments translate to, and fds[]. */
 
 #pragma D depends_on module kernel
+#pragma D depends_on library types.d
 
 inline int BIO_READ = 0x01;
 inline int BIO_WRITE = 0x02;
@@ -8,6 +9,10 @@ inline int B_ERROR = 0x0004;
 inline int B_DONE = 0x0008;
 inline int B_READ = 0x0040;
 inline int B_WRITE = 0x0100;
+/* What no transfer here is: asynchronous, raw, of pages. */
+inline int B_ASYNC = 0x0400;
+inline int B_PAGEIO = 0x0010;
+inline int B_PHYS = 0x0020;
 
 typedef struct bufinfo {
 	int b_flags;		/* B_READ or B_WRITE, B_DONE, B_ERROR */
@@ -18,6 +23,8 @@ typedef struct bufinfo {
 	size_t b_resid;		/* bytes left out */
 	size_t b_bufsize;
 	int b_error;
+	dev_t b_edev;		/* of the device: getmajor() and getminor() take it apart */
+	void *b_iodone;		/* called at the end: nothing is */
 } bufinfo_t;
 
 translator bufinfo_t < struct bio *B > {
@@ -30,6 +37,8 @@ translator bufinfo_t < struct bio *B > {
 	b_resid = B->bio_resid;
 	b_bufsize = B->bio_bcount;
 	b_error = B->bio_error;
+	b_edev = (dev_t)B->bio_disk->d_devstat.device_number << 32 | B->bio_disk->d_devstat.unit_number;
+	b_iodone = NULL;
 };
 
 typedef struct devinfo {
