@@ -53,9 +53,7 @@ class ProbeArguments:
         if self._found is None:
             matched = self._probes(self._description)
             if not matched:
-                raise CompileError(
-                    "D_ARGS_MULTI", f"args[ ]: no probe matches {self._description}", line
-                )
+                raise CompileError("D_ARGS_MULTI", f"args[ ]: no probe matches {self._description}", line)
             first = self._described(matched[0])
             if any(self._described(probe) != first for probe in matched[1:]):
                 raise CompileError(
