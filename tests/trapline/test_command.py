@@ -51,6 +51,8 @@ def test_every_command_has_help(command):
             1,
             "dtrace: /nosuch: not a directory; --root",
         ),
+        (["dtrace", "-n", "fbt::mallox:entry"], 1, "does not match any probes (did you mean fbt::malloc:entry?)"),
+        (["dtrace", "-n", "syscal:::"], 1, "does not match any probes (did you mean syscall:::?)"),
         (["lockstat", "ecko", "hi"], 2, "lockstat: ecko: the guest has no such program (did you mean 'echo'?)"),
         (["plockstat", "./ls"], 1, "plockstat: ./ls: the guest has no such program"),
         (["dtrace", "--guest", "linux", "-n", "BEGIN", "-c", "nosuch"], 1, "dtrace: nosuch: no such program; give its"),

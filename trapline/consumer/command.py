@@ -35,6 +35,7 @@ from trapline.consumer.saving import (
 from trapline.consumer.session import Session, Work
 from trapline.consumer.structure import show
 from trapline.consumer.usage import USAGE, FlagError, Mode, Request, Source, UsageError, parse_arguments
+from trapline.d.descriptions import nearest_description
 from trapline.d.disassemble import disassemble_program
 from trapline.d.errors import CompileError
 from trapline.d.typetext import type_of_text
@@ -265,7 +266,8 @@ class _Command:
             self._describer.every_probe()
         for one in compiled:
             for pattern in self._describer.matching(one):
-                self._say(f"failed to match {pattern}: No probe matches description")
+                hint = nearest_description(pattern, self._session.device.probes)
+                self._say(f"failed to match {pattern}: No probe matches description{hint}")
         self._output.flush()
         return SUCCESS
 

@@ -43,9 +43,9 @@ def _write(path: str, data: bytes, failure: str) -> None:
 
 
 def _beside(compiled: Sequence[Compiled], suffix: str) -> str | None:
-    """Return the name of the first script with another suffix, None if there is no script."""
-    scripts = [one.source.text for one in compiled if one.source.kind == "script"]
-    return Path(scripts[0]).with_suffix(suffix).name if scripts else None
+    """Return the name of the first script with another suffix than its `.d`, None if there is no such script."""
+    scripts = [Path(one.source.text) for one in compiled if one.source.kind == "script"]
+    return scripts[0].with_suffix(suffix).name if scripts and scripts[0].suffix == ".d" else None
 
 
 def _together(compiled: Sequence[Compiled]) -> Program:
@@ -57,10 +57,9 @@ def save_header(
     compiled: Sequence[Compiled], providers: Mapping[str, Mapping[str, DeclaredProbe]], output: str | None
 ) -> None:
     """Write a C header for provider blocks.  Raises `SavingError`."""
-    name = _beside(compiled, ".h")
-    if name is None:
-        raise SavingError("-h requires a script (-s) with provider definitions")
-    path = output or name
+    path = output or _beside(compiled, ".h")
+    if path is None:
+        raise SavingError("-h requires a script (-s NAME.d) with provider definitions, or an output file (-o)")
     _write(path, header(path, providers).encode(), "failed to open header file")
 
 

@@ -20,7 +20,7 @@ from trapline.d import ast
 from trapline.d.aggregations import is_aggregation
 from trapline.d.arguments import ProbeArguments
 from trapline.d.branches import branch_free
-from trapline.d.descriptions import Form, parse_description
+from trapline.d.descriptions import Form, nearest_description, parse_description
 from trapline.d.errors import CompileError, Place, Region
 from trapline.d.expressions import Expressions
 from trapline.d.lexer import Lexer
@@ -259,7 +259,9 @@ class _Compiler:
             return description
         if description.id:
             raise CompileError("D_PDESC_INVAL", f"invalid probe identifier {description.id}", probe.line)
-        raise CompileError("D_PDESC_ZERO", f"probe description {description} does not match any probes", probe.line)
+        hint = nearest_description(description, self._context.probes)
+        message = f"probe description {description} does not match any probes{hint}"
+        raise CompileError("D_PDESC_ZERO", message, probe.line)
 
     def _parts(self, clause: ast.Clause) -> tuple[tuple[ActionDescription, ...], Difo | None]:
         """Compile the actions and the predicate; in this order, unless a name in the actions is unknown without it."""

@@ -6,8 +6,10 @@ Source: FreeBSD libdtrace dt_subr.c (dtrace_xstr2desc).
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from enum import Enum
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 from trapline.d.errors import CompileError
 from trapline.d.literals import read_digits
@@ -18,6 +20,12 @@ from trapline.framework.program import (
     PROVIDER_NAME_MAX,
     ProbeDescription,
 )
+
+if TYPE_CHECKING:
+    from trapline.framework.device import ProbeInfo
+
+# Characters of a pattern.
+_PATTERN: Final = frozenset("*?[]\\")
 
 
 class Form(Enum):
@@ -68,3 +76,22 @@ def parse_description(text: str, form: Form, line: int) -> ProbeDescription:
             raise CompileError("D_PDESC_INVAL", f"the {name} of a probe has at most {limit - 1} characters", line)
     provider, module, function, name = fields + [""] * (len(_NAMES) - len(fields))
     return ProbeDescription(provider, module, function, name)
+
+
+def nearest_description(wanted: ProbeDescription, probes: Callable[[ProbeDescription], Sequence[ProbeInfo]]) -> str:
+    """Give ` (did you mean ...?)` where one field of a description is misspelled, else nothing."""
+    from difflib import get_close_matches  # noqa: PLC0415  only needed once something has gone wrong
+
+    def with_field(name: str, text: str) -> ProbeDescription:
+        fields: dict[str, Any] = {name: text}
+        return replace(wanted, **fields)
+
+    for name in _NAMES:
+        text = getattr(wanted, name)
+        if not text or not _PATTERN.isdisjoint(text):
+            continue
+        known = {getattr(probe.description, name) for probe in probes(with_field(name, ""))}
+        near = get_close_matches(text, known, n=1, cutoff=0.75)
+        if near:
+            return f" (did you mean {with_field(name, near[0])}?)"
+    return ""
