@@ -46,6 +46,7 @@ class Capability(IntEnum):
     SETUID = 7
     IPC_OWNER = 15
     SYS_CHROOT = 18
+    SYS_PTRACE = 19
     SYS_ADMIN = 21
     SYS_NICE = 23
     SYS_RESOURCE = 24

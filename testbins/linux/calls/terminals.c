@@ -44,11 +44,13 @@ typed(int master, const char *text)
 {
 	if (write(master, text, strlen(text)) != (long)strlen(text))
 		say("not typed");
+	sleep_ms(5); /* a real kernel's worker passes it on */
 }
 
 static void
 got(const char *what, int fd)
 {
+	sleep_ms(5);
 	long size = read(fd, buffer, sizeof buffer);
 	bytes(what, buffer, size);
 }

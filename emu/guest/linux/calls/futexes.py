@@ -111,3 +111,95 @@ def _wake_op(c: Caller, address: int, count: int, second_count: int, second: int
     if true[comparison]:
         woken += c.kernel.futexes.wake(space, second, second_count)
     return woken
+
+
+# -- one call for each operation (futex2): the size of the word is among the flags
+
+
+_FUTEX2_SIZE, _FUTEX2_SIZE_U32, _FUTEX2_FLAGS = 3, 2, 3 | 4 | 128
+_FUTEX2_WAITERS_MAX: Final = 128
+_WAITV: Final = struct.Struct("<QQII")
+_CLOCK_REALTIME, _CLOCK_MONOTONIC = 0, 1
+
+
+def _check_flags(flags: int) -> None:
+    """Raise `LinuxError` EINVAL for what is not a word of 32 bits."""
+    if flags & ~_FUTEX2_FLAGS or flags & _FUTEX2_SIZE != _FUTEX2_SIZE_U32:
+        raise LinuxError(EINVAL)
+
+
+def _until(c: Caller, timeout: int, clock: int) -> int | None:
+    if timeout and clock not in {_CLOCK_REALTIME, _CLOCK_MONOTONIC}:
+        raise LinuxError(EINVAL)
+    if not timeout:
+        return None
+    seconds, nanoseconds = struct.unpack("<qq", c.read(timeout, 16))
+    if seconds < 0 or not 0 <= nanoseconds < _SECOND:
+        raise LinuxError(EINVAL)
+    time = seconds * _SECOND + nanoseconds
+    return int(time - (c.kernel.wall() - c.now()) if clock == _CLOCK_REALTIME else time)
+
+
+@call("futex_wait")
+def futex_wait(
+    c: Caller, address: Address, value: Size, mask: Size, flags: Unsigned, timeout: Address, clock: Int
+) -> Blocking:
+    """Wait for a word."""
+    _check_flags(flags)
+    deadline = _until(c, timeout, clock)
+    return (yield from _futex_wait(c, address, value & 0xFFFF_FFFF, deadline, mask & 0xFFFF_FFFF))
+
+
+@call("futex_wake")
+def futex_wake(c: Caller, address: Address, mask: Size, count: Int, flags: Unsigned) -> int:
+    """Wake waiters."""
+    _check_flags(flags)
+    if not mask & 0xFFFF_FFFF:
+        raise LinuxError(EINVAL)
+    return c.kernel.futexes.wake(c.process.space, address, count, mask & 0xFFFF_FFFF)
+
+
+def _read_waiters(c: Caller, waiters: int, count: int) -> list[tuple[int, int]]:
+    """Read an array of struct futex_waitv: the value and address of each."""
+    found = []
+    for index in range(count):
+        value, address, flags, reserved = _WAITV.unpack(c.read(waiters + index * _WAITV.size, _WAITV.size))
+        _check_flags(flags)
+        if reserved:
+            raise LinuxError(EINVAL)
+        found.append((value & 0xFFFF_FFFF, address))
+    return found
+
+
+@call("futex_waitv")
+def futex_waitv(
+    c: Caller, waiters: Address, count: Unsigned, flags: Unsigned, timeout: Address, clock: Int
+) -> Blocking:
+    """Wait for any of several words; return which one was woken."""
+    if flags or not 1 <= count <= _FUTEX2_WAITERS_MAX:
+        raise LinuxError(EINVAL)
+    deadline = _until(c, timeout, clock)
+    asked = _read_waiters(c, waiters, count)
+    if any(c.number(address, 4) != value for value, address in asked):
+        raise LinuxError(EAGAIN)
+    queued = [c.kernel.futexes.wait(c.process.space, address, 0xFFFF_FFFF) for _, address in asked]
+    try:
+        if not (yield Wait(lambda: any(waiter.woken for waiter in queued), deadline)):
+            raise LinuxError(ETIMEDOUT)
+        return next(index for index, waiter in enumerate(queued) if waiter.woken)
+    finally:
+        for waiter in queued:
+            if not waiter.woken:
+                waiter.queue.remove(waiter)
+
+
+@call("futex_requeue")
+def futex_requeue(c: Caller, waiters: Address, flags: Unsigned, wake: Int, move: Int) -> int:
+    """Wake some waiters of a word, and let others wait for another one."""
+    if flags or wake < 0 or move < 0:
+        raise LinuxError(EINVAL)
+    (value, address), (_, other) = _read_waiters(c, waiters, 2)
+    if c.number(address, 4) != value:
+        raise LinuxError(EAGAIN)
+    futexes, space = c.kernel.futexes, c.process.space
+    return futexes.wake(space, address, wake) + futexes.requeue(space, address, other, move)

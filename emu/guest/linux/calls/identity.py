@@ -20,7 +20,6 @@ from emu.guest.linux.credentials import ALL
 from emu.guest.linux.errno import (
     EACCES,
     EINVAL,
-    ENOSYS,
     EPERM,
     ESRCH,
     LinuxError,
@@ -124,13 +123,6 @@ def get_robust_list(c: Caller, pid: Int, head: Address, size: Address) -> int:
     c.write_words(head, thread.robust_list)
     c.write_words(size, 3 * c.word)
     return 0
-
-
-@call("rseq")
-def rseq(c: Caller) -> int:
-    """Say that there are no restartable sequences, as kernels built without them do."""
-    del c
-    raise LinuxError(ENOSYS)
 
 
 @call("arch_prctl")

@@ -34,7 +34,7 @@ def check_signal(number: int) -> None:
         raise LinuxError(EINVAL)
 
 
-def _may_signal(c: Caller, process: Process, number: int) -> bool:
+def may_signal(c: Caller, process: Process, number: int) -> bool:
     """Return whether a process may send another a signal (kill_ok_by_cred)."""
     mine, other = c.process.credentials, process.credentials.user
     if number == Signal.SIGCONT and process.session == c.process.session:
@@ -63,7 +63,7 @@ def kill(c: Caller, pid: Int, number: Int) -> int:
         targets = [process for process in c.kernel.processes.values() if process.group == group]
     if not targets:
         raise LinuxError(ESRCH)
-    allowed = [process for process in targets if _may_signal(c, process, number)]
+    allowed = [process for process in targets if may_signal(c, process, number)]
     if not allowed:
         raise LinuxError(EPERM)
     if number:
@@ -79,7 +79,7 @@ def tgkill(c: Caller, pid: Int, tid: Int, number: Int) -> int:
     thread = c.kernel.threads.get(tid)
     if thread is None or pid not in {-1, thread.process.pid}:
         raise LinuxError(ESRCH)
-    if not _may_signal(c, thread.process, number):
+    if not may_signal(c, thread.process, number):
         raise LinuxError(EPERM)
     if number:
         c.kernel.delivery.send_thread(thread, _sent(c, number, SI_TKILL))
@@ -99,7 +99,7 @@ def rt_sigqueueinfo(c: Caller, pid: Int, number: Int, info: Address) -> int:
     process = c.kernel.processes.get(pid)
     if process is None:
         raise LinuxError(ESRCH)
-    if not _may_signal(c, process, number):
+    if not may_signal(c, process, number):
         raise LinuxError(EPERM)
     code, sender, uid, value = struct.unpack(
         "<8xi4xiIQ" if c.word == 8 else "<8xiiII", c.read(info, 32)[: 16 + 2 * c.word]

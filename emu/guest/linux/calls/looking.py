@@ -6,6 +6,7 @@ Source: Linux fs/stat.c, fs/readdir.c, fs/statfs.c, fs/xattr.c.
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from typing import Final
 
 from emu.guest.linux.calls.table import AT_FDCWD, Address, Caller, Int, Path, Size, Unsigned, call
@@ -139,9 +140,11 @@ def readlink(c: Caller, path: Path, buffer: Address, size: Int) -> int:
     return readlinkat(c, AT_FDCWD, path, buffer, size)
 
 
-@call("getdents64")
-def getdents64(c: Caller, fd: Int, buffer: Address, size: Unsigned) -> int:
-    """Read entries of a directory."""
+def entries_of(c: Caller, fd: int, size: int, record: Callable[[int, int, bytes, int], bytes]) -> bytes:
+    """Return as many entries of a directory as fit; `record` makes one of inode, position, name and kind.
+
+    Raises `LinuxError`: EBADF, ENOTDIR, EINVAL if not even one fits.
+    """
     file = c.file(fd)
     if not isinstance(file, DirectoryOpen):
         raise LinuxError(ENOTDIR)
@@ -149,16 +152,27 @@ def getdents64(c: Caller, fd: Int, buffer: Address, size: Unsigned) -> int:
     entries = file.entries()
     while file.position < len(entries):
         name, inode = entries[file.position]
-        text = name.encode("utf-8", "surrogateescape") + b"\0"
-        length = -(-(19 + len(text)) // 8) * 8
-        if len(data) + length > size:
+        text = name.encode("utf-8", "surrogateescape")
+        entry = record(c.kernel.numbered(inode).number, file.position + 1, text, inode.kind >> 12)
+        if len(data) + len(entry) > size:
             if not data:
                 raise LinuxError(EINVAL)
             break
         file.position += 1
-        entry = struct.pack("<QqHB", c.kernel.numbered(inode).number, file.position, length, inode.kind >> 12) + text
-        data += entry.ljust(length, b"\0")
-    c.write(buffer, bytes(data))
+        data += entry
+    return bytes(data)
+
+
+def _dirent64(number: int, position: int, name: bytes, kind: int) -> bytes:
+    length = -(-(19 + len(name) + 1) // 8) * 8
+    return (struct.pack("<QqHB", number, position, length, kind) + name).ljust(length, b"\0")
+
+
+@call("getdents64")
+def getdents64(c: Caller, fd: Int, buffer: Address, size: Unsigned) -> int:
+    """Read entries of a directory."""
+    data = entries_of(c, fd, size, _dirent64)
+    c.write(buffer, data)
     return len(data)
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from emu.guest.linux.calls.killing import check_signal
+from emu.guest.linux.calls.killing import check_signal, may_signal
 from emu.guest.linux.calls.table import Address, Caller, Int, Unsigned, call
-from emu.guest.linux.errno import EBADF, EINVAL, ENOENT, ESRCH, LinuxError
+from emu.guest.linux.credentials import Capability
+from emu.guest.linux.errno import EBADF, EINVAL, ENOENT, EPERM, ESRCH, LinuxError
 from emu.guest.linux.files import O_EXCL, O_NONBLOCK, O_RDWR
 from emu.guest.linux.inodes import Anonymous
 from emu.guest.linux.pidfd import ProcessFile
@@ -54,8 +55,11 @@ def pidfd_send_signal(c: Caller, fd: Int, number: Int, info: Address, flags: Uns
         raise LinuxError(EINVAL)
     if process.reaped:
         raise LinuxError(ESRCH)
+    if not may_signal(c, process, number):
+        raise LinuxError(EPERM)
     if number:
-        c.kernel.delivery.send(process, SignalInfo(number, pid=c.process.pid))
+        user = c.process.credentials.user.real
+        c.kernel.delivery.send(process, SignalInfo(number, pid=c.process.pid, uid=user))
     return 0
 
 
@@ -67,4 +71,7 @@ def pidfd_getfd(c: Caller, fd: Int, wanted: Int, flags: Unsigned) -> int:
     process = process_file(c, fd).process
     if not process.alive:
         raise LinuxError(ESRCH)
+    own = c.process.credentials
+    if not own.can(Capability.SYS_PTRACE) and own.user.real != process.credentials.user.real:
+        raise LinuxError(EPERM)
     return c.process.files.add(process.files.get(wanted), close_on_exec=True)

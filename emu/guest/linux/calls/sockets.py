@@ -10,6 +10,7 @@ import struct
 from typing import Final
 
 from emu.guest.linux.calls.table import AT_FDCWD, Address, Blocking, Caller, Int, Unsigned, call
+from emu.guest.linux.credentials import SEARCH, WRITE
 from emu.guest.linux.errno import (
     EADDRINUSE,
     EAFNOSUPPORT,
@@ -140,7 +141,9 @@ def find(c: Caller, name: bytes) -> Socket:
         if found is None:
             raise LinuxError(ECONNREFUSED)
         return found
-    return bound(c.inode(AT_FDCWD, name.decode("utf-8", "surrogateescape")))
+    inode = c.inode(AT_FDCWD, name.decode("utf-8", "surrogateescape"))
+    c.need(inode, WRITE)
+    return bound(inode)
 
 
 @call("bind")
@@ -170,6 +173,8 @@ def _bind_path(c: Caller, one: Socket, name: bytes) -> None:
     if one.name:
         raise LinuxError(EINVAL)
     inode = SocketInode(0o777 & ~c.process.surroundings.umask, c.kernel.wall())
+    c.need(place.directory, WRITE | SEARCH)
+    c.process.credentials.give(inode, place.directory)
     place.directory.add(place.name, inode)
     inode.socket, one.name = one, name
 

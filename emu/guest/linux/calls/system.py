@@ -7,7 +7,6 @@ from typing import Final
 
 from emu.engine.pages import PAGE
 from emu.guest.linux.calls.table import Address, Caller, Int, Size, Unsigned, answer, call
-from emu.guest.linux.errno import ENOSYS, EPERM, LinuxError
 from emu.guest.linux.files import O_CLOEXEC, O_RDWR, RegularOpen
 from emu.guest.linux.inodes import RegularFile
 
@@ -53,29 +52,6 @@ def memfd_create(c: Caller, name: Address, flags: Unsigned) -> int:
     text = c.path(name)
     file = RegularOpen(RegularFile(0o777, c.kernel.wall()), O_RDWR, f"/memfd:{text} (deleted)", c.kernel)
     return c.process.files.add(file, close_on_exec=bool(flags & 1)) if not flags & ~O_CLOEXEC & ~3 else -22
-
-
-@call("riscv_hwprobe", "map_shadow_stack")
-def riscv_hwprobe(c: Caller) -> int:
-    """Say that the kernel is older: programs then look at AT_HWCAP."""
-    del c
-    raise LinuxError(ENOSYS)
-
-
-@call(
-    "mount", "umount2", "reboot", "sethostname", "setdomainname", "swapon", "swapoff", "pivot_root", "unshare", "setns"
-)
-def mount(c: Caller) -> int:
-    """Refuse: the machine is not the program's."""
-    del c
-    raise LinuxError(EPERM)
-
-
-@call("init_module", "finit_module", "delete_module", "acct", "quotactl", "bpf", "perf_event_open", "ptrace", "iopl")
-def init_module(c: Caller) -> int:
-    """Refuse."""
-    del c
-    raise LinuxError(EPERM)
 
 
 @call("syslog")

@@ -206,6 +206,7 @@ def call(*names: str) -> Callable[[Function], Function]:
             return result
 
         for name in names:
+            assert name not in HANDLERS, f"{name} is there twice"
             HANDLERS[name] = handler
             SIGNATURES[name] = CallSignature("long", types)
         return function

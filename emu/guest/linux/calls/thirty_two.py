@@ -43,6 +43,7 @@ _SAME: Final = {
     """.split()},
     **{f"{name}_time64": name for name in """
         clock_getres clock_nanosleep utimensat pselect6 ppoll rt_sigtimedwait futex recvmmsg
+        sched_rr_get_interval
     """.split()},
     "fstatat64": "newfstatat",
     "_newselect": "select",

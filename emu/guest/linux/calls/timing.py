@@ -6,7 +6,7 @@ import struct
 from typing import Final
 
 from emu.guest.linux.calls.table import Address, Blocking, Caller, Int, call
-from emu.guest.linux.errno import EINVAL, EPERM, LinuxError
+from emu.guest.linux.errno import EINVAL, LinuxError
 from emu.guest.linux.process import InterruptedBySignalError, Wait
 
 _SECOND: Final = 1_000_000_000
@@ -48,13 +48,6 @@ def clock_getres(c: Caller, clock: Int, to: Address) -> int:
     if to:
         c.write(to, _timespec(c, max(1, _SECOND // c.kernel.clock.rate)))
     return 0
-
-
-@call("clock_settime", "settimeofday", "adjtimex", "clock_adjtime")
-def clock_settime(c: Caller) -> int:
-    """Refuse: time is the emulator's."""
-    del c
-    raise LinuxError(EPERM)
 
 
 @call("gettimeofday")

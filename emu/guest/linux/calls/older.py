@@ -1,0 +1,227 @@
+"""System calls that newer ones have replaced, and that C libraries and old programs still make.
+
+Source: Linux fs/readdir.c, fs/utimes.c, kernel/signal.c, kernel/sched, arch/x86/kernel/tls.c.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+from emu.engine.pages import PAGE
+from emu.guest.base import BadAddressError
+from emu.guest.linux.calls.looking import entries_of
+from emu.guest.linux.calls.table import Address, Caller, Int, Path, Size, Unsigned, call
+from emu.guest.linux.credentials import WRITE, Capability
+from emu.guest.linux.errno import EFAULT, EINVAL, EPERM, ESRCH, LinuxError
+from emu.guest.linux.process import Process
+from emu.guest.linux.space import Space
+from emu.isa.linux_signals import LAST, SA_NODEFER, SA_RESETHAND, Signal, SignalInfo
+
+_SCHED_ATTR: Final = struct.Struct("<IIQiIQQQ")
+_PARTS_MAX: Final = 1024
+_KCMP_FILE, _KCMP_VM, _KCMP_FILES, _KCMP_FS, _KCMP_SIGHAND = 0, 1, 2, 3, 4
+_SECOND: Final = 1_000_000_000
+
+
+def _process(c: Caller, pid: int) -> Process:
+    thread = c.kernel.threads.get(pid) if pid else c.thread
+    if thread is None:
+        raise LinuxError(ESRCH)
+    return thread.process
+
+
+def _traced(c: Caller, pid: int) -> Process:
+    """Return a process whose memory the caller may look at (ptrace_may_access).  Raises `LinuxError`: ESRCH, EPERM."""
+    process, own = _process(c, pid), c.process.credentials
+    if not own.can(Capability.SYS_PTRACE) and own.user.real != process.credentials.user.real:
+        raise LinuxError(EPERM)
+    return process
+
+
+@call("getdents")
+def getdents(c: Caller, fd: Int, buffer: Address, size: Unsigned) -> int:
+    """Read entries of a directory; the kind of each is the last byte of its record."""
+    word = "Q" if c.word == 8 else "I"
+
+    def record(number: int, position: int, name: bytes, kind: int) -> bytes:
+        length = -(-(2 * c.word + 2 + len(name) + 2) // c.word) * c.word
+        head = struct.pack(f"<{word}{word}H", number & (1 << 8 * c.word) - 1, position, length)
+        return (head + name).ljust(length - 1, b"\0") + bytes((kind,))
+
+    data = entries_of(c, fd, size, record)
+    c.write(buffer, data)
+    return len(data)
+
+
+@call("futimesat")
+def futimesat(c: Caller, directory: Int, path: Path, at: Address) -> int:
+    """Set the times of a file; in microseconds."""
+    inode, wall = c.inode(directory, path), c.kernel.wall()
+    c.need(inode, WRITE)
+    if not at:
+        inode.accessed = inode.modified = inode.changed = wall
+        return 0
+    fields = c.longs(at, 4)
+    if any(not 0 <= rest < 1_000_000 for rest in fields[1::2]):
+        raise LinuxError(EINVAL)
+    inode.accessed, inode.modified = (seconds * _SECOND + rest * 1000 for seconds, rest in (fields[:2], fields[2:]))
+    inode.changed = wall
+    return 0
+
+
+@call("signal")
+def signal(c: Caller, number: Int, handler: Address) -> int:
+    """Set a handler that is taken back when it is called."""
+    if not 1 <= number <= LAST or number in {Signal.SIGKILL, Signal.SIGSTOP}:
+        raise LinuxError(EINVAL)
+    action = c.process.signals.actions[number]
+    before = action.handler
+    action.handler, action.flags, action.mask = handler, SA_RESETHAND | SA_NODEFER, 0
+    return before
+
+
+@call("sched_getattr")
+def sched_getattr(c: Caller, pid: Int, to: Address, size: Unsigned, flags: Unsigned) -> int:
+    """Tell how a thread is scheduled."""
+    _process(c, pid)
+    if flags or pid < 0 or not _SCHED_ATTR.size <= size <= 4096:
+        raise LinuxError(EINVAL)
+    c.write(to, _SCHED_ATTR.pack(_SCHED_ATTR.size, 0, 0, 0, 0, 0, 0, 0))
+    return 0
+
+
+@call("sched_rr_get_interval")
+def sched_rr_get_interval(c: Caller, pid: Int, to: Address) -> int:
+    """Tell how long a turn is: there are none of this kind."""
+    _process(c, pid)
+    c.write(to, struct.pack(f"<2{c.time_form}", 0, 0))
+    return 0
+
+
+@call("rt_tgsigqueueinfo")
+def rt_tgsigqueueinfo(c: Caller, pid: Int, tid: Int, number: Int, info: Address) -> int:
+    """Send a signal with a value to a thread."""
+    thread = c.kernel.threads.get(tid)
+    if not 0 <= number <= LAST or pid <= 0 or tid <= 0:
+        raise LinuxError(EINVAL)
+    form = struct.Struct("<8xi4xiIQ" if c.word == 8 else "<8xiiII")
+    code, sender, uid, value = form.unpack(c.read(info, form.size))
+    if thread is None or thread.process.pid != pid:
+        raise LinuxError(ESRCH)
+    if code >= 0 and thread.process is not c.process:
+        raise LinuxError(EPERM)
+    if number:
+        c.kernel.delivery.send_thread(thread, SignalInfo(number, code, pid=sender, uid=uid, value=value))
+    return 0
+
+
+def _vector(c: Caller, address: int, count: int) -> list[tuple[int, int]]:
+    if not 0 <= count <= _PARTS_MAX:
+        raise LinuxError(EINVAL)
+    words = iter(c.words(address, 2 * count)) if count else iter(())
+    return list(zip(words, words, strict=True))
+
+
+@call("process_vm_readv")
+def process_vm_readv(
+    c: Caller, pid: Int, local: Address, local_count: Size, remote: Address, remote_count: Size, flags: Size
+) -> int:
+    """Read another process's memory."""
+    if flags:
+        raise LinuxError(EINVAL)
+    ours, theirs = _vector(c, local, local_count), _vector(c, remote, remote_count)
+    space = _traced(c, pid).space
+    data = bytearray()
+    wanted = sum(size for _, size in ours)
+    for start, size in theirs:
+        part = _peek(space, start, min(size, wanted - len(data)))
+        data += part
+        if len(part) < size:
+            break
+    if not data and wanted and any(size for _, size in theirs):
+        raise LinuxError(EFAULT)
+    done = 0
+    for start, size in ours:
+        c.write(start, bytes(data[done : done + size]))
+        done += size
+    return len(data)
+
+
+def _peek(space: Space, start: int, size: int) -> bytes:
+    """Return what can be read from there, page by page."""
+    data = b""
+    while len(data) < size:
+        at = start + len(data)
+        try:
+            data += space.peek(at, min(size - len(data), PAGE - at % PAGE))
+        except BadAddressError:
+            break
+    return data
+
+
+@call("process_vm_writev")
+def process_vm_writev(
+    c: Caller, pid: Int, local: Address, local_count: Size, remote: Address, remote_count: Size, flags: Size
+) -> int:
+    """Write another process's memory."""
+    if flags:
+        raise LinuxError(EINVAL)
+    ours, theirs = _vector(c, local, local_count), _vector(c, remote, remote_count)
+    space = _traced(c, pid).space
+    room = sum(size for _, size in theirs)
+    data = b"".join(c.read(start, size) for start, size in ours if size <= room)[:room]
+    done = 0
+    for start, size in theirs:
+        part = data[done : done + size]
+        try:
+            space.poke(start, part)
+        except BadAddressError:
+            if not done:
+                raise LinuxError(EFAULT) from None
+            break
+        done += len(part)
+    return done
+
+
+@call("kcmp")
+def kcmp(c: Caller, first: Int, second: Int, kind: Int, one: Size, other: Size) -> int:
+    """Tell whether two processes share something: 0 if they do."""
+    left, right = _traced(c, first), _traced(c, second)
+    if kind == _KCMP_FILE:
+        files = left.files.get(one), right.files.get(other)
+        return int(files[0] is not files[1])
+    shared = {_KCMP_VM: "space", _KCMP_FILES: "files", _KCMP_FS: "surroundings", _KCMP_SIGHAND: "signals"}
+    if kind not in shared:
+        raise LinuxError(EINVAL)
+    return int(getattr(left, shared[kind]) is not getattr(right, shared[kind]))
+
+
+@call("get_thread_area")
+def get_thread_area(c: Caller, descriptor: Address) -> int:
+    """Tell the segment of the thread that `set_thread_area` has set."""
+    if c.word == 8:
+        raise LinuxError(EINVAL)
+    number = c.number(descriptor, 4)
+    if number != 6:
+        raise LinuxError(EINVAL)
+    base = c.kernel.engine.read_register(c.kernel.abi.tls)
+    c.write(descriptor, struct.pack("<IIII", number, base & 0xFFFF_FFFF, 0xFFFFF, 0x51))
+    return 0
+
+
+@call("process_madvise")
+def process_madvise(c: Caller, fd: Int, vector: Address, count: Size, advice: Int, flags: Unsigned) -> int:
+    """Take advice about another process's memory, and do nothing about it."""
+    del advice
+    c.file(fd)
+    if flags:
+        raise LinuxError(EINVAL)
+    return sum(size for _, size in _vector(c, vector, count))
+
+
+@call("process_mrelease")
+def process_mrelease(c: Caller, fd: Int, flags: Unsigned) -> int:
+    """Refuse: no process that has ended keeps its memory."""
+    c.file(fd)
+    raise LinuxError(EINVAL if flags else ESRCH)

@@ -1,0 +1,46 @@
+"""Every system call of Linux 6.12 is there, or refused as `docs/linux.md` says; none is forgotten."""
+
+import errno
+import re
+from pathlib import Path
+
+import pytest
+
+from emu.guest.linux.calls import HANDLERS
+from emu.guest.linux.calls.refusals import REFUSED
+from emu.guest.linux.errno import LinuxError
+from emu.isa import ISAS
+
+DOCS = Path(__file__).parents[2] / "docs/linux.md"
+# Calls that give ENOSYS and a line on standard error: nobody has needed them here.
+LEFT_OUT = {
+    *"inotify_add_watch inotify_init inotify_init1 inotify_rm_watch".split(),
+    *"mq_getsetattr mq_notify mq_open mq_timedreceive mq_timedreceive_time64 mq_timedsend mq_timedsend_time64".split(),
+    *"mq_unlink msgctl msgget msgrcv msgsnd semctl semget semop semtimedop semtimedop_time64".split(),
+}
+
+
+def documented():
+    """Return the rows of the table: call -> error."""
+    rows = re.findall(r"^\| `(E\w+)` +\| [^|]+ \| ([^|]+)\|", DOCS.read_text(), re.MULTILINE)
+    return {name: error for error, names in rows for name in re.findall(r"`(\w+)`", names)}
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_every_call_is_there_refused_or_known_to_be_left_out(isa):
+    assert {name for name in ISAS[isa].linux.calls.values() if name not in HANDLERS} <= LEFT_OUT
+
+
+def test_what_is_left_out_is_not_there_after_all():
+    assert not LEFT_OUT & set(HANDLERS)
+
+
+def test_the_document_lists_the_refusals():
+    assert documented() == {name: errno.errorcode[number] for name, (number, _) in REFUSED.items()}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_refusal_gives_its_error(name):
+    with pytest.raises(LinuxError) as caught:
+        HANDLERS[name](None, None, [0] * 6)
+    assert caught.value.number == REFUSED[name][0]
