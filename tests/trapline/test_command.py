@@ -51,8 +51,6 @@ def test_every_command_has_help(command):
             1,
             "dtrace: /nosuch: not a directory; --root",
         ),
-        (["dtrace", "-n", "fbt::mallox:entry"], 1, "does not match any probes (did you mean fbt::malloc:entry?)"),
-        (["dtrace", "-n", "syscal:::"], 1, "does not match any probes (did you mean syscall:::?)"),
         (["lockstat", "ecko", "hi"], 2, "lockstat: ecko: the guest has no such program (did you mean 'echo'?)"),
         (["plockstat", "./ls"], 1, "plockstat: ./ls: the guest has no such program"),
         (["dtrace", "--guest", "linux", "-n", "BEGIN", "-c", "nosuch"], 1, "dtrace: nosuch: no such program; give its"),
@@ -120,3 +118,19 @@ def test_the_demo_shows_three_isas_and_one_firing():
         assert title in run.stdout
     assert "1. patched bytes" in run.stdout
     assert "7. resume" in run.stdout
+
+
+@pytest.mark.parametrize(
+    ("wanted", "meant"),
+    [
+        ("fbt::mallox:entry", "fbt::malloc:entry"),
+        ("fbt:kernal:malloc:entry", "fbt:kernel:malloc:entry"),
+        ("syscal:::", "syscall:::"),
+        ("proc:::exec-sucess", "proc:::exec-success"),
+    ],
+)
+def test_a_misspelled_probe_is_told_with_its_neighbour(wanted, meant):
+    run = run_trapline(["dtrace", "-n", wanted])
+    assert run.stderr.endswith(f"probe description {wanted} does not match any probes (did you mean {meant}?)\n")
+    assert run_trapline(["dtrace", "-ln", wanted]).stderr.endswith(f"(did you mean {meant}?)\n")
+    assert "did you mean" not in run_trapline(["dtrace", "-n", "nosuch*:::"]).stderr

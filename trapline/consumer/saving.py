@@ -59,7 +59,7 @@ def save_header(
     """Write a C header for provider blocks.  Raises `SavingError`."""
     path = output or _beside(compiled, ".h")
     if path is None:
-        raise SavingError("-h requires a script (-s NAME.d) with provider definitions, or an output file (-o)")
+        raise SavingError("-h requires a script (-s) with provider definitions, NAME.d or with -o")
     _write(path, header(path, providers).encode(), "failed to open header file")
 
 
