@@ -15,7 +15,11 @@ ENDLESS = ["sh", "-c", "echo started; spin 100000000"]
 
 @pytest.fixture
 def interrupting(monkeypatch):
-    """Have the user interrupt when the guest's program prints its first line; monkeypatch undoes it."""
+    """Interrupt when the guest's program prints its first line.
+
+    A shell starts what runs in the background with SIGINT ignored, which the commands respect.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     written = Console.write
 
     def write(console, text):
@@ -24,6 +28,8 @@ def interrupting(monkeypatch):
             signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(Console, "write", write)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def status_of(arguments):
