@@ -256,6 +256,28 @@ class Image:
                 return text.split(b"\0", 1)[0].decode(errors="backslashreplace")
         return None
 
+    def defines(self, name: str) -> bool:
+        """Return whether there is a symbol of that name."""
+        try:
+            self.symbol(name)
+        except ElfError:
+            return False
+        return True
+
+    @cached_property
+    def soname(self) -> str | None:
+        """The name by which others ask for this library (DT_SONAME), None if there is none."""
+        dynamic, strings = self.section(".dynamic"), self.section(".dynstr")
+        if dynamic is None or strings is None:
+            return None
+        # Tag of the dynamic section (System V ABI).
+        soname, entry = 14, struct.Struct("<QQ" if self.isa.word == 8 else "<II")
+        whole = len(dynamic.data) // entry.size * entry.size
+        for tag, value in entry.iter_unpack(dynamic.data[:whole]):
+            if tag == soname:
+                return strings.data[value:].split(b"\0", 1)[0].decode(errors="backslashreplace")
+        return None
+
     def address_of(self, offset: int) -> int | None:
         """Return the virtual address of a byte of the file in a loaded segment, None if none has it.
 

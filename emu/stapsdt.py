@@ -29,6 +29,8 @@ _HEAD: Final = struct.Struct("<III")
 # By the bytes of a word.
 _ADDRESSES: Final = {8: struct.Struct("<QQQ"), 4: struct.Struct("<III")}
 _SIZES: Final = frozenset({1, 2, 4, 8})
+# A symbol's distance from the global offset table (System V ABI, Intel386 supplement).
+_GOTOFF: Final = "GOTOFF"
 
 
 class MarkerArgumentError(ValueError):
@@ -102,7 +104,11 @@ class Constant(NamedTuple):
 
 
 class InMemory(NamedTuple):
-    """Memory at base + (scaled * scale) + displacement, and the address of a symbol if one is named."""
+    """Memory at symbol + base + (scaled * scale) + displacement.
+
+    A symbol's distance from rip, or from the global offset table whose address is in the base, is
+    the symbol's own address: there is no base then.
+    """
 
     base: str
     displacement: int = 0
@@ -154,7 +160,12 @@ def _operand(text: str, isa: Isa) -> Operand:
         if all(name is None or name in names for name in registers):
             base, index = (names[name].register if name else "" for name in registers)
             displacement = int(parts.get("displacement") or "0", 0) + int(parts.get("after") or "0", 0)
-            return InMemory(base, displacement, index, int(parts.get("scale") or 1), parts.get("symbol") or "")
+            symbol, at, relation = (parts.get("symbol") or "").partition("@")
+            if at and relation != _GOTOFF:
+                raise MarkerArgumentError(f"'{text}': what @{relation} is relative to is not known")
+            if symbol and (at or base == isa.registers.pc):
+                base = ""
+            return InMemory(base, displacement, index, int(parts.get("scale") or 1), symbol)
     raise MarkerArgumentError(f"'{text}' is no operand of {isa.title}")
 
 
@@ -185,10 +196,9 @@ def evaluate(
 
 
 def address_of(operand: InMemory, read_register: Callable[[str], int], resolve: Callable[[str], int]) -> int:
-    """Return the address of an operand in memory; a symbol with rip is the symbol's own address."""
-    if operand.symbol:
-        return resolve(operand.symbol) + operand.displacement & WORD_MASK
-    base = read_register(operand.base) if operand.base else 0
+    """Return the address of an operand in memory."""
+    symbol = resolve(operand.symbol) if operand.symbol else 0
+    base = symbol + (read_register(operand.base) if operand.base else 0)
     index = read_register(operand.scaled) * operand.scale if operand.scaled else 0
     return base + index + operand.displacement & WORD_MASK
 
@@ -196,14 +206,23 @@ def address_of(operand: InMemory, read_register: Callable[[str], int], resolve: 
 _TYPES: Final = {1: "8", 2: "16", 4: "32", 8: "64"}
 
 
-def fetch_argument(argument: MarkerArgument, register_name: Callable[[str], str]) -> str | None:
-    """Return the argument as uprobe_events write it, None if they cannot (Linux tools/perf/util/probe-file.c)."""
+def fetch_argument(
+    argument: MarkerArgument, register_name: Callable[[str], str], distance: Callable[[str], int | None]
+) -> str | None:
+    """Return the argument as uprobe_events write it, None if they cannot (Linux tools/perf/util/probe-file.c).
+
+    `distance` gives the place of a symbol as an offset in the file, counted from where the probe's
+    own code is; None: the symbol is not there.
+    """
     kind = ("s" if argument.signed else "u") + _TYPES[argument.size]
     match argument.operand:
         case InRegister(register, 0) if not argument.floating:
             return f"%{register_name(register)}:{kind}"
         case InMemory(base, displacement, "", 1, "") if base and not argument.floating:
             return f"{displacement:+d}(%{register_name(base)}):{kind}"
+        case InMemory("", displacement, "", 1, symbol) if symbol and not argument.floating:
+            place = distance(symbol)
+            return None if place is None or place + displacement < 0 else f"@+{place + displacement:#x}:{kind}"
         case _:
             return None
 

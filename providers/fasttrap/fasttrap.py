@@ -80,7 +80,7 @@ class Fasttrap(Observer):
         self.limit = limit if limit is not None else (MAX_TRACEPOINTS if fidelity is Fidelity.FREEBSD else None)
         self.total = 0
         """Tracepoints of all probes there are."""
-        self._report = report
+        self.report = report
         self._targets: dict[int, Target] = {}
         self._points: dict[tuple[int, int], Point] = {}
         self._gone: list[tuple[Probe, int, object]] = []
@@ -158,7 +158,7 @@ class Fasttrap(Observer):
             try:
                 self._install(probe, address)
             except TracepointError as error:
-                self._report(str(error))
+                self.report(str(error))
                 for earlier in done:
                     self._remove(probe, earlier)
                 probe.enabled = False

@@ -187,11 +187,16 @@ class PidProbes(Observer):
 
     @staticmethod
     def _is_module(process: Process, loaded: LoadedObject, pattern: str) -> bool:
-        """Tell whether a module pattern means an object: by its name, with or without what follows `.so`."""
+        """Return whether a module pattern means an object: by its file's name, or by the name others ask for it by.
+
+        What follows `.so` may be left out.  A real linker knows a library by the name under which it
+        was asked for; here the object is the file that was mapped.
+        """
         if pattern == EXECUTABLE:
             return loaded.file == process.executable
         test = _matcher(pattern)
-        return test(loaded.name) or test(re.sub(r"\.so(\..*)?$", "", loaded.name))
+        names = {loaded.name, loaded.image.soname or loaded.name}
+        return any(test(name) or test(re.sub(r"\.so(\..*)?$", "", name)) for name in names)
 
     def _provide_object(self, provider: PidProvider, process: Process, loaded: LoadedObject, wanted: Wanted) -> bool:
         """Make the probes in one object; tell whether any function was meant."""

@@ -19,7 +19,7 @@ from emu.frame import Frame
 from emu.guest.base import BadAddressError
 from emu.guest.objects import LoadedObject
 from emu.guest.observer import Observer
-from emu.stapsdt import Marker, MarkerArgument, MarkerArgumentError, evaluate, markers, parse_arguments
+from emu.stapsdt import InMemory, Marker, MarkerArgument, MarkerArgumentError, evaluate, markers, parse_arguments
 from providers.dof.layout import HEADER
 from providers.dof.probes import HelperProbe, helper_probes
 from providers.dof.sections import DofError, load_size
@@ -172,6 +172,7 @@ class UsdtProbes(Observer):
                 raise PidError(
                     "D_PROC_USDT", f"marker {marker.provider}:{marker.name} in {loaded.name}: {error}"
                 ) from None
+        self._report_missing(loaded, name, arguments)
         semaphores = {marker.semaphore + loaded.bias for marker in sites if marker.semaphore}
         probe = Probe(
             self._fasttrap.target(process),
@@ -187,6 +188,18 @@ class UsdtProbes(Observer):
             raise PidError("D_PROC_CREATEFAIL", f"failed to create probe {name.name}: too many tracepoints")
         self._made.add(key)
         probe.id = self._framework.probe_create(provider, name.module, name.function, name.name, _AFRAMES, probe)
+
+    def _report_missing(
+        self, loaded: LoadedObject, name: _Name, arguments: dict[int, tuple[MarkerArgument, ...]]
+    ) -> None:
+        """Tell of arguments that are named by symbols that the file has not; they read as 0."""
+        for argument in dict.fromkeys(one for each in arguments.values() for one in each):
+            symbol = argument.operand.symbol if isinstance(argument.operand, InMemory) else ""
+            if symbol and not loaded.image.defines(symbol):
+                where = f"marker {name.provider}:{name.name} in {loaded.name}"
+                self._fasttrap.report(
+                    f"{where}: '{argument.text}' reads as 0: there is no symbol '{symbol}' (stripped?)"
+                )
 
     def _reader(
         self, loaded: LoadedObject, arguments: dict[int, tuple[MarkerArgument, ...]]

@@ -54,8 +54,8 @@ def test_every_argument_of_every_marker_is_understood(isa):
         (X86_64, "8@(%rsp)", 8, False, InMemory("rsp")),
         (X86_64, "1@-96(%rbp,%rax)", 1, False, InMemory("rbp", -96, "rax")),
         (X86_64, "8@(%rdi,%rax,8)", 8, False, InMemory("rdi", 0, "rax", 8)),
-        (X86_64, "-8@8+gs(%rip)", 8, True, InMemory("rip", 8, symbol="gs")),
-        (X86_64, "4@x+40(%rip)", 4, False, InMemory("rip", 40, symbol="x")),
+        (X86_64, "-8@8+gs(%rip)", 8, True, InMemory("", 8, symbol="gs")),
+        (X86_64, "4@x+40(%rip)", 4, False, InMemory("", 40, symbol="x")),
         (X86_64, "%r12d", 8, False, InRegister("r12")),
         (AARCH64, "8@x30", 8, False, InRegister("lr")),
         (AARCH64, "-4@-5", 4, True, Constant(-5)),
@@ -103,6 +103,30 @@ def test_the_size_governs_a_value_not_the_registers_name(text, register, expecte
     assert evaluate(argument, lambda _name: register, lambda *_: 0, lambda _symbol: 0) == expected
 
 
+@pytest.mark.parametrize(
+    ("isa", "text", "place"),
+    [
+        ("x86_64", "4@table(,%rax,4)", 0x500C),
+        ("x86_64", "4@table+8(%rip)", 0x5008),
+        ("i386", "4@table@GOTOFF(%ebx)", 0x5000),
+        ("i386", "4@table@GOTOFF+4(%ebx,%eax,4)", 0x5010),
+        ("i386", "4@table(%eax)", 0x5003),
+        ("i386", "4@table", 0x5000),
+    ],
+)
+def test_a_symbol_in_an_operand_is_where_it_was_loaded(isa, text, place):
+    """A distance from rip, or from the global offset table that the base holds, is the symbol's own address."""
+    (argument,) = parse_arguments(text, ISAS[isa])
+    registers = {"rax": 3, "eax": 3, "ebx": 0x9000, "rip": 0x77}
+    assert evaluate(argument, registers.__getitem__, lambda address, _size: address, {"table": 0x5000}.get) == place
+
+
+@pytest.mark.parametrize("text", ["4@x@GOT(%ebx)", "4@x@NTPOFF", "4@x@PLT(%ebx)"])
+def test_a_relation_that_is_not_known_is_not_read_as_0(text):
+    with pytest.raises(MarkerArgumentError, match="relative to is not known"):
+        parse_arguments(text, ISAS["i386"])
+
+
 def test_memory_is_read_at_base_index_and_displacement():
     (argument,) = parse_arguments("4@-8(%rdi,%rax,4)", X86_64)
     asked = []
@@ -118,11 +142,15 @@ def test_memory_is_read_at_base_index_and_displacement():
         (AARCH64, "-4@[sp, 12]", "+12(%sp):s32"),
         (X86_64, "4@$5", None),
         (X86_64, "8@(%rdi,%rax,8)", None),
+        (X86_64, "-4@there+8(%rip)", "@+0x3008:s32"),
+        (X86_64, "4@elsewhere(%rip)", None),
+        (ISAS["i386"], "4@there@GOTOFF(%ebx)", "@+0x3000:u32"),
+        (ISAS["i386"], "4@there@GOTOFF(%ebx,%eax,4)", None),
     ],
 )
 def test_perfs_form_of_an_argument(isa, text, expected):
     (argument,) = parse_arguments(text, isa)
-    assert fetch_argument(argument, lambda name: name) == expected
+    assert fetch_argument(argument, lambda name: name, {"there": 0x3000}.get) == expected
 
 
 class _FakeImage:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,7 +17,6 @@ from trapline.own_files import OWN
 
 if TYPE_CHECKING:
     from emu.guest.linux.guest import LinuxGuest
-    from emu.isa import Isa
 
 
 @click.command("usdt", context_settings={"help_option_names": ["-h", "--help"]})
@@ -72,12 +72,13 @@ def _list(target: str, show: Show, *, detailed: bool) -> None:
         click.echo(f"{one.provider}:{one.name}")
         semaphore = f"  semaphore {one.semaphore:#x}" if one.semaphore else ""
         click.echo(f"    location {one.location:#x}  offset {_offset(image, one.location):#x}{semaphore}")
-        for place, text in enumerate(_described(one, image.isa), 1):
+        for place, text in enumerate(_described(image, one), 1):
             click.echo(f"    arg{place}: {text}")
 
 
-def _described(marker: Marker, isa: Isa) -> list[str]:
+def _described(image: Image, marker: Marker) -> list[str]:
     """Return each argument as the note has it, and as uprobe_events write it."""
+    isa = image.isa
     try:
         arguments = parse_arguments(marker.arguments, isa)
     except MarkerArgumentError as error:
@@ -86,10 +87,19 @@ def _described(marker: Marker, isa: Isa) -> list[str]:
     shown = []
     for one in arguments:
         kind = f"{'signed' if one.signed else 'unsigned'} {8 * one.size} bits"
-        fetched = fetch_argument(one, lambda register: names.get(register, register))
+        fetched = fetch_argument(one, lambda register: names.get(register, register), partial(_distance, image, marker))
         constant = f"constant {one.operand.value}" if isinstance(one.operand, Constant) else None
         shown.append(f"{one.text:24} {kind:18} {fetched or constant or ''}".rstrip())
     return shown
+
+
+def _distance(image: Image, marker: Marker, symbol: str) -> int | None:
+    """Return where a symbol is in the file, if all of it were mapped like the marker; None: it has no such symbol."""
+    try:
+        address = image.symbol(symbol).value
+    except ElfError:
+        return None
+    return address - marker.location + _offset(image, marker.location)
 
 
 def _offset(image: Image, address: int) -> int:
@@ -130,7 +140,8 @@ def _line(image: Image, marker: Marker, rest: str) -> str:
             arguments = parse_arguments(marker.arguments, isa)
         except MarkerArgumentError as error:
             raise TraceError(f"{image.path}: marker {marker.provider}:{marker.name}: {error}") from None
-        fetched = [(place, fetch_argument(one, lambda register: names.get(register, register)))
+        distance = partial(_distance, image, marker)
+        fetched = [(place, fetch_argument(one, lambda register: names.get(register, register), distance))
                    for place, one in enumerate(arguments, 1)]  # fmt: skip
         rest = " ".join(f"arg{place}={one}" for place, one in fetched if one is not None)
     counter = ""

@@ -42,5 +42,5 @@ class MarkerArguments(Fuzzer):
         for argument in parse_arguments(text, ISAS[isa]):
             value = evaluate(argument, lambda _name: 0x1234, lambda _address, _size: 0x55, lambda _symbol: 0x1000)
             assert 0 <= value < 1 << 64
-            fetch_argument(argument, lambda name: name)
+            fetch_argument(argument, lambda name: name, lambda _symbol: 0)
         return "read"

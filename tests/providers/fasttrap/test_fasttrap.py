@@ -201,3 +201,16 @@ def test_minus_one_is_a_fault_to_freebsds_fuword_alone(fidelity, status):
     run.guest.run(None)
     assert run.framework.fired == 1
     assert run.guest.exit_status == status
+
+
+@pytest.mark.parametrize(
+    ("pattern", "meant"),
+    [("libsqlite3.so.0", True), ("libsqlite3", True), ("libsqlite3.so.0.8.6", True), ("libsql*", True),
+     ("libsqlite3.so", False), ("sqlite3", False), ("a.out", False)],
+)  # fmt: skip
+def test_a_library_is_meant_by_its_file_by_its_soname_and_without_its_version(pattern, meant):
+    process = SimpleNamespace(executable="the program")
+    loaded = SimpleNamespace(
+        name="libsqlite3.so.0.8.6", file="a library", image=SimpleNamespace(soname="libsqlite3.so.0")
+    )
+    assert PidProbes._is_module(process, loaded, pattern) is meant
