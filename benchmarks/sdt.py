@@ -17,7 +17,14 @@ from emu.guest.kernel import images
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import Isa
 from trapline.consumer.tracer import Tracer
-from trapline.machine.kernel_machine import ILLUMOS_SDT, SDT_GENERATION, KernelOptions, Machine, boot, kernel_guest
+from trapline.machine.kernel_machine import (
+    ILLUMOS_SDT,
+    SDT_GENERATION,
+    KernelMachine,
+    KernelOptions,
+    boot,
+    kernel_guest,
+)
 
 CALLS = 1_000
 TIMED_CALLS = 8_000
@@ -46,7 +53,7 @@ class CountedRun(NamedTuple):
     """Of this process on its CPU, the boot left out."""
 
 
-def machine(isa: Isa, generation: int, calls: int) -> Machine:
+def machine(isa: Isa, generation: int, calls: int) -> KernelMachine:
     """Return a machine that will make so many calls."""
     options = KernelOptions(isa=isa, sdt=generation, trap_path=TrapPath.GUEST, command=f"spin -y {calls}")
     return boot(kernel_guest(options))

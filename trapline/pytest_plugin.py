@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from emu.guest.function import FunctionGuest
     from emu.isa import Isa
     from emu.patcher import Patcher
-    from trapline.machine.kernel_machine import Machine
+    from trapline.machine.kernel_machine import KernelMachine
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -126,7 +126,7 @@ def trapline_isa(request: pytest.FixtureRequest) -> Isa:
 
 
 @pytest.fixture
-def trapline_machine(trapline_isa: Isa) -> Machine:
+def trapline_machine(trapline_isa: Isa) -> KernelMachine:
     """Boot a kernel guest, with the framework and the providers over it; a new one for each test."""
     from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest  # noqa: PLC0415
 
@@ -134,7 +134,7 @@ def trapline_machine(trapline_isa: Isa) -> Machine:
 
 
 @pytest.fixture
-def trapline_patcher(trapline_machine: Machine) -> Iterator[Patcher]:
+def trapline_patcher(trapline_machine: KernelMachine) -> Iterator[Patcher]:
     """Lend the patcher of a booted kernel guest; the test must leave every byte as it was."""
     guest = trapline_machine.guest
     text = guest.image.segments[0]

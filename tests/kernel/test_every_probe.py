@@ -18,7 +18,7 @@ from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import ISAS
 from trapline.consumer.tracer import Tracer
 from trapline.framework.program import ProbeDescription
-from trapline.machine.kernel_machine import KernelOptions, Machine, boot, kernel_guest
+from trapline.machine.kernel_machine import KernelMachine, KernelOptions, boot, kernel_guest
 
 ANY = ProbeDescription("", "", "", "")
 TURNS = 10_000
@@ -34,7 +34,7 @@ class Boot:
     def __init__(self, isa: str, path: TrapPath = TrapPath.HOST) -> None:
         self.screen = bytearray()
         options = KernelOptions(isa=ISAS[isa], trap_path=path, console=self.screen.extend)
-        self.machine: Machine = boot(kernel_guest(options))
+        self.machine: KernelMachine = boot(kernel_guest(options))
         self.guest = self.machine.guest
         text = self.guest.image.segments[0]
         self._text = text.vaddr, len(text.data)

@@ -14,7 +14,7 @@ from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import DEFAULT_ISA, ISAS
 from providers.fidelity import Fidelity
 from trapline.consumer.command import main
-from trapline.consumer.environment import CommandEnvironment, Machine, MachineError
+from trapline.consumer.environment import CommandEnvironment, MachineError, TracedMachine
 from trapline.consumer.output import Writer
 from trapline.consumer.usage import MachineOptions
 from trapline.d.scopes import NoNames
@@ -39,7 +39,7 @@ def dtrace_command(ctx: click.Context, arguments: tuple[str, ...]) -> None:
     ctx.exit(status)
 
 
-def open_machine(wanted: MachineOptions) -> Machine:
+def open_machine(wanted: MachineOptions) -> TracedMachine:
     """Boot the machine that the flags ask for.  Raises `MachineError`, and `emu.guest.base.GuestError`."""
     if any(command.startswith(OWN) for command in wanted.commands):
         wanted = replace(wanted, commands=tuple(_own(command, wanted.isa) for command in wanted.commands))
@@ -70,7 +70,7 @@ def _wants_linux(wanted: MachineOptions) -> bool:
     return program_isa(words, None) is not None or ("/" in words[0] and Path(words[0]).is_file())
 
 
-def _open_linux(wanted: MachineOptions) -> Machine:
+def _open_linux(wanted: MachineOptions) -> TracedMachine:
     if wanted.pids:
         raise MachineError("-p names a process of the kernel guest; the Linux guest runs the program of -c")
     # The Linux guest takes longer to load than the kernel guest takes to boot: only who wants it waits for it.
@@ -93,7 +93,7 @@ def _open_linux(wanted: MachineOptions) -> Machine:
             report=_report,
         )
     )
-    return Machine(
+    return TracedMachine(
         machine.guest,
         machine.dtrace,
         lambda: machine.target,
@@ -111,7 +111,7 @@ def _put(stream: TextIO, data: bytes) -> None:
     stream.flush()
 
 
-def _open_kernel(wanted: MachineOptions) -> Machine:
+def _open_kernel(wanted: MachineOptions) -> TracedMachine:
     if wanted.root is not None:
         raise MachineError("--root is for Linux programs; leave --guest kernel out, or --root")
     isa = ISAS[wanted.isa or DEFAULT_ISA.name]
@@ -143,7 +143,7 @@ def _open_kernel(wanted: MachineOptions) -> Machine:
     )
     if wanted.pids:
         target.number()  # to be grabbed at once; a command is started when it is asked for
-    return Machine(
+    return TracedMachine(
         machine.guest,
         machine.dtrace,
         target.number,

@@ -23,8 +23,8 @@ from trapline.d.errors import CompileError
 from trapline.lockstat.events import EVENTS, NUMBERS, TITLES, Kind, of_kinds
 from trapline.lockstat.gather import Gathered, Room, gather
 from trapline.lockstat.program import Gathering, program
-from trapline.lockstat.records import Coalescing, Record, coalesce, in_order
-from trapline.lockstat.report import Layout, Report
+from trapline.lockstat.records import Coalescing, LockRecord, coalesce, in_order
+from trapline.lockstat.report import Report, ReportLayout
 from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
 from trapline.machine.programs import missing_program
 from trapline.options import OptionError
@@ -107,7 +107,7 @@ class Request:
     locks: list[str] = field(default_factory=list)
     functions: list[str] = field(default_factory=list)
     coalescing: Coalescing = field(default_factory=Coalescing)
-    layout: Layout = field(default_factory=lambda: Layout(1))
+    layout: ReportLayout = field(default_factory=lambda: ReportLayout(1))
     options: list[tuple[str, str | None]] = field(default_factory=list)
     output: str | None = None
     show_program: bool = False
@@ -313,7 +313,7 @@ def _report(request: Request, found: Gathered, guest: KernelGuest) -> Sequence[s
     report = Report(layout, lambda address: _locate(guest.image, address))
     if gathering.trace:
         return list(report.trace(found.records))
-    records: list[Record] = coalesce(found.records, coalescing, lambda address: _start(guest.image, address))
+    records: list[LockRecord] = coalesce(found.records, coalescing, lambda address: _start(guest.image, address))
     return list(report.tables(in_order(records, by_time=layout.by_time), found.records))
 
 

@@ -19,7 +19,7 @@ from trapline.consumer.errors import ConsumerError
 from trapline.consumer.interrupts import Interrupts
 from trapline.consumer.tracer import Tracer
 from trapline.d.errors import CompileError
-from trapline.machine.kernel_machine import KernelOptions, Machine, boot, kernel_guest
+from trapline.machine.kernel_machine import KernelMachine, KernelOptions, boot, kernel_guest
 from trapline.machine.kernel_target import KernelTarget
 from trapline.machine.programs import missing_program
 from trapline.options import OptionError, Options
@@ -172,7 +172,7 @@ def _trace(request: Request) -> None:
         _run(request, machine, target, tracer)
 
 
-def _run(request: Request, machine: Machine, target: KernelTarget, tracer: Tracer) -> None:
+def _run(request: Request, machine: KernelMachine, target: KernelTarget, tracer: Tracer) -> None:
     events = (HOLD if request.hold else ()) + (CONTENTION if request.contention else ())
     text = program(events, histogram=request.depth is not None, seconds=request.seconds)
     if request.show_program:

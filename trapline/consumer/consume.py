@@ -16,7 +16,7 @@ from trapline.consumer.faults import Fault
 from trapline.consumer.flow import Flow
 from trapline.consumer.layout import SIGNED
 from trapline.consumer.plan import Firing, Plan, Planner
-from trapline.consumer.records import Record, Turn
+from trapline.consumer.records import BufferRecord, Turn
 from trapline.consumer.text import pad
 from trapline.framework.program import ProbeDescription
 
@@ -82,11 +82,11 @@ class Consumer:
             plan = self._plans[epid] = self._planner.plan(enabled, self._probe(enabled.probe_id))
         return plan
 
-    def turn(self, record: Record) -> Turn:
+    def turn(self, record: BufferRecord) -> Turn:
         """Tell which records come first and last whatever their time: those of BEGIN and END."""
         return _TURNS.get(_full_name(self.plan(record.epid).probe.description), Turn.OTHER)
 
-    def consume(self, records: Iterable[Record]) -> None:
+    def consume(self, records: Iterable[BufferRecord]) -> None:
         """Show records and do what they say.
 
         Without option temporal the CPUs come one after the other, each with an indentation of its
@@ -105,7 +105,7 @@ class Consumer:
                 self._show(plan, record)
             self._flow.last = record.epid
 
-    def _show(self, plan: Plan, record: Record) -> None:
+    def _show(self, plan: Plan, record: BufferRecord) -> None:
         options, flow = self._options, self._options.is_set("flowindent")
         name = self._flow.line(record, plan.probe.id, plan.probe.description) if flow else ""
         handler = self._handlers.firing
@@ -131,7 +131,7 @@ class Consumer:
         if not options.is_set("quiet"):
             self._output.write("\n")
 
-    def _fault(self, plan: Plan, record: Record) -> None:
+    def _fault(self, plan: Plan, record: BufferRecord) -> None:
         """Report a fault: the five arguments of the ERROR probe."""
         records = self._device.enabled_probe(plan.epid).records
         epid, action, offset, code, address = (SIGNED[r.size](record.data, record.offset + r.offset) for r in records)

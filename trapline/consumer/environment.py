@@ -24,7 +24,7 @@ class Framework(Protocol):
 
 
 @dataclass(slots=True)
-class Machine:
+class TracedMachine:
     """A machine to trace."""
 
     guest: Guest
@@ -58,7 +58,7 @@ def _shell(command: str) -> None:
 class CommandEnvironment:
     """What the command needs from outside."""
 
-    open_machine: Callable[[MachineOptions], Machine]
+    open_machine: Callable[[MachineOptions], TracedMachine]
     """Builds and boots the machine.  Raises `MachineError` or OSError."""
     stdout: Writer
     stderr: Writer

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from trapline.consumer.records import Record
+    from trapline.consumer.records import BufferRecord
     from trapline.framework.program import ProbeDescription
 
 
@@ -44,7 +44,7 @@ class Flow:
     last: int = 0
     """EPID of the record before."""
 
-    def line(self, record: Record, probe: int, description: ProbeDescription) -> str:
+    def line(self, record: BufferRecord, probe: int, description: ProbeDescription) -> str:
         """Give the text of a record's line, and indent or unindent.
 
         Of several enablings of one entry probe only the first indents, of a return probe only the

@@ -19,7 +19,7 @@ _EPID_SIZE: Final = 4
 NO_EPID: Final = 0
 
 
-class Record(NamedTuple):
+class BufferRecord(NamedTuple):
     """One record of a buffer."""
 
     timestamp: int
@@ -41,7 +41,7 @@ class Turn(IntEnum):
     END = 2
 
 
-def decode(snapshot: BufferSnapshot, size_of: Callable[[int], int]) -> list[Record]:
+def decode(snapshot: BufferSnapshot, size_of: Callable[[int], int]) -> list[BufferRecord]:
     """Take a buffer apart; `size_of` gives the size of an EPID's records.  EPID 0 is four bytes of padding."""
     data, cpu = snapshot.data, snapshot.cpu
     found: list[tuple[int, int, int]] = []
@@ -55,12 +55,14 @@ def decode(snapshot: BufferSnapshot, size_of: Callable[[int], int]) -> list[Reco
         offset += size_of(epid)
     epids = [epid for _, epid, _ in found[1:]] + [NO_EPID]
     return [
-        Record(timestamp, cpu, epid, data, start, following)
+        BufferRecord(timestamp, cpu, epid, data, start, following)
         for (timestamp, epid, start), following in zip(found, epids, strict=False)
     ]
 
 
-def merge(buffers: Sequence[Iterable[Record]], turn: Callable[[Record], Turn], *, temporal: bool) -> list[Record]:
+def merge(
+    buffers: Sequence[Iterable[BufferRecord]], turn: Callable[[BufferRecord], Turn], *, temporal: bool
+) -> list[BufferRecord]:
     """Put the records of all CPUs in the order of output: by time, or (not `temporal`) one CPU after the other.
 
     Snapshots of all CPUs are taken at one instant of virtual time, so no record has to wait for

@@ -66,7 +66,7 @@ class Tracer:
         """Open a device of `dtrace`; `options` are those of -x by name (None: no value).
 
         `foreign` knows the traced system's own types and symbols
-        (`trapline.machine.kernel_machine.Machine.names`); `libraries` are directories of
+        (`trapline.machine.kernel_machine.KernelMachine.names`); `libraries` are directories of
         trapline/dlib that go with it: "common", "kernel", and the name of the ISA.
 
         Raises `trapline.options.OptionError`.

@@ -30,10 +30,10 @@ _WORD: Final = 8
 _ID: Final = 4
 
 # (context, value of the expression) -> the bytes to record.
-Record = Callable[[Context, int], bytes]
+ToBytes = Callable[[Context, int], bytes]
 
 
-def recorder(placed: Placed, operations: Operations) -> Record | None:
+def recorder(placed: Placed, operations: Operations) -> ToBytes | None:
     """Return how an action's value becomes bytes; None: it is a number, recorded as it is."""
     make = _RECORDERS.get(placed.action.kind)
     if make is not None:
@@ -46,7 +46,7 @@ def recorder(placed: Placed, operations: Operations) -> Record | None:
     return None
 
 
-def _by_reference(placed: Placed, operations: Operations) -> Record:
+def _by_reference(placed: Placed, operations: Operations) -> ToBytes:
     """Copy what a value points at (dtrace_store_by_ref)."""
     assert placed.action.difo is not None
     returns, size, memory = placed.action.difo.returns, placed.size, operations.memory
@@ -63,7 +63,7 @@ def _by_reference(placed: Placed, operations: Operations) -> Record:
     return record
 
 
-def _stack(placed: Placed, operations: Operations) -> Record:
+def _stack(placed: Placed, operations: Operations) -> ToBytes:
     world, limit = operations.world, placed.argument
 
     def record(ctx: Context, _value: int) -> bytes:
@@ -72,7 +72,7 @@ def _stack(placed: Placed, operations: Operations) -> Record:
     return record
 
 
-def _user_stack(placed: Placed, operations: Operations) -> Record:
+def _user_stack(placed: Placed, operations: Operations) -> ToBytes:
     world, limit = operations.world, placed.argument & 0xFFFF_FFFF
 
     def record(ctx: Context, _value: int) -> bytes:
@@ -81,11 +81,11 @@ def _user_stack(placed: Placed, operations: Operations) -> Record:
     return record
 
 
-def _user_symbol(_placed: Placed, operations: Operations) -> Record:
+def _user_symbol(_placed: Placed, operations: Operations) -> ToBytes:
     return lambda ctx, value: _words((operations.thread(ctx).pid, value))
 
 
-def _memory_reference(placed: Placed, operations: Operations) -> Record:
+def _memory_reference(placed: Placed, operations: Operations) -> ToBytes:
     """Record the length and the bytes of a memref(), which is in scratch space (printm)."""
     memory, core = operations.memory, operations.core
 
@@ -102,7 +102,7 @@ def _memory_reference(placed: Placed, operations: Operations) -> Record:
     return record
 
 
-_RECORDERS: Final[dict[ActionKind, Callable[[Placed, Operations], Record]]] = {
+_RECORDERS: Final[dict[ActionKind, Callable[[Placed, Operations], ToBytes]]] = {
     ActionKind.STACK: _stack,
     ActionKind.USTACK: _user_stack,
     ActionKind.JSTACK: _user_stack,

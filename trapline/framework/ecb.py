@@ -25,7 +25,7 @@ from trapline.framework.actions import aggregator, recorder
 from trapline.framework.context import UNREAD
 from trapline.framework.dif import Op, Subr, Var
 from trapline.framework.faults import DROP, ERROR, NO_ERROR
-from trapline.framework.layout import HEADER_SIZE, ID_SIZE, Layout, Placed
+from trapline.framework.layout import HEADER_SIZE, ID_SIZE, Placed, RecordLayout
 from trapline.framework.program import ActionKind, Difo, EcbDescription
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Ecb:
 class Clause:
     """A clause ready to be put at probes: all of them share what it compiles to."""
 
-    def __init__(self, description: EcbDescription, layout: Layout, state: ConsumerState, make: Maker) -> None:
+    def __init__(self, description: EcbDescription, layout: RecordLayout, state: ConsumerState, make: Maker) -> None:
         self.layout = layout
         self.predicate = description.predicate
         self._state = state
@@ -80,7 +80,7 @@ class Clause:
         return ecb
 
 
-def maker(description: EcbDescription, layout: Layout, state: ConsumerState) -> Maker:
+def maker(description: EcbDescription, layout: RecordLayout, state: ConsumerState) -> Maker:
     """Compile what a clause does."""
     return _Compiler(description, layout, state).make()
 
@@ -101,7 +101,7 @@ def _goes_stale(code: int) -> bool:
 
 
 class _Compiler:
-    def __init__(self, description: EcbDescription, layout: Layout, state: ConsumerState) -> None:
+    def __init__(self, description: EcbDescription, layout: RecordLayout, state: ConsumerState) -> None:
         self._description = description
         self._layout = layout
         self._state = state

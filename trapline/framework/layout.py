@@ -66,7 +66,7 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class RecordLayout:
     """The record of an ECB."""
 
     size: int
@@ -171,7 +171,7 @@ def _alignment(size: int) -> int:
     return min(size & -size, _WORD) if size else 1
 
 
-def lay_out(description: EcbDescription, options: Options) -> Layout:
+def lay_out(description: EcbDescription, options: Options) -> RecordLayout:
     """Place the actions of an enabling.  Raises LayoutError for a list that FreeBSD refuses."""
     placed: list[Placed] = []
     kinds: set[ActionKind] = set()
@@ -225,7 +225,7 @@ def _add_aggregation(placed: list[Placed], before: AbstractSet[ActionKind], acti
     )
 
 
-def _resize(placed: Sequence[Placed]) -> Layout:
+def _resize(placed: Sequence[Placed]) -> RecordLayout:
     """Give every action its offset."""
     size = needed = HEADER_SIZE
     alignment = ID_SIZE
@@ -255,7 +255,7 @@ def _resize(placed: Sequence[Placed]) -> Layout:
     only_speculates = len(placed) == 1 and placed[0].action.kind == ActionKind.SPECULATE
     if placed and not only_speculates and size == HEADER_SIZE:
         size = 0
-    return Layout(round_up(size, ID_SIZE), round_up(needed, ID_SIZE), alignment, tuple(done))
+    return RecordLayout(round_up(size, ID_SIZE), round_up(needed, ID_SIZE), alignment, tuple(done))
 
 
 def variable_of(first: Placed) -> int:

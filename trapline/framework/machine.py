@@ -99,7 +99,7 @@ def extend(value: int, size: int) -> int:
     return ((value ^ sign) - sign) & WORD_MASK
 
 
-class Machine:
+class DifMachine:
     """The DIF machine of one consumer."""
 
     def __init__(self, operations: Operations, builtins: Builtins, subroutines: Subroutines) -> None:

@@ -35,7 +35,7 @@ from trapline.framework.enabled import Enabled
 from trapline.framework.faults import DROP, fault_code
 from trapline.framework.ioctl import answer
 from trapline.framework.layout import LayoutError, lay_out
-from trapline.framework.machine import Loaded, Machine
+from trapline.framework.machine import DifMachine, Loaded
 from trapline.framework.memory import SLACK, Region
 from trapline.framework.operations import Operations
 from trapline.framework.program import ActionDescription, Difo, EcbDescription, ProbeDescription
@@ -82,7 +82,7 @@ class ConsumerState:
         self._enabled = Enabled()
         self.speculations = Speculations(self.world.memory, self._enabled.record_size, self.world.guest.now)
         builtins = Builtins(self.operations)
-        self.machine = Machine(self.operations, builtins, Subroutines(self.operations, self.speculations))
+        self.machine = DifMachine(self.operations, builtins, Subroutines(self.operations, self.speculations))
         self.effects = Effects(self.operations)
         self._dtrace = dtrace
         self._handle = self.world.memory.allocate(bytearray(8))

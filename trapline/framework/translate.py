@@ -1,6 +1,6 @@
 """A DIF object as one Python function: what runs when a probe fires.
 
-`machine.Machine.run` says what DIF means; this says the same ahead of time.  Registers become local
+`machine.DifMachine.run` says what DIF means; this says the same ahead of time.  Registers become local
 variables, the program's constants literals, and whatever is more than arithmetic a call of the same
 operations.  DIF only branches forward, so a basic block is an `if` over the number of the block
 that is to run next, and code without a branch has none.
@@ -18,7 +18,7 @@ from trapline.framework.context import Context
 from trapline.framework.dif import TUPLE_REGISTERS, USER_VARIABLE_BASE, Op, Var
 from trapline.framework.dynvars import slot
 from trapline.framework.faults import DIVZERO, FAULT, ILLOP, TUPOFLOW
-from trapline.framework.machine import BRANCHES, INSTRUCTION_SIZE, LOADS, STORES, Loaded, Machine
+from trapline.framework.machine import BRANCHES, INSTRUCTION_SIZE, LOADS, STORES, DifMachine, Loaded
 from trapline.framework.program import Scope
 from trapline.framework.world import signed
 
@@ -66,13 +66,13 @@ _NEVER_FAULT: Final = frozenset({
 })  # fmt: skip
 
 
-def translate(machine: Machine, loaded: Loaded) -> Translated:
+def translate(machine: DifMachine, loaded: Loaded) -> Translated:
     """Return a function that does what `machine.run` does with a validated DIF object."""
     return _Translator(machine, loaded).function()
 
 
 class _Translator:
-    def __init__(self, machine: Machine, loaded: Loaded) -> None:
+    def __init__(self, machine: DifMachine, loaded: Loaded) -> None:
         self._machine = machine
         self._loaded = loaded
         self._code = loaded.difo.code

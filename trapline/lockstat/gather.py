@@ -12,12 +12,12 @@ from trapline.consumer.interrupts import Interrupts
 from trapline.consumer.values import value_reader
 from trapline.libdtrace import Handle, Work, dtrace_open
 from trapline.lockstat.program import AVERAGE, HISTOGRAM
-from trapline.lockstat.records import Record
+from trapline.lockstat.records import LockRecord
 from trapline.options import OptionError
 
 if TYPE_CHECKING:
     from trapline.consumer.plan import Firing
-    from trapline.machine.kernel_machine import Machine
+    from trapline.machine.kernel_machine import KernelMachine
 
 _SMALLEST: Final = 16 << 10
 _LARGEST: Final = 32 << 20
@@ -28,7 +28,7 @@ _RECORD: Final = 64
 class Gathered(NamedTuple):
     """What became of a run."""
 
-    records: list[Record]
+    records: list[LockRecord]
     elapsed: int
     """Nanoseconds of the guest's."""
     dropped: bool
@@ -51,14 +51,14 @@ class Room:
 
 
 def gather(
-    machine: Machine, text: str, room: Room, options: Sequence[tuple[str, str | None]], *, trace: bool
+    machine: KernelMachine, text: str, room: Room, options: Sequence[tuple[str, str | None]], *, trace: bool
 ) -> Gathered:
     """Run a program until the guest is through, or the user interrupts it: what there is then is shown.
 
     Raises `trapline.d.errors.CompileError`, `trapline.consumer.errors.ConsumerError`,
     `trapline.options.OptionError` and `emu.guest.base.GuestError`.
     """
-    traced: list[Record] = []
+    traced: list[LockRecord] = []
     mask = machine.guest.isa.address_mask
 
     def consume(firing: Firing) -> bool:
@@ -94,9 +94,9 @@ def gather(
     return Gathered(records, max(elapsed, 1), len(records) >= room.records)
 
 
-def _traced(firing: Firing, mask: int) -> Record:
+def _traced(firing: Firing, mask: int) -> LockRecord:
     event, lock, caller, *stack = firing.values
-    return Record(event, lock & mask, caller & mask, stack=_frames(stack))
+    return LockRecord(event, lock & mask, caller & mask, stack=_frames(stack))
 
 
 def _frames(values: Sequence[Any]) -> tuple[int, ...]:
@@ -104,7 +104,7 @@ def _frames(values: Sequence[Any]) -> tuple[int, ...]:
     return tuple(frame.pc for frame in values[0][1:]) if values else ()
 
 
-def _aggregated(handle: Handle, mask: int) -> list[Record]:
+def _aggregated(handle: Handle, mask: int) -> list[LockRecord]:
     """Return the records of the two aggregations: the averages, and the histograms that go with them."""
     aggregate, symbols = handle.session.aggregate, handle.session.symbols
 
@@ -116,7 +116,7 @@ def _aggregated(handle: Handle, mask: int) -> list[Record]:
     for entry in aggregate.variable(AVERAGE):
         event, lock, caller, *stack = keys(entry)
         count, time = entry.words
-        record = Record(event, lock & mask, caller & mask, count, time, stack=_frames(stack))
+        record = LockRecord(event, lock & mask, caller & mask, count, time, stack=_frames(stack))
         records.append(replace(record, histogram=histograms.get(entry.key_bytes(), Counter())))
     return sorted(records, key=lambda record: (record.event, record.lock, record.caller, record.stack))
 

@@ -12,7 +12,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class LockRecord:
     """Events that are told apart from no others."""
 
     event: int
@@ -25,7 +25,7 @@ class Record:
     """By power of two, how many lasted that long and less than twice that."""
     stack: tuple[int, ...] = ()
 
-    def merged(self, other: Record) -> Record:
+    def merged(self, other: LockRecord) -> LockRecord:
         """Return this record with another's counts."""
         return replace(
             self,
@@ -51,7 +51,7 @@ class Coalescing:
     """-W"""
 
 
-def coalesce(records: Iterable[Record], how: Coalescing, start: Callable[[int], int]) -> list[Record]:
+def coalesce(records: Iterable[LockRecord], how: Coalescing, start: Callable[[int], int]) -> list[LockRecord]:
     """Make records one where only differences between them do not count.
 
     `start` gives the address of the symbol an address is in.  Of callers or locks that do not
@@ -69,34 +69,34 @@ def coalesce(records: Iterable[Record], how: Coalescing, start: Callable[[int], 
     return found
 
 
-def in_order(records: Iterable[Record], *, by_time: bool) -> list[Record]:
+def in_order(records: Iterable[LockRecord], *, by_time: bool) -> list[LockRecord]:
     """Sort records by event, then by time or by count, the greatest first."""
     return sorted(records, key=lambda record: (record.event, -(record.time if by_time else record.count)))
 
 
-def _all(record: Record) -> Any:
+def _all(record: LockRecord) -> Any:
     return record.event, record.stack, record.caller, record.lock
 
 
-def _hottest(records: Iterable[Record]) -> list[Record]:
+def _hottest(records: Iterable[LockRecord]) -> list[LockRecord]:
     return sorted(records, key=lambda record: -record.count)
 
 
-def _merge(records: Iterable[Record], key: Callable[[Record], Any]) -> list[Record]:
-    merged: dict[Any, Record] = {}
+def _merge(records: Iterable[LockRecord], key: Callable[[LockRecord], Any]) -> list[LockRecord]:
+    merged: dict[Any, LockRecord] = {}
     for record in records:
         known = merged.get(key(record))
         merged[key(record)] = record if known is None else known.merged(record)
     return list(merged.values())
 
 
-def _generated(record: Record) -> Iterable[Record]:
+def _generated(record: LockRecord) -> Iterable[LockRecord]:
     """Give the record to its caller and to each function that led there."""
     callers = record.stack if record.caller in record.stack else (*record.stack, record.caller)
     return (replace(record, caller=caller, stack=(), histogram=Counter()) for caller in callers)
 
 
-def _shortened(record: Record, how: Coalescing, start: Callable[[int], int]) -> Record:
+def _shortened(record: LockRecord, how: Coalescing, start: Callable[[int], int]) -> LockRecord:
     if how.locks:
         record = replace(record, lock=start(record.lock))
     if how.functions:

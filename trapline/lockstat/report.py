@@ -12,7 +12,7 @@ from typing import Final
 
 from trapline.lockstat.events import EVENTS
 from trapline.lockstat.program import CPU_BASE
-from trapline.lockstat.records import Record
+from trapline.lockstat.records import LockRecord
 
 _SECOND: Final = 1_000_000_000
 _RULE: Final = "-" * 79
@@ -28,7 +28,7 @@ Locate = Callable[[int], tuple[str, int, int] | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class ReportLayout:
     """How records are shown."""
 
     elapsed: int
@@ -51,18 +51,18 @@ class Layout:
 class Report:
     """Shows records as lines."""
 
-    def __init__(self, layout: Layout, locate: Locate) -> None:
+    def __init__(self, layout: ReportLayout, locate: Locate) -> None:
         self._layout = layout
         self._locate = locate
 
-    def tables(self, records: Sequence[Record], gathered: Sequence[Record]) -> Iterator[str]:
+    def tables(self, records: Sequence[LockRecord], gathered: Sequence[LockRecord]) -> Iterator[str]:
         """Show records, sorted, a table for each event; shares are of all that was `gathered`."""
         for event, group in groupby(records, key=lambda record: record.event):
             whole = [record for record in gathered if record.event == event]
             count, time = sum(record.count for record in whole), sum(record.time for record in whole)
             yield from self._table(event, list(group), count, time)
 
-    def trace(self, records: Sequence[Record]) -> Iterator[str]:
+    def trace(self, records: Sequence[LockRecord]) -> Iterator[str]:
         """Show each event by itself."""
         if not self._layout.parsable:
             yield f"{'Event':>5}  {'Time':>7}  {'Owner':>11}  {'Lock':<24}  {'Caller':<24}"
@@ -74,7 +74,7 @@ class Report:
                 yield from (f"{'':53}  {self._symbol(pc):<24}" for pc in _above(record))
                 yield ""
 
-    def _table(self, event: int, records: Sequence[Record], count: int, time: int) -> Iterator[str]:
+    def _table(self, event: int, records: Sequence[LockRecord], count: int, time: int) -> Iterator[str]:
         layout, info = self._layout, EVENTS[event]
         if layout.top == 0:
             yield f"{self._rate(count) if layout.rates else count:20} {info.description}"
@@ -112,7 +112,7 @@ class Report:
         units = info.units if layout.timing else ""
         return f"{count:>5} {share:>4} {'cuml':>4} {'rcnt':>4} {units:>8} {lock:<22} {caller:<24}"
 
-    def _line(self, record: Record, share: float, so_far: float) -> str:
+    def _line(self, record: LockRecord, share: float, so_far: float) -> str:
         layout = self._layout
         count = self._rate(record.count) if layout.rates else record.count
         cumulated = "----" if layout.generated else f"{so_far:3.0f}%"
@@ -121,7 +121,7 @@ class Report:
         # No event counts references: their number is always 0.
         return f"{count:5} {share:3.0f}% {cumulated} {0:4.2f} {mean:>8} {lock:<22} {caller:<24}"
 
-    def _histogram(self, record: Record) -> Iterator[str]:
+    def _histogram(self, record: LockRecord) -> Iterator[str]:
         layout, units = self._layout, EVENTS[record.event].units
         yield ""
         count = "ops/s" if layout.rates else "count"
@@ -138,7 +138,7 @@ class Report:
             line = f"{1 << power:10} |{'@' * (number * _BAR // total):<{_BAR}} {shown:<9} "
             yield line if frame is None else f"{line}{frame:<24}"
 
-    def _parsable(self, record: Record) -> str:
+    def _parsable(self, record: LockRecord) -> str:
         layout = self._layout
         words = [
             str(record.event),
@@ -169,7 +169,7 @@ class Report:
         return f"{name}+{offset:#x}" if offset <= length else f"{address:#x}"
 
 
-def _above(record: Record) -> tuple[int, ...]:
+def _above(record: LockRecord) -> tuple[int, ...]:
     """Return the stack from the caller on."""
     below = next((place for place in range(_BELOW, 0, -1) if record.stack[place : place + 1] == (record.caller,)), 0)
     return record.stack[below:]

@@ -64,7 +64,7 @@ class KernelOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class KernelMachine:
     """A booted guest, not yet past process 1's first instruction, and the framework over it."""
 
     guest: KernelGuest
@@ -130,7 +130,7 @@ def boot(
     fidelity: Fidelity = Fidelity.EXACT,
     watch: Callable[[Framework], Framework] = lambda framework: framework,
     report: Callable[[str], object] = lambda _text: None,
-) -> Machine:
+) -> KernelMachine:
     """Boot a guest and put the framework and the providers over it.
 
     `watch` may wrap the framework as providers see it; `report` is told of tracepoints of user
@@ -143,4 +143,4 @@ def boot(
     modules = ModuleTypes(guest.isa, lambda: guest.modules, guest.module_file, types_of)
     KernelProviders(guest, dtrace, KernelSignatures(types, modules), fidelity, watch)
     GuestConsumers(guest, dtrace)
-    return Machine(guest, dtrace, probes, KernelNames(guest.image, types, modules))
+    return KernelMachine(guest, dtrace, probes, KernelNames(guest.image, types, modules))

@@ -17,7 +17,7 @@ from providers.base import ArgumentDescription
 from providers.profile import Profile
 from tests.support.fake_guest import KERNEL, FakeGuest, FakeProvider
 from trapline.consumer.command import main
-from trapline.consumer.environment import CommandEnvironment, Machine
+from trapline.consumer.environment import CommandEnvironment, TracedMachine
 from trapline.d.compiler import CompileContext, compile_program
 from trapline.d.scopes import Globals, Symbol
 from trapline.d.types import LP64
@@ -221,9 +221,9 @@ def run_scene(arguments: list[str]) -> tuple[str, str, int]:
     """Run dtrace on the scene; return its output, what it said on standard error, and its status."""
     stdout, stderr = io.StringIO(), io.StringIO()
 
-    def open_machine(_wanted: Any) -> Machine:
+    def open_machine(_wanted: Any) -> TracedMachine:
         guest, dtrace = scene()
-        return Machine(guest, dtrace, foreign=SceneNames(), libraries=("common", "kernel", X86_64.name))
+        return TracedMachine(guest, dtrace, foreign=SceneNames(), libraries=("common", "kernel", X86_64.name))
 
     environment = CommandEnvironment(open_machine, stdout, stderr, lambda command: stdout.write(f"[{command}]\n"))
     status = main(arguments, environment)

@@ -10,8 +10,8 @@ from trapline.consumer.tracer import Tracer
 from trapline.lockstat.events import EVENTS, of_kinds
 from trapline.lockstat.gather import Room, gather
 from trapline.lockstat.program import Gathering, program
-from trapline.lockstat.records import Record
-from trapline.lockstat.report import Layout, Report
+from trapline.lockstat.records import LockRecord
+from trapline.lockstat.report import Report, ReportLayout
 from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
 
 each_isa = pytest.mark.parametrize("isa", ISAS)
@@ -108,7 +108,7 @@ def test_holds_are_the_acquisitions_and_histograms_the_holds(isa):
 @each_isa
 def test_what_is_shown_adds_up(isa):
     found = gathered(isa, of_kinds("H"), Gathering())
-    layout = Layout(found.elapsed, parsable=True)
+    layout = ReportLayout(found.elapsed, parsable=True)
     lines = [line.split() for line in Report(layout, lambda _address: None).tables(found.records, found.records)]
     assert sum(int(line[1]) for line in lines) == sum(record.count for record in found.records)
     assert sum(int(line[5]) for line in lines) == sum(record.time for record in found.records)
@@ -123,6 +123,8 @@ def names(address):
     [(0x1000, "first"), (0x1010, "first+0x10"), (0x1040, "0x1040"), (0x2000, "0x2000"), (0x0100_0004, "cpu[0]+Idle")],
 )
 def test_a_lock_is_named_as_far_as_it_has_a_name(lock, shown):
-    lines = list(Report(Layout(10**9), names).tables([Record(32, lock, 0x1000)], [Record(32, lock, 0x1000)]))
+    lines = list(
+        Report(ReportLayout(10**9), names).tables([LockRecord(32, lock, 0x1000)], [LockRecord(32, lock, 0x1000)])
+    )
     assert lines[1] == "Adaptive mutex hold: 1 events in 1.000 seconds (1 events/sec)"
     assert lines[5] == f"    1 100% 100% 0.00        0 {shown:<22} {'first':<24}"

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trapline.lockstat.records import Coalescing, Record, coalesce, in_order
+from trapline.lockstat.records import Coalescing, LockRecord, coalesce, in_order
 
 records = st.lists(
     st.builds(
-        Record,
+        LockRecord,
         event=st.integers(0, 2),
         lock=st.integers(0, 40),
         caller=st.integers(100, 140),
@@ -71,12 +71,15 @@ def test_records_are_in_the_order_of_events_and_then_of_counts_or_times(found):
 
 
 def test_the_hottest_caller_stands_for_all():
-    found = [Record(1, 7, 100, count=2), Record(1, 7, 200, count=5), Record(1, 7, 300, count=1)]
-    assert coalesce(found, Coalescing(any_caller=True), start) == [Record(1, 7, 200, count=8)]
+    found = [LockRecord(1, 7, 100, count=2), LockRecord(1, 7, 200, count=5), LockRecord(1, 7, 300, count=1)]
+    assert coalesce(found, Coalescing(any_caller=True), start) == [LockRecord(1, 7, 200, count=8)]
 
 
 def test_everybody_on_the_stack_generates_an_event():
-    found = [Record(1, 7, 100, count=2, time=10, stack=(200, 300)), Record(1, 7, 200, count=1, time=5, stack=(300,))]
+    found = [
+        LockRecord(1, 7, 100, count=2, time=10, stack=(200, 300)),
+        LockRecord(1, 7, 200, count=1, time=5, stack=(300,)),
+    ]
     made = coalesce(found, Coalescing(generated=True), start)
     assert {(record.caller, record.count, record.time) for record in made} == {(100, 2, 10), (200, 3, 15), (300, 3, 15)}
     assert all(record.stack == () for record in made)
