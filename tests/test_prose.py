@@ -22,7 +22,6 @@ PENDING = (
     "emu/",
     "providers/",
     "trapline/consumer/",
-    "trapline/d/",
     "trapline/dof/",
     "trapline/framework/",
     "trapline/ftrace/",

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Aggregations:
-    """Compiles what a clause does with aggregations; `refuse` holds it against the actions before it."""
+    """Compiles the aggregations of a clause; `refuse` compares them with the actions before."""
 
     def __init__(self, values: Values, names: Globals, refuse: Callable[[str, str, str, int], None]) -> None:
         self._values = values
@@ -146,7 +146,7 @@ class Aggregations:
     def _aggregated(
         self, found: Aggregation, function: builtins.AggregatingFunction, call: ast.Call
     ) -> tuple[Difo | None, int, Actions]:
-        """Compile the arguments of an aggregating function: the value, the parameters, the increment."""
+        """Compile an aggregating function's arguments: value, parameters, increment."""
         if not call.arguments:
             return None, 0, []
         value = self._values.operand(call.arguments[0])
@@ -178,7 +178,7 @@ def _check_keys(found: Aggregation, types: tuple[Type, ...], line: int) -> None:
 
 
 def is_aggregation(node: ast.Statement) -> TypeGuard[ast.Assign]:
-    """Tell whether a statement assigns an aggregation."""
+    """Return whether a statement assigns an aggregation."""
     match node:
         case ast.Assign(target=ast.Aggregation() | ast.Index(base=ast.Aggregation())):
             return True
@@ -196,7 +196,7 @@ def _named(target: ast.Expression) -> tuple[str, tuple[ast.Expression, ...]]:
 
 
 def _alike(left: Type, right: Type) -> bool:
-    """Tell whether two keys go together: integers of any width, texts, or the same kind of thing."""
+    """Return whether two keys go together: integers of any width, texts, or the same kind of thing."""
     if is_integer(left) and is_integer(right):
         return True
     if is_text(left) and is_text(right):

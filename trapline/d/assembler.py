@@ -105,7 +105,7 @@ class Assembler:
         self._code.append((op, label))
 
     def bind(self, label: Label) -> None:
-        """Have a label mean the next instruction."""
+        """Make a label mean the next instruction."""
         label.index = len(self._code)
 
     def set(self, register: int, value: int) -> None:

@@ -207,7 +207,7 @@ class NamedType(Node):
 
 @dataclass(frozen=True, slots=True)
 class Field(Node):
-    """One declarator of a member; `bits` is the width of a bit-field, `declarator` None for an unnamed one."""
+    """A declarator of a member: `bits` is the width of a bit-field; an unnamed one has None."""
 
     declarator: Declarator | None
     bits: Expression | None

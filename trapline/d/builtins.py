@@ -1,4 +1,4 @@
-"""What every program can name: built-in variables, subroutines, aggregating functions, actions, constants.
+"""What every program can name: variables, subroutines, aggregating functions, actions.
 
 Tables only, for each data model and version of the language.  Sources: FreeBSD libdtrace dt_open.c
 (types, prototypes and the versions that brought them) and dtrace.h (numbers).
@@ -113,11 +113,11 @@ class Vocabulary:
     actions: Mapping[str, Action]
 
     def is_function(self, name: str) -> bool:
-        """Tell whether a name can be called."""
+        """Return whether a name can be called."""
         return name in self.subroutines or self.is_action(name)
 
     def is_action(self, name: str) -> bool:
-        """Tell whether a name is called for what it does: that of an action or of an aggregating function."""
+        """Return whether a name is that of an action or of an aggregating function."""
         return name in self.actions or name in self.aggregating
 
 

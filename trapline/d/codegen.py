@@ -157,7 +157,7 @@ class _Generator:
         if is_reference(node.type):
             return register
         if not size_of(node.type):
-            raise CompileError("D_UNKNOWN", f"{type_name(node.type)} is no value that can be read")
+            raise CompileError("D_UNKNOWN", f"{type_name(node.type)} is not a value that can be read")
         size = node.member.unit[1] if node.member and node.member.bits else 0
         signed = is_signed(node.type) and not size
         op = LOADS[size or size_of(node.type), signed]
@@ -255,7 +255,7 @@ class _Generator:
     @staticmethod
     def _translation(node: typed.Translation) -> int:
         what = type_name(node.target)
-        raise CompileError("D_CG_DYN", f"a translation to {what} is no value: name one of its members")
+        raise CompileError("D_CG_DYN", f"a translation to {what} is not a value: name one of its members")
 
     @staticmethod
     def _action(node: typed.Action) -> int:
@@ -286,7 +286,10 @@ class _Generator:
         return self._strsize if is_string(type_) else size_of(type_)
 
     def _push(self, arguments: Sequence[typed.Node], parameters: Sequence[Type]) -> None:
-        """Compute a tuple and push it.  All of it is computed first: a call within it uses the same tuple stack."""
+        """Compute a tuple and push it.
+
+        All of it is computed first: a call within it uses the same tuple stack.
+        """
         if len(arguments) > TUPLE_REGISTERS:
             raise CompileError("D_NOREG", f"a tuple holds {TUPLE_REGISTERS} values, not {len(arguments)}")
         registers = [self._node(argument) for argument in arguments]

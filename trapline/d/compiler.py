@@ -105,7 +105,7 @@ def compile_program(text: str, context: CompileContext) -> Program:
 
 @contextmanager
 def _deep_recursion() -> Iterator[None]:
-    """Let the passes recurse as deep as a program may be nested: through a few functions for each level."""
+    """Let the passes recurse as deep as a program may be nested, with some calls a level."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(max(before, _CALLS_PER_LEVEL * DEPTH_MAX))
     try:
@@ -139,11 +139,11 @@ class _Compiler:
         return self._names.model
 
     def is_type(self, name: str) -> bool:
-        """Tell whether a name is that of a type."""
+        """Return whether a name is that of a type."""
         return self._names.is_type(name)
 
     def is_defined(self, name: str) -> bool:
-        """Tell whether a name means anything else."""
+        """Return whether a name means anything else."""
         return self._names.is_defined(name)
 
     def is_complete(self, keyword: str, tag: str) -> bool:
@@ -236,7 +236,10 @@ class _Compiler:
         return type_of_text(text, self._names)
 
     def _stability_of(self, names: frozenset[str], description: ProbeDescription, line: int) -> Attribute:
-        """Return the stability of a clause.  Raises `CompileError` D_ATTR_MIN if it is below option amin."""
+        """Return the stability of a clause.
+
+        Raises `CompileError` D_ATTR_MIN if it is below option amin.
+        """
         found = least(names, partial(self._argument_attributes, description), self._names.attributes)
         wanted = parse_attribute(self._options.text("amin")) if self._options.text("amin") else None
         if wanted is not None and minimum(found, wanted) != wanted:
@@ -264,7 +267,7 @@ class _Compiler:
         raise CompileError("D_PDESC_ZERO", message, probe.line)
 
     def _parts(self, clause: ast.Clause) -> tuple[tuple[ActionDescription, ...], Difo | None]:
-        """Compile the actions and the predicate; in this order, unless a name in the actions is unknown without it."""
+        """Compile the actions, then the predicate."""
         start = self._statement
         self._expressions.forget()
         self._check(clause)
@@ -280,7 +283,7 @@ class _Compiler:
         return actions, None if clause.predicate is None else self._predicate(clause.predicate)
 
     def _check(self, clause: ast.Clause) -> None:
-        """Check the types of a clause, its actions before its predicate unless that defines a name they use."""
+        """Check a clause: first its actions, unless the predicate defines a name they use."""
         try:
             self._check_actions(clause)
         except CompileError as error:
@@ -304,7 +307,7 @@ class _Compiler:
         self.region = None
 
     def _define_aggregations(self) -> None:
-        """Find out what aggregations hold that are assigned further on; what cannot be compiled yet is left."""
+        """Find out what aggregations hold that only later clauses assign."""
         for clause in self._clauses:
             for part in branch_free(clause):
                 for statement in part.body or ():

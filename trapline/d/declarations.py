@@ -124,7 +124,7 @@ class Declarations:
         return self._composite(word)
 
     def _tagged(self, keyword: str, tag: str, line: int, *, defines: bool) -> Composite | Enumeration:
-        """Return the type of a tag, which may be completed later; a definition is the program's own."""
+        """Return the type of a tag, which may be completed later."""
         if not tag:
             known = None
         elif defines:
@@ -187,7 +187,7 @@ class Declarations:
         if bits is None or bits <= 0:
             raise CompileError("D_DECL_BFCONST", f"the width of {name} is not a positive constant", line)
         if not is_integer(type_):
-            raise CompileError("D_DECL_BFTYPE", f"bit-field {name} is {type_name(type_)}, no integer", line)
+            raise CompileError("D_DECL_BFTYPE", f"bit-field {name} is {type_name(type_)}, not an integer", line)
         if bits > 8 * size_of(type_):
             raise CompileError("D_DECL_BFSIZE", f"{bits} bits of {name} do not fit in {type_name(type_)}", line)
         return type_, name, bits
@@ -206,11 +206,11 @@ class Declarations:
                 folded = self._fold(enumerator.value)
                 if folded is None:
                     raise CompileError(
-                        "D_DECL_ENCONST", f"the value of {enumerator.name} is no integer constant", enumerator.line
+                        "D_DECL_ENCONST", f"the value of {enumerator.name} is not an integer constant", enumerator.line
                     )
                 value = folded
             if not _INT_MIN <= value <= _INT_MAX:
-                raise CompileError("D_DECL_ENOFLOW", f"the value of {enumerator.name} is no int", enumerator.line)
+                raise CompileError("D_DECL_ENOFLOW", f"the value of {enumerator.name} is not an int", enumerator.line)
             if self._names.is_defined(enumerator.name):
                 tag = "D_UNKNOWN" if enumerator.name in found.enumerators else "D_DECL_IDRED"
                 raise CompileError(tag, f"{enumerator.name} is defined already", enumerator.line)
@@ -234,7 +234,7 @@ class Declarations:
                         raise CompileError("D_DECL_PROTO_VARARGS", "a list of keys has no ...", part.line)
                     if place:
                         raise CompileError(
-                            "D_DECL_DYNOBJ", f"{node.name}: an associative array is no part of an array", part.line
+                            "D_DECL_DYNOBJ", f"{node.name}: an associative array cannot be part of an array", part.line
                         )
                     keys = self._keys(parameters)
                 case ast.ArrayPart():
@@ -321,7 +321,7 @@ class Declarations:
         if isinstance(resolve(type_), Function):
             return  # a prototype: D programs have nothing to link with
         if storage == "extern" and isinstance(type_, Array) and not type_.count:
-            return  # of some size that is told elsewhere
+            return  # its size is declared elsewhere
         if not _is_complete(type_):
             raise CompileError("D_DECL_INCOMPLETE", f"{name}: {type_name(type_)} is not defined", line)
         if keys is not None and scope is Scope.LOCAL:

@@ -91,7 +91,7 @@ class Elements:
             assert first is not None
             base = typed.Relabel(base, self._names.model.pointer_to(first, userland=True))
         if len(node.keys) != 1:
-            raise CompileError("D_ARR_BADREF", "several keys, but this is no associative array", node.line)
+            raise CompileError("D_ARR_BADREF", "several keys, but this is not an associative array", node.line)
         return dereference(add("+", base, self._check(node.keys[0]), self._names.model, node.line), node.line)
 
     def keys_of(self, name: str, nodes: Sequence[ast.Expression]) -> tuple[typed.Node, ...]:
@@ -212,7 +212,7 @@ class Elements:
 
 
 def _is_given(node: typed.Node) -> bool:
-    """Return whether a node is args[ ] or curthread, which scripts of illumos see as illumos' own structures."""
+    """Return whether a node is args[ ] or curthread, which illumos' scripts see otherwise."""
     inner = node.operand if isinstance(node, typed.Relabel) else node
     if isinstance(inner, typed.BuiltinElement):
         return inner.variable.id == Var.ARGS

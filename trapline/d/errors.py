@@ -58,7 +58,7 @@ class CompileError(Exception):
 
 
 def one_line(text: str) -> str:
-    """Write a piece of a program for a message, which is one line: what is not printable is escaped."""
+    """Write a piece of a program in one line: characters that do not print are escaped."""
     return "".join(
         mark if mark.isprintable() else mark.encode("unicode_escape", "backslashreplace").decode("ascii")
         for mark in text

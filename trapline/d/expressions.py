@@ -1,4 +1,4 @@
-"""Expressions understood: their operators here, names in references.py, elements and members in elements.py.
+"""Checks of expressions: operators here, names in references.py, parts in elements.py.
 
 Source: FreeBSD libdtrace dt_parser.c (dt_node_op2(), the "cook" functions) and dt_ident.c.
 """
@@ -106,7 +106,7 @@ class Expressions:
         self._known.clear()
 
     def chosen(self, node: ast.Expression) -> ast.Expression:
-        """Return the branch that a `?:` with a constant condition takes: the other one is never looked at."""
+        """Return the branch that a constant `?:` takes: the other one is never looked at."""
         while isinstance(node, ast.Conditional):
             test = self.check(node.test)
             if not isinstance(test, typed.Constant):
@@ -115,7 +115,10 @@ class Expressions:
         return node
 
     def constant(self, node: ast.Expression) -> int | None:
-        """Return the signed value of a constant integer expression, None if it is none.  Raises `CompileError`."""
+        """Return the signed value of a constant integer expression, None if it is none.
+
+        Raises `CompileError`.
+        """
         found = self.check(node)
         if not isinstance(found, typed.Constant):
             return None

@@ -17,7 +17,7 @@ from trapline.d.types import Array, Type, is_void, same
 
 
 class Inlines:
-    """Defines inlines; `within` has names mean parameters while it is entered."""
+    """Defines inlines; `within` makes names mean parameters while it is entered."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Inlines:
         if self._names.is_defined(name) or self._names.is_type(name):
             raise CompileError("D_DECL_IDRED", f"{name} is defined already", node.line)
         if isinstance(type_, Array):
-            raise CompileError("D_DECL_ARRNULL", f"{name}: an inline is no array", node.line)
+            raise CompileError("D_DECL_ARRNULL", f"{name}: an inline cannot be an array", node.line)
         if is_void(type_):
             raise CompileError("D_DECL_VOIDOBJ", f"{name} cannot be void", node.line)
         parameters = self._parameters(node.declarator, keys)

@@ -75,11 +75,11 @@ class Names(Protocol):
         ...
 
     def is_type(self, name: str) -> bool:
-        """Tell whether a name is that of a type."""
+        """Return whether a name is that of a type."""
         ...
 
     def is_defined(self, name: str) -> bool:
-        """Tell whether a name is that of a variable, inline, function or enumerator."""
+        """Return whether a name is that of a variable, inline, function or enumerator."""
         ...
 
     def is_complete(self, keyword: str, tag: str) -> bool:
@@ -92,7 +92,7 @@ class Names(Protocol):
 
 
 class Lexer:
-    """Reads a program's text.  `literals` are the grammar's own words and punctuation, by their text."""
+    """Reads a program's text; `literals` are the grammar's words and marks, by their text."""
 
     def __init__(self, text: str, names: Names, macros: Macros, literals: Mapping[str, str], *, pspec: bool) -> None:
         self._text = text
@@ -113,7 +113,7 @@ class Lexer:
     # -- items -------------------------------------------------------------------------------------------------------
 
     def item(self) -> str | None:
-        """Go to the next item and return the grammar's start symbol for it; None at the end of the text."""
+        """Go to the next item; return the grammar's start symbol for it, None at the end."""
         self._open.clear()
         self._previous, self._type_seen, self.region = "", False, None
         if not self._skip():
@@ -176,7 +176,7 @@ class Lexer:
     # -- blanks, comments, control lines -----------------------------------------------------------------------------
 
     def _skip(self) -> bool:
-        """Skip what is no token; tell whether anything is left."""
+        """Skip blanks, comments and control lines; return whether anything is left."""
         text = self._text
         while self._position < len(text):
             match = _TRIVIA.match(text, self._position)
@@ -230,7 +230,7 @@ class Lexer:
         except CompileError as error:
             error.line = error.line or self.line
             raise
-        self._previous = token.text if kind != "string_end" else '"'  # whatever the string says, it is no keyword
+        self._previous = token.text if kind != "string_end" else '"'  # a string is not a keyword, whatever it says
         return token
 
     def _read(self, kind: str, match: re.Match[str]) -> Token:

@@ -10,7 +10,7 @@ from trapline.d.types import INT, LONG_LONG, MODELS, UNSIGNED, UNSIGNED_LONG_LON
 
 
 def _candidates(model: Model) -> dict[tuple[str, str], tuple[Integer, ...]]:
-    """Return the types a literal may have, by what it is and its l's: the first that holds the value is taken."""
+    """Return the types a literal may have, by kind and l's: the first that fits is taken."""
     signed = (INT, model.long, LONG_LONG)
     unsigned = (UNSIGNED, model.unsigned_long, UNSIGNED_LONG_LONG)
     either = tuple(type_ for pair in zip(signed, unsigned, strict=True) for type_ in pair)
@@ -34,7 +34,7 @@ CHARACTERS_MAX: Final = 8
 
 
 def read_digits(digits: str, base: int) -> int:
-    """Read a number, which is somewhere above 64 bits if it has more digits than such a number can have.
+    """Read a number; one that has too many digits for 64 bits is only known to be above.
 
     Python refuses to read more than some thousand decimal digits.
     """
@@ -47,7 +47,10 @@ def _shortened(digits: str) -> str:
 
 
 def parse_integer(text: str, model: Model) -> tuple[int, Integer]:
-    """Read an integer literal: its value and type.  Raises `CompileError` D_INT_DIGIT or D_INT_OFLOW."""
+    """Read an integer literal: its value and type.
+
+    Raises `CompileError` D_INT_DIGIT or D_INT_OFLOW.
+    """
     match = _INTEGER.fullmatch(text)
     assert match is not None
     digits, unsigned, longs = match[1], match[2], match[3].lower()
@@ -71,7 +74,7 @@ def parse_integer(text: str, model: Model) -> tuple[int, Integer]:
 
 
 def unescape(text: str) -> bytes:
-    """Replace C's escapes; an unknown one keeps its backslash.  An escape above a byte keeps its low byte."""
+    """Replace C's escapes; an unknown one keeps its backslash, a large one its low byte."""
 
     def replace(match: re.Match[bytes]) -> bytes:
         escape = match[1].decode()

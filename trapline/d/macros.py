@@ -56,7 +56,7 @@ class Macros:
         self._missing_allowed = True
 
     def argument(self, name: str) -> str | None:
-        """Return the text of `$name`: an argument, or a number's digits; None for one not given that may be missing.
+        """Return the text of `$name`; None for an argument that is missing and may be.
 
         Raises `CompileError` D_MACRO_UNDEF.
         """

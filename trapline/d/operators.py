@@ -73,7 +73,10 @@ _FOLDED: Final[dict[Op, Callable[[int, int], int]]] = {
 
 
 def operate(operator: str, left: typed.Node, right: typed.Node, model: Model, line: int) -> typed.Node:
-    """Check and make an arithmetic, bit or logical operation.  Raises `CompileError` D_OP_*, D_DIV_ZERO."""
+    """Check and make an arithmetic, bit or logical operation.
+
+    Raises `CompileError` D_OP_*, D_DIV_ZERO.
+    """
     if operator in _CONNECTIVES:
         for operand in (left, right):
             if not is_scalar(operand.type):
@@ -144,7 +147,10 @@ def add(operator: str, left: typed.Node, right: typed.Node, model: Model, line: 
 
 
 def compare(operator: str, left: typed.Node, right: typed.Node, line: int) -> typed.Node:
-    """Make a comparison of numbers, of texts or of pointers.  Raises `CompileError` D_OP_INCOMPAT."""
+    """Make a comparison of numbers, of texts or of pointers.
+
+    Raises `CompileError` D_OP_INCOMPAT.
+    """
     branches = COMPARISONS[operator]
     if is_string(left.type) or is_string(right.type):
         # NULL compares like the empty string: a subroutine that has found nothing gives it.
@@ -166,7 +172,10 @@ def compare(operator: str, left: typed.Node, right: typed.Node, line: int) -> ty
 
 
 def converted(value: typed.Node, type_: Type, name: str, line: int) -> typed.Node:
-    """Make a value one of type `type_`, to be stored under a name.  Raises `CompileError` D_OP_INCOMPAT."""
+    """Make a value one of type `type_`, to be stored under a name.
+
+    Raises `CompileError` D_OP_INCOMPAT.
+    """
     if is_string(type_) and is_text(value.type):
         return value if is_string(value.type) else typed.Relabel(value, STRING)
     if is_string(type_) and isinstance(value, typed.Constant) and value.value == 0:
@@ -185,12 +194,12 @@ def converted(value: typed.Node, type_: Type, name: str, line: int) -> typed.Nod
 
 
 def is_zero(node: typed.Node) -> bool:
-    """Tell whether a node is the constant 0."""
+    """Return whether a node is the constant 0."""
     return isinstance(node, typed.Constant) and node.value == 0
 
 
 def is_null(pointer: typed.Node, constant: typed.Node) -> bool:
-    """Tell whether these are a pointer (or string) and the constant 0."""
+    """Return whether these are a pointer (or string) and the constant 0."""
     return is_zero(constant) and (is_pointer(pointer.type) or is_string(pointer.type))
 
 

@@ -43,7 +43,7 @@ class _Fed(LarkLexer):
 
 @cache
 def _grammar() -> Lark:
-    """Return the parser; lark takes a tenth of a second to make its tables, so they are kept on disk."""
+    """Return the parser; its tables take lark a tenth of a second, so a file keeps them."""
     text = resources.files("trapline.d").joinpath("d.lark").read_text("utf-8")
     made_from = f"{lark.__version__} {sys.version} {text}".encode()
     return Lark.load(io.BytesIO(cached("d-grammar", made_from, lambda: _tables(text))))
@@ -74,7 +74,7 @@ def literals() -> dict[str, str]:
 
 
 def parse_items(lexer: Lexer) -> Iterator[ast.Item]:
-    """Parse a program item by item; act on each before asking for the next, which may name its types.
+    """Parse a program item by item; act on each before the next, which may name its types.
 
     Raises `CompileError`.
     """
@@ -235,7 +235,7 @@ class _Builder:
         return ast.Enumerator(children[0].line, children[0].text, children[-1])
 
     def declarator(self, children: list[Any]) -> ast.Declarator:
-        """Order the parts from the name outwards: those inside parentheses, suffixes, then pointers."""
+        """Order the parts from the name outwards: in parentheses, suffixes, pointers."""
         pointers = tuple(child for child in children if isinstance(child, ast.PointerPart))
         suffixes = tuple(child for child in children if isinstance(child, ast.ArrayPart | ast.FunctionPart))
         for child in children:

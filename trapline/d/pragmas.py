@@ -24,7 +24,7 @@ _WORD: Final = re.compile(r'"(?:\\.|[^"\\])*"|[^\s"]+')
 
 
 class _Origin(NamedTuple):
-    """Where lines come from: line `since` of the text is line `line` of a file (None: of the text itself)."""
+    """Where lines come from: line `since` of the text is `line` of a file (None: the text)."""
 
     since: int
     line: int
@@ -34,9 +34,9 @@ class _Origin(NamedTuple):
 class Pragmas:
     """The control lines of one program.
 
-    `main` is the path of the program's own file: what `#line` says of it is no other file's.
-    `exists` tells whether there is a module or a provider of a name; None: nobody asks, in a
-    library, whose dependencies were looked at.
+    `main` is the path of the program's own file: what `#line` says of it is not another file's.
+    `exists` returns whether there is a module or a provider of a name; it is None in a library, whose
+    dependencies were looked at before.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Pragmas:
         self._main = main
         self._exists = exists
         self._foreign = names.defined()
-        """Names that are no business of this program: it cannot give them attributes."""
+        """Names defined outside this program: it cannot give them attributes."""
         self._named: list[tuple[str, int]] = []
         self._origins = [_Origin(0, 0, None)]
         self._known = options
@@ -119,7 +119,7 @@ class Pragmas:
             raise CompileError("D_PRAGMA_MALFORM", "malformed pragma: write attributes NAME/DATA/CLASS IDENT", line)
         attribute = parse_attribute(words[0])
         if attribute is None:
-            raise CompileError("D_PRAGMA_INVAL", f"'{words[0]}' is no stability: write Name/Data/Class", line)
+            raise CompileError("D_PRAGMA_INVAL", f"'{words[0]}' is not a stability: write Name/Data/Class", line)
         if len(words) == 2:
             self._name(words[1], line)
             self._names.attributes[words[1]] = attribute
@@ -134,7 +134,7 @@ class Pragmas:
         if len(words) != 2:
             raise CompileError("D_PRAGMA_MALFORM", 'malformed pragma: write binding "VERSION" IDENT', line)
         if not _VERSION.fullmatch(words[0]):
-            raise CompileError("D_PRAGMA_INVAL", f"{words[0]} is no version in quotes", line)
+            raise CompileError("D_PRAGMA_INVAL", f"{words[0]} is not a version in quotes", line)
         self._name(words[1], line)
 
     def _name(self, name: str, line: int) -> None:
@@ -143,7 +143,10 @@ class Pragmas:
         self._named.append((name, line))
 
     def check_used(self) -> None:
-        """Refuse pragmas for names that the program has not defined in the end.  Raises `CompileError`."""
+        """Refuse pragmas for names that the program has not defined in the end.
+
+        Raises `CompileError`.
+        """
         defined = self._names.defined()
         for name, line in self._named:
             if name not in defined:

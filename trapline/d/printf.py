@@ -152,7 +152,10 @@ def _with_type(piece: Conversion, type_: Type) -> Conversion:
 
 
 def check_keys(pieces: Sequence[Piece], keys: Sequence[Type], model: Model, line: int) -> str:
-    """Hold a format of printa() against the keys of its aggregations.  Raises `CompileError` D_PRINTF_*."""
+    """Hold a format of printa() against the keys of its aggregations.
+
+    Raises `CompileError` D_PRINTF_*.
+    """
     written: list[Piece] = []
     remaining = list(enumerate(keys, start=1))
     for piece in pieces:

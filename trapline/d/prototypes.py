@@ -48,7 +48,7 @@ def incompatible(what: str, wanted: Type, given: Type, line: int) -> CompileErro
 
 
 def argument_fits(argument: typed.Node, parameter: Type) -> bool:
-    """Tell whether a value can be passed for a parameter or key."""
+    """Return whether a value can be passed for a parameter or key."""
     given = argument.type
     if is_void(given) or is_dynamic(given):
         return False

@@ -26,7 +26,7 @@ Constant = Callable[[], "int | None"]
 
 
 def encode(kind: ActionKind, parameters: Sequence[Constant], known: Aggregation, line: int) -> int:
-    """Check the parameters, and against those of the aggregation's first use; return the encoded word."""
+    """Check the parameters, also against the first use of the aggregation; encode them."""
     if kind is ActionKind.LQUANTIZE:
         return _linear(parameters, known, line)
     if kind is ActionKind.LLQUANTIZE:
@@ -78,7 +78,7 @@ def _linear(parameters: Sequence[Constant], known: Aggregation, line: int) -> in
 def _bound(parameter: Constant, tag: str, which: str, line: int) -> int:
     value = parameter()
     if value is None:
-        raise CompileError(f"D_LQUANT_{tag}TYPE", f"lquantize( ): the {which} bound is no integer constant", line)
+        raise CompileError(f"D_LQUANT_{tag}TYPE", f"lquantize( ): the {which} bound is not an integer constant", line)
     if not _INT_MIN <= value <= _INT_MAX:
         raise CompileError(
             f"D_LQUANT_{tag}VAL", f"lquantize( ): the {which} bound {value} does not fit in 32 bits", line
@@ -95,7 +95,7 @@ def _log_linear(parameters: Sequence[Constant], known: Aggregation, line: int) -
     for name, word, parameter in zip(_NAMES, _WORDS, parameters, strict=True):
         value = parameter()
         if value is None:
-            raise CompileError(f"D_LLQUANT_{name}TYPE", f"llquantize( ): the {word} is no integer constant", line)
+            raise CompileError(f"D_LLQUANT_{name}TYPE", f"llquantize( ): the {word} is not an integer constant", line)
         if not 0 <= value <= _U16:
             raise CompileError(f"D_LLQUANT_{name}VAL", f"llquantize( ): the {word} {value} is not in 0..{_U16}", line)
         values.append(value)

@@ -35,7 +35,7 @@ class References:
 
     @contextmanager
     def within(self, parameters: tuple[typed.Parameter, ...]) -> Iterator[None]:
-        """Have names mean parameters for a while."""
+        """Make names mean parameters for a while."""
         outer = self._parameters
         self._parameters = {parameter.name: parameter for parameter in parameters}
         try:
@@ -114,11 +114,11 @@ class References:
         return typed.Aggregate(node.name)
 
     def argument(self, node: ast.Expression) -> typed.Node:
-        """Check an argument; an aggregation need not have been assigned, which the action looks at itself."""
+        """Check an argument; the action itself sees whether an aggregation was assigned."""
         return typed.Aggregate(node.name) if isinstance(node, ast.Aggregation) else self._check(node)
 
     def call(self, node: ast.Call) -> typed.Node:
-        """Check the call of a subroutine, an action or an aggregating function: its arguments first, then how many."""
+        """Check a call: first its arguments, then how many there are, then their types."""
         assert isinstance(node.function, ast.Name), "the parser lets only names be called"
         name, words = node.function.name, self._names.words
         called = words.subroutines.get(name) or words.actions.get(name) or words.aggregating.get(name)
@@ -144,7 +144,7 @@ class References:
         return CompileError("D_FUNC_UNDEF", f"undefined function name: {name}{did_you_mean(name, known)}", line)
 
     def is_known(self, node: ast.Scoped | ast.Name) -> bool:
-        """Tell whether a name means something already."""
+        """Return whether a name means something already."""
         if isinstance(node, ast.Scoped):
             return (SCOPES[node.scope], node.name) in self._names.variables
         return "`" in node.name or node.name in self._parameters or self._names.is_defined(node.name)

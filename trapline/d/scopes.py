@@ -51,7 +51,7 @@ class Inline:
 
 
 def _in_kernel(name: str) -> str:
-    """Return a name with the kernel's own module before its back-quote, if it has another name of it there."""
+    """Return a name with `kernel` for any other name of that module before its back-quote."""
     module, mark, plain = name.partition("`")
     return f"{KERNEL}{mark}{plain}" if mark and module in KERNEL_MODULES else name
 
@@ -65,7 +65,7 @@ class Symbol(NamedTuple):
 
 
 class Foreign(Protocol):
-    """The names of the traced system itself; all may have their module before them, ``kernel`name``."""
+    """The names of the traced system; a module may stand before them, ``kernel`name``."""
 
     @property
     def model(self) -> Model:
@@ -148,7 +148,7 @@ class Globals:
         return self.words.model
 
     def is_type(self, name: str) -> bool:
-        """Tell whether a name is that of a type."""
+        """Return whether a name is that of a type."""
         return self.typedef(name) is not None
 
     def typedef(self, name: str) -> Type | None:
@@ -163,7 +163,7 @@ class Globals:
         return self.typedefs.get(name) or (self.foreign.typedef(_in_kernel(name)) if self._types_fit else None)
 
     def tag(self, keyword: str, tag: str) -> Composite | Enumeration | None:
-        """Return a struct, union or enum, the programs' own or the traced system's; None if there is none."""
+        """Return a struct, union or enum, of the programs or of the traced system, or None."""
         module, mark, plain = tag.partition("`")
         if mark and module in CONTAINERS:
             return self.tags.get((keyword, plain))
@@ -192,7 +192,7 @@ class Globals:
         return self.foreign.model is self.model
 
     def is_defined(self, name: str) -> bool:
-        """Tell whether a name means anything but a type."""
+        """Return whether a name means anything but a type."""
         return (Scope.GLOBAL, name) in self.variables or any(name in table for table in self._named_values())
 
     def defined(self) -> frozenset[str]:
@@ -227,7 +227,7 @@ class Globals:
         return variable
 
     def print_as(self, type_: Type) -> str:
-        """Return a name for a type that print() records: its own, or a numbered one if that means another type."""
+        """Return a name for a type that print() records: its own, or a numbered one."""
         name = str(type_)
         for number in count(2):
             if same(self.printed.setdefault(name, type_), type_):

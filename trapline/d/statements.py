@@ -79,7 +79,10 @@ class Statements:
             yield self._statement(self.values.chosen(statement))
 
     def check(self, body: Sequence[ast.Statement]) -> None:
-        """Check the types of all statements, as is done before any of them is compiled.  Raises `CompileError`."""
+        """Check the types of all statements, as is done before any of them is compiled.
+
+        Raises `CompileError`.
+        """
         for statement in body:
             assert not isinstance(statement, ast.If), "branches.py has made clauses of it"
             chosen = self.values.chosen(statement)
@@ -176,7 +179,7 @@ class Statements:
         text = call.arguments[0]
         if isinstance(text, ast.Text) and text.value == _RESTORE:
             raise CompileError(
-                "D_FREOPEN_INVALID", 'freopen(" ") is no file: freopen("") restores the output', call.line
+                "D_FREOPEN_INVALID", 'freopen(" ") is not a file: freopen("") restores the output', call.line
             )
         if isinstance(text, ast.Text) and not text.value:
             return [ActionDescription(ActionKind.FREOPEN, constant(0, returns=INT32), format=_RESTORE)]

@@ -41,7 +41,7 @@ from trapline.d.types import (
 class Translators:
     """Defines translators, finds them, and gives the members of translations.
 
-    `within` has names mean parameters while it is entered.
+    `within` makes names mean parameters while it is entered.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Translators:
         """Define a translator.  Raises `CompileError` D_XLATE_*."""
         output = resolve(self._declarations.type_name(node.output))
         if not isinstance(output, Composite) or output.members is None:
-            raise CompileError("D_XLATE_SOU", f"{type_name(output)} is no struct or union with members", node.line)
+            raise CompileError("D_XLATE_SOU", f"{type_name(output)} is not a struct or union with members", node.line)
         specified = self._declarations.specified(node.specifiers)
         input_, name, _keys = self._declarations.declared(specified, node.declarator)
         if any(known.output is output and same(known.input.type, input_) for known in self._names.translators):
@@ -97,7 +97,7 @@ class Translators:
         """Return the translation of a value.  Raises `CompileError` D_XLATE_NONE, D_XLATE_SOU."""
         output = resolve(element_of(target) or target if is_pointer(target) else target)
         if not isinstance(output, Composite) or output.members is None:
-            raise CompileError("D_XLATE_SOU", f"{type_name(target)} is no struct or union with members", line)
+            raise CompileError("D_XLATE_SOU", f"{type_name(target)} is not a struct or union with members", line)
         of_output = [known for known in self._names.translators if known.output is output]
         for fits in (same, _compatible):
             for translator in of_output:
@@ -106,7 +106,7 @@ class Translators:
         raise CompileError("D_XLATE_NONE", f"no translator from {type_name(operand.type)} to {type_name(target)}", line)
 
     def implied(self, operand: typed.Node, name: str, line: int) -> typed.Node | None:
-        """Return a member that a value's own type has not, but the one translation of it that there is; else None.
+        """Return a member that only the one translation of a value's type has, or None.
 
         illumos passes translated arguments where FreeBSD passes its structures as they are, and its
         scripts are to run all the same: with this `args[0]->b_bcount` is what `args[0]->bio_bcount`

@@ -1,4 +1,4 @@
-"""Expressions once they are understood: names resolved, types known, pointer arithmetic and conversions explicit.
+"""Checked expressions: names resolved, types known, conversions explicit.
 
 `expressions.py` makes these nodes, `codegen.py` turns each into a few DIF instructions.  Values are
 64-bit patterns; strings, structs, unions and arrays are handed around by address.
@@ -27,7 +27,7 @@ class Variable:
 
     @property
     def builtin(self) -> bool:
-        """Tell whether the framework provides it."""
+        """Return whether the framework provides it."""
         return self.id < USER_VARIABLE_BASE
 
 
@@ -54,7 +54,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A variable that is no associative array."""
+    """A variable that is not an associative array."""
 
     variable: Variable
 
@@ -98,7 +98,7 @@ class Memory:
 
 
 def in_process(address: Node, type_: Type, *, writable: bool = False, member: Member | None = None) -> Memory:
-    """Return what lies at an address of the traced process: a pointer that is read there points into it too."""
+    """Return memory of the traced process: a pointer that is read there points into it too."""
     pointer = resolve(type_)
     pointed = replace(pointer, userland=True) if isinstance(pointer, Pointer) else type_
     return Memory(address, pointed, writable, userland=True, member=member)
@@ -293,7 +293,7 @@ class Build:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """A call of an action or of an aggregating function: it has a type, and no code can give its value."""
+    """A call of an action or aggregating function: it has a type, and no code for a value."""
 
     name: str
     type: Type
@@ -345,7 +345,7 @@ def address_of(node: Node, type_: Type) -> Node | None:
 
 
 def is_writable(node: Node) -> bool:
-    """Tell whether memory reached through a node may be the program's own, so that a store through it compiles."""
+    """Return whether a store through a node compiles: it may reach the program's own memory."""
     match node:
         case Scalar(variable=variable) | Element(variable=variable):
             return not variable.builtin

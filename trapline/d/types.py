@@ -139,7 +139,7 @@ class Member:
 
     @property
     def unit(self) -> tuple[int, int]:
-        """The smallest aligned unit of memory that holds a whole bit-field: its byte offset, and its size in bytes.
+        """The smallest aligned unit that holds a whole bit-field: byte offset, size in bytes.
 
         C's layout has each within one unit of its type.
         """
@@ -396,7 +396,7 @@ def is_void(type_: Type) -> bool:
 
 
 def is_string(type_: Type) -> bool:
-    """Tell whether a type is string itself."""
+    """Return whether a type is string itself."""
     return resolve(type_) is STRING
 
 
@@ -407,7 +407,7 @@ def is_character(type_: Type) -> bool:
 
 
 def is_text(type_: Type) -> bool:
-    """Tell whether a type converts to string: string, char arrays and char pointers."""
+    """Return whether a type converts to string: string, char arrays and char pointers."""
     match resolve(type_):
         case Special.STRING:
             return True
@@ -417,17 +417,17 @@ def is_text(type_: Type) -> bool:
 
 
 def is_reference(type_: Type) -> bool:
-    """Types whose values are handed around by address: strings, structs, unions, arrays, floating-point numbers."""
+    """Return whether values of a type are passed by address, as strings and structs are."""
     return isinstance(resolve(type_), Composite | Array | Float) or is_string(type_)
 
 
 def is_dynamic(type_: Type) -> bool:
-    """Things that are no value."""
+    """Return whether a type is that of something that has no value."""
     return type_ is DYNAMIC
 
 
 def is_signed(type_: Type) -> bool:
-    """Tell whether an integer type (or enum) is signed; pointers are not."""
+    """Return whether an integer type (or enum) is signed; pointers are not."""
     match resolve(type_):
         case Integer(signed=signed):
             return signed
@@ -442,7 +442,7 @@ def integer_of(type_: Type) -> Type:
 
 
 def promote(left: Type, right: Type) -> Type:
-    """Return the type of a binary operation on two integers: the operand type of higher rank, the left in a tie."""
+    """Return the type of an operation on two integers: that of higher rank, or the left."""
     left, right = integer_of(left), integer_of(right)
     low, high = resolve(left), resolve(right)
     return right if isinstance(low, Integer) and isinstance(high, Integer) and low.rank < high.rank else left
@@ -457,13 +457,13 @@ def element_of(type_: Type) -> Type | None:
 
 
 def is_userland(type_: Type) -> bool:
-    """Tell whether a pointer type points into the traced process."""
+    """Return whether a pointer type points into the traced process."""
     resolved = resolve(type_)
     return isinstance(resolved, Pointer) and resolved.userland
 
 
 def same(left: Type, right: Type) -> bool:
-    """Tell whether two types are one, typedefs aside."""
+    """Return whether two types are one, typedefs aside."""
     left, right = resolve(left), resolve(right)
     match left, right:
         case (Pointer(target=a), Pointer(target=b)):
@@ -485,7 +485,7 @@ def same(left: Type, right: Type) -> bool:
 
 
 def pointers_compatible(left: Type, right: Type) -> bool:
-    """Tell whether two pointers (or arrays) may meet: equal targets, text, or a void pointer on one side."""
+    """Return whether pointers go together: equal targets, text, or void on one side."""
     a, b = element_of(left), element_of(right)
     if a is None or b is None:
         return False
@@ -506,7 +506,7 @@ def type_name(type_: Type) -> str:
 
 
 def ctf_name(type_: Type) -> str:
-    """Write a type as CTF names it: a function without its parameters, `struct` without a tag (ctf_type_name)."""
+    """Write a type as CTF names it, a function without its parameters (ctf_type_name)."""
     return _declare(type_, "", ctf=True)
 
 

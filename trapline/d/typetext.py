@@ -26,11 +26,11 @@ class _Names:
         return self.names.model
 
     def is_type(self, name: str) -> bool:
-        """Tell whether a name is that of a type."""
+        """Return whether a name is that of a type."""
         return self.names.is_type(name)
 
     def is_defined(self, name: str) -> bool:
-        """Tell whether a name means anything else."""
+        """Return whether a name means anything else."""
         return self.names.is_defined(name)
 
     def is_complete(self, keyword: str, tag: str) -> bool:
@@ -49,4 +49,4 @@ def type_of_text(text: str, names: Globals) -> Type:
     match list(parse_items(lexer)):
         case [ast.Clause(body=[ast.SizeOfType(type=named)])]:
             return Expressions(names).declarations.type_name(named)
-    raise CompileError("D_SYNTAX", f"'{text}' is no type", 1)
+    raise CompileError("D_SYNTAX", f"'{text}' is not a type", 1)

@@ -1,4 +1,4 @@
-"""Syntax trees back to text: how the parser has understood a program (-x tree), every operation in parentheses.
+"""Syntax trees back to text, every operation in parentheses (-x tree).
 
 Parsing what is printed here gives the same tree.
 """

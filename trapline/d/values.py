@@ -1,4 +1,4 @@
-"""Expressions as the data of actions: what is recorded of each, and those actions that have a value.
+"""Expressions as the data of actions, and the actions that have a value.
 
 Source: FreeBSD libdtrace dt_cc.c (dt_action_stack(), dt_action_symmod() and their like), dt_cg.c.
 """
@@ -80,14 +80,17 @@ class Values:
         return self.difo(self.check(call.arguments[0]), returns)
 
     def constant(self, node: ast.Expression, tag: str, message: str, *, least: int) -> int:
-        """Return the value of a constant expression.  Raises `CompileError` `tag` if it is none, or too small."""
+        """Return the value of a constant expression.
+
+        Raises `CompileError` `tag` if it is none, or too small.
+        """
         value = self._expressions.constant(node)
         if value is None or not least <= value <= _INT_MAX:
             raise CompileError(tag, message, node.line)
         return value
 
     def _value_action(self, node: ast.Expression) -> ActionDescription | None:
-        """Compile a call that has a value as an action only: stack(), sym() and their like; None for anything else."""
+        """Compile a call of stack(), sym() and their like; None for anything else."""
         if not isinstance(node, ast.Call) or not isinstance(node.function, ast.Name):
             return None
         name, count = node.function.name, len(node.arguments)
@@ -114,7 +117,7 @@ class Values:
         return self.constant(call.arguments[0], tag, message, least=1)
 
     def datum(self, node: ast.Expression, kind: ActionKind) -> ActionDescription:
-        """Compile a value of a statement: an action that has one, or an expression recorded under `kind`."""
+        """Compile a value of a statement: an action, or an expression recorded under `kind`."""
         node = self.chosen(node)
         action = self._value_action(node)
         if action is not None:
@@ -132,7 +135,10 @@ class Values:
         return diftype(node.type, userland=userland)
 
     def format(self, name: str, node: ast.Expression, *, empty: bool = False) -> str:
-        """Return the format an action is given.  Raises `CompileError` D_PRINTF_ARG_FMT, D_PRINTF_FMT_EMPTY."""
+        """Return the format an action is given.
+
+        Raises `CompileError` D_PRINTF_ARG_FMT, D_PRINTF_FMT_EMPTY.
+        """
         node = self.chosen(node)
         if not isinstance(node, ast.Text):
             raise CompileError("D_PRINTF_ARG_FMT", f"{name}( ) needs a string constant as its format", node.line)

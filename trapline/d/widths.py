@@ -1,5 +1,30 @@
 """Values and the widths of their types: loads and stores by size, bit-fields, conversions.
 
+A value that is cut to its type goes to the top of the register and back, which extends it:
+
+    63                     32 31                      0
+    +------------------------+------------------------+
+    | anything               | value of 32 bits       |
+    +------------------------+------------------------+
+    | value of 32 bits       | 0                      |  sll by 32
+    +------------------------+------------------------+
+    | its sign, or 0         | value of 32 bits       |  sra by 32, or srl
+    +------------------------+------------------------+
+
+A bit-field is read with the smallest aligned unit of memory that holds all of it, for example the 5
+bits at bit offset 11 of a struct, which lie in the half-word at byte 0:
+
+    bit    15        11 10               0
+          +------------+-----------------+
+    unit  | field (5)  | others          |  lduh [0]
+          +------------+-----------------+
+    `low` is 11, the unit has 16 bits; the field goes to the top of the register by sll 64 - 5 - 11,
+    and down to bit 0 by sra (or srl) 64 - 5.
+
+It is written by reading the unit, clearing the field in it and putting the new bits there:
+
+          (unit & ~(0b11111 << 11)) | (value & 0b11111) << 11
+
 A register has 64 bits, whatever the type of what it holds; the bits above its type's may be
 anything until something here cuts them off.  Source: FreeBSD libdtrace dt_cg.c (dt_cg_typecast(),
 dt_cg_field_get(), dt_cg_field_set()).
@@ -37,7 +62,7 @@ def cut(out: Assembler, register: int, type_: Type) -> None:
 
 
 def cast(out: Assembler, register: int, source: Type, target: Type) -> None:
-    """Convert as libdtrace does: a widened value is cut to its own type first only if that is signed."""
+    """Convert as libdtrace does: a widened value is cut first only if its type is signed."""
     if not is_scalar(target) or not is_scalar(source):
         return
     narrow, wide = size_of(source), size_of(target)

@@ -201,7 +201,7 @@ $ -x errtags -n 'int a[int][3]; BEGIN { }'
 |
 
 $ -x errtags -n 'int a[3][int]; BEGIN { }'
-!dtrace: invalid probe specifier ...: [D_DECL_DYNOBJ] a: an associative array is no part of an array
+!dtrace: invalid probe specifier ...: [D_DECL_DYNOBJ] a: an associative array cannot be part of an array
 = 1
 
 $ -x errtags -n 'BEGIN { `ticks = 5; }'
@@ -316,7 +316,7 @@ $ -x errtags -n 'int x; BEGIN { trace(x[1]); }'
 = 1
 
 $ -x errtags -n 'int x; BEGIN { trace(x[1, 2]); }'
-!dtrace: invalid probe specifier ...: [D_ARR_BADREF] in action list: several keys, but this is no associative array
+!dtrace: invalid probe specifier ...: [D_ARR_BADREF] in action list: several keys, but this is not an associative array
 = 1
 
 $ -x errtags -n 'BEGIN { execname[1] = 2; }'

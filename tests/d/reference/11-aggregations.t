@@ -45,7 +45,7 @@ $ -x errtags -n 'BEGIN { @ = llquantize(1, 10, 0, 3); }'
 = 1
 
 $ -x errtags -n 'BEGIN { @ = llquantize(1, pid, 0, 3, 10); }'
-!dtrace: invalid probe specifier ...: [D_LLQUANT_FACTORTYPE] in action list: llquantize( ): the factor is no integer constant
+!dtrace: invalid probe specifier ...: [D_LLQUANT_FACTORTYPE] in action list: llquantize( ): the factor is not an integer constant
 = 1
 
 $ -x errtags -n 'BEGIN { @ = llquantize(1, 70000, 0, 3, 10); }'
@@ -53,15 +53,15 @@ $ -x errtags -n 'BEGIN { @ = llquantize(1, 70000, 0, 3, 10); }'
 = 1
 
 $ -x errtags -n 'BEGIN { @ = llquantize(1, 10, pid, 3, 10); }'
-!dtrace: invalid probe specifier ...: [D_LLQUANT_LOWTYPE] in action list: llquantize( ): the low magnitude is no integer constant
+!dtrace: invalid probe specifier ...: [D_LLQUANT_LOWTYPE] in action list: llquantize( ): the low magnitude is not an integer constant
 = 1
 
 $ -x errtags -n 'BEGIN { @ = llquantize(1, 10, 0, pid, 10); }'
-!dtrace: invalid probe specifier ...: [D_LLQUANT_HIGHTYPE] in action list: llquantize( ): the high magnitude is no integer constant
+!dtrace: invalid probe specifier ...: [D_LLQUANT_HIGHTYPE] in action list: llquantize( ): the high magnitude is not an integer constant
 = 1
 
 $ -x errtags -n 'BEGIN { @ = llquantize(1, 10, 0, 3, pid); }'
-!dtrace: invalid probe specifier ...: [D_LLQUANT_NSTEPTYPE] in action list: llquantize( ): the number of steps is no integer constant
+!dtrace: invalid probe specifier ...: [D_LLQUANT_NSTEPTYPE] in action list: llquantize( ): the number of steps is not an integer constant
 = 1
 
 $ -x errtags -n 'BEGIN { @ = llquantize(1, 10, -1, 3, 10); }'

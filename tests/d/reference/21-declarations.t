@@ -52,7 +52,7 @@ $ -x errtags -n 'inline static int x = 1;'
 = 1
 
 $ -x errtags -n 'inline int x[5] = 1;'
-!dtrace: invalid probe specifier ...: [D_DECL_ARRNULL] x: an inline is no array
+!dtrace: invalid probe specifier ...: [D_DECL_ARRNULL] x: an inline cannot be an array
 = 1
 
 $ -x errtags -n 'inline int x = 1; inline int x = 2;'
@@ -178,7 +178,7 @@ $ -x errtags -s a.d
 |#pragma D attributes foo/Evolving/ISA x
 |int x; BEGIN { exit(0) }
 $ -x errtags -s a.d
-!dtrace: failed to compile script ...: [D_PRAGMA_INVAL] line 1: 'foo/Evolving/ISA' is no stability: write Name/Data/Class
+!dtrace: failed to compile script ...: [D_PRAGMA_INVAL] line 1: 'foo/Evolving/ISA' is not a stability: write Name/Data/Class
 = 1
 
 > a.d
@@ -207,7 +207,7 @@ $ -x errtags -s a.d
 |#pragma D binding "foo" x
 |int x; BEGIN { exit(0) }
 $ -x errtags -s a.d
-!dtrace: failed to compile script ...: [D_PRAGMA_INVAL] line 1: "foo" is no version in quotes
+!dtrace: failed to compile script ...: [D_PRAGMA_INVAL] line 1: "foo" is not a version in quotes
 = 1
 
 > a.d
@@ -332,7 +332,7 @@ $ -x errtags -n 'enum e { A, A };'
 = 1
 
 $ -x errtags -n 'enum e { A = "x" };'
-!dtrace: invalid probe specifier ...: [D_DECL_ENCONST] the value of A is no integer constant
+!dtrace: invalid probe specifier ...: [D_DECL_ENCONST] the value of A is not an integer constant
 = 1
 
 $ -x errtags -n 'enum e { A = 1 << 3, B, C = -1 }; BEGIN { trace(A + B + C); exit(0); }'
@@ -352,7 +352,7 @@ $ -x errtags -n 'enum e { A }; int A;'
 = 1
 
 $ -x errtags -n 'enum e { A = 0x80000000 };'
-!dtrace: invalid probe specifier ...: [D_DECL_ENOFLOW] the value of A is no int
+!dtrace: invalid probe specifier ...: [D_DECL_ENOFLOW] the value of A is not an int
 = 1
 
 $ -x errtags -n 'enum e { A }; enum f { A };'
@@ -427,7 +427,7 @@ $ -x errtags -n 'struct s { int a : 33; };'
 = 1
 
 $ -x errtags -n 'struct s { float a : 3; };'
-!dtrace: invalid probe specifier ...: [D_DECL_BFTYPE] bit-field a is float, no integer
+!dtrace: invalid probe specifier ...: [D_DECL_BFTYPE] bit-field a is float, not an integer
 = 1
 
 $ -x errtags -n 'union u { int a; char b[4]; }; union u v; BEGIN { v.a = 0x41424344; trace(v.b[0]); print(v); exit(0); }'
