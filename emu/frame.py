@@ -12,10 +12,11 @@ from functools import partial
 from operator import itemgetter
 from typing import Any, Protocol
 
-from emu.displaced import Plan, Set, compile_plan, interpret
 from emu.engine.engine import Engine
 from emu.guest.base import BadAddressError
 from emu.isa.base import Isa
+from emu.plan_execution import compile_plan, interpret
+from emu.plans import Plan, Set
 
 # Arguments that `dtrace_probe()` takes.
 _FIVE = 5

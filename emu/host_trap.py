@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from emu.displaced import DisplacedTable, compile_plan
+from emu.displaced import DisplacedTable
 from emu.engine.engine import Engine
 from emu.engine.state import DELIVER, HANDLED
 from emu.frame import LiveFrame
 from emu.guest.base import BadAddressError
 from emu.patcher import Patcher
+from emu.plan_execution import compile_plan
 from emu.trap import TrapHandler
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from emu.displaced import Code, Emulated, OutOfLine, Plan, Refused, Rule, Treatment
+from emu.displaced import Code, Emulated, OutOfLine, Refused, Rule, Treatment
 from emu.isa.x86.plans import Instruction, Mode, take_apart
+from emu.plans import Plan
 
 Test = Callable[[Instruction], bool]
 

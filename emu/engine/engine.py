@@ -28,7 +28,6 @@ from typing import Final
 import unicorn
 from unicorn.unicorn_py3.unicorn import uclib
 
-from emu.displaced import Plan
 from emu.engine import interpreted, native
 from emu.engine.access import Access
 from emu.engine.code import Code
@@ -44,6 +43,7 @@ from emu.engine.refusals import Refusals
 from emu.engine.state import BLOCKS, DELIVER, HANDLED, NEVER, Word
 from emu.engine.tlb import SoftTlb
 from emu.isa.base import Isa
+from emu.plans import Plan
 
 # emu_start's `until`: no code is there.  0 would make a jump to NULL a clean stop.
 _NOWHERE: Final = 0xFFFF_FFFF_FFFF_FFF0

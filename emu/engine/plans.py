@@ -3,7 +3,7 @@
 An operation is four words: its kind, the addresses of the target and of the source, and a number.
 A plan ends with a zero word.  Memory is reached through windows: stretches of virtual addresses
 that lie in RAM in one piece.  What is outside them, is not a machine word, or asks a condition is
-left to Python (`emu.displaced.compile_plan`), which can do all of it.
+left to Python (`emu.plan_execution.compile_plan`), which can do all of it.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from emu.displaced import Clear, Load, Operation, Plan, Set, Store
 from emu.isa.base import Isa
+from emu.plans import Clear, Load, Operation, Plan, Set, Store
 from emu.words import WORD_MASK
 
 WINDOWS: Final = 8

@@ -12,14 +12,12 @@ from typing import Final
 
 from emu.displaced import (
     Code,
-    Compare,
     Displaced,
     DisplacedRow,
     DisplacedTable,
     Emulated,
     Otherwise,
     OutOfLine,
-    Plan,
     Refused,
     Rule,
     Treatment,
@@ -40,6 +38,7 @@ from emu.isa.aarch64.plans import (
     test_bit,
 )
 from emu.isa.aarch64.traps import BRK_DTRACE, NOP_WORD
+from emu.plans import Compare, Plan
 from providers.fasttrap.port import Port
 from providers.fidelity import Fidelity, by_fidelity
 

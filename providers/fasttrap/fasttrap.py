@@ -21,13 +21,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from emu.cpu_core import CpuFlag
-from emu.displaced import Code, Emulated, Load, OutOfLine, Refused, Store, Treatment, compile_plan
+from emu.displaced import Code, Emulated, OutOfLine, Refused, Treatment
 from emu.engine.access import Access
 from emu.frame import Frame
 from emu.guest.base import BadAddressError
 from emu.guest.observer import Observer
 from emu.guest.processes import CARRIED_OUT
 from emu.patcher import Patcher
+from emu.plan_execution import compile_plan
+from emu.plans import Load, Store
 from providers.fasttrap.port import Port
 from providers.fasttrap.ports import PORTS
 from providers.fasttrap.records import AFTER, Point, Probe, ProbeType, Stepping, Target

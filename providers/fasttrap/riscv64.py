@@ -13,17 +13,14 @@ from typing import Final
 
 from emu.displaced import (
     Code,
-    Compare,
     Displaced,
     DisplacedRow,
     DisplacedTable,
     Emulated,
     Otherwise,
     OutOfLine,
-    Plan,
     Refused,
     Rule,
-    Set,
     Treatment,
 )
 from emu.isa.riscv64.length import instruction_length
@@ -41,6 +38,7 @@ from emu.isa.riscv64.plans import (
     jalr,
 )
 from emu.isa.riscv64.traps import C_EBREAK, EBREAK
+from emu.plans import Compare, Plan, Set
 from providers.fasttrap.port import Port
 from providers.fidelity import Fidelity
 

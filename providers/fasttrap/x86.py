@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from emu.displaced import OutOfLine, Plan, Rule, Set, Treatment
+from emu.displaced import OutOfLine, Rule, Treatment
 from emu.isa.x86.plans import (
     LONG_MODE,
     PROTECTED_MODE,
@@ -26,6 +26,7 @@ from emu.isa.x86.plans import (
     ret,
     transfer,
 )
+from emu.plans import Plan, Set
 from providers.dis_tables import SOURCE, knows
 from providers.fidelity import Fidelity, by_fidelity
 from providers.x86 import Row, Table, always, copy, emulate, extended, offset, opcodes, refuse

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from emu.displaced import Code, Emulated, OutOfLine, Rule, Store, Treatment
+from emu.displaced import Code, Emulated, OutOfLine, Rule, Treatment
 from emu.isa.aarch64.traps import BRK_DTRACE, NOP_WORD
+from emu.plans import Store
 from providers.fasttrap.aarch64 import PORT as USER
 from providers.fbt.port import Exclusion
 from providers.fidelity import Fidelity

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from emu.displaced import Code, Emulated, Refused, Stepped, compile_plan
+from emu.displaced import Code, Emulated, Refused, Stepped
 from emu.engine.access import Access
 from emu.frame import Frame
 from emu.guest.base import BadAddressError
@@ -31,6 +31,7 @@ from emu.guest.observer import Observer
 from emu.guest.processes import CARRIED_OUT
 from emu.isa.linux_signals import SI_KERNEL, Signal, SignalInfo
 from emu.patcher import Patcher
+from emu.plan_execution import compile_plan
 from providers.fidelity import Fidelity
 from providers.uprobes.port import Port
 from providers.uprobes.ports import PORTS

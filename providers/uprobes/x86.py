@@ -14,8 +14,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from emu.displaced import Plan, Rule, Set, Stepped, Store, Treatment
+from emu.displaced import Rule, Stepped, Treatment
 from emu.isa.x86.plans import LONG_MODE, PROTECTED_MODE, Instruction, Mode, jcc, transfer
+from emu.plans import Plan, Set, Store
 from providers.fidelity import Fidelity, by_fidelity
 from providers.uprobes.port import ENOEXEC, ENOTSUPP
 from providers.x86 import Row, Table, always, emulate, offset, refuse

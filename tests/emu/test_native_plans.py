@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from emu.displaced import Clear, Load, Plan, Set, Store, interpret
 from emu.elf import Binding, Symbol, SymbolType
 from emu.engine import native
 from emu.engine.access import Access
@@ -13,6 +12,8 @@ from emu.engine.plans import WINDOWS
 from emu.guest.function import STACK, FunctionFaultError, FunctionGuest
 from emu.guest.modules import Module
 from emu.isa import ISAS
+from emu.plan_execution import interpret
+from emu.plans import Clear, Load, Plan, Set, Store
 from providers.fbt import FBT
 from tests.providers.fbt.fakes import FakeFramework
 

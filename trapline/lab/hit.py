@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from emu.displaced import Plan
+from emu.plans import Plan
 
 
 @dataclass(frozen=True, slots=True)

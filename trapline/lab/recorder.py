@@ -11,11 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from emu.displaced import Plan, interpret
 from emu.engine.state import HANDLED
 from emu.frame import Frame, SavedFrame
 from emu.guest.base import BadAddressError
 from emu.guest.kernel.guest import KernelGuest
+from emu.plan_execution import interpret
+from emu.plans import Plan
 from emu.trap import Handler, TrapHandler
 from providers.base import Framework, Provider
 from trapline.lab.hit import AskedHandler, CpuSnapshot, Hit, MemoryChange, RecordedFiring

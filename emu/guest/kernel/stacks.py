@@ -6,11 +6,11 @@ Source: FreeBSD sys/cddl/dev/dtrace/*/dtrace_isa.c, dtrace_getpcstack().
 from __future__ import annotations
 
 from emu.cpu_core import CpuCore
-from emu.displaced import Plan, Store
 from emu.engine.engine import Engine
 from emu.frame import LiveFrame, takes_frame_back
 from emu.guest.kernel.introspection import Introspection
 from emu.patcher import Patcher
+from emu.plans import Plan, Store
 
 
 class KernelStacks:

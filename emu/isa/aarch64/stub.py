@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from emu.displaced import Displaced, DisplacedRow, DisplacedTable, Load, Otherwise, Plan, Set, Store
+from emu.displaced import Displaced, DisplacedRow, DisplacedTable, Otherwise
 from emu.isa.aarch64.registers import REGISTERS
+from emu.plans import Load, Plan, Set, Store
 
 _STUB = "FreeBSD sys/cddl/dev/dtrace/aarch64/dtrace_subr.c"
 

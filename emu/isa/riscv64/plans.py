@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from emu.displaced import Branch, Check, Clear, Compare, Displaced, Operation, Plan, Set
+from emu.displaced import Displaced
 from emu.isa.riscv64.registers import GENERAL
+from emu.plans import Branch, Check, Clear, Compare, Operation, Plan, Set
 
 _BRANCHES: Final = {
     0: Compare.EQ, 1: Compare.NE, 4: Compare.LT, 5: Compare.GE, 6: Compare.LTU, 7: Compare.GEU,

@@ -6,7 +6,8 @@ compressed rows look at the low half only.
 
 from __future__ import annotations
 
-from emu.displaced import Clear, Displaced, DisplacedRow, DisplacedTable, Otherwise, Plan, Set, Store
+from emu.displaced import Displaced, DisplacedRow, DisplacedTable, Otherwise
+from emu.plans import Clear, Plan, Set, Store
 
 _STUB = "FreeBSD sys/cddl/dev/dtrace/riscv/dtrace_subr.c"
 

@@ -10,8 +10,8 @@ from typing import Final
 
 import capstone
 
-from emu.displaced import Branch, Check, Clear, Compare, Load, Operation, Plan, Set, Store, Sum
 from emu.isa.x86.length import instruction_length
+from emu.plans import Branch, Check, Clear, Compare, Load, Operation, Plan, Set, Store, Sum
 
 REGISTERS: Final = (
     "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",

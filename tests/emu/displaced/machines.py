@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import unicorn
 
-from emu.displaced import Plan, compile_plan, interpret
 from emu.guest.base import BadAddressError
 from emu.isa.base import Isa
+from emu.plan_execution import compile_plan, interpret
+from emu.plans import Plan
 
 from .ins import CODE
 

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from emu.displaced import Clear, Load, Plan, Set, Store, compile_plan
 from emu.guest.base import BadAddressError
 from emu.isa import ISAS
+from emu.plan_execution import compile_plan
+from emu.plans import Clear, Load, Plan, Set, Store
 
 from .ins import CODE, ISA_NAMES
 from .machines import CompilingMachine, InterpretingMachine, RealMachine, register_names

@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emu.displaced import Check, Code, Compare, Emulated, OutOfLine, Refused, Sum, holds
+from emu.displaced import Code, Emulated, OutOfLine, Refused
 from emu.isa import AARCH64, ISAS, RISCV64, X86_64
 from emu.isa.riscv64.length import instruction_length
+from emu.plan_execution import holds
+from emu.plans import Check, Compare, Sum
 from providers.fasttrap import PORTS
 from providers.fidelity import Fidelity
 

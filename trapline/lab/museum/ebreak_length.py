@@ -9,8 +9,9 @@ where there were none.
 
 from dataclasses import replace
 
-from emu.displaced import Displaced, DisplacedRow, Otherwise, Plan, Set
+from emu.displaced import Displaced, DisplacedRow, Otherwise
 from emu.isa import RISCV64
+from emu.plans import Plan, Set
 from trapline.lab.check.rules import Rules
 from trapline.lab.museum.checks import InStates
 from trapline.lab.museum.exhibit import Exhibit

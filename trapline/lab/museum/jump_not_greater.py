@@ -8,7 +8,8 @@ way, for more than a year.
 
 from dataclasses import replace
 
-from emu.displaced import Branch, Check, Code, Compare, Emulated, Plan, Rule, Treatment
+from emu.displaced import Code, Emulated, Rule, Treatment
+from emu.plans import Branch, Check, Compare, Plan
 from providers.fidelity import Fidelity
 from providers.uprobes import PORTS
 from trapline.lab.check.rules import Rules

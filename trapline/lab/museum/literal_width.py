@@ -9,7 +9,8 @@ is the last word of a mapping, the simulation faults and the instruction does no
 
 from dataclasses import replace
 
-from emu.displaced import Clear, Code, Displaced, Emulated, Load, Plan, Rule, Set, Treatment
+from emu.displaced import Code, Displaced, Emulated, Rule, Treatment
+from emu.plans import Clear, Load, Plan, Set
 from providers.fasttrap import PORTS
 from providers.fidelity import Fidelity
 from trapline.lab.check.rules import Rules

@@ -8,7 +8,8 @@ probe: nobody uses them, and in 64-bit code vendors disagree about what they mea
 
 from dataclasses import replace
 
-from emu.displaced import Code, Emulated, Operation, Plan, Set, Treatment
+from emu.displaced import Code, Emulated, Treatment
+from emu.plans import Operation, Plan, Set
 from providers.fidelity import Fidelity
 from providers.uprobes import PORTS
 from trapline.lab.check.rules import Rules

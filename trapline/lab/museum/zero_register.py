@@ -9,8 +9,9 @@ emulates displaced instructions keeps such an array, and falls for it as easily.
 
 from dataclasses import replace
 
-from emu.displaced import Code, Displaced, Emulated, Plan, Rule, Set, Treatment
+from emu.displaced import Code, Displaced, Emulated, Rule, Treatment
 from emu.isa.aarch64.registers import REGISTERS
+from emu.plans import Plan, Set
 from providers.fasttrap import PORTS
 from providers.fidelity import Fidelity
 from trapline.lab.check.rules import Rules

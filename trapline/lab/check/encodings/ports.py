@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 
-from emu.displaced import Code, DisplacedTable, Emulated, OutOfLine, Plan, Refused, Stepped, Treatment
+from emu.displaced import Code, DisplacedTable, Emulated, OutOfLine, Refused, Stepped, Treatment
 from emu.isa import ISAS
+from emu.plans import Plan
 from providers import fasttrap, uprobes
 from providers.fidelity import Fidelity
 from trapline.lab.check.encodings.decoder import NOTHING_DECODED, Decoded, Facts, decoder

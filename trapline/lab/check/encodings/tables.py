@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Final
 
-from emu.displaced import Branch, Clear, Displaced, DisplacedRow, Load, Otherwise, Plan, Set, Store, Sum
+from emu.displaced import Displaced, DisplacedRow, Otherwise
 from emu.isa import ISAS
+from emu.plans import Branch, Clear, Load, Plan, Set, Store, Sum
 from providers.fasttrap import aarch64 as fasttrap_aarch64
 from providers.fasttrap import riscv64 as fasttrap_riscv64
 from providers.fidelity import Fidelity
