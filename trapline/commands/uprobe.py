@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from emu.elf import ElfError
 from trapline.ftrace import tracing
 from trapline.ftrace.options import Show, open_target, show_event, show_options, start
 from trapline.ftrace.tracing import TraceError
@@ -52,7 +53,10 @@ def uprobe_command(target: str | None, definition: str | None, condition: str | 
 
 def _list(target: str, show: Show) -> None:
     image = open_target(target, show)
-    names = sorted({symbol.name for symbol in image.functions if symbol.size})
+    try:
+        names = sorted({symbol.name for symbol in image.functions if symbol.size})
+    except ElfError as error:
+        raise click.ClickException(str(error)) from None
     if not names:
         raise click.ClickException(f"{target}: no function symbols (stripped?)")
     for name in names:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
+from emu.elf import ElfError
 from providers.fasttrap import Fasttrap, PidError, PidProbes, UsdtProbes, Wanted, parse_provider, probe_name
 from providers.fidelity import Fidelity
 from trapline.consumer.compiling import ProcessProbeError
@@ -79,3 +80,5 @@ class ProcessProbes:
             return replace(wanted, name=probe_name(wanted.name))
         except PidError as error:
             raise ProcessProbeError(error.tag, str(error)) from None
+        except ElfError as error:
+            raise ProcessProbeError("D_PROC_LIB", str(error)) from None

@@ -158,6 +158,8 @@ class LinuxGuest:
         if "/" not in program.path and not host.is_file():
             where = f" in {root}" if root else ""
             raise GuestError(f"{program.path}: no such program{where}; give its path, or a --root that has it")
+        if host.exists() and not host.is_file():
+            raise GuestError(f"{program.path}: not a file")
         try:
             file = host_file(host)
         except OSError as error:
@@ -237,7 +239,11 @@ class LinuxGuest:
                     continue
         code = ProcessCode(self.kernel, process.space)
         patcher = Patcher(code)
-        tracepoint = patcher.create(address, self.isa.traps.breakpoints[-1], "start")
+        try:
+            tracepoint = patcher.create(address, self.isa.traps.breakpoints[-1], "start")
+        except BadAddressError:
+            self.run(None)  # nothing is there: the program dies of its first instruction
+            return
 
         def stop(at: int, _frame: Frame, _extra: int) -> int:
             current = self.kernel.current
