@@ -17,6 +17,7 @@ from emu.guest.function import CODE, FunctionGuest
 from emu.guest.modules import Module
 from emu.isa import Isa
 from providers.fbt import FBT
+from trapline import dof
 from trapline.consumer.tracer import Tracer
 from trapline.framework.dtrace import DTrace
 
@@ -78,7 +79,7 @@ def probed(isa: Isa, program: str, rounds: int) -> Callable[[], None]:
     """Return a run of the loop with a D program enabled."""
     code, entry = LOOP[isa.name], ENTRY[isa.name]
     guest = FunctionGuest(isa, code)
-    dtrace = DTrace(guest, guest.traps.core)
+    dtrace = DTrace(guest, guest.traps.core, dof)
     FBT(dtrace, guest.patcher, guest.traps, isa)
     symbol = Symbol("f", CODE + entry, len(code) - entry, SymbolType.FUNC, Binding.GLOBAL, 1)
     dtrace.load_module(Module("kernel", (symbol,), guest.patcher.original))

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 from emu.cpu_core import CpuCore
 from tests.support.fake_guest import FakeGuest
+from trapline import dof
 from trapline.d.compiler import CompileContext, Form, compile_program
 from trapline.d.errors import CompileError
 from trapline.dof import encode
@@ -43,7 +44,7 @@ class Calculator:
 
     def __init__(self):
         self.guest = FakeGuest()
-        self.dtrace = DTrace(self.guest, CpuCore())
+        self.dtrace = DTrace(self.guest, CpuCore(), dof)
 
     def run(self, text):
         """Run a program to the end of BEGIN; return the data of its first record, and the device."""

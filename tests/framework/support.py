@@ -7,6 +7,7 @@ import struct
 from emu.cpu_core import CpuCore
 from tests.d.support import compile_text
 from tests.support.fake_guest import FakeGuest, FakeProvider
+from trapline import dof
 from trapline.dof import encode
 from trapline.framework.dtrace import DTrace
 
@@ -16,7 +17,7 @@ class Bench:
 
     def __init__(self, program="", **options):
         self.guest = FakeGuest()
-        self.dtrace = DTrace(self.guest, CpuCore())
+        self.dtrace = DTrace(self.guest, CpuCore(), dof)
         self.provider = FakeProvider(self.dtrace)
         self.f = self.provider.create("mod", "f", "entry")
         self.g = self.provider.create("mod", "g", "entry")

@@ -10,6 +10,7 @@ from emu.cpu_core import CpuCore
 from emu.elf import Binding, ElfError, Symbol, SymbolType
 from tests.d.support import compile_text, tag_of
 from tests.support.fake_guest import FakeGuest
+from trapline import dof
 from trapline.d.scopes import Globals, NoNames
 from trapline.d.types import INT
 from trapline.dof import encode
@@ -53,7 +54,7 @@ def record(text, names):
     guest = FakeGuest()
     guest.poke_user(PLACES["counter"] + BIAS, (42).to_bytes(4, "little"))
     guest.poke_user(ORIGIN, (7).to_bytes(8, "little") + ORIGIN.to_bytes(8, "little") + b"abc\0\0\0\0\0")
-    device = DTrace(guest, CpuCore()).open()
+    device = DTrace(guest, CpuCore(), dof).open()
     device.set_option("bufsize", 1 << 14)
     device.enable(encode(compile_text(f"BEGIN {{ {text} }}", names=names, probes=device.probes)))
     device.go()

@@ -5,5 +5,6 @@ from __future__ import annotations
 from providers.dof.sections import DofError
 from trapline.dof.decode import decode
 from trapline.dof.encode import encode
+from trapline.dof.layout import OPTIONS
 
-__all__ = ["DofError", "decode", "encode"]
+__all__ = ["OPTIONS", "DofError", "decode", "encode"]

@@ -13,6 +13,7 @@ from emu.cpu_core import CpuCore
 from emu.guest.base import Guest
 from emu.guest.modules import Module
 from providers.base import Attribute, DependencyClass, Framework, Provider, ProviderAttributes, Stability
+from trapline.framework.codec import ProgramFormat
 from trapline.framework.ecb import Ecb, Run
 from trapline.framework.memory import Memory
 from trapline.framework.probes import Probe, ProbeTable
@@ -50,7 +51,9 @@ class MetaProvider(Provider):
 class DTrace:
     """The framework over one guest.  Implements `providers.base.Framework`."""
 
-    def __init__(self, guest: Guest, core: CpuCore, cpus: int = 1) -> None:
+    def __init__(self, guest: Guest, core: CpuCore, dof: ProgramFormat, cpus: int = 1) -> None:
+        """Put a framework over a guest; `dof` reads the programs that consumers hand over."""
+        self.dof = dof
         self.world = World(guest, core, cpus, Memory(guest, core), Abilities.of(guest))
         self.table = ProbeTable()
         self._providers: dict[str, Provider] = {}

@@ -14,11 +14,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from providers.dof.layout import DIF_VERSION, REGISTERS
-from trapline.dof import encode
-from trapline.dof.layout import OPTIONS
 from trapline.framework import structures
 from trapline.framework.device import Answer, DeviceError
-from trapline.framework.program import DataModel, Program
+from trapline.framework.program import DataModel
 from trapline.framework.structures import REQUESTS, Request
 
 if TYPE_CHECKING:
@@ -107,8 +105,7 @@ def _format(state: ConsumerState, buffer: bytes) -> bytes:
 
 def _dofget(state: ConsumerState, _buffer: bytes) -> bytes:
     """Give the options in force, as DOF."""
-    values = {name: state.option(name) for name in OPTIONS}
-    return encode(Program(()), {name: value for name, value in values.items() if value is not None})
+    return state.options_as_dof()
 
 
 def _replicate(state: ConsumerState, buffer: bytes) -> bytes:

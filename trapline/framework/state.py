@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from emu.words import WORD_MASK
 from providers.base import ArgumentDescription
-from trapline.dof import DofError, decode
+from providers.dof.sections import DofError
 from trapline.framework.actions import Effects
 from trapline.framework.aggbuffer import AggregationBuffer
 from trapline.framework.buffers import FillBuffer, PrincipalBuffer
@@ -38,7 +38,7 @@ from trapline.framework.layout import LayoutError, lay_out
 from trapline.framework.machine import DifMachine, Loaded
 from trapline.framework.memory import SLACK, Region
 from trapline.framework.operations import Operations
-from trapline.framework.program import ActionDescription, Difo, EcbDescription, ProbeDescription
+from trapline.framework.program import ActionDescription, Difo, EcbDescription, ProbeDescription, Program
 from trapline.framework.settings import Settings
 from trapline.framework.speculation import Speculations
 from trapline.framework.subroutines import Subroutines
@@ -165,6 +165,11 @@ class ConsumerState:
         """Return an option as it is in force."""
         return self._options.get(name)
 
+    def options_as_dof(self) -> bytes:
+        """Return the options in force as DOF."""
+        dof = self._dtrace.dof
+        return dof.encode(Program(()), {name: value for name, value in self._options.items() if name in dof.OPTIONS})
+
     # Enabling
 
     def enable(self, dof: bytes) -> Sequence[int]:
@@ -172,7 +177,7 @@ class ConsumerState:
         if self.activity is not Activity.INACTIVE:
             raise DeviceError("EBUSY", "tracing has begun")
         try:
-            decoded = decode(dof, _DOF_MAX)
+            decoded = self._dtrace.dof.decode(dof, _DOF_MAX)
         except DofError as error:
             raise DeviceError(error.errno_name, str(error)) from None
         for name, value in decoded.options:

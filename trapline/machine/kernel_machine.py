@@ -16,6 +16,7 @@ from emu.isa import DEFAULT_ISA, Isa
 from emu.trap import TrapHandler
 from providers.base import Framework
 from providers.fidelity import Fidelity
+from trapline import dof
 from trapline.framework.dtrace import DTrace
 from trapline.machine.guest_consumers import GuestConsumers
 from trapline.machine.kernel_providers import LOADER_CONF, PRELOADED, KernelProviders
@@ -137,7 +138,7 @@ def boot(
     programs that were refused.  Raises `emu.guest.base.GuestError`.
     """
     guest.boot()
-    dtrace = DTrace(guest, guest.traps.core)
+    dtrace = DTrace(guest, guest.traps.core, dof)
     types = _types(guest.image)
     probes = ProcessProbes(guest.userland, guest.userland.objects, dtrace, fidelity, report)
     modules = ModuleTypes(guest.isa, lambda: guest.modules, guest.module_file, types_of)

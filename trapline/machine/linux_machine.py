@@ -16,6 +16,7 @@ from providers.fidelity import Fidelity
 from providers.profile import Profile
 from providers.syscall import Syscall
 from providers.syscall.linux import LinuxCalls
+from trapline import dof
 from trapline.framework.dtrace import DTrace
 from trapline.machine.process_probes import ProcessProbes
 from trapline.machine.programs import program_isa
@@ -105,7 +106,7 @@ def start(options: LinuxOptions) -> LinuxMachine:
     Raises `emu.guest.base.GuestError`.
     """
     guest = start_guest(options)
-    dtrace = DTrace(guest, guest.traps.core)
+    dtrace = DTrace(guest, guest.traps.core, dof)
     Profile(dtrace, guest)
     calls = LinuxCalls(guest.kernel, dtrace.probe)
     Syscall(dtrace, [calls], forgetful=options.fidelity is Fidelity.FREEBSD)

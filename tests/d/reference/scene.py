@@ -16,6 +16,7 @@ from emu.isa import X86_64
 from providers.base import ArgumentDescription
 from providers.profile import Profile
 from tests.support.fake_guest import KERNEL, FakeGuest, FakeProvider
+from trapline import dof
 from trapline.consumer.command import main
 from trapline.consumer.environment import CommandEnvironment, TracedMachine
 from trapline.d.compiler import CompileContext, compile_program
@@ -178,7 +179,7 @@ class SceneProvider(FakeProvider):
 def scene() -> tuple[SceneGuest, DTrace]:
     """Set the scene: sh reads and forks cat, which reads twice; a few milliseconds in all."""
     guest = SceneGuest()
-    dtrace = DTrace(guest, CpuCore())
+    dtrace = DTrace(guest, CpuCore(), dof)
     Profile(dtrace, guest)
     fbt = SceneProvider(dtrace, "fbt")
     probes = {

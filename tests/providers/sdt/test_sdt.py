@@ -18,6 +18,7 @@ from providers.sdt import Sdt
 from providers.sdt.illumos import split
 from providers.sdt.sdt import probe_name
 from providers.sdt.sets import ID_OFFSET, read_declarations
+from trapline import dof
 from trapline.consumer.tracer import Tracer
 from trapline.framework.dtrace import DTrace
 from trapline.framework.program import ProbeDescription
@@ -275,7 +276,7 @@ def test_calls_go_to_a_stub_until_the_provider_is_there_and_after_it_left(isa, y
 
 
 def boot_over(guest):
-    return Sdt(DTrace(guest, guest.traps.core), guest, guest.traps.core)
+    return Sdt(DTrace(guest, guest.traps.core, dof), guest, guest.traps.core)
 
 
 @each_isa

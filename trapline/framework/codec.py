@@ -1,0 +1,39 @@
+"""What the framework asks of DOF, the format in which programs and options reach it; `trapline.dof` answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from trapline.framework.program import EcbDescription, Program
+
+
+class Decoded(Protocol):
+    """What DOF says to the framework."""
+
+    @property
+    def ecbs(self) -> tuple[EcbDescription, ...]:
+        """What to enable."""
+        ...
+
+    @property
+    def options(self) -> tuple[tuple[str, int], ...]:
+        """Run-time options by name."""
+        ...
+
+
+class ProgramFormat(Protocol):
+    """The module `trapline.dof`."""
+
+    @property
+    def OPTIONS(self) -> tuple[str, ...]:  # noqa: N802  a constant of the module
+        """The options that have a number, by it."""
+        ...
+
+    def decode(self, data: bytes, max_size: int) -> Decoded:
+        """Read DOF.  Raises `providers.dof.sections.DofError`."""
+        ...
+
+    def encode(self, program: Program, options: Mapping[str, int]) -> bytes:
+        """Return a program as DOF, with run-time options by name."""
+        ...
