@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from emu.guest.base import BadAddressError
 from emu.guest.linux.process import Life, Process, Thread
-from emu.isa.linux_signals import CLD_DUMPED, CLD_EXITED, CLD_KILLED, IGNORE, SA_NOCLDWAIT, Signal, SignalInfo
+from emu.isa.linux_signals import CLD_DUMPED, CLD_EXITED, CLD_KILLED, IGNORE, LAST, SA_NOCLDWAIT, Signal, SignalInfo
 
 if TYPE_CHECKING:
     from emu.guest.linux.kernel import Kernel
@@ -41,7 +41,7 @@ class Endings:
         if parent is None or not parent.alive:
             process.reaped = True
             kernel.processes.pop(process.pid, None)
-        elif process.exit_signal:
+        elif 1 <= process.exit_signal <= LAST:
             self._tell_parent(process, parent, status)
 
     def _give_children_away(self, process: Process) -> None:

@@ -9,7 +9,7 @@ process alone, as it does in the kernels this follows.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -167,10 +167,10 @@ class Space:
             self._insert(replace(area.cut(start, end), access=access))
             if end < area.end:
                 self._insert(area.cut(end, area.end))
-        for page in range(start // PAGE, end // PAGE):
-            if self.readable.pop(page, None) is not None:
-                self.writable.pop(page, None)
-                self.flush_page(page * PAGE)
+        for page in _within(self.readable, start, end):
+            del self.readable[page]
+            self.writable.pop(page, None)
+            self.flush_page(page * PAGE)
         return whole
 
     def extend(self, area: Area, end: int) -> None:
@@ -181,7 +181,7 @@ class Space:
     def move(self, start: int, end: int, to: int) -> None:
         """Move the mapping of [start, end), with its pages, to address `to`."""
         parts = [area.cut(start, end) for area in self._overlapping(start, end)]
-        pages = {page: self._resident.pop(page) for page in range(start // PAGE, end // PAGE) if page in self._resident}
+        pages = {page: self._resident.pop(page) for page in _within(self._resident, start, end)}
         for page in pages:
             self.readable.pop(page, None)
             self.writable.pop(page, None)
@@ -194,12 +194,7 @@ class Space:
 
     def drop(self, start: int, end: int) -> None:
         """Forget the pages of [start, end): what they are is looked up, or made, again."""
-        first, last = start // PAGE, end // PAGE
-        if last - first > len(self._resident):
-            pages = [page for page in self._resident if first <= page < last]
-        else:
-            pages = [page for page in range(first, last) if page in self._resident]
-        for page in pages:
+        for page in _within(self._resident, start, end):
             self.frames.release(self._resident.pop(page))
             self.readable.pop(page, None)
             self.writable.pop(page, None)
@@ -350,3 +345,11 @@ class Space:
         """Tell whether the page at an address is one that this process has changed, no other's and no file's."""
         frame = self._resident.get(address // PAGE)
         return frame is not None and not self.frames.shared(frame)
+
+
+def _within(pages: Mapping[int, object], start: int, end: int) -> list[int]:
+    """Return which of these pages are in [start, end), however large that is."""
+    first, last = start // PAGE, -(-end // PAGE)
+    if last - first > len(pages):
+        return sorted(page for page in pages if first <= page < last)
+    return [page for page in range(first, last) if page in pages]

@@ -8,6 +8,7 @@ from tests.fuzz.inputs.dof import HelperDof, KernelDof
 from tests.fuzz.inputs.elf import ElfFiles
 from tests.fuzz.inputs.instructions import Instructions
 from tests.fuzz.inputs.stapsdt import MarkerArguments
+from tests.fuzz.inputs.system_calls import SystemCalls
 from tests.fuzz.inputs.uprobes import Filters, UprobeDefinitions
 
 FUZZERS: dict[str, Fuzzer] = {
@@ -21,5 +22,6 @@ FUZZERS: dict[str, Fuzzer] = {
         Filters(),
         MarkerArguments(),
         Instructions(),
+        SystemCalls(),
     )
 }

@@ -20,8 +20,8 @@ from tests.fuzz.case import Fuzzer
 from tests.fuzz.mutation import damage
 
 _CODE: Final = 0x40_0000
-_DATA: Final = 0x60_0000
-_MILLISECOND: Final = 1_000_000
+DATA: Final = 0x60_0000
+MILLISECOND: Final = 1_000_000
 _BYTES: Final = 64
 # Of the cases, those with callbacks in machine code: compiling them takes longer than all else.
 _NATIVE: Final = 0.05
@@ -81,14 +81,14 @@ class Instructions(Fuzzer):
         """Run the code for a millisecond of the guest's time, with a system call now and then refused."""
         isa = list(ISAS.values())[case[0]]
         path = self._root / "program"
-        path.write_bytes(_executable(isa, case[2:]))
+        path.write_bytes(executable(isa, case[2:]))
         path.chmod(0o755)
-        before = _names(self._root)
+        before = names_in(self._root)
         guest = LinuxGuest(isa, Program("/program"), root=self._root, standard=Standard(), accelerated=bool(case[1]))
         self._fill(guest, Random(case))  # noqa: S311
-        guest.run(_MILLISECOND)
-        assert _names(self._root) == before, "the guest changed its root"
-        assert _names(self._root.parent) == ["outside", "root"], "the guest left its root"
+        guest.run(MILLISECOND)
+        assert names_in(self._root) == before, "the guest changed its root"
+        assert names_in(self._root.parent) == ["outside", "root"], "the guest left its root"
         return guest.ending() or "runs on"
 
     @staticmethod
@@ -98,7 +98,7 @@ class Instructions(Fuzzer):
         kept = {isa.registers.sp, isa.registers.pc, isa.registers.zero}
         for register in isa.registers.registers[:32]:
             if register.slot is not None and register.name not in kept:
-                value = random.choice((_DATA + random.randrange(4096), random.randrange(64)))
+                value = random.choice((DATA + random.randrange(4096), random.randrange(64)))
                 engine.write_register(register.name, value)
 
 
@@ -109,11 +109,12 @@ def _text(isa: str) -> bytes:
     return max((section.data for section in sections), key=len)
 
 
-def _names(folder: Path) -> list[str]:
+def names_in(folder: Path) -> list[str]:
+    """Return what is in a folder of the host."""
     return sorted(path.name for path in folder.iterdir())
 
 
-def _executable(isa: Isa, code: bytes) -> bytes:
+def executable(isa: Isa, code: bytes) -> bytes:
     """Return a static program: the code, and two pages to write to."""
     wide = isa.word == 8
     header, row = (64, 56) if wide else (52, 32)
@@ -122,7 +123,7 @@ def _executable(isa: Isa, code: bytes) -> bytes:
     ident = struct.pack("<4sBBBB8x", b"\x7fELF", 1 + wide, 1, 1, 0)
     fields = (2, MACHINES[isa.name], 1, _CODE + start, header, 0, 0, header, row, 2, 0, 0, 0)
     data = ident + struct.pack("<HHIQQQIHHHHHH" if wide else "<HHIIIIIHHHHHH", *fields)
-    for flags, address, filesz, memsz in ((5, _CODE, length, length), (6, _DATA, 0, 8192)):
+    for flags, address, filesz, memsz in ((5, _CODE, length, length), (6, DATA, 0, 8192)):
         if wide:
             data += struct.pack("<IIQQQQQQ", 1, flags, 0, address, address, filesz, memsz, 4096)
         else:

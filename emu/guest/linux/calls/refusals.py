@@ -35,7 +35,7 @@ REFUSED: Final[dict[str, tuple[int, str]]] = {
     ),
     **dict.fromkeys(
         """
-        get_mempolicy mbind migrate_pages move_pages set_mempolicy set_mempolicy_home_node
+        migrate_pages move_pages set_mempolicy_home_node
         """.split(),
         (ENOSYS, "as of a kernel for machines with one memory (CONFIG_NUMA)"),
     ),
@@ -67,4 +67,5 @@ def _refusal(number: int) -> Handler:
 
 
 for _name, (_number, _why) in REFUSED.items():
+    assert _name not in HANDLERS, f"{_name} is there, and refused"
     HANDLERS[_name] = _refusal(_number)
