@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 RAM: Final = 1 << 30
 EPOCH: Final = 1_700_000_000 * NANOSECONDS
 FIRST_PID: Final = 100
+# Virtual nanoseconds that a fault takes: time passes also for a program that does nothing but fault.
+_FAULT_TIME: Final = 2_000
 
 
 class Kernel:
@@ -289,6 +291,7 @@ class Kernel:
         thread.ran += ran
         thread.process.ran += ran
         if fault is not None:
+            self.clock.skip_to(self.clock.now() + _FAULT_TIME)
             self.delivery.force(thread, fault)
         elif self.trapping.take_call():
             self.schedule.called()

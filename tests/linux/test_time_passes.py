@@ -1,0 +1,42 @@
+"""Virtual time passes whatever a program does, so that a deadline always comes."""
+
+import time
+
+import pytest
+
+from emu.guest.base import RunState
+from emu.guest.linux.guest import LinuxGuest, Program
+from emu.isa import ISAS
+from tests.linux.elf_program import elf_program
+
+# rt_sigaction(SIGILL, &action, 0, 8), an undefined instruction, a handler that returns to it, and the action.
+FAULTS_FOR_EVER = {
+    "x86_64": (
+        "b80d000000 bf04000000 488d3517000000 31d2 41ba08000000 0f05 0f0b c3 b80f000000 0f05 0f1f00"
+        "1d00400000000000 0000000400000000 1e00400000000000 0000000000000000"
+    ),
+    "i386": (
+        "b8ae000000 bb04000000 b928004000 31d2 be08000000 cd80 0f0b c3 b8ad000000 cd80 8db600000000"
+        "1a004000 00000004 1b004000 00000000 00000000"
+    ),
+    "aarch64": (
+        "c81080d2 800080d2 c1000010 020080d2 030180d2 010000d4 00000000 c0035fd6"
+        "1c00400000000000 0000000000000000 0000000000000000 0000000000000000"
+    ),
+    "riscv64": (
+        "93086008 13054000 97050000 93850502 13060000 93068000 73000000 0000 67800000 0100 13000000"
+        "1e00400000000000 0000000000000000 0000000000000000 0000000000000000"
+    ),
+}
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_a_program_that_only_faults_meets_its_deadline(isa, tmp_path):
+    path = tmp_path / "faults"
+    path.write_bytes(elf_program(isa, bytes.fromhex(FAULTS_FOR_EVER[isa])))
+    path.chmod(0o755)
+    guest = LinuxGuest(ISAS[isa], Program(str(path)))
+    begun = time.monotonic()
+    assert guest.run(20_000_000) is RunState.RUNNING, "it never ends by itself"
+    assert guest.now() >= 20_000_000
+    assert time.monotonic() - begun < 30
