@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test lint testbins debian bench sweep encodings check fuzz clean
+.PHONY: demo test lint testbins debian programs bench sweep encodings check fuzz clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -33,6 +33,10 @@ debian:
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
+
+# Real programs on four ISAs against qemu-user, with and without probes: some minutes.
+programs: $(STAMP) debian
+	$(BIN)/python -m benchmarks.programs
 
 # Every instruction of every test program probed: some minutes.
 sweep: $(STAMP)

@@ -1,0 +1,98 @@
+"""The programs of manifest.toml, in the guest and under qemu-user."""
+
+import shutil
+import subprocess
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from emu.guest.linux.environment import ENVIRONMENT
+from emu.guest.linux.stdio import Standard
+from emu.isa import ISAS
+from tests.linux.support import Ran
+from trapline.consumer.tracer import Tracer
+from trapline.machine import linux_machine
+
+DEBIAN = Path(__file__).parents[3] / ".debian"
+QEMU = {isa: shutil.which(f"qemu-{isa}") for isa in ISAS}
+PROBE = "pid$target:libc.so.6::entry"
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One program and what it is to do."""
+
+    name: str
+    words: tuple[str, ...]
+    input: bytes
+    probe: str
+    oracle: dict[str, str]
+    """ISA under which qemu-user runs it, by the ISA that is tested; for those that differ."""
+
+    def is_there(self, isa):
+        """Return whether its program was got."""
+        return (DEBIAN / isa / self.words[0].lstrip("/")).exists()
+
+
+def workloads():
+    """Return the workloads of the manifest."""
+    rows = tomllib.loads((Path(__file__).parent / "manifest.toml").read_text())["program"]
+    return [
+        Workload(
+            row["name"],
+            tuple(row["words"]),
+            row.get("input", "").encode(),
+            row.get("probe", PROBE),
+            row.get("oracle", {}),
+        )
+        for row in rows
+    ]
+
+
+def under_qemu(isa, workload):
+    """Return what a program prints under qemu-user, its exit status on the last line."""
+    isa = workload.oracle.get(isa, isa)
+    root = DEBIAN / isa
+    program = root / workload.words[0].lstrip("/")
+    # Else the host's /etc/ld.so.cache names the libraries of the host, if it has some for this ISA.
+    libraries = ":".join("/" + str(path.relative_to(root)) for path in sorted(root.glob("usr/lib/*-linux-gnu")))
+    qemu = [QEMU[isa], "-L", root, "-E", f"LD_LIBRARY_PATH={libraries}", "-0", workload.words[0]]
+    told = subprocess.run(
+        [*qemu, program, *workload.words[1:]], input=workload.input, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, timeout=120, check=False, cwd="/", env=ENVIRONMENT,
+    )  # fmt: skip
+    status = told.returncode if told.returncode >= 0 else 128 - told.returncode
+    return told.stdout + f"exit {status}\n".encode()
+
+
+def in_guest(isa, workload, *, probed):
+    """Run a program in the guest; with `probed` each function of its C library is a probe."""
+    rest, output, problems = bytearray(workload.input), bytearray(), []
+
+    def read(size):
+        data = bytes(rest[:size])
+        del rest[:size]
+        return data
+
+    options = linux_machine.LinuxOptions(
+        workload.words, isa=ISAS[isa], root=DEBIAN / isa, report=problems.append,
+        standard=Standard(read=read, write=output.extend, error=output.extend), evaltime=linux_machine.EvalTime.EXEC,
+    )  # fmt: skip
+    if probed:
+        options = linux_machine.LinuxOptions(
+            workload.words, isa=ISAS[isa], root=DEBIAN / isa, report=problems.append,
+            standard=Standard(read=read, write=output.extend, error=output.extend),
+            evaltime=linux_machine.EvalTime.MAIN,
+        )  # fmt: skip
+    machine = linux_machine.start(options)
+    fired = 0
+    if probed:
+        with Tracer(machine.guest, machine.dtrace, target=machine.target, provide=machine.probes.provide) as tracer:
+            tracer.session.options.set("zdefs", None)
+            tracer.enable(f"{workload.probe} {{ @ = count(); }}")
+            tracer.run()
+            fired = sum(element.value for element in tracer.aggregations())
+    else:
+        machine.guest.run(None)
+    text = bytes(output) + f"exit {machine.guest.exit_status}\n".encode()
+    return Ran(text, machine.guest.engine.instructions, fired, tuple(problems), machine)

@@ -1,0 +1,40 @@
+"""Real programs print in the guest what they print under qemu-user, with and without probes.
+
+`make debian` gets them; without them these tests are skipped.
+"""
+
+import pytest
+
+from emu.isa import ISAS
+from tests.linux.programs.running import QEMU, in_guest, under_qemu, workloads
+
+WORKLOADS = workloads()
+
+
+def need(isa, workload):
+    if not workload.is_there(isa):
+        pytest.skip("Debian's programs are not there: `make debian` gets them")
+    if QEMU[isa] is None:
+        pytest.skip(f"qemu-{isa} (Debian: qemu-user) is not installed")
+
+
+def test_no_two_workloads_have_one_name():
+    assert len({workload.name for workload in WORKLOADS}) == len(WORKLOADS) >= 40
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("workload", WORKLOADS, ids=lambda workload: workload.name)
+def test_a_real_program_does_what_it_does_under_qemu(isa, workload):
+    need(isa, workload)
+    plain = in_guest(isa, workload, probed=False)
+    assert plain.output == under_qemu(isa, workload)
+    assert not plain.problems, "system calls that are not there"
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("workload", WORKLOADS[::8], ids=lambda workload: workload.name)
+def test_probes_in_the_c_library_change_nothing(isa, workload):
+    need(isa, workload)
+    plain, probed = in_guest(isa, workload, probed=False), in_guest(isa, workload, probed=True)
+    assert probed.output == plain.output
+    assert probed.fired or not workload.probe
