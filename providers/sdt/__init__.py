@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from providers.sdt.illumos import IllumosSdt, Site
+from providers.sdt.illumos import IllumosSdt, IllumosSite
 from providers.sdt.sdt import Sdt, SdtProvider
 
-__all__ = ["IllumosSdt", "Sdt", "SdtProvider", "Site"]
+__all__ = ["IllumosSdt", "IllumosSite", "Sdt", "SdtProvider"]

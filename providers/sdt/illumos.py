@@ -31,7 +31,7 @@ AFRAMES: Final = 3
 _UNKNOWN: Final = "<unknown>"
 
 
-class Site(NamedTuple):
+class IllumosSite(NamedTuple):
     """A probe's name as the kernel linker found it, and the address of the call's operand."""
 
     name: str
@@ -57,7 +57,7 @@ def split(name: str) -> tuple[str, str]:
 
 
 @dataclass(slots=True, eq=False)
-class Record:
+class IllumosProbe:
     """A probe: its sites, which share module, function and name."""
 
     tracepoints: list[Tracepoint]
@@ -70,22 +70,22 @@ class IllumosProvider(Provider):
         self.name = name
         self._sdt = sdt
 
-    def enable(self, probe_id: int, arg: Record) -> None:
+    def enable(self, probe_id: int, arg: IllumosProbe) -> None:
         """Put the LOCK prefixes in (sdt_enable)."""
         for tracepoint in arg.tracepoints:
             self._sdt.kernel.patcher.install(tracepoint)
 
-    def disable(self, probe_id: int, arg: Record) -> None:
+    def disable(self, probe_id: int, arg: IllumosProbe) -> None:
         """Take them out (sdt_disable)."""
         for tracepoint in arg.tracepoints:
             self._sdt.kernel.patcher.remove(tracepoint)
 
-    def argument_value(self, probe_id: int, arg: Record, index: int) -> int | None:
+    def argument_value(self, probe_id: int, arg: IllumosProbe, index: int) -> int | None:
         """Return an argument beyond the fifth: the sixth is in its register still (sdt_getarg)."""
         frame = self._sdt.traps.core.trapframe
         return frame.argument(index) if frame is not None else 0
 
-    def destroy(self, probe_id: int, arg: Record) -> None:
+    def destroy(self, probe_id: int, arg: IllumosProbe) -> None:
         """Forget a probe."""
         for tracepoint in arg.tracepoints:
             self._sdt.kernel.patcher.forget(tracepoint)
@@ -94,7 +94,9 @@ class IllumosProvider(Provider):
 class IllumosSdt:
     """The providers of one kernel, and the handler of their traps.  Making one loads them."""
 
-    def __init__(self, framework: Framework, kernel: IllumosKernel, traps: TrapHandler, sites: Iterable[Site]) -> None:
+    def __init__(
+        self, framework: Framework, kernel: IllumosKernel, traps: TrapHandler, sites: Iterable[IllumosSite]
+    ) -> None:
         self.kernel = kernel
         self.traps = traps
         self.providers = {name: IllumosProvider(name, self) for name in PREFIXES.values()}
@@ -107,7 +109,7 @@ class IllumosSdt:
             self._create(site)
         traps.add(self._invop)
 
-    def _create(self, site: Site) -> None:
+    def _create(self, site: IllumosSite) -> None:
         """Make a probe, or give one of these names another site (sdt_provide_module)."""
         name, probe = split(site.name)
         provider = self.providers[name]
@@ -116,10 +118,10 @@ class IllumosSdt:
         tracepoint = self.kernel.patcher.create(site.offset, LOCK, "sdt")
         probe_id = self._framework.probe_lookup(provider, "kernel", function, probe)
         if probe_id:
-            record: Record = self._framework.probe_arg(provider, probe_id)
+            record: IllumosProbe = self._framework.probe_arg(provider, probe_id)
             record.tracepoints.append(tracepoint)
         else:
-            record = Record([tracepoint])
+            record = IllumosProbe([tracepoint])
             probe_id = self._framework.probe_create(provider, "kernel", function, probe, AFRAMES, record)
         self._probes[site.offset] = probe_id
 

@@ -91,7 +91,7 @@ def probe_name(written: str) -> str:
 
 
 @dataclass(slots=True, eq=False)
-class Record:
+class SdtProbe:
     """A probe: what the kernel declares, and its sites."""
 
     declaration: Declaration
@@ -105,15 +105,15 @@ class SdtProvider(Provider):
         self.name = name
         self._sdt = sdt
 
-    def enable(self, probe_id: int, arg: Record) -> None:
+    def enable(self, probe_id: int, arg: SdtProbe) -> None:
         """Arm a probe."""
         self._sdt.enable(self.name, probe_id, arg)
 
-    def disable(self, probe_id: int, arg: Record) -> None:
+    def disable(self, probe_id: int, arg: SdtProbe) -> None:
         """Disarm it."""
         self._sdt.disable(self.name, arg)
 
-    def argument_description(self, probe_id: int, arg: Record, index: int) -> ArgumentDescription | None:
+    def argument_description(self, probe_id: int, arg: SdtProbe, index: int) -> ArgumentDescription | None:
         """Return an argument's types, as the kernel declares them (sdt_getargdesc)."""
         arguments = arg.declaration.arguments
         if index >= len(arguments):
@@ -121,11 +121,11 @@ class SdtProvider(Provider):
         types = arguments[index]
         return ArgumentDescription(index, types.native, types.translated) if types else ArgumentDescription(index, "")
 
-    def argument_value(self, probe_id: int, arg: Record, index: int) -> int | None:
+    def argument_value(self, probe_id: int, arg: SdtProbe, index: int) -> int | None:
         """Return an argument beyond the five that are passed (sdt_getargval)."""
         return self._sdt.argument_value(index)
 
-    def destroy(self, probe_id: int, arg: Record) -> None:
+    def destroy(self, probe_id: int, arg: SdtProbe) -> None:
         """Forget a probe."""
         self._sdt.forget(arg)
 
@@ -201,7 +201,7 @@ class Sdt:
         names = (declaration.module or MODULE, declaration.function or FUNCTION, probe_name(declaration.name))
         if self.framework.probe_lookup(provider, *names):
             return
-        record = Record(declaration, tuple(self._tracepoints(declaration, ":".join((provider.name, *names)))))
+        record = SdtProbe(declaration, tuple(self._tracepoints(declaration, ":".join((provider.name, *names)))))
         aframes = _AFRAMES + (self.generation >= HOT_PATCHED and provider.name == LOCKSTAT)
         self._aframes[self.framework.probe_create(provider, *names, aframes, record)] = aframes
 
@@ -217,7 +217,7 @@ class Sdt:
                 self.refused.append(f"{name}: its site at {site.address:#x} is left out: {reason}")
         return made
 
-    def enable(self, provider: str, probe_id: int, record: Record) -> None:
+    def enable(self, provider: str, probe_id: int, record: SdtProbe) -> None:
         """Arm a probe (sdt_enable)."""
         self.kernel.watch_traced()
         self.kernel.store(record.declaration.address + ID_OFFSET, probe_id.to_bytes(4, "little"))
@@ -228,7 +228,7 @@ class Sdt:
         for tracepoint in record.tracepoints:
             self.kernel.patcher.install(tracepoint)
 
-    def disable(self, provider: str, record: Record) -> None:
+    def disable(self, provider: str, record: SdtProbe) -> None:
         """Disarm a probe (sdt_disable)."""
         for tracepoint in record.tracepoints:
             self.kernel.patcher.remove(tracepoint)
@@ -237,7 +237,7 @@ class Sdt:
         self._enabled.drop(self.kernel)
         self.kernel.store(record.declaration.address + ID_OFFSET, bytes(4))
 
-    def forget(self, record: Record) -> None:
+    def forget(self, record: SdtProbe) -> None:
         """Drop a probe's tracepoints."""
         for tracepoint in record.tracepoints:
             self.kernel.patcher.forget(tracepoint)

@@ -15,7 +15,7 @@ from trapline.consumer.actions import Actions
 from trapline.consumer.faults import Fault
 from trapline.consumer.flow import Flow
 from trapline.consumer.layout import SIGNED
-from trapline.consumer.plan import Firing, Plan, Planner
+from trapline.consumer.plan import Firing, RecordPlan, Planner
 from trapline.consumer.records import BufferRecord, Turn
 from trapline.consumer.text import pad
 from trapline.framework.program import ProbeDescription
@@ -67,14 +67,14 @@ class Consumer:
         self._handlers = handlers
         self.actions = Actions(aggregate, options, output, handlers.system, handlers.fault, self._option_changed)
         self._planner = Planner(symbols, options, report, self.actions, device.format, handlers.show_type)
-        self._plans: dict[int, Plan] = {}
+        self._plans: dict[int, RecordPlan] = {}
         self._probes: dict[int, ProbeInfo] = {}
         self._flow = Flow(lambda epid: self.plan(epid).probe.id)
         self._headed = False
         self.abandoned = False
         """Set to show nothing more: the user interrupted twice."""
 
-    def plan(self, epid: int) -> Plan:
+    def plan(self, epid: int) -> RecordPlan:
         """Give the plan of an EPID."""
         plan = self._plans.get(epid)
         if plan is None:
@@ -105,7 +105,7 @@ class Consumer:
                 self._show(plan, record)
             self._flow.last = record.epid
 
-    def _show(self, plan: Plan, record: BufferRecord) -> None:
+    def _show(self, plan: RecordPlan, record: BufferRecord) -> None:
         options, flow = self._options, self._options.is_set("flowindent")
         name = self._flow.line(record, plan.probe.id, plan.probe.description) if flow else ""
         handler = self._handlers.firing
@@ -131,7 +131,7 @@ class Consumer:
         if not options.is_set("quiet"):
             self._output.write("\n")
 
-    def _fault(self, plan: Plan, record: BufferRecord) -> None:
+    def _fault(self, plan: RecordPlan, record: BufferRecord) -> None:
         """Report a fault: the five arguments of the ERROR probe."""
         records = self._device.enabled_probe(plan.epid).records
         epid, action, offset, code, address = (SIGNED[r.size](record.data, record.offset + r.offset) for r in records)

@@ -48,7 +48,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RecordPlan:
     """What an EPID's records are."""
 
     epid: int
@@ -67,7 +67,7 @@ class Plan:
 class Firing:
     """A record as the user's program sees it."""
 
-    plan: Plan
+    plan: RecordPlan
     cpu: int
     timestamp: int
     """Virtual nanoseconds."""
@@ -121,8 +121,8 @@ class Planner:
             LibraryAction.FTRUNCATE: actions.truncate_output,
         }
 
-    def plan(self, enabled: EnabledProbe, probe: ProbeInfo) -> Plan:
-        """Plan the records of an EPID."""
+    def plan(self, enabled: EnabledProbe, probe: ProbeInfo) -> RecordPlan:
+        """RecordPlan the records of an EPID."""
         description = probe.description
         lead = f"{probe.id:6d} {pad(f'{description.function}:{description.name}', 32)} "
         records = enabled.records
@@ -130,7 +130,7 @@ class Planner:
         steps = () if is_error else tuple(self._steps(records))
         texts = tuple(step.text for step in steps if step.text is not None)
         whole = texts if len(texts) == len(steps) else None
-        return Plan(enabled.epid, probe, enabled.size, lead, steps, whole, is_error)
+        return RecordPlan(enabled.epid, probe, enabled.size, lead, steps, whole, is_error)
 
     def _steps(self, records: Records) -> Iterator[Step]:
         """Make the steps of the statements; what records nothing has none."""

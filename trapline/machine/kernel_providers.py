@@ -21,7 +21,7 @@ from providers.fbt import FBT, SignatureSource
 from providers.fidelity import Fidelity
 from providers.kinst import Kinst
 from providers.profile import Profile
-from providers.sdt import IllumosSdt, Sdt, Site
+from providers.sdt import IllumosSdt, IllumosSite, Sdt
 from providers.syscall import Syscall
 from trapline.framework.dtrace import DTrace
 
@@ -92,5 +92,5 @@ def _sdt(guest: KernelGuest, dtrace: DTrace) -> Iterator[Provider]:
     """Make the providers that the kernel declares itself."""
     yield from Sdt(dtrace, guest, guest.traps.core).providers.values()
     if guest.probe_calls:
-        sites = (Site(*call) for call in guest.probe_calls)
+        sites = (IllumosSite(*call) for call in guest.probe_calls)
         yield from IllumosSdt(dtrace, guest, guest.traps, sites).providers.values()

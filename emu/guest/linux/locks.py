@@ -16,7 +16,7 @@ NOBODY: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class LockRecord:
     """A lock on [start, end) of a file.
 
     `owner` is a table of descriptors for a POSIX lock, else an open file.
@@ -28,7 +28,7 @@ class Record:
     start: int = 0
     end: int = FOREVER
 
-    def refuses(self, other: Record) -> bool:
+    def refuses(self, other: LockRecord) -> bool:
         """Return whether another owner cannot have its lock beside this one."""
         return (
             self.owner is not other.owner
@@ -42,13 +42,13 @@ class FileLocks:
     """The locks on one file, of one kind: records or flock's; the two kinds do not see each other."""
 
     def __init__(self) -> None:
-        self._held: list[Record] = []
+        self._held: list[LockRecord] = []
 
-    def conflict(self, wanted: Record) -> Record | None:
+    def conflict(self, wanted: LockRecord) -> LockRecord | None:
         """Return the first lock that refuses a wanted one."""
         return next((held for held in self._held if held.refuses(wanted)), None)
 
-    def add(self, lock: Record) -> None:
+    def add(self, lock: LockRecord) -> None:
         """Add a lock, which nothing refuses; what its owner had there is gone."""
         self.remove(lock.owner, lock.start, lock.end)
         for held in list(self._held):  # one lock with its neighbours of the same kind
@@ -98,9 +98,9 @@ class Waiters:
     """Which owners of POSIX locks wait for which, to find those that would wait for one another."""
 
     def __init__(self) -> None:
-        self._waiting: dict[object, Callable[[], Record | None]] = {}
+        self._waiting: dict[object, Callable[[], LockRecord | None]] = {}
 
-    def would_deadlock(self, owner: object, blocker: Record | None) -> bool:
+    def would_deadlock(self, owner: object, blocker: LockRecord | None) -> bool:
         """Return whether an owner that waits for a lock would wait for itself."""
         seen = set()
         while blocker is not None and blocker.owner not in seen:
@@ -111,7 +111,7 @@ class Waiters:
             blocker = waits() if waits is not None else None
         return False
 
-    def begin(self, owner: object, blocker: Callable[[], Record | None]) -> None:
+    def begin(self, owner: object, blocker: Callable[[], LockRecord | None]) -> None:
         """Note that an owner waits for whoever `blocker` says."""
         self._waiting[owner] = blocker
 

@@ -8,7 +8,7 @@ from typing import Final
 from emu.guest.linux.calls.table import Address, Blocking, Caller, Int, call
 from emu.guest.linux.errno import EAGAIN, EBADF, EDEADLK, EINVAL, EOVERFLOW, LinuxError
 from emu.guest.linux.files import OpenFile
-from emu.guest.linux.locks import FOREVER, NOBODY, FileLocks, Record
+from emu.guest.linux.locks import FOREVER, NOBODY, FileLocks, LockRecord
 from emu.guest.linux.process import Wait
 
 _LOCK_SH, _LOCK_EX, _LOCK_NB, _LOCK_UN = 1, 2, 4, 8
@@ -30,7 +30,7 @@ def flock(c: Caller, fd: Int, operation: Int) -> Blocking:
     if kind not in {_LOCK_SH, _LOCK_EX, _LOCK_UN}:
         raise LinuxError(EINVAL)
     locks = file.inode.locks.whole
-    wanted = Record(file, c.process.pid, kind == _LOCK_EX)
+    wanted = LockRecord(file, c.process.pid, kind == _LOCK_EX)
     locks.remove(file)  # a lock of the other kind is given back first: there is no change at one stroke
     if kind == _LOCK_UN:
         return 0
@@ -65,7 +65,7 @@ def record(c: Caller, fd: int, command: int, address: Address) -> Blocking:
     if of_description and pid:
         raise LinuxError(EINVAL)
     start, end = _range(file, whence, start, length)
-    wanted = Record(
+    wanted = LockRecord(
         file if of_description else c.process.files,
         NOBODY if of_description else c.process.pid,
         kind == _F_WRLCK,
@@ -93,7 +93,7 @@ def record(c: Caller, fd: int, command: int, address: Address) -> Blocking:
     return 0
 
 
-def _wait(c: Caller, locks: FileLocks, wanted: Record, *, check: bool) -> Blocking:
+def _wait(c: Caller, locks: FileLocks, wanted: LockRecord, *, check: bool) -> Blocking:
     """Wait until nothing refuses a lock.  Raises `LinuxError` EDEADLK: its holder waits for this one."""
     waiters = c.kernel.lock_waiters
     try:
@@ -122,7 +122,7 @@ def _range(file: OpenFile, whence: int, start: int, length: int) -> tuple[int, i
     return start, start + length if length else FOREVER
 
 
-def _described(form: struct.Struct, held: Record | None, asked: tuple[int, ...]) -> bytes:
+def _described(form: struct.Struct, held: LockRecord | None, asked: tuple[int, ...]) -> bytes:
     """Return struct flock of a lock that is held; what was asked, with no lock, if there is none."""
     if held is None:
         return form.pack(_F_UNLCK, *asked)
