@@ -1,4 +1,4 @@
-"""DTrace's own words of each CPU: cpu_core, which the probes of a firing and `dtrace_invop()` share.
+"""DTrace's words of each CPU (cpu_core), which `dtrace_invop()` and a firing's probes share.
 
 Source: FreeBSD sys/cddl/dev/dtrace, cpuvar_defs.h (cpu_core_t, CPU_DTRACE_*).
 """

@@ -45,7 +45,7 @@ def decoder(machine: tuple[int, int], syntax: Syntax = Syntax.INTEL, *, detail: 
 def disassemble(
     machine: tuple[int, int], code: bytes, address: int, syntax: Syntax = Syntax.INTEL, *, count: int = 0
 ) -> Iterator[Disassembled]:
-    """Yield the instructions up to the first bytes that do not decode, at most `count` unless it is 0."""
+    """Yield instructions up to bytes that do not decode, at most `count` unless it is 0."""
     for at, size, mnemonic, operands in decoder(machine, syntax).disasm_lite(code, address, count):
         yield Disassembled(at, size, f"{mnemonic} {operands}".rstrip())
 

@@ -22,7 +22,10 @@ from emu.plans import Plan
 
 
 class Displaced(NamedTuple):
-    """An instruction as a row's builder sees it: its bytes as a little-endian number, and where it stands."""
+    """An instruction as a row's builder sees it.
+
+    Its bytes as a little-endian number, and where it stands.
+    """
 
     word: int
     address: int
@@ -39,7 +42,10 @@ class Displaced(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """An instruction where it stands: the bytes from its first one on, its address, and the code before it."""
+    """An instruction where it stands.
+
+    The bytes from its first one on, its address, and the code before it.
+    """
 
     data: bytes
     address: int
@@ -49,7 +55,10 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Why something is decided as it is: the name by which reports and tests know the rule, the reason, the source."""
+    """Why something is decided as it is.
+
+    The name by which reports and tests know the rule, the reason, the source.
+    """
 
     name: str
     why: str
@@ -76,7 +85,7 @@ class Emulated:
 
 @dataclass(frozen=True, slots=True)
 class OutOfLine:
-    """A copy of the instruction runs elsewhere, and what follows the copy leads back: fasttrap, kinst."""
+    """A copy of the instruction runs elsewhere and leads back (fasttrap, kinst)."""
 
     rule: Rule
     length: int
@@ -85,16 +94,18 @@ class OutOfLine:
     scratch: str = ""
     """Register that has the address after the original while the copy runs; "" for none."""
     place: int = -1
-    """Offset in the copy of a 32-bit distance to be filled in once its address is known; -1: there is none."""
+    """Offset in the copy of a 32-bit distance to be filled in once its address is known; -1: there
+    is none."""
     target: int = 0
     """What that distance leads to, counted from the original."""
     leaves: int | None = None
-    """When the copy does not come to its end: the number of a condition, `ALWAYS`, or None for never."""
+    """When the copy does not come to its end: the number of a condition, `ALWAYS`, or None for
+    never."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stepped:
-    """A copy of the instruction runs in a slot for one step, and what it did is put right afterwards: uprobes."""
+    """A copy runs in a slot for one step, and its effects are corrected (uprobes)."""
 
     rule: Rule
     length: int
@@ -158,7 +169,10 @@ class DisplacedRow(Rule):
         return word & self.mask == self.value
 
     def treat(self, insn: Displaced, code: bytes) -> Treatment:
-        """Return what becomes of an instruction that falls under this row; `code` begins with its bytes."""
+        """Return what becomes of an instruction that falls under this row.
+
+        `code` begins with its bytes.
+        """
         match self.what:
             case Otherwise.OUT_OF_LINE:
                 return OutOfLine(self, self.length, code[: self.length])
@@ -180,7 +194,7 @@ class DisplacedTable:
     word."""
 
     def decide(self, code: bytes, address: int) -> Treatment:
-        """Return what becomes of the instruction at `address`, by the first row that matches `code`."""
+        """Return the treatment of the instruction at `address` by the first row that matches."""
         word = int.from_bytes(code[:8], "little")
         row = next(row for row in self.rows if row.matches(word) and len(code) >= row.length)
         return row.treat(Displaced(word, address), code)
@@ -191,14 +205,19 @@ class DisplacedTable:
         return found.plan if isinstance(found, Emulated) else None
 
     def number(self, code: str) -> int:
-        """Return the number of an invop code, DTRACE_INVOP_`code`.  Raises KeyError if the stub has no such code."""
+        """Return the number of an invop code, DTRACE_INVOP_`code`.
+
+        Raises KeyError if the stub has no such code.
+        """
         for row in self.rows:
             if row.code == code and row.invop is not None:
                 return row.invop
         raise KeyError(code)
 
     def invop(self, rval: int, saved: int, address: int) -> Plan | None:
-        """Return what the breakpoint stub does when `dtrace_invop()` answered `rval`; None: it does not claim the trap.
+        """Return what the breakpoint stub does when `dtrace_invop()` answered `rval`.
+
+        None: it does not claim the trap.
 
         On x86 `rval` is a code, and `saved` holds the displaced instruction; elsewhere `rval` is
         the saved word itself.

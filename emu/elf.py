@@ -119,7 +119,7 @@ class Symbol(NamedTuple):
 
     @property
     def is_function(self) -> bool:
-        """Tell whether it names code that can be called."""
+        """Return whether it names code that can be called."""
         return self.type in FUNCTION_TYPES
 
 
@@ -165,7 +165,10 @@ class Image:
 
     @cached_property
     def symbols(self) -> tuple[Symbol, ...]:
-        """The defined, named symbols in the order of the symbol table; of the dynamic one where there is no other."""
+        """The defined, named symbols in the order of the symbol table.
+
+        Of the dynamic one where there is no other.
+        """
         return tuple(self._read_symbols())
 
     @cached_property
@@ -174,7 +177,10 @@ class Image:
         return tuple(symbol for symbol in self.symbols if symbol.is_function)
 
     def symbol(self, name: str) -> Symbol:
-        """Return a symbol by name, a global one before a local one.  Raises `ElfError`, naming the nearest."""
+        """Return a symbol by name, a global one before a local one.
+
+        Raises `ElfError`, naming the nearest.
+        """
         try:
             return self._by_name[name]
         except KeyError:
@@ -185,7 +191,10 @@ class Image:
         raise self._error(f"no symbol '{name}'" + (f" (did you mean '{near}'?)" if near else ""))
 
     def symbol_at(self, address: int) -> tuple[Symbol, int] | None:
-        """Return the symbol that holds an address, and the offset in it; a function before anything else."""
+        """Return the symbol that holds an address, and the offset in it.
+
+        A function before anything else.
+        """
         below = []
         for starts, symbols in self._by_address:
             place = bisect_right(starts, address) - 1
@@ -232,7 +241,10 @@ class Image:
 
     @cached_property
     def code_sections(self) -> tuple[FileSection, ...]:
-        """The sections that hold instructions, at their addresses; without section headers the segments that do."""
+        """The sections that hold instructions, at their addresses.
+
+        Without section headers the segments that do.
+        """
         found = tuple(
             FileSection(
                 self._places[number] if self.kind is ElfKind.RELOCATABLE else section["sh_addr"],
@@ -279,7 +291,7 @@ class Image:
         return None
 
     def address_of(self, offset: int) -> int | None:
-        """Return the virtual address of a byte of the file in a loaded segment, None if none has it.
+        """Return the virtual address of a byte of the file, None if no loaded segment has it.
 
         Segments are mapped by whole pages: a page's first byte may lie before the segment's.
         """
@@ -298,7 +310,9 @@ class Image:
         return None
 
     def no_instruction(self, address: int) -> str | None:
-        """Say why no instruction begins at an address, None if one may: without symbols there is no telling.
+        """Say why no instruction begins at an address, None if one may.
+
+        Without symbols there is no telling.
 
         Instructions are walked from the start of the function that holds the address.
         """
@@ -321,7 +335,10 @@ class Image:
         return None if at == offset else f"it is in the middle of an instruction of {symbol.name}"
 
     def code(self, symbol: Symbol, beyond: int = 0) -> bytes:
-        """Return the bytes of a function, and up to `beyond` of those that follow.  Raises `BadAddressError`."""
+        """Return the bytes of a function, and up to `beyond` of those that follow.
+
+        Raises `BadAddressError`.
+        """
         return self.read(symbol.value, symbol.size + beyond)
 
     # Reading the file.
@@ -484,7 +501,10 @@ class Image:
 
     @cached_property
     def _by_address(self) -> tuple[tuple[list[int], list[Symbol]], ...]:
-        """Functions, then everything else that has a place: the starts to search, and the symbols there."""
+        """Functions, then everything else that has a place.
+
+        The starts to search, and the symbols there.
+        """
         others = [
             symbol
             for symbol in self.symbols
@@ -506,7 +526,7 @@ def _sorted_by_address(symbols: Sequence[Symbol]) -> tuple[list[int], list[Symbo
 
 
 def symbol_size(word: int) -> int:
-    """Return the size of a symbol table's entry, in files for machines of so many bytes to the word."""
+    """Return the size of a symbol table's entry, for machines with so many bytes in a word."""
     return (_SYMBOL_64 if word == 8 else _SYMBOL_32).size
 
 

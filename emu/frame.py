@@ -25,7 +25,10 @@ _FLAGS = {"nzcv": "spsr"}
 
 
 class Frame(Protocol):
-    """What a provider may read of the interrupted context; values are unsigned, words are the ISA's."""
+    """What a provider may read of the interrupted context.
+
+    Values are unsigned, words are the ISA's.
+    """
 
     def register(self, name: str) -> int:
         """Return a register by name.  Raises KeyError for one this kind of frame does not hold."""
@@ -36,7 +39,10 @@ class Frame(Protocol):
         ...
 
     def argument(self, index: int) -> int:
-        """Return argument `index` >= 5 on function entry, as dtrace_getarg does; 0 where FreeBSD does not look."""
+        """Return argument `index` >= 5 on function entry, as dtrace_getarg does.
+
+        0 where FreeBSD does not look.
+        """
         ...
 
     def results(self) -> tuple[int, int]:
@@ -52,7 +58,10 @@ class Frame(Protocol):
         ...
 
     def go_to(self, address: int, stub_adds: int = 0) -> None:
-        """Have the context go on at an address; `stub_adds` is what the kernel's stub, if it is asked, will add."""
+        """Have the context go on at an address.
+
+        `stub_adds` is what the kernel's stub, if it is asked, will add.
+        """
         ...
 
     def carry_out(self, plan: Plan, address: int, stub_adds: int = 0, scratch: int = 0) -> bool:
@@ -65,7 +74,7 @@ class Frame(Protocol):
 
 
 def _late_argument(frame: Frame, engine: Engine, index: int) -> int:
-    """Return argument 5 and up: FreeBSD sys/cddl/dev/dtrace/{amd64,i386}/dtrace_isa.c dtrace_getarg.
+    """Return argument 5 and up (FreeBSD dtrace/{amd64,i386}/dtrace_isa.c, dtrace_getarg).
 
     Its AArch64 and RISC-V twins are not written: they say so on the console and give 0.
     """
@@ -219,7 +228,10 @@ class SavedFrame:
             self._engine.store(place, self._word, value & self._engine.isa.address_mask)
 
     def carry_out(self, plan: Plan, address: int, stub_adds: int = 0, scratch: int = 0) -> bool:
-        """Do what a plan says on the saved registers; a push is for the stub, for the frame is on that stack."""
+        """Do what a plan says on the saved registers.
+
+        A push is for the stub, for the frame is on that stack.
+        """
         registers = self._engine.isa.registers
         cpu = _SavedCpu(self, self._engine, address)
         interpret(plan, self._engine.isa, cpu)
@@ -239,7 +251,10 @@ class SavedFrame:
 
 
 class _SavedCpu:
-    """A trap frame as the executor of plans wants a CPU; what is written is kept apart until all is done."""
+    """A trap frame as the executor of plans wants a CPU.
+
+    What is written is kept apart until all is done.
+    """
 
     def __init__(self, frame: SavedFrame, engine: Engine, pc: int) -> None:
         self.written = {engine.isa.registers.pc: pc}
@@ -268,7 +283,10 @@ class _SavedCpu:
 
 
 def takes_frame_back(plan: Plan | None, isa: Isa) -> bool:
-    """Tell whether an instruction gives the caller its frame pointer back: until it has run, the frame is there."""
+    """Return whether an instruction gives the caller its frame pointer back.
+
+    Until it has run, the frame is there.
+    """
     return plan is not None and any(
         isinstance(operation, Set) and operation.target == isa.registers.fp for operation in plan.operations
     )

@@ -70,7 +70,9 @@ class HostTrap:
         self._engine.on_late = self._late
 
     def breakpoint(self, address: int) -> int:
-        """Take the breakpoint at `address`: `DELIVER`, `HANDLED`, or a plan for native code to carry out.
+        """Take the breakpoint at `address`.
+
+        `DELIVER`, `HANDLED`, or a plan for native code to carry out.
 
         The pc is at the breakpoint.
         """
@@ -94,7 +96,10 @@ class HostTrap:
         return self._carry_out(displaced, address)
 
     def take(self, address: int) -> int:
-        """Take a trap that is a breakpoint in all but the exception; the engine's `on_trap` calls it."""
+        """Take a trap that is a breakpoint in all but the exception.
+
+        The engine's `on_trap` calls it.
+        """
         answer = self.breakpoint(address)
         return answer if answer in {DELIVER, HANDLED} else self._late(address)
 

@@ -29,7 +29,10 @@ _ROW: Final = struct.Struct("<ii")
 
 
 def resolved_words(image: Image) -> Mapping[int, int]:
-    """Return where the choice of each resolver stands: address of the resolver -> address of the word."""
+    """Return where the choice of each resolver stands.
+
+    Address of the resolver -> address of the word.
+    """
     wanted = image.isa.elf.irelative
     words: dict[int, int] = {}
     if image.isa.word == 4:
@@ -60,7 +63,7 @@ def _resolved_words_32(image: Image, wanted: int) -> Mapping[int, int]:
 
 
 def function_size(image: Image, address: int) -> int:
-    """Return the bytes of the function that begins at an address, by its symbol or by its unwind entry; 0: unknown."""
+    """Return the size of the function at an address, by symbol or unwind entry; 0: unknown."""
     found = image.symbol_at(address)
     if found is not None and not found[1] and found[0].is_function and found[0].size:
         return found[0].size
@@ -71,7 +74,7 @@ def function_size(image: Image, address: int) -> int:
 
 
 def _frame_size(image: Image, address: int) -> int:
-    """Look an address up in the sorted table of `.eh_frame_hdr`, and read the size from the frame's description."""
+    """Return the size of a function by the sorted table of `.eh_frame_hdr`."""
     header = image.section(".eh_frame_hdr")
     if header is None or not header.data.startswith(_HEADER):
         return 0

@@ -20,7 +20,10 @@ class CodeMemory(Protocol):
         ...
 
     def write_code(self, address: int, data: bytes) -> None:
-        """Write bytes and drop what was translated from them.  Raises `emu.guest.base.BadAddressError`."""
+        """Write bytes and drop what was translated from them.
+
+        Raises `emu.guest.base.BadAddressError`.
+        """
         ...
 
 
@@ -51,7 +54,10 @@ class Patcher:
         self._layers: dict[int, list[Tracepoint]] = {}  # per byte: the installed tracepoints over it, the latest last
 
     def create(self, address: int, patch: bytes, owner: str) -> Tracepoint:
-        """Make a tracepoint, not yet installed.  Raises `emu.guest.base.BadAddressError` if there is no code."""
+        """Make a tracepoint, not yet installed.
+
+        Raises `emu.guest.base.BadAddressError` if there is no code.
+        """
         if not patch:
             raise ValueError(f"{owner}: a tracepoint at {address:#x} needs patch bytes")
         tracepoint = Tracepoint(address, self.original(address, len(patch)), patch, owner)
@@ -83,7 +89,10 @@ class Patcher:
         self._uncover(tracepoint)
 
     def restore_all(self, owner: str | None = None) -> None:
-        """Remove every tracepoint, or every one of an owner; they stay known and can be installed again."""
+        """Remove every tracepoint, or every one of an owner.
+
+        They stay known and can be installed again.
+        """
         for tracepoint in self._tracepoints:
             if owner in (None, tracepoint.owner):
                 self.remove(tracepoint)
@@ -93,7 +102,10 @@ class Patcher:
         return tuple(sorted(self._tracepoints, key=lambda tracepoint: tracepoint.address))
 
     def original(self, address: int, size: int) -> bytes:
-        """Read code as the program has it, patches left out.  Raises `emu.guest.base.BadAddressError`."""
+        """Read code as the program has it, patches left out.
+
+        Raises `emu.guest.base.BadAddressError`.
+        """
         code = bytearray(self._memory.read(address, size))
         for place in range(size if self._layers else 0):
             if layers := self._layers.get(address + place):

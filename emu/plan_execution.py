@@ -1,4 +1,7 @@
-"""Two ways to carry out a plan in Python: `interpret` says what plans mean; `compile_plan` does the same, faster."""
+"""Two ways to carry out a plan in Python: `interpret` says what plans mean.
+
+`compile_plan` does the same, faster.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,10 @@ class Cpu(Protocol):
 
 
 def holds(test: Check, isa: Isa, left: int, right: int) -> bool:
-    """Tell whether a test holds of two values; for FLAGS `left` is the flags and `right` the condition's number."""
+    """Return whether a test holds of two values.
+
+    For FLAGS `left` is the flags and `right` the condition's number.
+    """
     compare = test.compare
     if compare is Compare.FLAGS:
         assert isa.condition is not None, f"{isa.name} has no condition flags"
@@ -57,7 +63,10 @@ def holds(test: Check, isa: Isa, left: int, right: int) -> bool:
 
 
 def interpret(plan: Plan, isa: Isa, cpu: Cpu) -> None:
-    """Carry a plan out, one operation at a time: the meaning of plans.  Raises `emu.guest.base.BadAddressError`."""
+    """Carry a plan out, one operation at a time: the meaning of plans.
+
+    Raises `emu.guest.base.BadAddressError`.
+    """
     slots, mask = isa.registers.slots, isa.address_mask
     pc = isa.registers.pc
     temporaries: dict[str, int] = {"": 0}
@@ -118,7 +127,10 @@ def compile_plan(plan: Plan, isa: Isa) -> Callable[[Cpu, int], None]:
 
 
 def _statements(plan: Plan, isa: Isa) -> Iterator[str]:
-    """Translate operations into statements; a register is kept in a local variable once it was read or written."""
+    """Translate operations into statements.
+
+    A register is kept in a local variable once it was read or written.
+    """
     slots, mask = isa.registers.slots, isa.address_mask
     local: dict[str, str] = {"": "0", isa.registers.pc: "pc"}
     checked = 0

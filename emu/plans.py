@@ -166,7 +166,10 @@ class Plan:
                 raise ValueError(f"'{operation}' loads into a register: load into a temporary, then set")
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether two plans do the same: operations are tuples, and those of two kinds may have equal fields."""
+        """Return whether two plans do the same.
+
+        Operations are tuples, and those of two kinds may have equal fields.
+        """
         if not isinstance(other, Plan):
             return NotImplemented
         return self.operations == other.operations and [*map(type, self.operations)] == [*map(type, other.operations)]

@@ -1,4 +1,6 @@
-"""USDT markers of Linux programs: the notes that SystemTap's sys/sdt.h leaves in an ELF file, and their arguments.
+"""USDT markers of Linux programs.
+
+The notes that SystemTap's sys/sdt.h leaves in an ELF file, and their arguments.
 
 A marker is one nop in the code, and a note that says where it is, what it is called, and where its
 arguments are at that moment: constants, registers, memory.
@@ -54,7 +56,10 @@ class Marker:
 
 
 def markers(image: Image) -> tuple[Marker, ...]:
-    """Return the markers of a file, in the order of the notes.  Raises `emu.elf.ElfError` if the notes are corrupt."""
+    """Return the markers of a file, in the order of the notes.
+
+    Raises `emu.elf.ElfError` if the notes are corrupt.
+    """
     section = image.section(NOTES)
     if section is None:
         return ()
@@ -136,7 +141,10 @@ _ITEMS: Final = re.compile(r"(?:[^\s\[\]]|\[[^\]]*\])+")
 
 
 def parse_arguments(text: str, isa: Isa) -> tuple[MarkerArgument, ...]:
-    """Read a marker's arguments.  Raises `MarkerArgumentError`, naming the one that is in no known form."""
+    """Read a marker's arguments.
+
+    Raises `MarkerArgumentError`, naming the one that is in no known form.
+    """
     return tuple(_argument(element, isa) for element in _ITEMS.findall(text))
 
 
@@ -209,7 +217,7 @@ _TYPES: Final = {1: "8", 2: "16", 4: "32", 8: "64"}
 def fetch_argument(
     argument: MarkerArgument, register_name: Callable[[str], str], distance: Callable[[str], int | None]
 ) -> str | None:
-    """Return the argument as uprobe_events write it, None if they cannot (Linux tools/perf/util/probe-file.c).
+    """Return the argument as uprobe_events write it, None if they cannot (perf's probe-file.c).
 
     `distance` gives the place of a symbol as an offset in the file, counted from where the probe's
     own code is; None: the symbol is not there.

@@ -1,4 +1,6 @@
-"""DTrace's `dtrace_invop()`: from a breakpoint to the provider that planted it, by a chain of handlers.
+"""DTrace's `dtrace_invop()`.
+
+From a breakpoint to the provider that planted it, by a chain of handlers.
 
 However a breakpoint arrives, by the host trap path or through the guest kernel's own vector, it ends
 here: an address, the interrupted context, and one question to each registered handler, "is it
@@ -31,7 +33,10 @@ class TrapHandler:
         self._handlers = (handler, *self._handlers)
 
     def remove(self, handler: Handler) -> None:
-        """Take a handler out (dtrace_invop_remove).  Raises RuntimeError, where the kernel panics, if it is not in."""
+        """Take a handler out (dtrace_invop_remove).
+
+        Raises RuntimeError, where the kernel panics, if it is not in.
+        """
         if handler not in self._handlers:
             raise RuntimeError(f"{handler!r} is not in the invop chain")
         place = self._handlers.index(handler)

@@ -109,7 +109,10 @@ class Framework(Protocol):
         ...
 
     def unregister(self, provider: Provider) -> None:
-        """Remove a provider and its probes (dtrace_unregister).  Raises ValueError while a probe is enabled."""
+        """Remove a provider and its probes (dtrace_unregister).
+
+        Raises ValueError while a probe is enabled.
+        """
         ...
 
     def probe_create(self, provider: Provider, module: str, function: str, name: str, aframes: int, arg: Any) -> int:
@@ -140,10 +143,16 @@ class Provider(ABC):
     """Whether it belongs to one process, whose number ends its name."""
 
     def provide(self, description: tuple[str, str, str, str] | None) -> None:
-        """Create the probes that can be named now; `description` is what is being looked for, None for all."""
+        """Create the probes that can be named now.
+
+        `description` is what is being looked for, None for all.
+        """
 
     def provide_module(self, module: Any) -> None:
-        """Create the probes of one kernel module (`emu.guest` Module); called for each loaded module."""
+        """Create the probes of one kernel module (`emu.guest` Module).
+
+        Called for each loaded module.
+        """
 
     def forget_module(self, module: Any) -> None:
         """Forget a kernel module, which goes away; its probes have been destroyed."""
@@ -170,11 +179,14 @@ class Provider(ABC):
         return None
 
     def argument_value(self, probe_id: int, arg: Any, index: int) -> int | None:
-        """Return argument `index` >= 5; None: the framework walks to the arguments itself (getargval)."""
+        """Return argument `index` >= 5.
+
+        None: the framework walks to the arguments itself (getargval).
+        """
         return None
 
     def usermode(self, probe_id: int, arg: Any) -> bool:
-        """Tell whether the probe fired in user mode (usermode)."""
+        """Return whether the probe fired in user mode (usermode)."""
         return False
 
     @abstractmethod

@@ -1,4 +1,6 @@
-"""What DTrace's disassembler knows of x86: where it gives up, FBT's scans and the pid provider's end.
+"""What DTrace's disassembler knows of x86.
+
+Where it gives up, FBT's scans and the pid provider's end.
 
 Capstone decodes; this says which instructions `dtrace_disx86()` refuses, and which it takes for
 shorter ones.  It knows no CET (`endbr64` among them), little of AVX-512, no FMA4, no ds, es and ss
@@ -81,7 +83,10 @@ def knows(insn: Instruction) -> bool:
 
 
 def known_length(code: bytes, mode: Mode = LONG_MODE) -> int:
-    """Return the length that the disassembler finds of the instruction that starts `code`; 0: it finds none."""
+    """Return the length that the disassembler finds of the instruction that starts `code`.
+
+    0: it finds none.
+    """
     insn = take_apart(code, mode)
     if insn is None or not knows(insn):
         return 0
@@ -93,7 +98,7 @@ def known_length(code: bytes, mode: Mode = LONG_MODE) -> int:
 
 
 def known_lengths(code: bytes, mode: Mode = LONG_MODE) -> Iterator[int]:
-    """Yield the length of each instruction, up to the first one that the disassembler does not decode."""
+    """Yield the length of each instruction, up to the first that does not decode."""
     offset = 0
     while offset < len(code):
         length = known_length(code[offset : offset + 15], mode)

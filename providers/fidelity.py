@@ -1,4 +1,4 @@
-"""Whose behaviour is wanted where a real system differs from the CPU, or from what its probes are meant to do."""
+"""Whose behaviour is wanted where a real system's probes are not exact."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Rules for instructions of x86, which providers list as rows: a test, and what is done where it holds.
+"""Rules for instructions of x86, which providers list as rows.
+
+A test, and what is done where it holds.
 
 The tables of the other ISAs compare a word with masks (`emu.displaced.DisplacedRow`).  An
 instruction of x86 is taken apart first, so its rows ask functions.
@@ -26,7 +28,10 @@ class Row(Rule):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The rows of a provider on x86-64 or i386 in the order in which they are tested; the last one always holds."""
+    """The rows of a provider on x86-64 or i386 in the order in which they are tested.
+
+    The last one always holds.
+    """
 
     mode: Mode
     malformed: Rule
@@ -80,5 +85,8 @@ def always(_insn: Instruction) -> bool:
 
 
 def offset(insn: Instruction) -> int:
-    """Return where a direct jump or call leads, counted from itself; its distance is taken to have 32 bits."""
+    """Return where a direct jump or call leads, counted from itself.
+
+    Its distance is taken to have 32 bits.
+    """
     return insn.length + insn.lengthened.signed(insn.at + 1, 1 if insn.opcode == 0xEB else 4)

@@ -1,4 +1,6 @@
-"""Instructions of x86-64 with an operand relative to rip, moved: the operand is named by another register.
+"""Instructions of x86-64 with an operand relative to rip, moved.
+
+The operand is named by another register.
 
 Source: Linux arch/x86/kernel/uprobes.c (riprel_analyze), which the exact rules of the pid provider follow as well.
 """

@@ -38,7 +38,7 @@ class Code:
         self._left = False
 
     def write(self, address: int, data: bytes) -> None:
-        """Write instructions at a mapped virtual address, and make Unicorn forget its translation of the old ones.
+        """Write instructions at a mapped virtual address, and drop Unicorn's old translation.
 
         Only `emu.patcher.Patcher` and loaders call this.  Raises `BadAddressError` if the address
         is not mapped.
@@ -56,7 +56,10 @@ class Code:
             self._left = True
 
     def refuse_in(self, address: int, size: int) -> None:
-        """Look at code that was written: let the CPU refuse there what it refuses and Unicorn would execute."""
+        """Look at code that was written.
+
+        Let the CPU refuse there what it refuses and Unicorn would execute.
+        """
         if self.refusals is not None:
             self.refusals.written(self._memory, address, size)
 
@@ -68,7 +71,7 @@ class Code:
             self._counter.user_code_written()
 
     def forget(self, physical: int, size: int) -> None:
-        """Make Unicorn forget its translation of physical memory, whose content the guest has replaced.
+        """Drop Unicorn's translation of physical memory whose content the guest replaced.
 
         Stores through a mapping that may execute are seen; a kernel fills a page of text through
         its linear map, which may not, and the text of the page's last owner would run on.
@@ -80,7 +83,10 @@ class Code:
         self._forget(self._cpu.reference, ctypes.c_uint64(start), ctypes.c_uint64(end))
 
     def on_code(self, address: int, callback: Callable[[], None]) -> None:
-        """Call `callback` before the instruction at `address` runs.  Set it before that code is translated."""
+        """Call `callback` before the instruction at `address` runs.
+
+        Set it before that code is translated.
+        """
 
         def hook(_uc: int, _address: int, _size: int, _words: int) -> None:
             if self._left:  # the callback wrote code, so the block was left, and the hook is met once more

@@ -1,4 +1,7 @@
-"""One emulated CPU: its registers, where they are in the state of Unicorn, and what QEMU offers for it."""
+"""One emulated CPU.
+
+Its registers, where they are in the state of Unicorn, and what QEMU offers for it.
+"""
 
 from __future__ import annotations
 
@@ -118,5 +121,8 @@ class Cpu:
         self.uc.context_update(context)
 
     def restore(self, context: UcContext) -> None:
-        """Take all registers from a place where they were saved; what addresses mean stays as it is."""
+        """Take all registers from a place where they were saved.
+
+        What addresses mean stays as it is.
+        """
         _context_restore(self.reference, context.context)

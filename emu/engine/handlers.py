@@ -8,7 +8,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Handlers:
-    """Functions of the engine; the first three answer DELIVER or HANDLED, `on_breakpoint` also with a plan."""
+    """Functions of the engine.
+
+    The first three answer DELIVER or HANDLED, `on_breakpoint` also with a plan.
+    """
 
     on_trap: Callable[[int], int]
     """(Unicorn's number of the exception)."""

@@ -37,7 +37,9 @@ class Memory(ABC):
 
     @abstractmethod
     def translate(self, address: int, root: int | None = None, access: Access = Access.READ) -> int | None:
-        """Return the physical address of a virtual one, None if unmapped; `root` None: in the current address space.
+        """Return the physical address of a virtual one, None if unmapped.
+
+        `root` None: in the current address space.
 
         `access` is what the host is about to do there.
         """
@@ -48,11 +50,14 @@ class Memory(ABC):
 
     @abstractmethod
     def store(self, address: int, size: int, value: int) -> None:
-        """Store the low `size` bytes of `value`.  Raises `BadAddressError`; then nothing is written."""
+        """Store the low `size` bytes of `value`.
+
+        Raises `BadAddressError`; then nothing is written.
+        """
 
     @abstractmethod
     def windows(self) -> Iterable[Window]:
-        """Return stretches of virtual addresses that are RAM in one piece, whatever the address space."""
+        """Return stretches of virtual addresses that are RAM in every address space."""
 
     def read(self, address: int, size: int, root: int | None = None) -> bytes:
         """Return `size` bytes.  Raises `BadAddressError` with the first address that is not mapped."""
@@ -74,7 +79,10 @@ class Memory(ABC):
     def places(
         self, address: int, size: int, access: Access = Access.READ, root: int | None = None
     ) -> list[tuple[int, int]]:
-        """Return where virtual addresses lie in RAM, a (start, end) for each page.  Raises `BadAddressError`."""
+        """Return where virtual addresses lie in RAM, a (start, end) for each page.
+
+        Raises `BadAddressError`.
+        """
         pieces = []
         end = address + size
         while address < end:
@@ -90,7 +98,7 @@ class Memory(ABC):
 
 
 class GuestMemory(Memory):
-    """Memory of a guest with page tables of its own, and a kernel that has all of RAM at one virtual address."""
+    """Memory of a guest with its own page tables, whose kernel maps all RAM at one address."""
 
     def __init__(self, size: int, isa: Isa, cpu_words: memoryview) -> None:
         super().__init__(size)
@@ -107,7 +115,10 @@ class GuestMemory(Memory):
         return (Window(self._base, self.size, 0),)
 
     def physical_word(self, address: int) -> int:
-        """Return the 64-bit word at an aligned physical address; 0 outside RAM, which no table entry is."""
+        """Return the 64-bit word at an aligned physical address.
+
+        0 outside RAM, which no table entry is.
+        """
         return self._words[address >> 3] if address + _WORD <= self.size else 0
 
     def translate(self, address: int, root: int | None = None, access: Access = Access.READ) -> int | None:  # noqa: ARG002

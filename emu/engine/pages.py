@@ -25,7 +25,7 @@ class AddressSpace(Protocol):
         ...
 
     def look_up(self, address: int, access: Access) -> tuple[int, Access] | None:
-        """Return the physical address, and what the CPU may do there until told otherwise; None: not `access`."""
+        """Return the physical address and its rights; None: `access` is not allowed."""
         ...
 
     def reach(self, address: int, access: Access) -> int | None:
@@ -33,7 +33,7 @@ class AddressSpace(Protocol):
         ...
 
     def runs(self) -> Iterable[tuple[int, int, int]]:
-        """Return (virtual address, size, physical address) of stretches that stay where they are in RAM."""
+        """Return (virtual address, size, physical address) of stretches that never move in RAM."""
         ...
 
 
@@ -50,7 +50,10 @@ class PageMap:
         """Called when something was mapped."""
 
     def map(self, address: int, size: int, access: Access) -> None:
-        """Map the pages that hold `size` bytes from `address` on; a page mapped before gets the access added."""
+        """Map the pages that hold `size` bytes from `address` on.
+
+        A page mapped before gets the access added.
+        """
         for page in range(address // PAGE, -(-(address + size) // PAGE)):
             if page not in self.frames:
                 self.frames[page] = self._next
@@ -59,7 +62,7 @@ class PageMap:
         self.on_change()
 
     def runs(self) -> Iterable[tuple[int, int, int]]:
-        """Yield (virtual address, size, physical address) of pages that follow each other in both, the latest first."""
+        """Yield (virtual address, size, physical address) of contiguous pages, the latest first."""
         start = size = 0
         physical = -1
         for page, frame in sorted(self.frames.items(), key=lambda item: -item[1]):
@@ -73,7 +76,7 @@ class PageMap:
             yield start, size, physical
 
     def look_up(self, address: int, access: Access) -> tuple[int, Access] | None:
-        """Return the physical address and the access of a virtual one, None if it is not mapped, or not for that."""
+        """Return the physical address and the access of a virtual one, None if not allowed."""
         frame = self.frames.get(address // PAGE)
         granted = self._access.get(address // PAGE, Access(0))
         return None if frame is None or access not in granted else (frame + address % PAGE, granted)

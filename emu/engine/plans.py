@@ -1,4 +1,4 @@
-"""Plans of displaced instructions as words that the native callbacks carry out, and the memory they can reach.
+"""Plans of displaced instructions as words that the native callbacks carry out.
 
 An operation is four words: its kind, the addresses of the target and of the source, and a number.
 A plan ends with a zero word.  Memory is reached through windows: stretches of virtual addresses
@@ -46,7 +46,10 @@ class Windows:
         self.address = ctypes.addressof(self._table)
 
     def set(self, windows: Iterable[Window], ram: int) -> None:
-        """Show these windows, the first `WINDOWS` of them; `ram` is the address of RAM in this process."""
+        """Show these windows, the first `WINDOWS` of them.
+
+        `ram` is the address of RAM in this process.
+        """
         words: list[int] = []
         for window in list(windows)[:WINDOWS]:
             words += (window.start, window.size - _WORD, ram + window.offset)
@@ -98,7 +101,7 @@ class Encoder:
         return ctypes.addressof(self._temporaries.setdefault(operand, ctypes.c_uint64()))
 
     def _is_native(self, operation: Operation) -> bool:
-        """Tell whether native code carries an operation out."""
+        """Return whether native code carries an operation out."""
         if isinstance(operation, (Load, Store)):
             return operation.size == self._word
         return isinstance(operation, (Set, Clear))

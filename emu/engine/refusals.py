@@ -1,4 +1,6 @@
-"""Instructions that the CPU refuses and Unicorn would execute: a hook stands at each, and raises the exception.
+"""Instructions that the CPU refuses and Unicorn would execute.
+
+A hook stands at each, and raises the exception.
 
 There is one way they come about: a breakpoint that is a prefix (`emu.isa.x86.lock`).  So only code
 that the emulator itself writes is looked at.
@@ -18,7 +20,10 @@ _LONGEST: Final = 15
 
 
 class Refusals:
-    """The hooks of one engine; `hook(begin, end)` adds one and returns its handle, `unhook(handle)` takes it away."""
+    """The hooks of one engine.
+
+    `hook(begin, end)` adds one and returns its handle, `unhook(handle)` takes it away.
+    """
 
     def __init__(
         self,
@@ -32,7 +37,10 @@ class Refusals:
         self._hooks: dict[int, int] = {}
 
     def written(self, memory: Memory, address: int, size: int) -> None:
-        """Look at code that was written, before it is translated; it may also be the rest of what was there before."""
+        """Look at code that was written, before it is translated.
+
+        It may also be the rest of what was there before.
+        """
         for place in range(address - _LONGEST + 1, address + size):
             if place >= address or place in self._hooks:
                 self._look(memory, place)

@@ -21,7 +21,9 @@ _STATE: Final = 16 << 10
 
 
 def locate(uc: unicorn.Uc, isa: Isa, env: int, context: UcContext) -> tuple[tuple[int, int], ...]:
-    """Return (address, size) of each run of registers in the state at `env`; the registers are as they were after it.
+    """Return (address, size) of each run of registers in the state at `env`.
+
+    The registers are as they were after it.
 
     `context` is used to keep them meanwhile.  Raises `EngineError` if a register is not found.
     """

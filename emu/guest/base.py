@@ -109,7 +109,7 @@ class Guest(Protocol):
         ...
 
     def kernel_stack(self) -> Sequence[int]:
-        """Return the kernel pcs of the interrupted context, innermost first, the interrupted pc included."""
+        """Return the kernel pcs of the interrupted context, innermost first, its own included."""
         ...
 
     def user_stack(self) -> Sequence[int]:
@@ -129,7 +129,10 @@ class Guest(Protocol):
         ...
 
     def run(self, deadline: int | None) -> RunState:
-        """Run until virtual time `deadline` (None: for ever), or until the guest ends.  Raises `GuestError`."""
+        """Run until virtual time `deadline` (None: for ever), or until the guest ends.
+
+        Raises `GuestError`.
+        """
         ...
 
     def interrupt(self) -> None:

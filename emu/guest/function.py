@@ -102,7 +102,10 @@ class FunctionGuest:
         ]
 
     def allocate(self, data: bytes | int) -> int:
-        """Put bytes (or that many zeros) into memory of their own and return the address; a page boundary follows."""
+        """Put bytes (or that many zeros) into memory of their own and return the address.
+
+        A page boundary follows.
+        """
         content = bytes(data) if isinstance(data, int) else data
         address = self._heap
         size = -(-max(1, len(content)) // PAGE) * PAGE
@@ -196,7 +199,7 @@ class FunctionGuest:
         raise FunctionFaultError(f"a breakpoint at {address:#x} that nobody claims", address)
 
     def faulted(self, address: int, error: BadAddressError) -> int:
-        """Tell that a displaced instruction met an invalid address.  Raises `FunctionFaultError`."""
+        """Say that a displaced instruction met an invalid address.  Raises `FunctionFaultError`."""
         raise FunctionFaultError(
             f"the instruction displaced at {address:#x} cannot reach {error.address:#x}", address
         ) from error

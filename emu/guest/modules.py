@@ -42,7 +42,7 @@ class Module:
     """How many FBT records it has: once there are any, it is not looked at again."""
 
     def functions(self) -> Iterator[Symbol]:
-        """Yield the function symbols, in order (FreeBSD sys/kern/link_elf.c, link_elf_each_function_nameval).
+        """Yield the function symbols in order (FreeBSD link_elf_each_function_nameval).
 
         Local and weak ones are functions like any other; a symbol with the value 0 is not there.
         """

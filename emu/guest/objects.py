@@ -26,7 +26,7 @@ class LoadedObject(NamedTuple):
         return self.path.rsplit("/", 1)[-1]
 
     def holds(self, address: int) -> bool:
-        """Tell whether an address is in one of its segments."""
+        """Return whether an address is in one of its segments."""
         return any(
             segment.vaddr <= address - self.bias < segment.vaddr + segment.memsz for segment in self.image.segments
         )
@@ -39,7 +39,7 @@ class LoadedObject(NamedTuple):
         return Location(self.path, named[0].name, named[1])
 
     def functions(self) -> Sequence[Symbol]:
-        """Return its functions that are defined and have a size, of aliases the one that libproc prefers."""
+        """Return its functions with a size; of aliases the one that libproc prefers."""
         found: dict[tuple[int, int], Symbol] = {}
         for symbol in self.image.functions:
             key = (symbol.value, symbol.size)

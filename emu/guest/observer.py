@@ -27,7 +27,10 @@ class Observer(ABC):  # noqa: B024  (nothing must be heard)
         """Areas, or parts of them, are about to go away; their pages are still there."""
 
     def born(self, maker: Any, thread: Any) -> None:
-        """A thread was made, of the same process or as the first of another; `maker` is the current thread."""
+        """A thread was made, of the same process or as the first of another.
+
+        `maker` is the current thread.
+        """
 
     def forked(self, parent: Any, child: Any) -> None:
         """A child was made, with a copy of its parent's memory."""
@@ -42,17 +45,23 @@ class Observer(ABC):  # noqa: B024  (nothing must be heard)
         """A process has ended; its memory is still there."""
 
     def faulted(self, thread: Any, info: SignalInfo) -> SignalInfo:
-        """The current thread's instruction faulted: put right what a probe displaced; return the signal to send."""
+        """The current thread's instruction faulted: put right what a probe displaced.
+
+        Return the signal to send.
+        """
         del thread
         return info
 
     def may_be_interrupted(self, thread: Any) -> bool:
-        """Tell whether a signal may be delivered to the current thread where it stands."""
+        """Return whether a signal may be delivered to the current thread where it stands."""
         del thread
         return True
 
     def helper_added(self, process: Any, module: str, load_address: int, dof: int, generation: int) -> None:
-        """A process has told of its probes: an object's name, where it was loaded, and where its DOF is."""
+        """A process has told of its probes.
+
+        An object's name, where it was loaded, and where its DOF is.
+        """
 
     def helper_removed(self, process: Any, generation: int) -> None:
         """A process takes back what it told under a number."""
@@ -61,10 +70,16 @@ class Observer(ABC):  # noqa: B024  (nothing must be heard)
         """A signal is about to be delivered to the current thread where it stands."""
 
     def again(self, thread: Any, address: int) -> None:
-        """The page that emulating the instruction at an address has missed is there: the thread will hit it again."""
+        """The page that emulating the instruction at an address has missed is there.
+
+        The thread will hit it again.
+        """
 
     def uncover(self, thread: Any, address: int) -> None:
-        """There is no such page: the thread is to run into the fault of the instruction at an address itself."""
+        """There is no such page.
+
+        The thread is to run into the fault of the instruction at an address itself.
+        """
 
     def thread_ended(self, thread: Any) -> None:
         """A thread has ended."""

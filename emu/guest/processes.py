@@ -1,4 +1,6 @@
-"""What whoever probes user programs asks of the system they run on: the Linux guest and the kernel guest give it alike.
+"""What whoever probes user programs asks of the system they run on.
+
+The Linux guest and the kernel guest give it alike.
 
 A system (`Processes`) has processes and threads, shows the CPU while one of them is in a trap, and
 tells its watchers what becomes of them.
@@ -76,14 +78,20 @@ class Code(Protocol):
         """Write data, whatever the rights there.  Raises `BadAddressError`."""
 
     def write_code(self, address: int, data: bytes) -> None:
-        """Write code, whatever the rights there, for this address space alone.  Raises `BadAddressError`."""
+        """Write code, whatever the rights there, for this address space alone.
+
+        Raises `BadAddressError`.
+        """
 
 
 class Slots(Protocol):
     """Places in an address space where displaced instructions run."""
 
     def ready(self) -> bool:
-        """Tell whether `take` is to be called; False: room is being made, and whoever wants it is to come again."""
+        """Return whether `take` is to be called.
+
+        False: room is being made, and whoever wants it is to come again.
+        """
 
     def take(self) -> int:
         """Return the address of a free one.  Raises `BadAddressError` if there is no room."""
@@ -96,7 +104,7 @@ class Slots(Protocol):
 
 
 class Processes(Protocol):
-    """A system with processes: `emu.guest.linux.kernel.Kernel`, `emu.guest.kernel.userland.Userland`.
+    """A system with processes: the Linux guest's `Kernel`, the kernel guest's `Userland`.
 
     Each takes its own kind of process and thread only, for which the contract says Any.
     """
@@ -115,7 +123,7 @@ class Processes(Protocol):
 
     @property
     def native(self) -> bool:
-        """Whether it is the CPU itself that is in the trap, so that it can be told to carry a plan out."""
+        """Whether the CPU itself is in the trap, so that it can carry out a plan."""
 
     @property
     def frame(self) -> Frame:
@@ -141,10 +149,10 @@ class Processes(Protocol):
         """Take slots out of a child that has got them by a fork."""
 
     def is_shared(self, process: Any) -> bool:
-        """Tell whether another process has the same address space (vfork)."""
+        """Return whether another process has the same address space (vfork)."""
 
     def raise_bad_address(self, address: int) -> object:
-        """Have the current thread meet what its own access to an address would have come to; from a trap."""
+        """Make the current thread take the fault of its own access to an address; from a trap."""
 
     def set_pc(self, thread: Any, pc: int) -> None:
         """Move a thread that does not run."""

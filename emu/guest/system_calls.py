@@ -1,4 +1,7 @@
-"""System calls as their provider sees them: names, types, and where they tell that they begin and end."""
+"""System calls as their provider sees them.
+
+Names, types, and where they tell that they begin and end.
+"""
 
 from __future__ import annotations
 
@@ -51,5 +54,8 @@ class SystemCallTable(Protocol):
         ...
 
     def argument(self, index: int) -> int:
-        """Return an argument, from the sixth on, of the call that a probe of entry fires for; 0 if there is none."""
+        """Return an argument, from the sixth on, of the call that a probe of entry fires for.
+
+        0 if there is none.
+        """
         ...

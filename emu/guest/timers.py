@@ -12,7 +12,10 @@ from emu.guest.base import RunState
 
 @dataclass(order=True, slots=True)
 class Timer:
-    """A timer that goes off every `interval` nanoseconds; `fire(late)` is told by how many it is late."""
+    """A timer that goes off every `interval` nanoseconds.
+
+    `fire(late)` is told by how many it is late.
+    """
 
     due: int
     number: int

@@ -1,4 +1,6 @@
-"""The contract of an ISA's ELF files: numbers that name the machine, and how assembly writes an operand.
+"""The contract of an ISA's ELF files.
+
+Numbers that name the machine, and how assembly writes an operand.
 
 `emu/isa/<isa>/elf.py` gives one `ElfFormat`, which is `Isa.elf`.
 

@@ -6,7 +6,10 @@ from typing import Final
 
 
 def numbered(*runs: tuple[int, str]) -> dict[int, str]:
-    """Return name by number: each run gives its first number and the names that follow it one by one."""
+    """Return name by number.
+
+    Each run gives its first number and the names that follow it one by one.
+    """
     return {number: name for first, names in runs for number, name in enumerate(names.split(), first)}
 
 

@@ -1,1 +1,4 @@
-"""DOF, the DTrace object format: what programs for the framework and the probes of user programs come in."""
+"""DOF, the DTrace object format.
+
+What programs for the framework and the probes of user programs come in.
+"""

@@ -1,4 +1,6 @@
-"""The probes that a user program describes in DOF: provider sections, checked as the kernel checks them.
+"""The probes that a user program describes in DOF.
+
+Provider sections, checked as the kernel checks them.
 
 Source: FreeBSD sys/cddl/contrib/opensolaris/uts/common/dtrace/dtrace.c
 (dtrace_helper_provider_validate, dtrace_helper_provide_one, dtrace_dof_relocate); structures:
@@ -175,7 +177,10 @@ class _HelperDof:
 
 
 def _entries(section: DofSection, size: int) -> Iterator[int]:
-    """Yield where the entries of a section begin; what is less than `size` bytes at its end is none."""
+    """Yield where the entries of a section begin.
+
+    What is less than `size` bytes at its end is none.
+    """
     if section.entry < size:
         raise DofError(f"section {section.number}: entries of {section.entry} bytes")
     yield from range(section.offset, section.offset + section.size - size + 1, section.entry)

@@ -1,4 +1,6 @@
-"""dtmalloc::temp:malloc and dtmalloc::temp:free: a type's ids are set, and the allocator itself fires them.
+"""dtmalloc::temp:malloc and dtmalloc::temp:free.
+
+A type's ids are set, and the allocator itself fires them.
 
 Source: FreeBSD sys/cddl/dev/dtmalloc/dtmalloc.c.
 """
@@ -59,7 +61,10 @@ class Dtmalloc(Provider):
         self._create()
 
     def _create(self) -> None:
-        """Create two probes per type; of several types with one description the first found has them."""
+        """Create two probes per type.
+
+        Of several types with one description the first found has them.
+        """
         for kind in self._types:
             function = re.sub(r"\s", "_", kind.description)[:_FUNCTION_LIMIT]
             if not self._framework.probe_lookup(self, "", function, _NAMES[0]):

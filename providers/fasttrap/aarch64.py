@@ -122,12 +122,15 @@ _ORDERED: Final = 1 << 23
 
 
 def _is_exclusive(word: int) -> bool:
-    """Tell whether a word is a load-exclusive or a store-exclusive; with bit 23 it is ldar, stlr or cas."""
+    """Return whether a word is a load-exclusive or a store-exclusive.
+
+    With bit 23 it is ldar, stlr or cas.
+    """
     return word & _EXCLUSIVE[0] == _EXCLUSIVE[1] and not word & _ORDERED
 
 
 def _in_sequence(before: bytes) -> bool:
-    """Tell whether a load-exclusive, whose store is still to come, precedes."""
+    """Return whether a load-exclusive, whose store is still to come, precedes."""
     for place in range(len(before) - 4, max(-1, len(before) - 4 * _SEQUENCE - 4), -4):
         word = int.from_bytes(before[place : place + 4], "little")
         if _is_exclusive(word):

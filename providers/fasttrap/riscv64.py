@@ -110,7 +110,10 @@ def _is_sc(word: int) -> bool:
 
 
 def _in_sequence(before: bytes) -> bool:
-    """Tell whether an lr, whose sc is still to come, precedes.  `before` may begin within an instruction."""
+    """Return whether an lr, whose sc is still to come, precedes.
+
+    `before` may begin within an instruction.
+    """
     for start in range(len(before) - 4, -1, -2):
         if not _is_lr(_word(before[start : start + 4])[1]):
             continue

@@ -54,7 +54,7 @@ def probe_name(marker: str) -> str:
 
 
 class UsdtProbes(Observer):
-    """Makes the probes of the markers in processes, when somebody asks for a provider with a process's number.
+    """Makes the probes of markers when a provider with a process's number is asked for.
 
     The probes that a program describes in DOF are made when it tells of them; `created` is called
     then.
@@ -204,7 +204,10 @@ class UsdtProbes(Observer):
     def _reader(
         self, loaded: LoadedObject, arguments: dict[int, tuple[MarkerArgument, ...]]
     ) -> Callable[[Frame], tuple[int, ...]]:
-        """Return what reads the arguments at whichever of the places was hit; what cannot be read is 0."""
+        """Return what reads the arguments at whichever of the places was hit.
+
+        What cannot be read is 0.
+        """
         kernel = self._fasttrap.kernel
 
         def resolve(symbol: str) -> int:

@@ -1,4 +1,6 @@
-"""What fasttrap does with instructions of x86-64 and i386: one row for each kind of tracepoint and each refusal.
+"""What fasttrap does with instructions of x86-64 and i386.
+
+One row for each kind of tracepoint and each refusal.
 
 Source: FreeBSD sys/cddl/contrib/opensolaris/uts/intel/dtrace/fasttrap_isa.c
 (fasttrap_tracepoint_init).
@@ -48,7 +50,7 @@ def _by_register(rule: Rule, insn: Instruction) -> Treatment:
 
 
 def _by_rax(rule: Rule, insn: Instruction) -> Treatment:
-    """Run a copy that names its operand by rax, or by rcx where rax is the other operand, as FreeBSD does.
+    """Run a copy that names its operand by rax, or by rcx beside rax, as FreeBSD does.
 
     A REX prefix with B makes r8 or r9 of them.  cmpxchg, mul and div use rax although no operand
     names it, and instructions with VEX may name it by their third operand: they compute something

@@ -1,4 +1,6 @@
-"""Fasttrap on x86-64: its registers and its scratch space; the rules are in `x86`, the functions in `x86_functions`.
+"""Fasttrap on x86-64: its registers and its scratch space.
+
+The rules are in `x86`, the functions in `x86_functions`.
 
 Source: FreeBSD sys/cddl/contrib/opensolaris/uts/intel/dtrace/fasttrap_isa.c.
 """

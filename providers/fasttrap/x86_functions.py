@@ -36,7 +36,10 @@ def boundaries(code: bytes, mode: Mode = LONG_MODE) -> Iterator[int]:
 
 
 def has_jump_table(code: bytes, fidelity: Fidelity, mode: Mode = LONG_MODE) -> bool:
-    """Return whether disassembly fails somewhere: then data lies between the instructions, FreeBSD thinks."""
+    """Return whether disassembly fails somewhere.
+
+    Then data lies between the instructions, FreeBSD thinks.
+    """
     return sum(_lengths(code, fidelity, mode)) < len(code)
 
 
@@ -65,7 +68,10 @@ def _certain_returns(code: bytes) -> Iterator[int]:
 
 
 def _return_sites(code: bytes, mode: Mode) -> Iterator[int]:
-    """Yield returns and the jumps that leave the function, or may leave it: whether they do is seen at each hit."""
+    """Yield returns and the jumps that leave the function, or may leave it.
+
+    Whether they do is seen at each hit.
+    """
     size = len(code)
     end = 0
     for length in instruction_lengths(code, mode=mode.capstone):

@@ -1,4 +1,7 @@
-"""FBT, function boundary tracing: a probe where each kernel function begins, and one wherever it returns."""
+"""FBT, function boundary tracing.
+
+A probe where each kernel function begins, and one wherever it returns.
+"""
 
 from __future__ import annotations
 

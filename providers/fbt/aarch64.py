@@ -80,7 +80,7 @@ def _words(function: Function) -> tuple[int, ...]:
 
 
 def scan(function: Function) -> ScanResult:
-    """Find the instruction that opens the frame, then every `ret` and every branch taken for a tail call."""
+    """Find the instruction that opens the frame, then every `ret` and every tail call."""
     words = _words(function)
     entry = _entry(words)
     if entry is None:

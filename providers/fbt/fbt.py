@@ -82,7 +82,9 @@ def walk(
     wanted: Callable[[str], bool] = lambda _name: True,
     fidelity: Fidelity = Fidelity.EXACT,
 ) -> Iterator[tuple[Symbol, Function | None, ScanResult]]:
-    """Look at functions in order, as FBT does: each with its bytes, if they were looked at, and what came of it.
+    """Look at functions in order, as FBT does.
+
+    Each with its bytes, if they were looked at, and what came of it.
 
     Those whose names are not `wanted` are left out, and have the effect on the walk that they have.
     """
@@ -125,7 +127,10 @@ class FBT(Provider):
         fidelity: Fidelity = Fidelity.EXACT,
         port: Port | None = None,
     ) -> None:
-        """Register with the framework and with the chain of breakpoint handlers; `port`: if not `PORTS`' own."""
+        """Register with the framework and with the chain of breakpoint handlers.
+
+        `port`: if not `PORTS`' own.
+        """
         self.table = RecordTable()
         self._framework = framework
         self._patcher = patcher
@@ -158,7 +163,7 @@ class FBT(Provider):
             self._provide_function(module, index, symbol, sites)
 
     def _provide_function(self, module: Module, index: int, symbol: Symbol, sites: tuple[Site, ...]) -> None:
-        """Create the entry probe, and one return probe for all returns (fbt_provide_module_function)."""
+        """Create the entry probe and one return probe (fbt_provide_module_function)."""
         last: Record | None = None
         for site in sites:
             record = self._record(module, index, symbol, site)
@@ -226,7 +231,10 @@ class FBT(Provider):
             self._patcher.remove(record.tracepoint)
 
     def argument_description(self, probe_id: int, arg: Record, index: int) -> ArgumentDescription | None:
-        """Return an argument's type (fbt_getargdesc): of a return, args[0] is the offset and args[1] the result."""
+        """Return an argument's type (fbt_getargdesc).
+
+        Of a return, args[0] is the offset and args[1] the result.
+        """
         if arg.roffset and index == 0:
             return ArgumentDescription(index, "int")
         signature = self._signatures.signature(module_name(arg.module.name), arg.function) if self._signatures else None

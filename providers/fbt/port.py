@@ -1,4 +1,6 @@
-"""What an ISA brings to FBT, as FreeBSD's fbt_isa.c does: where the probes of a function go, and what a hit fires.
+"""What an ISA brings to FBT, as FreeBSD's fbt_isa.c does.
+
+Where the probes of a function go, and what a hit fires.
 
 To add an ISA write `providers/fbt/<isa>.py` with a `Port` and list it in
 `providers/fbt/ports.py` (docs/adding-a-provider.md).  It has
@@ -83,7 +85,10 @@ class ScanResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    """Names that never get probes: those that begin with `prefix` but not with `unless`, and those in `names`."""
+    """Names that never get probes.
+
+    Those that begin with `prefix` but not with `unless`, and those in `names`.
+    """
 
     rule: Rule
     prefix: str = ""
@@ -93,7 +98,7 @@ class Exclusion:
     """The rest of the module's functions is not looked at either."""
 
     def matches(self, name: str) -> bool:
-        """Tell whether a function of this name is excluded."""
+        """Return whether a function of this name is excluded."""
         if self.prefix and name.startswith(self.prefix):
             return not (self.unless and name.startswith(self.unless))
         return name in self.names

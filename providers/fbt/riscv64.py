@@ -185,7 +185,7 @@ def _remark(function: Function, address: int, word: int, length: int) -> Rule | 
 
 
 def _jump(word: int, length: int) -> int | None:
-    """Return the distance of a `j` or `c.j`, None for another instruction (RISC-V unprivileged specification)."""
+    """Return the distance of a `j` or `c.j`, None for another instruction."""
     if length == 4 and word & 0xFFF == 0x06F:
         return j_immediate(Displaced(word, 0))
     if length == 2 and word & 0xE003 == 0xA001:

@@ -1,4 +1,6 @@
-"""FBT's invop handler where an instruction is a word: AArch64 and RISC-V, whose fbt_invop() are alike.
+"""FBT's invop handler where an instruction is a word.
+
+AArch64 and RISC-V, whose fbt_invop() are alike.
 
 Source: FreeBSD sys/cddl/dev/fbt/aarch64/fbt_isa.c, sys/cddl/dev/fbt/riscv/fbt_isa.c.
 """

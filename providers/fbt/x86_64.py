@@ -76,7 +76,7 @@ EXCLUSIONS = (
 
 
 def instructions(function: Function, mode: Mode = LONG_MODE) -> Iterator[tuple[int, int]]:
-    """Yield (offset, length) from the function's start, until its limit or until the bytes do not decode."""
+    """Yield (offset, length) of instructions, until the limit or bytes that do not decode."""
     freebsd = function.fidelity is Fidelity.FREEBSD
     offset = 0
     for length in known_lengths(function.code, mode) if freebsd else lengths(function.code, mode=mode.capstone):
@@ -106,7 +106,7 @@ def scan(function: Function) -> ScanResult:
 
 
 def in_jump_table(function: Function, offset: int, size: int) -> bool:
-    """Tell whether any `size` bytes around the site, those of a pointer, are one into the function.
+    """Return whether `size` bytes around the site are a pointer into the function.
 
     Compilers used to put the tables of switches into the text, and disassembly walks right into
     them.
@@ -155,7 +155,10 @@ def leaves_by_jump(function: Function, offset: int, length: int) -> Rule | None:
 
 
 def top_of_stack(frame: Frame) -> int:
-    """Return the top of the stack: the push has not run at the entry, and at the ret the frame is gone."""
+    """Return the top of the stack.
+
+    The push has not run at the entry, and at the ret the frame is gone.
+    """
     try:
         return frame.stack_word(0)
     except BadAddressError:

@@ -1,4 +1,7 @@
-"""Where a function's stack frame is there: found by following its instructions along all ways through it."""
+"""Where a function's stack frame is there.
+
+Found by following its instructions along all ways through it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""kinst::malloc:17 and its like: probes at instructions of kernel functions, made when they are named.
+"""kinst::malloc:17 and its like.
+
+Probes at instructions of kernel functions, made when they are named.
 
     provide     a name with a function and an offset, or none for all of them, becomes probes enable
     the probe's breakpoint is installed, and its trampoline holds the copy (a hit)     the probe
@@ -60,7 +62,7 @@ class Point:
 def look(
     port: Port, isa: Isa, symbol: Symbol, read: Callable[[int, int], bytes]
 ) -> Iterator[tuple[int, Treatment, Frames]]:
-    """Yield (offset, what becomes of it, what is known of the frame) for each instruction of a function.
+    """Yield (offset, treatment, frame) for each instruction of a function.
 
     Nothing, if the function is not to be touched.  Raises `emu.guest.base.BadAddressError`.
     """
@@ -126,7 +128,10 @@ class Kinst(Provider):
             self._modules.remove(module)
 
     def provide(self, description: tuple[str, str, str, str] | None) -> None:
-        """Make the probes of one function: at an offset, or at every instruction (KINSTIOC_MAKEPROBE)."""
+        """Make the probes of one function.
+
+        At an offset, or at every instruction (KINSTIOC_MAKEPROBE).
+        """
         if description is None or description[0] != self.name or not description[2]:
             return
         _, wanted, function, name = description
@@ -182,7 +187,10 @@ class Kinst(Provider):
         del self._points[arg.address]
 
     def _invop(self, address: int, frame: Frame, extra: int) -> int:
-        """Take a breakpoint (kinst_invop); `extra` is the address of the stub's scratch space, if it has one."""
+        """Take a breakpoint (kinst_invop).
+
+        `extra` is the address of the stub's scratch space, if it has one.
+        """
         point = self._points.get(address)
         if point is None or not point.tracepoint.installed:
             return self._trampoline_ended(address, frame)
@@ -200,7 +208,7 @@ class Kinst(Provider):
         return self._port.pushing if left else self._port.answer
 
     def _leaves(self, copied: OutOfLine, frame: Frame) -> bool:
-        """Tell whether the copy will go elsewhere than to the jump, or the breakpoint, behind it."""
+        """Return whether the copy will go elsewhere than to the jump, or the breakpoint, behind it."""
         if copied.leaves is None or copied.leaves == ALWAYS:
             return copied.leaves == ALWAYS
         assert self._isa.condition is not None

@@ -1,4 +1,4 @@
-"""kinst on RISC-V: what names the pc or jumps is emulated, everything else is copied before a second breakpoint.
+"""kinst on RISC-V: jumps and uses of the pc are emulated, the rest is copied.
 
 Source: FreeBSD sys/cddl/dev/kinst/riscv/kinst_isa.c.
 """
@@ -22,7 +22,7 @@ _PRIVILEGED: Final = Rule("SYSTEM", "it is an instruction of the privileged arch
 
 
 def _treat(code: Code) -> Treatment:
-    """Decide about an instruction, as fasttrap does, but for those of the SYSTEM opcode (kinst_instr_system)."""
+    """Decide as fasttrap does, except for the SYSTEM opcode (kinst_instr_system)."""
     if code.data and code.data[0] & 0x7F == _SYSTEM:
         return Refused(_PRIVILEGED)
     return USER.treat(code, Fidelity.EXACT)

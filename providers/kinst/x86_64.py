@@ -99,7 +99,10 @@ def _treat(code: Code) -> Treatment:
 
 
 def _trampoline(copied: OutOfLine, address: int, original: int) -> bytes:
-    """Fill a trampoline (kinst_trampoline_populate): the copy, and an absolute jump to what follows the original."""
+    """Fill a trampoline (kinst_trampoline_populate).
+
+    The copy, and an absolute jump to what follows the original.
+    """
     code = bytearray(copied.code)
     if copied.place >= 0:
         # The distance counts from the end of the instruction, behind whatever follows it.

@@ -1,4 +1,6 @@
-"""What a kernel says of its probes: the linker sets that the macros of sys/sdt.h fill, read from its memory.
+"""What a kernel says of its probes.
+
+The linker sets that the macros of sys/sdt.h fill, read from its memory.
 
 Source: FreeBSD sys/sys/sdt.h, sys/cddl/dev/sdt/sdt.c (sdt_load_probes_cb); the structures are the
 teaching kernel's (testbins/kernel/sys/sdt.h), whose probes tell their size as FreeBSD's do.

@@ -1,4 +1,6 @@
-"""The system calls of the Linux guest, whose kernel is the host's: they are heard of as an observer.
+"""The system calls of the Linux guest, whose kernel is the host's.
+
+They are heard of as an observer.
 
 The conventions are those of FreeBSD's module `linux` (sys/amd64/linux/linux_systrace_args.c and
 systrace.c), so that a script means the same on both guests.

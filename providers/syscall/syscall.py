@@ -1,4 +1,6 @@
-"""syscall:freebsd:read:entry and its like: nothing is patched, the system call path asks whether it is to fire.
+"""syscall:freebsd:read:entry and its like.
+
+Nothing is patched, the system call path asks whether it is to fire.
 
     enable      the call's row gets the probe's id, and the gate opens
     (a call)    the path passes the gate, finds an id in the row, and fires it
@@ -31,7 +33,10 @@ class _Call(NamedTuple):
 
 
 class Syscall(Provider):
-    """The probes of every table; with `forgetful`, as on FreeBSD, disabling one probe of a call silences both."""
+    """The probes of every table.
+
+    With `forgetful`, as on FreeBSD, disabling one probe of a call silences both.
+    """
 
     name = "syscall"
 
@@ -43,7 +48,10 @@ class Syscall(Provider):
             self._create(framework, table)
 
     def _create(self, framework: Framework, table: SystemCallTable) -> None:
-        """Create two probes per name: of several numbers with one name the first has them (systrace_provide)."""
+        """Create two probes per name.
+
+        Of several numbers with one name the first has them (systrace_provide).
+        """
         seen = set()
         for number, name in sorted(table.names.items()):
             if name not in seen:

@@ -43,7 +43,7 @@ class Consumer:
     filter: Callable[[Process], bool] | None = None
 
     def wants(self, process: Process) -> bool:
-        """Tell whether a process is watched."""
+        """Return whether a process is watched."""
         return self.filter is None or self.filter(process)
 
 

@@ -193,7 +193,10 @@ class Uprobes(Observer):
     # -- what happens to processes
 
     def mapped(self, process: Process, area: Area) -> None:
-        """Install the probes of a file in a new mapping of it (uprobe_mmap); what fails is left out."""
+        """Install the probes of a file in a new mapping of it (uprobe_mmap).
+
+        What fails is left out.
+        """
         for probe in [probe for (file, _), probe in self._probes.items() if file is area.backing]:
             if _holds(area, probe) and any(consumer.wants(process) for consumer in probe.consumers):
                 try:
@@ -293,7 +296,10 @@ class Uprobes(Observer):
     def _run_handlers(
         self, thread: Thread, space: WatchedSpace, installed: Installed, address: int, frame: Frame
     ) -> bool:
-        """Run the handlers; tell whether all of them say that the breakpoint may go (handler_chain)."""
+        """Run the handlers.
+
+        Tell whether all of them say that the breakpoint may go (handler_chain).
+        """
         remove, wants_return = True, False
         for consumer in tuple(installed.probe.consumers):
             answer = consumer.handler(frame) if consumer.handler is not None else None
@@ -461,7 +467,7 @@ def _add(space: WatchedSpace, address: int, change: int) -> None:
 
 
 def _holds(area: Area, probe: Uprobe) -> bool:
-    """Tell whether a mapping is of the probe's file, holds its place, and may have a breakpoint (valid_vma)."""
+    """Return whether a mapping holds the probe's place and may have it (valid_vma)."""
     if area.backing is not probe.file or area.shared or Access.WRITE in area.access:
         return False
     return Access.EXECUTE in area.access and area.offset <= probe.offset < area.offset + area.end - area.start

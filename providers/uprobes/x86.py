@@ -64,7 +64,10 @@ def _calls(insn: Instruction) -> bool:
 
 
 def _pushes_part_of_a_word(insn: Instruction) -> bool:
-    """Return whether a call pushes less than Linux puts right: it writes the return address as a word."""
+    """Return whether a call pushes less than Linux puts right.
+
+    It writes the return address as a word.
+    """
     far_in_long_mode = insn.mode is LONG_MODE and insn.extension == 3 and not insn.wide
     return _is_plain(insn) and _calls(insn) and (insn.narrow or far_in_long_mode)
 

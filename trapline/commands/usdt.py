@@ -94,7 +94,10 @@ def _described(image: Image, marker: Marker) -> list[str]:
 
 
 def _distance(image: Image, marker: Marker, symbol: str) -> int | None:
-    """Return where a symbol is in the file, if all of it were mapped like the marker; None: it has no such symbol."""
+    """Return where a symbol is in the file, if all of it were mapped like the marker.
+
+    None: it has no such symbol.
+    """
     try:
         address = image.symbol(symbol).value
     except ElfError:

@@ -1,4 +1,6 @@
-"""Actions that happen when their record is consumed: exit, clear, trunc, normalize, setopt, freopen, system ...
+"""Actions that happen when their record is consumed.
+
+Exit, clear, trunc, normalize, setopt, freopen, system ...
 
 Source: FreeBSD libdtrace dt_consume.c and dt_printf.c (dtrace_system, dtrace_freopen).
 """

@@ -1,4 +1,6 @@
-"""Aggregations as the consumer keeps them: snapshots merged into entries, cleared, truncated, normalised.
+"""Aggregations as the consumer keeps them.
+
+Snapshots merged into entries, cleared, truncated, normalised.
 
 Source: FreeBSD libdtrace dt_aggregate.c.  The kernel hands over what was aggregated since the last
 switch; the consumer adds it up.
@@ -73,7 +75,10 @@ class Entry:
 
 
 def scalar(action: ActionKind, words: Sequence[int], normal: int = 1) -> int:
-    """Compute the number that stands for a value: the average, the standard deviation, or the first word."""
+    """Compute the number that stands for a value.
+
+    The average, the standard deviation, or the first word.
+    """
     if action is ActionKind.AVG:
         number, total = words
         return quotient(quotient(total, normal), number) if number else 0
@@ -233,7 +238,10 @@ class Aggregate:
         return Entry(description, b"", zero_words(value.action, words))
 
     def _description(self, variable: int) -> AggregationDescription | None:
-        """Find a description of a variable, be it that nothing was aggregated yet: ids are contiguous from 1."""
+        """Find a description of a variable, be it that nothing was aggregated yet.
+
+        Ids are contiguous from 1.
+        """
         for entry in self.variable(variable):
             return entry.description
         for number in count(1):
@@ -255,7 +263,9 @@ _CANONICAL: Final = {
 
 
 def plain_value(action: ActionKind, words: Sequence[int], normal: int = 1) -> int | dict[float, int]:
-    """Give a value as plain data: a number, or a dict from the lowest value of a bucket to its count.
+    """Give a value as plain data.
+
+    A number, or a dict from the lowest value of a bucket to its count.
 
     Buckets without counts are left out; the bucket below the range of lquantize and llquantize is
     at minus infinity.  Numbers are normalised, toward zero.

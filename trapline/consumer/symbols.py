@@ -92,7 +92,9 @@ class Symbols:
         return tuple(Frame(pc, self.kernel(pc)) for pc in _words(data, offset, size // _WORD))
 
     def user_frames(self, data: bytes, offset: int, argument: int) -> tuple[Frame, ...]:
-        """Read the frames of a ustack() or jstack() record: the pid, the pcs, and the strings of a helper.
+        """Read the frames of a ustack() or jstack() record.
+
+        The pid, the pcs, and the strings of a helper.
 
         `argument` is the record's: string size << 32 | frames.
         """

@@ -1,4 +1,6 @@
-"""The command line of dtrace(1): flags with getopt's meaning, usage, and what was asked for as data.
+"""The command line of dtrace(1).
+
+Flags with getopt's meaning, usage, and what was asked for as data.
 
 Source: FreeBSD cmd/dtrace/dtrace.c.  Words that are no flags may stand anywhere; they are the macro
 arguments.

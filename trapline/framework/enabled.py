@@ -1,4 +1,6 @@
-"""What one consumer has enabled: its ECBs by EPID, its aggregations and formats by number, and their descriptions.
+"""What one consumer has enabled.
+
+Its ECBs by EPID, its aggregations and formats by number, and their descriptions.
 
 Source: FreeBSD dtrace.c dtrace_epid2ecb(), dtrace_aggid2agg(), dtrace_format_add(), the ioctls
 EPROBE and AGGDESC.

@@ -1,4 +1,6 @@
-"""The run-time options of one consumer: what they are at first, and what becomes of them when tracing begins.
+"""The run-time options of one consumer.
+
+What they are at first, and what becomes of them when tracing begins.
 
 Source: FreeBSD dtrace.c dtrace_state_create(), dtrace_state_go(), dtrace_state_buffer().
 """

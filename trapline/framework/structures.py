@@ -1,4 +1,6 @@
-"""The structures that requests of /dev/dtrace/dtrace carry, packed: FreeBSD's, data model LP64, little-endian.
+"""The structures that requests of /dev/dtrace/dtrace carry, packed.
+
+FreeBSD's, data model LP64, little-endian.
 
 Sources: FreeBSD sys/cddl/contrib/opensolaris/uts/common/sys/dtrace.h (dtrace_providerdesc_t,
 dtrace_probedesc_t, dtrace_argdesc_t, dtrace_eprobedesc_t, dtrace_aggdesc_t, dtrace_recdesc_t,
@@ -58,7 +60,10 @@ NO_ARGUMENT: Final = -1
 
 
 class Request(Enum):
-    """A request: its code, and the size of the structure it carries (what its pointer points at, if it carries one)."""
+    """A request: its code, and the size of the structure it carries.
+
+    What its pointer points at, if it carries one.
+    """
 
     PROVIDER = 0xC0607801, PROVIDER.size
     PROBES = 0xC1847802, PROBE.size

@@ -1,4 +1,6 @@
-"""The variables of one consumer: globals, clause-locals and, through `dynvars`, everything dynamic (dtrace_vstate_t).
+"""The variables of one consumer.
+
+Globals, clause-locals and, through `dynvars`, everything dynamic (dtrace_vstate_t).
 
 A scalar by value is a word.  One by reference has a region of its own, an 8-byte header (first byte
 0xff: NULL) before the data; a clause-local has a copy per CPU.
@@ -22,7 +24,10 @@ NULL: Final = 0xFF
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Storage of a scalar by reference: `stride` bytes per copy, of which the first `HEADER` are not data."""
+    """Storage of a scalar by reference.
+
+    `stride` bytes per copy, of which the first `HEADER` are not data.
+    """
 
     region: Region
     stride: int

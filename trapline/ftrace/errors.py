@@ -1,4 +1,7 @@
-"""What is wrong with an event's definition.  Source: Linux 6.12 kernel/trace/trace_probe.h (ERRORS)."""
+"""What is wrong with an event's definition.
+
+Source: Linux 6.12 kernel/trace/trace_probe.h (ERRORS).
+"""
 
 from __future__ import annotations
 
@@ -57,7 +60,10 @@ TEXTS: Final = {
 
 
 class UprobeEventError(Exception):
-    """A definition that is refused: `id` is Linux' name of the error, `column` where in `command` it is."""
+    """A definition that is refused.
+
+    `id` is Linux' name of the error, `column` where in `command` it is.
+    """
 
     def __init__(self, identifier: str, command: str, column: int) -> None:
         super().__init__(f"{TEXTS[identifier]} ({identifier})")

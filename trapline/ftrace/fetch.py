@@ -123,7 +123,10 @@ class FetchArgument:
 
     @property
     def size(self) -> int:
-        """The bytes it takes in the fixed part of a record; of a string, those that say where it is."""
+        """The bytes it takes in the fixed part of a record.
+
+        Of a string, those that say where it is.
+        """
         return (_STRING_PLACE if self.type.name == "string" else self.type.size) * max(1, self.type.count)
 
 
@@ -329,7 +332,10 @@ class _Parser:
 def parse(
     text: str, isa: Isa, place: int, used: set[str], *, returns: bool, command: str = "", column: int = 0
 ) -> FetchArgument:
-    """Read an argument, the `place`th from 1; `used` are the names of those before.  Raises `UprobeEventError`."""
+    """Read an argument, the `place`th from 1; `used` are the names of those before.
+
+    Raises `UprobeEventError`.
+    """
     return _Parser(text, isa, command or text, column, returns=returns).parse(f"arg{place}", used)
 
 

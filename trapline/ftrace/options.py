@@ -1,4 +1,7 @@
-"""What the `uprobe` and `usdt` commands share: how the program is started, and how its events are shown."""
+"""What the `uprobe` and `usdt` commands share.
+
+How the program is started, and how its events are shown.
+"""
 
 from __future__ import annotations
 

@@ -129,7 +129,10 @@ def find_file(guest: LinuxGuest, path: str) -> tuple[RegularFile, str]:
 
 
 def find_target(guest: LinuxGuest, name: str) -> str:
-    """Return the path in the guest of a TARGET: a path, a program or a library.  Raises `TraceError`."""
+    """Return the path in the guest of a TARGET: a path, a program or a library.
+
+    Raises `TraceError`.
+    """
     process = guest.kernel.first
     if "/" in name:
         return name

@@ -53,7 +53,9 @@ class Room:
 def gather(
     machine: KernelMachine, text: str, room: Room, options: Sequence[tuple[str, str | None]], *, trace: bool
 ) -> Gathered:
-    """Run a program until the guest is through, or the user interrupts it: what there is then is shown.
+    """Run a program until the guest is through, or the user interrupts it.
+
+    What there is then is shown.
 
     Raises `trapline.d.errors.CompileError`, `trapline.consumer.errors.ConsumerError`,
     `trapline.options.OptionError` and `emu.guest.base.GuestError`.
@@ -105,7 +107,10 @@ def _frames(values: Sequence[Any]) -> tuple[int, ...]:
 
 
 def _aggregated(handle: Handle, mask: int) -> list[LockRecord]:
-    """Return the records of the two aggregations: the averages, and the histograms that go with them."""
+    """Return the records of the two aggregations.
+
+    The averages, and the histograms that go with them.
+    """
     aggregate, symbols = handle.session.aggregate, handle.session.symbols
 
     def keys(entry: Entry) -> tuple[Any, ...]:

@@ -1,4 +1,6 @@
-"""/dev/dtrace/dtrace inside the kernel guest: programs of the guest are consumers, one for each open.
+"""/dev/dtrace/dtrace inside the kernel guest.
+
+Programs of the guest are consumers, one for each open.
 
 The guest's dtrace.ko passes each request on with the kernel's copy of its argument, as much as the
 command says; the framework answers requests as commands and bytes (`trapline.framework.ioctl`).

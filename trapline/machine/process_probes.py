@@ -1,4 +1,7 @@
-"""The probes of processes, for either guest: from a description with a process's number to who makes it."""
+"""The probes of processes, for either guest.
+
+From a description with a process's number to who makes it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What the traced system's own types and symbols are: read from debugging information, given to the D compiler."""
+"""What the traced system's own types and symbols are.
+
+Read from debugging information, given to the D compiler.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The kernel guest's boot loader: puts the kernel, its symbols and the initial file system into RAM.
+"""The kernel guest's boot loader.
+
+Puts the kernel, its symbols and the initial file system into RAM.
 
 As FreeBSD's loader, it leaves the kernel's symbol table behind the kernel's text, where the
 kernel's linker looks for it, and passes what it found by the C calling convention.
@@ -60,7 +62,10 @@ def _cut_out_probe_calls(engine: Engine, image: Image) -> None:
 
 
 def _load_symbols(engine: Engine, image: Image) -> int:
-    """Put the kernel's symbol table behind its text and tell the kernel where; returns where it ends."""
+    """Put the kernel's symbol table behind its text and tell the kernel where.
+
+    Returns where it ends.
+    """
     ram, word, text = engine.memory.ram, engine.isa.word, image.segments[0]
     end = text.vaddr + text.memsz
     symbols, strings = image.section(".symtab"), image.section(".strtab")

@@ -1,4 +1,6 @@
-"""The kernel guest's gates: functions of the kernel that the emulator answers (testbins/kernel/sys/gates.def).
+"""The kernel guest's gates.
+
+Functions of the kernel that the emulator answers (testbins/kernel/sys/gates.def).
 
 A gate's body is a lone return instruction.  The engine calls us when the CPU reaches it; we read
 the arguments by the calling convention, do the work, and set the result registers; then the CPU
@@ -39,7 +41,10 @@ class Consumers(Protocol):
         ...
 
     def ioctl(self, consumer: int, command: int, data: int) -> int:
-        """Answer a request with an error number, 0 for none; `data` is the kernel's copy of its argument."""
+        """Answer a request with an error number, 0 for none.
+
+        `data` is the kernel's copy of its argument.
+        """
         ...
 
 
@@ -82,7 +87,7 @@ class Gates:
         self._engine.on_code(self._guest.image.symbol(name).value, function)
 
     def serve(self, name: str, gate: Gate) -> None:
-        """Answer a gate by a function of its first three arguments, and return its result to the kernel."""
+        """Answer a gate by a function of its first three arguments, with its result."""
         words, arguments, mask = self._engine.words, self._guest.live.arguments, self._guest.isa.address_mask
         first, second = self._results
         bits = 8 * self._guest.isa.word

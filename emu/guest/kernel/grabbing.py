@@ -1,4 +1,4 @@
-"""Running the kernel guest to where a process begins, so that it can be probed from there (libproc's proc_create)."""
+"""Running the kernel guest to where a process begins (libproc's proc_create)."""
 
 from __future__ import annotations
 
@@ -19,13 +19,16 @@ INIT = 1
 
 
 def is_command(process: Process) -> bool:
-    """Tell whether a process is one that the start-up shell has started: the shell's parent is init."""
+    """Return whether a process is one that the start-up shell has started.
+
+    The shell's parent is init.
+    """
     shell = process.parent
     return shell is not None and shell.parent is not None and shell.pid != INIT and shell.parent.pid == INIT
 
 
 def grab(guest: KernelGuest, wanted: Callable[[Process], bool]) -> Process | None:
-    """Run until a wanted process is about to execute its program's, or its run-time linker's, first instruction.
+    """Run until a wanted process is about to execute its first instruction.
 
     One that is there already is taken where it is.  None: the guest has ended without one.
     """
@@ -45,7 +48,10 @@ def grab(guest: KernelGuest, wanted: Callable[[Process], bool]) -> Process | Non
 
 
 def run_to_start(guest: KernelGuest, process: Process, *, main: bool) -> None:
-    """Run to a program's entry, with its libraries loaded, or to its `main` if it has that symbol; or to its end."""
+    """Run to a program's entry, with its libraries loaded, or to its `main` if it has that symbol.
+
+    Or to its end.
+    """
     userland = guest.userland
     program = userland.objects.of(process)[0]
     address = program.image.entry

@@ -107,7 +107,10 @@ class KernelGuest(Served):
         """Where the kernel's text, and what the boot loader has put behind it, ends."""
 
     def boot(self) -> None:
-        """Run until the kernel is up and process 1 is about to enter user mode.  Raises `KernelPanicError`."""
+        """Run until the kernel is up and process 1 is about to enter user mode.
+
+        Raises `KernelPanicError`.
+        """
         if self.run(BOOT_LIMIT) is RunState.FINISHED or not self.ready:
             raise self.crash(f"the kernel was not up after {BOOT_LIMIT // NANOSECONDS} virtual seconds")
 
@@ -127,7 +130,10 @@ class KernelGuest(Served):
     # -- running
 
     def run(self, deadline: int | None) -> RunState:
-        """Run until virtual time `deadline` (None: for ever), or until power off.  Raises `KernelPanicError`."""
+        """Run until virtual time `deadline` (None: for ever), or until power off.
+
+        Raises `KernelPanicError`.
+        """
         return self.timers.run(self._run, self.clock.now, deadline, self._come_back)
 
     def _run(self, deadline: int | None) -> RunState:
@@ -161,7 +167,10 @@ class KernelGuest(Served):
         return RunState.FINISHED
 
     def _next_callout(self) -> int | None:
-        """Return when a clock interrupt calls the first function of the callout queue; None: the queue is empty."""
+        """Return when a clock interrupt calls the first function of the callout queue.
+
+        None: the queue is empty.
+        """
         first = self.engine.load(self._callouts, self.isa.word)
         if self._tick is None or not first:
             return None
@@ -169,7 +178,7 @@ class KernelGuest(Served):
         return self._next_tick + max(0, due - self.engine.load(self._ticks, 8) - 1) * self._tick
 
     def _sleep_until(self, deadline: int) -> None:
-        """Let time pass in which no process wakes, and count its clock interrupts (FreeBSD hardclock_sync)."""
+        """Let idle time pass, and count its clock interrupts (FreeBSD hardclock_sync)."""
         self.clock.skip_to(deadline)
         if self._tick is not None and deadline >= self._next_tick:
             missed = (deadline - self._next_tick) // self._tick + 1
@@ -225,7 +234,7 @@ class KernelGuest(Served):
         self.engine.stop()
 
     def crash(self, reason: str, frame: Frame | None = None) -> KernelPanicError:
-        """Return the error of a guest that cannot go on, with the registers of a frame and their stack."""
+        """Return the error of a guest that cannot go on, with a frame's registers and stack."""
         frame = frame or self.live
         registers = {}
         for register in self.isa.registers.registers:

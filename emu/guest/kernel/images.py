@@ -1,4 +1,7 @@
-"""The checked-in builds of the kernel guest: `testbins/built/<isa>/`, a kernel and its initial file system."""
+"""The checked-in builds of the kernel guest.
+
+`testbins/built/<isa>/`, a kernel and its initial file system.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,10 @@ def programs(isa: Isa) -> dict[str, bytes]:
 
 
 def kernel(isa: Isa, variant: str) -> Path:
-    """Return a kernel built with another mechanism: "sdt-2018", say (testbins/Makefile, GENERATIONS)."""
+    """Return a kernel built with another mechanism.
+
+    "sdt-2018", say (testbins/Makefile, GENERATIONS).
+    """
     return built(isa) / KERNELS / variant
 
 

@@ -72,7 +72,7 @@ class Introspection:
         return data.decode("utf-8", "replace")
 
     def kernel_chain(self, frame_pointer: int) -> list[int]:
-        """Return the return addresses that a frame pointer leads to, within the current thread's kernel stack.
+        """Return the return addresses that a frame pointer leads to, in the thread's kernel stack.
 
         As FreeBSD's dtrace_getpcstack: the walk ends where the pointer leaves the stack or does not
         grow, or the address is none of the kernel's.  A leaf function of RISC-V, which an interrupt
@@ -127,7 +127,10 @@ class Introspection:
         return self.field32(thread, "TD_INTR_NESTING_LEVEL") if thread else 0
 
     def parent(self, pid: int) -> int | None:
-        """Return the pid of a process's parent; None: the process has none, or there is no such process."""
+        """Return the pid of a process's parent.
+
+        None: the process has none, or there is no such process.
+        """
         process = self._engine.load(self._allproc, self._word)
         while process:
             if self.field32(process, "P_PID") == pid:
@@ -137,7 +140,7 @@ class Introspection:
         return None
 
     def open_file(self, descriptor: int) -> int:
-        """Return the address of an open file of the current process, 0 if it has none of that number."""
+        """Return the address of an open file of the current process, 0 if there is none."""
         offset, process = self._offset, self.thread_field("TD_PROC")
         table = self.field(process, "P_FD") if process else 0
         if not table or not 0 <= descriptor < offset["NOFILE"]:
@@ -149,7 +152,10 @@ class Introspection:
         return self._engine.load(address + self._offset["LO_FLAGS"], 4)
 
     def user_frame(self) -> int | None:
-        """Return the address of the frame that brought the current thread into the kernel; None for a kernel thread."""
+        """Return the address of the frame that brought the current thread into the kernel.
+
+        None for a kernel thread.
+        """
         load, word = self._engine.load, self._word
         thread = load(self._current, word)
         return load(thread + self._offset["TD_FRAME"], word) or None if thread else None

@@ -1,4 +1,6 @@
-"""What illumos's kernel linker does with the calls that are SDT probes: it makes them nops, and notes where they were.
+"""What illumos's kernel linker does with the calls that are SDT probes.
+
+It makes them nops, and notes where they were.
 
 A site is compiled as a call of `__dtrace_probe_<name>`, a function that is nowhere.  The linker
 comes upon its relocation, overwrites the five bytes of the call, and keeps the name and the address

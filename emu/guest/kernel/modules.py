@@ -100,7 +100,10 @@ class Modules:
         self._loaded.pop(file, None)
 
     def locate(self, address: int) -> tuple[str, str, int] | None:
-        """Return (module, symbol, offset) of an address, the symbol "" where there is none; None: in no module."""
+        """Return (module, symbol, offset) of an address, the symbol "" where there is none.
+
+        None: in no module.
+        """
         for loaded in self._loaded.values():
             if loaded.address <= address < loaded.end:
                 name = loaded.module.name.removesuffix(".ko")

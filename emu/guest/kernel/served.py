@@ -46,7 +46,10 @@ class Served(KernelView):
         return self.introspection.parent(pid)
 
     def interrupt_level(self) -> int:
-        """Return how many interrupts the current thread is serving: FreeBSD has no interrupt levels (ipl)."""
+        """Return how many interrupts the current thread is serving.
+
+        FreeBSD has no interrupt levels (ipl).
+        """
         return self.introspection.interrupts()
 
     def open_file(self, descriptor: int) -> int:
@@ -54,7 +57,10 @@ class Served(KernelView):
         return self.introspection.open_file(descriptor)
 
     def lock(self, address: int) -> Lock | None:
-        """Return the state of a mutex or shared/exclusive lock; None: it is neither.  Raises `BadAddressError`."""
+        """Return the state of a mutex or shared/exclusive lock; None: it is neither.
+
+        Raises `BadAddressError`.
+        """
         read = _LOCK_CLASSES.get(self.introspection.lock_flags(address) >> _CLASS_SHIFT & _CLASS_MASK)
         return None if read is None else read(self.introspection, address)
 

@@ -57,7 +57,10 @@ class KernelStacks:
         return pcs + self._chain(pointer)
 
     def _link_place(self, pc: int) -> int | None:
-        """Return how far from sp the displaced instruction at pc saves the link register; None if it does not."""
+        """Return how far from sp the displaced instruction at pc saves the link register.
+
+        None if it does not.
+        """
         plan = self._displaced(pc)
         link, sp = self._isa.registers.link, self._isa.registers.sp
         saves = (op for op in plan.operations if isinstance(op, Store)) if plan and link else ()

@@ -25,7 +25,7 @@ class SystemCalls:
     module = "freebsd"
 
     def __init__(self, engine: Engine, image: Image, thread: Callable[[], int], watch: Callable[[], object]) -> None:
-        """Read the table; `thread` returns the current thread's address, `watch` is called before the gate opens."""
+        """Read the table; `thread` returns the current thread's address."""
         self._engine = engine
         self._word = image.isa.word
         self._watch = watch
@@ -75,7 +75,7 @@ class SystemCalls:
         self._engine.store(self._enabled, 1, on)
 
     def argument(self, index: int) -> int:
-        """Return an argument of the call under way in the current thread, past those the probe passes."""
+        """Return an argument of the current thread's call, beyond those the probe passes."""
         saved = self._engine.load(self._thread() + self._offset["TD_SYSTRACE_ARGS"], self._word)
         if not saved or index >= self._offset["SYSTRACE_NARGS"]:
             return 0

@@ -1,4 +1,4 @@
-"""Stretches of the kernel that run only while something is traced, and the clock that stands still there.
+"""Stretches of the kernel that run only while tracing, where the clock stands still.
 
 The branch to such a stretch leaves two marks in linker sets (testbins/kernel/sys/traced.h): where
 it starts, with the number of instructions the branch taken left out, and that of the jump back.  So

@@ -1,4 +1,7 @@
-"""Room for code beside the kernel's: what is left of the last block of its text, which is mapped to be executed."""
+"""Room for code beside the kernel's.
+
+What is left of the last block of its text, which is mapped to be executed.
+"""
 
 from __future__ import annotations
 

@@ -37,7 +37,10 @@ class TrapPath(Enum):
 
 
 class KernelTraps:
-    """Takes the exceptions of one kernel guest; `table` says what displaced instructions do, if not the ISA's."""
+    """Takes the exceptions of one kernel guest.
+
+    `table` says what displaced instructions do, if not the ISA's.
+    """
 
     def __init__(self, guest: KernelGuest, path: TrapPath, table: DisplacedTable | None) -> None:
         self._guest = guest
@@ -76,19 +79,25 @@ class KernelTraps:
         return self._guest.userland.breakpoint(address)
 
     def _enter_vector(self, _address: int) -> int:
-        """Let the CPU take a breakpoint into the kernel's vector; the clock stands until its handling is over."""
+        """Let the CPU take a breakpoint into the kernel's vector.
+
+        The clock stands until its handling is over.
+        """
         self._clock.pause()
         return DELIVER
 
     def invop(self, address: int, frame: int, extra: int) -> int:
-        """Serve the gate `dtrace_invop`: what the kernel's vector asks about a breakpoint in kernel text."""
+        """Serve the gate `dtrace_invop`.
+
+        What the kernel's vector asks about a breakpoint in kernel text.
+        """
         rval = self._guest.traps.invop(address, SavedFrame(self._engine, frame, self._pc_after), extra)
         if not rval:
             self._resume()  # not a probe: its handling takes time as any trap's does
         return rval
 
     def user_probe(self, *, claimed: bool) -> None:
-        """Note that the kernel's vector has asked about a breakpoint of user mode, and whether it is a probe's."""
+        """Note that the vector asked about a breakpoint of user mode, and if it is a probe's."""
         if not claimed:
             self._clock.resume()
         else:
@@ -117,7 +126,10 @@ class KernelTraps:
         return HANDLED if self._guest.userland.exception(number) else DELIVER
 
     def _invalid_opcode(self, number: int) -> int:
-        """Take illumos's LOCK NOP as the breakpoint that it is; of anything else the guest's own vector decides."""
+        """Take illumos's LOCK NOP as the breakpoint that it is.
+
+        Of anything else the guest's own vector decides.
+        """
         pc = self._engine.pc
         if number != self._isa.unicorn.undefined or pc < self._isa.kernel_start:
             return DELIVER

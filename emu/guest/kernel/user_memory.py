@@ -22,7 +22,10 @@ _NAMES_DEEPEST: Final = 32
 
 
 class File(NamedTuple):
-    """A file of the guest: its vnode, and what distinguishes it from a file that had the same vnode before."""
+    """A file of the guest.
+
+    Its vnode, and what distinguishes it from a file that had the same vnode before.
+    """
 
     vnode: int
     number: int
@@ -118,7 +121,10 @@ class UserMemory:
     # -- pages
 
     def physical(self, space: Space, address: int, access: Access = Access.READ) -> int | None:
-        """Return the physical address; None if the page is not present, or does not allow that access."""
+        """Return the physical address.
+
+        None if the page is not present, or does not allow that access.
+        """
         if not space.address:
             return None
         table = self._load(space.address + self.offset["VM_PMAP"] + self.offset["PMAP_ROOT"], self._word)
@@ -183,7 +189,7 @@ class UserMemory:
         self._own.add((space, address // PAGE))
 
     def forget(self, space: Space) -> set[tuple[Space, int]]:
-        """Forget which pages are a space's own, because a child shares them or it is gone; return them."""
+        """Forget a space's own pages, which a child shares now or which are gone; return them."""
         pages = {key for key in self._own if key[0] == space}
         self._own -= pages
         return pages

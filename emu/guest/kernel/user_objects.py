@@ -1,4 +1,7 @@
-"""The ELF files that processes of the kernel guest have mapped: their symbols, and stacks that lead through them."""
+"""The ELF files that processes of the kernel guest have mapped.
+
+Their symbols, and stacks that lead through them.
+"""
 
 from __future__ import annotations
 

@@ -100,7 +100,10 @@ class ScratchPages:
         self._free += range(address + PAGE - self._size, address - 1, -self._size)
 
     def ready(self) -> bool:
-        """Return whether `take` may be called; False: room is being made, and the caller is to try again."""
+        """Return whether `take` may be called.
+
+        False: room is being made, and the caller is to try again.
+        """
         if not self._free and not self._full:
             self._userland.guest.soon(self._add_page)
             return False

@@ -78,7 +78,7 @@ class Userland:
 
     @property
     def native(self) -> bool:
-        """Return whether the CPU itself is in the trap, so that native code can carry a plan out on it."""
+        """Return whether the CPU itself is in the trap, so native code can carry out a plan."""
         return self._cpu is self._live
 
     @contextmanager
@@ -96,7 +96,10 @@ class Userland:
         return DELIVER if not answer else HANDLED if answer == CARRIED_OUT else answer
 
     def exception(self, number: int) -> bool:
-        """Take an exception of user mode that may be the end of an out-of-line copy; False: it is not."""
+        """Take an exception of user mode that may be the end of an out-of-line copy.
+
+        False: it is not.
+        """
         return any(claims(number, self.engine.pc) for claims in self.exceptions)
 
     def _pid_probe(self, frame: int, *_: int) -> int:

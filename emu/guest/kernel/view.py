@@ -74,11 +74,14 @@ class KernelView:
         self.on_probe = probe
 
     def watch_traced(self) -> None:
-        """Prepare for probes that the kernel itself calls: their work must not take the guest's time."""
+        """Prepare for probes that the kernel itself calls.
+
+        Their work must not take the guest's time.
+        """
         self.traced.watch()
 
     def call_argument(self, index: int) -> int:
-        """Return argument `index` >= 5 of the call of `dtrace_probe` under way, which has its id before argument 0."""
+        """Return argument `index` >= 5 of the present call of `dtrace_probe`, after its id."""
         return self.live.argument(index + 1)
 
     # -- time, threads, memory
@@ -130,7 +133,7 @@ class KernelView:
         return self._stacks.pcs(self.probe_frames)
 
     def user_frame(self) -> Frame | None:
-        """Return the registers with which the current thread left user mode, None if it never was there (uregs[])."""
+        """Return the current thread's user registers (uregs[]), None for a kernel thread."""
         if not self.isa.is_kernel_address(self.engine.pc):
             return self.live
         saved = self.introspection.user_frame()
@@ -144,7 +147,7 @@ class KernelView:
     # -- names
 
     def linker_set(self, name: str) -> tuple[int, int] | None:
-        """Return the address and the size of a linker set of the kernel, None if there is none of that name."""
+        """Return the address and size of a kernel's linker set, None if it has no such set."""
         section = self.image.section(name)
         return None if section is None else (section.address, len(section.data))
 
@@ -160,7 +163,10 @@ class KernelView:
         return self.image.symbol_at(address)
 
     def module_file(self, name: str) -> bytes | None:
-        """Return the file of a module as the initial file system has it; None if it has none of that name."""
+        """Return the file of a module as the initial file system has it.
+
+        None if it has none of that name.
+        """
         return next((data for path, data in self._files.items() if path.rpartition("/")[2] == name), None)
 
     def locate(self, address: int) -> Location | None:

@@ -36,7 +36,10 @@ class ProcessCode:
         self.space.poke(address, data)
 
     def write_code(self, address: int, data: bytes) -> None:
-        """Write bytes, whatever the rights there, and drop what was translated from them.  Raises `BadAddressError`."""
+        """Write bytes, whatever the rights there, and drop what was translated from them.
+
+        Raises `BadAddressError`.
+        """
         self.space.poke(address, data)
         self._kernel.engine.code_changed()
 
@@ -63,7 +66,10 @@ class SlotPages:
         return True
 
     def take(self) -> int:
-        """Return the address of a free slot.  Raises `BadAddressError` if there is no room for another page."""
+        """Return the address of a free slot.
+
+        Raises `BadAddressError` if there is no room for another page.
+        """
         if not self._free:
             self._add_page()
         return self._free.pop()
@@ -95,7 +101,7 @@ class SlotPages:
             self._contents[address] = code
 
     def holds(self, address: int) -> bool:
-        """Tell whether an address is in one of the pages."""
+        """Return whether an address is in one of the pages."""
         return address // PAGE * PAGE in self._pages
 
     def unmap_from(self, space: Space) -> None:

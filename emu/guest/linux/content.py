@@ -13,7 +13,7 @@ LARGEST: Final = (1 << 63) - 1
 
 
 class FileMemory:
-    """Counts the pages that files hold, of `free()` bytes that there are for files and processes together."""
+    """Counts the pages that files hold, of `free()` bytes for files and processes."""
 
     def __init__(self, free: Callable[[], int]) -> None:
         self._free = free
@@ -72,7 +72,10 @@ class Content:
         return self._base[index * PAGE : index * PAGE + PAGE].ljust(PAGE, b"\0")
 
     def write(self, offset: int, data: bytes) -> None:
-        """Write bytes; a gap before them is a hole.  Raises `LinuxError`: EFBIG, ENOSPC; then nothing is written."""
+        """Write bytes; a gap before them is a hole.
+
+        Raises `LinuxError`: EFBIG, ENOSPC; then nothing is written.
+        """
         end = offset + len(data)
         if end > LARGEST:
             raise LinuxError(EFBIG)

@@ -1,4 +1,7 @@
-"""Who a process is, and what that lets it do.  Source: Linux include/linux/cred.h, fs/namei.c, fs/attr.c."""
+"""Who a process is, and what that lets it do.
+
+Source: Linux include/linux/cred.h, fs/namei.c, fs/attr.c.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +82,7 @@ class Credentials:
         return bool(self.effective >> capability & 1)
 
     def set_user(self, user: Ids) -> None:
-        """Change the user, and the capabilities with it (security/commoncap.c, cap_emulate_setxuid)."""
+        """Change the user and the capabilities (security/commoncap.c, cap_emulate_setxuid)."""
         old, self.user = self.user, user
         was_root = 0 in {old.real, old.effective, old.saved}
         if was_root and 0 not in {user.real, user.effective, user.saved} and not self.keeps:

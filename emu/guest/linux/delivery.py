@@ -117,11 +117,14 @@ class Delivery:
     # -- delivering
 
     def has_work(self, thread: Thread) -> bool:
-        """Tell whether a signal waits that this thread would take."""
+        """Return whether a signal waits that this thread would take."""
         return self._find(thread) is not None
 
     def _find(self, thread: Thread) -> tuple[deque[SignalInfo], SignalInfo] | None:
-        """Return the next signal, and where it waits: the thread's own first, then the lowest number."""
+        """Return the next signal, and where it waits.
+
+        The thread's own first, then the lowest number.
+        """
         for queue in (thread.pending, thread.process.pending):
             open_ones = [info for info in queue if not thread.mask & bit(info.number) & ~UNBLOCKABLE]
             if open_ones:
@@ -140,12 +143,15 @@ class Delivery:
         return None
 
     def interrupted(self, thread: Thread) -> int:
-        """Note that a system call was interrupted, and return its result, should it not be made again."""
+        """Note that a system call was interrupted, and return its result if it is not restarted."""
         self._interrupted.add(thread)
         return -EINTR
 
     def deliver(self, thread: Thread) -> bool:
-        """Deliver what waits to the current thread; False if it cannot go on: it has ended, or is stopped."""
+        """Deliver what waits to the current thread.
+
+        False if it cannot go on: it has ended, or is stopped.
+        """
         found = self._find(thread)
         if found is None and thread not in self._interrupted and thread.saved_mask is None:
             return True

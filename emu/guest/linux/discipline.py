@@ -1,4 +1,6 @@
-"""The line discipline of a terminal: what becomes of bytes that are typed, and of bytes that are written.
+"""The line discipline of a terminal.
+
+What becomes of bytes that are typed, and of bytes that are written.
 
 Source: Linux drivers/tty/n_tty.c, drivers/tty/tty_io.c, include/uapi/asm-generic/termbits.h.
 """
@@ -73,7 +75,10 @@ class Discipline:
         return data + _SPEEDS.pack(_SPEED, _SPEED) if speeds else data
 
     def set(self, data: bytes) -> None:
-        """Take the settings of a struct termios or termios2; what was typed so far can be read in the new mode."""
+        """Take the settings of a struct termios or termios2.
+
+        What was typed so far can be read in the new mode.
+        """
         was_canonical = self.canonical
         (
             self.input_flags, self.output_flags, self.control_flags, self.local_flags, self.line, self.characters,

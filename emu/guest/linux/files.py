@@ -86,7 +86,7 @@ class OpenFile:
         """Note who is about to wait for the file, or read it."""
 
     def holds_off(self, *, writing: bool) -> bool:
-        """Return whether those who attend have to wait for a signal that they were sent (job control)."""
+        """Return whether readers must wait for a signal that they were sent (job control)."""
         return False
 
     def patience(self) -> int | None:
@@ -381,7 +381,7 @@ class Descriptors:
             file.closed()
 
     def closes_on_exec(self, number: int) -> bool:
-        """Tell whether FD_CLOEXEC is set."""
+        """Return whether FD_CLOEXEC is set."""
         return number in self._close_on_exec
 
     def set_close_on_exec(self, number: int, *, close: bool) -> None:

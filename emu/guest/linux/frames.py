@@ -1,4 +1,7 @@
-"""Page frames of the machine's RAM, counted: processes that forked, and those that map one file, share them."""
+"""Page frames of the machine's RAM, counted.
+
+Processes that forked, and those that map one file, share them.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +68,7 @@ class Frames:
             self._free.append(frame)
 
     def shared(self, frame: int) -> bool:
-        """Tell whether a frame has more than one user."""
+        """Return whether a frame has more than one user."""
         return self._uses[frame] > 1
 
     def will_execute(self, frame: int) -> None:
@@ -73,7 +76,10 @@ class Frames:
         self._code.add(frame)
 
     def changed(self, frame: int, offset: int, size: int) -> None:
-        """Have code forgotten that was translated from these bytes of a frame: they are about to change."""
+        """Have code forgotten that was translated from these bytes of a frame.
+
+        They are about to change.
+        """
         if frame in self._code:
             self._forget_code(frame + offset, size)
 
@@ -82,7 +88,7 @@ class Frames:
         return bytes(self._ram[frame : frame + PAGE])
 
     def write(self, frame: int, offset: int, data: bytes, *, forget: bool = True) -> None:
-        """Change bytes of a frame, and have code forgotten that was translated from them, unless that is not wanted."""
+        """Change bytes of a frame, and drop their translated code unless told otherwise."""
         if forget:
             self.changed(frame, offset, len(data))
         self._ram[frame + offset : frame + offset + len(data)] = data

@@ -228,7 +228,10 @@ class LinuxGuest:
         return RunState.RUNNING if self.kernel.run(deadline) else RunState.FINISHED
 
     def run_to_start(self, *, main: bool) -> None:
-        """Run to the program's entry, or to its `main` if it has that symbol; to its end, if it does not get there."""
+        """Run to the program's entry, or to its `main` if it has that symbol.
+
+        To its end, if it does not get there.
+        """
         process = self._first
         address = process.entry
         for loaded in self.objects.of(process):
@@ -305,7 +308,10 @@ class LinuxGuest:
         return process.parent.pid if process is not None and process.parent is not None else None
 
     def signal(self, number: int) -> None:
-        """Send the current process a signal (raise); it is taken where the run under way comes back to user mode."""
+        """Send the current process a signal (raise).
+
+        It is taken where the run under way comes back to user mode.
+        """
         current = self.kernel.current
         if current is not None:
             self.kernel.delivery.send(current.process, SignalInfo(number, pid=current.process.pid))

@@ -1,4 +1,6 @@
-"""Files and directories of the guest: a tree in memory, filled from a directory of the host as it is looked at.
+"""Files and directories of the guest.
+
+A tree in memory, filled from a directory of the host as it is looked at.
 
 What is on the host is read when somebody asks for it, and never written: a file that the guest
 writes to gets a copy of its own, a directory it changes is changed in memory.  Symbolic links are
@@ -246,7 +248,7 @@ class Directory(Inode):
         return inode
 
     def make(self, path: str, permissions: int = 0o755) -> Directory:
-        """Return the directory at a path below this one, made with those above it if they are not there."""
+        """Return the directory at a path below this one; make what is missing."""
         directory = self
         for name in path.strip("/").split("/"):
             if not name:
@@ -276,7 +278,10 @@ class Symlink(Inode):
         return len(self.target.encode("utf-8", "surrogateescape"))
 
     def follow(self) -> Inode | None:
-        """Return what it leads to where the text does not say: the links of /proc; None: follow the text."""
+        """Return what it leads to where the text does not say: the links of /proc.
+
+        None: follow the text.
+        """
         return None
 
 

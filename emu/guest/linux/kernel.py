@@ -1,4 +1,6 @@
-"""The kernel of the Linux guest, in Python: the tables of processes and threads, and the loop that runs them.
+"""The kernel of the Linux guest, in Python.
+
+The tables of processes and threads, and the loop that runs them.
 
 A system call ends the CPU's run, is served here, and goes on; one that blocks is a generator
 (`emu.guest.linux.process.SystemCall`), kept with its thread until its condition is true.  What it
@@ -169,7 +171,7 @@ class Kernel:
         return self.trapping.raise_fault(fault)
 
     def raise_bad_address(self, address: int) -> int:
-        """Send the thread that ran the signal for an access of its own to a bad address; from a trap."""
+        """Send the current thread the signal for its access to a bad address; from a trap."""
         assert self.current is not None
         space = self.current.process.space
         access = Access.READ if space.reach(address, Access.READ) is None else Access.WRITE
@@ -247,7 +249,9 @@ class Kernel:
     # -- running
 
     def run(self, deadline: int | None) -> bool:
-        """Run until virtual time `deadline` or until `interrupt`; False when the first process has ended.
+        """Run until virtual time `deadline` or until `interrupt`.
+
+        False when the first process has ended.
 
         Raises `emu.guest.base.GuestError`.
         """

@@ -1,4 +1,7 @@
-"""Resource limits of a process, and what it has used.  Source: Linux include/asm-generic/resource.h, kernel/sys.c."""
+"""Resource limits of a process, and what it has used.
+
+Source: Linux include/asm-generic/resource.h, kernel/sys.c.
+"""
 
 from __future__ import annotations
 

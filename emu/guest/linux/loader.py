@@ -290,7 +290,10 @@ def _fill_stack(
     vector: dict[int, int],
     random: bytes,
 ) -> tuple[int, bytes]:
-    """Put arguments, environment and auxiliary vector on the stack; return the stack pointer and the vector."""
+    """Put arguments, environment and auxiliary vector on the stack.
+
+    Return the stack pointer and the vector.
+    """
     name, arguments, environment = strings
     if sum(len(text) + 9 for text in (*arguments, *environment)) > _ARGUMENTS_MAX:
         raise LinuxError(E2BIG)

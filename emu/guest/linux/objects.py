@@ -24,7 +24,7 @@ _DEEPEST = 512
 
 
 class Objects(Observer):
-    """Knows the objects of every process, and of those that have ended, for what is printed afterwards."""
+    """Knows the objects of every process, also of those that have ended."""
 
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
@@ -124,7 +124,10 @@ class Objects(Observer):
         return found.locate(address)
 
     def chosen(self, process: Process, loaded: LoadedObject, symbol: Symbol) -> Symbol | None:
-        """Return what the resolver of an indirect function has chosen, under its name; None: nothing, or unknown."""
+        """Return what the resolver of an indirect function has chosen, under its name.
+
+        None: nothing, or unknown.
+        """
         assert isinstance(loaded.file, RegularFile)
         if loaded.file not in self._choices:
             self._choices[loaded.file] = resolved_words(loaded.image)

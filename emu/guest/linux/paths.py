@@ -14,7 +14,10 @@ _NAME_MAX: Final = 255
 
 
 class Place(NamedTuple):
-    """Where a path leads: the directory that holds, or would hold, the last name; and what is there, if anything."""
+    """Where a path leads: the directory that holds, or would hold, the last name.
+
+    And what is there, if anything.
+    """
 
     directory: Directory
     name: str

@@ -16,7 +16,10 @@ class ProcessFile(AnonymousOpen):
         self.process = process
 
     def events(self) -> int:
-        """Return what poll says: readable once the process has ended, hung up once its parent knows."""
+        """Return what poll says.
+
+        Readable once the process has ended, hung up once its parent knows.
+        """
         if self.process.alive:
             return 0
         return READABLE | (POLLHUP if self.process.reaped else 0)

@@ -211,7 +211,10 @@ class PipeEnd(OpenFile):
 
 
 def make_pipe(kernel: Kernel, flags: int, packets: int) -> tuple[PipeEnd, PipeEnd]:
-    """Return the two ends of a new pipe, the one to read from first; `packets` is the ISA's O_DIRECT."""
+    """Return the two ends of a new pipe, the one to read from first.
+
+    `packets` is the ISA's O_DIRECT.
+    """
     pipe, inode = Pipe(), Fifo(0o600, kernel.wall())
     inode.pipe, inode.anonymous = pipe, True
     name = f"pipe:[{kernel.numbered(inode).number}]"

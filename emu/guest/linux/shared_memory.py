@@ -1,4 +1,7 @@
-"""Shared memory of System V: segments with a key, which outlive who made them.  Source: Linux ipc/shm.c."""
+"""Shared memory of System V: segments with a key, which outlive who made them.
+
+Source: Linux ipc/shm.c.
+"""
 
 from __future__ import annotations
 

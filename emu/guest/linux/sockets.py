@@ -346,7 +346,7 @@ class Socket(OpenFile):
         return got
 
     def _receive_stream(self, size: int, *, peek: bool) -> Received:
-        """Join messages, up to and including the first that brings files, and as long as one process sent them."""
+        """Join messages of one process, up to and including the first that brings files."""
         first = self.queue[0]
         data = bytearray()
         files: tuple[OpenFile, ...] = ()
@@ -406,7 +406,10 @@ class Socket(OpenFile):
         return 0
 
     def closed(self) -> None:
-        """End what is connected here: the other end reads to the end of what was sent, and hears of what was lost."""
+        """End what is connected here.
+
+        The other end reads to the end of what was sent, and hears of what was lost.
+        """
         self.dead = True
         self.unbind()
         peer = self.peer

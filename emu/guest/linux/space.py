@@ -1,4 +1,6 @@
-"""The address space of a process: areas of addresses, and the frames behind those pages that were touched.
+"""The address space of a process.
+
+Areas of addresses, and the frames behind those pages that were touched.
 
 Pages come into being when they are first used (demand paging), are shared after a fork until one
 side writes (copy on write), and pages of a file are those of the file's page cache until a private
@@ -125,11 +127,14 @@ class Space:
         return None
 
     def free(self, start: int, end: int) -> bool:
-        """Tell whether nothing is mapped in [start, end)."""
+        """Return whether nothing is mapped in [start, end)."""
         return not any(True for _ in self._overlapping(start, end))
 
     def room(self, size: int, below: int | None = None) -> int | None:
-        """Return the highest address, below `below`, where `size` bytes are free; None if there is none."""
+        """Return the highest address, below `below`, where `size` bytes are free.
+
+        None if there is none.
+        """
         end = self.top if below is None else below
         for area in reversed(self._areas):
             if area.start >= end:
@@ -249,7 +254,9 @@ class Space:
     # -- pages
 
     def look_up(self, address: int, access: Access) -> tuple[int, Access] | None:
-        """Serve a miss of the TLB: return the frame of a page, made now if it must be, and what the CPU may do there.
+        """Serve a miss of the TLB.
+
+        Return the frame of a page, made now if it must be, and what the CPU may do there.
 
         None: `access` is not granted.  Raises `emu.guest.linux.frames.OutOfMemoryError`.
         """
@@ -267,7 +274,7 @@ class Space:
         return frame + address % PAGE, granted
 
     def reach(self, address: int, access: Access) -> int | None:
-        """Return the physical address for a system call's access, by the area's rights (copyin, copyout)."""
+        """Return the physical address for a system call's access, by the area's rights."""
         area = self.area_at(address)
         if area is None or access not in area.access:
             return None
@@ -342,7 +349,7 @@ class Space:
         return frame
 
     def is_own(self, address: int) -> bool:
-        """Tell whether the page at an address is one that this process has changed, no other's and no file's."""
+        """Return whether the page at an address belongs to this process alone."""
         frame = self._resident.get(address // PAGE)
         return frame is not None and not self.frames.shared(frame)
 

@@ -17,7 +17,10 @@ _PATIENCE: Final = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Standard:
-    """Where the guest's three streams go.  `descriptor` is what is waited for, None: `read` never blocks."""
+    """Where the guest's three streams go.
+
+    `descriptor` is what is waited for, None: `read` never blocks.
+    """
 
     read: Callable[[int], bytes] = lambda _size: b""
     write: Callable[[bytes], object] = lambda _data: None
@@ -25,7 +28,7 @@ class Standard:
     descriptor: int | None = None
 
     def ready(self) -> bool:
-        """Tell whether reading would not block."""
+        """Return whether reading would not block."""
         return self.descriptor is None or bool(select.select([self.descriptor], [], [], 0)[0])
 
     def wait(self, seconds: float | None) -> None:
@@ -57,5 +60,8 @@ def _stream(
 
 
 def of_this_process(write: Callable[[bytes], object], error: Callable[[bytes], object]) -> Standard:
-    """Return the streams of this process; what is written goes through `write` and `error`, to keep its place."""
+    """Return the streams of this process.
+
+    What is written goes through `write` and `error`, to keep its place.
+    """
     return Standard(lambda size: os.read(0, size), write, error, 0)

@@ -151,7 +151,10 @@ class _End(OpenFile):
         self.terminal.wake()
 
     def _may_change(self, c: Caller) -> None:
-        """Return if the caller is in the foreground, or does not mind (tty_check_change).  Raises `LinuxError`."""
+        """Return if the caller is in the foreground, or does not mind (tty_check_change).
+
+        Raises `LinuxError`.
+        """
         if background(c.thread, self.terminal, Signal.SIGTTOU):
             self.terminal.signal_group(c.process.group, Signal.SIGTTOU)
             raise LinuxError(EINTR)
@@ -335,7 +338,10 @@ class SlaveFile(_End):
         raise LinuxError(ESPIPE)
 
     def control(self, c: Caller, request: int, argument: int) -> int:
-        """Do what both ends do, and say how much can be read.  Raises `LinuxError` EIO after a hang-up."""
+        """Do what both ends do, and say how much can be read.
+
+        Raises `LinuxError` EIO after a hang-up.
+        """
         if self.terminal.master is None:
             raise LinuxError(EIO)
         if request in {FIONREAD, _TIOCOUTQ}:
@@ -350,7 +356,7 @@ class SlaveFile(_End):
 
 
 def background(thread: Thread, terminal: Terminal, number: Signal, *, refuse: bool = False) -> bool:
-    """Return whether a thread is in the background of its terminal, and would take the signal for it.
+    """Return whether a thread is in the background of its terminal, and takes the signal.
 
     Raises `LinuxError` EIO with `refuse` if the thread is in the background and does not take it.
     """
@@ -416,7 +422,10 @@ class Terminals:
         return file
 
     def open_controlling(self, flags: int) -> SlaveFile:
-        """Open the terminal that controls the current process (/dev/tty).  Raises `LinuxError` ENXIO."""
+        """Open the terminal that controls the current process (/dev/tty).
+
+        Raises `LinuxError` ENXIO.
+        """
         current = self._kernel.current
         terminal = self.of(current.process) if current is not None else None
         if terminal is None:

@@ -33,7 +33,7 @@ class Traps:
         self._engine.on_trap = self._trap
 
     def advance(self, thread: Thread, run: Callable[[], bool]) -> SignalInfo | None:
-        """Make the CPU run the current thread by `run`, and return the fault it met, as observers leave it.
+        """Run the current thread by `run`, and return the fault it met, as observers leave it.
 
         None: it met none; `take_call` then says whether it made a system call.  Raises
         `GuestError`.
@@ -83,7 +83,10 @@ class Traps:
         return HANDLED if answer == CARRIED_OUT else answer
 
     def _is_undefined(self, address: int) -> bool:
-        """Return whether what trapped is not a breakpoint: where FBT patches by LOCK, #UD asks its handlers first."""
+        """Return whether what trapped is not a breakpoint.
+
+        Where FBT patches by LOCK, #UD asks its handlers first.
+        """
         isa = self._kernel.isa
         if isa.refused is None:
             return False

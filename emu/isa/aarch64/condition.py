@@ -11,7 +11,7 @@ V: Final = 1 << 28
 
 
 def condition(number: int, flags: int) -> bool:
-    """Tell whether condition `number` (0: eq, 1: ne ... 14: al) holds in these flags."""
+    """Return whether condition `number` (0: eq, 1: ne ... 14: al) holds in these flags."""
     negative, zero, carry, overflow = (bool(flags & bit) for bit in (N, Z, C, V))
     questions = (
         zero,

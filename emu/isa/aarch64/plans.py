@@ -1,4 +1,4 @@
-"""What AArch64's instructions do that transfer control or name an address relative to the pc (Arm ARM, C6.2)."""
+"""Plans of AArch64's branches and of instructions relative to the pc (Arm ARM, C6.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Displaced instructions on AArch64: what FreeBSD's dtrace_invop_start tests on the saved word, in its order."""
+"""Displaced instructions on AArch64.
+
+What FreeBSD's dtrace_invop_start tests on the saved word, in its order.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""i386 page walk with physical address extension: three levels, 4 KiB and 2 MiB pages (Intel SDM volume 3, 4.4)."""
+"""i386 page walk with physical address extension.
+
+Three levels, 4 KiB and 2 MiB pages (Intel SDM volume 3, 4.4).
+"""
 
 from __future__ import annotations
 

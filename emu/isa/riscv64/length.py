@@ -1,4 +1,7 @@
-"""RISC-V instruction length: 2 bytes when compressed, else 4 (RISC-V unprivileged specification, 1.5)."""
+"""RISC-V instruction length: 2 bytes when compressed, else 4.
+
+RISC-V unprivileged specification, 1.5.
+"""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ _SIGNED: Final = frozenset({6, 7})
 
 
 def condition(number: int, flags: int) -> bool:
-    """Tell whether condition `number` (0: o, 1: no ... 15: g) holds in these flags."""
+    """Return whether condition `number` (0: o, 1: no ... 15: g) holds in these flags."""
     question = number >> 1
     yes = bool(flags & _ANY_OF[question]) or (question in _SIGNED and bool(flags & SF) is not bool(flags & OF))
     return yes is not bool(number & 1)

@@ -34,7 +34,7 @@ _LOCKABLE_0F: Final = {
 
 
 def refused(code: bytes) -> bool:
-    """Tell whether these bytes start with a LOCK prefix that makes the CPU refuse the instruction (#UD)."""
+    """Return whether these bytes start with a LOCK prefix that the CPU refuses (#UD)."""
     if not code or code[0] != LOCK:
         return False
     at = 1

@@ -1,4 +1,6 @@
-"""Instructions of x86 taken apart, and what those do that transfer control: in 64-bit mode, and in 32-bit mode.
+"""Instructions of x86 taken apart, and what those do that transfer control.
+
+In 64-bit mode, and in 32-bit mode.
 
 Source: Intel SDM volume 2.
 """
@@ -137,7 +139,10 @@ class Instruction:
 
     @property
     def vector_at(self) -> int | None:
-        """Offset of the opcode behind VEX, EVEX or XOP; None for an instruction that begins with neither."""
+        """Offset of the opcode behind VEX, EVEX or XOP.
+
+        None for an instruction that begins with neither.
+        """
         if self.opcode in _VECTOR_OPCODES:
             if self.mode is not LONG_MODE and self.data[self.at + 1] >> 6 != 3:
                 return None  # les, lds and bound
@@ -173,12 +178,15 @@ class Instruction:
 
     @property
     def _moves_control_register(self) -> bool:
-        """Whether it is mov to or from a control or debug register, where rm is a register whatever mod is."""
+        """Whether it moves a control or debug register: rm is a register whatever mod is."""
         return self.opcode == 0x0F and self.data[self.at + 1] >> 2 == 0x20 >> 2
 
 
 def take_apart(data: bytes, mode: Mode = LONG_MODE) -> Instruction | None:
-    """Find prefixes and opcode; None: the bytes are not an instruction.  A REX that is not the last prefix is void."""
+    """Find prefixes and opcode; None: the bytes are not an instruction.
+
+    A REX that is not the last prefix is void.
+    """
     length = instruction_length(data, mode=mode.capstone)
     if not length:
         return None
@@ -242,7 +250,10 @@ def jcxz(insn: Instruction, *, quirks: bool = False) -> Plan:
 
 
 def transfer(insn: Instruction, *before: Operation, call: bool, target: str = "", offset: int = 0) -> Plan:
-    """Jump to `target`, or by `offset` if it is the pc; a call leaves the address after the original."""
+    """Jump to `target`, or by `offset` if it is the pc.
+
+    A call leaves the address after the original.
+    """
     pc, sp, word = insn.mode.pc, insn.mode.sp, insn.mode.word
     push = (Set("%0", pc, insn.length), Store("%0", sp, -word, word), Set(sp, sp, -word)) if call else ()
     return Plan((*before, *push, Set(pc, target or pc, offset)))

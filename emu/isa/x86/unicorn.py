@@ -62,7 +62,10 @@ def interrupt(cpu: ModelledCpu) -> None:
 
 
 def handled(cpu: ModelledCpu) -> None:
-    """Make QEMU forget the exception: it would take the next one for one that came during its delivery."""
+    """Make QEMU forget the exception.
+
+    It would take the next one for one that came during its delivery.
+    """
     ctypes.c_int32.from_address(cpu.env + _OLD_EXCEPTION).value = -1
 
 

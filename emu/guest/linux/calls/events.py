@@ -1,4 +1,7 @@
-"""System calls that make event counters and read signals from files.  Source: Linux fs/eventfd.c, fs/signalfd.c."""
+"""System calls that make event counters and read signals from files.
+
+Source: Linux fs/eventfd.c, fs/signalfd.c.
+"""
 
 from __future__ import annotations
 

@@ -45,7 +45,10 @@ def _set(c: Caller, process: Process, resource: int, limit: Limit) -> None:
 
 
 def limit_cpu(c: Caller, process: Process) -> None:
-    """Let the limit of CPU time count: SIGXCPU each second from the soft one on, SIGKILL at the hard one."""
+    """Let the limit of CPU time count.
+
+    SIGXCPU each second from the soft one on, SIGKILL at the hard one.
+    """
     limits, kernel = process.limits, c.kernel
     if limits.cpu is not None:
         limits.cpu.set(None)

@@ -91,7 +91,7 @@ def statx(c: Caller, directory: Int, path: Path, flags: Unsigned, mask: Unsigned
 
 @call("faccessat2")
 def faccessat2(c: Caller, directory: Int, path: Path, mode: Unsigned, flags: Unsigned) -> int:
-    """Say whether a file is there and may be used, by the real user unless a flag asks for the effective one."""
+    """Check that the real user, or by a flag the effective one, may use a file."""
     if mode & ~7 or flags & ~(_AT_EACCESS | _AT_SYMLINK_NOFOLLOW | _AT_EMPTY_PATH):
         raise LinuxError(EINVAL)
     own = c.process.credentials
@@ -141,7 +141,9 @@ def readlink(c: Caller, path: Path, buffer: Address, size: Int) -> int:
 
 
 def entries_of(c: Caller, fd: int, size: int, record: Callable[[int, int, bytes, int], bytes]) -> bytes:
-    """Return as many entries of a directory as fit; `record` makes one of inode, position, name and kind.
+    """Return as many entries of a directory as fit.
+
+    `record` makes one of inode, position, name and kind.
 
     Raises `LinuxError`: EBADF, ENOTDIR, EINVAL if not even one fits.
     """

@@ -105,7 +105,10 @@ def _send(
 
 
 def _target(c: Caller, one: Socket, address: int, size: int) -> Socket | None:
-    """Return the socket that a message names.  Raises `LinuxError`: EISCONN, EOPNOTSUPP, EINVAL, ..."""
+    """Return the socket that a message names.
+
+    Raises `LinuxError`: EISCONN, EOPNOTSUPP, EINVAL, ...
+    """
     if not address or not size:
         return None
     if one.is_stream:

@@ -32,7 +32,10 @@ def _process(c: Caller, pid: int) -> Process:
 
 
 def _traced(c: Caller, pid: int) -> Process:
-    """Return a process whose memory the caller may look at (ptrace_may_access).  Raises `LinuxError`: ESRCH, EPERM."""
+    """Return a process whose memory the caller may look at (ptrace_may_access).
+
+    Raises `LinuxError`: ESRCH, EPERM.
+    """
     process, own = _process(c, pid), c.process.credentials
     if not own.can(Capability.SYS_PTRACE) and own.user.real != process.credentials.user.real:
         raise LinuxError(EPERM)
@@ -186,7 +189,7 @@ def process_vm_writev(
 
 @call("kcmp")
 def kcmp(c: Caller, first: Int, second: Int, kind: Int, one: Size, other: Size) -> int:
-    """Tell whether two processes share something: 0 if they do."""
+    """Return whether two processes share something: 0 if they do."""
     left, right = _traced(c, first), _traced(c, second)
     if kind == _KCMP_FILE:
         files = left.files.get(one), right.files.get(other)

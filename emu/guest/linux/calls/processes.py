@@ -1,4 +1,4 @@
-"""System calls that make processes and threads, run programs in them, end them and wait for their end.
+"""System calls that make processes and threads, run programs, end them, and wait.
 
 Source: Linux kernel/fork.c, fs/exec.c, kernel/exit.c.
 """

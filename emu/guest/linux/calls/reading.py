@@ -79,7 +79,10 @@ def read_in(c: Caller, file: OpenFile, size: int, offset: int | None = None) -> 
 
 
 def _limited(c: Caller, file: OpenFile, data: bytes, offset: int | None) -> bytes:
-    """Return what of the data the limit of a file's size lets in.  Raises `LinuxError` EFBIG, with SIGXFSZ."""
+    """Return what of the data the limit of a file's size lets in.
+
+    Raises `LinuxError` EFBIG, with SIGXFSZ.
+    """
     limit = c.process.limits[FSIZE].soft
     if limit == INFINITE or not isinstance(file, RegularOpen) or not data:
         return data
@@ -90,7 +93,10 @@ def _limited(c: Caller, file: OpenFile, data: bytes, offset: int | None) -> byte
 
 
 def too_large(c: Caller) -> LinuxError:
-    """Return the error of a file that would be larger than its limit; the thread gets SIGXFSZ with it."""
+    """Return the error of a file that would be larger than its limit.
+
+    The thread gets SIGXFSZ with it.
+    """
     c.kernel.delivery.send_thread(c.thread, SignalInfo(Signal.SIGXFSZ, SI_USER, pid=c.process.pid))
     return LinuxError(EFBIG)
 
@@ -135,7 +141,10 @@ def _write_all(c: Caller, file: OpenFile, data: bytes, offset: int | None) -> Bl
 
 
 def vector_of(c: Caller, address: int, count: int) -> list[tuple[int, int]]:
-    """Read an array of struct iovec: the address and size of each part.  Raises `LinuxError` EINVAL."""
+    """Read an array of struct iovec: the address and size of each part.
+
+    Raises `LinuxError` EINVAL.
+    """
     if not 0 <= count <= _IOVECS_MAX:
         raise LinuxError(EINVAL)
     words = iter(c.words(address, 2 * count))

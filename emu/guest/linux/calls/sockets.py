@@ -59,7 +59,10 @@ def _new(c: Caller, kind: Kind, flags: int) -> Socket:
 
 
 def _kind(family: int, kind: int, protocol: int) -> Kind:
-    """Return what is asked for.  Raises `LinuxError`: EINVAL, EAFNOSUPPORT, ESOCKTNOSUPPORT, EPROTONOSUPPORT."""
+    """Return what is asked for.
+
+    Raises `LinuxError`: EINVAL, EAFNOSUPPORT, ESOCKTNOSUPPORT, EPROTONOSUPPORT.
+    """
     if kind & ~(_TYPE | O_CLOEXEC | O_NONBLOCK):
         raise LinuxError(EINVAL)
     if family != _AF_UNIX:
@@ -102,7 +105,10 @@ def socketpair(c: Caller, family: Int, kind: Int, protocol: Int, fds: Address) -
 
 
 def read_address(c: Caller, address: int, size: int) -> bytes | None:
-    """Read a struct sockaddr_un: its name; b"" if it has none; None for AF_UNSPEC.  Raises `LinuxError` EINVAL."""
+    """Read a struct sockaddr_un: its name; b"" if it has none; None for AF_UNSPEC.
+
+    Raises `LinuxError` EINVAL.
+    """
     if not 2 <= size <= 2 + _PATH_MAX:
         raise LinuxError(EINVAL)
     data = c.read(address, size)
@@ -122,7 +128,10 @@ def packed_address(name: bytes) -> bytes:
 
 
 def write_address(c: Caller, data: bytes, to: int, size_at: int) -> None:
-    """Write an address, cut to the size that is told, and the size that it has.  Raises `LinuxError` EINVAL."""
+    """Write an address, cut to the size that is told, and the size that it has.
+
+    Raises `LinuxError` EINVAL.
+    """
     if not to or not size_at:
         return
     size = c.number(size_at, 4, signed=True)
@@ -133,7 +142,10 @@ def write_address(c: Caller, data: bytes, to: int, size_at: int) -> None:
 
 
 def find(c: Caller, name: bytes) -> Socket:
-    """Return the socket of a name.  Raises `LinuxError`: ECONNREFUSED, or what following the path raises."""
+    """Return the socket of a name.
+
+    Raises `LinuxError`: ECONNREFUSED, or what following the path raises.
+    """
     if not name:
         raise LinuxError(EINVAL)
     if name[:1] == b"\0":

@@ -172,7 +172,10 @@ class Caller:
         return walk(self.process.surroundings.root, start, path, follow=follow, credentials=credentials)
 
     def need(self, inode: Inode, wanted: int) -> None:
-        """Check the permissions of an inode (`emu.guest.linux.credentials`).  Raises `LinuxError` EACCES."""
+        """Check the permissions of an inode (`emu.guest.linux.credentials`).
+
+        Raises `LinuxError` EACCES.
+        """
         if not self.process.credentials.may(inode, wanted):
             raise LinuxError(EACCES)
 
@@ -215,7 +218,7 @@ def call(*names: str) -> Callable[[Function], Function]:
 
 
 def extend(name: str, arguments: Sequence[int]) -> list[int]:
-    """Return the arguments a call has as unsigned 64-bit words, each sign- or zero-extended as its type is."""
+    """Return a call's arguments as unsigned 64-bit words, extended as their types ask."""
     known = SIGNATURES.get(name)
     if known is None:
         return list(arguments)

@@ -1,4 +1,4 @@
-"""What 32-bit programs call otherwise: 64-bit numbers in two registers, names that grew, segments for threads.
+"""System calls that 32-bit programs make in another way.
 
 Source: Linux arch/x86/entry/syscalls/syscall_32.tbl, arch/x86/kernel/sys_ia32.c,
 arch/x86/kernel/tls.c.
@@ -124,7 +124,7 @@ def fstatfs64(c: Caller, fd: Int, size: Size, buffer: Address) -> int:
 
 @call("ipc")
 def ipc(c: Caller, operation: Unsigned, first: Int, second: Size, third: Size, pointer: Address) -> int:
-    """Do what the calls about shared memory of System V do, which were one call once (ipc/syscall.c)."""
+    """Do the calls of System V shared memory, which were one call once (ipc/syscall.c)."""
     result: int | SystemCall | None
     match operation & 0xFFFF:
         case 21:

@@ -1,4 +1,7 @@
-"""Where our tables and capstone differ for a reason: each by mask and value, by what capstone says, with the reason."""
+"""Where our tables and capstone differ for a reason.
+
+Each by mask and value, by what capstone says, with the reason.
+"""
 
 from __future__ import annotations
 
@@ -104,7 +107,10 @@ _SAME: Final = "it goes to an address that it reads, or names in full: it goes t
 
 def _x86(common: tuple[str, ...], away: frozenset[str], counted: frozenset[str], privileged: frozenset[str],
          pc: str) -> tuple[Exemption, ...]:  # fmt: skip
-    """Return the exemptions of a mode: the rows of fasttrap's copies, and what capstone calls instructions there."""
+    """Return the exemptions of a mode.
+
+    The rows of fasttrap's copies, and what capstone calls instructions there.
+    """
     return (
         Exemption(_PID, common, 0, 0, away, _CONTROL, _SAME),
         Exemption(

@@ -1,4 +1,6 @@
-"""Counting in machine code, compiled by LLVM for the tables of an ISA: some four million words a second.
+"""Counting in machine code, compiled by LLVM for the tables of an ISA.
+
+Some four million words a second.
 
 The twin of `trapline.lab.check.encodings.cells.count`, which is easier to read.  The rows become
 comparisons with constants, and cells a hash table that is looked up once for each word.
@@ -34,7 +36,7 @@ SLOTS: Final = 1 << 14
 
 
 def available() -> bool:
-    """Tell whether llvmlite is installed."""
+    """Return whether llvmlite is installed."""
     return importlib.util.find_spec("llvmlite") is not None
 
 

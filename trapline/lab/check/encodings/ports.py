@@ -1,4 +1,7 @@
-"""Asking the rules themselves, one encoding at a time: those of x86-64 and i386, which are code, and somebody's own."""
+"""Asking the rules themselves, one encoding at a time.
+
+Those of x86-64 and i386, which are code, and somebody's own.
+"""
 
 from __future__ import annotations
 

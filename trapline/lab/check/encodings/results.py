@@ -1,4 +1,7 @@
-"""What is known of a stretch of encodings once it was looked at: cells, which add up, and go to a store and back."""
+"""What is known of a stretch of encodings once it was looked at.
+
+Cells, which add up, and go to a store and back.
+"""
 
 from __future__ import annotations
 

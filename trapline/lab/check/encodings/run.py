@@ -1,4 +1,7 @@
-"""What a command needs to check encodings, besides hands to do the work: what is to be done, and what came out."""
+"""What a command needs to check encodings, besides hands to do the work.
+
+What is to be done, and what came out.
+"""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Form(NamedTuple):
         return number << self.shift | self.low
 
     def holds(self, word: int) -> bool:
-        """Tell whether a word is one of these."""
+        """Return whether a word is one of these."""
         return word & (1 << self.shift) - 1 == self.low and word < 1 << 8 * self.size
 
 

@@ -73,7 +73,10 @@ def row_of(rows: Sequence[DisplacedRow], word: int, size: int) -> int:
 
 
 def witnesses(mask: int, value: int, size: int) -> Iterator[int]:
-    """Yield words of `size` bytes that a mask and a value match: the other bits all clear, all set, and mixed."""
+    """Yield words of `size` bytes that a mask and a value match.
+
+    The other bits all clear, all set, and mixed.
+    """
     free = ~mask & (1 << 8 * size) - 1
     for pattern in (0, -1, *(_GOLDEN * number & _WORD for number in range(1, 31))):
         yield value | pattern & free

@@ -74,7 +74,7 @@ def rows(isa: str, provider: str, rules: str = "") -> tuple[str, ...]:
 
 
 def agree(ours: Ours, theirs: Decoded) -> bool:
-    """Tell whether capstone bears a row out.
+    """Return whether capstone bears a row out.
 
     Of what it does not decode it says nothing; refusing that cannot be wrong.
     """
@@ -100,7 +100,10 @@ def _exempted(ours: Ours, theirs: Decoded, isa: str) -> Exemption | None:
 
 
 def judge(isa: str, provider: str, results: Iterable[ChunkResult]) -> Verdict:
-    """Judge a provider's table by what was classified.  What exemptions somebody's rules need is theirs to know."""
+    """Judge a provider's table by what was classified.
+
+    What exemptions somebody's rules need is theirs to know.
+    """
     results = tuple(results)
     rules = next((result.chunk.rules for result in results), "")
     doing: Counter[Doing] = Counter()

@@ -96,7 +96,10 @@ _ONES: Final = 0x78
 
 
 class Bits(NamedTuple):
-    """Values of VEX's fields, in their places, that a mode has: in 32-bit mode those that set the two high bits."""
+    """Values of VEX's fields, in their places, that a mode has.
+
+    In 32-bit mode those that set the two high bits.
+    """
 
     r: tuple[int, ...]
     """Of VEX of two bytes."""
@@ -155,7 +158,10 @@ ROWS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {isa: _rows(isa) for 
 
 
 def witnesses(isa: str) -> Iterator[bytes]:
-    """Yield encodings that reach each rule: a few of each opcode, and those with prefixes that rules ask for."""
+    """Yield encodings that reach each rule.
+
+    A few of each opcode, and those with prefixes that rules ask for.
+    """
     for escape, opcode, tail in product((b"", b"\x0f"), range(256), _TAILS[isa][4::5]):
         yield escape + bytes((opcode,)) + tail
     for text in _NARROW[isa]:
