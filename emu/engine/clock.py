@@ -23,6 +23,7 @@ class VirtualClock:
 
     def __init__(self, engine: Engine, rate: int = DEFAULT_RATE) -> None:
         self._counter = engine.counter
+        engine.special.time = self.now
         self.rate = rate
         # Most rates make whole nanoseconds: no division then.
         self._period = NANOSECONDS // rate if NANOSECONDS % rate == 0 else 0

@@ -40,6 +40,8 @@ class Counter:
         self._entries = memoryview(self.table).cast("B").cast("Q")
         """The table as words: of each entry the address, then the count and the size in one."""
         self._entries_at = ctypes.addressof(self.table)
+        self._last = 0
+        """Address of the table entry of the block that was settled last; 0: none was under way."""
         self._stale = False
         self._indices: dict[tuple[int, int], int] = {}
         self._user_indices: dict[tuple[int, int], int] = {}
@@ -71,12 +73,25 @@ class Counter:
     def settle(self) -> None:
         """Take back the instructions of the current block that were not executed: it was left at pc."""
         self.state[_TOTAL] = self.instructions + PREPAID
+        self._last = self.state[_BLOCK]
         self.state[_BLOCK] = 0
 
     def settle_behind(self) -> None:
         """Take back what of the current block comes after the instruction at pc."""
         self.settle()
         self.state[_TOTAL] += 1
+
+    def ended_with(self, address: int, end: int) -> bool:
+        """Return whether the block that ran last ended with the instruction in [address, end)."""
+        entry = self._last
+        if not entry:
+            return False
+        place = entry - self._entries_at >> 3
+        block, size = self._entries[place], self._entries[place + 1] >> 32
+        if block + size != end or address < block:
+            return False
+        # The instruction begins where the walk from the start of the block comes by.
+        return self._index(block, address) + 1 == self._index(block, end)
 
     # -- blocks whose code or meaning has changed
 

@@ -6,6 +6,7 @@
 | `memory` (`emu.engine.memory`) | RAM, and the way from a virtual address to it |
 | `counter` (`emu.engine.counting`) | the exact count of instructions |
 | `code` (`emu.engine.code`) | code is written, and its translation is forgotten |
+| `special` (`emu.engine.special`) | instructions that the host serves: counters, random numbers |
 | `emu.engine.native`, `emu.engine.interpreted` | what Unicorn calls, in machine code and in Python |
 
 What Unicorn can and cannot do shapes these files; the facts they rely on are told where they are
@@ -37,9 +38,10 @@ from emu.engine.errors import GuestCrashError, PageFaultError
 from emu.engine.handlers import Handlers
 from emu.engine.hooks import Hooks
 from emu.engine.memory import GuestMemory, HostMemory, Memory
-from emu.engine.pages import AddressSpace, PageMap
+from emu.engine.pages import PAGE, AddressSpace, PageMap
 from emu.engine.plans import Encoder, Windows
 from emu.engine.refusals import Refusals
+from emu.engine.special import Special
 from emu.engine.state import BLOCKS, DELIVER, HANDLED, NEVER, Word
 from emu.engine.tlb import SoftTlb
 from emu.isa.base import Isa
@@ -95,7 +97,10 @@ class Engine:
         self._windows = Windows()
         self._plans = Encoder(isa, self.cpu.env)
         self._take_over_parts()
-        self.callbacks = self._install_callbacks()
+        handlers = Handlers(self._trap, self._breakpoint, self._late, self._inside)
+        self.callbacks = self._install_callbacks(handlers)
+        now = interpreted.Interrupted(self.cpu, self._state, handlers)
+        self.special = Special(isa, self.cpu, self.memory, self.counter, now, self.callbacks.special)
         self._tlb: SoftTlb | None = None
         if isinstance(self.memory, HostMemory):
             self._tlb = SoftTlb(self.cpu, self.memory, _NOWHERE)
@@ -117,9 +122,8 @@ class Engine:
         self.refuse_in = self.code.refuse_in
         self.discount, self.forget_user_blocks = self.counter.discount, self.counter.forget_user_blocks
 
-    def _install_callbacks(self) -> native.Callbacks | interpreted.Callbacks:
+    def _install_callbacks(self, handlers: Handlers) -> native.Callbacks | interpreted.Callbacks:
         model, delivers = self.isa.unicorn, self._on_system_call is None
-        handlers = Handlers(self._trap, self._breakpoint, self._late, self._inside)
         callbacks: native.Callbacks | interpreted.Callbacks
         if self.accelerated:
             callbacks = native.Callbacks(self.cpu, self.counter, handlers, self._windows, delivers=delivers)
@@ -194,9 +198,11 @@ class Engine:
         soft = NEVER if soft is None else min(NEVER, max(0, soft + PREPAID))
         hard = NEVER if hard is None else min(NEVER, max(0, hard + PREPAID))
         self._emulate(soft, hard)
-        if self.cpu.halted.value:
+        while self.cpu.halted.value:
             self.cpu.halted.value = 0
-            return True
+            if not self.special.take():
+                return True
+            self._go_on()
         if not self._state[Word.STOPPED]:
             raise GuestCrashError(f"the CPU shut down at {self.pc:#x} (an exception while delivering one)", self.pc)
         return False
@@ -210,7 +216,7 @@ class Engine:
         self._emulate(NEVER, NEVER, count=1)
         waits = bool(self.cpu.halted.value)
         self.cpu.halted.value = 0
-        return waits
+        return waits and not self.special.take()
 
     def _emulate(self, soft: int, hard: int, count: int = 0) -> None:
         """Run Unicorn, and raise what went wrong.  `count` 0: until something stops it."""
@@ -219,6 +225,10 @@ class Engine:
             self.cpu.uc.ctl_flush_tb()
             self._steps = bool(count)
         self._state[Word.SOFT], self._state[Word.HARD], self._state[Word.NEXT] = soft, hard, min(soft, hard)
+        self._go_on(count)
+
+    def _go_on(self, count: int = 0) -> None:
+        """Run Unicorn with the deadlines that there are."""
         self.counter.refresh()
         self._state[Word.STOPPED] = 0
         if self._tlb is not None:
@@ -234,6 +244,9 @@ class Engine:
             return
         if self._tlb and self._tlb.missed:
             address, access = self._tlb.missed
+            if access is Access.EXECUTE and not self.pc % PAGE and self.special.take():
+                self._go_on(count)
+                return
             if self._tlb.failure:
                 failure, self._tlb.failure = self._tlb.failure, None
                 raise failure
@@ -269,7 +282,8 @@ class Engine:
             return HANDLED
         try:
             self.counter.settle()  # a fault in mid-block
-            answer = self.on_trap(number)
+            served = self.special.take_fault()
+            answer = self.on_trap(number) if served is None else served
             if answer == HANDLED and self.isa.unicorn.handled:
                 self.isa.unicorn.handled(self.cpu)
         except BaseException as error:  # noqa: BLE001  raised again by run

@@ -28,7 +28,7 @@ _INSTRUCTION_HOOK: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void
 _UC_CTL: Final = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p)
 
 
-class _Interrupted:
+class Interrupted:
     """The CPU while Unicorn runs: an `emu.isa.unicorn_model.InterruptedCpu`."""
 
     def __init__(self, cpu: Cpu, words: memoryview, handlers: Handlers) -> None:
@@ -80,7 +80,8 @@ class Callbacks:
 
     def __init__(self, cpu: Cpu, counter: Counter, handlers: Handlers, *, delivers: bool) -> None:
         model = cpu.model
-        now = _Interrupted(cpu, counter.state, handlers)
+        now = Interrupted(cpu, counter.state, handlers)
+        self.special = None  # Python is asked instead: emu.engine.special
         self.block = _BLOCK_HOOK(_block(counter, cpu))
         self.trap = _TRAP_HOOK(_trap(now, cpu, delivers=delivers))
         self.invalid = self.system_call = self.refused = None
@@ -117,7 +118,7 @@ def _block(counter: Counter, cpu: Cpu) -> Callable[..., None]:
     return block
 
 
-def _trap(now: _Interrupted, cpu: Cpu, *, delivers: bool) -> Callable[..., None]:
+def _trap(now: Interrupted, cpu: Cpu, *, delivers: bool) -> Callable[..., None]:
     model = cpu.model
     direct = model.system_call if delivers else None
 
@@ -136,18 +137,18 @@ def _trap(now: _Interrupted, cpu: Cpu, *, delivers: bool) -> Callable[..., None]
     return trap
 
 
-def _invalid(now: _Interrupted, on_invalid: Callable[[Any], int], _uc: int, _words: int) -> bool:
+def _invalid(now: Interrupted, on_invalid: Callable[[Any], int], _uc: int, _words: int) -> bool:
     if on_invalid(now):
         now.deliver()
     return True
 
 
-def _system_call(now: _Interrupted, on_system_call: Callable[[Any], None], _uc: int, _words: int) -> None:
+def _system_call(now: Interrupted, on_system_call: Callable[[Any], None], _uc: int, _words: int) -> None:
     on_system_call(now)
 
 
 def _refused(
-    now: _Interrupted, on_refused: Callable[[Any, int], None], _uc: int, address: int, size: int, _words: int
+    now: Interrupted, on_refused: Callable[[Any, int], None], _uc: int, address: int, size: int, _words: int
 ) -> None:
     now.pc.value = address
     on_refused(now, size)

@@ -22,6 +22,10 @@ UNICORN_VERSION: Final = "2.1.4"
 
 # struct uc_struct
 UC_CPU: Final = 0x1B8
+# The tree of exits: see emu/engine/exits.py, which checks it.
+UC_EXITS: Final = 0x798
+# The function that drops the code of an address.
+UC_INVALIDATE: Final = 0x178
 # CPUState
 CPU_UC: Final = 0x81A8
 CPU_ENV: Final = 0x128

@@ -30,6 +30,8 @@ from emu.engine.state import DELIVER, HANDLED, TB_REQUEST_CACHE, Word
 
 # Functions of Unicorn that the callbacks call.
 _UNICORN: Final = ("uc_emu_stop", "uc_ctl", "uc_reg_read", "uc_reg_write")
+# Functions of QEMU that read code as the translator does; each CPU has its own.
+_CODE: Final = ("cpu_ldub_code", "cpu_lduw_code", "cpu_ldl_code")
 # How the names of addresses begin for the linker, whose names are those of the whole process.
 _SYMBOL: Final = "trapline."
 # Sources whose machine code is kept: ISAs, each with and without a kernel of its own.
@@ -67,7 +69,9 @@ class Callbacks:
         }
         addresses = {name: _address(function) for name, function in self._handlers.items()}
         addresses |= {name: _address(getattr(uclib, name)) for name in _UNICORN}
+        addresses |= {name: _address(cpu.function(name)) for name in _CODE}
         addresses |= {
+            "env": cpu.env,
             "do_interrupt": _address(getattr(uclib, model.deliver)),
             "words": ctypes.addressof(counter.state_array),
             "table": ctypes.addressof(counter.table),
@@ -82,6 +86,7 @@ class Callbacks:
         self.invalid = self._function("invalid") if model.on_invalid else None
         self.system_call = self._function("system_call") if model.on_system_call and delivers else None
         self.refused = self._function("refused") if model.on_refused else None
+        self.special = self._function("special"), self._function("keep")
         self.plan = _PLAN(self._function("plan").value or 0)
         """Carries out an encoded plan; for tests."""
 
@@ -169,4 +174,4 @@ def _address(function: Any) -> int:
 
 def _signed(value: int) -> int:
     """Return a word as LLVM's parser wants it."""
-    return value - (value >> 63 << 64)
+    return value - (value >> 63 << 64) if value > 0 else value

@@ -69,6 +69,39 @@ class InterruptedCpu(ModelledCpu, Protocol):
         """Count the current block up to the instruction of `size` bytes at the pc, and with it."""
 
 
+class ServingCpu(Protocol):
+    """What an instruction needs that the host serves (`emu.engine.special`)."""
+
+    def read_register(self, name: str) -> int:
+        """Return a register."""
+
+    def write_register(self, name: str, value: int) -> None:
+        """Set a register."""
+
+    def time(self) -> int:
+        """Return virtual nanoseconds since the machine started."""
+
+    def random(self) -> int:
+        """Return 64 bits that are the same in every run."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpecialInstructions:
+    """Instructions that Unicorn is not to translate: it would ask the host, or abort it."""
+
+    found: Callable[[ModelledCpu, Callable[[int], int], int], bool]
+    """(cpu, fetch, address): whether one is at an address; `fetch(address)` returns the unit of
+    code there, as many bytes as `fetch_unit` says.  `special` in machine code."""
+    fetch_unit: int
+    """Bytes that `fetch` reads: no more than the shortest instruction has."""
+    serve: Callable[[ServingCpu, bytes], int]
+    """Does what the one does that starts these bytes, but for the pc; returns its length, or 0 if
+    the CPU refuses it."""
+    refuse: Callable[[InterruptedCpu], int] | None = None
+    """Raises the exception of one that the CPU refuses; answers DELIVER or HANDLED.  None: it
+    refuses none of them."""
+
+
 @dataclass(frozen=True, slots=True)
 class UnicornModel:
     """One CPU as Unicorn models it."""
@@ -86,6 +119,7 @@ class UnicornModel:
     """Where that register is in the CPU state."""
     interrupt: Callable[[ModelledCpu], None]
     """Delivers the clock interrupt to the guest's own vector."""
+    special: SpecialInstructions
     vectors: tuple[VectorFile, ...]
     """The vector and floating-point registers; plans set those of the first file."""
     breakpoint: int | None = None

@@ -15,6 +15,11 @@ define ptr @env(ptr %words, i64 %offset) {
   ret ptr %field
 }
 
+; What emu_start calls at its end for each exit (emu/engine/exits.py): nothing is to be dropped.
+define i32 @keep(ptr %uc, i64 %address, i64 %size) {
+  ret i32 0
+}
+
 ; A trap asks Python first; only when Python has returned is the exception handed to QEMU.
 ; A system call, and there are many, goes straight to the guest, where the guest has a kernel.
 define void @trap(ptr %uc, i32 %number, ptr %words) {

@@ -11,6 +11,7 @@ from typing import Final
 import unicorn
 from unicorn import arm64_const as uc
 
+from emu.isa.aarch64.special import MRS_CNTPCT, MRS_CNTVCT, PSTATE, SPECIAL
 from emu.isa.unicorn_model import ModelledCpu, UnicornModel, VectorFile
 
 _EXCEPTION_SVC: Final = 2
@@ -52,6 +53,7 @@ UNICORN = UnicornModel(
     check_register=uc.UC_ARM64_REG_X0,
     check_offset=0x40,
     interrupt=_interrupt,
+    special=SPECIAL,
     vectors=(VectorFile(uc.UC_ARM64_REG_Q0, uc.UC_ARM64_REG_Q31, 16),),
     breakpoint=_EXCEPTION_BKPT,
     system_call=_EXCEPTION_SVC,
@@ -59,4 +61,11 @@ UNICORN = UnicornModel(
     page_size=4096,
     prepare=_prepare,
     reservation=_EXCLUSIVE_ADDRESS,
+    # As signed words: LLVM's i32.
+    names={
+        "MRS_CNTVCT": MRS_CNTVCT - (1 << 32),
+        "MRS_CNTPCT": MRS_CNTPCT - (1 << 32),
+        "ARM64_PSTATE": PSTATE,
+    },
+    ir=(__package__,),
 )

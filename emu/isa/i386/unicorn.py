@@ -7,9 +7,11 @@ from typing import Final
 import unicorn
 from unicorn import x86_const as uc
 
+from emu.isa.i386.registers import GENERAL
 from emu.isa.i386.traps import INT3
 from emu.isa.unicorn_model import InterruptedCpu, UnicornModel, VectorFile
 from emu.isa.x86 import unicorn as x86
+from emu.isa.x86.special import special
 
 # int $0x80
 _SYSTEM_CALL: Final = 0x80
@@ -41,13 +43,15 @@ UNICORN = UnicornModel(
     check_register=uc.UC_X86_REG_EAX,
     check_offset=0,
     interrupt=x86.interrupt,
+    special=special(GENERAL, "eflags"),
     vectors=(VectorFile(uc.UC_X86_REG_XMM0, uc.UC_X86_REG_XMM7, 16), x86.X87),
     breakpoint=x86.BREAKPOINT,
     breakpoint_length=len(INT3),
     system_call=_SYSTEM_CALL,
     undefined=x86.INVALID_OPCODE,
     handled=x86.handled,
-    names=x86.NAMES,
+    # No byte is a REX prefix: inc and dec have those opcodes.
+    names={**x86.NAMES, "REX": 0x100},
     ir=(x86.__package__, __package__),
     on_invalid=_undefined,
     on_refused=_refused,

@@ -13,3 +13,27 @@ guest:
 done:
   ret i1 true
 }
+
+; Whether the instruction at an address is special (emu/isa/riscv64/special.py): 0 if it is, 1 if not.
+define i32 @special(ptr %key, ptr %node, ptr %data) {
+  %address = load i64, ptr %key
+  %low = call i32 inttoptr (i64 $cpu_lduw_code to ptr)(ptr inttoptr (i64 $env to ptr), i64 %address)
+  %system = and i32 %low, 127
+  %is.system = icmp eq i32 %system, 115
+  br i1 %is.system, label %whole, label %no
+whole:
+  %next = add i64 %address, 2
+  %high = call i32 inttoptr (i64 $cpu_lduw_code to ptr)(ptr inttoptr (i64 $env to ptr), i64 %next)
+  %shifted = shl i32 %high, 16
+  %word = or i32 %shifted, %low
+  %form = and i32 %word, $CSR_READ_MASK
+  %is.read = icmp eq i32 %form, $CSR_READ
+  br i1 %is.read, label %csr, label %no
+csr:
+  %number = lshr i32 %word, 20
+  switch i32 %number, label %no [ i32 $CSR_CYCLE, label %yes  i32 $CSR_TIME, label %yes  i32 $CSR_INSTRET, label %yes ]
+yes:
+  ret i32 0
+no:
+  ret i32 1
+}

@@ -11,6 +11,7 @@ from typing import Final
 import unicorn
 from unicorn import riscv_const as uc
 
+from emu.isa.riscv64.special import CYCLE, INSTRET, READ, READ_MASK, SPECIAL, TIME
 from emu.isa.unicorn_model import InterruptedCpu, ModelledCpu, UnicornModel, VectorFile
 
 # RISCV_EXCP_U_ECALL
@@ -44,12 +45,20 @@ UNICORN = UnicornModel(
     check_register=uc.UC_RISCV_REG_A0,
     check_offset=80,
     interrupt=_interrupt,
+    special=SPECIAL,
     vectors=(VectorFile(uc.UC_RISCV_REG_F0, uc.UC_RISCV_REG_F31, 8),),
     # Before every hook, whatever the instruction's length: Unicorn issue 1990.
     pc_ahead=4,
     system_call=_ECALL,
     reservation=_RESERVATION,
-    names={"UC_INVALID_ERROR": _INVALID_ERROR},
+    names={
+        "UC_INVALID_ERROR": _INVALID_ERROR,
+        "CSR_READ_MASK": READ_MASK,
+        "CSR_READ": READ,
+        "CSR_CYCLE": CYCLE,
+        "CSR_TIME": TIME,
+        "CSR_INSTRET": INSTRET,
+    },
     ir=(__package__,),
     on_invalid=_invalid,
 )

@@ -14,3 +14,77 @@ define internal i1 @invalid_opcode(ptr %words) {
   %wanted = icmp ne i32 %answer, 0
   ret i1 %wanted
 }
+
+; Whether the instruction at an address is special (emu/isa/x86/special.py): 0 if it is, 1 if not.  No byte is read that
+; the instruction does not have: the next page may not be there.
+define i32 @special(ptr %key, ptr %node, ptr %data) {
+entry:
+  %start = load i64, ptr %key
+  %end = add i64 %start, 14
+  br label %byte
+byte:
+  %at = phi i64 [ %start, %entry ], [ %behind, %prefix ]
+  %locked = phi i1 [ false, %entry ], [ %locked.now, %prefix ]
+  %repeat = phi i1 [ false, %entry ], [ %repeat.now, %prefix ]
+  %first = call i32 @code(i64 %at)
+  %behind = add i64 %at, 1
+  %escape = icmp eq i32 %first, 15
+  br i1 %escape, label %opcode, label %no.escape
+no.escape:
+  %too.many = icmp uge i64 %at, %end
+  br i1 %too.many, label %no, label %look
+look:
+  %high = and i32 %first, 240
+  %is.rex = icmp eq i32 %high, $REX
+  br i1 %is.rex, label %prefix, label %other
+other:
+  switch i32 %first, label %no [
+    i32 38, label %prefix  i32 46, label %prefix  i32 54, label %prefix  i32 62, label %prefix  i32 100, label %prefix
+    i32 101, label %prefix  i32 102, label %prefix  i32 103, label %prefix  i32 242, label %prefix
+    i32 243, label %prefix  i32 240, label %prefix
+  ]
+prefix:
+  %is.lock = icmp eq i32 %first, 240
+  %locked.now = or i1 %locked, %is.lock
+  %is.repeat = icmp eq i32 %first, 243
+  %repeat.now = or i1 %repeat, %is.repeat
+  br label %byte
+opcode:
+  %third.at = add i64 %at, 2
+  %second = call i32 @code(i64 %behind)
+  switch i32 %second, label %no [
+    i32 49, label %yes
+    i32 1, label %group7
+    i32 199, label %group9
+    i32 163, label %bit.test  i32 171, label %bit.test  i32 179, label %bit.test  i32 187, label %bit.test
+    i32 186, label %bit.test
+  ]
+group7:
+  %rdtscp = call i32 @code(i64 %third.at)
+  %is.rdtscp = icmp eq i32 %rdtscp, 249
+  br i1 %is.rdtscp, label %yes, label %no
+group9:
+  %modrm9 = call i32 @code(i64 %third.at)
+  %is.rdrand = icmp uge i32 %modrm9, 240
+  %is.rdseed = icmp uge i32 %modrm9, 248
+  %is.rdpid = and i1 %is.rdseed, %repeat
+  %no.rdpid = xor i1 %is.rdpid, true
+  %random = and i1 %is.rdrand, %no.rdpid
+  br i1 %random, label %yes, label %no
+bit.test:
+  br i1 %locked, label %locked.bit.test, label %no
+locked.bit.test:
+  %modrm = call i32 @code(i64 %third.at)
+  %is.register = icmp uge i32 %modrm, 192
+  br i1 %is.register, label %yes, label %no
+yes:
+  ret i32 0
+no:
+  ret i32 1
+}
+
+; A byte of code, read as the translator reads it: where there is none, QEMU leaves for its handler of page faults.
+define internal i32 @code(i64 %address) {
+  %byte = call i32 inttoptr (i64 $cpu_ldub_code to ptr)(ptr inttoptr (i64 $env to ptr), i64 %address)
+  ret i32 %byte
+}

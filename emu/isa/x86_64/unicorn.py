@@ -10,6 +10,8 @@ from unicorn import x86_const as uc
 
 from emu.isa.unicorn_model import InterruptedCpu, UnicornModel, VectorFile
 from emu.isa.x86 import unicorn as x86
+from emu.isa.x86.special import special
+from emu.isa.x86_64.registers import REGISTERS
 
 # What SYSCALL loads into CS and SS, whatever the tables say (Intel SDM volume 2, SYSCALL), as QEMU keeps it: the limit
 # in the lower half, and in the upper the descriptor's second word: G, L or B, P, S and the type.
@@ -17,6 +19,8 @@ _CODE_SEGMENT: Final = 0x00A0_9B00_FFFF_FFFF
 _STACK_SEGMENT: Final = 0x00C0_9300_FFFF_FFFF
 _SELECTOR: Final = 0xFFFC
 _LENGTH: Final = 2
+# By number, as instructions name them.
+_REGISTERS: Final = tuple(register.name for register in REGISTERS.registers[:16])
 # Slots of the CPU state: rcx and r11 keep what SYSCALL overwrites.
 _RCX, _R11, _RIP, _RFLAGS = 1, 11, 16, 17
 
@@ -48,6 +52,7 @@ UNICORN = UnicornModel(
     check_register=uc.UC_X86_REG_RAX,
     check_offset=0,
     interrupt=x86.interrupt,
+    special=special(_REGISTERS, "rflags"),
     vectors=(VectorFile(uc.UC_X86_REG_XMM0, uc.UC_X86_REG_XMM15, 16), x86.X87),
     breakpoint=x86.BREAKPOINT,
     system_call_instruction=uc.UC_X86_INS_SYSCALL,
@@ -55,6 +60,7 @@ UNICORN = UnicornModel(
     handled=x86.handled,
     names={
         **x86.NAMES,
+        "REX": 0x40,
         "SYSCALL_CODE_SEGMENT": _CODE_SEGMENT,
         "SYSCALL_STACK_SEGMENT": _STACK_SEGMENT,
         "SYSCALL_SELECTOR": _SELECTOR,

@@ -1,0 +1,57 @@
+"""Special instructions: those that Unicorn is not to translate, because it cannot, or because it would ask the host.
+
+The translator asks before it decodes an instruction whether its address is an exit, that is a place
+where emu_start ends, with the pc there and the CPU halted.  Exits are kept in a tree; with one entry
+in it the translator asks the tree's function for comparing keys, once for each instruction that it
+translates.  That function is replaced here by the ISA's own, which looks at the instruction
+(`UnicornModel.special`).  Code that is translated costs nothing more.
+
+Source: unicorn v2.1.4 include/uc_priv.h (uc_addr_is_exit), glib_compat/gtree.c (struct _GTree).
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any, Final
+
+from emu.engine.cpu import Cpu
+from emu.engine.errors import EngineError
+from emu.engine.layout import UC_EXITS, UC_INVALIDATE, UNICORN_VERSION, word
+
+# An address that no code has.
+_SENTINEL: Final = 0x5AB1_7E57_0DDB_A110
+# struct _GTree: the root, then the function; struct _GTreeNode begins with the key.
+_COMPARE: Final = 8
+# What the function answers: equal, so that the address is an exit, or not.
+_EXIT, _NO_EXIT = 0, 1
+_ON_INVALIDATE: Final = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_size_t)
+_ON_COMPARE: Final = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+
+
+def install(cpu: Cpu, special: Any, keep: Any) -> None:
+    """Let the translator ask `special`, and let emu_start call `keep` when it ends.
+
+    Both are addresses of C functions, which must stay valid.  Raises `EngineError`.
+    """
+    cpu.uc.ctl_set_exits([_SENTINEL])
+    tree = word(cpu.handle + UC_EXITS)
+    if word(word(word(tree))) != _SENTINEL:
+        raise EngineError(f"this build of unicorn {UNICORN_VERSION} keeps its exits elsewhere")
+    _set(tree + _COMPARE, special)
+    # emu_start ends by translating each exit's address, to drop the code there.  In user mode that would be a page
+    # fault nobody takes: cr2 is lost, and old_exception makes the next true fault a double fault.
+    _set(cpu.handle + UC_INVALIDATE, keep)
+
+
+def interpreted(special: Callable[[int], bool]) -> tuple[Any, Any]:
+    """Return what `install` takes, for a predicate in Python, of the address of an instruction."""
+
+    def compare(key: int, _node: int, _data: int) -> int:
+        return _EXIT if special(word(key)) else _NO_EXIT
+
+    return _ON_COMPARE(compare), _ON_INVALIDATE(lambda _uc, _address, _size: 0)
+
+
+def _set(place: int, function: Any) -> None:
+    ctypes.c_void_p.from_address(place).value = ctypes.cast(function, ctypes.c_void_p).value

@@ -1,0 +1,110 @@
+"""Special instructions served by the host: the CPU stops before one, and goes on behind it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any, Final
+
+from emu.engine import exits
+from emu.engine.counting import Counter
+from emu.engine.cpu import Cpu
+from emu.engine.interpreted import Interrupted
+from emu.engine.memory import Memory
+from emu.engine.pages import PAGE
+from emu.engine.state import HANDLED, Word
+from emu.guest.base import BadAddressError
+from emu.isa.base import Isa
+
+_LONGEST: Final = 15
+# The seed of the random numbers that instructions give.
+_SEED: Final = 0
+
+
+class Special:
+    """The special instructions of one CPU: an `emu.isa.unicorn_model.ServingCpu`.
+
+    `functions` are what `exits.install` takes, in machine code; None: Python tells what is special.
+    """
+
+    def __init__(
+        self, isa: Isa, cpu: Cpu, memory: Memory, counter: Counter, now: Interrupted, functions: tuple[Any, Any] | None
+    ) -> None:
+        self.time: Callable[[], int] = lambda: 10 * counter.instructions
+        """Returns virtual nanoseconds since the machine started; a clock replaces it."""
+        self.read_register, self.write_register = cpu.read_register, cpu.write_register
+        self._rules = isa.unicorn.special
+        self._isa = isa
+        self._cpu = cpu
+        self._memory = memory
+        self._counter = counter
+        self._now = now
+        self._pc = isa.registers.slots[isa.registers.pc]
+        self._serving = False
+        """Whether the exception of a special instruction is being raised: it is not looked at again."""
+        self._draw = random.Random(_SEED)  # noqa: S311  the same in every run
+        self._functions = exits.interpreted(self._found) if functions is None else functions
+        exits.install(cpu, *self._functions)
+
+    def random(self) -> int:
+        """Return 64 bits that are the same in every run."""
+        return self._draw.getrandbits(64)
+
+    def take(self) -> bool:
+        """Serve the instruction at the pc; False: the CPU has not stopped before one, but waits.
+
+        Call it between runs, when the count is settled.
+        """
+        pc = self._now.pc.value
+        if not self._found(pc) or self._waits(pc):
+            return False
+        if self._serve(pc):
+            self._cpu.deliver()
+        self._cpu.exception.value = -1
+        return True
+
+    def take_fault(self) -> int | None:
+        """Serve an instruction instead of a page fault that it does not make; None: it is not special.
+
+        The translator looks up the byte before the stop that it makes of a special instruction at
+        the start of a page; the page before may not be there.  Answers as a trap, or None.
+        """
+        pc = self._now.pc.value
+        if pc % PAGE or self._serving or not self._found(pc):
+            return None
+        return self._serve(pc)
+
+    def _serve(self, pc: int) -> int:
+        """Do what an instruction does; DELIVER if its exception is under way, else HANDLED."""
+        length = self._rules.serve(self, self._code(pc))
+        if length:
+            self._now.pc.value = pc + length & self._isa.address_mask
+            self._counter.state[Word.TOTAL] += 1
+            return HANDLED
+        if self._rules.refuse is None:
+            return HANDLED
+        self._serving = True
+        try:
+            return self._rules.refuse(self._now)
+        finally:
+            self._serving = False
+
+    def _found(self, address: int) -> bool:
+        try:
+            return self._rules.found(self._cpu, self._fetch, address)
+        except BadAddressError:
+            return False
+
+    def _fetch(self, address: int) -> int:
+        return int.from_bytes(self._memory.read(address, self._rules.fetch_unit), "little")
+
+    def _code(self, pc: int) -> bytes:
+        try:
+            return self._memory.read(pc, _LONGEST)
+        except BadAddressError as error:
+            return self._memory.read(pc, error.address - pc)
+
+    def _waits(self, pc: int) -> bool:
+        """Return whether the CPU is behind the instruction that waits for an interrupt."""
+        wait = self._isa.traps.wait
+        return self._counter.ended_with(pc - len(wait), pc) and self._memory.read(pc - len(wait), len(wait)) == wait

@@ -1,0 +1,20 @@
+; The callbacks of AArch64; emu/isa/aarch64/special.py has the same in Python.
+
+; Whether the instruction at an address is special: 0 if it is, 1 if not.
+define i32 @special(ptr %key, ptr %node, ptr %data) {
+  %address = load i64, ptr %key
+  %word = call i32 inttoptr (i64 $cpu_ldl_code to ptr)(ptr inttoptr (i64 $env to ptr), i64 %address)
+  %read = and i32 %word, -32
+  switch i32 %read, label %no [ i32 $MRS_CNTVCT, label %yes  i32 $MRS_CNTPCT, label %physical ]
+physical:
+  ; Programs may not read that one: the exception is the CPU's.
+  %pstate.p = getelementptr i8, ptr inttoptr (i64 $env to ptr), i64 $ARM64_PSTATE
+  %pstate = load i32, ptr %pstate.p
+  %level = and i32 %pstate, 12
+  %program = icmp eq i32 %level, 0
+  br i1 %program, label %no, label %yes
+yes:
+  ret i32 0
+no:
+  ret i32 1
+}

@@ -1,0 +1,107 @@
+"""Special instructions of x86: time-stamp counter, random numbers, and what aborts Unicorn.
+
+Unicorn answers rdtsc with the host's clock and rdrand with the host's random numbers.  LOCK before
+bt, bts, btr or btc with a register operand makes QEMU 5's translator read a value that it has not
+set, and abort the process; a CPU refuses such an instruction (Intel SDM volume 2, LOCK).
+
+Found by the pattern below, which reads no byte that the instruction does not have:
+
+    prefixes (66 67 f2 f3 segments, LOCK, REX)  0f  31        rdtsc
+                                                0f  01 f9     rdtscp
+                                                0f  c7 /6 /7  rdrand, rdseed of a register
+                                    with LOCK:  0f  a3 ab b3 bb ba, ModRM from c0 on
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from emu.isa.unicorn_model import ModelledCpu, ServingCpu, SpecialInstructions
+from emu.isa.x86.unicorn import invalid_opcode
+
+_LOCK: Final = 0xF0
+_PREFIXES: Final = frozenset({0x26, 0x2E, 0x36, 0x3E, 0x64, 0x65, 0x66, 0x67, 0xF2, 0xF3, _LOCK})
+_REX: Final = range(0x40, 0x50)
+_MOST_PREFIXES: Final = 14
+_ESCAPE: Final = 0x0F
+_RDTSC, _RDTSCP, _RDRAND = 0x31, (0x01, 0xF9), 0xC7
+_BIT_TESTS: Final = frozenset({0xA3, 0xAB, 0xB3, 0xBB, 0xBA})
+# ModRM bytes: mod 3 is a register.
+_REGISTER: Final = 0xC0
+_RDRAND_REGISTER, _RDSEED_REGISTER = 0xF0, 0xF8
+_OPERAND_SIZE, _REPEAT, _REX_W, _REX_B = 0x66, 0xF3, 8, 1
+_CARRY: Final = 1
+# OF SF ZF AF PF CF, which rdrand sets.
+_FLAGS: Final = 0x8D5
+_HALF: Final = 0xFFFF_FFFF
+
+
+def _opcode(fetch: Callable[[int], int], at: int, *, long_mode: bool) -> tuple[int, frozenset[int], int]:
+    """Return the address behind the prefixes, the prefixes, and the REX prefix, 0 for none."""
+    prefixes, rex = set(), 0
+    for _ in range(_MOST_PREFIXES):
+        byte = fetch(at)
+        if byte in _PREFIXES:
+            prefixes.add(byte)
+            rex = 0
+        elif long_mode and byte in _REX:
+            rex = byte
+        else:
+            break
+        at += 1
+    return at, frozenset(prefixes), rex
+
+
+def _found(_cpu: ModelledCpu, fetch: Callable[[int], int], address: int, *, long_mode: bool) -> bool:
+    at, prefixes, _ = _opcode(fetch, address, long_mode=long_mode)
+    if fetch(at) != _ESCAPE:
+        return False
+    second = fetch(at + 1)
+    if second == _RDTSC:
+        return True
+    if second == _RDTSCP[0]:
+        return fetch(at + 2) == _RDTSCP[1]
+    if second == _RDRAND:
+        # With f3 the upper half is rdpid, which the CPU does not have.
+        return fetch(at + 2) in range(_RDRAND_REGISTER, _RDSEED_REGISTER if _REPEAT in prefixes else 0x100)
+    return _LOCK in prefixes and second in _BIT_TESTS and fetch(at + 2) >= _REGISTER
+
+
+def _serve(cpu: ServingCpu, code: bytes, registers: tuple[str, ...], flags: str) -> int:
+    at, prefixes, rex = _opcode(code.__getitem__, 0, long_mode=len(registers) > 8)
+    if _LOCK in prefixes:
+        return 0
+    second = code[at + 1]
+    a, c, d = registers[0], registers[1], registers[2]
+    if second != _RDRAND:
+        # A time-stamp counter of 1 GHz.
+        cpu.write_register(a, cpu.time() & _HALF)
+        cpu.write_register(d, cpu.time() >> 32 & _HALF)
+        if second == _RDTSC:
+            return at + 2
+        cpu.write_register(c, 0)  # TSC_AUX: the number of the CPU
+        return at + 3
+    modrm = code[at + 2]
+    register = registers[modrm & 7 | (rex & _REX_B) << 3]
+    value = cpu.random()
+    if rex & _REX_W:
+        cpu.write_register(register, value)
+    elif _OPERAND_SIZE in prefixes:
+        cpu.write_register(register, cpu.read_register(register) & ~0xFFFF | value & 0xFFFF)
+    else:
+        cpu.write_register(register, value & _HALF)
+    cpu.write_register(flags, cpu.read_register(flags) & ~_FLAGS | _CARRY)
+    return at + 3
+
+
+def special(registers: tuple[str, ...], flags: str) -> SpecialInstructions:
+    """Return the special instructions of a mode whose registers these are, by their numbers."""
+    long_mode = len(registers) > 8
+    return SpecialInstructions(
+        found=partial(_found, long_mode=long_mode),
+        fetch_unit=1,
+        serve=lambda cpu, code: _serve(cpu, code, registers, flags),
+        refuse=invalid_opcode,
+    )
