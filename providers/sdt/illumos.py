@@ -23,7 +23,17 @@ from emu.trap import TrapHandler
 from providers.base import Framework, Provider
 
 # Those of illumos's table (sdt_providers) that the teaching kernel has sites of; the last takes what is left.
-PREFIXES: Final = {"__proc_": "proc", "__sched_": "sched", "__io_": "io", "": "sdt"}
+PREFIXES: Final = {
+    "__cpu_sysinfo_": "sysinfo",
+    "__cpu_vminfo_": "vminfo",
+    "__sched_": "sched",
+    "__proc_": "proc",
+    "__io_": "io",
+    "__ip_": "ip",
+    "__tcp_": "tcp",
+    "__udp_": "udp",
+    "": "sdt",
+}
 LOCK: Final = b"\xf0"
 # DTRACE_INVOP_NOP.
 NOP_CODE: Final = 4

@@ -119,7 +119,10 @@ class SdtProvider(Provider):
         if index >= len(arguments):
             return None
         types = arguments[index]
-        return ArgumentDescription(index, types.native, types.translated) if types else ArgumentDescription(index, "")
+        # The mapping is the index: each argument is translated from itself.
+        if types is None:
+            return ArgumentDescription(index, "")
+        return ArgumentDescription(index, types.native, types.translated, index)
 
     def argument_value(self, probe_id: int, arg: SdtProbe, index: int) -> int | None:
         """Return an argument beyond the five that are passed (sdt_getargval)."""

@@ -1,4 +1,5 @@
 /* Running a program (FreeBSD sys/kern/kern_exec.c). */
+#include "sys/cpuvar.h"
 #include "sys/file.h"
 #include "sys/imgact.h"
 #include "sys/malloc.h"
@@ -253,6 +254,7 @@ do_execve(struct thread *td, struct image_args *args)
 	}
 	asked = fname;
 	strlcpy(name, exec_basename(fname), sizeof(name));
+	CPU_STATS_ADD(sysinfo, sysexec, 1);
 	SDT_PROBE1(proc, , , exec, asked);
 	for (int depth = 0;; depth++) {
 		if ((error = exec_open(imgp, fname, UIO_SYSSPACE)) != 0)

@@ -1,4 +1,5 @@
 /* New processes (FreeBSD sys/kern/kern_fork.c, kern_kthread.c). */
+#include "sys/cpuvar.h"
 #include "sys/file.h"
 #include "sys/sdt.h"
 #include "sys/sysproto.h"
@@ -10,6 +11,8 @@ SDT_PROVIDER_DECLARE(proc);
 SDT_PROBE_DEFINE3(proc, , , create, "struct proc *", "struct proc *", "int");
 
 static pid_t lastpid;
+extern pid_t mpid;
+pid_t mpid; /* the same, as illumos calls it */
 
 /* Process numbers go up, and start again after PID_MAX; one in use is skipped. */
 pid_t
@@ -20,7 +23,7 @@ fork_findpid(void)
 	do
 		lastpid = lastpid >= PID_MAX ? 100 : lastpid + 1;
 	while (pfind(lastpid) != NULL);
-	return (lastpid);
+	return (mpid = lastpid);
 }
 
 /* Everything of the parent the child inherits. */
@@ -107,8 +110,10 @@ sys_fork(struct thread *td, struct fork_args *uap __unused)
 	struct fork_req fr = { .fr_flags = RFFDG | RFPROC, .fr_procp = &p2 };
 	int error = fork1(td, &fr);
 
-	if (error == 0)
+	if (error == 0) {
+		CPU_STATS_ADD(sysinfo, sysfork, 1);
 		td->td_retval[0] = p2->p_pid;
+	}
 	return (error);
 }
 
@@ -122,6 +127,7 @@ sys_vfork(struct thread *td, struct vfork_args *uap __unused)
 
 	if (error != 0)
 		return (error);
+	CPU_STATS_ADD(sysinfo, sysvfork, 1);
 	td->td_retval[0] = p2->p_pid;
 	while (p2->p_flag & P_PPWAIT)
 		tsleep(&p2->p_flag, 0, "ppwait", 0);

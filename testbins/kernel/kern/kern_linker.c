@@ -1,4 +1,5 @@
 /* Kernel files: loaded, counted, unloaded (FreeBSD sys/kern/kern_linker.c, kern_module.c). */
+#include "sys/cpuvar.h"
 #include "sys/fcntl.h"
 #include "sys/linker.h"
 #include "sys/malloc.h"
@@ -219,6 +220,7 @@ linker_load_module(const char *name, linker_file_t *result)
 		return (ENOEXEC);
 	}
 	dtrace_kld_load(lf);
+	CPU_STATS_ADD(sysinfo, modload, 1);
 	*result = lf;
 	return (0);
 }

@@ -9,6 +9,15 @@
 #include "sys/time.h"
 #include "sys/vm.h"
 
+#define HOSTNAME "teaching"
+
+/* illumos's names of what FreeBSD has in ostype, osrelease and prison0 (usr/src/uts/common/sys/utsname.h): scripts use both. */
+struct utsname {
+	char sysname[32], nodename[32], release[32], version[64], machine[32];
+};
+extern struct utsname utsname;
+extern char hostname[];
+
 const char ostype[] = "FreeBSD";
 const char osrelease[] = "14.0-TEACHING";
 const char version[] = "FreeBSD 14.0-TEACHING teaching kernel\n";
@@ -21,15 +30,20 @@ int maxproc = MAXPROC;
 int maxfilesperproc = NOFILE;
 int mp_ncpus = 1;
 long physmem; /* pages */
+int maxusers = 8;
+long freemem; /* pages, as of the last tick */
+char hostname[256] = HOSTNAME;
+struct utsname utsname = { "FreeBSD", HOSTNAME, "14.0-TEACHING", "FreeBSD 14.0-TEACHING teaching kernel", MACHINE };
 volatile time_t time_second, time_uptime = 1;
 struct timeval boottime = { BOOTTIME, 0 };
-struct prison prison0 = { .pr_id = 0, .pr_name = "0", .pr_path = "/", .pr_hostname = "teaching", .pr_domainname = "" };
+struct prison prison0 = { .pr_id = 0, .pr_name = "0", .pr_path = "/", .pr_hostname = HOSTNAME, .pr_domainname = "" };
 
 /* Once in a tick: D programs cannot call nanouptime(). */
 void
 tc_windup(void)
 {
 	time_uptime = nanouptime() / 1000000000 + 1; /* 1 from the start: 0 means unset */
+	freemem = vm_page_free_count;
 	time_second = boottime.tv_sec + nanouptime() / 1000000000;
 }
 

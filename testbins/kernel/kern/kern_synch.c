@@ -1,4 +1,5 @@
 /* Sleeping, waking, switching (FreeBSD sys/kern/kern_synch.c). */
+#include "sys/cpuvar.h"
 #include "sys/sdt.h"
 #include "sys/sysproto.h"
 #include "sys/systm.h"
@@ -56,8 +57,10 @@ mi_switch(int flags)
 	uint64_t now = nanouptime();
 
 	KASSERT(td->td_locks == 0 || td->td_state == TDS_INHIBITED, ("mi_switch with %d mutexes held", td->td_locks));
-	if (flags & SW_INVOL)
+	if (flags & SW_INVOL) {
+		CPU_STATS_ADD(sysinfo, inv_swtch, 1);
 		SDT_PROBE0(sched, , , preempt);
+	}
 	td->td_runtime += now - td->td_switched_in;
 	sched_switch(td, flags);
 	curthread->td_switched_in = nanouptime();

@@ -1,4 +1,5 @@
 /* The scheduler: one queue, round robin, a slice of SCHED_SLICE ticks (the functions of FreeBSD's sched_4bsd.c). */
+#include "sys/cpuvar.h"
 #include "sys/sdt.h"
 #include "sys/systm.h"
 
@@ -72,6 +73,9 @@ sched_switch(struct thread *td, int flags __unused)
 		SDT_PROBE0(sched, , , remain__cpu);
 		return;
 	}
+	CPU_STATS_ADD(sysinfo, pswitch, 1);
+	if (newtd->td_flags & TDF_IDLETD)
+		CPU_STATS_ADD(sysinfo, idlethread, 1);
 	SDT_PROBE2(sched, , , off__cpu, newtd, newtd->td_proc);
 	pmap_activate(newtd->td_proc->p_pmap);
 	cpu_switch(td, newtd);

@@ -1,4 +1,5 @@
 /* In from user mode and out again (FreeBSD sys/kern/subr_trap.c, subr_syscall.c). */
+#include "sys/cpuvar.h"
 #include "sys/sysproto.h"
 #include "sys/systm.h"
 #include "sys/syscall.h"
@@ -84,6 +85,7 @@ trap_signal(struct trapframe *frame, int sig, vaddr_t address)
 {
 	struct siginfo info = { .si_signo = sig, .si_addr = address };
 
+	CPU_STATS_ADD(sysinfo, trap, 1);
 	trapsignal(curthread, &info);
 	userret(curthread, frame);
 }
@@ -109,9 +111,10 @@ trap_fault(struct trapframe *frame, vaddr_t address, int access)
 		trap_fatal(frame, what);
 	}
 	error = trap_pfault(td, address, access);
-	if (error == 0)
+	if (error == 0) {
+		CPU_STATS_ADD(sysinfo, trap, 1);
 		userret(td, frame);
-	else
+	} else
 		trap_signal(frame, error == ENOMEM ? SIGKILL : SIGSEGV, address);
 }
 

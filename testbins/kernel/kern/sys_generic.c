@@ -1,4 +1,5 @@
 /* Reading and writing any kind of file (FreeBSD sys/kern/sys_generic.c). */
+#include "sys/cpuvar.h"
 #include "sys/file.h"
 #include "sys/ioccom.h"
 #include "sys/malloc.h"
@@ -58,7 +59,9 @@ kern_readv(struct thread *td, int fd, struct uio *uio)
 
 	if (error != 0)
 		return (error);
+	CPU_STATS_ADD(sysinfo, sysread, 1);
 	error = dofileread(td, fp, uio);
+	CPU_STATS_ADD(sysinfo, readch, td->td_retval[0]);
 	fdrop(fp, td);
 	return (error);
 }
@@ -71,7 +74,9 @@ kern_writev(struct thread *td, int fd, struct uio *uio)
 
 	if (error != 0)
 		return (error);
+	CPU_STATS_ADD(sysinfo, syswrite, 1);
 	error = dofilewrite(td, fp, uio);
+	CPU_STATS_ADD(sysinfo, writech, td->td_retval[0]);
 	fdrop(fp, td);
 	return (error);
 }

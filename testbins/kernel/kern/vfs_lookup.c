@@ -1,4 +1,5 @@
 /* From a path to a vnode (FreeBSD sys/kern/vfs_lookup.c). */
+#include "sys/cpuvar.h"
 #include "sys/file.h"
 #include "sys/malloc.h"
 #include "sys/sdt.h"
@@ -85,6 +86,7 @@ namei(struct nameidata *ndp)
 	struct vnode *startdir;
 	int error = namei_getpath(ndp);
 
+	CPU_STATS_ADD(sysinfo, namei, 1);
 	if (error == 0)
 		error = namei_setup(ndp, &startdir);
 	if (error == 0) {

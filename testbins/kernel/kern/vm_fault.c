@@ -1,4 +1,5 @@
 /* Pages come when they are touched (FreeBSD sys/vm/vm_fault.c). */
+#include "sys/cpuvar.h"
 #include "sys/systm.h"
 #include "sys/vm.h"
 #include "sys/vnode.h"
@@ -40,6 +41,7 @@ vm_fault_cow(struct vmspace *vm, vaddr_t va, paddr_t pa, int prot)
 	paddr_t copy;
 
 	vm->vm_cow_faults++;
+	CPU_STATS_ADD(vminfo, cow_fault, 1);
 	if (PHYS_TO_VM_PAGE(pa)->ref_count == 1) /* the others are gone */
 		return (vm_page_enter(&vm->vm_pmap, va, pa, prot));
 	if ((copy = vm_page_alloc_nozero()) == 0)
@@ -56,10 +58,16 @@ vm_fault_enter(struct vmspace *vm, struct vm_map_entry *entry, vaddr_t va, int a
 	paddr_t pa = vm_fault_vnode(entry, va);
 	int prot = entry->protection, error;
 
-	if (pa == 0)
+	if (pa == 0) {
+		CPU_STATS_ADD(vminfo, zfod, 1);
 		pa = vm_fault_zerofill(entry, va);
-	else if (!(entry->eflags & MAP_ENTRY_SHARED))
-		prot &= ~PROT_WRITE;
+	} else {
+		CPU_STATS_ADD(vminfo, pgfrec, 1); /* in memory already: there is no other storage */
+		if (entry->protection & PROT_EXEC)
+			CPU_STATS_ADD(vminfo, execpgin, 1);
+		if (!(entry->eflags & MAP_ENTRY_SHARED))
+			prot &= ~PROT_WRITE;
+	}
 	if (pa == 0)
 		return (ENOMEM);
 	if ((error = vm_page_enter(&vm->vm_pmap, va, pa, prot)) != 0) {
@@ -80,14 +88,17 @@ vm_fault(struct vmspace *vm, vaddr_t va, int access)
 
 	va = rounddown2(va, PAGE_SIZE);
 	vm->vm_faults++;
+	CPU_STATS_ADD(vminfo, as_fault, 1);
 	entry = vm_map_lookup_entry(vm, va);
 	if (entry == NULL) {
 		if (vm_map_growstack(vm, va) != 0)
 			return (EFAULT);
 		entry = vm_map_lookup_entry(vm, va);
 	}
-	if ((entry->protection & access & ~VM_PROT_COPY) != (access & ~VM_PROT_COPY))
+	if ((entry->protection & access & ~VM_PROT_COPY) != (access & ~VM_PROT_COPY)) {
+		CPU_STATS_ADD(vminfo, prot_fault, 1);
 		return (EFAULT);
+	}
 	pa = pmap_extract(&vm->vm_pmap, va, &prot);
 	if (pa == 0 && ((error = vm_fault_enter(vm, entry, va, access & ~VM_PROT_COPY)) != 0 || !(access & VM_PROT_COPY)))
 		return (error);

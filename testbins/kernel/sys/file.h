@@ -21,11 +21,12 @@ struct fileops {
 };
 
 #define DTYPE_VNODE 1
+#define DTYPE_SOCKET 2
 #define DTYPE_PIPE 3
 
 struct file {
 	const struct fileops *f_ops;
-	void *f_data;		/* struct pipe */
+	void *f_data;		/* struct pipe, struct socket */
 	struct vnode *f_vnode;
 	off_t f_offset;
 	int f_count;

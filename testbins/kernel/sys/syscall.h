@@ -17,6 +17,9 @@
 #define SYS_setuid 23
 #define SYS_getuid 24
 #define SYS_geteuid 25
+#define SYS_recvfrom 29
+#define SYS_accept 30
+#define SYS_getsockname 32
 #define SYS_access 33
 #define SYS_kill 37
 #define SYS_getppid 39
@@ -34,9 +37,15 @@
 #define SYS_dup2 90
 #define SYS_fcntl 92
 #define SYS_fsync 95
+#define SYS_socket 97
+#define SYS_connect 98
+#define SYS_bind 104
+#define SYS_listen 106
 #define SYS_gettimeofday 116
 #define SYS_getrusage 117
 #define SYS_rename 128
+#define SYS_sendto 133
+#define SYS_shutdown 134
 #define SYS_mkdir 136
 #define SYS_rmdir 137
 #define SYS_clock_gettime 232

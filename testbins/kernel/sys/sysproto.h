@@ -11,6 +11,15 @@ struct thread;
 #define ARG(type, name) _Alignas(long) type name;
 
 struct exit_args { ARG(int, rval) };
+struct recvfrom_args { ARG(int, s) ARG(void *, buf) ARG(size_t, len) ARG(int, flags) ARG(void *, from) ARG(unsigned *, fromlenaddr) };
+struct accept_args { ARG(int, s) ARG(void *, name) ARG(unsigned *, anamelen) };
+struct getsockname_args { ARG(int, fdes) ARG(void *, asa) ARG(unsigned *, alen) };
+struct socket_args { ARG(int, domain) ARG(int, type) ARG(int, protocol) };
+struct connect_args { ARG(int, s) ARG(const void *, name) ARG(int, namelen) };
+struct bind_args { ARG(int, s) ARG(const void *, name) ARG(int, namelen) };
+struct listen_args { ARG(int, s) ARG(int, backlog) };
+struct sendto_args { ARG(int, s) ARG(const void *, buf) ARG(size_t, len) ARG(int, flags) ARG(const void *, to) ARG(int, tolen) };
+struct shutdown_args { ARG(int, s) ARG(int, how) };
 struct fork_args { ARG(int, dummy) };
 struct read_args { ARG(int, fd) ARG(void *, buf) ARG(size_t, nbyte) };
 struct write_args { ARG(int, fd) ARG(const void *, buf) ARG(size_t, nbyte) };

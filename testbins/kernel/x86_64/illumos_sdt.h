@@ -1,7 +1,7 @@
 /*
  * Probes as illumos has them (illumos usr/src/uts/common/sys/sdt.h): a site is a call of a function that is nowhere. The
  * loader, which finds the relocation, makes it five nops and notes the name and the place; that is all there is. A name
- * begins with what tells its provider: __proc_, __sched_, __io_; those without are of provider sdt. lockstat has a mechanism
+ * begins with what tells its provider: __proc_, __sched_, __io_ and so on; those without are of provider sdt. lockstat has a mechanism
  * of its own there, and no sites here.
  */
 #undef SDT_PROVIDER_DEFINE
@@ -22,6 +22,11 @@
 #define SDT_ILLUMOS_proc(n, ...) SDT_ILLUMOS(__dtrace_probe___proc_##n, __VA_ARGS__)
 #define SDT_ILLUMOS_sched(n, ...) SDT_ILLUMOS(__dtrace_probe___sched_##n, __VA_ARGS__)
 #define SDT_ILLUMOS_io(n, ...) SDT_ILLUMOS(__dtrace_probe___io_##n, __VA_ARGS__)
+#define SDT_ILLUMOS_sysinfo(n, ...) SDT_ILLUMOS(__dtrace_probe___cpu_sysinfo_##n, __VA_ARGS__)
+#define SDT_ILLUMOS_vminfo(n, ...) SDT_ILLUMOS(__dtrace_probe___cpu_vminfo_##n, __VA_ARGS__)
+#define SDT_ILLUMOS_ip(n, ...) SDT_ILLUMOS(__dtrace_probe___ip_##n, __VA_ARGS__)
+#define SDT_ILLUMOS_tcp(n, ...) SDT_ILLUMOS(__dtrace_probe___tcp_##n, __VA_ARGS__)
+#define SDT_ILLUMOS_udp(n, ...) SDT_ILLUMOS(__dtrace_probe___udp_##n, __VA_ARGS__)
 #define SDT_ILLUMOS_vfs(n, ...) SDT_ILLUMOS(__dtrace_probe_##n, __VA_ARGS__)
 #define SDT_ILLUMOS_priv SDT_ILLUMOS_vfs
 #define SDT_ILLUMOS_random SDT_ILLUMOS_vfs

@@ -7,6 +7,7 @@
 #include "sys/fcntl.h"
 #include "sys/mman.h"
 #include "sys/signal.h"
+#include "sys/socket.h"
 #include "sys/stat.h"
 #include "sys/time.h"
 #include "sys/types.h"
@@ -79,6 +80,15 @@ int kldstat(int fileid, struct kld_file_stat *stat);
 int kldfirstmod(int fileid);
 int modfnext(int modid);
 int modstat(int modid, struct module_stat *stat);
+int socket(int domain, int type, int protocol);
+int bind(int s, const void *name, unsigned length);
+int listen(int s, int backlog);
+int accept(int s, void *name, unsigned *length);
+int connect(int s, const void *name, unsigned length);
+ssize_t sendto(int s, const void *buffer, size_t size, int flags, const void *to, unsigned length);
+ssize_t recvfrom(int s, void *buffer, size_t size, int flags, void *from, unsigned *length);
+int shutdown(int s, int how);
+int getsockname(int s, void *name, unsigned *length);
 int syscall(int number, ...); /* any call, by its number */
 
 /* string */

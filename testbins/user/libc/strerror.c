@@ -15,7 +15,14 @@ strerror(int error)
 		[EMFILE] = "Too many open files", [ENOTTY] = "Inappropriate ioctl for device", [ETXTBSY] = "Text file busy",
 		[EFBIG] = "File too large", [ENOSPC] = "No space left on device", [ESPIPE] = "Illegal seek",
 		[EROFS] = "Read-only file system", [EMLINK] = "Too many links", [EPIPE] = "Broken pipe",
-		[EAGAIN] = "Resource temporarily unavailable", [EOPNOTSUPP] = "Operation not supported",
+		[EAGAIN] = "Resource temporarily unavailable",
+		[EALREADY] = "Operation already in progress", [ENOTSOCK] = "Socket operation on non-socket",
+		[EDESTADDRREQ] = "Destination address required", [EMSGSIZE] = "Message too long",
+		[EPROTONOSUPPORT] = "Protocol not supported", [EAFNOSUPPORT] = "Address family not supported by protocol family",
+		[EADDRINUSE] = "Address already in use", [EADDRNOTAVAIL] = "Can't assign requested address",
+		[ENETUNREACH] = "Network is unreachable", [ECONNRESET] = "Connection reset by peer",
+		[EISCONN] = "Socket is already connected", [ENOTCONN] = "Socket is not connected",
+		[ECONNREFUSED] = "Connection refused", [EOPNOTSUPP] = "Operation not supported",
 		[ENAMETOOLONG] = "File name too long", [ENOTEMPTY] = "Directory not empty", [ENOSYS] = "Function not implemented",
 	};
 	static char unknown[32];

@@ -24,9 +24,12 @@ pipetest 8
 spin -y 3
 spin 1200 & spin 400 & wait
 sleep 0.6; dd if=/dev/urandom of=/dev/null bs=64 count=2
+sleep 0.01; echod 7 & sleep 0.01; echo x | nc 7; nc 9; echod -u 7 & sleep 0.01; echo y | nc -u 7; wait
+kldload hello; crash text
 """
 PROBES = {
     "callout_execute": {("kernel", "none", name) for name in ("callout-start", "callout-end")},
+    "ip": {("kernel", "none", name) for name in ("receive", "send")},
     "io": {("kernel", "none", name) for name in ("start", "done", "wait-start", "wait-done")},
     "lockstat": {
         ("kernel", "none", name)
@@ -72,7 +75,22 @@ PROBES = {
             "wakeup",
         )
     },
+    "sysinfo": {
+        ("kernel", "none", name)
+        for name in (
+            *("idlethread", "inv_swtch", "modload", "namei", "pswitch", "readch", "sysexec", "sysfork", "sysread"),
+            *("sysvfork", "syswrite", "trap", "writech"),
+        )
+    },
+    "tcp": {
+        ("kernel", "none", name)
+        for name in (
+            *("accept-established", "accept-refused", "connect-established", "connect-refused", "connect-request"),
+            *("receive", "send", "state-change"),
+        )
+    },
     "test": {("kernel", "none", "sdttest")},
+    "udp": {("kernel", "none", name) for name in ("receive", "send")},
     "vfs": {
         *(("namecache", what, "done") for what in ("enter", "enter_negative", "purge", "purge_negative")),
         *(("namecache", what, "done") for what in ("zap", "zap_negative")),
@@ -87,6 +105,9 @@ PROBES = {
             )
             for name in ("entry", "return")
         ),
+    },
+    "vminfo": {
+        ("kernel", "none", name) for name in ("as_fault", "cow_fault", "execpgin", "pgfrec", "prot_fault", "zfod")
     },
 }
 # No thread of the guest sleeps with a mutex, and none is interrupted: nobody ever waits for one.
@@ -116,7 +137,10 @@ sched:::tick, sched:::surrender { trace(arg0 == (uintptr_t)curthread); trace(exe
 callout_execute::: { trace(arg0); trace(func((uintptr_t)args[0]->c_func)); }
 lockstat:::sx-block { trace(args[1]); trace(args[2]); trace(args[3]); trace(args[4]); trace(execname); }
 """
-COUNTED = "sched:::, lockstat:::, vfs::: { @[probeprov, probemod, probefunc, probename] = count(); }"
+COUNTED = """
+sched:::, lockstat:::, vfs:::, sysinfo:::, vminfo:::, ip:::, tcp:::, udp:::
+{ @[probeprov, probemod, probefunc, probename] = count(); }
+"""
 
 
 class Run:

@@ -1,0 +1,89 @@
+# Packets on the loopback: ip, tcp and udp.
+
+NAME a connection by the states of both ends
+RUN trapline dtrace -qn 'tcp:::state-change { printf("%s -> %s\n", tcp_state_string[args[5]->tcps_state], tcp_state_string[args[3]->tcps_state]); }' -c 'echod 7 & sleep 0.01; nc 127.0.0.1 7 < /etc/motd'
+EXPECT
+|Welcome to the teaching kernel.
+|Everything you see here may be probed.
+|state-closed -> state-listen
+|state-closed -> state-syn-sent
+|state-closed -> state-syn-received
+|state-syn-sent -> state-established
+|state-syn-received -> state-established
+|state-established -> state-fin-wait-1
+|state-established -> state-close-wait
+|state-fin-wait-1 -> state-fin-wait-2
+|state-close-wait -> state-last-ack
+|state-fin-wait-2 -> state-time-wait
+|state-time-wait -> state-closed
+|state-last-ack -> state-closed
+|state-listen -> state-closed
+|
+STDERR
+
+NAME segments with their addresses, ports, flags and lengths
+RUN trapline dtrace -qn 'tcp:::send { printf("%s:%d > %s:%d flags %x, %d bytes\n", args[2]->ip_saddr, args[4]->tcp_sport, args[2]->ip_daddr, args[4]->tcp_dport, args[4]->tcp_flags, args[2]->ip_plength - args[4]->tcp_offset); }' -c 'nc -l 99 & sleep 0.01; echo hello | nc 99'
+EXPECT
+|hello
+|127.0.0.1:49152 > 127.0.0.1:99 flags 2, 0 bytes
+|127.0.0.1:99 > 127.0.0.1:49152 flags 12, 0 bytes
+|127.0.0.1:49152 > 127.0.0.1:99 flags 10, 0 bytes
+|127.0.0.1:49152 > 127.0.0.1:99 flags 18, 6 bytes
+|127.0.0.1:99 > 127.0.0.1:49152 flags 10, 0 bytes
+|127.0.0.1:49152 > 127.0.0.1:99 flags 11, 0 bytes
+|127.0.0.1:99 > 127.0.0.1:49152 flags 10, 0 bytes
+|127.0.0.1:99 > 127.0.0.1:49152 flags 11, 0 bytes
+|127.0.0.1:49152 > 127.0.0.1:99 flags 10, 0 bytes
+|
+STDERR
+
+NAME a port where nothing listens
+RUN trapline dtrace -qn 'tcp:::connect-request, tcp:::connect-refused, tcp:::accept-refused { printf("%s, port %d, active %d\n", probename, args[4]->tcp_dport, args[3]->tcps_active); }' -c 'nc 9 < /dev/null || true'
+EXPECT
+|nc: connect to port 9: Connection refused
+|connect-request, port 9, active 1
+|accept-refused, port 9, active 0
+|connect-refused, port 49152, active 1
+|
+STDERR
+
+NAME datagrams, and the packets that carry them
+RUN trapline dtrace -qn 'udp::: { printf("%s %d > %d, %d bytes\n", probename, args[4]->udp_sport, args[4]->udp_dport, args[4]->udp_length); } ip:::receive { @[args[3]->if_name, args[4]->ipv4_protostr, args[4]->ipv4_length] = count(); }' -c 'echod -u 7 2 & sleep 0.01; seq 9 10 | nc -u 7'
+EXPECT
+|9
+|10
+|send 49152 > 7, 9 bytes
+|receive 49152 > 7, 9 bytes
+|send 7 > 49152, 9 bytes
+|receive 7 > 49152, 9 bytes
+|send 49152 > 7, 10 bytes
+|receive 49152 > 7, 10 bytes
+|send 7 > 49152, 10 bytes
+|receive 7 > 49152, 10 bytes
+|
+|  lo0                                                 UDP                                                   29                2
+|  lo0                                                 UDP                                                   30                2
+STDERR
+
+NAME which process sends
+RUN trapline dtrace -qn 'ip:::send { @[args[1]->cs_pid, execname, args[4]->ipv4_saddr] = sum(args[4]->ipv4_length); }' -c 'echod 7 & sleep 0.01; echo hello | nc 7'
+EXPECT
+|hello
+|
+|        8  echod                                               127.0.0.1                                                        80
+|        5  echod                                               127.0.0.1                                                        86
+|        5  nc                                                  127.0.0.1                                                       120
+|        8  nc                                                  127.0.0.1                                                       166
+STDERR
+
+NAME what the system counts
+RUN trapline dtrace -qn 'sysinfo:::sysfork, sysinfo:::sysvfork, sysinfo:::sysexec, sysinfo:::readch, sysinfo:::writech { @[probename] = sum(arg0); } vminfo:::cow_fault /execname == "cat"/ { @["cat copies pages"] = sum(arg0); }' -c 'cat /etc/motd | wc -c'
+EXPECT
+|      71
+|
+|  cat copies pages                                                  1
+|  sysexec                                                           3
+|  sysfork                                                           3
+|  writech                                                          80
+|  readch                                                          164
+STDERR
