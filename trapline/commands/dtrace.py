@@ -91,6 +91,7 @@ def _open_linux(wanted: MachineOptions) -> TracedMachine:
             environment=wanted.environment,
             standard=of_this_process(lambda data: _put(sys.stdout, data), lambda data: _put(sys.stderr, data)),
             report=_report,
+            ram=wanted.ram,
         )
     )
     return TracedMachine(
@@ -114,6 +115,8 @@ def _put(stream: TextIO, data: bytes) -> None:
 def _open_kernel(wanted: MachineOptions) -> TracedMachine:
     if wanted.root is not None:
         raise MachineError("--root is for Linux programs; leave --guest kernel out, or --root")
+    if wanted.ram is not None:
+        raise MachineError("-x ram is for Linux programs: the kernel guest always has the same memory")
     isa = ISAS[wanted.isa or DEFAULT_ISA.name]
     for command in wanted.commands[:1]:
         if is_missing(command, isa):

@@ -16,7 +16,7 @@ from typing import Final
 
 from emu.isa import ISAS
 from trapline.framework.program import DataModel
-from trapline.options import parse_assignment
+from trapline.options import OptionError, parse_assignment, parse_size
 
 SHORT: Final = "3:6:aAb:c:CD:eFf:GhHi:I:lL:m:n:o:p:P:qs:SU:vVwx:X:Z"
 # Trapline's own flags, and whether they take a value.
@@ -29,7 +29,10 @@ _CHOICES: Final = {
     "sdt": ("2005", "2013", "2018", "2024"),
 }
 # Options of -x that say what machine to build: programs cannot set them.
-_MACHINE_OPTIONS: Final = frozenset({"fidelity", "load", "sdt"})
+_MACHINE_OPTIONS: Final = frozenset({"fidelity", "load", "ram", "sdt"})
+
+# Bytes that -x ram may give the Linux guest.
+_LEAST_RAM, _MOST_RAM = 16 << 20, 64 << 30
 
 _PREDICATE: Final = "[[ predicate ] action ]"
 USAGE: Final = f"""\
@@ -92,6 +95,7 @@ Usage: dtrace [-32|-64] [-aACeFGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]]
 \t-x fidelity=exact|freebsd     freebsd keeps those quirks of its kernel that change what is traced:
 \t                              FBT sites in the middle of RISC-V instructions, loop counted off by
 \t                              one, -1 taken for a fault (exact)
+\t-x ram=SIZE                   memory of the Linux guest, such as 256m or 2g (1g)
 \t-x load=MODULE[,MODULE...]    kernel modules that are loaded before tracing begins
 \t-x sdt=2005|2013|2018|2024    how the kernel's static probes work: illumos's LOCK over a nop, the
 \t                              probe's id tested, a flag tested, a nop patched (2024)
@@ -174,6 +178,8 @@ class MachineOptions:
     load: tuple[str, ...] = ()
     """Modules of the kernel's that its boot loader loads."""
     console: bool = False
+    ram: int | None = None
+    """Bytes of memory of a Linux guest; None: as many as it has by itself."""
     evaltime: str = "main"
     """How far a Linux program has come when probes are created."""
     commands: tuple[str, ...] = ()
@@ -333,6 +339,7 @@ def parse_arguments(argv: Sequence[str]) -> Request:
         fidelity=machine.get("fidelity", "exact"),
         sdt=machine.get("sdt", "2024"),
         load=tuple(filter(None, machine.get("load", "").split(","))),
+        ram=_ram(machine.get("ram")),
         evaltime=next((s.value for s in reversed(request.settings) if s.name == "evaltime" and s.value), "main"),
         console="console" in machine,
         commands=tuple(commands),
@@ -340,6 +347,19 @@ def parse_arguments(argv: Sequence[str]) -> Request:
         environment=tuple(_environment(request.settings)),
     )
     return request
+
+
+def _ram(text: str | None) -> int | None:
+    """Return the bytes of -x ram.  Raises `UsageError`."""
+    if text is None:
+        return None
+    try:
+        size = parse_size(text)
+    except OptionError:
+        size = None
+    if not isinstance(size, int) or not _LEAST_RAM <= size <= _MOST_RAM:
+        raise UsageError(f"-x ram={text}: a size from 16m to 64g is wanted, such as 256m or 2g")
+    return size
 
 
 def _pid(text: str) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 from emu.guest.base import GuestError
 from emu.guest.linux.environment import ENVIRONMENT
 from emu.guest.linux.guest import LinuxGuest, Program
+from emu.guest.linux.kernel import RAM
 from emu.guest.linux.stdio import Standard
 from emu.isa import DEFAULT_ISA, Isa
 from providers.fidelity import Fidelity
@@ -51,6 +52,8 @@ class LinuxOptions:
     standard: Standard | None = None
     report: Callable[[str], object] = lambda _text: None
     accelerated: bool | None = None
+    ram: int | None = None
+    """Bytes of the guest's memory; None: as many as it has by itself."""
 
 
 @dataclass(slots=True)
@@ -92,6 +95,7 @@ def start_guest(options: LinuxOptions) -> LinuxGuest:
         standard=options.standard,
         report=options.report,
         accelerated=options.accelerated,
+        ram=options.ram or RAM,
     )
     if options.evaltime is not EvalTime.EXEC:
         guest.run_to_start(main=options.evaltime is not EvalTime.PREINIT)

@@ -249,15 +249,4 @@ def mincore(c: Caller, address: Address, length: Size, vector: Address) -> int:
     return 0
 
 
-@call("get_mempolicy")
-def get_mempolicy(c: Caller, mode: Address, nodes: Address, most: Size) -> int:
-    """Tell the policy of memory: the default one, on the only node."""
-    if mode:
-        c.write(mode, bytes(4))
-    if nodes:
-        size = -(-most // (8 * c.word)) * c.word
-        c.write(nodes, (1).to_bytes(max(size, 1), "little")[:size])
-    return 0
-
-
 answer("msync", "mlock", "mlock2", "munlock", "mlockall", "munlockall", "mseal", "set_mempolicy", "mbind")
