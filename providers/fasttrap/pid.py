@@ -31,7 +31,8 @@ from providers.base import (
     ProviderAttributes,
     Stability,
 )
-from providers.fasttrap.fasttrap import PASSED, Fasttrap
+from providers.fasttrap.fasttrap import EVERYWHERE, Fasttrap
+from providers.fasttrap.hits import PASSED
 from providers.fasttrap.records import Probe, ProbeType
 from providers.fidelity import Fidelity
 
@@ -44,7 +45,6 @@ RETURN: Final = "return"
 EXECUTABLE: Final = "a.out"
 # Function name that means: probe names are absolute addresses.
 ABSOLUTE: Final = "-"
-_EVERYWHERE: Final = (1 << 64) - 1
 _GLOB: Final = frozenset("*?[\\")
 # Functions that globs pass over.
 _SKIPPED: Final = frozenset({"_init", "_fini"})
@@ -312,7 +312,7 @@ class PidProbes(Observer):
         module = process.path.rsplit("/", 1)[-1]
         if (provider, 0, module, ABSOLUTE, wanted.name) not in self._made:
             self._made.add((provider, 0, module, ABSOLUTE, wanted.name))
-            probe = Probe(self._fasttrap.target(process), ProbeType.OFFSETS, 0, _EVERYWHERE, (address,))
+            probe = Probe(self._fasttrap.target(process), ProbeType.OFFSETS, 0, EVERYWHERE, (address,))
             self._add(provider, module, ABSOLUTE, wanted.name, probe)
         return module
 

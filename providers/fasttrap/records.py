@@ -86,24 +86,3 @@ class Probe:
     """Native and translated type of each argument, and which native argument it is."""
     semaphores: tuple[int, ...] = ()
     """Addresses of counters that tell the program that somebody listens."""
-
-
-@dataclass(slots=True)
-class Stepping:
-    """A thread that runs a displaced instruction out of line."""
-
-    point: Point
-    chunk: int
-    """Address of its scratch code."""
-    start: int
-    """Where the copy that runs begins."""
-    trap: int | None
-    """Where the return trap is, None if the code jumps back by itself."""
-    after: int
-    """The address after the original."""
-    saved: int
-    """What the scratch register held."""
-    discounted: int
-    """Instructions that were taken off the count beforehand, because they are not the program's."""
-    fires: bool
-    """Whether the probes after the instruction are to fire at the return trap."""

@@ -20,8 +20,8 @@ from emu.host_trap import HostTrap
 from emu.isa.linux_signals import Signal, SignalInfo
 from emu.trap import TrapHandler
 from providers import fasttrap, fbt, uprobes
-from providers.fasttrap.fasttrap import CHUNK
 from providers.fasttrap.records import Probe, ProbeType
+from providers.fasttrap.stepping import CHUNK
 from providers.fbt.records import Record
 from trapline.lab.check.cpu import TrialCpu
 from trapline.lab.check.listener import Listener
@@ -110,7 +110,7 @@ class PidProber:
 
         def leave() -> None:
             self._fasttrap.disable(probe)
-            self._fasttrap.thread_ended(self._cpu.thread)  # its scratch space is free again
+            self._fasttrap.release(self._cpu.thread)  # its scratch space is free again
 
         return Way(name, enter, leave)
 

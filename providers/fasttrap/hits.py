@@ -1,0 +1,209 @@
+"""A hit: the probes before an instruction fire, the instruction is carried out, the probes after it fire.
+
+Source: FreeBSD sys/cddl/contrib/opensolaris/uts/intel/dtrace/fasttrap_isa.c (fasttrap_pid_probe,
+fasttrap_return_common).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from emu.cpu_core import CpuFlag
+from emu.displaced import Emulated
+from emu.frame import Frame
+from emu.guest.base import BadAddressError
+from emu.guest.observer import Observer
+from emu.guest.processes import CARRIED_OUT
+from emu.words import WORD_MASK
+from providers.fasttrap.port import Port
+from providers.fasttrap.records import Point, ProbeType
+from providers.fasttrap.stepping import Steps
+from providers.fidelity import Fidelity
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from emu.guest.processes import Process, Processes, Thread
+    from providers.base import Framework
+
+# Arguments that `dtrace_probe()` takes.
+PASSED: Final = 5
+# As a plain number: it is set and cleared at every firing.
+_ENTRY: Final = int(CpuFlag.ENTRY)
+
+
+class Hits(Observer):
+    """Takes the breakpoints of a guest; `find(process, address)` is whose tracepoint it is, None: nobody's."""
+
+    def __init__(
+        self,
+        kernel: Processes,
+        framework: Framework,
+        port: Port,
+        fidelity: Fidelity,
+        find: Callable[[Process, int], Point | None],
+    ) -> None:
+        self._kernel = kernel
+        self._framework = framework
+        self._port = port
+        self._fidelity = fidelity
+        self._find = find
+        self.steps = Steps(kernel, port, self._fire_after, self.again)
+        self._resumed: dict[Thread, int] = {}
+        """Where a thread is to take its latest hit up again: the probes before the instruction have
+        fired."""
+        self._uncovered: dict[Thread, list[Point]] = {}
+        """Points that are out until a thread has met the fault of its own instruction there."""
+        self._core = kernel.traps.core
+        slots = kernel.isa.registers.slots
+        self._arguments = [slots[name] for name in port.arguments]
+        self._late = [slots[name] for name in port.late_arguments]
+        self._results = [slots[name] for name in port.results]
+        kernel.traps.add(self._hit)
+        kernel.watch(self)
+
+    def _hit(self, address: int, frame: Frame, _extra: int) -> int:
+        """Take a breakpoint (fasttrap_pid_probe); 0: it is not one of ours."""
+        thread = self._kernel.current
+        assert thread is not None
+        steps = self.steps
+        stepping = steps.of(thread)
+        if stepping is not None and address == stepping.trap:
+            return steps.returned(thread, stepping)
+        point = self._find(thread.process, address)
+        if point is None:
+            return 0
+        steps.forget(thread)
+        treatment = point.treatment
+        if isinstance(treatment, Emulated):
+            self._fire_before(thread, point, frame)
+            return self._emulate(point)
+        if not steps.has_room(thread, point):
+            self._kernel.cpu.pc = address
+            self._kernel.cpu.discount(1)
+            return CARRIED_OUT
+        self._fire_before(thread, point, frame)
+        return steps.begin(thread, point, treatment)
+
+    # -- firing
+
+    def _fire_before(self, thread: Thread, point: Point, frame: Frame) -> None:
+        """Fire the probes before an instruction, unless the hit is one that is taken up again."""
+        if self._resumed.pop(thread, None) == point.address:
+            return
+        words, core, framework = self._kernel.cpu.words, self._core, self._framework
+        for probe in tuple(point.before):
+            if point.address in probe.questions:
+                words[self._results[0]] = 1
+            elif probe.type is ProbeType.ENTRY:
+                core.flags |= _ENTRY
+                framework.probe(probe.id, *self._read_arguments(self._port.stack_skip))
+                core.flags &= ~_ENTRY
+            elif probe.read is not None:
+                framework.probe(probe.id, *probe.read(frame)[:PASSED])
+            elif probe.types:
+                framework.probe(probe.id, *self._read_natives([native for _, _, native in probe.types[:PASSED]]))
+            elif probe.type is ProbeType.OFFSETS:
+                framework.probe(probe.id, *self._read_arguments(0))
+
+    def _read_arguments(self, skipped: int) -> list[int]:
+        """Return arg0 to arg4: registers, or words of the stack after those that are `skipped`."""
+        cpu = self._kernel.cpu
+        if self._arguments:
+            return [cpu.words[slot] for slot in self._arguments]
+        return [*self._kernel.frame.stack_words(skipped)]
+
+    def _read_natives(self, natives: Sequence[int]) -> list[int]:
+        """Return arguments of the function whose call a probe's site is, by their indices."""
+        registers = (*self._arguments, *self._late)
+        if registers:
+            words = self._kernel.cpu.words
+            return [words[registers[one]] for one in natives if one < len(registers)]
+        return [self._stack_word(one) for one in natives]
+
+    def _stack_word(self, place: int) -> int:
+        try:
+            return self._kernel.frame.stack_word(place)
+        except BadAddressError:
+            return 0
+
+    def _fire_after(self, point: Point, new_pc: int) -> None:
+        """Fire the return probes, unless the instruction stays inside their function (fasttrap_return_common)."""
+        treatment = point.treatment
+        leaves = isinstance(treatment, Emulated) and treatment.leaves
+        words = self._kernel.cpu.words
+        for probe in tuple(point.after):
+            # A branch is a return only if it was taken, and out of the function.  Where it goes is known only now, so
+            # the test is here and not where the sites are found; ret needs none, for a recursive function returns
+            # into itself.
+            if not leaves and new_pc - probe.function & WORD_MASK < probe.size:
+                continue
+            results = [words[slot] for slot in self._results]
+            self._framework.probe(probe.id, point.address - probe.function & WORD_MASK, *results)
+
+    # -- emulating
+
+    def _emulate(self, point: Point) -> int:
+        if not point.after and point.native and self._kernel.native:
+            return point.native
+        return self._carry_out(point)
+
+    def _carry_out(self, point: Point) -> int:
+        engine = self._kernel.cpu
+        assert point.run is not None, "a point that is emulated has its plan compiled"
+        cpu: Any = _MinusOneFaults(engine) if self._fidelity is Fidelity.FREEBSD else engine
+        try:
+            point.run(cpu, point.address)
+        except BadAddressError as error:
+            engine.pc = point.address
+            self._kernel.raise_bad_address(error.address)
+            return CARRIED_OUT
+        if point.after:
+            # The probes after it find the registers as they are then, but the pc where the instruction is.
+            new_pc = engine.pc
+            engine.pc = point.address
+            self._fire_after(point, new_pc)
+            engine.pc = new_pc
+        return CARRIED_OUT
+
+    # -- what happens to threads
+
+    def again(self, thread: Thread, address: int) -> None:
+        """Make a thread hit an address once more, without its probes: the page it needs has come meanwhile."""
+        self._resumed[thread] = address
+
+    def uncover(self, thread: Thread, address: int) -> None:
+        """Make a thread run into the fault of its own instruction, which emulating it has met."""
+        point = self._find(thread.process, address)
+        if point is not None:
+            point.target.patcher.remove(point.tracepoint)
+            self._uncovered.setdefault(thread, []).append(point)
+
+    def signalled(self, thread: Thread) -> None:
+        """Put the breakpoints back that were out for the sake of a thread's fault."""
+        for point in self._uncovered.pop(thread, ()):
+            if point.target.live:
+                point.target.patcher.install(point.tracepoint)
+
+    def thread_ended(self, thread: Thread) -> None:
+        """Forget a thread."""
+        self._resumed.pop(thread, None)
+        self._uncovered.pop(thread, None)
+
+
+class _MinusOneFaults:
+    """A CPU whose loads take -1 for a failure, as fuword() leaves fasttrap no choice."""
+
+    def __init__(self, engine: Any) -> None:
+        self._engine = engine
+        self.words = engine.words
+        self.store: Callable[[int, int, int], None] = engine.store
+        self.read_register: Callable[[str], int] = engine.read_register
+        self.write_vector: Callable[[int, int, int], None] = engine.write_vector
+
+    def load(self, address: int, size: int) -> int:
+        value: int = self._engine.load(address, size)
+        if value == (1 << 8 * size) - 1:
+            raise BadAddressError(address)
+        return value

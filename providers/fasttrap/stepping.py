@@ -1,0 +1,261 @@
+"""Displaced instructions that run out of line: a copy in scratch space, and the way back.
+
+What may become of a thread that steps:
+
+    begin         the pc is in the thread's scratch space, at the copy
+    returned      the return trap behind the copy: the probes after the instruction fire
+    (no event)    without a return trap the scratch code jumps back by itself
+    faulted       the copy has faulted: the thread is back at the original, as if it had not begun
+    signalled     a signal comes: back at the original before the copy has run, behind it afterwards
+    stop          the thread has ended, or runs something else
+
+Source: FreeBSD sys/cddl/contrib/opensolaris/uts/intel/dtrace/fasttrap_isa.c (fasttrap_pid_probe,
+fasttrap_return_probe), and illumos for signals (usr/src/uts/i86pc/os/dtrace_subr.c).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from emu.displaced import OutOfLine
+from emu.guest.base import BadAddressError
+from emu.guest.observer import Observer
+from emu.guest.processes import CARRIED_OUT
+from providers.fasttrap.port import Port
+from providers.fasttrap.records import Point, Target
+
+if TYPE_CHECKING:
+    from emu.guest.processes import Processes, Thread
+    from emu.isa.linux_signals import SignalInfo
+
+# Bytes of scratch space per instruction (FASTTRAP_SCRATCH).
+CHUNK: Final = 64
+
+
+@dataclass(slots=True)
+class Stepping:
+    """A thread that runs a displaced instruction out of line."""
+
+    point: Point
+    move: OutOfLine
+    chunk: int
+    """Address of its scratch code."""
+    start: int
+    """Where the copy that runs begins."""
+    trap: int | None
+    """Where the return trap is, None if the code jumps back by itself."""
+    after: int
+    """The address after the original."""
+    saved: int
+    """What the scratch register held."""
+    discounted: int
+    """Instructions that were taken off the count beforehand, because they are not the program's."""
+    fires: bool
+    """Whether the probes after the instruction are to fire at the return trap."""
+
+    @property
+    def end(self) -> int:
+        """The address behind the copy that runs."""
+        return self.start + len(self.move.code)
+
+
+@dataclass(slots=True)
+class _Chunk:
+    """Scratch space of one thread for one instruction."""
+
+    target: Target
+    address: int
+    traps: bool | None = None
+    """Whether what it holds fires the probes after the instruction; None: it holds nothing yet."""
+
+
+class _Key(NamedTuple):
+    thread: Thread
+    address: int
+
+
+class Steps(Observer):
+    """All threads of a guest that step.
+
+    `fire_after(point, new_pc)` fires the probes after an instruction; `again(thread, address)` makes
+    a thread hit an address without the probes before it.
+    """
+
+    def __init__(
+        self,
+        kernel: Processes,
+        port: Port,
+        fire_after: Callable[[Point, int], None],
+        again: Callable[[Thread, int], None],
+    ) -> None:
+        self._kernel = kernel
+        self._port = port
+        self._fire_after = fire_after
+        self._again = again
+        self._stepping: dict[Thread, Stepping] = {}
+        self._chunks: dict[_Key, _Chunk] = {}
+        kernel.exceptions.append(self._exception)
+        kernel.watch(self)
+
+    def of(self, thread: Thread) -> Stepping | None:
+        """Return what a thread was doing out of line last; it may have come back meanwhile."""
+        return self._stepping.get(thread)
+
+    def forget(self, thread: Thread) -> None:
+        """Forget a step that has come back by itself."""
+        self._stepping.pop(thread, None)
+
+    def has_room(self, thread: Thread, point: Point) -> bool:
+        """Return whether there is scratch space, or none to be had; False: the hit is to come again."""
+        return _Key(thread, point.address) in self._chunks or point.target.slots.ready()
+
+    def begin(self, thread: Thread, point: Point, move: OutOfLine) -> int:
+        """Make the copy of an instruction run in the thread's scratch space."""
+        cpu, port = self._kernel.cpu, self._port
+        chunk = self._chunk(thread, point)
+        if chunk is None:
+            return self._no_scratch(point)
+        at, after, fires = chunk.address, point.address + move.length, bool(point.after)
+        saved = cpu.read_register(move.scratch) if move.scratch else 0
+        # The code gives the scratch register its value back, so with one it is another each time.
+        if move.scratch or chunk.traps is not fires:
+            point.target.slots.fill(at, port.chunk(move, at, after, saved))
+            chunk.traps = fires
+        trapped = fires or port.always_steps
+        start = at + (port.second_copy(move) if trapped else 0)
+        trap = at + port.trap_offset(move) if trapped else None
+        # Counted are the program's instructions.  The breakpoint has been counted, and the copy will be: one of them is
+        # taken off.  Without a return trap nobody sees the thread come back, so what brings it back is taken off now
+        # as well: the jump, and before it the load of the scratch register.
+        discounted = 1 + (0 if trapped else port.copies + bool(move.scratch))
+        cpu.discount(discounted)
+        self._stepping[thread] = Stepping(point, move, at, start, trap, after, saved, discounted, fires)
+        if move.scratch:
+            cpu.write_register(move.scratch, after)
+        cpu.pc = start
+        return CARRIED_OUT
+
+    def _chunk(self, thread: Thread, point: Point) -> _Chunk | None:
+        """Return a thread's scratch space for an instruction; None: there is none to be had."""
+        key = _Key(thread, point.address)
+        if key not in self._chunks:
+            try:
+                self._chunks[key] = _Chunk(point.target, point.target.slots.take())
+            except BadAddressError:
+                return None
+        return self._chunks[key]
+
+    def _no_scratch(self, point: Point) -> int:
+        """Take the tracepoint out for good: there is no scratch space to be had."""
+        point.target.patcher.remove(point.tracepoint)
+        self._kernel.cpu.pc = point.address
+        return CARRIED_OUT
+
+    # -- the ends of a step
+
+    def _exception(self, number: int, pc: int) -> bool:
+        """Take the return trap of an ISA where it is not a breakpoint; False: it is not ours."""
+        thread = self._kernel.current
+        stepping = self._stepping.get(thread) if thread is not None else None
+        if stepping is None or number != self._port.return_trap or stepping.trap is None or pc <= stepping.trap:
+            return False
+        assert thread is not None
+        self.returned(thread, stepping)
+        return True
+
+    def returned(self, thread: Thread, stepping: Stepping) -> int:
+        """Take the return trap (fasttrap_return_probe)."""
+        cpu, move = self._kernel.cpu, stepping.move
+        del self._stepping[thread]
+        cpu.discount(1)  # the trap itself
+        # Only now: until here a signal's frame had to show the program's value.  If the register is not what it was
+        # set to, then the instruction has written it, and what it wrote stays.
+        if move.scratch and cpu.read_register(move.scratch) == stepping.after:
+            cpu.write_register(move.scratch, stepping.saved)
+        if stepping.fires:
+            # The probes find the pc where they are; FreeBSD's return trap leaves it in the scratch space.
+            cpu.pc = stepping.point.address
+            self._fire_after(stepping.point, stepping.after)
+        cpu.pc = stepping.after
+        return CARRIED_OUT
+
+    def _back(self, thread: Thread, stepping: Stepping) -> None:
+        """Put a thread back at the original instruction, as if it had not begun to step."""
+        cpu = self._kernel.cpu
+        del self._stepping[thread]
+        cpu.discount(1 - stepping.discounted)
+        if stepping.move.scratch:
+            cpu.write_register(stepping.move.scratch, stepping.saved)
+        cpu.pc = stepping.point.address
+
+    def _finish(self, thread: Thread, stepping: Stepping) -> None:
+        """Put a thread whose copy has run behind the original instruction."""
+        cpu = self._kernel.cpu
+        del self._stepping[thread]
+        if stepping.move.scratch:
+            cpu.write_register(stepping.move.scratch, stepping.saved)
+        if stepping.trap is None:
+            cpu.discount(1 - stepping.discounted)  # it will not jump back
+        cpu.pc = stepping.after
+
+    def stop(self, thread: Thread) -> None:
+        """Forget what a thread that has ended, or runs something else, was doing out of line."""
+        if thread is self._kernel.current and (stepping := self._in_chunk(thread)) is not None:
+            self._kernel.cpu.discount(1 - stepping.discounted)  # it will not jump back
+        self._stepping.pop(thread, None)
+
+    def _in_chunk(self, thread: Thread) -> Stepping | None:
+        """Return what the current thread runs out of line, None if its pc is not there any more."""
+        stepping = self._stepping.get(thread)
+        if stepping is None:
+            return None
+        return stepping if stepping.chunk <= self._kernel.cpu.pc < stepping.chunk + CHUNK else None
+
+    # -- what happens to threads
+
+    def faulted(self, thread: Thread, info: SignalInfo) -> SignalInfo:
+        """Put the thread back on the original instruction, whose copy has faulted."""
+        stepping = self._in_chunk(thread)
+        if stepping is None:
+            return info
+        at = self._kernel.cpu.pc
+        self._back(thread, stepping)
+        return replace(info, address=stepping.point.address) if info.address == at else info
+
+    def signalled(self, thread: Thread) -> None:
+        """Make a signal's frame show the program itself, not the scratch space: before the instruction, or after it."""
+        stepping = self._in_chunk(thread)
+        if stepping is None:
+            return
+        if self._kernel.cpu.pc != stepping.start:
+            self._finish(thread, stepping)
+            return
+        self._back(thread, stepping)
+        self._again(thread, stepping.point.address)
+
+    def may_be_interrupted(self, thread: Thread) -> bool:
+        """Make a signal wait until the copy has run: its frame is not to show the scratch space."""
+        stepping = self._in_chunk(thread)
+        if stepping is None:
+            return True
+        if thread.call_name and self._kernel.cpu.pc == stepping.end:
+            # A system call out of line, interrupted: it is over.
+            self._finish(thread, stepping)
+            return True
+        return False
+
+    def thread_ended(self, thread: Thread) -> None:
+        """Forget a thread's scratch space."""
+        self.stop(thread)
+        for key in [key for key in self._chunks if key.thread is thread]:
+            chunk = self._chunks.pop(key)
+            if chunk.target.live:
+                chunk.target.slots.give_back(chunk.address)
+
+    def born(self, maker: Thread, thread: Thread) -> None:
+        """Make a thread that was made out of line begin where its maker goes on: the scratch space is its maker's."""
+        stepping = self._in_chunk(maker)
+        if stepping is not None:
+            self._kernel.set_pc(thread, stepping.after)
