@@ -14,7 +14,6 @@ from emu.isa import ISAS
 DOCS = Path(__file__).parents[2] / "docs/linux.md"
 # Calls that give ENOSYS and a line on standard error: nobody has needed them here.
 LEFT_OUT = {
-    *"inotify_add_watch inotify_init inotify_init1 inotify_rm_watch".split(),
     *"mq_getsetattr mq_notify mq_open mq_timedreceive mq_timedreceive_time64 mq_timedsend mq_timedsend_time64".split(),
     *"mq_unlink msgctl msgget msgrcv msgsnd semctl semget semop semtimedop semtimedop_time64".split(),
 }

@@ -55,6 +55,8 @@ class OpenFile:
         self.position = 0
         self.users = 0
         """How many descriptors refer to it."""
+        self.closing: Callable[[], object] | None = None
+        """Called when the last descriptor is gone; None: nobody wants to know."""
 
     @property
     def can_read(self) -> bool:
@@ -378,6 +380,8 @@ class Descriptors:
         file.users -= 1
         if not file.users:
             file.inode.release_locks(file)
+            if file.closing is not None:
+                file.closing()
             file.closed()
 
     def closes_on_exec(self, number: int) -> bool:

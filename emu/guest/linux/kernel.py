@@ -29,6 +29,7 @@ from emu.guest.linux.endings import Endings
 from emu.guest.linux.frames import Frames
 from emu.guest.linux.futexes import Futexes
 from emu.guest.linux.inodes import Directory, Inode
+from emu.guest.linux.inotify import Watches
 from emu.guest.linux.locks import Waiters
 from emu.guest.linux.process import Life, Process, Thread
 from emu.guest.linux.schedule import Schedule
@@ -107,6 +108,7 @@ class Kernel:
         self.file_memory = FileMemory(lambda: len(self.engine.memory.ram) - self.frames.used * PAGE)
         """Counts what files hold: memory, as in a tmpfs."""
         self.addresses = Addresses()
+        self.watches = Watches()
         self.terminals = Terminals(self)
         self.restorers: dict[Space, int] = {}
         """Address of the code that returns from a signal, by address space."""

@@ -32,6 +32,7 @@ from emu.guest.linux.calls import (
     timers,
     timing,
     users,
+    watching,
 )
 from emu.guest.linux.calls.table import HANDLERS
 
@@ -68,4 +69,5 @@ __all__ = [
     "timers",
     "timing",
     "users",
+    "watching",
 ]

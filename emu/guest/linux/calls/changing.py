@@ -24,6 +24,7 @@ from emu.guest.linux.errno import (
     LinuxError,
 )
 from emu.guest.linux.inodes import Device, Directory, Fifo, Inode, RegularFile, Socket, Symlink
+from emu.guest.linux.inotify import IN_ATTRIB, IN_CREATE, IN_MODIFY, IN_MOVE_SELF, IN_MOVED_FROM, IN_MOVED_TO
 from emu.guest.linux.paths import Place, walk
 
 _AT_REMOVEDIR: Final = 0x200
@@ -60,6 +61,7 @@ def _add(c: Caller, place: Place, inode: Inode, *, new: bool = True) -> int:
         c.process.credentials.give(inode, place.directory)
     place.directory.add(place.name, inode)
     _touch(c, place.directory)
+    c.kernel.watches.tell_name(place.directory, IN_CREATE, place.name, inode)
     return 0
 
 
@@ -172,6 +174,7 @@ def unlinkat(c: Caller, directory: Int, path: Path, flags: Unsigned) -> int:
     place.directory.remove(place.name)
     _touch(c, place.directory)
     inode.changed = c.kernel.wall()
+    c.kernel.watches.removed(place.directory, place.name, inode)
     return 0
 
 
@@ -218,12 +221,20 @@ def renameat2(c: Caller, old_at: Int, old: Path, new_at: Int, new: Path, flags: 
         if isinstance(target.inode, Directory) is not isinstance(inode, Directory):
             raise LinuxError(EISDIR if isinstance(target.inode, Directory) else ENOTDIR)
         target.directory.remove(target.name)
+    replaced = target.inode
     del source.directory.entries()[source.name]
     if isinstance(inode, Directory):
         source.directory.links -= 1
     target.directory.add(target.name, inode)
     _touch(c, source.directory, target.directory)
     inode.changed = c.kernel.wall()
+    watches = c.kernel.watches
+    cookie = watches.cookie()
+    watches.tell_name(source.directory, IN_MOVED_FROM, source.name, inode, cookie)
+    watches.tell_name(target.directory, IN_MOVED_TO, target.name, inode, cookie)
+    watches.tell_self(inode, IN_MOVE_SELF)
+    if replaced is not None:
+        watches.lost(replaced)
     return 0
 
 
@@ -251,6 +262,7 @@ def truncate(c: Caller, path: Path, size: Long) -> int:
     inode.count_in(c.kernel.file_memory)
     inode.truncate(size)
     _touch(c, inode)
+    c.kernel.watches.tell(inode, IN_MODIFY)
     return 0
 
 
@@ -263,6 +275,7 @@ def _chmod(c: Caller, inode: Inode, mode: int) -> int:
         mode &= ~_SET_GID
     inode.permissions = mode & 0o7777
     inode.changed = c.kernel.wall()
+    c.kernel.watches.tell(inode, IN_ATTRIB)
     return 0
 
 
@@ -305,6 +318,7 @@ def _chown(c: Caller, inode: Inode, uid: int, gid: int) -> int:
         if inode.permissions & 0o10:
             inode.permissions &= ~_SET_GID
     inode.changed = c.kernel.wall()
+    c.kernel.watches.tell(inode, IN_ATTRIB)
     return 0
 
 
@@ -344,6 +358,7 @@ def _set_times(c: Caller, inode: Inode, accessed: int | None, modified: int | No
     if modified is not None:
         inode.modified = modified
     inode.changed = c.kernel.wall()
+    c.kernel.watches.tell(inode, IN_ATTRIB)
     return 0
 
 

@@ -6,6 +6,7 @@ Source: Linux fs/open.c, fs/namei.c, fs/fcntl.c, fs/file.c.
 from __future__ import annotations
 
 import struct
+from functools import partial
 from typing import Final
 
 from emu.guest.linux import devices
@@ -39,6 +40,7 @@ from emu.guest.linux.files import (
     RegularOpen,
 )
 from emu.guest.linux.inodes import Device, Directory, Fifo, Generated, RegularFile, Symlink
+from emu.guest.linux.inotify import IN_CLOSE_NOWRITE, IN_CLOSE_WRITE, IN_CREATE, IN_MODIFY, IN_OPEN
 from emu.guest.linux.paths import Place, path_of
 from emu.guest.linux.pipes import PipeEnd, open_fifo
 
@@ -90,6 +92,15 @@ def _new_file(c: Caller, mode: int, directory: Directory | None) -> RegularFile:
     return inode
 
 
+def _watched(c: Caller, file: OpenFile) -> None:
+    """Tell those who watch a file that it is open, and in the end that it is closed."""
+    watches, inode = c.kernel.watches, file.inode
+    if file.flags & O_TRUNC and file.can_write:
+        watches.tell(inode, IN_MODIFY)
+    watches.tell(inode, IN_OPEN)
+    file.closing = partial(watches.tell, inode, IN_CLOSE_WRITE if file.can_write else IN_CLOSE_NOWRITE)
+
+
 @call("openat")
 def openat(c: Caller, directory: Int, path: Path, flags: Unsigned, mode: Unsigned) -> Blocking:
     """Open a file, made if need be."""
@@ -109,6 +120,7 @@ def openat(c: Caller, directory: Int, path: Path, flags: Unsigned, mode: Unsigne
         place.directory.add(place.name, inode)
         place.directory.modified = place.directory.changed = c.kernel.wall()
         place = place._replace(inode=inode)
+        c.kernel.watches.tell_name(place.directory, IN_CREATE, place.name, inode)
     elif place.inode is not None and flags & O_CREAT and flags & O_EXCL:
         raise LinuxError(EEXIST)
     if flags & special.directory and not isinstance(place.found(), Directory):
@@ -120,6 +132,8 @@ def openat(c: Caller, directory: Int, path: Path, flags: Unsigned, mode: Unsigne
         file = yield from open_fifo(inode_there, flags, name, c.kernel.abi.open_flags.direct)
     else:
         file = open_inode(c, place, flags, made=made)
+        if isinstance(file, (RegularOpen, DirectoryOpen)):
+            _watched(c, file)
     return c.process.files.add(file, close_on_exec=bool(flags & O_CLOEXEC))
 
 

@@ -27,6 +27,7 @@ from emu.guest.linux.errno import (
 )
 from emu.guest.linux.files import O_APPEND, O_NONBLOCK, OpenFile, RegularOpen
 from emu.guest.linux.inodes import Directory
+from emu.guest.linux.inotify import IN_ACCESS, IN_MODIFY
 from emu.guest.linux.limits import FSIZE, INFINITE
 from emu.guest.linux.pipes import PipeEnd
 from emu.guest.linux.process import InterruptedBySignalError, Wait
@@ -75,6 +76,8 @@ def read_in(c: Caller, file: OpenFile, size: int, offset: int | None = None) -> 
     data = file.read(min(size, _LARGEST), offset)
     c.process.reads += 1
     c.process.bytes_read += len(data)
+    if data and isinstance(file, RegularOpen):
+        c.kernel.watches.tell(file.inode, IN_ACCESS)
     return data
 
 
@@ -127,6 +130,8 @@ def _write_all(c: Caller, file: OpenFile, data: bytes, offset: int | None) -> Bl
                 c.kernel.delivery.send_thread(c.thread, SignalInfo(Signal.SIGPIPE, SI_USER, pid=c.process.pid))
             raise
         if done >= len(data):
+            if data and isinstance(file, RegularOpen):
+                c.kernel.watches.tell(file.inode, IN_MODIFY)
             return done
         if file.flags & O_NONBLOCK:
             if done:
@@ -261,6 +266,7 @@ def ftruncate(c: Caller, fd: Int, size: Long) -> int:
         raise too_large(c)
     file.inode.truncate(size)
     file.inode.modified = file.inode.changed = c.kernel.wall()
+    c.kernel.watches.tell(file.inode, IN_MODIFY)
     return 0
 
 
