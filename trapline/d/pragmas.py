@@ -35,8 +35,8 @@ class Pragmas:
     """The control lines of one program.
 
     `main` is the path of the program's own file: what `#line` says of it is not another file's.
-    `exists` returns whether there is a module or a provider of a name; it is None in a library, whose
-    dependencies were looked at before.
+    `exists` returns whether there is a module or a provider of a name; it is None in a library,
+    whose dependencies were looked at before.
     """
 
     def __init__(
