@@ -9,7 +9,8 @@ Read the modules in this order; each uses those before it, and `compiler` puts a
    (the grammar), `parser`, `ast` (the tree), `trees` (walks over it: depth, names), `unparse` (back
    to text), `descriptions` (probe descriptions), `branches` (if and else to clauses without).
 3. Meaning: `expressions` is the entry. Operators are in `operators`, names in `references` and
-   `prototypes`, assignments in `assignments`, elements and members in `elements` with `arguments` (args[]), `translators` and `inlines`; declarations in `declarations`,
+   `prototypes`, assignments in `assignments`, elements and members in `elements` with
+   `arguments` (args[]), `translators` and `inlines`; declarations in `declarations`,
    `providers` and `typetext` (a type from its name); `stability` says how stable a program is.
 4. Actions: `statements` is the entry, `values` compiles what an action records, `printf` checks
    formats, `aggregations` and `quantize` compile aggregations.

@@ -93,6 +93,8 @@ class Assignments:
     @staticmethod
     def _written(found: typed.Node, operator: str, line: int) -> typed.Target:
         """Return what an operator changes.  Raises `CompileError` D_OP_LVAL, D_OP_WRITE."""
+        if isinstance(found, typed.BuiltinElement):
+            raise CompileError("D_OP_WRITE", f"operator {operator}: {found.variable.name}[ ] cannot be written", line)
         if not isinstance(found, typed.Scalar | typed.Element | typed.Memory):
             raise CompileError("D_OP_LVAL", f"operator {operator} needs a variable on its left", line)
         if not is_writable(found):

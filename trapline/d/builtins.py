@@ -17,6 +17,7 @@ from trapline.d.types import (
     DYNAMIC,
     INT,
     INT64,
+    LOCK,
     MODELS,
     STACK,
     STRING,
@@ -179,15 +180,15 @@ def _returns(returns: Type, *parameters: Type, optional: int = 0) -> Signature:
 
 def _subroutines(model: Model) -> dict[Subr, Signature]:
     named = model.typedefs
-    pointer, text = model.pointer_to(VOID), model.pointer_to(CHAR)
+    pointer, text, lock = model.pointer_to(VOID), model.pointer_to(CHAR), model.pointer_to(LOCK)
     address, size, pid = named["uintptr_t"], named["size_t"], named["pid_t"]
     u16, u32, u64 = named["uint16_t"], named["uint32_t"], named["uint64_t"]
     return {
         Subr.RAND: _returns(INT),
-        **dict.fromkeys((Subr.MUTEX_OWNED, Subr.MUTEX_TYPE_ADAPTIVE, Subr.MUTEX_TYPE_SPIN), _returns(INT, pointer)),
-        Subr.MUTEX_OWNER: _returns(pointer, pointer),
-        **dict.fromkeys((Subr.RW_READ_HELD, Subr.RW_WRITE_HELD, Subr.RW_ISWRITER), _returns(INT, pointer)),
-        **dict.fromkeys((Subr.SX_SHARED_HELD, Subr.SX_EXCLUSIVE_HELD, Subr.SX_ISEXCLUSIVE), _returns(INT, pointer)),
+        **dict.fromkeys((Subr.MUTEX_OWNED, Subr.MUTEX_TYPE_ADAPTIVE, Subr.MUTEX_TYPE_SPIN), _returns(INT, lock)),
+        Subr.MUTEX_OWNER: _returns(pointer, lock),
+        **dict.fromkeys((Subr.RW_READ_HELD, Subr.RW_WRITE_HELD, Subr.RW_ISWRITER), _returns(INT, lock)),
+        **dict.fromkeys((Subr.SX_SHARED_HELD, Subr.SX_EXCLUSIVE_HELD, Subr.SX_ISEXCLUSIVE), _returns(INT, lock)),
         Subr.COPYIN: _returns(pointer, address, size),
         Subr.COPYINSTR: _returns(STRING, address, size, optional=1),
         Subr.SPECULATION: _returns(INT),
@@ -230,8 +231,8 @@ _AGGREGATING: Final = tuple(
             (ActionKind.MIN, ActionKind.MAX, ActionKind.AVG, ActionKind.SUM, ActionKind.STDDEV), Signature((None,))
         ),
         ActionKind.QUANTIZE: Signature((None, None), optional=1),
-        ActionKind.LQUANTIZE: Signature((None,) * 5, optional=2),
-        ActionKind.LLQUANTIZE: Signature((None,) * 6, optional=1),
+        ActionKind.LQUANTIZE: Signature((INT64, INT, INT, None, None), optional=2),
+        ActionKind.LLQUANTIZE: Signature((INT64, INT, INT, INT, INT, None), optional=1),
     }.items()
 )
 

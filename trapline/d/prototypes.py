@@ -9,6 +9,9 @@ from trapline.d import builtins, typed
 from trapline.d.errors import CompileError
 from trapline.d.operators import is_zero
 from trapline.d.types import (
+    LOCK,
+    Composite,
+    Special,
     Type,
     element_of,
     is_dynamic,
@@ -20,6 +23,7 @@ from trapline.d.types import (
     is_text,
     is_void,
     pointers_compatible,
+    resolve,
     same,
     size_of,
     type_name,
@@ -57,9 +61,13 @@ def argument_fits(argument: typed.Node, parameter: Type) -> bool:
     if is_integer(parameter):
         return is_integer(given) or (is_scalar(given) and size_of(parameter) == size_of(given))
     if is_pointer(parameter):
+        target = element_of(parameter)
+        if target is not None and resolve(target) is LOCK:
+            inner = element_of(given)
+            return is_zero(argument) or (inner is not None and isinstance(resolve(inner), Composite | Special))
         return (
             pointers_compatible(parameter, given)
-            or is_integer(given)
+            or is_zero(argument)
             or (is_reference(given) and is_void(element_of(parameter) or parameter))
         )
     return same(parameter, given)

@@ -263,6 +263,8 @@ LP64: Final = _model(DataModel.LP64, 8)
 ILP32: Final = _model(DataModel.ILP32, 4)
 MODELS: Final = {one.model: one for one in (LP64, ILP32)}
 
+# What the subroutines that ask about locks take a pointer to: a lock of any kind.
+LOCK: Final = Composite(Kind.STRUCT, "lock_object")
 # The type of what is 64 bits in either model.
 INT64: Final = LP64.typedefs["int64_t"]
 

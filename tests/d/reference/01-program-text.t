@@ -179,7 +179,7 @@ $ -q -n '$$1::malloc:entry { trace(1);  exit(0)}' fbt
 |1
 
 $ -q -n '$1_x:::entry { trace(1);  exit(0)}' fbt
-!dtrace: invalid probe specifier $1_x:::entry { trace(1);  exit(0)}: probe description fbt_x:::entry does not match any probes
+!dtrace: invalid probe specifier $1_x:::entry { trace(1);  exit(0)}: probe description fbt_x:::entry does not match any probes (did you mean fbt:::entry?)
 = 1
 
 $ -q -n 'f$1t::malloc:entry { trace(1);  exit(0)}' b

@@ -295,3 +295,10 @@ D_XLATE_NONE struct t { int a; }; BEGIN { trace(xlate <struct t> (1).a) }
 D_XLATE_REDECL struct t { int a; }; translator struct t < int X > { a = X; }; translator struct t < int Y > { a = Y; };
 D_XLATE_SOU struct t; translator struct t < int X > { a = X; };
 D_XLATE_SOU translator int < int X > { a = X; };
+D_PROTO_ARG BEGIN { mutex_owned("s") }
+D_PROTO_ARG BEGIN { rw_read_held(1) }
+D_PROTO_ARG BEGIN { bcopy(1, 2, 3) }
+D_PROTO_ARG BEGIN { @ = lquantize("s", 0, 10, 1) }
+D_PROTO_ARG BEGIN { @ = lquantize(1, "s", 10, 1) }
+D_OP_WRITE fbt::malloc:entry { args[0] = 1 }
+D_AGG_SCALAR BEGIN { @ = quantize("s") }
