@@ -21,19 +21,10 @@ PLACES = ("emu", "providers", "trapline", "docs", "benchmarks", "README.md")
 PENDING = (
     "emu/",
     "providers/",
-    "trapline/consumer/",
-    "trapline/dof/",
-    "trapline/framework/",
     "trapline/ftrace/",
     "trapline/lab/check/encodings/",
     "trapline/lab/sites_report.py",
     "trapline/lab/user_sites.py",
-    "trapline/libdtrace.py",
-    "trapline/lockstat/",
-    "trapline/machine/",
-    "trapline/options.py",
-    "trapline/plockstat.py",
-    "trapline/types/",
     "trapline/commands/",
 )
 

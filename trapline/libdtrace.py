@@ -1,6 +1,4 @@
-"""Tracing from Python with the calls of libdtrace.
-
-For those who know them, and for consumers that are ported.
+"""Tracing from Python with the calls of libdtrace, for consumers that are ported.
 
     handle = dtrace_open(machine.guest, machine.dtrace, foreign=machine.names)
     handle.setopt("bufsize", "4m")

@@ -1,4 +1,6 @@
-"""Every option of dtrace(1), with its kind; -x, `#pragma D option` and setopt() all go through this table.
+"""Every option of dtrace(1), with its kind.
+
+-x, `#pragma D option` and setopt() all go through this table.
 
 Shared by the compiler (pragmas, compile-time options) and the consumer, so it imports neither.
 Source: FreeBSD libdtrace dt_options.c.  `timeout` is Trapline's own.
@@ -104,7 +106,10 @@ def parse_size(text: str | None) -> Value:
 
 
 def parse_time(text: str | None) -> Value:
-    """Read a time in nanoseconds, with an optional unit; `hz` is a rate: the time between two events."""
+    """Read a time in nanoseconds, with an optional unit.
+
+    `hz` is a rate: the time between two events.
+    """
     if text is None:
         return 0
     value, unit = _number(text)
@@ -116,7 +121,10 @@ def parse_time(text: str | None) -> Value:
 
 
 def parse_scalar(text: str | None) -> Value:
-    """Read a number or a word for on or off; no value means 0, which counts as set; an empty one unsets."""
+    """Read a number or a word for on or off; no value means 0, which counts as set.
+
+    An empty one unsets.
+    """
     if text is None:
         return 0
     if text.lower() in _OFF:
@@ -301,7 +309,7 @@ class Options:
         return option
 
     def is_set(self, name: str) -> bool:
-        """Tell whether an option is set; a scalar set to 0 is."""
+        """Return whether an option is set; a scalar set to 0 is."""
         return self._values.get(name) is not None
 
     def number(self, name: str, default: int = 0) -> int:
@@ -315,7 +323,7 @@ class Options:
         return value if isinstance(value, str) else default
 
     def every(self, name: str) -> tuple[str, ...]:
-        """Return all values of an option that repeats (define, undef, incdir, libdir, setenv, unsetenv)."""
+        """Return all values of an option that repeats, such as define and libdir."""
         return tuple(self._lists.get(name, ()))
 
     def run_time(self) -> dict[str, int]:

@@ -40,7 +40,10 @@ def dtrace_command(ctx: click.Context, arguments: tuple[str, ...]) -> None:
 
 
 def open_machine(wanted: MachineOptions) -> TracedMachine:
-    """Boot the machine that the flags ask for.  Raises `MachineError`, and `emu.guest.base.GuestError`."""
+    """Boot the machine that the flags ask for.
+
+    Raises `MachineError`, and `emu.guest.base.GuestError`.
+    """
     if any(command.startswith(OWN) for command in wanted.commands):
         wanted = replace(wanted, commands=tuple(_own(command, wanted.isa) for command in wanted.commands))
     return _open_linux(wanted) if _wants_linux(wanted) else _open_kernel(wanted)
@@ -55,9 +58,9 @@ def _own(command: str, isa: str | None) -> str:
 
 
 def _wants_linux(wanted: MachineOptions) -> bool:
-    """Tell whether the Linux guest is meant: by name, by its root, or by a command that is a program of this host's.
+    """Return whether the Linux guest is meant: by name, by root, or by a program of this host's.
 
-    A path of this host's that is no program is meant for one: it is the Linux guest that says what
+    A path of this host's that is not a program is meant for one: it is the Linux guest that says what
     is wrong with it.
     """
     if wanted.guest is not None:
@@ -170,7 +173,7 @@ class Console:
         self._stream = stream
 
     def write(self, text: bytes) -> None:
-        """Show what the guest prints; what is no UTF-8 goes out as it came in."""
+        """Show what the guest prints; what is not UTF-8 goes out as it came in."""
         if self.shown:
             self._stream.write(text.decode("utf-8", "surrogateescape"))
             self._stream.flush()

@@ -123,7 +123,10 @@ class Request:
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
 def lockstat_command(ctx: click.Context, arguments: tuple[str, ...]) -> None:
-    """Run a command in the kernel guest and tell about its locks; `trapline lockstat --help` lists the flags."""
+    """Run a command in the kernel guest and tell about its locks.
+
+    `trapline lockstat --help` lists the flags.
+    """
     try:
         request = parse(arguments)
     except UsageError as error:

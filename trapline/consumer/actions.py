@@ -1,6 +1,4 @@
-"""Actions that happen when their record is consumed.
-
-Exit, clear, trunc, normalize, setopt, freopen, system ...
+"""Actions that happen when their record is consumed: exit, clear, trunc, setopt, system ...
 
 Source: FreeBSD libdtrace dt_consume.c and dt_printf.c (dtrace_system, dtrace_freopen).
 """
@@ -73,7 +71,7 @@ class Actions:
         self._aggregate.normalize(_variable(firing, records), 1)
 
     def set_option(self, firing: Firing, records: Sequence[RecordDescription]) -> None:
-        """Set an option; a value that is no string, or none at all, is "1"."""
+        """Set an option; a value that is not a string, or none at all, is "1"."""
         name = firing.text(records[0])
         value = firing.text(records[1]) if len(records) > 1 and records[1].size not in SIGNED else "1"
         try:

@@ -1,6 +1,4 @@
-"""Aggregations as the consumer keeps them.
-
-Snapshots merged into entries, cleared, truncated, normalised.
+"""Aggregations as the consumer keeps them: snapshots merged into entries.
 
 Source: FreeBSD libdtrace dt_aggregate.c.  The kernel hands over what was aggregated since the last
 switch; the consumer adds it up.
@@ -75,10 +73,7 @@ class Entry:
 
 
 def scalar(action: ActionKind, words: Sequence[int], normal: int = 1) -> int:
-    """Compute the number that stands for a value.
-
-    The average, the standard deviation, or the first word.
-    """
+    """Return the number that stands for a value: average, standard deviation, or first word."""
     if action is ActionKind.AVG:
         number, total = words
         return quotient(quotient(total, normal), number) if number else 0
@@ -183,7 +178,7 @@ class Aggregate:
                 _MERGE[value.action](own, words)
 
     def _canonical(self, description: AggregationDescription, data: bytes) -> bytes:
-        """Replace an address that stands for a symbol or a module by one that is the same for all of it."""
+        """Replace an address by one that is the same for the whole symbol or module."""
         for key in description.records[1:-1]:
             replace = _CANONICAL.get(key.action)
             if replace is not None:
@@ -238,10 +233,7 @@ class Aggregate:
         return Entry(description, b"", zero_words(value.action, words))
 
     def _description(self, variable: int) -> AggregationDescription | None:
-        """Find a description of a variable, be it that nothing was aggregated yet.
-
-        Ids are contiguous from 1.
-        """
+        """Find a description of a variable, also if nothing was aggregated yet (ids count from 1)."""
         for entry in self.variable(variable):
             return entry.description
         for number in count(1):
@@ -263,9 +255,7 @@ _CANONICAL: Final = {
 
 
 def plain_value(action: ActionKind, words: Sequence[int], normal: int = 1) -> int | dict[float, int]:
-    """Give a value as plain data.
-
-    A number, or a dict from the lowest value of a bucket to its count.
+    """Return a value as plain data: a number, or {lowest value of a bucket: its count}.
 
     Buckets without counts are left out; the bucket below the range of lquantize and llquantize is
     at minus infinity.  Numbers are normalised, toward zero.

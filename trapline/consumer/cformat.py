@@ -28,7 +28,7 @@ class Field:
 
     @property
     def left(self) -> bool:
-        """Tell whether the value goes to the left of its field."""
+        """Return whether the value goes to the left of its field."""
         return bool(self.flags & Flag.LEFT) or self.width < 0
 
     def pad(self, text: str) -> str:

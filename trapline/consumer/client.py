@@ -76,7 +76,7 @@ class Client:
         return list(self._iterate(pattern))
 
     def has(self, pattern: ProbeDescription) -> bool:
-        """Tell whether a probe matches."""
+        """Return whether a probe matches."""
         return next(self._iterate(pattern), None) is not None
 
     def _iterate(self, pattern: ProbeDescription | None) -> Iterator[ProbeInfo]:

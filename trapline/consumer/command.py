@@ -152,7 +152,10 @@ class _Command:
         return self._session.options.text("format") == "json"
 
     def _firing(self, firing: Firing) -> bool:
-        """Show a record as a line of JSON, if that is wanted; else leave it to be shown as dtrace(1) does."""
+        """Show a record as a line of JSON, if that is wanted.
+
+        Else leave it to be shown as dtrace(1) does.
+        """
         if self._json and firing.values:
             self._output.write(firing_line(firing))
         return not self._json
@@ -251,7 +254,10 @@ class _Command:
         return SUCCESS
 
     def _claim_anonymous(self) -> int:
-        """Enable what -A has saved, before process 1 runs, as after a reboot; return how many probes it matched."""
+        """Enable what -A has saved, before process 1 runs, as after a reboot.
+
+        Return how many probes it matched.
+        """
         try:
             return self._session.enable_dof(saved_anonymous())
         except SavingError as error:

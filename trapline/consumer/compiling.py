@@ -59,7 +59,10 @@ def provide_nothing(wanted: ProbeDescription) -> ProbeDescription:
 
 
 class _Numbers(Mapping[str, int]):
-    """Macro variables that are numbers.  $target is found when a program names it: the guest may run to there first."""
+    """Macro variables that are numbers.
+
+    $target is found when a program names it: the guest may run to there first.
+    """
 
     _OWN: Final = {"pid": PID, "ppid": 1, "pgid": PID, "sid": PID}
 
@@ -156,7 +159,7 @@ class Compiler:
             self._load_libraries("")
 
     def _load_libraries(self, text: str) -> None:
-        """Compile the D libraries: all of -L before the first program, of our own what a text names."""
+        """Compile the D libraries: all of -L first, then those of ours that a text names."""
         if self._session.options.is_set("nolibs"):
             return
         given = library.files([Path(folder) for folder in self._session.options.every("libdir")])
@@ -177,7 +180,10 @@ class Compiler:
             raise CompileError("D_UNKNOWN", str(error)) from None
 
     def _exists(self, kind: str, name: str) -> bool:
-        """Tell whether there is a module or a provider; a module's types are of no use in another data model."""
+        """Return whether there is a module or a provider.
+
+        A module's types are of no use in another data model.
+        """
         if kind == "module" and self.names.foreign.model is not self.names.model:
             return False
         wanted = ProbeDescription(provider=name) if kind == "provider" else ProbeDescription(module=name)
@@ -192,7 +198,7 @@ class Compiler:
             raise
 
     def _make_probes(self, wanted: ProbeDescription) -> ProbeDescription:
-        """Make the probes of the process that the name of a provider ends with (dt_pid_create_probes)."""
+        """Make the probes of the process that a provider's name ends with (dt_pid_create_probes)."""
         try:
             self._check_process(wanted.provider)
             return self._provide(wanted)

@@ -1,4 +1,4 @@
-"""The consumption of records: the heading, a line for each record, faults, and what the program asked to do.
+"""The consumption of records: the heading, a line for each record, faults, and actions.
 
 Source: FreeBSD libdtrace dt_consume.c, and cmd/dtrace/dtrace.c for what dtrace(1) puts around the
 data.

@@ -38,7 +38,10 @@ class Describer:
         self._list(self.device.probes())
 
     def matching(self, one: Compiled) -> Iterator[ProbeDescription]:
-        """List the probes that a program's descriptions match; yield the descriptions that match none."""
+        """List the probes that a program's descriptions match.
+
+        Yield the descriptions that match none.
+        """
         for ecb in one.program.ecbs:
             probes = self.device.probes(ecb.probe)
             if not probes:

@@ -1,4 +1,4 @@
-"""Distributions: the buckets of quantize(), lquantize() and llquantize(), and the block that shows them.
+"""Distributions: the buckets of quantize() and its relatives, and the block that shows them.
 
 Source: FreeBSD dtrace.h (DTRACE_QUANTIZE_*, DTRACE_LQUANTIZE_*, DTRACE_LLQUANTIZE_*) and libdtrace
 dt_consume.c.
@@ -54,7 +54,7 @@ class Buckets:
 
 @cache
 def quantize_value(index: int) -> int:
-    """Return the value of a quantize() bucket: a power of two, negative below bucket 63 (DTRACE_QUANTIZE_BUCKETVAL)."""
+    """Return the value of a quantize() bucket (DTRACE_QUANTIZE_BUCKETVAL)."""
     if index == _ZERO_BUCKET:
         return 0
     return -(1 << _ZERO_BUCKET - 1 - index) if index < _ZERO_BUCKET else 1 << index - _ZERO_BUCKET - 1
@@ -109,7 +109,10 @@ _KINDS: Final = {
 
 
 def split(action: ActionKind, words: Sequence[int]) -> tuple[Buckets, Sequence[int]]:
-    """Give the buckets and the counts of a distribution; lquantize and llquantize have their parameters first."""
+    """Give the buckets and the counts of a distribution.
+
+    Lquantize and llquantize have their parameters first.
+    """
     if action is ActionKind.QUANTIZE:
         return _quantize(0), words
     return _KINDS[action](words[0] & WORD_MASK), words[1:]
@@ -195,7 +198,7 @@ _PACKED_BLOCKS: Final = "".join(chr(0x2581 + level) for level in range(8))
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """How the distributions of one aggregation are packed into lines: the same buckets for all of them."""
+    """How the distributions of one aggregation are packed into lines of the same buckets."""
 
     action: ActionKind
     buckets: Buckets
@@ -205,7 +208,7 @@ class Packing:
 
     @classmethod
     def of(cls, action: ActionKind, entries: Sequence[Sequence[int]], *, zoom: bool, utf8: bool) -> Packing:
-        """Choose the buckets: lquantize shows all, quantize one more on each side of those used by any entry."""
+        """Choose the buckets: all of lquantize, one more than any entry uses of quantize."""
         buckets = split(action, entries[0])[0]
         rows = range(len(buckets.labels))
         if action is ActionKind.QUANTIZE:

@@ -30,7 +30,10 @@ class Element(NamedTuple):
 
 
 class Aggregations(list[Element]):
-    """Elements in the order dtrace(1) prints them; `functions` are the aggregating functions by name."""
+    """Elements in the order dtrace(1) prints them.
+
+    `functions` are the aggregating functions by name.
+    """
 
     def __init__(self, elements: Iterable[Element] = (), functions: dict[str, str] | None = None) -> None:
         super().__init__(elements)

@@ -73,10 +73,7 @@ class Fault:
 
 
 class DropKind(Enum):
-    """Kinds of drops (DTRACEDROP_*).
-
-    The text before and after the plural s, and the counter of `Status`.
-    """
+    """Kinds of drops (DTRACEDROP_*): the text around the plural s, and the counter of `Status`."""
 
     PRINCIPAL = ("drop", "", "")
     AGGREGATION = ("aggregation drop", "", "")

@@ -15,7 +15,10 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupts:
-    """Counts SIGINT and SIGTERM while in its `with` block; `on_interrupt` is called with each count."""
+    """Counts SIGINT and SIGTERM while in its `with` block.
+
+    `on_interrupt` is called with each count.
+    """
 
     def __init__(self, on_interrupt: Callable[[int], None]) -> None:
         self._on_interrupt = on_interrupt

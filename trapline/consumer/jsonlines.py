@@ -1,4 +1,4 @@
-"""-x format=json: every record, aggregation and probe as a line of JSON, for other programs to read."""
+"""-x format=json: every record, aggregation and probe as a line of JSON."""
 
 from __future__ import annotations
 
@@ -50,7 +50,10 @@ def firing_line(firing: Firing) -> str:
 
 
 def element_line(element: Element, function: str) -> str:
-    """Give the line of an element of an aggregation; a distribution is a list of [lowest value, count]."""
+    """Give the line of an element of an aggregation.
+
+    A distribution is a list of [lowest value, count].
+    """
     return _line(
         type="aggregation", name=f"@{element.name}", function=function, keys=_plain(element.keys),
         value=_plain(element.value),

@@ -1,8 +1,8 @@
 """D libraries: declarations that every program may use, such as curpsinfo and the names of errors.
 
 Files of the directories of -L are compiled before the first program, each after those it depends
-on; one whose module or provider is not there is left out.  Trapline's own library, `trapline/dlib`, has
-a directory for all, one for each guest and one for each ISA; a file of it is compiled when a
+on; one whose module or provider is not there is left out.  Trapline's own library, `trapline/dlib`,
+has a directory for all, one for each guest and one for each ISA; a file of it is compiled when a
 program names something of it, since compiling takes longer than most programs run.
 
 Source: FreeBSD libdtrace dt_cc.c (dt_load_libs, dt_load_libs_sort).
@@ -55,7 +55,10 @@ class LibraryFile:
 
 
 def files(folders: Sequence[Path]) -> list[LibraryFile]:
-    """Return the files of directories; of those of one name the first counts.  A directory may be missing."""
+    """Return the files of directories; of those of one name the first counts.
+
+    A directory may be missing.
+    """
     found: dict[str, LibraryFile] = {}
     for folder in folders:
         for path in sorted(folder.glob("*.d")):

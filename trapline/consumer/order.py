@@ -1,6 +1,4 @@
-"""The order of aggregations.
-
-By value or by key, forward or backward, one aggregation or several joined.
+"""The order of aggregations: by value or by key, forward or backward, several joined.
 
 Source: FreeBSD libdtrace dt_aggregate.c (the comparison functions and
 dtrace_aggregate_walk_joined).

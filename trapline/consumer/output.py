@@ -47,7 +47,10 @@ class Output:
         self._use(writer)
 
     def redirect(self, path: str) -> None:
-        """Write to a file from now on, after what it holds (freopen()).  Raises OSError; the output stays then."""
+        """Write to a file from now on, after what it holds (freopen()).
+
+        Raises OSError; the output stays then.
+        """
         file = open_for_append(path)
         self.restore()
         self._use(file)

@@ -143,7 +143,10 @@ class Planner:
                 statement = statement[used:]
 
     def _step(self, records: Records) -> tuple[Step | None, int]:
-        """Make the step that begins with the first of these records; return it and how many records it takes."""
+        """Make the step that begins with the first of these records.
+
+        Return it and how many records it takes.
+        """
         first = records[0]
         action = first.action
         if action in PRINTF_LIKE and first.format:

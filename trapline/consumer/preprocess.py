@@ -29,7 +29,7 @@ class PreprocessorError(Exception):
 
 
 class _Preprocessor(Preprocessor):
-    """Keeps errors instead of printing them, notes what is included, and leaves D's control lines alone."""
+    """Keeps errors, notes what is included, and leaves D's control lines alone."""
 
     def __init__(self) -> None:
         super().__init__()

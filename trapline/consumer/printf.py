@@ -44,11 +44,14 @@ _FLOATING: Final = "eEfgG"
 
 
 class FormatMismatchError(Exception):
-    """A format and the records it should print do not go together; the compiler and the consumer disagree."""
+    """A format and the records it should print do not go together.
+
+    The compiler and the consumer disagree.
+    """
 
 
 def bind_format(pieces: Sequence[Piece], records: Sequence[RecordDescription], symbols: Symbols) -> Render:
-    """Bind a printf() format to its records, whose offsets count from the start of the enabling's data.
+    """Bind a printf() format to its records; offsets count from the start of the data.
 
     Raises `FormatMismatchError` where records are missing or of the wrong size.
     """
@@ -126,7 +129,7 @@ def _field(conversion: Conversion) -> Field:
 
 
 def _fill(conversion: Conversion, supply: Iterator[RecordDescription]) -> Callable[[bytes, int], Field]:
-    """Give a function that reads the field of a conversion: what the format says, and the records of its `*`."""
+    """Return a reader of the field of a conversion: the format's, and the records of its `*`."""
     static = _field(conversion)
     width = _integer(next(supply, None), conversion) if conversion.dynamic_width else None
     precision = _integer(next(supply, None), conversion) if conversion.dynamic_precision else None
@@ -214,7 +217,10 @@ def _string(size: int) -> Read:
 
 
 def _escaped(size: int) -> Read:
-    """Read a text with escapes; the NUL that ends it is part of it (strchr2esc stops after it, not before)."""
+    """Read a text with escapes.
+
+    The NUL that ends it is part of it (strchr2esc stops after it, not before).
+    """
 
     def read(data: bytes, offset: int) -> str:
         text = data[offset : offset + size]

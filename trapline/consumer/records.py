@@ -42,7 +42,10 @@ class Turn(IntEnum):
 
 
 def decode(snapshot: BufferSnapshot, size_of: Callable[[int], int]) -> list[BufferRecord]:
-    """Take a buffer apart; `size_of` gives the size of an EPID's records.  EPID 0 is four bytes of padding."""
+    """Take a buffer apart; `size_of` gives the size of an EPID's records.
+
+    EPID 0 is four bytes of padding.
+    """
     data, cpu = snapshot.data, snapshot.cpu
     found: list[tuple[int, int, int]] = []
     offset, end = 0, len(data) - _HEADER.size
@@ -63,7 +66,7 @@ def decode(snapshot: BufferSnapshot, size_of: Callable[[int], int]) -> list[Buff
 def merge(
     buffers: Sequence[Iterable[BufferRecord]], turn: Callable[[BufferRecord], Turn], *, temporal: bool
 ) -> list[BufferRecord]:
-    """Put the records of all CPUs in the order of output: by time, or (not `temporal`) one CPU after the other.
+    """Put the records of all CPUs in the order of output: by time, or CPU by CPU.
 
     Snapshots of all CPUs are taken at one instant of virtual time, so no record has to wait for
     those of another CPU.

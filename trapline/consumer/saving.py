@@ -1,4 +1,4 @@
-"""Programs written to files rather than enabled: headers (-h), object files (-G), anonymous tracing (-A).
+"""Programs written to files: headers (-h), object files (-G), anonymous tracing (-A).
 
 Source: FreeBSD cmd/dtrace/dtrace.c (link_prog, anon_prog), libdtrace dt_link.c, dt_program.c.
 """
@@ -43,7 +43,7 @@ def _write(path: str, data: bytes, failure: str) -> None:
 
 
 def _beside(compiled: Sequence[Compiled], suffix: str) -> str | None:
-    """Return the name of the first script with another suffix than its `.d`, None if there is no such script."""
+    """Return the name of the first script with a suffix instead of `.d`; None: there is none."""
     scripts = [Path(one.source.text) for one in compiled if one.source.kind == "script"]
     return scripts[0].with_suffix(suffix).name if scripts and scripts[0].suffix == ".d" else None
 
@@ -64,7 +64,10 @@ def save_header(
 
 
 def save_object(compiled: Sequence[Compiled], isa: Isa, output: str | None, *, raw: bool) -> None:
-    """Write an object file with the DOF of programs, or, `raw`, the DOF alone.  Raises `SavingError`."""
+    """Write an object file with the DOF of programs, or, `raw`, the DOF alone.
+
+    Raises `SavingError`.
+    """
     if not compiled:
         raise SavingError("-G requires one or more scripts or enabling options")
     dof = encode(_together(compiled))

@@ -1,4 +1,4 @@
-"""A trace from beginning to end, in the manner of libdtrace: open, enable, go, then sleep and work, stop, close.
+"""A trace from beginning to end, as libdtrace has it: enable, go, sleep and work, stop.
 
 Time is the guest's.  To sleep is to let the guest run up to the next event: a buffer switch
 (switchrate), an aggregation snapshot (aggrate) or a look at the status (statusrate).
@@ -94,7 +94,10 @@ class Session:
         return self._stopped
 
     def enable(self, program: Program) -> int:
-        """Enable a program and return how many probes it matched.  Raises `ConsumerError`; nothing is enabled then."""
+        """Enable a program and return how many probes it matched.
+
+        Raises `ConsumerError`; nothing is enabled then.
+        """
         matched = self.enable_dof(encode(program))
         self.aggregation_names.update(enumerate(program.aggregations, 1))
         return matched
@@ -108,7 +111,9 @@ class Session:
             raise enabling_error(error) from error
 
     def go(self) -> list[str]:
-        """Start tracing; BEGIN fires.  Returns what to tell the user about options the framework adjusted.
+        """Start tracing; BEGIN fires.
+
+        Returns what to tell the user about options the framework adjusted.
 
         Raises `ConsumerError`.
         """
@@ -126,7 +131,10 @@ class Session:
         return list(self._adjustments(asked))
 
     def sleep(self) -> RunState:
-        """Let the guest run up to the next event; it comes back earlier when the guest is interrupted or ends."""
+        """Let the guest run up to the next event.
+
+        It comes back earlier when the guest is interrupted or ends.
+        """
         if not self._last:
             # Nothing was looked at yet: BEGIN may have printed, or ended the trace.
             return RunState.RUNNING
@@ -137,7 +145,7 @@ class Session:
         return self.guest.run(deadline)
 
     def timed_out(self) -> bool:
-        """Tell whether the time of option timeout has passed."""
+        """Return whether the time of option timeout has passed."""
         return self._deadline is not None and self.guest.now() >= self._deadline
 
     def stop(self) -> None:
@@ -173,7 +181,10 @@ class Session:
         return Work.DONE if self._stopped else Work.OKAY
 
     def run(self) -> None:
-        """Sleep and work until the program exits, the guest ends or the time is over; END is consumed then."""
+        """Sleep and work until the program exits, the guest ends or the time is over.
+
+        END is consumed then.
+        """
         finished = False
         while not self._stopped:
             finished = self.sleep() is RunState.FINISHED
@@ -195,7 +206,9 @@ class Session:
         return min(self._last.get(rate, 0) + self.options.number(rate, _RATE) for rate in rates)
 
     def _due(self, rate: str) -> bool:
-        """Return whether an event is due, and note that it happens; after the end everything is due.
+        """Return whether an event is due, and note that it happens.
+
+        After the end everything is due.
 
         Events keep their step, however late the guest comes back: an event that happens at every
         multiple of another's interval never misses it.

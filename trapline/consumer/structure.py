@@ -41,10 +41,7 @@ def show(type_: Type, data: bytes, symbol: Symbol) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a value stands (dt_printarg_t).
-
-    How deep in structs, and how far in the arrays around them.
-    """
+    """Where a value stands (dt_printarg_t): how deep in structs, and in arrays around them."""
 
     depth: int = 0
     nest: int = 0

@@ -83,7 +83,7 @@ class Symbols:
         return f"{pc:#x}" if location is None else basename(location.module)
 
     def user_start(self, pid: int, pc: int) -> int:
-        """Return the address of the symbol of a process that holds `pc`, `pc` itself where there is none."""
+        """Return the address of the symbol that holds `pc` in a process, else `pc` itself."""
         location = self._guest.locate_user(pc, pid)
         return pc - location.offset if location is not None and location.symbol else pc
 
@@ -92,9 +92,7 @@ class Symbols:
         return tuple(Frame(pc, self.kernel(pc)) for pc in _words(data, offset, size // _WORD))
 
     def user_frames(self, data: bytes, offset: int, argument: int) -> tuple[Frame, ...]:
-        """Read the frames of a ustack() or jstack() record.
-
-        The pid, the pcs, and the strings of a helper.
+        """Read the frames of a ustack() or jstack() record: the pid, the pcs, a helper's strings.
 
         `argument` is the record's: string size << 32 | frames.
         """

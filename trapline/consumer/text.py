@@ -1,4 +1,4 @@
-"""Bytes as text: what the guest recorded is bytes, what we print is str, and columns are counted in bytes.
+"""Bytes as text: what the guest recorded is bytes, and columns are counted in bytes.
 
 Bytes that are not UTF-8 survive as surrogate escapes, so that what was recorded reaches the output
 unchanged.
@@ -48,7 +48,10 @@ def escape(data: bytes) -> str:
 
 
 def pad(text: str, width: int) -> str:
-    """Fill up with blanks as `%*s` does: to the left, or for a negative width to the right; columns are bytes."""
+    """Fill up with blanks as `%*s` does: to the left, or for a negative width to the right.
+
+    Columns are bytes.
+    """
     if not text.isascii():
         width = _widened(text, width)
     return text.rjust(width) if width >= 0 else text.ljust(-width)

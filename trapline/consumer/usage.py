@@ -1,9 +1,7 @@
-"""The command line of dtrace(1).
+"""The command line of dtrace(1): flags as getopt reads them, usage, and the request as data.
 
-Flags with getopt's meaning, usage, and what was asked for as data.
-
-Source: FreeBSD cmd/dtrace/dtrace.c.  Words that are no flags may stand anywhere; they are the macro
-arguments.
+Source: FreeBSD cmd/dtrace/dtrace.c.  Words that are not flags may stand anywhere; they are the
+macro arguments.
 """
 
 from __future__ import annotations
@@ -198,7 +196,7 @@ class Request:
     sources: list[Source] = field(default_factory=list)
     settings: list[Setting] = field(default_factory=list)
     arguments: list[str] = field(default_factory=list)
-    """The words that are no flags: $1, $2 ..."""
+    """The words that are not flags: $1, $2 ..."""
     machine: MachineOptions = field(default_factory=MachineOptions)
     output: str | None = None
     execute: bool = True
@@ -238,7 +236,7 @@ _OPTION_FLAGS: Final = {
 
 
 def scan(argv: Sequence[str]) -> Iterator[tuple[str, str | None]]:
-    """Give the flags of a command line with their values, and every other word as the value of flag "".
+    """Yield the flags of a command line with their values; other words are values of flag "".
 
     Raises `UsageError`.
     """

@@ -23,7 +23,7 @@ def value_reader(record: RecordDescription, symbols: Symbols) -> Read:
     """Give a reader of a record's value.
 
     Integers are int, with the sign they are shown with; addresses of symbols and modules are their
-    names (str); stacks are tuples of `Frame`; text is str, and bytes that are no text are bytes.
+    names (str); stacks are tuples of `Frame`; text is str, and bytes that are not text are bytes.
     """
     offset, size = record.offset, record.size
     if record.action is ActionKind.STACK or record.action in USER_STACKS:

@@ -1,4 +1,6 @@
-"""What the sections of a program for the framework hold; `providers.dof.layout` has what all DOF has.
+"""What the sections of a program for the framework hold.
+
+`providers.dof.layout` has what all DOF has.
 
 Source: FreeBSD sys/cddl/contrib/opensolaris/uts/common/sys/dtrace.h (dof_hdr_t and what follows
 it).

@@ -47,7 +47,10 @@ class AggregationBuffer:
         self._entries: list[tuple[int, int]] = []
 
     def find(self, key: bytes, kind: ActionKind) -> int | None:
-        """Return the offset of an entry by its tuple, without the id; None: there is none; -1: of another kind."""
+        """Return the offset of an entry by its tuple, without the id; None: there is none.
+
+        -1: of another kind.
+        """
         found = self._index.get(key)
         if found is None:
             return None

@@ -1,4 +1,4 @@
-"""The nine aggregating functions: how much room a value takes, where it starts, and what one more number does to it.
+"""The nine aggregating functions: a value's size, its start, and what one more number does.
 
 Source: FreeBSD dtrace.c dtrace_aggregate_count() and the like, dtrace_ecb_aggregation_create();
 dtrace.h for the encoding of lquantize's and llquantize's parameters and for quantize's buckets.
@@ -83,7 +83,7 @@ class LogLinearParameters:
         return p
 
     def bucket(self, value: int) -> int:
-        """Return the bucket of a number: 0 below factor**low, then `steps` per magnitude at most, then overflow."""
+        """Return the bucket of a number: underflow, then `steps` per magnitude at most, overflow."""
         number = signed(value & WORD_MASK)
         this = self.factor**self.low
         if number < this:
@@ -170,7 +170,10 @@ _SIMPLE: Final = {
 
 
 def aggregating_function(kind: ActionKind, argument: int) -> AggregatingFunction:
-    """Return a function; `argument` has the parameters of lquantize and llquantize.  Raises ParameterError."""
+    """Return a function; `argument` has the parameters of lquantize and llquantize.
+
+    Raises ParameterError.
+    """
     simple = _SIMPLE.get(kind)
     if simple is not None:
         return simple

@@ -41,7 +41,10 @@ class LinearBuffer:
         self.errors = 0
 
     def reserve(self, needed: int, alignment: int) -> int:
-        """Find room for a record of `needed` bytes behind the last one; return its offset, or `NO_ROOM`."""
+        """Find room for a record of `needed` bytes behind the last one.
+
+        Return its offset, or `NO_ROOM`.
+        """
         offset = self.offset
         if offset & (alignment - 1):
             offset = pad(self.data, offset, alignment)
@@ -125,7 +128,7 @@ class SwitchBuffer(PrincipalBuffer):
 
 
 class _ReadOnceBuffer(PrincipalBuffer):
-    """What fill and ring buffers share: they are read once, after the end, and scratch space is a second half."""
+    """What fill and ring buffers share: one reading, after the end; scratch space in a second half."""
 
     def __init__(self, memory: Memory, size: int) -> None:
         super().__init__(memory, size)
@@ -148,7 +151,10 @@ class _ReadOnceBuffer(PrincipalBuffer):
 
 
 class FillBuffer(_ReadOnceBuffer):
-    """Policy fill: the first record that does not fit ends tracing; `reserve_end` bytes are kept for END."""
+    """Policy fill: the first record that does not fit ends tracing.
+
+    `reserve_end` bytes are kept for END.
+    """
 
     def __init__(self, memory: Memory, size: int, on_full: Callable[[], None]) -> None:
         super().__init__(memory, size)
@@ -181,7 +187,7 @@ class RingBuffer(_ReadOnceBuffer):
         """EPID -> size of its records."""
 
     def reserve(self, needed: int, alignment: int) -> int:
-        """Find room behind the last record or at the start, pushing `oldest` past what is overwritten."""
+        """Find room behind the last record or at the start; move `oldest` past what is overwritten."""
         if self.inactive:
             return NO_ROOM
         offset = self.offset

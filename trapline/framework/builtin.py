@@ -96,7 +96,7 @@ class Builtins:
         return self.unknown(ctx) if array is None else array(ctx, index)
 
     def argument(self, ctx: Context, index: int) -> int:
-        """Read a probe argument: those the probe did not pass come from its provider, or from the trap frame."""
+        """Read a probe argument; its provider or the trap frame has those that were not passed."""
         if index < len(ctx.args):
             return ctx.args[index]
         index &= _INT_MAX
@@ -126,7 +126,7 @@ class Builtins:
         return clock() if clock is not None else 0
 
     def _interrupt_level(self, ctx: Context) -> int:
-        """Read ipl, which FreeBSD has not: an illegal operation where the guest does not know it either."""
+        """Read ipl, which FreeBSD does not have: an illegal operation if the guest has none either."""
         level = self._world.abilities.interrupt_level
         return self.unknown(ctx) if level is None else level()
 
@@ -135,7 +135,10 @@ class Builtins:
         return (thread.ppid if thread.pid else thread.pid) & WORD_MASK
 
     def _execargs(self, ctx: Context) -> int:
-        """Copy the arguments to scratch space, with blanks between them; a process without any has NULL."""
+        """Copy the arguments to scratch space, with blanks between them.
+
+        A process without any has NULL.
+        """
         text = self._operations.thread(ctx).execargs.removesuffix("\0").replace("\0", " ")
         if not text:
             return 0

@@ -1,4 +1,7 @@
-"""What the framework asks of DOF, the format in which programs and options reach it; `trapline.dof` answers."""
+"""What the framework asks of DOF, the format in which programs and options reach it.
+
+`trapline.dof` answers.
+"""
 
 from __future__ import annotations
 

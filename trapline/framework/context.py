@@ -13,7 +13,10 @@ UNREAD = -1
 
 
 class Context:
-    """What the DIF of one enabling sees and changes; used again for every firing, so that nothing is allocated."""
+    """What the DIF of one enabling sees and changes.
+
+    Used again for every firing, so that nothing is allocated.
+    """
 
     __slots__ = (
         "args",

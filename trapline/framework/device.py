@@ -129,14 +129,14 @@ class Status:
 
 
 class Device(Protocol):
-    """One consumer's state as the consumer sees it: `trapline.consumer.client.Client` makes ioctls of it."""
+    """One consumer's state as the consumer sees it (`trapline.consumer.client.Client`)."""
 
     def probes(self, pattern: ProbeDescription | None = None) -> Sequence[ProbeInfo]:
         """Return the probes that match, by id; None: all (PROBES, PROBEMATCH)."""
         ...
 
     def has(self, pattern: ProbeDescription) -> bool:
-        """Tell whether a probe matches (PROBEMATCH)."""
+        """Return whether a probe matches (PROBEMATCH)."""
         ...
 
     def probe_argument(self, probe_id: int, index: int) -> ArgumentDescription | None:
@@ -144,7 +144,10 @@ class Device(Protocol):
         ...
 
     def in_force(self) -> Mapping[str, int]:
-        """Return the run-time options as they are in force; sizes may have been lowered by `go` (DOFGET)."""
+        """Return the run-time options as they are in force.
+
+        Sizes may have been lowered by `go` (DOFGET).
+        """
         ...
 
     def enable(self, dof: bytes) -> int:

@@ -130,7 +130,7 @@ class DTrace:
             state.match_new()
 
     def load_module(self, module: Module) -> None:
-        """Offer a kernel module to every provider, also to those that register later (dtrace_module_loaded).
+        """Offer a kernel module to every provider, also to later ones (dtrace_module_loaded).
 
         What is enabled already is enabled in the module too.
         """
@@ -140,7 +140,10 @@ class DTrace:
         self.probes_created()
 
     def unload_module(self, module: Module) -> bool:
-        """Destroy a module's probes; False, and nothing is done, while one is enabled (dtrace_module_unloaded)."""
+        """Destroy a module's probes.
+
+        False, and nothing is done, while one is enabled (dtrace_module_unloaded).
+        """
         probes = [probe for probe in self.table if probe.module in {module.name, module.name.removesuffix(".ko")}]
         if any(probe.ecbs for probe in probes):
             return False
@@ -157,7 +160,7 @@ class DTrace:
         return self._providers.get(name)
 
     def match(self, wanted: ProbeDescription) -> Sequence[Probe]:
-        """Return the probes a description matches, having let the providers create what it may mean."""
+        """Let the providers create what a description may mean; return the probes that match."""
         names = (wanted.provider, wanted.module, wanted.function, wanted.name)
         for provider in self._providers.values():
             provider.provide(names)
@@ -192,7 +195,10 @@ class DTrace:
 
 
 def _in_order(ecbs: Sequence[Ecb]) -> Run | None:
-    """Return what runs enablings, those to come included if there are two; one alone runs itself: it is the usual."""
+    """Return what runs enablings, those to come included if there are two.
+
+    One alone runs itself: it is the usual.
+    """
     if len(ecbs) < _FEW:
         return ecbs[0].run if ecbs else None
 

@@ -109,7 +109,7 @@ class DynamicVariables:
             start = limit
 
     def _writable(self, offset: int, size: int) -> bool:
-        """Tell whether a range is the data of one variable."""
+        """Return whether a range is the data of one variable."""
         chunk = self._first + (offset - self._first) // self._chunk_size * self._chunk_size
         variable = self._by_chunk.get(chunk)
         return variable is not None and variable.data <= offset and offset + size <= chunk + self._chunk_size
@@ -130,7 +130,10 @@ class DynamicVariables:
         return 0 if variable is None else self._region.base + variable.data
 
     def find_or_create(self, key: Key, size: int, cpu: int) -> int:
-        """Return the address of a variable's data, creating it; 0 if there is no room, which has been counted."""
+        """Return the address of a variable's data, creating it.
+
+        0 if there is no room, which has been counted.
+        """
         variable = self._variables.get(key)
         if variable is None:
             header = key_space(key)
@@ -183,7 +186,7 @@ class DynamicVariables:
 
 
 def chunk_size_for(difo: Difo) -> int:
-    """Return the chunk size that the stores of a DIF object need, as far as its code tells (dtrace_difo_chunksize)."""
+    """Return the chunk size that the stores of a DIF object need (dtrace_difo_chunksize)."""
     needed = 0
     tuple_sizes: list[int] = []
     known = 0

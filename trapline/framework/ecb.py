@@ -1,4 +1,4 @@
-"""Enabling control blocks: a clause at one probe, as one Python function that runs when the probe fires.
+"""Enabling control blocks: a clause at one probe, as one Python function.
 
 The function is made of source text, so that a firing is the steps that its clause needs and no
 others:
@@ -95,7 +95,7 @@ def _needs_scratch(code: int) -> bool:
 
 
 def _goes_stale(code: int) -> bool:
-    """Tell whether an instruction makes work for the cleaner, or waits for it."""
+    """Return whether an instruction makes work for the cleaner, or waits for it."""
     op = dif.opcode(code)
     return op in _DYNAMIC or (op == Op.CALL and dif.index(code) == Subr.SPECULATION)
 
@@ -124,7 +124,7 @@ class _Compiler:
         }
 
     def make(self) -> Maker:
-        """Return the function that makes the `Run` of an `Ecb`, from what differs between those of a clause."""
+        """Return the function that makes the `Run` of an `Ecb` from what differs in a clause."""
         body = [f"        {line}" for line in self._lines()]
         parameters = ", ".join(("ecb", "probe", "ordinary", "epid", *self._aggregates))
         source = "\n".join((f"def make({parameters}):", "    def run(args):", *body, "    return run"))

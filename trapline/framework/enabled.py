@@ -1,6 +1,4 @@
-"""What one consumer has enabled.
-
-Its ECBs by EPID, its aggregations and formats by number, and their descriptions.
+"""What one consumer has enabled: ECBs by EPID, aggregations and formats by number.
 
 Source: FreeBSD dtrace.c dtrace_epid2ecb(), dtrace_aggid2agg(), dtrace_format_add(), the ioctls
 EPROBE and AGGDESC.

@@ -116,7 +116,7 @@ class Conversion:
     flags: Flag = Flag.NONE
     width: int = 0
     precision: int = 0
-    """Digits or characters; 0 is no precision, as in libdtrace."""
+    """Digits or characters; 0 means none, as in libdtrace."""
     dynamic_width: bool = False
     """`*`: the width is the next argument, an int; a negative one aligns left."""
     dynamic_precision: bool = False

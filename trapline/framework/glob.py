@@ -21,12 +21,15 @@ _NEVER: Final = re.compile(r"(?!)")
 
 
 def is_glob(pattern: str) -> bool:
-    """Tell whether a pattern has any of the characters that make it one."""
+    """Return whether a pattern has any of the characters that make it one."""
     return not _SPECIAL.isdisjoint(pattern)
 
 
 def matcher(pattern: str) -> Callable[[str], object] | None:
-    """Return the test for one field of a description (its result is true or false); None: anything matches."""
+    """Return the test for one field of a description (its result is true or false).
+
+    None: anything matches.
+    """
     if not pattern:
         return None
     return compile_glob(pattern).fullmatch if is_glob(pattern) else pattern.__eq__
@@ -64,7 +67,10 @@ def compile_glob(pattern: str) -> re.Pattern[str]:
 
 
 def _set(pattern: str, at: int) -> tuple[str, int]:
-    """Translate the set whose `[` is before `at`; return it and where the pattern goes on, -1 if it has no end."""
+    """Translate the set whose `[` is before `at`.
+
+    Return it and where the pattern goes on, -1 if it has no end.
+    """
     negated = pattern[at : at + 1] == "!"
     first = at = at + negated
     members: list[str] = []

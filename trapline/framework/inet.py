@@ -21,7 +21,7 @@ def ipv4(address: bytes) -> str:
 
 
 def embeds_ipv4(address: bytes) -> bool:
-    """Tell whether an IPv6 address is a mapped or compatible IPv4 one; `::` and `::1` are not."""
+    """Return whether an IPv6 address is a mapped or compatible IPv4 one; `::` and `::1` are not."""
     if address[:_EMBEDDED] == _MAPPED:
         return True
     return not any(address[:_EMBEDDED]) and address[_EMBEDDED:] not in (bytes(4), b"\0\0\0\1")

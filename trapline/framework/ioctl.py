@@ -27,7 +27,10 @@ _ALIGNMENT: Final = 8
 
 
 def answer(state: ConsumerState, command: int, buffer: bytes) -> Answer:
-    """Answer a request.  ENOTTY: there is none of the command; EFAULT: the buffer is too short for its structure."""
+    """Answer a request.
+
+    ENOTTY: there is none of the command; EFAULT: the buffer is too short for its structure.
+    """
     request = REQUESTS.get(command)
     if request is None:
         return Answer(errno.ENOTTY, complaint=f"no request {command:#010x}")

@@ -43,7 +43,10 @@ class Loaded:
 
 @dataclass(slots=True)
 class Flags:
-    """The condition codes.  Overflow is never set, so comparisons of far-apart numbers come out wrapped."""
+    """The condition codes.
+
+    Overflow is never set, so comparisons of far-apart numbers come out wrapped.
+    """
 
     n: bool = False
     z: bool = False
@@ -108,7 +111,10 @@ class DifMachine:
         self.subroutines = subroutines
 
     def run(self, loaded: Loaded, ctx: Context) -> int:
-        """Run a DIF object; after a fault the result is 0 and the context has the offset of the instruction."""
+        """Run a DIF object.
+
+        After a fault the result is 0 and the context has the offset of the instruction.
+        """
         code = loaded.difo.code
         registers = [0] * dif.INTEGER_REGISTERS
         flags = Flags()

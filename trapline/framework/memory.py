@@ -188,12 +188,12 @@ class Memory:
         region.data[offset : offset + len(data)] = data
 
     def can_store(self, address: int, size: int) -> bool:
-        """Tell whether DIF may store there, besides scratch space: into variables, not their headers."""
+        """Return whether DIF may store there, besides scratch space: into a variable's data."""
         region = self._region(address)
         return region is not None and region.writable is not None and region.writable(address & _OFFSET, size)
 
     def is_own(self, address: int, size: int) -> bool:
-        """Tell whether a range is DTrace's own, which every consumer may read."""
+        """Return whether a range is DTrace's own, which every consumer may read."""
         region = self._region(address)
         return region is not None and (address & _OFFSET) + size <= len(region.data)
 

@@ -49,7 +49,7 @@ class Operations:
     # Memory
 
     def can_load(self, address: int, size: int) -> bool:
-        """Tell whether the consumer may read there; if not, that is a fault (dtrace_canload)."""
+        """Return whether the consumer may read there; if not, that is a fault (dtrace_canload)."""
         if self.kernel_access or self.memory.is_own(address, size):
             return True
         self.memory.fault(KPRIV, address)
@@ -60,7 +60,7 @@ class Operations:
         return self.memory.load(address, size) if self.can_load(address, size) else None
 
     def can_store(self, ctx: Context, address: int, size: int) -> bool:
-        """Tell whether DIF may write there; if not, that is a fault."""
+        """Return whether DIF may write there; if not, that is a fault."""
         if ctx.scratch_base <= address and address + size <= ctx.scratch_end:
             return True
         if self.memory.can_store(address, size):
@@ -102,7 +102,7 @@ class Operations:
         return address
 
     def in_scratch(self, ctx: Context, address: int, size: int) -> bool:
-        """Tell whether a range is scratch space that has been handed out (dtrace_inscratch)."""
+        """Return whether a range is scratch space that has been handed out (dtrace_inscratch)."""
         return ctx.scratch_base <= address and address + size <= ctx.scratch_ptr
 
     # Strings
@@ -157,7 +157,9 @@ class Operations:
             self.memory.write(destination, data)
 
     def key(self, ctx: Context, stack: Stack, number: int, scope: Scope) -> Key | None:
-        """Return the key of an element of an associative array; None, a fault, if part of it cannot be read.
+        """Return the key of an element of an associative array.
+
+        None, a fault, if part of it cannot be read.
 
         The tuple's entries, the variable, and for thread-local arrays the thread; the stack stays
         as it is.
@@ -182,7 +184,7 @@ class Operations:
         return (self.thread(ctx).tid + 0xFFFF) & _THREAD_KEY_BITS
 
     def load_dynamic(self, ctx: Context, stack: Stack, number: int, scope: Scope) -> int:
-        """Load a thread-local or an element: its value or its address, 0 if it does not exist (LDTS, LDGAA, LDTAA)."""
+        """Load a thread-local or an element: its value or address, else 0 (LDTS, LDGAA, LDTAA)."""
         key = self.key(ctx, stack, number, scope)
         address = 0 if key is None else self.variables.dynamic.find(key)
         if address and not self.variables.declared[scope, number].type.flags & BY_REFERENCE:
@@ -190,7 +192,10 @@ class Operations:
         return address
 
     def store_dynamic(self, ctx: Context, stack: Stack, number: int, scope: Scope, value: int) -> bool:
-        """Store a thread-local or an element; 0 frees it (STTS, STGAA, STTAA).  Tell whether something was freed."""
+        """Store a thread-local or an element; 0 frees it (STTS, STGAA, STTAA).
+
+        Return whether something was freed.
+        """
         key = self.key(ctx, stack, number, scope)
         if key is None:
             return False

@@ -83,14 +83,16 @@ class ProbeTable:
         return self._probes[number] if 0 <= number < len(self._probes) else None
 
     def lookup(self, provider: Provider, module: str, function: str, name: str) -> Probe | None:
-        """Find a probe by its names, which are no globs."""
+        """Find a probe by its names, which are not globs."""
         for probe in self._by_function.get(function, {}).values():
             if probe.provider is provider and probe.module == module and probe.name == name:
                 return probe
         return None
 
     def match(self, wanted: ProbeDescription) -> Sequence[Probe]:
-        """Return the probes a description matches, by id; an id given goes before the names, which must match too.
+        """Return the probes a description matches, by id.
+
+        An id given goes before the names, which must match too.
 
         One that says nothing matches the probes that have a function: not BEGIN, not profile's
         (dtrace_match).

@@ -24,7 +24,10 @@ PROBE_NAME_MAX = 64
 
 @dataclass(frozen=True, slots=True)
 class ProbeDescription:
-    """provider:module:function:name; empty fields and globs match many, a non-zero `id` matches one probe."""
+    """provider:module:function:name.
+
+    Empty fields and globs match many, a non-zero `id` matches one probe.
+    """
 
     provider: str = ""
     module: str = ""
@@ -164,12 +167,12 @@ class ActionKind(IntEnum):
 
     @property
     def is_aggregation(self) -> bool:
-        """Tell whether this is an aggregating function."""
+        """Return whether this is an aggregating function."""
         return self & 0xFF00 == 0x700
 
     @property
     def is_destructive(self) -> bool:
-        """Tell whether enabling it needs the destructive option."""
+        """Return whether enabling it needs the destructive option."""
         return self & 0xFF00 in (0x200, 0x500)
 
 
@@ -215,16 +218,17 @@ class ActionDescription:
 
     * A statement such as printf with n values is n actions with the same `statement`; one without
       values is a single action whose DIF object returns the int 0.  The first carries `format`.
-    * `format` is normalised by the compiler, as libdtrace does: the type of each argument is written into its
-      conversion (%d of an unsigned value becomes %u, ...), so that the consumer needs record sizes
-      only.
+    * `format` is normalised by the compiler, as libdtrace does: the type of each argument is
+      written into its conversion (%d of an unsigned value becomes %u, ...), so that the consumer
+      needs record sizes only.
     * An aggregation is its tuple elements as DIFEXPR (or STACK, SYM ...) actions followed by the
       aggregating action.  The first tuple element is always the aggregation variable's id.  The
       value is the aggregating action's own `difo` (None for count()); an increment (quantize's last
       argument) is a further DIFEXPR, last in the tuple, whose return type has size 0.  `tuple_size`
       of the aggregating action counts the elements before it, an increment included.
-    * `argument` of lquantize and llquantize is the encoded parameter word, of stack() the number of frames
-      (0: the option's default), of ustack() strsize << 32 | frames, of LIBACT a `LibraryAction`.
+    * `argument` of lquantize and llquantize is the encoded parameter word, of stack() the number of
+      frames (0: the option's default), of ustack() strsize << 32 | frames, of LIBACT a
+      `LibraryAction`.
     """
 
     kind: ActionKind

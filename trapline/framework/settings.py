@@ -1,6 +1,4 @@
-"""The run-time options of one consumer.
-
-What they are at first, and what becomes of them when tracing begins.
+"""The run-time options of one consumer: their defaults, and their values in force.
 
 Source: FreeBSD dtrace.c dtrace_state_create(), dtrace_state_go(), dtrace_state_buffer().
 """
@@ -54,7 +52,7 @@ class Settings:
         self.values = dict(DEFAULTS)
 
     def decide(self, clauses: Sequence[Clause], ecbs: Iterable[Ecb]) -> None:
-        """Have what is not needed take no memory, and the principal buffer hold the largest record."""
+        """Give no memory to what is not needed; make room for the largest record."""
         values = self.values
         if not any(True for clause in clauses for _ in clause.aggregating):
             values["aggsize"] = 0

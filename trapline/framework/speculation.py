@@ -94,7 +94,10 @@ class Speculations:
         return 0
 
     def _find(self, number: int) -> Speculation | None:
-        """Return a speculation; None for id 0, and for one that cannot be, which is an illegal operation."""
+        """Return a speculation.
+
+        None for id 0, and for one that cannot be, which is an illegal operation.
+        """
         if number > len(self.all):
             self._memory.core.flags |= ILLOP
             return None
@@ -113,7 +116,10 @@ class Speculations:
         return buffer
 
     def commit(self, number: int, cpu: int) -> None:
-        """Copy what this CPU has speculated into its principal buffer; the other CPUs' part waits for the cleaner."""
+        """Copy what this CPU has speculated into its principal buffer.
+
+        The other CPUs' part waits for the cleaner.
+        """
         speculation = self._find(number)
         if speculation is None:
             return
@@ -147,7 +153,7 @@ class Speculations:
         source.drops = 0
 
     def _stamp(self, buffer: LinearBuffer, now: int) -> None:
-        """Give all records one time, that of the commit, so that the principal buffer stays in order."""
+        """Give all records the time of the commit, so that the principal buffer stays in order."""
         at = 0
         while at < buffer.offset:
             epid = int.from_bytes(buffer.data[at : at + 4], "little")

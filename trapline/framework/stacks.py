@@ -4,9 +4,10 @@ On a machine the walk starts inside DTrace, and a probe's `aframes` artificial f
 The emulator has no such frames: the guest tells the stack of the interrupted context itself.  What
 stack() shows is the same on every ISA:
 
-* in an anchored probe, the caller of the function that was hit, then its callers: the pc of the probe's site is what
-  `probefunc` says already;
-* in any other, such as profile's, first arg0, which is the pc there, then the callers of the interrupted context.
+* in an anchored probe, the caller of the function that was hit, then its callers: the pc of the
+  probe's site is what `probefunc` says already;
+* in any other, such as profile's, first arg0, which is the pc there, then the callers of the
+  interrupted context.
 
 `stackdepth` is the number of these frames.
 
@@ -33,7 +34,10 @@ def kernel_frames(world: World, ctx: Context) -> Sequence[int]:
 
 
 def caller(world: World, ctx: Context) -> int:
-    """Return `caller`: of the function that was hit, or of the one an unanchored probe is in; 0: unknown."""
+    """Return `caller`: of the function that was hit, or of the one an unanchored probe is in.
+
+    0: unknown.
+    """
     frames = kernel_frames(world, ctx)
     place = 0 if ctx.probe.function else 1
     return frames[place] if len(frames) > place else 0

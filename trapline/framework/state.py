@@ -294,11 +294,11 @@ class ConsumerState:
         self.active = activity is Activity.ACTIVE
 
     def is_meta(self, probe: Probe) -> bool:
-        """Tell whether a probe is one of the `dtrace` provider, which the framework fires itself."""
+        """Return whether a probe is one of the `dtrace` provider, which the framework fires itself."""
         return probe.provider is self._dtrace.meta
 
     def meta(self, probe: Probe, args: tuple[int, ...]) -> bool:
-        """Tell whether BEGIN, END or ERROR is that of this consumer, and to run."""
+        """Return whether BEGIN, END or ERROR is that of this consumer, and to run."""
         return args[0] == self.address and (probe.name != "BEGIN" or self.activity is Activity.WARMUP)
 
     def exit(self) -> None:
@@ -310,7 +310,10 @@ class ConsumerState:
             self.world.core.flags |= DROP
 
     def failed(self, ecb: Ecb, buffer: PrincipalBuffer, action: int) -> None:
-        """Deal with an error flag: a drop is silent, a fault fires ERROR; action 0 is the predicate."""
+        """Deal with an error flag: a drop is silent, a fault fires ERROR.
+
+        Action 0 is the predicate.
+        """
         core = self.world.core
         if core.flags & DROP:
             return
@@ -323,7 +326,7 @@ class ConsumerState:
         self._dtrace.fire_meta("ERROR", self, ecb.epid, action, offset, fault_code(core.flags), core.illval & WORD_MASK)
 
     def clean_if_due(self) -> None:
-        """Do what the kernel's cleaner does every cleanrate: free what was freed, finish speculations."""
+        """Do the cleaner's work if cleanrate has passed: free chunks, finish speculations."""
         now = self.world.guest.now()
         if now >= self._next_clean:
             self._next_clean = now + self._options["cleanrate"]
@@ -333,7 +336,10 @@ class ConsumerState:
     # Buffers
 
     def _allocate(self) -> None:
-        """Make the buffers, of the sizes that the options and the enablings ask for.  Raises `DeviceError`."""
+        """Make the buffers, of the sizes that the options and the enablings ask for.
+
+        Raises `DeviceError`.
+        """
         world, settings = self.world, self._settings
         settings.decide([clause for _, clause in self._enablings], self._enabled.ecbs)
         reserve = settings.reserve(ecb for ecb in self._enabled.ecbs if self.is_meta(ecb.probe))

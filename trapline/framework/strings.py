@@ -86,7 +86,7 @@ def cleanpath(path: bytes, size: int) -> bytes:
 
 
 def substr(text: bytes, start: int, length: int | None, size: int) -> bytes:
-    """Return part of a string: a negative start counts from the end, a negative length leaves that much off there."""
+    """Return part of a string; negative numbers count from its end."""
     remaining = size if length is None else length
     if start < 0:
         start += len(text)
@@ -101,7 +101,10 @@ def substr(text: bytes, start: int, length: int | None, size: int) -> bytes:
 
 
 def index(text: bytes, part: bytes, start: int | None) -> int:
-    """Return where `part` first is, from `start` on; -1 if it is not.  Perl's rules for starts outside the string."""
+    """Return where `part` first is, from `start` on; -1 if it is not.
+
+    Perl's rules for starts outside the string.
+    """
     if not text and not part:
         return 0
     start = max(start or 0, 0)
@@ -120,7 +123,10 @@ def rindex(text: bytes, part: bytes, start: int | None) -> int:
 
 
 def strtoll(text: bytes, base: int) -> int:
-    """Read a number: blanks and tabs, a sign, 0x for base 16, digits up to the first that is none; 0 without digits."""
+    """Read a number: blanks and tabs, a sign, 0x for base 16, digits up to the first that is none.
+
+    0 without digits.
+    """
     text = text.lstrip(b" \t")
     negative = text[:1] == b"-"
     if text[:1] in (b"-", b"+"):

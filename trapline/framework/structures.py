@@ -1,6 +1,4 @@
-"""The structures that requests of /dev/dtrace/dtrace carry, packed.
-
-FreeBSD's, data model LP64, little-endian.
+"""The structures that requests of /dev/dtrace/dtrace carry: FreeBSD's, LP64, little-endian.
 
 Sources: FreeBSD sys/cddl/contrib/opensolaris/uts/common/sys/dtrace.h (dtrace_providerdesc_t,
 dtrace_probedesc_t, dtrace_argdesc_t, dtrace_eprobedesc_t, dtrace_aggdesc_t, dtrace_recdesc_t,
@@ -60,10 +58,7 @@ NO_ARGUMENT: Final = -1
 
 
 class Request(Enum):
-    """A request: its code, and the size of the structure it carries.
-
-    What its pointer points at, if it carries one.
-    """
+    """A request: its code, and the size of the structure that it carries or points at."""
 
     PROVIDER = 0xC0607801, PROVIDER.size
     PROBES = 0xC1847802, PROBE.size

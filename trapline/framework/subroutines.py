@@ -107,7 +107,7 @@ class Subroutines:
         return address
 
     def _put_at_end(self, ctx: Context, data: bytes, space: int) -> int:
-        """Put a string at the end of `space` bytes, as numbers and addresses are written from their last digit."""
+        """Put a string at the end of `space` bytes: numbers are written from their last digit."""
         address = self._operations.reserve(ctx, space)
         if address is None:
             return 0
@@ -320,7 +320,7 @@ class Subroutines:
     # Processes
 
     def _progenyof(self, ctx: Context, stack: Stack) -> int:
-        """Tell whether the current process is the one named, or comes from it."""
+        """Return whether the current process is the one named, or comes from it."""
         wanted = arg(stack, 0) & 0xFFFF_FFFF
         thread = self._operations.thread(ctx)
         parent = self._operations.world.abilities.parent
@@ -334,7 +334,7 @@ class Subroutines:
         return 0
 
     def _getf(self, ctx: Context, stack: Stack) -> int:
-        """Return the address of an open file of the current process, NULL if it has none of that number."""
+        """Return the address of an open file of the current process; NULL: it has none."""
         open_file = self._operations.world.abilities.open_file
         if open_file is None:
             return self._illegal(ctx, stack)

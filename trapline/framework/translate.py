@@ -1,9 +1,9 @@
 """A DIF object as one Python function: what runs when a probe fires.
 
-`machine.DifMachine.run` says what DIF means; this says the same ahead of time.  Registers become local
-variables, the program's constants literals, and whatever is more than arithmetic a call of the same
-operations.  DIF only branches forward, so a basic block is an `if` over the number of the block
-that is to run next, and code without a branch has none.
+`machine.DifMachine.run` says what DIF means; this says the same ahead of time.  Registers become
+local variables, the program's constants literals, and whatever is more than arithmetic a call of
+the same operations.  DIF only branches forward, so a basic block is an `if` over the number of the
+block that is to run next, and code without a branch has none.
 """
 
 from __future__ import annotations

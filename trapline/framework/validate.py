@@ -185,7 +185,10 @@ _KINDS: Final = frozenset(VariableKind)
 
 
 def validate(difo: Difo, declared: Declared) -> None:
-    """Check a DIF object; `declared` has the variables of those enabled before.  Raises InvalidDifError."""
+    """Check a DIF object; `declared` has the variables of those enabled before.
+
+    Raises InvalidDifError.
+    """
     size = 4 * len(difo.code) + 8 * len(difo.integers) + len(difo.strings) + 20 * len(difo.variables)
     if size > OBJECT_MAX:
         raise InvalidDifError(0, f"DIF object of {size} bytes is too large")
@@ -207,7 +210,10 @@ def validate(difo: Difo, declared: Declared) -> None:
 
 
 def _check_variables(difo: Difo, declared: Declared) -> Declared:
-    """Check the variable table against itself and against what is declared; return all that is known now."""
+    """Check the variable table against itself and against what is declared.
+
+    Return all that is known now.
+    """
     known = ChainMap[tuple[Scope, int], DifVariable]({}, declared)
     for place, variable in enumerate(difo.variables):
         if variable.scope not in _ALL_SCOPES:
@@ -248,5 +254,5 @@ def _check_use(pc: int, code: int, known: Declared) -> None:
 
 
 def is_destructive(difo: Difo) -> bool:
-    """Tell whether a DIF object changes the process it looks at."""
+    """Return whether a DIF object changes the process it looks at."""
     return any(dif.opcode(code) == Op.CALL and dif.index(code) in (Subr.COPYOUT, Subr.COPYOUTSTR) for code in difo.code)

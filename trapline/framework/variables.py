@@ -1,6 +1,4 @@
-"""The variables of one consumer.
-
-Globals, clause-locals and, through `dynvars`, everything dynamic (dtrace_vstate_t).
+"""The variables of one consumer: globals, clause-locals, dynamic ones (dtrace_vstate_t).
 
 A scalar by value is a word.  One by reference has a region of its own, an 8-byte header (first byte
 0xff: NULL) before the data; a clause-local has a copy per CPU.
@@ -24,10 +22,7 @@ NULL: Final = 0xFF
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Storage of a scalar by reference.
-
-    `stride` bytes per copy, of which the first `HEADER` are not data.
-    """
+    """Storage of a scalar by reference: `stride` bytes a copy, of which `HEADER` are not data."""
 
     region: Region
     stride: int
@@ -92,7 +87,7 @@ class Variables:
         """Room for nothing but a single variable, until `start`."""
 
     def declare(self, difo: Difo) -> None:
-        """Take in the variables of a DIF object, which has been validated against those declared before."""
+        """Declare the variables of a DIF object that was validated against earlier ones."""
         for variable in difo.variables:
             if variable.id < USER_VARIABLE_BASE:
                 continue

@@ -1,4 +1,4 @@
-"""What all consumers share while probes fire: the guest, its CPU state, memory, and what threads are known to be."""
+"""What all consumers share while probes fire: the guest, its CPU state, memory, threads."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ def signed(value: int) -> int:
 
 @dataclass(frozen=True)
 class Abilities:
-    """What a guest may offer beyond `Guest`, as methods of these names; None: it cannot, and what needs it says so.
+    """What a guest may offer beyond `Guest`, as methods of these names.
+
+    None: it cannot, and what needs it says so.
 
     A destructive action that the guest cannot do faults (illegal operation); chill() without a
     clock to move only counts.

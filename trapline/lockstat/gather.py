@@ -53,9 +53,7 @@ class Room:
 def gather(
     machine: KernelMachine, text: str, room: Room, options: Sequence[tuple[str, str | None]], *, trace: bool
 ) -> Gathered:
-    """Run a program until the guest is through, or the user interrupts it.
-
-    What there is then is shown.
+    """Run a program until the guest ends, or the user interrupts it.
 
     Raises `trapline.d.errors.CompileError`, `trapline.consumer.errors.ConsumerError`,
     `trapline.options.OptionError` and `emu.guest.base.GuestError`.
@@ -107,10 +105,7 @@ def _frames(values: Sequence[Any]) -> tuple[int, ...]:
 
 
 def _aggregated(handle: Handle, mask: int) -> list[LockRecord]:
-    """Return the records of the two aggregations.
-
-    The averages, and the histograms that go with them.
-    """
+    """Return the records of the two aggregations: averages, with their histograms."""
     aggregate, symbols = handle.session.aggregate, handle.session.symbols
 
     def keys(entry: Entry) -> tuple[Any, ...]:

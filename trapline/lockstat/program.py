@@ -44,10 +44,7 @@ def program(numbers: Iterable[int], gathering: Gathering) -> str:
 
 
 def _clauses(event: Event, gathering: Gathering) -> str:
-    """Return the clauses of one event.
-
-    Where it begins, if that is a probe of its own, and where it is over.
-    """
+    """Return the clauses of one event: its beginning, if that has a probe, and its end."""
     begun = f"self->ev{event.number}[(uintptr_t)arg0]"
     duration, lock, caller = "arg1", "(uintptr_t)arg0", "caller"
     if event.kind is Kind.INTERRUPT:

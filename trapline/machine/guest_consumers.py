@@ -1,6 +1,4 @@
-"""/dev/dtrace/dtrace inside the kernel guest.
-
-Programs of the guest are consumers, one for each open.
+"""/dev/dtrace/dtrace inside the kernel guest: each open of a guest's program is a consumer.
 
 The guest's dtrace.ko passes each request on with the kernel's copy of its argument, as much as the
 command says; the framework answers requests as commands and bytes (`trapline.framework.ioctl`).
@@ -8,8 +6,8 @@ Here is what lies between: where a request carries a pointer, what that points a
 calling process, and the answer is written there.
 
 Source: FreeBSD sys/cddl/dev/dtrace/dtrace_ioctl.c.  Its EPROBE says that it carries the structure,
-and is given a pointer to it all the same.  Memory of the process that it has never touched is no
-memory yet (EFAULT).
+and is given a pointer to it all the same.  Memory that the process has
+never touched is not there yet (EFAULT).
 
 The structures are the same in 32-bit programs as in 64-bit ones, for a pointer in them takes eight
 bytes (DTRACE_PTR in sys/dtrace.h).  Commands are not, which tell the size of what they carry: most

@@ -1,4 +1,4 @@
-"""A machine ready to be traced: a booted kernel guest, the framework that sees it, and its providers."""
+"""A machine ready to be traced: a booted kernel guest, the framework, and the providers."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def kernel_guest(options: KernelOptions, traps: TrapHandler | None = None) -> Ke
 
 
 def _check_modules(options: KernelOptions) -> None:
-    """Refuse to load a module that is not there: the boot loader would only say so on a console nobody sees."""
+    """Refuse to load a module that is missing: the boot loader's console is not shown."""
     there = (path for path in (*images.programs(options.isa), *options.added) if path.startswith(_MODULES))
     known = {path.removeprefix(_MODULES).removesuffix(".ko") for path in there}
     for name in options.load:
@@ -115,14 +115,17 @@ def _image(options: KernelOptions) -> Path | None:
 
 
 def _types(image: Image) -> Types:
-    """Return a kernel's types; those of other generations are built without, and have those of the usual one."""
+    """Return a kernel's types.
+
+    Those of other generations are built without, and have those of the usual one.
+    """
     path = image.path if image.elf.has_dwarf_info(strict=True) else images.built(image.isa) / "kernel"
     return _types_of_file(path, image.isa, path.stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=8)
 def _types_of_file(path: Path, isa: Isa, _changed: int) -> Types:
-    """Return a file's types: reading them takes longer than booting, so machines of one kernel share them."""
+    """Return a file's types; machines of one kernel share them, since reading takes long."""
     return types_of(Image(path, isa=isa))
 
 

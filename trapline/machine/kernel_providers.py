@@ -1,4 +1,4 @@
-"""The providers of a kernel guest: each is there while its file, fbt.ko or systrace.ko, is loaded in the guest.
+"""The providers of a kernel guest: each is there while its file is loaded in the guest.
 
 A traced guest's boot loader loads dtraceall.ko, which needs all of them; what the guest loads and
 unloads later is followed.  A provider with an enabled probe keeps its file, as a module with one
@@ -40,7 +40,10 @@ class KernelProviders:
         fidelity: Fidelity,
         watch: Callable[[Framework], Framework],
     ) -> None:
-        """Provide for what is loaded, and follow what will be.  `watch` wraps the framework as providers see it."""
+        """Provide for what is loaded, and follow what will be.
+
+        `watch` wraps the framework as providers see it.
+        """
         watched = watch(dtrace)
         trampolines = Trampolines(guest.engine, guest.image, guest.text_end)
         calls = SystemCalls(guest.engine, guest.image, lambda: guest.thread().address, guest.watch_traced)

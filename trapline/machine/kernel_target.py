@@ -53,7 +53,7 @@ class KernelTarget(Observer):
         return process
 
     def exited(self, process: Process) -> None:
-        """Have the run under way return soon: the trace ends with its process."""
+        """Make the run under way return soon: the trace ends with its process."""
         if process is self._process:
             self.guest.interrupt()
 

@@ -1,4 +1,4 @@
-"""A Linux program ready to be traced: the guest, stopped at `main`, and the pid and USDT providers over it."""
+"""A Linux program ready to be traced: the guest, and the pid and USDT providers over it."""
 
 from __future__ import annotations
 
@@ -80,7 +80,10 @@ class LinuxMachine:
 
 
 def start_guest(options: LinuxOptions) -> LinuxGuest:
-    """Start a program and let it run to where probes are created.  Raises `emu.guest.base.GuestError`."""
+    """Start a program and let it run to where probes are created.
+
+    Raises `emu.guest.base.GuestError`.
+    """
     environment = dict(ENVIRONMENT)
     for name, value in options.environment:
         if value is None:
@@ -105,7 +108,7 @@ def start_guest(options: LinuxOptions) -> LinuxGuest:
 
 
 def start(options: LinuxOptions) -> LinuxMachine:
-    """Start a program, let it run to where probes are created, and put framework and providers over it.
+    """Run a program to where probes are created; put framework and providers over it.
 
     Raises `emu.guest.base.GuestError`.
     """

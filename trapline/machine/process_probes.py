@@ -1,7 +1,4 @@
-"""The probes of processes, for either guest.
-
-From a description with a process's number to who makes it.
-"""
+"""The probes of processes, for both guests: from a description to its provider."""
 
 from __future__ import annotations
 
@@ -67,7 +64,7 @@ class ProcessProbes:
         return self._objects.of(process) if process is not None else ()
 
     def provide(self, wanted: ProbeDescription) -> ProbeDescription:
-        """Make the probes of processes that a description asks for, and return it as they are named.
+        """Make the probes of processes that a description asks for; return it as they are named.
 
         Raises `ProcessProbeError`.
         """

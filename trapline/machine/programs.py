@@ -23,7 +23,7 @@ _BUILTINS: Final = frozenset({"cd", "exit", "wait"})
 
 
 def program_isa(words: Sequence[str], root: Path | None) -> Isa | None:
-    """Return the ISA of the program a command names, None if it is not an ELF file of a known machine.
+    """Return the ISA of the program of a command; None: it is not an ELF file of a known machine.
 
     The ISA of a script is that of its interpreter.
     """
@@ -66,13 +66,16 @@ def _interpreter(path: Path) -> str | None:
 
 
 def is_missing(command: str, isa: Isa) -> bool:
-    """Return whether a line for the kernel guest's shell begins with a path where the guest has no program."""
+    """Return whether a line for the guest's shell begins with a path without a program."""
     first = _first_word(command)
     return "/" in first and posixpath.normpath(f"/{first}").lstrip("/") not in images.programs(isa)
 
 
 def missing_program(command: str, isa: Isa) -> str | None:
-    """Say that a line for the kernel guest's shell begins with no program of the guest; None: it does."""
+    """Say that a line for the kernel guest's shell begins with no program of the guest.
+
+    None: it does.
+    """
     first = _first_word(command)
     known = {posixpath.basename(path) for path in images.programs(isa) if path.startswith(_PROGRAMS)}
     if first in known | _BUILTINS or ("/" in first and not is_missing(command, isa)):

@@ -1,7 +1,4 @@
-"""What the traced system's own types and symbols are.
-
-Read from debugging information, given to the D compiler.
-"""
+"""The traced system's types and symbols, from debugging information, for the D compiler."""
 
 from __future__ import annotations
 

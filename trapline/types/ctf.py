@@ -1,4 +1,4 @@
-"""C types from CTF, as D's types: FreeBSD's and illumos' `.SUNW_ctf` (versions 2 and 3) and the GNU linker's `.ctf`.
+"""C types from CTF, as D's types: `.SUNW_ctf` (versions 2 and 3) and the GNU linker's `.ctf`.
 
 The three say the same in fields of different widths; `_Dialect` has the widths.  A GNU archive of
 several dictionaries is read for its first, the one that all share.
@@ -241,7 +241,7 @@ class CtfTypes:
         return self._made[number]
 
     def _make(self, number: int, entry: _Entry) -> None:
-        """Make a type, and keep it before those it refers to are made, if it is one that they may refer to."""
+        """Make a type; keep it before those it refers to are made, if they may refer to it."""
         match entry.kind:
             case 6 | 7:
                 made = self._made[number] = Composite(Kind[_KEYWORDS[entry.kind].upper()], entry.name)
@@ -257,7 +257,7 @@ class CtfTypes:
                 self._made[number] = self._simple(entry)
 
     def _forward(self, entry: _Entry) -> Type:
-        """Return what a forward declaration stands for: of GNU's the field of the size tells struct from union."""
+        """Return what a forward declaration stands for; the size of GNU's is its kind."""
         keyword = _KEYWORDS.get(entry.size, "struct")
         defined = self._index.get((keyword, entry.name))
         if defined is not None:
@@ -310,7 +310,10 @@ class CtfTypes:
             yield self._member(self._name(name), number, offset)
 
     def _member(self, name: str, number: int, offset: int) -> Member:
-        """Return a member; an integer of fewer bits than its bytes is a bit-field, and so is GNU's slice."""
+        """Return a member.
+
+        An integer of fewer bits than its bytes is a bit-field, and so is GNU's slice.
+        """
         body = self._parts[2]
         entry = self._entries[number - 1] if 0 < number <= len(self._entries) else None
         if entry is not None and entry.kind == _SLICE:
@@ -333,7 +336,7 @@ class CtfTypes:
 
     @cached_property
     def _symbol_table(self) -> list[tuple[str, str]]:
-        """Return name and type of the symbols that the tables of objects and functions go through, in order."""
+        """Return name and type of the symbols of the tables of objects and functions, in order."""
         table = self._image.elf.get_section_by_name(".dynsym" if self._dynamic else ".symtab")
         return [
             (symbol.name, symbol["st_info"]["type"])
@@ -366,7 +369,7 @@ class CtfTypes:
         return [struct.unpack_from(dialect.argument, body, at)[0] for at in range(start, end - width + 1, width)]
 
     def _indexed(self, start: int, end: int, kind: str) -> list[str]:
-        """Return the names for one of GNU's tables: those of its index, or, without one, all symbols of a kind."""
+        """Return the names for one of GNU's tables: its index, or all symbols of a kind."""
         if start >= end:
             return self._symbols(kind)
         return [self._name(reference) for reference in self._numbers(start, end)]
@@ -396,7 +399,7 @@ class CtfTypes:
 
 
 def _first_dictionary(data: bytes) -> bytes:
-    """Return the shared dictionary of a GNU archive; what is no archive is one dictionary."""
+    """Return the shared dictionary of a GNU archive; what is not an archive is one dictionary."""
     if len(data) < 40 or int.from_bytes(data[:8], "little") != _ARCHIVE:
         return data
     _magic, _model, _count, _names, contents = struct.unpack_from("<5Q", data)

@@ -1,4 +1,4 @@
-"""A kernel's names, as D programs use them: its types, its symbols, the types of its functions' arguments.
+"""A kernel's names, as D programs use them: types, symbols, types of arguments.
 
 Modules that it has loaded are part of it, each with the types of its own file.
 """
@@ -121,7 +121,10 @@ class KernelNames:
         return next((type_ for type_ in found if type_ is not None), None)
 
     def symbol(self, name: str) -> Symbol | None:
-        """Return where a symbol is, and its type if that is known; `name` is "symbol" or "module`symbol"."""
+        """Return where a symbol is, and its type if that is known.
+
+        `name` is "symbol" or "module`symbol".
+        """
         module, _, plain = name.rpartition("`")
         if module in {"", MODULE}:
             try:
@@ -145,7 +148,10 @@ def _typed(symbol: ElfSymbol, types: Types) -> Symbol:
 
 @dataclass(frozen=True, slots=True)
 class KernelSignatures:
-    """Types of functions' arguments, as FBT asks for them.  Implements `providers.fbt.fbt.SignatureSource`."""
+    """Types of functions' arguments, as FBT asks for them.
+
+    Implements `providers.fbt.fbt.SignatureSource`.
+    """
 
     types: Types
     modules: ModuleTypes | None = None

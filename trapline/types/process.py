@@ -1,4 +1,4 @@
-"""The names of the process that is traced ($target) beside those of its system: "``symbol" and "object``symbol".
+"""The names of the process that is traced: "``symbol" and "object``symbol".
 
 Source: FreeBSD libdtrace dt_parser.c (dt_xcook_ident()).
 """
