@@ -98,3 +98,12 @@ def test_what_is_not_a_file_is_one_line(tmp_path, words):
     os.mkfifo(fifo)
     for path in (tmp_path, tmp_path / "nosuch", Path("/dev/null"), fifo):
         assert check(words, path).returncode != 0, path
+
+
+@pytest.mark.parametrize("words", [words for words in COMMANDS if "-c" in words], ids=" ".join)
+def test_a_program_larger_than_the_guest_is_one_line(tmp_path, words):
+    path = tmp_path / "huge"
+    path.write_bytes(TINY.read_bytes())
+    os.truncate(path, 1 << 34)  # a hole: the disk does not have it
+    path.chmod(0o755)
+    assert "larger than the guest's memory" in check(words, path).stderr

@@ -160,6 +160,9 @@ class LinuxGuest:
             raise GuestError(f"{program.path}: no such program{where}; give its path, or a --root that has it")
         if host.exists() and not host.is_file():
             raise GuestError(f"{program.path}: not a file")
+        memory = len(self.engine.memory.ram)
+        if host.is_file() and host.stat().st_size > memory:
+            raise GuestError(f"{program.path}: larger than the guest's memory, {memory >> 20:,} MiB")
         try:
             file = host_file(host)
         except OSError as error:
