@@ -54,9 +54,9 @@ def _image(path: Path) -> Image | None:
 
 def _interpreter(path: Path) -> str | None:
     """Return what a script says it is to be run by, None if it is not a script."""
-    if not path.is_file():  # to read a pipe is to wait
-        return None
     try:
+        if not path.is_file():  # to read a pipe is to wait
+            return None
         with path.open("rb") as file:
             head = file.read(256)
     except OSError:

@@ -105,6 +105,8 @@ class LinuxGuest:
         wall = self.kernel.wall()
         if host is not None and not host.is_dir():
             raise GuestError(f"{host}: not a directory; --root names the directory that the guest sees as /")
+        if host is not None and not os.access(host, os.R_OK | os.X_OK):
+            raise GuestError(f"{host}: permission denied")
         root = Directory(0o755, wall, host=host.resolve() if host else None)
         usr = root.get("usr")
         for name in _MERGED:
@@ -160,6 +162,8 @@ class LinuxGuest:
             raise GuestError(f"{program.path}: no such program{where}; give its path, or a --root that has it")
         if host.exists() and not host.is_file():
             raise GuestError(f"{program.path}: not a file")
+        if host.is_file() and not os.access(host, os.R_OK):
+            raise GuestError(f"{program.path}: permission denied")
         memory = len(self.engine.memory.ram)
         if host.is_file() and host.stat().st_size > memory:
             raise GuestError(f"{program.path}: larger than the guest's memory, {memory >> 20:,} MiB")
