@@ -97,14 +97,15 @@ class Engine:
         self._windows = Windows()
         self._plans = Encoder(isa, self.cpu.env)
         self._take_over_parts()
+        self._tlb: SoftTlb | None = None
+        if isinstance(self.memory, HostMemory):
+            self._tlb = SoftTlb(self.cpu, self.memory, _NOWHERE, self._state)
         handlers = Handlers(self._trap, self._breakpoint, self._late, self._inside)
         self.callbacks = self._install_callbacks(handlers)
         now = interpreted.Interrupted(self.cpu, self._state, handlers)
         self.special = Special(isa, self.cpu, self.memory, self.counter, now, self.callbacks.special)
-        self._tlb: SoftTlb | None = None
-        if isinstance(self.memory, HostMemory):
-            self._tlb = SoftTlb(self.cpu, self.memory, _NOWHERE)
-            self._hooks.add(unicorn.UC_HOOK_TLB_FILL, self._tlb.callback)
+        if self._tlb is not None:
+            self._hooks.add(unicorn.UC_HOOK_TLB_FILL, self.callbacks.fill or self._tlb.callback)
         if isinstance(pages, PageMap):
             pages.on_change = self._show_windows
         self._show_windows()
@@ -126,7 +127,7 @@ class Engine:
         model, delivers = self.isa.unicorn, self._on_system_call is None
         callbacks: native.Callbacks | interpreted.Callbacks
         if self.accelerated:
-            callbacks = native.Callbacks(self.cpu, self.counter, handlers, self._windows, delivers=delivers)
+            callbacks = native.Callbacks(self.cpu, self.counter, handlers, self._windows, self._tlb, delivers=delivers)
         else:
             callbacks = interpreted.Callbacks(self.cpu, self.counter, handlers, delivers=delivers)
         add = self._hooks.add

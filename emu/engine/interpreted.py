@@ -81,6 +81,7 @@ class Callbacks:
     def __init__(self, cpu: Cpu, counter: Counter, handlers: Handlers, *, delivers: bool) -> None:
         model = cpu.model
         now = Interrupted(cpu, counter.state, handlers)
+        self.fill = None  # Python is the hook: emu.engine.tlb
         self.special = None  # Python is asked instead: emu.engine.special
         self.block = _BLOCK_HOOK(_block(counter, cpu))
         self.trap = _TRAP_HOOK(_trap(now, cpu, delivers=delivers))

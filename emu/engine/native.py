@@ -18,6 +18,7 @@ from importlib.resources import files
 from string import Template
 from typing import Any, Final
 
+import unicorn
 from unicorn.unicorn_py3.unicorn import uclib
 
 from emu.disk_cache import cached
@@ -27,6 +28,7 @@ from emu.engine.cpu import Cpu
 from emu.engine.handlers import Handlers
 from emu.engine.plans import Kind, Windows
 from emu.engine.state import DELIVER, HANDLED, TB_REQUEST_CACHE, Word
+from emu.engine.tlb import FILLS, SoftTlb
 
 # Functions of Unicorn that the callbacks call.
 _UNICORN: Final = ("uc_emu_stop", "uc_ctl", "uc_reg_read", "uc_reg_write")
@@ -57,7 +59,9 @@ class Callbacks:
     the object alive as long as the functions are hooked.
     """
 
-    def __init__(self, cpu: Cpu, counter: Counter, handlers: Handlers, windows: Windows, *, delivers: bool) -> None:
+    def __init__(
+        self, cpu: Cpu, counter: Counter, handlers: Handlers, windows: Windows, tlb: SoftTlb | None, *, delivers: bool
+    ) -> None:
         import llvmlite.binding as llvm  # noqa: PLC0415  optional, and 50 ms
 
         model = cpu.model
@@ -76,6 +80,9 @@ class Callbacks:
             "words": ctypes.addressof(counter.state_array),
             "table": ctypes.addressof(counter.table),
             "windows": windows.address,
+            # Where the guest has page tables, nothing is filled.
+            "fills": windows.address if tlb is None else tlb.table,
+            "on_fill": windows.address if tlb is None else _address(tlb.callback),
         }
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
@@ -86,6 +93,7 @@ class Callbacks:
         self.invalid = self._function("invalid") if model.on_invalid else None
         self.system_call = self._function("system_call") if model.on_system_call and delivers else None
         self.refused = self._function("refused") if model.on_refused else None
+        self.fill = self._function("fill") if tlb else None
         self.special = self._function("special"), self._function("keep")
         self.plan = _PLAN(self._function("plan").value or 0)
         """Carries out an encoded plan; for tests."""
@@ -164,6 +172,8 @@ def _names_of(cpu: Cpu, counter: Counter, *, delivers: bool) -> dict[str, int]:
         "ADDRESS": isa.address_mask,
         "KERNEL_START": isa.kernel_start,
         "TABLE_MASK": counter.half - 1,
+        "FILLS_MASK": FILLS - 1,
+        "READ_KIND": unicorn.UC_MEM_READ,
         "TABLE_BITS": counter.half.bit_length() - 1,
     }
 

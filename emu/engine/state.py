@@ -41,6 +41,9 @@ class Word(IntEnum):
     UC = 7
     STOPPED = 8
     """1 when a deadline stopped the run."""
+    GENERATION = 9
+    """Which address space, and which version of it, in the bits above a page number
+    (`emu.engine.tlb`)."""
 
 
 WORDS: Final = 16

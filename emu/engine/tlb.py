@@ -3,6 +3,16 @@
 In this mode (UC_TLB_VIRTUAL) Unicorn asks a hook whenever an address misses its TLB, and there are
 no page tables.  A refusal ends `emu_start` with the pc on the instruction that faulted; what it was
 after is remembered here.
+
+Unicorn's TLB holds few pages, and Python takes microseconds to fill one.  So the answers that Python
+gave are kept in a table in plain memory, where machine code finds them (`fill` in `ir/common.ll`).
+An entry is two words:
+
+     63      40 39               0      63                12 11     0
+    | generation |  page number   |    | physical address   | access |
+
+What makes Unicorn forget a page, or all of them, makes the table forget the same: all of them by
+another generation.
 """
 
 from __future__ import annotations
@@ -15,6 +25,8 @@ import unicorn
 from emu.engine.access import Access
 from emu.engine.cpu import Cpu
 from emu.engine.pages import PAGE
+from emu.engine.state import Word
+from emu.words import WORD_MASK
 
 if TYPE_CHECKING:
     from emu.engine.memory import HostMemory
@@ -24,6 +36,9 @@ _ACCESS: Final = {
     unicorn.UC_MEM_WRITE: Access.WRITE,
     unicorn.UC_MEM_FETCH: Access.EXECUTE,
 }
+# Entries of the table, a power of two: 64 MiB of pages.
+FILLS: Final = 1 << 14
+_GENERATION: Final = 1 << 40
 
 
 class _Entry(ctypes.Structure):
@@ -40,7 +55,7 @@ _ON_FILL = ctypes.CFUNCTYPE(
 class SoftTlb:
     """The TLB of one engine; `nowhere` is the address that emu_start looks up when it ends."""
 
-    def __init__(self, cpu: Cpu, memory: HostMemory, nowhere: int) -> None:
+    def __init__(self, cpu: Cpu, memory: HostMemory, nowhere: int, state: memoryview[int]) -> None:
         cpu.uc.ctl_set_tlb_mode(unicorn.UC_TLB_VIRTUAL)
         self.missed: tuple[int, Access] | None = None
         """What the latest refusal was about."""
@@ -49,6 +64,12 @@ class SoftTlb:
         self._cpu = ctypes.c_void_p(cpu.address)
         self._flush_page = cpu.function("tlb_flush_page")
         self._flush = cpu.function("tlb_flush")
+        self._state = state
+        self._array = (ctypes.c_uint64 * (2 * FILLS))()
+        self._table = memoryview(self._array).cast("B").cast("Q")
+        self.table = ctypes.addressof(self._array)
+        """Where the answers are kept."""
+        self._state[Word.GENERATION] = _GENERATION
 
         def fill(_uc: int, address: int, kind: int, entry: Any, _data: int) -> bool:
             access = _ACCESS[kind]
@@ -63,16 +84,30 @@ class SoftTlb:
                 else:
                     self.missed = (address, access)
                     return False
+            else:
+                self._keep(address // PAGE, *found)
             entry[0].physical, entry[0].granted = found
             return True
 
         self.callback = _ON_FILL(fill)
-        """The hook, for UC_HOOK_TLB_FILL."""
+        """The hook in Python, for UC_HOOK_TLB_FILL."""
+
+    def _keep(self, page: int, physical: int, granted: Access) -> None:
+        """Keep an answer for machine code."""
+        if page < _GENERATION:
+            place = 2 * (page % FILLS)
+            self._table[place] = page | self._state[Word.GENERATION]
+            self._table[place + 1] = physical // PAGE * PAGE | granted
 
     def flush_page(self, address: int) -> None:
         """Forget what a page's address means."""
+        self._table[2 * (address // PAGE % FILLS)] = 0
         self._flush_page(self._cpu, ctypes.c_uint64(address))
 
     def flush(self) -> None:
         """Forget what all addresses mean."""
+        generation = self._state[Word.GENERATION] + _GENERATION & WORD_MASK
+        if not generation:
+            ctypes.memset(self.table, 0, ctypes.sizeof(self._array))
+        self._state[Word.GENERATION] = generation or _GENERATION
         self._flush(self._cpu)

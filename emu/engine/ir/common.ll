@@ -20,6 +20,42 @@ define i32 @keep(ptr %uc, i64 %address, i64 %size) {
   ret i32 0
 }
 
+; Unicorn's TLB misses an address: the answer that Python gave before, if it still holds, or Python's (emu/engine/tlb.py).
+define zeroext i1 @fill(ptr %uc, i64 %address, i32 %kind, ptr %entry, ptr %data) {
+  %page = lshr i64 %address, 12
+  %index = and i64 %page, $FILLS_MASK
+  %slot = getelementptr {i64, i64}, ptr inttoptr (i64 $fills to ptr), i64 %index
+  %key = load i64, ptr %slot
+  %generation.p = getelementptr i64, ptr inttoptr (i64 $words to ptr), i64 $GENERATION
+  %generation = load i64, ptr %generation.p
+  %wanted = or i64 %page, %generation
+  %same = icmp eq i64 %key, %wanted
+  br i1 %same, label %known, label %ask
+known:
+  %answer.p = getelementptr {i64, i64}, ptr %slot, i64 0, i32 1
+  %answer = load i64, ptr %answer.p
+  ; Unicorn's numbers for read, write and fetch follow each other, as the bits of an access do.
+  %number = sub i32 %kind, $READ_KIND
+  %number64 = zext i32 %number to i64
+  %bit = shl i64 1, %number64
+  %granted = and i64 %answer, %bit
+  %refused = icmp eq i64 %granted, 0
+  br i1 %refused, label %ask, label %give
+give:
+  %frame = and i64 %answer, -4096
+  %offset = and i64 %address, 4095
+  %physical = or i64 %frame, %offset
+  store i64 %physical, ptr %entry
+  %access = and i64 %answer, 4095
+  %access32 = trunc i64 %access to i32
+  %access.p = getelementptr {i64, i32}, ptr %entry, i64 0, i32 1
+  store i32 %access32, ptr %access.p
+  ret i1 true
+ask:
+  %python = call zeroext i1 inttoptr (i64 $on_fill to ptr)(ptr %uc, i64 %address, i32 %kind, ptr %entry, ptr %data)
+  ret i1 %python
+}
+
 ; A trap asks Python first; only when Python has returned is the exception handed to QEMU.
 ; A system call, and there are many, goes straight to the guest, where the guest has a kernel.
 define void @trap(ptr %uc, i32 %number, ptr %words) {
