@@ -164,7 +164,7 @@ BRANCHES = [
 
 @pytest.mark.parametrize(("body", "expected"), BRANCHES, ids=[body for body, _ in BRANCHES])
 def test_branches_run_what_they_should_and_nothing_after_a_fault(body, expected):
-    from tests.framework.support import Bench
+    from tests.trapline.framework.support import Bench
 
     for value, numbers in expected.items():
         bench = Bench(f"f:entry {{ {body} }}")
@@ -173,7 +173,7 @@ def test_branches_run_what_they_should_and_nothing_after_a_fault(body, expected)
 
 
 def test_the_predicate_of_a_clause_with_branches_holds_for_all_of_it():
-    from tests.framework.support import Bench
+    from tests.trapline.framework.support import Bench
 
     bench = Bench("int64_t n; f:entry /n == 0/ { n = 1; if (arg0) trace(1ll); else trace(2ll); trace(3ll); }")
     bench.fire(bench.f, 1)

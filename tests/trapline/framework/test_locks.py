@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from emu.guest.base import BadAddressError, Lock
-from tests.framework.support import Bench, trace
 from tests.support.fake_guest import SHELL
+from tests.trapline.framework.support import Bench, trace
 from trapline.framework.locks import QUESTIONS
 from trapline.framework.world import Abilities
 

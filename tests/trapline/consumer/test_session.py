@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from emu.guest.base import RunState
-from tests.consumer.support import FakeDevice, exact, guest_with_symbols, stack, string, u8, u16, u32, u64
 from tests.support.fake_guest import KERNEL
+from tests.trapline.consumer.support import FakeDevice, exact, guest_with_symbols, stack, string, u8, u16, u32, u64
 from trapline.consumer.consume import Handlers
 from trapline.consumer.errors import ConsumerError
 from trapline.consumer.output import Output

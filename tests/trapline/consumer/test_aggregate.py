@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from tests.consumer.support import Aggregations, quantized, string, u8, u32, u64
+from tests.trapline.consumer.support import Aggregations, quantized, string, u8, u32, u64
 from trapline.consumer.aggregate import plain_value
 from trapline.consumer.order import Order
 from trapline.framework.program import ActionKind

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.framework.support import Bench, trace
+from tests.trapline.framework.support import Bench, trace
 from trapline.framework.device import DeviceError
 
 RING, FILL = 0, 1

@@ -15,7 +15,7 @@ from providers.base import (
     Privilege,
 )
 from tests.d.support import compile_text
-from tests.framework.support import Bench
+from tests.trapline.framework.support import Bench
 from trapline.consumer.client import Client
 from trapline.dof import decode, encode
 from trapline.framework import structures

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from tests.consumer.support import exact, quantized
+from tests.trapline.consumer.support import exact, quantized
 from trapline.consumer.distribution import show_distribution, split
 from trapline.framework.program import ActionKind
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.d.support import compile_text
-from tests.framework.support import Bench, trace
+from tests.trapline.framework.support import Bench, trace
 from trapline.dof import encode
 from trapline.framework.device import DeviceError
 from trapline.framework.program import ProbeDescription

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.framework.support import Bench
+from tests.trapline.framework.support import Bench
 from trapline.consumer.records import decode
 from trapline.framework.device import DeviceError
 

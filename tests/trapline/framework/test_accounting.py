@@ -5,7 +5,7 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.framework.support import Bench
+from tests.trapline.framework.support import Bench
 
 # An argument: the probe fires with it; None: the buffers are emptied.
 ACTIONS = st.lists(st.integers(0, 99) | st.none(), max_size=120)

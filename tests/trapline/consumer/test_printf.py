@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.consumer.support import guest_with_symbols, layout, stack, string, u8, u16, u32, u64
 from tests.support.fake_guest import KERNEL
+from tests.trapline.consumer.support import guest_with_symbols, layout, stack, string, u8, u16, u32, u64
 from trapline.consumer.cformat import Field, integer_writer
 from trapline.consumer.printf import FormatMismatchError, bind_format
 from trapline.consumer.symbols import Symbols

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.consumer.support import Aggregations, exact, quantized, stack, string, u8, u16, u32, u64
 from tests.support.fake_guest import KERNEL
+from tests.trapline.consumer.support import Aggregations, exact, quantized, stack, string, u8, u16, u32, u64
 from trapline.framework.format import parse_format
 from trapline.framework.program import ActionKind
 

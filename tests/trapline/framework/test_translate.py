@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.d.support import compile_text
-from tests.framework.support import Bench
+from tests.trapline.framework.support import Bench
 from trapline.dof import encode
 from trapline.framework.dif import Op, encode_branch, encode_index, encode_registers
 from trapline.framework.machine import Loaded
