@@ -1,4 +1,7 @@
-"""Who waits for which word of memory.  Source: Linux kernel/futex/core.c, waitwake.c, requeue.c."""
+"""Which threads wait for which words of memory.
+
+Source: Linux kernel/futex/core.c, waitwake.c, requeue.c.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ class Futexes:
         return len(chosen)
 
     def requeue(self, space: Space, address: int, other: int, count: int) -> int:
-        """Have up to `count` waiters wait for another futex; return how many there were."""
+        """Let up to `count` waiters wait for another futex, and return how many there were."""
         queue, target = self._queue(space, address), self._queue(space, other)
         moved = queue[:count]
         for waiter in moved:

@@ -1,4 +1,7 @@
-"""Watching files and directories (inotify).  Source: Linux fs/notify/inotify, include/uapi/linux/inotify.h."""
+"""Watching files and directories (inotify).
+
+Source: Linux fs/notify/inotify, include/uapi/linux/inotify.h.
+"""
 
 # ruff: noqa: ARG002  (there are no offsets, whatever is given)
 
@@ -103,7 +106,10 @@ class Inotify(AnonymousOpen):
         return bool(self._queue)
 
     def read(self, size: int, offset: int | None = None) -> bytes:
-        """Take as many events as fit.  Raises `LinuxError`: EAGAIN, EINVAL if the first does not fit."""
+        """Take as many events as fit.
+
+        Raises `LinuxError`: EAGAIN, EINVAL if the first does not fit.
+        """
         if not self._queue:
             raise LinuxError(EAGAIN)
         data = bytearray()
@@ -151,7 +157,7 @@ class Watches:
         return next(self._cookies)
 
     def tell(self, inode: Inode, mask: int) -> None:
-        """Tell what has happened to an inode: to those who watch it, and those who watch a directory it is in."""
+        """Report what has happened to an inode, to those who watch it or a directory it is in."""
         if not self._by_inode:
             return
         kind = IN_ISDIR if isinstance(inode, Directory) else 0
@@ -172,7 +178,7 @@ class Watches:
         self._hear(inode, mask)
 
     def removed(self, directory: Directory, name: str, inode: Inode) -> None:
-        """Tell that a name is gone, and perhaps what it stood for."""
+        """Report that a name is gone, and perhaps what it stood for."""
         if not self._by_inode:
             return
         self.lost(inode)

@@ -249,4 +249,4 @@ def mincore(c: Caller, address: Address, length: Size, vector: Address) -> int:
     return 0
 
 
-answer("msync", "mlock", "mlock2", "munlock", "mlockall", "munlockall", "mseal", "set_mempolicy", "mbind")
+answer("msync", "mlock", "mlock2", "munlock", "mlockall", "munlockall", "mseal")

@@ -35,7 +35,7 @@ REFUSED: Final[dict[str, tuple[int, str]]] = {
     ),
     **dict.fromkeys(
         """
-        migrate_pages move_pages set_mempolicy_home_node
+        get_mempolicy mbind migrate_pages move_pages set_mempolicy set_mempolicy_home_node
         """.split(),
         (ENOSYS, "as of a kernel for machines with one memory (CONFIG_NUMA)"),
     ),
