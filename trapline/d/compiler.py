@@ -20,6 +20,7 @@ from trapline.d import ast
 from trapline.d.aggregations import is_aggregation
 from trapline.d.arguments import ProbeArguments
 from trapline.d.branches import branch_free
+from trapline.d.builtins import vocabulary
 from trapline.d.descriptions import Form, nearest_description, parse_description
 from trapline.d.errors import CompileError, Place, Region
 from trapline.d.expressions import Expressions
@@ -157,6 +158,9 @@ class _Compiler:
     def _option_set(self, name: str) -> None:
         if name == "defaultargs":
             self._macros.allow_missing()
+        elif name == "version":
+            version = tuple(map(int, self._options.text("version").split(".")))
+            self._names.words = vocabulary(self.model.model, version)
         elif name == "strsize":
             self._strsize = self._expressions.strsize = self._options.number("strsize", STRING_SIZE)
 
