@@ -1,4 +1,4 @@
-"""What happens to processes, told to whoever probes them.
+"""Events in the life of processes, for those who probe them.
 
 Each guest has its own kinds of process, thread and area (`emu.guest.processes` says what they have
 in common), and does not tell everything: the kernel guest tells of forks, execs, ends and signals,

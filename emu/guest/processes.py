@@ -1,4 +1,4 @@
-"""What whoever probes user programs asks of the system they run on.
+"""What the providers of user probes need from the system that runs the programs.
 
 The Linux guest and the kernel guest give it alike.
 
@@ -69,7 +69,7 @@ class Thread(Protocol):
 
 
 class Code(Protocol):
-    """The memory of one address space, whoever runs; also an `emu.patcher.CodeMemory`."""
+    """The memory of one address space, whichever process runs; also an `emu.patcher.CodeMemory`."""
 
     def read(self, address: int, size: int) -> bytes:
         """Return bytes.  Raises `BadAddressError`."""
@@ -90,7 +90,7 @@ class Slots(Protocol):
     def ready(self) -> bool:
         """Return whether `take` is to be called.
 
-        False: room is being made, and whoever wants it is to come again.
+        False: the system is making room, and the caller has to ask again.
         """
 
     def take(self) -> int:

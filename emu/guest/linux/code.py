@@ -17,7 +17,7 @@ _BELOW_STACK: Final = 16 << 20
 
 
 class ProcessCode:
-    """The memory of an address space, whoever runs.  Implements `emu.patcher.CodeMemory`.
+    """The memory of an address space, whichever process runs.  Implements `emu.patcher.CodeMemory`.
 
     A page that is written becomes the process's own (copy on write): the file and other processes
     keep theirs.
@@ -95,7 +95,7 @@ class SlotPages:
         self._free.append(address)
 
     def fill(self, address: int, code: bytes) -> None:
-        """Write a slot's code, unless that is what is there."""
+        """Write a slot's code, unless the slot has it already."""
         if self._contents.get(address) != code:
             self._code.space.poke(address, code)
             self._contents[address] = code

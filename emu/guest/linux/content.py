@@ -127,14 +127,14 @@ class Content:
         self._give_back(len(gone))
 
     def data_from(self, offset: int) -> int | None:
-        """Return where the next data is, from an offset on (SEEK_DATA); None: there is only a hole."""
+        """Return the offset of the next data (SEEK_DATA); None: the rest is a hole."""
         if offset < len(self._base):
             return offset
         after = [index for index in self._pages if index >= offset // PAGE]
         return max(offset, min(after) * PAGE) if after else None
 
     def hole_from(self, offset: int) -> int:
-        """Return where the next hole is, from an offset on (SEEK_HOLE); the end of the file is one."""
+        """Return the offset of the next hole (SEEK_HOLE), which may be the file's end."""
         index = offset // PAGE
         while index * PAGE < self.size and (index in self._pages or index * PAGE < len(self._base)):
             index += 1

@@ -107,7 +107,7 @@ class Delivery:
             pending.append(info)
 
     def force(self, thread: Thread, info: SignalInfo) -> None:
-        """Send a thread a signal that its own instruction caused: it cannot be blocked or ignored."""
+        """Send a thread the signal of its own fault, which it cannot block or ignore."""
         action = thread.process.signals.actions[info.number]
         if action.handler == IGNORE or thread.mask & bit(info.number):
             action.handler = DEFAULT
@@ -207,7 +207,7 @@ class Delivery:
     # -- frames
 
     def _enter(self, thread: Thread, action: Action, info: SignalInfo) -> bool:
-        """Put a frame on the stack and the CPU into the handler; False if there is no stack for it."""
+        """Put a frame on the stack and the CPU into the handler; False if the stack has no room."""
         kernel, process = self._kernel, thread.process
         engine, abi, registers = kernel.engine, kernel.abi, kernel.isa.registers
         layout = abi.frame

@@ -116,7 +116,7 @@ class OpenFile:
         raise LinuxError(EINVAL)
 
     def write(self, data: bytes, offset: int | None = None) -> int:
-        """Write there, and return how much was: less where there is no room.  Raises `LinuxError`."""
+        """Write at the same place, and return how many bytes had room.  Raises `LinuxError`."""
         raise LinuxError(EINVAL)
 
     def seek(self, offset: int, whence: int) -> int:
@@ -189,7 +189,7 @@ class RegularOpen(OpenFile):
 
 
 class GeneratedOpen(OpenFile):
-    """A file of /proc: its content is made whenever it is read from its beginning (fs/seq_file.c)."""
+    """A file of /proc, whose content is made when its beginning is read (fs/seq_file.c)."""
 
     def __init__(self, inode: Generated, flags: int, path: str) -> None:
         super().__init__(inode, flags, path)
@@ -297,7 +297,7 @@ class Stream(OpenFile):
         return self._ready()
 
     def read(self, size: int, offset: int | None = None) -> bytes:
-        """Read what there is."""
+        """Read the bytes that have arrived."""
         if offset is not None:
             raise LinuxError(ESPIPE)
         return self._read(size)

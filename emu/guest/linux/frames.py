@@ -13,7 +13,7 @@ _BLANK = bytes(PAGE)
 
 
 class OutOfMemoryError(Exception):
-    """There is no frame left."""
+    """All frames are in use."""
 
 
 class Frames:
@@ -76,7 +76,7 @@ class Frames:
         self._code.add(frame)
 
     def changed(self, frame: int, offset: int, size: int) -> None:
-        """Have code forgotten that was translated from these bytes of a frame.
+        """Forget the code that was translated from these bytes of a frame.
 
         They are about to change.
         """

@@ -224,7 +224,7 @@ class LinuxGuest:
         return f"pid {self.target} has exited"
 
     def run(self, deadline: int | None) -> RunState:
-        """Run until virtual time `deadline` (None: for ever), or until the first process has ended."""
+        """Run until virtual time `deadline` (None: for ever) or the first process's end."""
         return self.timers.run(self._run, self.now, deadline)
 
     def pc(self) -> int:
@@ -333,7 +333,7 @@ class LinuxGuest:
         self.clock.skip_to(self.now() + nanoseconds)
 
     def load(self, address: int, size: int) -> bytes:
-        """Refuse: there is no kernel memory."""
+        """Refuse: the guest has no kernel memory."""
         del size
         raise BadAddressError(address)
 

@@ -2,7 +2,7 @@
 
 A tree in memory, filled from a directory of the host as it is looked at.
 
-What is on the host is read when somebody asks for it, and never written: a file that the guest
+The host's files are read when the guest first uses them, and never written: a file that the guest
 writes to gets a copy of its own, a directory it changes is changed in memory.  Symbolic links are
 the guest's to follow, within this tree, so nothing outside the host directory can be reached by any
 path.
@@ -33,7 +33,7 @@ class Inode:
 
     def __init__(self, permissions: int, time: int = 0) -> None:
         self.number = 0
-        """st_ino; 0 until somebody asks for it (`Kernel.numbered`)."""
+        """st_ino; 0 until the first request for it (`Kernel.numbered`)."""
         self.permissions = permissions
         self.uid = self.gid = 0
         self.links = 1
@@ -98,7 +98,7 @@ class RegularFile(Inode):
 
     @property
     def content(self) -> Content:
-        """What is in the file, without what shared mappings have stored.  Raises `LinuxError` EIO."""
+        """The bytes of the file, without those stored through shared mappings.  Raises `LinuxError` EIO."""
         if self._content is None:
             assert self.host is not None
             try:
@@ -331,7 +331,7 @@ class Fifo(Inode):
     def __init__(self, permissions: int, time: int = 0) -> None:
         super().__init__(permissions, time)
         self.pipe: object | None = None
-        """The pipe that is open, or the user's stream that stands for one; None: nobody has it open."""
+        """The pipe that is open, or the user's stream in its place; None: it is not open."""
         self.anonymous = False
         """Whether it has no name: then it is opened again through /proc, and nobody waits."""
 
@@ -365,7 +365,7 @@ class Generated(Inode):
 
 
 class Listing(Directory):
-    """A directory of /proc: `names` gives what there is, `find` an entry of it."""
+    """A directory of /proc: `names` gives the names of its entries, `find` one entry."""
 
     def __init__(self, names: Callable[[], list[str]], find: Callable[[str], Inode | None]) -> None:
         super().__init__(0o555)

@@ -39,7 +39,7 @@ class LockRecord:
 
 
 class FileLocks:
-    """The locks on one file, of one kind: records or flock's; the two kinds do not see each other."""
+    """The locks of one kind on one file: records, or flock's."""
 
     def __init__(self) -> None:
         self._held: list[LockRecord] = []
@@ -112,7 +112,7 @@ class Waiters:
         return False
 
     def begin(self, owner: object, blocker: Callable[[], LockRecord | None]) -> None:
-        """Note that an owner waits for whoever `blocker` says."""
+        """Note that an owner waits for the lock that `blocker` returns."""
         self._waiting[owner] = blocker
 
     def end(self, owner: object) -> None:

@@ -46,7 +46,7 @@ class Objects(Observer):
 
     @staticmethod
     def refusal(file: RegularFile, isa: Isa) -> str | None:
-        """Return why a file is no program for an ISA, without its name; None if it is one."""
+        """Return why an ISA cannot run a file, without the file's name; None if it can."""
         try:
             image = Image("program", content=file.read(0, file.size), isa=isa)
             _ = image.segments  # are they in the file?

@@ -27,7 +27,7 @@ class Place(NamedTuple):
     """Whether the path ends with a slash."""
 
     def found(self) -> Inode:
-        """Return what is there.  Raises `LinuxError`: ENOENT, ENOTDIR."""
+        """Return the inode at this place.  Raises `LinuxError`: ENOENT, ENOTDIR."""
         if self.inode is None:
             raise LinuxError(ENOENT)
         if self.must_be_directory and not isinstance(self.inode, Directory):

@@ -31,7 +31,7 @@ _MOUNTINFO: Final = b"""\
 
 
 def files(kernel: Kernel, process: Process, thread: Thread | None) -> dict[str, Callable[[], bytes]]:
-    """Return the files of a process, or of one of its threads, by name: what makes their content."""
+    """Return the files of a process or thread: what makes their content, by name."""
     return {
         "auxv": lambda: process.auxiliary,
         "cgroup": lambda: b"0::/\n",
@@ -76,7 +76,7 @@ def _pages(process: Process) -> int:
 
 
 def _shares(process: Process) -> tuple[int, int]:
-    """Return how many pages there are of files, and how many of data and stacks, as statm has it."""
+    """Return the number of pages of files, and of data and stacks (statm)."""
     files = sum(len(process.space.touched(area)) for area in process.space.areas if area.backing is not None)
     data = sum(area.end - area.start for area in process.space.areas if Access.WRITE in area.access and not area.shared)
     return files, data // PAGE

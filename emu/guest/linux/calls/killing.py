@@ -29,7 +29,7 @@ _LAST_SIGNAL: Final = 64
 
 
 def check_signal(number: int) -> None:
-    """Raise `LinuxError` EINVAL if there is no such signal; 0 only asks whether one could be sent."""
+    """Raise `LinuxError` EINVAL if a number is not a signal's, or 0, which sends nothing."""
     if not 0 <= number <= _LAST_SIGNAL:
         raise LinuxError(EINVAL)
 

@@ -31,7 +31,7 @@ def flock(c: Caller, fd: Int, operation: Int) -> Blocking:
         raise LinuxError(EINVAL)
     locks = file.inode.locks.whole
     wanted = LockRecord(file, c.process.pid, kind == _LOCK_EX)
-    locks.remove(file)  # a lock of the other kind is given back first: there is no change at one stroke
+    locks.remove(file)  # a change of kind is not atomic: the old lock is given back first
     if kind == _LOCK_UN:
         return 0
     while locks.conflict(wanted) is not None:
@@ -50,7 +50,7 @@ def is_record_command(command: int, word: int) -> bool:
 
 
 def _is_wide(command: int, word: int) -> bool:
-    """Return whether a command takes the struct flock whose numbers have 64 bits in 32-bit programs too."""
+    """Return whether a command takes struct flock64, also in 32-bit programs."""
     first = (_F_OFD_GETLK, _F_GETLK64) if word < 8 else (_F_OFD_GETLK,)
     return any(start <= command <= start + _SET_AND_WAIT for start in first)
 
@@ -94,7 +94,7 @@ def record(c: Caller, fd: int, command: int, address: Address) -> Blocking:
 
 
 def _wait(c: Caller, locks: FileLocks, wanted: LockRecord, *, check: bool) -> Blocking:
-    """Wait until nothing refuses a lock.  Raises `LinuxError` EDEADLK: its holder waits for this one."""
+    """Wait until a lock can be granted.  Raises `LinuxError` EDEADLK."""
     waiters = c.kernel.lock_waiters
     try:
         while (blocker := locks.conflict(wanted)) is not None:
@@ -123,7 +123,7 @@ def _range(file: OpenFile, whence: int, start: int, length: int) -> tuple[int, i
 
 
 def _described(form: struct.Struct, held: LockRecord | None, asked: tuple[int, ...]) -> bytes:
-    """Return struct flock of a lock that is held; what was asked, with no lock, if there is none."""
+    """Return struct flock of a held lock; of what was asked if None."""
     if held is None:
         return form.pack(_F_UNLCK, *asked)
     length = 0 if held.end == FOREVER else held.end - held.start

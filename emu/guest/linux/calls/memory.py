@@ -225,7 +225,7 @@ def _move(c: Caller, old: int, old_size: int, new_size: int, to: int) -> int:
 
 @call("madvise")
 def madvise(c: Caller, address: Address, length: Size, advice: Int) -> int:
-    """Drop pages that the program says it does not need; all other advice changes nothing that can be seen."""
+    """Drop pages that the program does not need; other advice has no effect."""
     if address % PAGE:
         raise LinuxError(EINVAL)
     space = c.process.space

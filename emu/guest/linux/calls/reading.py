@@ -157,7 +157,7 @@ def vector_of(c: Caller, address: int, count: int) -> list[tuple[int, int]]:
 
 
 def gather(c: Caller, vector: list[tuple[int, int]]) -> bytes:
-    """Read the parts of a vector, up to the first that cannot be read.  Raises `LinuxError` EFAULT."""
+    """Read the parts of a vector up to a bad address.  Raises `LinuxError` EFAULT."""
     data = bytearray()
     for start, size in vector:
         try:

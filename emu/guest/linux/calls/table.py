@@ -156,7 +156,7 @@ class Caller:
         return self.process.files.get(fd)
 
     def start(self, fd: int, path: str) -> Directory:
-        """Return where a path given with a directory begins.  Raises `LinuxError`: EBADF, ENOTDIR."""
+        """Return the directory where a path begins.  Raises `LinuxError`: EBADF, ENOTDIR."""
         if fd == AT_FDCWD or path.startswith("/"):
             return self.process.surroundings.directory
         if fd < 0:

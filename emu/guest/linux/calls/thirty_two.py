@@ -152,7 +152,7 @@ def sigreturn(c: Caller) -> None:
 
 @call("set_thread_area")
 def set_thread_area(c: Caller, descriptor: Address) -> int:
-    """Set a segment of the thread: that of gs, for there is no other use of it."""
+    """Set the base of gs, the only segment that threads use."""
     number, base, _limit, _flags = _DESCRIPTOR.unpack(c.read(descriptor, _DESCRIPTOR.size))
     if number == 0xFFFF_FFFF:
         number = _FIRST_ENTRY

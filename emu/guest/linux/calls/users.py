@@ -198,7 +198,7 @@ def setgroups(c: Caller, size: Int, at: Address) -> int:
 
 
 def _version(c: Caller, header: int) -> int | None:
-    """Return how many structures there are in the version of a header; None: it is not a version."""
+    """Return the number of structures of a header's version; None: an unknown version."""
     words = {_VERSION_1: 1, _VERSION_2: 2, _VERSION_3: 2}.get(c.number(header, 4))
     if words is None:
         c.write(header, struct.pack("<I", _VERSION_3))
