@@ -11,7 +11,7 @@ from typing import Final
 from emu.displaced import Code, OutOfLine, Treatment
 from emu.isa.x86.plans import PROTECTED_MODE
 from providers.fasttrap.port import Port
-from providers.fasttrap.x86 import TABLES
+from providers.fasttrap.x86 import PROTECTED_TABLES
 from providers.fasttrap.x86_64 import INT3, RETURN_TRAP, T_DTRACE_RET
 from providers.fasttrap.x86_functions import boundaries, has_jump_table, returns
 from providers.fidelity import Fidelity
@@ -22,7 +22,7 @@ _JUMP_SIZE: Final = 5
 
 def _treat(code: Code, fidelity: Fidelity) -> Treatment:
     """Decide about an instruction (fasttrap_tracepoint_init)."""
-    return TABLES["i386"][fidelity].decide(code)
+    return PROTECTED_TABLES[fidelity].decide(code)
 
 
 def _chunk(move: OutOfLine, at: int, after: int, _saved: int) -> bytes:

@@ -30,7 +30,7 @@ from emu.isa.x86.plans import (
 )
 from emu.plans import Plan, Set
 from providers.dis_tables import SOURCE, knows
-from providers.fidelity import Fidelity, by_fidelity
+from providers.fidelity import by_fidelity
 from providers.x86 import Row, Table, always, copy, emulate, extended, offset, opcodes, refuse
 from providers.x86_vectors import moved
 
@@ -182,13 +182,11 @@ _UNKNOWN: Final = _refused(
     "UNKNOWN", lambda insn: not knows(insn), "the kernel's disassembler does not decode it", SOURCE
 )
 _FREEBSD: Final = (_UNKNOWN, *_FIRST, *map(_quirky, _KINDS))
-TABLES: Final[Mapping[str, Mapping[Fidelity, Table]]] = {
-    "x86_64": by_fidelity(
-        _table(LONG_MODE, *_FIRST, *_UNTRUSTWORTHY, *_KINDS, _BY_REGISTER),
-        freebsd=_table(LONG_MODE, *_FREEBSD, _BY_RAX),
-    ),
-    "i386": by_fidelity(
-        _table(PROTECTED_MODE, _SYSTEM_CALL, *_FIRST, *_UNTRUSTWORTHY, _SHORT_ADDRESS, *_KINDS),
-        freebsd=_table(PROTECTED_MODE, *_FREEBSD),
-    ),
-}
+LONG_TABLES: Final = by_fidelity(
+    _table(LONG_MODE, *_FIRST, *_UNTRUSTWORTHY, *_KINDS, _BY_REGISTER),
+    freebsd=_table(LONG_MODE, *_FREEBSD, _BY_RAX),
+)
+PROTECTED_TABLES: Final = by_fidelity(
+    _table(PROTECTED_MODE, _SYSTEM_CALL, *_FIRST, *_UNTRUSTWORTHY, _SHORT_ADDRESS, *_KINDS),
+    freebsd=_table(PROTECTED_MODE, *_FREEBSD),
+)

@@ -12,7 +12,7 @@ from typing import Final
 from emu.displaced import Code, OutOfLine, Treatment
 from emu.isa.x86.plans import REGISTERS
 from providers.fasttrap.port import Port
-from providers.fasttrap.x86 import TABLES
+from providers.fasttrap.x86 import LONG_TABLES
 from providers.fasttrap.x86_functions import boundaries, has_jump_table, returns
 from providers.fidelity import Fidelity
 
@@ -28,7 +28,7 @@ _RESTORE: Final = 10
 
 def _treat(code: Code, fidelity: Fidelity) -> Treatment:
     """Decide about an instruction (fasttrap_tracepoint_init)."""
-    return TABLES["x86_64"][fidelity].decide(code)
+    return LONG_TABLES[fidelity].decide(code)
 
 
 def _chunk(move: OutOfLine, _at: int, after: int, saved: int) -> bytes:

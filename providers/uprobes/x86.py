@@ -257,7 +257,5 @@ def _tables(mode: Mode, bad_opcodes: frozenset[int]) -> Mapping[Fidelity, Table]
     return by_fidelity(exact, linux=linux)
 
 
-TABLES: Final[Mapping[str, Mapping[Fidelity, Table]]] = {
-    "x86_64": _tables(LONG_MODE, _BAD_OPCODES),
-    "i386": _tables(PROTECTED_MODE, _BAD_OPCODES_32),
-}
+LONG_TABLES: Final = _tables(LONG_MODE, _BAD_OPCODES)
+PROTECTED_TABLES: Final = _tables(PROTECTED_MODE, _BAD_OPCODES_32)

@@ -7,12 +7,12 @@ from typing import Final
 from emu.displaced import Code, Treatment
 from providers.fidelity import Fidelity
 from providers.uprobes.port import Port
-from providers.uprobes.x86 import TABLES
+from providers.uprobes.x86 import LONG_TABLES
 
 
 def _treat(code: Code, fidelity: Fidelity) -> Treatment:
     """Decide about an instruction (arch_uprobe_analyze_insn)."""
-    return TABLES["x86_64"][fidelity].decide(code)
+    return LONG_TABLES[fidelity].decide(code)
 
 
 PORT: Final = Port(

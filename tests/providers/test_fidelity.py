@@ -8,12 +8,12 @@ from emu.displaced import Code, Emulated, OutOfLine, Refused, Stepped
 from emu.isa.x86.plans import LONG_MODE, PROTECTED_MODE
 from providers.dis_tables import known_length, known_lengths
 from providers.fasttrap import PORTS as FASTTRAP
-from providers.fasttrap.x86 import TABLES as FASTTRAP_TABLES
+from providers.fasttrap.x86 import LONG_TABLES as FASTTRAP_TABLES
 from providers.fidelity import Fidelity
 from providers.uprobes import PORTS as UPROBES
 from providers.uprobes.aarch64 import TABLES as UPROBES_AARCH64
 from providers.uprobes.port import EINVAL, ENOEXEC, ENOTSUPP
-from providers.uprobes.x86 import TABLES as UPROBES_X86
+from providers.uprobes.x86 import LONG_TABLES as UPROBES_X86
 
 EXACT, FREEBSD, LINUX = Fidelity
 ADDRESS = 0x40_0000
@@ -215,7 +215,7 @@ def test_a_reserved_jump_is_stepped_and_faults():
 
 
 def test_the_page_names_every_rule_with_a_quirk():
-    tables = [FASTTRAP_TABLES["x86_64"][FREEBSD], UPROBES_X86["x86_64"][LINUX], UPROBES_AARCH64[LINUX]]
+    tables = [FASTTRAP_TABLES[FREEBSD], UPROBES_X86[LINUX], UPROBES_AARCH64[LINUX]]
     quirks = {row.name for table in tables for row in table.rows if row.quirk}
     mistaken = {name for name in quirks if name.startswith("vector as ")}
     assert mistaken

@@ -32,7 +32,7 @@ EXPECT
 |     <+0>    f0 89 e5                  lock mov ebp, esp
 |{{...}}
 |2. exception
-|   #UD, vector 6: a LOCK before what cannot be locked is a fault, so the saved eip points at it.
+|   #UD, vector 6: LOCK before an instruction that it cannot lock is a fault, so the saved eip points at it.
 |{{...}}
 |   instruction  push ebp
 |   plan         [esp-4] = ebp; esp = esp-4; eip = eip+1

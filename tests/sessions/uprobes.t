@@ -195,7 +195,7 @@ NAME a marker that is not there
 RUN trapline usdt zoo:nosuch -c '$ZOO markers'
 EXIT 1
 STDERR
-|Error: {{.*}}/zoo: no marker zoo:nosuch; `trapline usdt -l` lists those there are
+|Error: {{.*}}/zoo: no marker zoo:nosuch (did you mean 'zoo:none'?)
 
 NAME an offset in the data has no instruction
 RUN trapline uprobe 'p:bad $ZOO:0xdffff' -c '$ZOO recursion'

@@ -74,9 +74,10 @@ Treat = Callable[[Isa, Code, Fidelity], Treatment]
 
 
 def _kinst(isa: Isa, code: Code, _fidelity: Fidelity) -> Treatment:
-    if isa.name not in kinst.PORTS:
+    port = kinst.PORTS.get(isa.name)
+    if port is None:
         raise SitesError(f"there is no kinst for {isa.title}; there is for {', '.join(kinst.PORTS)}")
-    return kinst.PORTS[isa.name].treat(code)
+    return port.treat(code)
 
 
 PROVIDERS: Final[dict[str, Treat]] = {

@@ -17,10 +17,10 @@ CONSTANTS = frozenset(name.upper() for name in NAMES)
 DATA = ("emu/isa", "trapline/lab/check/encodings", "trapline/lab/museum")
 # The registries: file -> the name that lists a provider's ports by ISA.
 REGISTRIES = {
-    "providers/fbt/fbt.py": "PORTS",
-    "providers/fasttrap/fasttrap.py": "PORTS",
-    "providers/kinst/kinst.py": "PORTS",
-    "providers/uprobes/uprobes.py": "PORTS",
+    "providers/fbt/ports.py": "PORTS",
+    "providers/fasttrap/ports.py": "PORTS",
+    "providers/kinst/ports.py": "PORTS",
+    "providers/uprobes/ports.py": "PORTS",
 }
 
 

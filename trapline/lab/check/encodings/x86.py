@@ -18,9 +18,9 @@ from itertools import product
 from typing import Final, NamedTuple
 
 from emu.isa import ISAS
-from providers.fasttrap.x86 import TABLES as PID_TABLES
+from providers.fasttrap import x86 as pid
 from providers.fidelity import Fidelity
-from providers.uprobes.x86 import TABLES as UPROBE_TABLES
+from providers.uprobes import x86 as uprobe
 
 _SHARED: Final = ("", *"66 f2 f3 67 f0 26 2e 36 3e 64 65 6766 66f2 66f3 f2f3 2e3e 6666".split())
 # Of legacy instructions: each prefix, each bit of REX, those that meet in real code, two of a kind, and REX where it is
@@ -144,12 +144,19 @@ def _forms(isa: str) -> Mapping[str, Form]:
 FORMS: Final[Mapping[str, Mapping[str, Form]]] = {isa: _forms(isa) for isa in _PREFIXES}
 
 
+# The tables of the pid provider and of uprobes.
+_TABLES: Final = {
+    "x86_64": (pid.LONG_TABLES, uprobe.LONG_TABLES),
+    "i386": (pid.PROTECTED_TABLES, uprobe.PROTECTED_TABLES),
+}
+
+
 def _rows(isa: str) -> Mapping[str, tuple[str, ...]]:
     return {
         "fbt": tuple(row.name for row in ISAS[isa].stub.rows),
-        "pid": PID_TABLES[isa][Fidelity.EXACT].names,
-        "pid:freebsd": PID_TABLES[isa][Fidelity.FREEBSD].names,
-        "uprobe": UPROBE_TABLES[isa][Fidelity.EXACT].names,
+        "pid": _TABLES[isa][0][Fidelity.EXACT].names,
+        "pid:freebsd": _TABLES[isa][0][Fidelity.FREEBSD].names,
+        "uprobe": _TABLES[isa][1][Fidelity.EXACT].names,
     }
 
 
