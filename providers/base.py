@@ -2,14 +2,8 @@
 
 Source of the contract: FreeBSD sys/cddl/contrib/opensolaris/uts/common/sys/dtrace.h.
 
-To add a provider:
-
-1. subclass `Provider`; give `name`, `attributes` and `privilege`;
-2. create probes in `provide` (all at once) or `provide_module` (a kernel module at a time) through
-   `Framework.probe_create`, keeping what you need to find them again as `arg`;
-3. patch or arm in `enable`, undo it in `disable`; both get the `arg` back;
-4. on a hit call `Framework.probe(id, arg0, ..., arg4)` and nothing else: who listens is not your business;
-5. list it in `providers/__init__.py`'s docstring and in the support matrix of the docs.
+To add a provider follow docs/adding-a-provider.md: it says what to define here, and where providers
+are listed.
 """
 
 # ruff: noqa: ARG002, B027  (what a provider need not define does nothing, whatever it is told)
