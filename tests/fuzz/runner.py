@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Final
 
 from tests.fuzz.case import Finding, Fuzzer
 
@@ -27,6 +28,8 @@ _PAGE = resource.getpagesize()
 _LOOK = 0.25
 # Seconds that a child may take to prepare.
 _PATIENCE = 120.0
+# A case's limit is CPU time, since the machine may be busy; one that only waits may take so many times that.
+_IDLE: Final = 12
 # Of a traceback, what is told.
 _FRAMES = 4
 
@@ -111,10 +114,13 @@ class _Watch:
         self._fuzzer = fuzzer
         self._before = 0
         self._pending = b""
+        self._since = (0.0, 0.0)
+        """CPU time and wall time at the latest line."""
 
     def lines(self) -> Iterator[tuple[str, int, str]]:
         """Yield (kind, number, rest) until the child is over."""
-        since, limit = time.monotonic(), _PATIENCE
+        limit = _PATIENCE
+        self._since = self._times()
         while True:
             line, newline, rest = self._pending.partition(b"\n")
             if newline:
@@ -127,25 +133,37 @@ class _Watch:
                     self._before = self._resident()
                 else:
                     yield kind, int(number), text
-                since, limit = time.monotonic(), self._fuzzer.seconds
-            elif not self._wait(since + limit):
+                limit = self._fuzzer.seconds
+                self._since = self._times()
+            elif not self._wait(limit):
                 return
 
-    def _wait(self, deadline: float) -> bool:
+    def _wait(self, limit: float) -> bool:
         """Read more; False: the child is over, or has been ended."""
         ready, _, _ = select.select([self._reading], [], [], _LOOK)
         if ready:
             data = os.read(self._reading, 1 << 16)
             self._pending += data
             return bool(data)
+        used, passed = (now - then for now, then in zip(self._times(), self._since, strict=True))
         if self._before and self._resident() - self._before > self._fuzzer.megabytes << 20:
             self.why = f"it takes more than {self._fuzzer.megabytes} MiB"
-        elif time.monotonic() > deadline:
+        elif used > limit or passed > _IDLE * limit:
             self.why = f"it takes longer than {self._fuzzer.seconds:g} s"
         else:
             return True
         os.kill(self._child, signal.SIGKILL)
         return False
+
+    def _times(self) -> tuple[float, float]:
+        """Return seconds of CPU time that the child has used, and of wall time."""
+        try:
+            with open(f"/proc/{self._child}/stat") as file:  # noqa: PTH123  at every case
+                fields = file.read().rpartition(")")[2].split()
+            ticks = int(fields[11]) + int(fields[12])  # utime and stime (proc(5))
+        except (OSError, IndexError):
+            ticks = 0
+        return ticks / os.sysconf("SC_CLK_TCK"), time.monotonic()
 
     def _resident(self) -> int:
         try:

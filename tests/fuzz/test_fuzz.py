@@ -50,6 +50,9 @@ class Tester(Fuzzer):
             case b"traceback":
                 raise KeyError("rdi")
             case b"hang":
+                while True:
+                    pass
+            case b"sleep":
                 time.sleep(60)
             case b"abort":
                 os.abort()
@@ -67,6 +70,7 @@ class Tester(Fuzzer):
         (b"traceback", "KeyError: 'rdi'"),
         (b"two lines", "AssertionError: the message is not one line"),
         (b"hang", "it takes longer than 0.6 s"),
+        (b"sleep", "it takes longer than 0.6 s"),
         (b"abort", "the process was ended by SIGABRT"),
         (b"exit", "the process exited with status 3"),
         (b"memory", "it takes more than 50 MiB"),
