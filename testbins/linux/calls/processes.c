@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -84,4 +85,24 @@ CASE(clone3)
 	result("half a thread", syscall(SYS_clone3, &arguments, sizeof arguments));
 	arguments = (struct clone_args){ .stack = 4096 };
 	result("half a stack", syscall(SYS_clone3, &arguments, sizeof arguments));
+}
+
+CASE(shared_pages)
+{
+	char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), line[256];
+	*page = 1;
+	pid_t pid = fork();
+	if (!pid) {
+		FILE *file = fopen("/proc/self/smaps", "r");
+		unsigned long start, end, size;
+		int here = 0;
+		while (fgets(line, sizeof line, file)) {
+			if (sscanf(line, "%lx-%lx ", &start, &end) == 2)
+				here = start <= (unsigned long)page && (unsigned long)page < end;
+			else if (here && sscanf(line, "Shared_Dirty: %lu kB", &size) == 1)
+				say("what was written before the fork is shared and dirty: %d", size >= 4);
+		}
+		_exit(0);
+	}
+	reap("child", pid);
 }
