@@ -60,3 +60,9 @@ def test_an_open_file_of_proc_follows_the_process():
     assert file.read(100) == b"", "it is read to its end"
     file.seek(0, 0)
     assert file.read(100) == b"other\0"
+
+
+def test_sys_says_that_there_is_one_cpu():
+    guest, _ = proc("riscv64")
+    cpus = guest.kernel.root.get("sys").make("devices/system/cpu")
+    assert {name: cpus.get(name).content() for name in ("possible", "online")} == {"possible": b"0\n", "online": b"0\n"}

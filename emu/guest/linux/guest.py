@@ -16,7 +16,7 @@ from emu.elf import ElfError
 from emu.engine.clock import DEFAULT_RATE
 from emu.frame import Frame
 from emu.guest.base import BadAddressError, GuestError, Location, RunState, Thread
-from emu.guest.linux import devices, procfs
+from emu.guest.linux import devices, procfs, sysfs
 from emu.guest.linux.calls import HANDLERS
 from emu.guest.linux.code import ProcessCode
 from emu.guest.linux.environment import ENVIRONMENT
@@ -117,6 +117,7 @@ class LinuxGuest:
                 root.make("etc").add(name, RegularFile(0o644, wall, content=content))
         devices.populate(root, self.kernel)
         procfs.populate(root, self.kernel)
+        sysfs.populate(root)
         if root.get("tmp") is None:
             root.make("tmp", 0o1777)
         return root
