@@ -62,7 +62,10 @@ class VirtualClock:
         return self._hidden, self._skipped, self._paused
 
     def set_state(self, state: tuple[int, int, int | None]) -> None:
-        """Go back to a state; the instructions executed since are to be taken off the count by then."""
+        """Go back to a state.
+
+        The instructions executed since are to be taken off the count by then.
+        """
         self._hidden, self._skipped, self._paused = state
 
     def discount(self, instructions: int) -> None:
@@ -72,7 +75,10 @@ class VirtualClock:
             self._paused -= instructions
 
     def resume(self, extra: int = 0) -> None:
-        """Start it again; `extra` instructions still belong to the probe (the return instruction under way)."""
+        """Start it again; `extra` instructions still belong to the probe.
+
+        The return instruction under way.
+        """
         if self._paused is not None:
             self._hidden += self._counter.instructions + extra - self._paused
             self._paused = None

@@ -24,7 +24,10 @@ _LONGEST_INSTRUCTION: Final = 15
 
 
 class Counter:
-    """Counts the instructions of one CPU; `blocks`, a power of two, is how many blocks' sizes are remembered."""
+    """Counts the instructions of one CPU.
+
+    `blocks`, a power of two, is how many blocks' sizes are remembered.
+    """
 
     def __init__(self, isa: Isa, cpu: Cpu, memory: Memory, blocks: int) -> None:
         self.half = blocks
@@ -54,7 +57,10 @@ class Counter:
 
     @property
     def instructions(self) -> int:
-        """Instructions executed so far, exact where the CPU stands now; the instruction at pc is not included."""
+        """Instructions executed so far, exact where the CPU stands now.
+
+        The instruction at pc is not included.
+        """
         entry = self.state[_BLOCK]
         if not entry:
             return self.state[_TOTAL] - PREPAID
@@ -67,11 +73,17 @@ class Counter:
         return int(self.state[_TOTAL] - PREPAID - (numbers & _COUNT) + self._index(address, pc))
 
     def discount(self, instructions: int) -> None:
-        """Take instructions off the count: they stand for one that has been counted, or will not count when it runs."""
+        """Take instructions off the count.
+
+        They stand for one that has been counted, or will not count when it runs.
+        """
         self.state[_TOTAL] -= instructions
 
     def settle(self) -> None:
-        """Take back the instructions of the current block that were not executed: it was left at pc."""
+        """Take back the instructions of the current block that were not executed.
+
+        It was left at pc.
+        """
         self.state[_TOTAL] = self.instructions + PREPAID
         self._last = self.state[_BLOCK]
         self.state[_BLOCK] = 0
@@ -102,7 +114,10 @@ class Counter:
             self._user_indices.clear()
 
     def code_written(self) -> None:
-        """Forget the sizes of all blocks, but not yet: the table is emptied before it is used again."""
+        """Forget the sizes of all blocks, but not yet.
+
+        The table is emptied before it is used again.
+        """
         self._stale = True
         self._indices.clear()
         self._user_indices.clear()

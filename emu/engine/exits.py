@@ -1,4 +1,6 @@
-"""Special instructions: those that Unicorn is not to translate, because it cannot, or because it would ask the host.
+"""Special instructions.
+
+Those that Unicorn is not to translate, because it cannot, or because it would ask the host.
 
 The translator asks before it decodes an instruction whether its address is an exit, that is a place
 where emu_start ends, with the pc there and the CPU halted.  Exits are kept in a tree; with one entry

@@ -64,7 +64,9 @@ class Special:
         return True
 
     def take_fault(self) -> int | None:
-        """Serve an instruction instead of a page fault that it does not make; None: it is not special.
+        """Serve an instruction instead of a page fault that it does not make.
+
+        None: it is not special.
 
         The translator looks up the byte before the stop that it makes of a special instruction at
         the start of a page; the page before may not be there.  Answers as a trap, or None.

@@ -1,4 +1,6 @@
-"""The contract of an ISA's Unicorn: how the CPU emulator models that CPU, and what has to be done for it.
+"""The contract of an ISA's Unicorn.
+
+How the CPU emulator models that CPU, and what has to be done for it.
 
 `emu/isa/<isa>/unicorn.py` gives one `UnicornModel`, which is `Isa.unicorn`.  The engine
 (`emu.engine`) knows no ISA: whatever is particular to one CPU is a field here.  Offsets are those

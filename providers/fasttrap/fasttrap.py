@@ -104,7 +104,9 @@ class Fasttrap(Observer):
         self.total -= len(probe.addresses)
 
     def look(self, target: Target, address: int, function: int = 0) -> Treatment:
-        """Decide about the instruction at an address; `function` is where its function begins, 0: unknown.
+        """Decide about the instruction at an address.
+
+        `function` is where its function begins, 0: unknown.
 
         Raises `BadAddressError`.
         """
@@ -124,7 +126,10 @@ class Fasttrap(Observer):
     # -- enabling
 
     def enable(self, probe: Probe) -> None:
-        """Install a probe's tracepoints; if one cannot be, those before it go again, and nothing fires."""
+        """Install a probe's tracepoints.
+
+        If one cannot be, those before it go again, and nothing fires.
+        """
         if not probe.target.live:
             return
         probe.enabled = True
@@ -212,7 +217,10 @@ class Fasttrap(Observer):
         return point if point is not None and point.target.live else None
 
     def _owner(self, process: Process) -> Process:
-        """Return whose tracepoints a process has: after a vfork its parent's, up to the first that shares memory."""
+        """Return whose tracepoints a process has.
+
+        After a vfork its parent's, up to the first that shares memory.
+        """
         while process.parent is not None and process.parent.alive and process.parent.space == process.space:
             process = process.parent
         return process

@@ -34,7 +34,10 @@ _ENTRY: Final = int(CpuFlag.ENTRY)
 
 
 class Hits(Observer):
-    """Takes the breakpoints of a guest; `find(process, address)` is whose tracepoint it is, None: nobody's."""
+    """Takes the breakpoints of a guest.
+
+    `find(process, address)` is whose tracepoint it is, None: nobody's.
+    """
 
     def __init__(
         self,
@@ -170,7 +173,10 @@ class Hits(Observer):
     # -- what happens to threads
 
     def again(self, thread: Thread, address: int) -> None:
-        """Make a thread hit an address once more, without its probes: the page it needs has come meanwhile."""
+        """Make a thread hit an address once more, without its probes.
+
+        The page it needs has come meanwhile.
+        """
         self._resumed[thread] = address
 
     def uncover(self, thread: Thread, address: int) -> None:

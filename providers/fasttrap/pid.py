@@ -1,4 +1,6 @@
-"""The pid provider: from a description such as `pid$target:libc:malloc:entry` to probes in a process.
+"""The pid provider.
+
+From a description such as `pid$target:libc:malloc:entry` to probes in a process.
 
 Probes are made when somebody asks for them, not before: there is one for every instruction.  What a
 description means is for libdtrace to say; what becomes of the probes is fasttrap's.
@@ -187,7 +189,9 @@ class PidProbes(Observer):
 
     @staticmethod
     def _is_module(process: Process, loaded: LoadedObject, pattern: str) -> bool:
-        """Return whether a module pattern means an object: by its file's name, or by the name others ask for it by.
+        """Return whether a module pattern means an object.
+
+        By its file's name, or by the name others ask for it by.
 
         What follows `.so` may be left out.  A real linker knows a library by the name under which it
         was asked for; here the object is the file that was mapped.
@@ -212,7 +216,9 @@ class PidProbes(Observer):
         return bool(symbols)
 
     def _code_of(self, process: Process, loaded: LoadedObject, symbol: Symbol) -> Symbol:
-        """Return what a function's name stands for: of an indirect function the code that its resolver has chosen.
+        """Return what a function's name stands for.
+
+        Of an indirect function the code that its resolver has chosen.
 
         libdtrace, which knows no such functions, would probe the resolver.
         """
@@ -317,7 +323,10 @@ class PidProbes(Observer):
         return module
 
     def _check_address(self, process: Process, address: int) -> None:
-        """Refuse an address where no instruction begins; FreeBSD puts its breakpoint there all the same."""
+        """Refuse an address where no instruction begins.
+
+        FreeBSD puts its breakpoint there all the same.
+        """
         loaded = self._objects.at(process, address)
         if self._fasttrap.fidelity is Fidelity.FREEBSD or loaded is None:
             return

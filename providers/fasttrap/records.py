@@ -47,7 +47,10 @@ class Target:
 
 @dataclass(eq=False)
 class Point:
-    """A tracepoint of a process (fasttrap_tracepoint_t): one displaced instruction, and whose probes it fires."""
+    """A tracepoint of a process (fasttrap_tracepoint_t).
+
+    One displaced instruction, and whose probes it fires.
+    """
 
     target: Target
     address: int

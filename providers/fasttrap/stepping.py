@@ -108,7 +108,10 @@ class Steps(Observer):
         self._stepping.pop(thread, None)
 
     def has_room(self, thread: Thread, point: Point) -> bool:
-        """Return whether there is scratch space, or none to be had; False: the hit is to come again."""
+        """Return whether there is scratch space, or none to be had.
+
+        False: the hit is to come again.
+        """
         return _Key(thread, point.address) in self._chunks or point.target.slots.ready()
 
     def begin(self, thread: Thread, point: Point, move: OutOfLine) -> int:
@@ -225,7 +228,10 @@ class Steps(Observer):
         return replace(info, address=stepping.point.address) if info.address == at else info
 
     def signalled(self, thread: Thread) -> None:
-        """Make a signal's frame show the program itself, not the scratch space: before the instruction, or after it."""
+        """Make a signal's frame show the program itself, not the scratch space.
+
+        Before the instruction, or after it.
+        """
         stepping = self._in_chunk(thread)
         if stepping is None:
             return
@@ -255,7 +261,10 @@ class Steps(Observer):
                 chunk.target.slots.give_back(chunk.address)
 
     def born(self, maker: Thread, thread: Thread) -> None:
-        """Make a thread that was made out of line begin where its maker goes on: the scratch space is its maker's."""
+        """Make a thread that was made out of line begin where its maker goes on.
+
+        The scratch space is its maker's.
+        """
         stepping = self._in_chunk(maker)
         if stepping is not None:
             self._kernel.set_pc(thread, stepping.after)

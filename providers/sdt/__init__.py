@@ -1,4 +1,7 @@
-"""SDT: probes that are written into the kernel's code, and the providers they make (proc, sched, io, lockstat ...)."""
+"""SDT: probes that are written into the kernel's code, and the providers they make.
+
+Proc, sched, io, lockstat .
+"""
 
 from __future__ import annotations
 

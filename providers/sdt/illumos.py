@@ -1,4 +1,6 @@
-"""SDT as illumos has it: nops where the compiler put calls, and a LOCK prefix that makes one of them trap.
+"""SDT as illumos has it.
+
+Nops where the compiler put calls, and a LOCK prefix that makes one of them trap.
 
 The kernel linker has made each call five nops (emu/guest/kernel/krtld.py).  Enabling writes 0xf0
 over the second: LOCK NOP is an invalid opcode, whose handler finds the site, fires with the

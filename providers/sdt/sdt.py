@@ -255,13 +255,19 @@ class Sdt:
         return 0
 
     def unload(self) -> None:
-        """Take the providers out again.  Raises ValueError while a probe is enabled; nothing is changed then."""
+        """Take the providers out again.
+
+        Raises ValueError while a probe is enabled; nothing is changed then.
+        """
         for provider in list(self.providers.values()):
             self.framework.unregister(provider)
             provider.unregistered()
 
     def gone(self, provider: str) -> None:
-        """Be told that a provider is gone: with the last one the kernel's calls are for nothing (sdt_unload)."""
+        """Be told that a provider is gone.
+
+        With the last one the kernel's calls are for nothing (sdt_unload).
+        """
         del self.providers[provider]
         if not self.providers:
             self._point("sdt_probe_stub")

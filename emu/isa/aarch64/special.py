@@ -1,4 +1,6 @@
-"""Special instructions of AArch64: reads of the counter, which Unicorn answers with the host's clock.
+"""Special instructions of AArch64.
+
+Reads of the counter, which Unicorn answers with the host's clock.
 
     31          20 19 18  16 15  12 11   8 7   5 4   0
       | 1101 0101 0011 | 1 | op1  | CRn  | CRm  | op2 |  Rt  |    mrs Xt, S3_op1_CRn_CRm_op2
