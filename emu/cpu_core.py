@@ -58,7 +58,7 @@ class CpuCore:
     def caller(self) -> int:
         """The pc a stack trace shows next after the probed function (cpu_dtrace_caller); 0: none.
 
-        FreeBSD's handlers find it before they fire.  Here it is found when a program asks for it: few
-        programs do.
+        FreeBSD's handlers find it before they fire.  Here it is found when a program asks for it:
+        few programs do.
         """
         return self.find_caller(self.trapframe) if self.find_caller and self.trapframe else 0

@@ -359,7 +359,7 @@ class Image:
             raise self._error("not an ELF file (empty)") from None
 
     def _parse(self) -> ELFFile:
-        """Have pyelftools read the headers, each table checked before it is walked."""
+        """Read the headers with pyelftools; each table is checked before it is walked."""
         if self._data[:2] == b"#!":
             raise self._error("a script, not an ELF file")
         if self._data[:4] != b"\x7fELF":

@@ -58,7 +58,7 @@ class Frame(Protocol):
         ...
 
     def go_to(self, address: int, stub_adds: int = 0) -> None:
-        """Have the context go on at an address.
+        """Make the context go on at an address.
 
         `stub_adds` is what the kernel's stub, if it is asked, will add.
         """

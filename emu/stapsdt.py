@@ -151,7 +151,7 @@ def parse_arguments(text: str, isa: Isa) -> tuple[MarkerArgument, ...]:
 def _argument(text: str, isa: Isa) -> MarkerArgument:
     found = _ELEMENT.fullmatch(text)
     if found is None or (found[2] and int(found[2]) not in _SIZES):
-        raise MarkerArgumentError(f"'{text}' is no argument of a marker")
+        raise MarkerArgumentError(f"'{text}' is not an argument of a marker")
     sign, size, floating, operand = found.groups()
     return MarkerArgument(int(size or isa.word), bool(sign), bool(floating), _operand(operand, isa), text)
 
@@ -174,7 +174,7 @@ def _operand(text: str, isa: Isa) -> Operand:
             if symbol and (at or base == isa.registers.pc):
                 base = ""
             return InMemory(base, displacement, index, int(parts.get("scale") or 1), symbol)
-    raise MarkerArgumentError(f"'{text}' is no operand of {isa.title}")
+    raise MarkerArgumentError(f"'{text}' is not an operand of {isa.title}")
 
 
 def evaluate(

@@ -2,8 +2,8 @@
 
 From a breakpoint to the provider that planted it, by a chain of handlers.
 
-However a breakpoint arrives, by the host trap path or through the guest kernel's own vector, it ends
-here: an address, the interrupted context, and one question to each registered handler, "is it
+However a breakpoint arrives, by the host trap path or through the guest kernel's own vector, it
+ends here: an address, the interrupted context, and one question to each registered handler, "is it
 yours?".  A handler that says yes has fired its probes, and its answer says how to go on with the
 displaced instruction (`emu.displaced`).
 

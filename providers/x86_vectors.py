@@ -2,7 +2,8 @@
 
 The operand is named by another register.
 
-Source: Linux arch/x86/kernel/uprobes.c (riprel_analyze), which the exact rules of the pid provider follow as well.
+Source: Linux arch/x86/kernel/uprobes.c (riprel_analyze), which the exact rules of the pid provider
+follow as well.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _CANDIDATES: Final = (6, 7, 3)
 
 
 def moved(insn: Instruction) -> tuple[bytes, str]:
-    """Return the copy of an instruction with an operand relative to rip, and the register that stands for rip in it."""
+    """Return the copy of a rip-relative instruction, and the register that stands for rip."""
     at = insn.relative_at
     assert at is not None
     code = bytearray(insn.data)

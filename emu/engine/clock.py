@@ -3,8 +3,8 @@
 A clock rate says how many instructions make a second.  Two things are added or taken away:
 
 * time skipped while the CPU waits for an interrupt, which costs no instructions;
-* instructions a guest's trap handler spends on a probe (`pause` to `resume`), so that a probed program sees the same
-  time, and is scheduled the same way, as one that is not probed.
+* instructions a guest's trap handler spends on a probe (`pause` to `resume`), so that a probed
+  program sees the same time, and is scheduled the same way, as one that is not probed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class VirtualClock:
         return (count * self._period if self._period else count * NANOSECONDS // self.rate) + self._skipped
 
     def instructions_at(self, time: int) -> int:
-        """Return the instruction count at which `now()` reaches `time`, if the CPU does not wait before."""
+        """Return the instruction count at which `now()` reaches `time`, unless the CPU waits."""
         hidden = self._hidden
         if self._paused is not None:
             hidden += self._counter.instructions - self._paused
@@ -58,7 +58,7 @@ class VirtualClock:
             self._paused = self._counter.instructions
 
     def state(self) -> tuple[int, int, int | None]:
-        """Return what the clock is to go back to with `set_state`, after instructions that are none of the guest's."""
+        """Return the state for `set_state` after instructions that are not the guest's."""
         return self._hidden, self._skipped, self._paused
 
     def set_state(self, state: tuple[int, int, int | None]) -> None:

@@ -1,4 +1,4 @@
-"""The exact count of instructions, and the words and tables that the callbacks share with the engine.
+"""The exact count of instructions, and the words that the callbacks and the engine share.
 
 `emu.engine.state` tells the rules by which the callbacks count.
 """

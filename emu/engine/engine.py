@@ -12,8 +12,8 @@
 What Unicorn can and cannot do shapes these files; the facts they rely on are told where they are
 used.  Rules for what is added to them:
 
-* no per-instruction hook, no memory hook, no `timeout=`, no `until` inside code: each costs all guests their speed or
-  exactness;
+* no per-instruction hook, no memory hook, no `timeout=`, no `until` inside code: each costs all
+  guests their speed or exactness;
 * callbacks never let an exception out: it is kept, the run is stopped, and `run` raises it;
 * code is written by `write_code` alone, which also makes Unicorn forget what it translated;
 * nothing here knows an ISA by name: what is particular to one is in `Isa.unicorn`.
@@ -147,10 +147,10 @@ class Engine:
         self._windows.set(self.memory.windows(), self.memory.pointer)
 
     def plan(self, plan: Plan) -> int:
-        """Return the answer to a breakpoint that has a displaced instruction's plan carried out natively; 0: cannot.
+        """Return the answer to a breakpoint that carries a plan out natively; 0: not possible.
 
-        Should the plan meet memory that native code cannot reach, `on_late(address)` is asked, with all
-        registers but the pc as they were.
+        Should the plan meet memory that native code cannot reach, `on_late(address)` is asked, with
+        all registers but the pc as they were.
         """
         return self._plans.encode(plan) if self.accelerated else 0
 
@@ -165,7 +165,7 @@ class Engine:
 
     @property
     def instructions(self) -> int:
-        """Instructions executed so far, exact where the CPU stands now; the instruction at pc is not included."""
+        """Instructions executed so far, without the one at pc."""
         return self.counter.instructions
 
     # -- address spaces of the host's
@@ -189,7 +189,7 @@ class Engine:
     # -- running
 
     def run(self, soft: int | None = None, hard: int | None = None) -> bool:
-        """Run until `stop`, until the CPU waits for an interrupt, or until a deadline in instructions.
+        """Run until `stop`, until the CPU waits for an interrupt, or to a deadline.
 
         `soft` is looked at in user mode, `hard` anywhere, both at block starts.  Returns True if
         the CPU waits.  Raises what a callback raised, `emu.engine.errors.PageFaultError` where the
@@ -209,7 +209,7 @@ class Engine:
         return False
 
     def step(self) -> bool:
-        """Execute one instruction; of a repeated string instruction of x86, one repetition.  Answers as `run`.
+        """Execute one instruction, or one repetition of a string instruction; answer as `run`.
 
         An engine that steps should do nothing else: all code is translated anew when stepping
         begins or ends.
@@ -272,7 +272,7 @@ class Engine:
         self.cpu.uc.emu_stop()
 
     def interrupt(self) -> None:
-        """Deliver the clock interrupt to the guest's vector; between runs, where the guest accepts interrupts."""
+        """Deliver the clock interrupt to the guest's vector, between runs, if it is accepted."""
         self.isa.unicorn.interrupt(self.cpu)
 
     # -- callbacks

@@ -3,9 +3,9 @@
 Those that Unicorn is not to translate, because it cannot, or because it would ask the host.
 
 The translator asks before it decodes an instruction whether its address is an exit, that is a place
-where emu_start ends, with the pc there and the CPU halted.  Exits are kept in a tree; with one entry
-in it the translator asks the tree's function for comparing keys, once for each instruction that it
-translates.  That function is replaced here by the ISA's own, which looks at the instruction
+where emu_start ends, with the pc there and the CPU halted.  Exits are kept in a tree; with one
+entry in it the translator asks the tree's function for comparing keys, once for each instruction
+that it translates.  That function is replaced here by the ISA's own, which looks at the instruction
 (`UnicornModel.special`).  Code that is translated costs nothing more.
 
 Source: unicorn v2.1.4 include/uc_priv.h (uc_addr_is_exit), glib_compat/gtree.c (struct _GTree).

@@ -1,4 +1,4 @@
-"""The callbacks in machine code, compiled by LLVM once and linked for each engine; no compiler is needed.
+"""The callbacks in machine code, compiled by LLVM once and linked for each engine.
 
 Each function of `ir/common.ll`, and of the `unicorn.ll` of an ISA, is the twin of the one of the
 same name in `emu.engine.interpreted`, and in `unicorn.py` beside it, which is easier to read;
@@ -53,7 +53,7 @@ def available() -> bool:
 
 
 class Callbacks:
-    """Compiled callbacks; attributes are the addresses of the functions, None where the ISA has none.
+    """Compiled callbacks: the addresses of the functions, None where the ISA has none.
 
     `delivers`: system calls go to the guest's own vector; else they are traps like others.  Keep
     the object alive as long as the functions are hooked.
@@ -136,7 +136,7 @@ def _machine_code(source: str) -> bytes:
 
 
 def _source(cpu: Cpu, names: Mapping[str, int], addresses: Iterable[str]) -> str:
-    """Return the functions of all ISAs and of this one, with numbers for names, and symbols for addresses.
+    """Return the functions of this ISA, with numbers for names, symbols for addresses.
 
     So the source, and the machine code, are the same for every engine of an ISA.
     """

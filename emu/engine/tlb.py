@@ -4,9 +4,9 @@ In this mode (UC_TLB_VIRTUAL) Unicorn asks a hook whenever an address misses its
 no page tables.  A refusal ends `emu_start` with the pc on the instruction that faulted; what it was
 after is remembered here.
 
-Unicorn's TLB holds few pages, and Python takes microseconds to fill one.  So the answers that Python
-gave are kept in a table in plain memory, where machine code finds them (`fill` in `ir/common.ll`).
-An entry is two words:
+Unicorn's TLB holds few pages, and Python takes microseconds to fill one.  So the answers that
+Python gave are kept in a table in plain memory, where machine code finds them (`fill` in
+`ir/common.ll`). An entry is two words:
 
      63      40 39               0      63                12 11     0
     | generation |  page number   |    | physical address   | access |

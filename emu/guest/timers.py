@@ -56,7 +56,7 @@ class Timers:
         timer.running = False
 
     def interrupt(self) -> None:
-        """Have the run under way end, also if it is a timer's function that asks."""
+        """End the present run, also when a timer's function asks."""
         self._interrupted = True
 
     def run(

@@ -132,7 +132,7 @@ class Traps:
     repeats_unclaimed: bool = False
     """Whether the kernel returns to a breakpoint that its stub does not emulate."""
     pushed: tuple[tuple[str, int], ...] = ()
-    """Fields of the trap frame of a breakpoint that are no registers, but what the CPU or the
+    """Fields of the trap frame of a breakpoint that are not registers, but what the CPU or the
     vector pushes."""
     privilege: str = ""
     """Field whose lowest two bits are 0 in a trap from kernel mode, where the CPU pushes no sp: the

@@ -142,8 +142,8 @@ class LinuxAbi:
     """Signal by the number that Unicorn, which is QEMU, gives an exception (target/*/cpu.h); all
     others are a general protection fault."""
     probe_registers: Mapping[str, str]
-    """Register as a fetch argument of an event names it (arch/*/kernel/ptrace.c) -> as `Isa.registers`
-    does."""
+    """Register as a fetch argument of an event names it (arch/*/kernel/ptrace.c) -> as
+    `Isa.registers` does."""
     initial_registers: Mapping[str, int] = field(default_factory=dict)
     """Registers that are not 0 when a program starts, but for the pc and the stack pointer."""
     packed_epoll_event: bool = False
@@ -161,8 +161,8 @@ class LinuxAbi:
     """(value of a register by name, code) -> the addresses that the instruction accesses; None: the
     disassembler's operands tell."""
     operand_names: Mapping[str, tuple[str, int]] = field(default_factory=dict)
-    """Register as the disassembler names it in an address -> as `Isa.registers` does, and the mask of
-    its bits that count; for those that differ."""
+    """Register as the disassembler names it in an address -> as `Isa.registers` does, and the
+    mask of its bits that count; for those that differ."""
 
 
 def times(file: FileStatus) -> tuple[int, ...]:

@@ -232,7 +232,7 @@ class Fasttrap(Observer):
         self._hits.steps.thread_ended(thread)
 
     def forked(self, parent: Process, child: Process) -> None:
-        """Take the parent's tracepoints out of the child (fasttrap_fork), which has memory of its own."""
+        """Take the parent's tracepoints out of the child (fasttrap_fork)."""
         if child.space == parent.space:
             return
         target = self._targets.get(self._owner(parent).pid)
@@ -275,7 +275,7 @@ class Fasttrap(Observer):
                     self._gone += [(probe, point.address, area.backing) for probe in (*point.before, *point.after)]
 
     def mapped(self, process: Process, area: Area) -> None:
-        """Put tracepoints back that went away with an object, which has come back to the same place (dlopen).
+        """Put back the tracepoints of an object that is loaded again at the same place (dlopen).
 
         FreeBSD leaves such probes dead until they are enabled anew.
         """

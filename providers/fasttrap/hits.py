@@ -1,4 +1,4 @@
-"""A hit: the probes before an instruction fire, the instruction is carried out, the probes after it fire.
+"""A hit: probes fire, the instruction is carried out, the probes after it fire.
 
 Source: FreeBSD sys/cddl/contrib/opensolaris/uts/intel/dtrace/fasttrap_isa.c (fasttrap_pid_probe,
 fasttrap_return_common).
@@ -132,7 +132,7 @@ class Hits(Observer):
             return 0
 
     def _fire_after(self, point: Point, new_pc: int) -> None:
-        """Fire the return probes, unless the instruction stays inside their function (fasttrap_return_common)."""
+        """Fire the return probes if the instruction leaves the function (fasttrap_return_common)."""
         treatment = point.treatment
         leaves = isinstance(treatment, Emulated) and treatment.leaves
         words = self._kernel.cpu.words

@@ -136,7 +136,7 @@ def _matcher(pattern: str) -> Callable[[str], bool]:
 
 
 class PidProbes(Observer):
-    """Makes the probes of processes when they are asked for, and again when a process loads another object.
+    """Makes the probes of processes on demand, and again when an object is loaded.
 
     `created` is called when probes were made while a process runs: what was enabled may match them.
     """
@@ -193,8 +193,8 @@ class PidProbes(Observer):
 
         By its file's name, or by the name others ask for it by.
 
-        What follows `.so` may be left out.  A real linker knows a library by the name under which it
-        was asked for; here the object is the file that was mapped.
+        What follows `.so` may be left out.  A real linker knows a library by the name under which
+        it was asked for; here the object is the file that was mapped.
         """
         if pattern == EXECUTABLE:
             return loaded.file == process.executable

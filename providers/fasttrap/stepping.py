@@ -79,8 +79,8 @@ class _Key(NamedTuple):
 class Steps(Observer):
     """All threads of a guest that step.
 
-    `fire_after(point, new_pc)` fires the probes after an instruction; `again(thread, address)` makes
-    a thread hit an address without the probes before it.
+    `fire_after(point, new_pc)` fires the probes after an instruction; `again(thread, address)`
+    makes a thread hit an address without the probes before it.
     """
 
     def __init__(

@@ -75,7 +75,7 @@ class UsdtProbes(Observer):
     # -- what programs tell
 
     def helper_added(self, process: Process, module: str, load_address: int, dof: int, generation: int) -> None:
-        """Make the probes of a program's DOF (dtrace_helper_slurp); what is no DOF makes none."""
+        """Make the probes of a program's DOF (dtrace_helper_slurp); what is not DOF makes none."""
         code = self._fasttrap.kernel.code(process)
         try:
             data = code.read(dof, load_size(code.read(dof, HEADER.size)))

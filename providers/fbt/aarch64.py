@@ -121,7 +121,7 @@ def _entry(words: tuple[int, ...]) -> int | None:
 
 
 def remarks(function: Function, result: ScanResult) -> Iterator[Refusal]:
-    """Name each way out of the function that is no site, and each site that is no way out."""
+    """Name each way out of the function that is not a site, and each site that is not a way out."""
     taken = {site.address for site in result.sites}
     entry = result.sites[0].address
     for place, word in enumerate(_words(function)):

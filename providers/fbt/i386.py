@@ -75,7 +75,7 @@ def _undoes_frame(code: bytes, offset: int, length: int) -> bool:
 
 
 def remarks(function: Function, result: ScanResult) -> Iterator[Refusal]:
-    """Name each way out of the function that is no site."""
+    """Name each way out of the function that is not a site."""
     taken = {site.address for site in result.sites}
     code, end, before = function.code, 0, -1
     for offset, length in _instructions(function):

@@ -5,9 +5,9 @@ Where the probes of a function go, and what a hit fires.
 To add an ISA write `providers/fbt/<isa>.py` with a `Port` and list it in
 `providers/fbt/ports.py` (docs/adding-a-provider.md).  It has
 
-1. `scan`: from a function's bytes to its entry site and return sites, or to the rule that refuses it;
-2. `remarks`: what the scan passed over although it looks like a return, and what it took although it should not have;
-3. `handler`: what happens when a breakpoint is hit, in the fewest possible steps, for everything runs through it;
+1. `scan`: a function's bytes -> its entry site and return sites, or the rule that refuses it;
+2. `remarks`: places that look like returns and are not sites, and sites that should not be;
+3. `handler`: what happens when a breakpoint is hit, in the fewest possible steps;
 4. the names it excludes beyond `exclusions.EXCLUSIONS`, and `aframes`.
 
 Scanning is deciding, never writing: it yields data, which `fbt.py` turns into probes and the

@@ -141,7 +141,7 @@ def _find(pattern: _Pattern, halves: tuple[int, ...], start: int, function: Func
 
 
 def remarks(function: Function, result: ScanResult) -> Iterator[Refusal]:
-    """Name each way out of the function that is no site, and each site that is no instruction."""
+    """Name ways out of the function that are not sites, and sites that are not instructions."""
     sites = {site.address for site in result.sites}
     entry = result.sites[0].address
     for address, word, length in _instructions(function):

@@ -37,12 +37,12 @@ NO_FRAME = Rule(
 )
 UNDECODABLE_FIRST = Rule(
     "does not disassemble",
-    "bytes that are no instruction come before any push rbp",
+    "bytes that are not an instruction come before any push rbp",
     f"{SOURCE}, dtrace_instr_size() <= 0",
 )
 UNDECODABLE_LATER = Rule(
     "scan ends",
-    "from here the bytes are no instruction, a jump table perhaps: returns further on are not found",
+    "from here the bytes are not an instruction, a jump table perhaps: returns further on are not found",
     f"{SOURCE}, dtrace_instr_size() <= 0",
 )
 JUMP_TABLE = Rule(
@@ -123,7 +123,7 @@ def in_jump_table(function: Function, offset: int, size: int) -> bool:
 
 
 def remarks(function: Function, result: ScanResult) -> Iterator[Refusal]:
-    """Name each way out of the function that is no site."""
+    """Name each way out of the function that is not a site."""
     taken = {site.address for site in result.sites}
     entry = result.sites[0].address
     end = 0

@@ -1,4 +1,4 @@
-"""SDT: the probes a kernel declares in linker sets, and what enabling one does in each generation of the mechanism.
+"""SDT: the probes a kernel declares in linker sets, in each generation of the mechanism.
 
 The life of a probe, in the order FreeBSD has it:
 
@@ -53,7 +53,7 @@ class SdtKernel(Protocol):
     """While a probe of this kind fires: how many frames its stack leaves out; None otherwise."""
 
     def linker_set(self, name: str) -> tuple[int, int] | None:
-        """Return the address and the size of a linker set of the kernel, None if there is none of that name."""
+        """Return the address and size of a kernel's linker set, None if it has no such set."""
         ...
 
     def symbol_address(self, name: str) -> int | None:
@@ -73,7 +73,7 @@ class SdtKernel(Protocol):
         ...
 
     def call_argument(self, index: int) -> int:
-        """Return argument `index` >= 5 of the call of `dtrace_probe` under way, not counting the id."""
+        """Return argument `index` >= 5 of the present call of `dtrace_probe`, after its id."""
         ...
 
     def thread_field(self, name: str) -> int:
@@ -81,7 +81,7 @@ class SdtKernel(Protocol):
         ...
 
     def serve_probes(self, probe: Callable[..., None]) -> None:
-        """Have `probe(id, arg0 ... arg4)` called whenever the kernel calls `dtrace_probe`."""
+        """Call `probe(id, arg0 ... arg4)` whenever the kernel calls `dtrace_probe`."""
         ...
 
 

@@ -244,7 +244,7 @@ class Uprobes(Observer):
             self._put(pending.probe)
 
     def forked(self, parent: Process, child: Process) -> None:
-        """Give a child its parent's breakpoints and pending returns (uprobe_dup_mmap, uprobe_copy_process)."""
+        """Give a child its parent's breakpoints and pending returns (uprobe_dup_mmap)."""
         made_by = self.kernel.current
         if made_by is not None and made_by in self._returns:
             for one in self._returns[made_by]:
@@ -326,7 +326,7 @@ class Uprobes(Observer):
     def _begin_step(
         self, thread: Thread, space: WatchedSpace, installed: Installed, address: int, move: Stepped
     ) -> None:
-        """Have the copy run in a slot, for one instruction (pre_ssout)."""
+        """Run the copy in a slot, for one instruction (pre_ssout)."""
         engine = self._engine
         slot = installed.slot
         if not slot:
@@ -388,7 +388,7 @@ class Uprobes(Observer):
         return SignalInfo(info.number, info.code, address=step.address) if info.address == at else info
 
     def may_be_interrupted(self, thread: Thread) -> bool:
-        """Have signals wait while a thread steps (uprobe_deny_signal)."""
+        """Make signals wait while a thread steps (uprobe_deny_signal)."""
         return thread not in self._steps
 
     def system_call(self, thread: Thread, name: str, arguments: Sequence[int]) -> None:
@@ -401,7 +401,7 @@ class Uprobes(Observer):
     # -- returns
 
     def _hijack(self, thread: Thread, space: WatchedSpace, probe: Uprobe, address: int) -> None:
-        """Have the function return to the trampoline (prepare_uretprobe)."""
+        """Make the function return to the trampoline (prepare_uretprobe)."""
         pending = self._returns.setdefault(thread, [])
         if len(pending) >= MAX_DEPTH:
             return

@@ -60,8 +60,8 @@ def _own(command: str, isa: str | None) -> str:
 def _wants_linux(wanted: MachineOptions) -> bool:
     """Return whether the Linux guest is meant: by name, by root, or by a program of this host's.
 
-    A path of this host's that is not a program is meant for one: it is the Linux guest that says what
-    is wrong with it.
+    A path of this host's that is not a program is meant for one: it is the Linux guest that says
+    what is wrong with it.
     """
     if wanted.guest is not None:
         return wanted.guest == "linux"

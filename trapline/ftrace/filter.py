@@ -50,7 +50,7 @@ class _Parser:
         while at < len(text.rstrip()):
             found = _TOKEN.match(text, at)
             if found is None:
-                raise FilterError(f"'{text[at:].strip()}' in filter '{text}' is no operator, field or value")
+                raise FilterError(f"'{text[at:].strip()}' in filter '{text}' is not an operator, field or value")
             self._tokens.append(found[1])
             at = found.end()
         self._at = 0
@@ -107,7 +107,7 @@ class _Parser:
         if value[0] in "\"'" or sign == "~":
             return _text_test(field, sign, value.strip("\"'"))
         if sign not in _COMPARE:
-            raise FilterError(f"'{sign}' is no operator")
+            raise FilterError(f"'{sign}' is not an operator")
         try:
             wanted = int(value, 0)
         except ValueError:

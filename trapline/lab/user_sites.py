@@ -110,7 +110,7 @@ def user_sites(
     syntax: Syntax = Syntax.INTEL,
     fidelity: Fidelity = Fidelity.EXACT,
 ) -> list[UserSite]:
-    """Look at the functions of an ELF file whose names match the glob `function`, all if it is None.
+    """Return the sites of an ELF file's functions that match the glob `function`.
 
     Raises `emu.elf.ElfError`, and `SitesError` if nothing matches.
     """
@@ -130,7 +130,7 @@ def user_summary(
     provider: str = "pid",
     fidelity: Fidelity = Fidelity.EXACT,
 ) -> list[UserCount]:
-    """Count the instructions by what becomes of them and by the rule that decides, the most frequent first.
+    """Count instructions by treatment and by rule, the most frequent first.
 
     Raises as `user_sites`.
     """

@@ -33,7 +33,7 @@ class ProbeCall(NamedTuple):
 
 
 def probe_calls(image: Image) -> tuple[ProbeCall, ...]:
-    """Return the calls of an image that are probes.  Raises `ElfError` for one that is no call."""
+    """Return the calls of an image that are probes.  Raises `ElfError` for one that is not a call."""
     relocations, symbols, strings = (image.section(name) for name in (".rela.text", ".symtab", ".strtab"))
     if relocations is None or symbols is None or strings is None:
         return ()
@@ -44,6 +44,6 @@ def probe_calls(image: Image) -> tuple[ProbeCall, ...]:
         if not name.startswith(PREFIX):
             continue
         if image.read(offset - 1, 1)[0] != CALL:
-            raise ElfError(f"{image.path}: what refers to {name} at {offset - 1:#x} is no call")
+            raise ElfError(f"{image.path}: what refers to {name} at {offset - 1:#x} is not a call")
         found.append(ProbeCall(name.removeprefix(PREFIX), offset))
     return tuple(found)

@@ -1,7 +1,7 @@
 """The LOCK prefix, and where it makes an instruction undefined.
 
 That is how FBT on i386 gets its trap without int3: 0xf0 over `push ebp` leaves a LOCK before `mov
-ebp, esp`, which is no instruction that can be locked, so the CPU raises #UD.  Unicorn's decoder
+ebp, esp`, which is not an instruction that can be locked, so the CPU raises #UD.  Unicorn's decoder
 skips the prefix instead (QEMU 5 tests it for a few instructions only), so the engine asks here.
 
 Source: Intel SDM volume 2, "LOCK - Assert LOCK# Signal Prefix"; FreeBSD

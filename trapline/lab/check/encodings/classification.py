@@ -1,4 +1,4 @@
-"""Classifying: a chunk of encodings goes in, and what our tables and capstone say of them comes out."""
+"""Classifying a chunk of encodings by what our tables and capstone say of them."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _count_witnesses(isa: str) -> Iterator[Cell]:
 
 
 def _witnesses(isa: str, more: Iterable[DisplacedRow] = ()) -> Iterator[tuple[Form, list[int]]]:
-    """Yield, for each form, the words made for the rows of an ISA, for `more` of them, and for each exemption."""
+    """Yield for each form the words made for an ISA's rows, `more`, and each exemption."""
     rows = (*more, *(row for table in tables(isa).values() for row in table))
     rules = [(row.mask, row.value, row.length) for row in rows]
     rules += [(one.mask, one.value, 0) for one in EXEMPTIONS[isa]]

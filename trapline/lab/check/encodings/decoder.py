@@ -164,7 +164,7 @@ class Decoder:
 
     @property
     def bits(self) -> int:
-        """What else is to be kept of it (BRACKET and so on), so that its facts can be told by number and bits."""
+        """The other facts of it that are kept beside its number (BRACKET and so on)."""
         insn = self._insn
         detail = insn.detail.contents
         bits = insn.size << SIZE_SHIFT | (BRACKET if b"[" in insn.op_str else 0)

@@ -17,7 +17,7 @@ NOTHING: Final = ""
 
 @dataclass(frozen=True, slots=True)
 class Exemption:
-    """Encodings with word & `mask` == `value` that may be in one of `rows` although capstone disagrees."""
+    """Encodings with word & `mask` == `value` that are right although capstone disagrees."""
 
     providers: tuple[str, ...]
     rows: tuple[str, ...]

@@ -57,7 +57,7 @@ class ChunkResult:
     cells: tuple[Cell, ...]
 
     def to_json(self) -> str:
-        """Write it down.  Few things are said of many cells, so they are listed once and referred to by number."""
+        """Write it down; what many cells share is listed once and referred to by number."""
         said = list(dict.fromkeys(one for cell in self.cells for one in cell.ours))
         numbers = {one: number for number, one in enumerate(said)}
         return json.dumps({

@@ -1,4 +1,4 @@
-"""Our opinion: the decode tables of the providers, and what each row claims of the instructions it matches."""
+"""The decode tables of the providers, and what each row claims of its instructions."""
 
 from __future__ import annotations
 
@@ -117,8 +117,8 @@ def emulated_facts(isa: str, rows: Sequence[DisplacedRow], number: int) -> Facts
 def plan_facts(plan: Plan, pc: str, length: int) -> Facts:
     """Return what a plan does for an instruction of `length` bytes.
 
-    The address after the instruction, which calls keep, is no address relative to the pc: it does
-    not depend on the encoding.
+    The address after the instruction, which calls keep, is not an address relative to the pc: it
+    does not depend on the encoding.
     """
     found = Facts.NONE
     for operation in plan.operations:

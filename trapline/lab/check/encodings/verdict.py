@@ -1,4 +1,4 @@
-"""Judging: from the cells of many chunks, whether a provider's tables on an ISA are right, and what is left over."""
+"""Judging from the cells of many chunks whether a provider's tables on an ISA are right."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Verdict:
 
     @property
     def right(self) -> bool:
-        """Whether everything was reached, and agrees or is exempted, by exemptions that are all needed."""
+        """Whether everything was reached, and agrees or is rightly exempted."""
         return not (self.unreached or self.unused or self.disagreements)
 
 
