@@ -78,7 +78,7 @@ def test_blanks_inside_brackets_do_not_end_an_argument():
 
 @pytest.mark.parametrize("text", ["3@%edi", "4@%nosuch", "-8@(", "8@[", "x@%rax"])
 def test_an_argument_in_no_known_form_is_named(text):
-    with pytest.raises(MarkerArgumentError, match=r"is no (argument|operand)"):
+    with pytest.raises(MarkerArgumentError, match=r"is not an (argument|operand)"):
         parse_arguments(text, X86_64)
 
 

@@ -98,7 +98,7 @@ class RegularFile(Inode):
 
     @property
     def content(self) -> Content:
-        """The bytes of the file, without those stored through shared mappings.  Raises `LinuxError` EIO."""
+        """The file's bytes, without stores through shared mappings.  Raises `LinuxError` EIO."""
         if self._content is None:
             assert self.host is not None
             try:
