@@ -1,4 +1,4 @@
-"""The scripts of tests/d/toolkit compile for the kernel guest as they are, and are enabled there."""
+"""The scripts of tests/trapline/d/toolkit compile for the kernel guest as they are, and are enabled there."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from emu.isa import ISAS
-from tests.d.reference.transcripts import read_transcripts
+from tests.trapline.d.reference.transcripts import read_transcripts
 from trapline.libdtrace import dtrace_open
 from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
 
-HOME = Path(__file__).parents[1] / "d" / "toolkit"
+HOME = Path(__file__).parent / "d" / "toolkit"
 
 
 def test_every_script_is_run():

@@ -9,9 +9,9 @@ from random import Random
 
 from providers.dof.probes import helper_probes
 from providers.dof.sections import load_size
-from tests.d.support import compile_text
 from tests.fuzz.case import Fuzzer
 from tests.fuzz.mutation import damage
+from tests.trapline.d.support import compile_text
 from trapline.dof import DofError, decode, encode
 
 _PROGRAMS = (

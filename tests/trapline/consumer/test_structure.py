@@ -18,7 +18,7 @@ from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
 def shown(text, data, symbol=lambda _address: None, declarations=""):
     names = Globals()
     if declarations:
-        from tests.d.support import compile_text
+        from tests.trapline.d.support import compile_text
 
         compile_text(declarations, names=names)
     return show(type_of_text(text, names), data, symbol)

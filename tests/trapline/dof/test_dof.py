@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.dof.layout import HEADER, MAX_SIZE, SECTION, SectionType
-from tests.d.support import compile_text
+from tests.trapline.d.support import compile_text
 from trapline.dof import DofError, decode, encode
 from trapline.dof.layout import OPTIONS
 from trapline.framework.program import (

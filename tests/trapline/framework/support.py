@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 
 from emu.cpu_core import CpuCore
-from tests.d.support import compile_text
 from tests.support.fake_guest import FakeGuest, FakeProvider
+from tests.trapline.d.support import compile_text
 from trapline import dof
 from trapline.dof import encode
 from trapline.framework.dtrace import DTrace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.d.support import compile_text
+from tests.trapline.d.support import compile_text
 from tests.trapline.framework.support import Bench, trace
 from trapline.dof import encode
 from trapline.framework.device import DeviceError

@@ -14,7 +14,7 @@ from providers.base import (
     ArgumentDescription,
     Privilege,
 )
-from tests.d.support import compile_text
+from tests.trapline.d.support import compile_text
 from tests.trapline.framework.support import Bench
 from trapline.consumer.client import Client
 from trapline.dof import decode, encode

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.d.support import compile_text
+from tests.trapline.d.support import compile_text
 from tests.trapline.framework.support import Bench
 from trapline.dof import encode
 from trapline.framework.dif import Op, encode_branch, encode_index, encode_registers

@@ -8,8 +8,8 @@ import pytest
 
 from emu.cpu_core import CpuCore
 from emu.elf import Binding, ElfError, Symbol, SymbolType
-from tests.d.support import compile_text, tag_of
 from tests.support.fake_guest import FakeGuest
+from tests.trapline.d.support import compile_text, tag_of
 from trapline import dof
 from trapline.d.scopes import Globals, NoNames
 from trapline.d.types import INT

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.d.support import Calculator, compile_text
+from tests.trapline.d.support import Calculator, compile_text
 from trapline.d.compiler import Globals
 from trapline.d.errors import CompileError
 

@@ -7,7 +7,7 @@ import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tests.d.reference.scene import run_scene
+from tests.trapline.d.reference.scene import run_scene
 
 if TYPE_CHECKING:
     from pathlib import Path

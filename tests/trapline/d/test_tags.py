@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.d.reference.scene import run_scene
-from tests.d.support import compile_text, tag_of
+from tests.trapline.d.reference.scene import run_scene
+from tests.trapline.d.support import compile_text, tag_of
 from trapline.d.compiler import Form
 from trapline.d.errors import CompileError
 from trapline.d.scopes import Globals
@@ -48,8 +48,8 @@ def test_in_a_script_the_message_has_the_line(tag, program, tmp_path):
 def test_every_tag_that_is_raised_is_in_the_table():
     """Also the other way round: what the table says is raised here, is."""
     known = {tag for tag, _words, _program in ROWS} | set(REASONS)
-    sources = "".join(path.read_text("utf-8") for path in (HOME.parents[1] / "trapline").rglob("*.py"))
-    sources += "".join(path.read_text("utf-8") for path in (HOME.parents[1] / "providers" / "fasttrap").glob("*.py"))
+    sources = "".join(path.read_text("utf-8") for path in (HOME.parents[2] / "trapline").rglob("*.py"))
+    sources += "".join(path.read_text("utf-8") for path in (HOME.parents[2] / "providers" / "fasttrap").glob("*.py"))
     named = {
         tag for tag in RAISED.findall(sources) if not any(other != tag and other.startswith(tag) for other in known)
     }

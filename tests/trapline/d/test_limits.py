@@ -6,7 +6,7 @@ from time import process_time
 
 import pytest
 
-from tests.d.support import compile_text, tag_of
+from tests.trapline.d.support import compile_text, tag_of
 from trapline.d.errors import CompileError
 from trapline.d.trees import DEPTH_MAX
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.d.support import tag_of
+from tests.trapline.d.support import tag_of
 
 
 def keys(count, kind):

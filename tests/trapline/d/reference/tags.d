@@ -104,7 +104,7 @@ D_IDENT_UNDEF BEGIN { trace(nosuch) }
 D_IDENT_UNDEF BEGIN { trace(sizeof (`)) }
 D_IDENT_UNDEF BEGIN { trace(sizeof (`nosuch)) }
 D_IDENT_UNDEF BEGIN { x = @a }
-D_ID_OFLOW: tests/d/test_tags.py: it takes 65536 variables
+D_ID_OFLOW: tests/trapline/d/test_tags.py: it takes 65536 variables
 D_INT_DIGIT BEGIN { trace(08) }
 D_INT_OFLOW BEGIN { trace(99999999999999999999) }
 D_KEY_TYPE BEGIN { @[(void)1] = count() }

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.d.reference.scene import run_scene
-from tests.d.support import compile_text
+from tests.trapline.d.reference.scene import run_scene
+from tests.trapline.d.support import compile_text
 from trapline.d.builtins import vocabulary
 from trapline.d.scopes import Globals
 from trapline.d.types import ILP32, LP64, MODELS

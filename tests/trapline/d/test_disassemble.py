@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
-from tests.d.support import compile_text
+from tests.trapline.d.support import compile_text
 from trapline.d.disassemble import disassemble_program
 from trapline.framework.dif import FORMATS, Op
 

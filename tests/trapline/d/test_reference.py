@@ -1,4 +1,4 @@
-"""Every section of the reference holds: see tests/d/reference."""
+"""Every section of the reference holds: see tests/trapline/d/reference."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.d.reference.transcripts import evaluate, read_transcripts, run
+from tests.trapline.d.reference.transcripts import evaluate, read_transcripts, run
 
 HOME = Path(__file__).parent / "reference"
 TOOLKIT = Path(__file__).parent / "toolkit"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.d.support import Calculator, compile_text
+from tests.trapline.d.support import Calculator, compile_text
 from trapline.framework.arithmetic import divide, remainder
 
 MASK = (1 << 64) - 1

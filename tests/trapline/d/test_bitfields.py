@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.d.reference.scene import run_scene
+from tests.trapline.d.reference.scene import run_scene
 
 BASES = {"char": 8, "short": 16, "int": 32, "long": 64}
 
