@@ -44,7 +44,7 @@ class DPrograms(Fuzzer):
 
     def _programs(self) -> list[list[str]]:
         if not self._seeds:
-            texts = [path.read_text() for path in sorted((_TESTS / "d" / "toolkit").glob("*.d"))]
+            texts = [path.read_text() for path in sorted((_TESTS / "trapline" / "d" / "toolkit").glob("*.d"))]
             texts += [
                 'BEGIN { @a[1, "x"] = sum(2); printa(@a); exit(0); }',
                 "int x[int]; BEGIN { x[1] = x[2] + 3; }",
