@@ -1,4 +1,5 @@
 /* From kmain to process 1 (FreeBSD sys/kern/init_main.c). */
+#include "sys/jail.h"
 #include "sys/file.h"
 #include "sys/malloc.h"
 #include "sys/systm.h"
@@ -71,6 +72,8 @@ proc0_init(const void *unused __unused)
 	proc0.p_state = PRS_NORMAL;
 	proc0.p_flag = P_KPROC;
 	proc0.p_pgrp = &pgrp0;
+	proc0.p_ucred = &proc0.p_cred;
+	proc0.p_cred.cr_prison = &prison0;
 	TAILQ_INIT(&proc0.p_children);
 	callout_init(&thread0.td_slpcallout, 1);
 	callout_init(&proc0.p_itcallout, 1);

@@ -20,6 +20,7 @@ hardclock_cnt(struct thread *td)
 {
 	ticks++;
 	tc_windup();
+	loadav();
 	sched_clock(td);
 	SDT_PROBE2(sched, , , tick, td, td->td_proc);
 	callout_process(ticks);

@@ -9,7 +9,7 @@
 static int
 file_out(struct sysctl_req *req, const struct proc *p, int fd, const struct file *fp, struct vnode *vp)
 {
-	struct xfile xf = { .xf_pid = p->p_pid, .xf_uid = p->p_uid, .xf_fd = fd, .xf_type = DTYPE_VNODE, .xf_flag = FREAD };
+	struct xfile xf = { .xf_pid = p->p_pid, .xf_uid = p->p_ucred->cr_uid, .xf_fd = fd, .xf_type = DTYPE_VNODE, .xf_flag = FREAD };
 	struct stat sb;
 
 	strlcpy(xf.xf_comm, p->p_comm, sizeof(xf.xf_comm));

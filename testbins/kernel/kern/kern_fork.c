@@ -36,8 +36,8 @@ do_fork(struct thread *td, struct fork_req *fr, struct proc *p2, struct vmspace 
 	p2->p_psstrings = p1->p_psstrings;
 	p2->p_pgrp = p1->p_pgrp;
 	p2->p_nice = p1->p_nice;
-	p2->p_uid = p1->p_uid;
-	p2->p_gid = p1->p_gid;
+	p2->p_cred = p1->p_cred;
+	p2->p_ucred = &p2->p_cred;
 	strlcpy(p2->p_comm, fr->fr_name != NULL ? fr->fr_name : p1->p_comm, sizeof(p2->p_comm));
 	strlcpy(td2->td_name, p2->p_comm, sizeof(td2->td_name));
 	if (fr->fr_name != NULL)

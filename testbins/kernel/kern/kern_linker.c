@@ -280,7 +280,7 @@ kern_kldload(struct thread *td, const char *name)
 	linker_file_t lf;
 	int error;
 
-	if (td->td_proc->p_uid != 0)
+	if (td->td_proc->p_ucred->cr_uid != 0)
 		return (EPERM);
 	sx_xlock(&kld_sx);
 	error = linker_load_module(name, &lf);
@@ -298,7 +298,7 @@ kern_kldunload(struct thread *td, int fileid)
 	linker_file_t lf;
 	int error = 0;
 
-	if (td->td_proc->p_uid != 0)
+	if (td->td_proc->p_ucred->cr_uid != 0)
 		return (EPERM);
 	sx_xlock(&kld_sx);
 	if ((lf = linker_find_file_by_id(fileid)) == NULL)

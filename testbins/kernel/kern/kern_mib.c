@@ -9,6 +9,15 @@
 #include "sys/time.h"
 #include "sys/vm.h"
 
+/* Threads that could run, on average, in units of 1/FSCALE (FreeBSD sys/vm/vm_param.h, sys/sys/resource.h). */
+#define FSHIFT 11
+#define FSCALE (1 << FSHIFT)
+struct loadavg {
+	uint32_t ldavg[3];
+	long fscale;
+};
+extern struct loadavg averunnable;
+
 #define HOSTNAME "teaching"
 
 /* illumos's names of what FreeBSD has in ostype, osrelease and prison0 (usr/src/uts/common/sys/utsname.h): scripts use both. */
@@ -30,6 +39,7 @@ int maxproc = MAXPROC;
 int maxfilesperproc = NOFILE;
 int mp_ncpus = 1;
 long physmem; /* pages */
+struct loadavg averunnable = { { 0, 0, 0 }, FSCALE };
 int maxusers = 8;
 long freemem; /* pages, as of the last tick */
 char hostname[256] = HOSTNAME;
@@ -45,6 +55,20 @@ tc_windup(void)
 	time_uptime = nanouptime() / 1000000000 + 1; /* 1 from the start: 0 means unset */
 	freemem = vm_page_free_count;
 	time_second = boottime.tv_sec + nanouptime() / 1000000000;
+}
+
+/* Every five seconds: the averages of one, five and fifteen minutes forget by that much (FreeBSD sys/kern/kern_synch.c). */
+void
+loadav(void)
+{
+	static const uint32_t cexp[] = { 1884, 2014, 2037 }; /* exp(-1/12), exp(-1/60), exp(-1/180) in units of 1/FSCALE */
+	static uint64_t next;
+
+	if (ticks < next)
+		return;
+	next = ticks + 5 * hz;
+	for (size_t i = 0; i < nitems(cexp); i++)
+		averunnable.ldavg[i] = (cexp[i] * averunnable.ldavg[i] + sched_load() * FSCALE * (FSCALE - cexp[i])) >> FSHIFT;
 }
 
 static void

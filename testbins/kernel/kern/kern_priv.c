@@ -10,7 +10,7 @@ SDT_PROBE_DEFINE1(priv, kernel, priv_check, priv__err, "int");
 int
 priv_check(struct thread *td, int priv)
 {
-	if (td->td_proc->p_uid == 0) {
+	if (td->td_proc->p_ucred->cr_uid == 0) {
 		SDT_PROBE1(priv, kernel, priv_check, priv__ok, priv);
 		return (0);
 	}

@@ -30,7 +30,7 @@ sys_getppid(struct thread *td, struct getppid_args *uap __unused)
 int
 sys_getuid(struct thread *td, struct getuid_args *uap __unused)
 {
-	td->td_retval[0] = td->td_proc->p_uid;
+	td->td_retval[0] = td->td_proc->p_ucred->cr_uid;
 	return (0);
 }
 
@@ -40,29 +40,29 @@ sys_setuid(struct thread *td, struct setuid_args *uap)
 {
 	int error = 0;
 
-	if (uap->uid != td->td_proc->p_uid && (error = priv_check(td, PRIV_CRED_SETUID)) == 0)
-		td->td_proc->p_uid = uap->uid;
+	if (uap->uid != td->td_proc->p_ucred->cr_uid && (error = priv_check(td, PRIV_CRED_SETUID)) == 0)
+		td->td_proc->p_ucred->cr_uid = td->td_proc->p_ucred->cr_ruid = td->td_proc->p_ucred->cr_svuid = uap->uid;
 	return (error);
 }
 
 int
 sys_geteuid(struct thread *td, struct geteuid_args *uap __unused)
 {
-	td->td_retval[0] = td->td_proc->p_uid;
+	td->td_retval[0] = td->td_proc->p_ucred->cr_uid;
 	return (0);
 }
 
 int
 sys_getgid(struct thread *td, struct getgid_args *uap __unused)
 {
-	td->td_retval[0] = td->td_proc->p_gid;
+	td->td_retval[0] = td->td_proc->p_ucred->cr_gid;
 	return (0);
 }
 
 int
 sys_getegid(struct thread *td, struct getegid_args *uap __unused)
 {
-	td->td_retval[0] = td->td_proc->p_gid;
+	td->td_retval[0] = td->td_proc->p_ucred->cr_gid;
 	return (0);
 }
 

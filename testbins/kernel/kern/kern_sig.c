@@ -108,7 +108,7 @@ tdsendsignal(struct proc *p, struct thread *td, int sig, const struct siginfo *i
 int
 kern_psignal(struct proc *p, int sig)
 {
-	struct siginfo info = { .si_signo = sig, .si_pid = curproc->p_pid, .si_uid = curproc->p_uid };
+	struct siginfo info = { .si_signo = sig, .si_pid = curproc->p_pid, .si_uid = curproc->p_ucred->cr_uid };
 
 	return (tdsendsignal(p, p->p_threads, sig, &info));
 }
@@ -192,7 +192,7 @@ sigexit(struct thread *td, int sig)
 	struct proc *p = td->td_proc;
 
 	if (sigproptbl[sig] & SIGPROP_KILL && sig != SIGKILL && sig != SIGTERM && sig != SIGINT && sig != SIGPIPE && sig != SIGALRM)
-		printf("pid %d (%s), uid %d: exited on signal %d\n", p->p_pid, p->p_comm, p->p_uid, sig);
+		printf("pid %d (%s), uid %d: exited on signal %d\n", p->p_pid, p->p_comm, p->p_ucred->cr_uid, sig);
 	exit1(td, 0, sig);
 }
 
@@ -334,7 +334,7 @@ kern_kill(struct thread *td, pid_t pid, int signum)
 		return (EINVAL);
 	if (pid <= 0 || (p = pfind(pid)) == NULL || p->p_state == PRS_ZOMBIE)
 		return (ESRCH);
-	if (td->td_proc->p_uid != p->p_uid && (error = priv_check(td, PRIV_SIGNAL_DIFFCRED)) != 0)
+	if (td->td_proc->p_ucred->cr_uid != p->p_ucred->cr_uid && (error = priv_check(td, PRIV_SIGNAL_DIFFCRED)) != 0)
 		return (error);
 	return (signum == 0 ? 0 : kern_psignal(p, signum));
 }

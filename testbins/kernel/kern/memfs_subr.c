@@ -31,8 +31,8 @@ memfs_alloc_node(enum vtype type, mode_t mode, struct memfs_node *parent, struct
 	TAILQ_INIT(&node->mn_dirhead);
 	node->mn_id = ++lastino;
 	node->mn_mode = mode;
-	node->mn_uid = curproc->p_uid;
-	node->mn_gid = curproc->p_gid;
+	node->mn_uid = curproc->p_ucred->cr_uid;
+	node->mn_gid = curproc->p_ucred->cr_gid;
 	node->mn_mtime = nanouptime();
 	node->mn_parent = parent != NULL ? parent : node;
 	if (type == VDIR)

@@ -12,7 +12,7 @@ SDT_PROBE_DEFINE(sched, , , on__cpu);
 SDT_PROBE_DEFINE(sched, , , remain__cpu);
 SDT_PROBE_DEFINE2(sched, , , surrender, "struct thread *", "struct proc *");
 
-static int sched_load; /* threads on the queue */
+static int sched_tdcnt; /* threads on the queue */
 static TAILQ_HEAD(, thread) runq = TAILQ_HEAD_INITIALIZER(runq);
 static struct mtx sched_lock = MTX_INITIALIZER("sched lock", MTX_SPIN);
 
@@ -22,9 +22,9 @@ sched_add(struct thread *td)
 	mtx_lock_spin(&sched_lock);
 	td->td_state = TDS_RUNQ;
 	TAILQ_INSERT_TAIL(&runq, td, td_runq);
-	sched_load++;
+	sched_tdcnt++;
 	SDT_PROBE4(sched, , , enqueue, td, td->td_proc, NULL, 0);
-	SDT_PROBE2(sched, , , load__change, 0, sched_load);
+	SDT_PROBE2(sched, , , load__change, 0, sched_tdcnt);
 	mtx_unlock_spin(&sched_lock);
 }
 
@@ -34,10 +34,17 @@ sched_rem(struct thread *td)
 	mtx_lock_spin(&sched_lock);
 	td->td_state = TDS_CAN_RUN;
 	TAILQ_REMOVE(&runq, td, td_runq);
-	sched_load--;
+	sched_tdcnt--;
 	SDT_PROBE3(sched, , , dequeue, td, td->td_proc, NULL);
-	SDT_PROBE2(sched, , , load__change, 0, sched_load);
+	SDT_PROBE2(sched, , , load__change, 0, sched_tdcnt);
 	mtx_unlock_spin(&sched_lock);
+}
+
+/* Threads that run or could. */
+int
+sched_load(void)
+{
+	return (sched_tdcnt + !(curthread->td_flags & TDF_IDLETD));
 }
 
 bool

@@ -84,7 +84,7 @@ kern_accessat(struct thread *td, const char *path, int amode)
 
 	if (error != 0)
 		return (error);
-	if (td->td_proc->p_uid != 0)
+	if (td->td_proc->p_ucred->cr_uid != 0)
 		return ((amode & 7) & ~sb.st_mode ? EACCES : 0);
 	return (amode & X_OK && !(sb.st_mode & 0111) && !S_ISDIR(sb.st_mode) ? EACCES : 0);
 }

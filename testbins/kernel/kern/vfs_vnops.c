@@ -32,7 +32,7 @@ vn_open_vnode(struct vnode *vp, int fmode)
 		return (ENOTDIR);
 	if (fmode & FWRITE && vp->v_textcount > 0)
 		return (ETXTBSY);
-	if (curproc->p_uid != 0 && !(va.va_mode & (fmode & FWRITE ? 0002 : 0004)))
+	if (curproc->p_ucred->cr_uid != 0 && !(va.va_mode & (fmode & FWRITE ? 0002 : 0004)))
 		return (EACCES);
 	if (fmode & O_TRUNC && vp->v_type == VREG) {
 		vn_lock(vp);

@@ -70,6 +70,13 @@ struct thread {
 #define TDF_IDLETD 0x40
 #define TDF_KTHREAD 0x80
 
+/* Whose a process is (FreeBSD sys/sys/ucred.h). */
+struct ucred {
+	uid_t cr_uid, cr_ruid, cr_svuid;
+	gid_t cr_gid, cr_rgid, cr_svgid;
+	struct prison *cr_prison;
+};
+
 /* Process groups and sessions: there is no way to make one, so a process has init's (FreeBSD sys/sys/proc.h). */
 struct session {
 	pid_t s_sid;
@@ -92,8 +99,8 @@ enum p_state { PRS_NEW, PRS_NORMAL, PRS_ZOMBIE };
 
 struct proc {
 	pid_t p_pid;
-	uid_t p_uid;
-	gid_t p_gid;
+	struct ucred *p_ucred;		/* p_cred: FreeBSD's are shared by processes */
+	struct ucred p_cred;
 	enum p_state p_state;
 	struct proc *p_pptr;
 	struct thread *p_threads;	/* the first of them */

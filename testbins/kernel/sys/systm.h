@@ -73,6 +73,7 @@ void sched_wakeup(struct thread *td);
 void sched_relinquish(struct thread *td);
 void sched_idletd(void *unused);
 bool sched_runnable(void);
+int sched_load(void);
 void setrunnable(struct thread *td);
 
 /* kern_fork.c, kern_exit.c, kern_exec.c, kern_proc.c, kern_thread.c */
@@ -132,6 +133,7 @@ void ast(struct thread *td, struct trapframe *frame);
 struct timespec;
 uint64_t nanouptime(void);
 void tc_windup(void); /* kern_mib.c */
+void loadav(void);
 int tvtohz_ns(uint64_t nanoseconds);
 void itimer_cancel(struct proc *p);
 

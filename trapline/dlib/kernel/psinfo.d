@@ -10,10 +10,10 @@ translator psinfo_t < struct proc *P > {
 	pr_ppid = P->p_pptr ? P->p_pptr->p_pid : 0;
 	pr_pgid = P->p_pgrp ? P->p_pgrp->pg_id : 0;
 	pr_sid = P->p_pgrp ? P->p_pgrp->pg_session->s_sid : 0;
-	pr_uid = P->p_uid;
-	pr_euid = P->p_uid;
-	pr_gid = P->p_gid;
-	pr_egid = P->p_gid;
+	pr_uid = P->p_ucred->cr_ruid;
+	pr_euid = P->p_ucred->cr_uid;
+	pr_gid = P->p_ucred->cr_rgid;
+	pr_egid = P->p_ucred->cr_gid;
 	pr_addr = (uintptr_t)P;
 	pr_size = P->p_vmspace ? P->p_vmspace->vm_size / 1024 : 0;
 	pr_rssize = P->p_pmap->pm_resident * 4; /* pages of 4 KiB */
