@@ -96,7 +96,7 @@ class PidProvider(Provider):
         self._fasttrap.drop(arg)
 
     def usermode(self, probe_id: int, arg: Probe) -> bool:
-        """Say that it fires in user mode."""
+        """Return that it fires in user mode."""
         return True
 
     def argument_description(self, probe_id: int, arg: Probe, index: int) -> ArgumentDescription | None:
@@ -203,7 +203,7 @@ class PidProbes(Observer):
         return any(test(name) or test(re.sub(r"\.so(\..*)?$", "", name)) for name in names)
 
     def _provide_object(self, provider: PidProvider, process: Process, loaded: LoadedObject, wanted: Wanted) -> bool:
-        """Make the probes in one object; tell whether any function was meant."""
+        """Make the probes in one object; return whether any function was meant."""
         symbols: Sequence[Symbol]
         if wanted.function and not _is_glob(wanted.function):
             symbols = [self._code_of(process, loaded, one) for one in loaded.named(wanted.function)[:1]]

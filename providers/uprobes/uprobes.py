@@ -29,13 +29,14 @@ from emu.guest.linux.errno import EINVAL, EIO
 from emu.guest.linux.inodes import RegularFile
 from emu.guest.observer import Observer
 from emu.guest.processes import CARRIED_OUT
-from emu.isa.linux_signals import SI_KERNEL, Signal, SignalInfo
+from emu.isa.linux_signals import SignalInfo
 from emu.patcher import Patcher
 from emu.plan_execution import compile_plan
 from providers.fidelity import Fidelity
 from providers.uprobes.port import Port
 from providers.uprobes.ports import PORTS
-from providers.uprobes.records import Consumer, HandlerResult, Installed, PendingReturn, Step, Uprobe, WatchedSpace
+from providers.uprobes.records import Consumer, HandlerResult, Installed, Step, Uprobe, WatchedSpace
+from providers.uprobes.returns import Returns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,8 +45,6 @@ if TYPE_CHECKING:
     from emu.guest.linux.process import Process, Thread
     from emu.guest.linux.space import Area, Space
 
-# MAX_URETPROBE_DEPTH: return probes of one thread that may be pending.
-MAX_DEPTH: Final = 64
 _TRAP_FLAG: Final = 0x100
 # Number of x86's exception after a single step.
 _DEBUG: Final = 1
@@ -72,7 +71,7 @@ class Uprobes(Observer):
         self._probes: dict[tuple[RegularFile, int], Uprobe] = {}
         self._spaces: dict[Space, WatchedSpace] = {}
         self._steps: dict[Thread, Step] = {}
-        self._returns: dict[Thread, list[PendingReturn]] = {}
+        self._returns = Returns(kernel, self.port, self._put)
         kernel.traps.add(self._hit)
         kernel.exceptions.append(self._exception)
         kernel.observers.append(self)
@@ -240,18 +239,13 @@ class Uprobes(Observer):
         step = self._steps.pop(thread, None)
         if step is not None:
             self._put(step.installed.probe)
-        for pending in self._returns.pop(thread, ()):
-            self._put(pending.probe)
+        self._returns.forget(thread)
 
     def forked(self, parent: Process, child: Process) -> None:
         """Give a child its parent's breakpoints and pending returns (uprobe_dup_mmap)."""
         made_by = self.kernel.current
-        if made_by is not None and made_by in self._returns:
-            for one in self._returns[made_by]:
-                one.probe.references += 1
-            copies = [PendingReturn(one.probe, one.function, one.stack, one.original, one.chained)
-                      for one in self._returns[made_by]]  # fmt: skip
-            self._returns[child.threads[0]] = copies
+        if made_by is not None:
+            self._returns.copy(made_by, child.threads[0])
         space = self._spaces.get(parent.space)
         if space is None or child.space is parent.space:
             return
@@ -283,7 +277,7 @@ class Uprobes(Observer):
         if space is None:
             return 0
         if space.trampoline and address == space.trampoline:
-            return self._returned(thread, frame)
+            return self._returns.returned(thread, frame)
         installed = space.installed.get(address)
         if installed is None:
             return 0
@@ -306,7 +300,7 @@ class Uprobes(Observer):
             remove &= answer is HandlerResult.REMOVE
             wants_return |= consumer.ret_handler is not None
         if wants_return and not remove:
-            self._hijack(thread, space, installed.probe, address)
+            self._returns.hijack(thread, space, installed.probe, address)
         return remove and not any(consumer.wants(thread.process) for consumer in installed.probe.consumers)
 
     def _go_on(self, thread: Thread, space: WatchedSpace, installed: Installed, address: int) -> None:
@@ -397,63 +391,6 @@ class Uprobes(Observer):
         step = self._steps.get(thread)
         if step is not None and not self.port.step_trap and self._engine.pc == step.slot + step.move.length:
             self._exception(_DEBUG, 0)
-
-    # -- returns
-
-    def _hijack(self, thread: Thread, space: WatchedSpace, probe: Uprobe, address: int) -> None:
-        """Make the function return to the trampoline (prepare_uretprobe)."""
-        pending = self._returns.setdefault(thread, [])
-        if len(pending) >= MAX_DEPTH:
-            return
-        if not space.trampoline:
-            space.trampoline = space.slots.take()
-            space.slots.fill(space.trampoline, self.port.breakpoint)
-        engine, registers, word = self._engine, self.kernel.isa.registers, self.kernel.isa.word
-        sp = engine.read_register(registers.sp)
-        try:
-            original = engine.read_register(registers.link) if registers.link else engine.load(sp, word)
-            chained = original == space.trampoline
-            self._drop_dead(pending, sp, chained=chained)
-            if chained and not pending:
-                return
-            if registers.link:
-                engine.write_register(registers.link, space.trampoline)
-            else:
-                engine.store(sp, word, space.trampoline)
-        except BadAddressError:
-            return
-        if chained:  # a tail call: it returns for its caller as well
-            original = pending[-1].original
-        probe.references += 1
-        pending.append(PendingReturn(probe, address, sp, original, chained))
-
-    def _drop_dead(self, pending: list[PendingReturn], sp: int, *, chained: bool) -> None:
-        """Drop the returns whose frames are gone: somebody has jumped out of them (longjmp)."""
-        while pending and not (sp <= pending[-1].stack if chained else sp < pending[-1].stack):
-            self._put(pending.pop().probe)
-
-    def _returned(self, thread: Thread, frame: Frame) -> int:
-        """Take a return to the trampoline (uprobe_handle_trampoline)."""
-        engine, registers = self._engine, self.kernel.isa.registers
-        pending = self._returns.get(thread, [])
-        engine.discount(1)
-        # What ret took off the stack is not the function's: on x86 the frame is alive up to there.
-        sp = engine.read_register(registers.sp) - (0 if registers.link else self.kernel.isa.word)
-        while pending and sp > pending[-1].stack:
-            self._put(pending.pop().probe)
-        if not pending:
-            self.kernel.raise_fault(SignalInfo(Signal.SIGILL, SI_KERNEL, address=engine.pc))
-            return CARRIED_OUT
-        engine.pc = pending[-1].original
-        while pending:
-            one = pending.pop()
-            for consumer in tuple(one.probe.consumers):
-                if consumer.ret_handler is not None:
-                    consumer.ret_handler(one.function, frame)
-            self._put(one.probe)
-            if not one.chained:
-                break
-        return CARRIED_OUT
 
 
 def _add(space: WatchedSpace, address: int, change: int) -> None:
