@@ -272,7 +272,8 @@ class _Command:
             self._describer.every_probe()
         for one in compiled:
             for pattern in self._describer.matching(one):
-                hint = nearest_description(pattern, self._session.device.probes)
+                quiet = self._session.options.is_set("verbose_ioctl")
+                hint = "" if quiet else nearest_description(pattern, self._session.device.probes)
                 self._say(f"failed to match {pattern}: No probe matches description{hint}")
         self._output.flush()
         return SUCCESS

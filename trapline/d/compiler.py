@@ -266,7 +266,8 @@ class _Compiler:
             return description
         if description.id:
             raise CompileError("D_PDESC_INVAL", f"invalid probe identifier {description.id}", probe.line)
-        hint = nearest_description(description, self._context.probes)
+        # Looking for a neighbour takes requests of its own, which are none of what verbose_ioctl should show.
+        hint = "" if self._options.is_set("verbose_ioctl") else nearest_description(description, self._context.probes)
         message = f"probe description {description} does not match any probes{hint}"
         raise CompileError("D_PDESC_ZERO", message, probe.line)
 
