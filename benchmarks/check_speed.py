@@ -1,4 +1,4 @@
-"""How many site-states a core checks in a second, and what bare Unicorn needs for the steps alone."""
+"""Site-states that a core checks in a second, and what bare Unicorn needs for the steps."""
 
 from __future__ import annotations
 

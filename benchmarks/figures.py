@@ -44,7 +44,10 @@ def seconds(action: Callable[[], object]) -> float:
 
 
 def interleaved(actions: Mapping[str, Callable[[], object]], rounds: int = 5) -> dict[str, float]:
-    """Return the least time of each action; they take turns, so that a noisy moment meets them all."""
+    """Return the least time of each action.
+
+    They take turns, so that a noisy moment meets them all.
+    """
     best = dict.fromkeys(actions, float("inf"))
     for _ in range(rounds):
         for name, action in actions.items():

@@ -61,7 +61,10 @@ def bare(isa: Isa, code: bytes, rounds: int, hook: int | None, at: int | None = 
 
 
 def enter(uc: unicorn.Uc, isa: Isa, sp: int, landing: int, argument: int, memory: int | None = None) -> None:
-    """Set registers and stack as a call with one argument does; `memory`: physical address of `sp`."""
+    """Set registers and stack as a call with one argument does.
+
+    `memory`: physical address of `sp`.
+    """
     ids = {register.name: register.unicorn for register in isa.registers.registers}
     at = sp if memory is None else memory
     uc.reg_write(ids[isa.registers.sp], sp)

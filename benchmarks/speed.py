@@ -22,7 +22,7 @@ _LANDING = 0x5000_0100  # not at a page start: emu_start looks up the byte befor
 
 
 class BareUnicorn:
-    """The same code on Unicorn with nothing of ours: no counting, no traps, the same virtual TLB."""
+    """The same code on bare Unicorn: no counting, no traps, the same virtual TLB."""
 
     def __init__(self, isa: Isa, image: Image, function: str, rounds: int) -> None:
         self._isa = isa

@@ -107,7 +107,10 @@ class FileSection(NamedTuple):
 
 
 class Symbol(NamedTuple):
-    """A name for an address; types and bindings this module has no name for are NOTYPE and LOCAL."""
+    """A name for an address.
+
+    Types and bindings this module has no name for are NOTYPE and LOCAL.
+    """
 
     name: str
     value: int
@@ -303,7 +306,7 @@ class Image:
         return None
 
     def offset_of(self, address: int) -> int | None:
-        """Return where in the file a virtual address's byte is, None if it is in no loaded segment."""
+        """Return the offset in the file of a virtual address, None if no loaded segment has it."""
         for header in self._program_headers:
             if header["p_type"] == "PT_LOAD" and 0 <= address - header["p_vaddr"] < header["p_filesz"]:
                 return int(address - header["p_vaddr"] + header["p_offset"])

@@ -214,7 +214,7 @@ class SavedFrame:
         return self._engine.load(self.register(self._engine.isa.traps.frame_sp) + self._word * index, self._word)
 
     def stack_words(self, first: int) -> tuple[int, int, int, int, int]:
-        """Return five words from the interrupted sp + `first` words on, 0 where there is no stack."""
+        """Return five words from the interrupted sp + `first` words on; 0 where no stack is."""
         sp = self.register(self._engine.isa.traps.frame_sp)
         return _five_words(self._engine, sp + self._word * first)
 

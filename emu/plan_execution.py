@@ -26,7 +26,10 @@ class Cpu(Protocol):
     """The CPU state as 64-bit words (format "Q"), indexed by `Register.slot`."""
 
     def load(self, address: int, size: int) -> int:
-        """Return `size` bytes of memory, little-endian.  Raises `emu.guest.base.BadAddressError`."""
+        """Return `size` bytes of memory, little-endian.
+
+        Raises `emu.guest.base.BadAddressError`.
+        """
         ...
 
     def store(self, address: int, size: int, value: int) -> None:

@@ -103,7 +103,7 @@ class Compare(Enum):
 
 
 class Check(NamedTuple):
-    """A condition: `left` compared with `right`, a register or a number, both cut to `bits` bits."""
+    """A condition: `left` compared with `right`, registers or numbers, cut to `bits` bits."""
 
     compare: Compare
     left: str = ""
@@ -118,7 +118,10 @@ class Check(NamedTuple):
 
 
 class Branch(NamedTuple):
-    """pc = pc + `taken` if all of `tests` hold, else pc + `missed`; the last operation of its plan."""
+    """pc = pc + `taken` if all of `tests` hold, else pc + `missed`.
+
+    The last operation of its plan.
+    """
 
     tests: tuple[Check, ...]
     taken: int

@@ -38,7 +38,10 @@ def own_files(name: str, isa: Isa) -> list[Path]:
 
 
 def own_program(words: tuple[str, ...], isa: Isa | None = None) -> tuple[str, ...]:
-    """Return a command line whose program may be one of the package's own.  Raises `TargetError`."""
+    """Return a command line whose program may be one of the package's own.
+
+    Raises `TargetError`.
+    """
     if not words or not words[0].startswith(OWN):
         return words
     path, *others = own_files(words[0].removeprefix(OWN), isa or DEFAULT_ISA)

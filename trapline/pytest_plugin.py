@@ -50,7 +50,10 @@ def _isas(config: pytest.Config) -> list[str]:
 
 
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Add a test for each line of `trapline_check`.  Raises `pytest.UsageError` if there is none."""
+    """Add a test for each line of `trapline_check`.
+
+    Raises `pytest.UsageError` if there is none.
+    """
     if not config.getoption("--trapline-check"):
         return
     lines = config.getini("trapline_check")
@@ -127,7 +130,10 @@ def trapline_isa(request: pytest.FixtureRequest) -> Isa:
 
 @pytest.fixture
 def trapline_machine(trapline_isa: Isa) -> KernelMachine:
-    """Boot a kernel guest, with the framework and the providers over it; a new one for each test."""
+    """Boot a kernel guest, with the framework and the providers over it.
+
+    A new one for each test.
+    """
     from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest  # noqa: PLC0415
 
     return boot(kernel_guest(KernelOptions(isa=trapline_isa)))

@@ -57,7 +57,7 @@ def find_files(word: str, isa: Isa | None = None, root: Path | None = None) -> l
 
 
 def isas_of(word: str, isa: Isa | None) -> list[Isa | None]:
-    """Return the ISAs for which a word is looked up: by default all of them for the package's own."""
+    """Return the ISAs for which a word is looked up: by default all, for the package's own."""
     return list(ISAS.values()) if isa is None and word.startswith(OWN) else [isa]
 
 

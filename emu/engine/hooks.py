@@ -13,7 +13,10 @@ from emu.engine.errors import EngineError
 
 
 class Hooks:
-    """The hooks of one engine; `data` is the address that each callback gets as its last argument."""
+    """The hooks of one engine.
+
+    `data` is the address that each callback gets as its last argument.
+    """
 
     def __init__(self, cpu: Cpu, data: int) -> None:
         self._reference = cpu.reference

@@ -48,7 +48,10 @@ class Interrupted:
         self._kernel_start = cpu.isa.kernel_start
 
     def breakpoint(self) -> int:
-        """Ask the engine; a breakpoint ends its block, and counts as the instruction it displaced."""
+        """Ask the engine.
+
+        A breakpoint ends its block, and counts as the instruction it displaced.
+        """
         self._words[Word.BLOCK] = 0
         self.pc.value -= self._pc_after
         answer = self._handlers.on_breakpoint(self.pc.value)

@@ -60,7 +60,10 @@ class Memory(ABC):
         """Return stretches of virtual addresses that are RAM in every address space."""
 
     def read(self, address: int, size: int, root: int | None = None) -> bytes:
-        """Return `size` bytes.  Raises `BadAddressError` with the first address that is not mapped."""
+        """Return `size` bytes.
+
+        Raises `BadAddressError` with the first address that is not mapped.
+        """
         return b"".join(bytes(self.ram[start:end]) for start, end in self.places(address, size, root=root))
 
     def write(self, address: int, data: bytes, root: int | None = None) -> None:

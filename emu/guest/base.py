@@ -59,7 +59,7 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """What a lock of the kernel's says of itself (FreeBSD struct lock_class: lc_owner, lc_flags)."""
+    """The state of a lock of the kernel (FreeBSD struct lock_class: lc_owner, lc_flags)."""
 
     held: bool
     owner: int

@@ -119,7 +119,7 @@ class Processes(Protocol):
 
     @property
     def cpu(self) -> Any:
-        """The registers and memory of the thread in the trap: an `Engine`, or what looks like one."""
+        """The registers and memory of the thread in the trap: an `Engine`, or its like."""
 
     @property
     def native(self) -> bool:

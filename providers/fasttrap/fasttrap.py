@@ -265,7 +265,10 @@ class Fasttrap(Observer):
             target.patcher.forget(self._points.pop(key).tracepoint)
 
     def unmapped(self, process: Process, areas: Sequence[Area]) -> None:
-        """Drop the tracepoints of an object that is unmapped (dlclose); they may come back with it."""
+        """Drop the tracepoints of an object that is unmapped (dlclose).
+
+        They may come back with it.
+        """
         target = self._targets.get(process.pid)
         for area in areas if target is not None else ():
             for key, point in list(self._points.items()):

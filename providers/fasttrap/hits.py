@@ -132,7 +132,7 @@ class Hits(Observer):
             return 0
 
     def _fire_after(self, point: Point, new_pc: int) -> None:
-        """Fire the return probes if the instruction leaves the function (fasttrap_return_common)."""
+        """Fire the return probes if the function is left (fasttrap_return_common)."""
         treatment = point.treatment
         leaves = isinstance(treatment, Emulated) and treatment.leaves
         words = self._kernel.cpu.words

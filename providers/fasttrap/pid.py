@@ -353,6 +353,9 @@ class PidProbes(Observer):
 
 
 def parse_provider(name: str) -> tuple[str, int] | None:
-    """Split a provider's name into letters and a process number; None: it has no number at its end."""
+    """Split a provider's name into letters and a process number.
+
+    None: it has no number at its end.
+    """
     found = re.fullmatch(r"(.*?[^0-9])([0-9]+)", name)
     return (found[1], int(found[2])) if found else None

@@ -138,7 +138,10 @@ class UsdtProbes(Observer):
     # -- markers in notes
 
     def provide(self, provider: str, pid: int) -> None:
-        """Make the probes of a provider's markers.  Raises `PidError` if there is no such process."""
+        """Make the probes of a provider's markers.
+
+        Raises `PidError` if there is no such process.
+        """
         process = self._fasttrap.kernel.process(pid)
         if process is None or not process.alive:
             raise PidError("D_PROC_GRAB", f"failed to grab process {pid}: there is no such process in the guest")

@@ -203,7 +203,7 @@ class FBT(Provider):
             record.enabled += 1
 
     def disable(self, probe_id: int, arg: Record) -> None:
-        """Remove the probe's tracepoints, each unless another probe still needs it (fbt_disable)."""
+        """Remove the probe's tracepoints that no other probe needs (fbt_disable)."""
         arg.module.enabled -= 1
         if arg.module.load_count != arg.load_count:
             return

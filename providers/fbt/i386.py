@@ -57,7 +57,7 @@ _OTHER_RETURNS = (
 
 
 def scan(function: Function) -> ScanResult:
-    """Take the first three bytes for the entry, and look for every way out that undoes the frame."""
+    """Take the first three bytes as the entry, and find every way out that undoes the frame."""
     code = function.code
     if not code.startswith(_ENTRIES):
         return ScanResult((), Refusal(function.address, NO_FRAME))

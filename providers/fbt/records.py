@@ -77,7 +77,7 @@ class RecordTable:
         return record
 
     def insert(self, record: Record, *, share: bool) -> None:
-        """Add a record behind the first of its address if they `share`, else at the bucket's head."""
+        """Add a record: behind the first of its address if they `share`, else as the first."""
         first = self.find(record.address) if share else None
         if first is not None:
             record.trace_next = first.trace_next

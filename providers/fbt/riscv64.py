@@ -158,7 +158,7 @@ def remarks(function: Function, result: ScanResult) -> Iterator[Refusal]:
 
 
 def _instructions(function: Function) -> Iterator[tuple[int, int, int]]:
-    """Yield address, encoding and length of the instructions a CPU sees that enters at the start."""
+    """Yield address, encoding and length of the instructions that a CPU meets from the start."""
     halves = _halves(function)
     place = 0
     while 2 * place < function.size:

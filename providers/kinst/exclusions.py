@@ -1,4 +1,7 @@
-"""The functions that kinst leaves alone on every ISA.  Source: FreeBSD sys/cddl/dev/kinst/kinst.c."""
+"""The functions that kinst leaves alone on every ISA.
+
+Source: FreeBSD sys/cddl/dev/kinst/kinst.c.
+"""
 
 from __future__ import annotations
 

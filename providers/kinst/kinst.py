@@ -208,7 +208,7 @@ class Kinst(Provider):
         return self._port.pushing if left else self._port.answer
 
     def _leaves(self, copied: OutOfLine, frame: Frame) -> bool:
-        """Return whether the copy will go elsewhere than to the jump, or the breakpoint, behind it."""
+        """Return whether the copy leads elsewhere than to the jump or the breakpoint behind it."""
         if copied.leaves is None or copied.leaves == ALWAYS:
             return copied.leaves == ALWAYS
         assert self._isa.condition is not None

@@ -87,7 +87,10 @@ class Declarations:
 
 
 def read_declarations(find: FindSet, read: Read, word: int = 8) -> Declarations:
-    """Read the linker sets; one that is missing is empty.  Raises `emu.guest.base.BadAddressError`."""
+    """Read the linker sets; one that is missing is empty.
+
+    Raises `emu.guest.base.BadAddressError`.
+    """
     layout = _LAYOUTS[word]
     names = {
         address: _string(read, _pointer(read, address, layout)) for address in _pointers(find, PROVIDERS, read, layout)

@@ -76,7 +76,10 @@ class Syscall(Provider):
         table.enable(on=self._enabled[table.module] > 0)
 
     def argument_description(self, probe_id: int, arg: _Call, index: int) -> ArgumentDescription | None:
-        """Return an argument's type; a pointer leads to the process's memory, and its type says so."""
+        """Return an argument's type.
+
+        A pointer leads to the process's memory, and its type says so.
+        """
         signature = arg.table.signature(arg.number)
         if signature is None:
             return None
@@ -87,7 +90,7 @@ class Syscall(Provider):
         return ArgumentDescription(index, f"userland {native}" if native.endswith("*") else native)
 
     def argument_value(self, probe_id: int, arg: _Call, index: int) -> int:
-        """Return an argument that is not passed: at entry from where the path left it, at return 0."""
+        """Return an argument that is not passed: at entry the one that was kept, at return 0."""
         return arg.table.argument(index)
 
     def destroy(self, probe_id: int, arg: _Call) -> None:

@@ -1,4 +1,7 @@
-"""Uprobes on i386: 32-bit tasks of the same kernel.  Source: Linux 6.12 arch/x86/kernel/uprobes.c."""
+"""Uprobes on i386: 32-bit tasks of the same kernel.
+
+Source: Linux 6.12 arch/x86/kernel/uprobes.c.
+"""
 
 from __future__ import annotations
 

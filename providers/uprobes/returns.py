@@ -1,4 +1,4 @@
-"""Return probes of uprobes: a function's return address is replaced by that of a breakpoint, the trampoline.
+"""Return probes of uprobes: the return address is replaced by that of a breakpoint.
 
 Returns are not looked for in the code.  They are counted: each entry puts one on its thread's list,
 and whatever comes back to the trampoline is the latest that is still alive.  So a return probe
@@ -46,7 +46,7 @@ class Returns:
             self._put(pending.probe)
 
     def copy(self, maker: Thread, thread: Thread) -> None:
-        """Give a forked thread the returns of its maker: the stack that was copied holds the trampoline's address."""
+        """Give a forked thread the returns of its parent, whose stack it has a copy of."""
         if maker not in self._pending:
             return
         for one in self._pending[maker]:

@@ -371,7 +371,7 @@ class Uprobes(Observer):
         self._put(step.installed.probe)
 
     def faulted(self, thread: Thread, info: SignalInfo) -> SignalInfo:
-        """Abort a step whose copy has faulted (arch_uprobe_abort_xol): the probe will be hit again."""
+        """Abort a step whose copy faulted (arch_uprobe_abort_xol): the probe is hit again."""
         step, at = self._steps.get(thread), self._engine.pc
         if step is None or not step.slot <= at < step.slot + self.port.slot:
             return info

@@ -187,7 +187,7 @@ _STEPPED: Final = (
 
 
 def _immediate(insn: Instruction) -> int:
-    """Return the immediate of a vector instruction, which Linux takes for the distance of a jump."""
+    """Return the immediate of a vector instruction; Linux takes it for a jump's distance."""
     assert insn.vector_at is not None
     two_bytes = insn.opcode == 0xC5
     table = 1 if two_bytes else insn.data[insn.at + 1] & 0x1F

@@ -266,7 +266,10 @@ def _event_list(text: str) -> set[int]:
 
 
 def run(request: Request) -> None:
-    """Trace the command and show what was found.  Raises `LockstatError` and what tracing raises."""
+    """Trace the command and show what was found.
+
+    Raises `LockstatError` and what tracing raises.
+    """
     console = Console(sys.stdout)
     missing = missing_program(request.machine.command or "", request.machine.isa)
     if missing is not None:

@@ -67,7 +67,10 @@ class Entry:
         return tuple(self.data[key.offset : key.offset + key.size] for key in self.keys)
 
     def clear(self) -> None:
-        """Zero the value, keep the keys.  The parameters of lquantize and llquantize are not value."""
+        """Zero the value, keep the keys.
+
+        The parameters of lquantize and llquantize are not value.
+        """
         for words in (self.words, *self.per_cpu.values()):
             words[:] = zero_words(self.action, words)
 
@@ -224,7 +227,10 @@ class Aggregate:
         }
 
     def zero(self, variable: int) -> Entry | None:
-        """Make an entry without keys and with the value zero; None if no such aggregation is known."""
+        """Make an entry without keys and with the value zero.
+
+        None if no such aggregation is known.
+        """
         description = self._description(variable)
         if description is None:
             return None
@@ -233,7 +239,7 @@ class Aggregate:
         return Entry(description, b"", zero_words(value.action, words))
 
     def _description(self, variable: int) -> AggregationDescription | None:
-        """Find a description of a variable, also if nothing was aggregated yet (ids count from 1)."""
+        """Find a variable's description, even if nothing is aggregated yet (ids count from 1)."""
         for entry in self.variable(variable):
             return entry.description
         for number in count(1):

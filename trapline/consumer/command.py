@@ -329,7 +329,7 @@ class _Command:
         return matched
 
     def _loop(self) -> None:
-        """Sleep and work until the trace is over, by exit(), an interrupt, or the end of the guest."""
+        """Sleep and work until the trace is over: exit(), an interrupt, or the guest's end."""
         session, interrupts = self._session, self._interrupts
         commands = len(self._request.machine.commands)
         interrupted = done = False

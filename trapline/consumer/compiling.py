@@ -135,7 +135,10 @@ class Compiler:
         return found
 
     def compile_text(self, text: str, source: Source, arguments: Sequence[str]) -> Program:
-        """Compile a text, with the arguments $1, $2 ...  Raises `trapline.d.errors.CompileError`."""
+        """Compile a text, with the arguments $1, $2 ...
+
+        Raises `trapline.d.errors.CompileError`.
+        """
         self._load_libraries(text)
         script = source.specifier is Specifier.SCRIPT
         context = CompileContext(
@@ -198,7 +201,7 @@ class Compiler:
             raise
 
     def _make_probes(self, wanted: ProbeDescription) -> ProbeDescription:
-        """Make the probes of the process that a provider's name ends with (dt_pid_create_probes)."""
+        """Make the probes of the process in a provider's name (dt_pid_create_probes)."""
         try:
             self._check_process(wanted.provider)
             return self._provide(wanted)

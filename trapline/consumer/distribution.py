@@ -232,7 +232,7 @@ class Packing:
         return f"\n{'key' if width else '':>{width}} {'min':>{low}} .{'-' * len(self.rows)}. {'max':<{high}} | count\n"
 
     def line(self, words: Sequence[int]) -> str:
-        """Show one distribution: lowest label, a character for each bucket, highest label and sum."""
+        """Show one distribution: lowest label, a character a bucket, highest label, sum."""
         counts = split(self.action, words)[1]
         shown = [counts[row] for row in self.rows]
         scale = Scale.of(shown, zoom=self.zoom)

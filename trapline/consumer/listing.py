@@ -55,7 +55,7 @@ def show_probe(
 
 
 def description_attribute(probe: ProbeInfo, pattern: ProbeDescription) -> Attribute:
-    """Give the stability of a description: the least of the fields that are named without a glob."""
+    """Give a description's stability: the least of the fields that are named without a glob."""
     attributes = probe.attributes
     if not _exact(pattern.provider):
         return _ANY_PROVIDER

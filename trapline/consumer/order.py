@@ -27,7 +27,10 @@ _PAIRS: Final = frozenset({ActionKind.UMOD, ActionKind.UADDR, ActionKind.USYM})
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """How to sort; the fields are the options aggsortkey, aggsortrev, aggsortpos and aggsortkeypos."""
+    """How to sort.
+
+    The fields are the options aggsortkey, aggsortrev, aggsortpos and aggsortkeypos.
+    """
 
     by_key: bool = False
     reverse: bool = False
@@ -62,7 +65,10 @@ class Order:
         return (len(keys), *ranks)
 
     def joined(self, aggregate: Aggregate, variables: Sequence[int]) -> list[Joined]:
-        """Join the entries of several aggregations that have equal keys; a missing value is zero."""
+        """Join the entries of several aggregations that have equal keys.
+
+        A missing value is zero.
+        """
         zeros = {variable: aggregate.zero(variable) for variable in variables}
         rows: dict[tuple[bytes, ...], dict[int, Entry]] = {}
         for entry in aggregate:

@@ -81,7 +81,7 @@ class Firing:
 
     @property
     def values(self) -> tuple[Any, ...]:
-        """What each statement recorded: int, str, bytes, a tuple of frames, the text of a printf()."""
+        """The value of each statement: int, str, bytes, a tuple of frames, a printf()'s text."""
         return tuple(step.value(self.data, self.offset) for step in self.plan.steps if step.value is not None)
 
     def integer(self, record: RecordDescription) -> int:

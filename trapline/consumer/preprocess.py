@@ -86,7 +86,10 @@ def preprocess(text: str, path: str, options: Options) -> tuple[str, list[str]]:
 
 
 def _check_branches(text: str, path: str) -> None:
-    """Refuse a second #else, or an #elif after it, which pcpp takes.  Raises `PreprocessorError`."""
+    """Refuse a second #else, or an #elif after it, which pcpp takes.
+
+    Raises `PreprocessorError`.
+    """
     text = _COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), text)
     ended: list[bool] = []
     for number, line in enumerate(text.splitlines(), 1):

@@ -249,7 +249,7 @@ def _calendar(data: bytes, offset: int) -> str:
 
 
 def _rfc822(data: bytes, offset: int) -> str:
-    """Read a walltimestamp as RFC 822 has it: `%a, %d %b %G %T %Z`, with the year of the ISO week."""
+    """Give a walltimestamp as RFC 822 does: `%a, %d %b %G %T %Z`, the year of the ISO week."""
     t = _seconds(data, offset)
     clock = f"{t.tm_hour:02d}:{t.tm_min:02d}:{t.tm_sec:02d}"
     return f"{_DAYS[t.tm_wday]}, {t.tm_mday:02d} {_MONTHS[t.tm_mon - 1]} {time.strftime('%G', t)} {clock} {t.tm_zone}"

@@ -103,7 +103,10 @@ class Session:
         return matched
 
     def enable_dof(self, dof: bytes) -> int:
-        """Enable a program that is DOF already.  Raises `ConsumerError`; nothing is enabled then."""
+        """Enable a program that is DOF already.
+
+        Raises `ConsumerError`; nothing is enabled then.
+        """
         self._push_options()
         try:
             return self.device.enable(dof)

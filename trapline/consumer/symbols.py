@@ -45,7 +45,7 @@ class Symbols:
         """Whether a long double is the x87's."""
 
     def kernel(self, pc: int) -> str:
-        """Name a kernel address with its offset: module`symbol+0x12, module`0xaddress or 0xaddress."""
+        """Name a kernel address: module`symbol+0x12, module`0xaddress or 0xaddress."""
         return _name(pc, self._guest.locate(pc))
 
     def kernel_symbol(self, pc: int) -> str:

@@ -196,7 +196,7 @@ def _named(target: ast.Expression) -> tuple[str, tuple[ast.Expression, ...]]:
 
 
 def _alike(left: Type, right: Type) -> bool:
-    """Return whether two keys go together: integers of any width, texts, or the same kind of thing."""
+    """Return whether two keys go together: integers of any width, texts, or one kind of thing."""
     if is_integer(left) and is_integer(right):
         return True
     if is_text(left) and is_text(right):

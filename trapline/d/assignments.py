@@ -103,7 +103,10 @@ class Assignments:
         return found
 
     def assign(self, node: ast.Assign) -> typed.Node:
-        """Check an assignment; a name that is not known yet becomes a variable of the value's type."""
+        """Check an assignment.
+
+        A name that is not known yet becomes a variable of the value's type.
+        """
         operator, line = node.operator, node.line
         if isinstance(node.target, ast.Aggregation) or (
             isinstance(node.target, ast.Index) and isinstance(node.target.base, ast.Aggregation)

@@ -55,7 +55,7 @@ class _Splitter:
         return replace(self._clause, predicate=predicate, body=body)
 
     def _guarded(self, condition: tuple[str, ...], *body: ast.Statement) -> ast.Clause:
-        """Make a part that runs under a condition, and lets the next ones run if it does not fault."""
+        """Make a part that runs under a condition; the next ones run unless it faults."""
         line = body[0].line
         names = [_name(line, name) for name in (_GO, *condition)]
         predicate = reduce(lambda left, right: ast.Binary(line, "&&", left, right), cast("list[ast.Expression]", names))

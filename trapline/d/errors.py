@@ -45,7 +45,7 @@ class CompileError(Exception):
         self.region: Region | None = None
 
     def text(self, *, errtags: bool) -> str:
-        """Give what follows `failed to compile script FILE: ` or `invalid probe specifier TEXT: `."""
+        """Give the text that follows "failed to compile script FILE:" and its like."""
         tag = f"[{self.tag}] " if errtags else ""
         if self.place is not None:
             return f"{tag}{self.place}: {self.message}"

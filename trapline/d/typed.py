@@ -17,7 +17,10 @@ from trapline.framework.program import Scope
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Variable:
-    """A variable, built-in or the program's own; `keys` is None unless it is an associative array."""
+    """A variable, built-in or the program's own.
+
+    `keys` is None unless it is an associative array.
+    """
 
     name: str
     id: int

@@ -68,7 +68,7 @@ class Values:
         return self._expressions.argument(self.chosen(node))
 
     def chosen(self, node: ast.Expression) -> ast.Expression:
-        """Return the branch that a `?:` with a constant condition takes, or the expression itself."""
+        """Return the branch of a `?:` with a constant condition, or the expression itself."""
         return self._expressions.chosen(node)
 
     def keys_of(self, name: str, nodes: Sequence[ast.Expression]) -> tuple[typed.Node, ...]:
@@ -127,7 +127,7 @@ class Values:
 
     @staticmethod
     def _recorded(node: typed.Node) -> DifType:
-        """Describe a value as it is recorded: memory of the traced process is fetched from there."""
+        """Describe a value as it is recorded; a process's own memory is fetched from there."""
         inner = node.operand if isinstance(node, typed.Relabel) else node
         userland = (isinstance(inner, typed.Memory) and inner.userland and is_reference(inner.type)) or (
             isinstance(node, typed.Relabel) and is_userland(node.operand.type)

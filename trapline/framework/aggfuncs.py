@@ -83,7 +83,7 @@ class LogLinearParameters:
         return p
 
     def bucket(self, value: int) -> int:
-        """Return the bucket of a number: underflow, then `steps` per magnitude at most, overflow."""
+        """Return a number's bucket: underflow, at most `steps` for each magnitude, overflow."""
         number = signed(value & WORD_MASK)
         this = self.factor**self.low
         if number < this:

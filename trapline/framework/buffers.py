@@ -128,7 +128,10 @@ class SwitchBuffer(PrincipalBuffer):
 
 
 class _ReadOnceBuffer(PrincipalBuffer):
-    """What fill and ring buffers share: one reading, after the end; scratch space in a second half."""
+    """What fill and ring buffers share: one reading, after the end.
+
+    Scratch space in a second half.
+    """
 
     def __init__(self, memory: Memory, size: int) -> None:
         super().__init__(memory, size)
@@ -187,7 +190,10 @@ class RingBuffer(_ReadOnceBuffer):
         """EPID -> size of its records."""
 
     def reserve(self, needed: int, alignment: int) -> int:
-        """Find room behind the last record or at the start; move `oldest` past what is overwritten."""
+        """Find room behind the last record or at the start.
+
+        Move `oldest` past what is overwritten.
+        """
         if self.inactive:
             return NO_ROOM
         offset = self.offset

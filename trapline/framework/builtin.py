@@ -126,7 +126,7 @@ class Builtins:
         return clock() if clock is not None else 0
 
     def _interrupt_level(self, ctx: Context) -> int:
-        """Read ipl, which FreeBSD does not have: an illegal operation if the guest has none either."""
+        """Read ipl: an illegal operation if the guest has no such level, as FreeBSD has none."""
         level = self._world.abilities.interrupt_level
         return self.unknown(ctx) if level is None else level()
 

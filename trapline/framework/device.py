@@ -36,7 +36,10 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RecordDescription:
-    """One datum of a record (dtrace_recdesc_t); offsets and sizes in bytes from the record's start."""
+    """One datum of a record (dtrace_recdesc_t).
+
+    Offsets and sizes in bytes from the record's start.
+    """
 
     action: ActionKind
     size: int

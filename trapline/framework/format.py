@@ -136,7 +136,7 @@ class Conversion:
 
     @property
     def arguments(self) -> int:
-        """How many arguments it takes: itself (unless `@`), a dynamic width, a dynamic precision."""
+        """How many arguments it takes: its own (unless `@`), a dynamic width and precision."""
         return (not self.aggregation) + self.dynamic_width + self.dynamic_precision
 
     def __str__(self) -> str:

@@ -92,7 +92,7 @@ def _bufsnap(state: ConsumerState, buffer: bytes) -> bytes:
 
 
 def _aggsnap(state: ConsumerState, buffer: bytes) -> bytes:
-    """Give the entries of an aggregation buffer as they lie in it, each at a multiple of 8 bytes."""
+    """Give the entries of an aggregation buffer as they lie in it, at multiples of 8 bytes."""
     _size, cpu, *_ = structures.BUFFER.unpack_from(buffer)
     found = state.aggregation_snapshot(cpu)
     data = b"".join(entry + bytes(-len(entry) % _ALIGNMENT) for entry in found.entries)

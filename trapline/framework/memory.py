@@ -168,7 +168,7 @@ class Memory:
         return found
 
     def _bytewise(self, fetch: Callable[[int, int], bytes], address: int, size: int) -> bytes:
-        """Read a piece that is not all there, as the kernel does: up to its NUL, or to the fault."""
+        """Read a piece that is partly there, as the kernel does: up to its NUL or the fault."""
         piece = b""
         try:
             for place in range(address, address + size):

@@ -113,7 +113,10 @@ class Operations:
         return text if self.can_load(address, min(len(text) + 1, self.string_size)) else b""
 
     def compare(self, first: int, second: int) -> int:
-        """Compare strings by their bytes: negative, 0 or positive; NULL is as good as empty (SCMP)."""
+        """Compare strings by their bytes: negative, 0 or positive.
+
+        NULL is as good as empty (SCMP).
+        """
         one = self.string(first) if first else b""
         two = self.string(second) if second else b""
         if not first or not second:
@@ -142,7 +145,7 @@ class Operations:
             self._copy_in(value, reference.variable, reference.set_present(copy))
 
     def _copy_in(self, value: int, variable: DifVariable, destination: int) -> None:
-        """Copy a variable's new data: a string up to its NUL, anything else whole (dtrace_vcopy)."""
+        """Copy a variable's new data: a string up to its NUL, others whole (dtrace_vcopy)."""
         size = variable_size(variable)
         if variable.type.kind == TypeKind.STRING:
             text = self.memory.string(value, size)

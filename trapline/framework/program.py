@@ -177,7 +177,7 @@ class ActionKind(IntEnum):
 
 
 class LibraryAction(IntEnum):
-    """Argument of a LIBACT action (libdtrace DT_ACT_*): base 54, FreeBSD's highest subroutine + 1."""
+    """Argument of a LIBACT action (libdtrace DT_ACT_*): from 54, FreeBSD's last subroutine + 1."""
 
     PRINTF = 54
     TRACE = 55

@@ -104,7 +104,10 @@ class Speculations:
         return self.all[number - 1] if number else None
 
     def buffer(self, number: int, cpu: int) -> LinearBuffer | None:
-        """Return where speculate() sends records of a CPU; None if the speculation is not active."""
+        """Return where speculate() sends records of a CPU.
+
+        None if the speculation is not active.
+        """
         speculation = self._find(number)
         if speculation is None or speculation.state not in _WRITABLE:
             return None

@@ -146,7 +146,10 @@ class ConsumerState:
         return [ProbeInfo(probe.id, probe.description, probe.provider.attributes) for probe in found]
 
     def probe_argument(self, probe_id: int, index: int) -> ArgumentDescription | None:
-        """Return the type of a probe's argument.  Raises `DeviceError` EINVAL for an unknown probe."""
+        """Return the type of a probe's argument.
+
+        Raises `DeviceError` EINVAL for an unknown probe.
+        """
         probe = self._dtrace.table.get(probe_id)
         if probe is None:
             raise DeviceError("EINVAL", f"there is no probe {probe_id}")
@@ -294,7 +297,7 @@ class ConsumerState:
         self.active = activity is Activity.ACTIVE
 
     def is_meta(self, probe: Probe) -> bool:
-        """Return whether a probe is one of the `dtrace` provider, which the framework fires itself."""
+        """Return whether a probe is of the `dtrace` provider, which the framework fires itself."""
         return probe.provider is self._dtrace.meta
 
     def meta(self, probe: Probe, args: tuple[int, ...]) -> bool:

@@ -234,7 +234,10 @@ class Subroutines:
         return None
 
     def _place(self, stack: Stack, find: Callable[[bytes, int], int]) -> int:
-        """Return the address of a character, 0 if it is not there; the final NUL can be found too."""
+        """Return the address of a character, 0 if it is not there.
+
+        The final NUL can be found too.
+        """
         address = arg(stack, 0)
         text = self._operations.string(address)
         place = find((text + b"\0")[: self._operations.string_size], arg(stack, 1) & 0xFF)

@@ -100,7 +100,7 @@ def _names(line: str, head: str) -> tuple[str, str]:
 
 
 def _place(line: str, text: str, at: int) -> tuple[str, int, int, bool]:
-    """Read PATH:OFFSET, %return and (REFCTR): path, offset, counter, whether it is a return probe."""
+    """Read PATH:OFFSET, %return, (REFCTR): path, offset, counter, whether it is a return probe."""
     path, colon, rest = text.rpartition(":")
     if not colon or "/" not in path or rest[:1] not in fetch.DIGITS:
         raise UprobeEventError("BAD_UPROBE_OFFS", line, at + len(path) + len(colon))

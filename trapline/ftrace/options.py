@@ -82,7 +82,10 @@ def show_options(tid: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def start(show: Show) -> LinuxGuest:
-    """Start the program; not an instruction of it is executed yet.  Raises `click.ClickException`."""
+    """Start the program; not an instruction of it is executed yet.
+
+    Raises `click.ClickException`.
+    """
     if show.command is None:
         raise click.UsageError("nothing to trace: -c 'PROGRAM ARGUMENTS'")
     try:

@@ -1,4 +1,4 @@
-"""The same D program on every ISA, side by side, and then one firing: what `trapline demo` shows."""
+"""`trapline demo`: the same D program on every ISA, side by side, and then one firing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `trapline sites` prints: a block per function, a legend of the rules that were met, or JSON."""
+"""What `trapline sites` prints: a block for each function, a legend of rules, or JSON."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def summary_data(functions: Sequence[FunctionSites]) -> list[dict[str, Any]]:
 
 
 def as_data(functions: Iterable[FunctionSites]) -> list[dict[str, Any]]:
-    """Return the report as plain data: an object per function, addresses and bytes in hexadecimal."""
+    """Return the report as plain data: an object for each function, numbers in hexadecimal."""
     return [_json_function(function) for function in functions]
 
 

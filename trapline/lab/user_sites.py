@@ -167,7 +167,7 @@ class _CodeOf(NamedTuple):
 def _looked_at(
     image: Image, symbol: Symbol, provider: str, fidelity: Fidelity
 ) -> Iterator[tuple[_CodeOf, str, Treatment]]:
-    """Yield each instruction of a function, the names of the probes there, and what becomes of it."""
+    """Yield each instruction of a function, its probes' names, and what becomes of it."""
     port, treat = fasttrap.PORTS[image.isa.name], PROVIDERS[provider]
     try:
         code = image.code(symbol, beyond=_LONGEST)

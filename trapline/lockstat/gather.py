@@ -100,7 +100,7 @@ def _traced(firing: Firing, mask: int) -> LockRecord:
 
 
 def _frames(values: Sequence[Any]) -> tuple[int, ...]:
-    """Return the addresses of a recorded stack, if there is one, but the first: that is the caller."""
+    """Return the addresses of a recorded stack, if there is one, without the first, the caller."""
     return tuple(frame.pc for frame in values[0][1:]) if values else ()
 
 

@@ -157,7 +157,7 @@ class Report:
         return count * _SECOND // self._layout.elapsed
 
     def _symbol(self, address: int, *, size: bool = False) -> str:
-        """Name an address: symbol, symbol+0x12, symbol[size], cpu[0]+class, or the address itself."""
+        """Name an address: symbol, symbol+0x12, symbol[size], cpu[0]+class, or the number."""
         if CPU_BASE <= address < _CPU_END and address & 0xFFFF < len(_CLASSES):
             return f"cpu[{address - CPU_BASE >> 16}]+{_CLASSES[address & 0xFFFF]}"
         found = self._locate(address)

@@ -59,7 +59,10 @@ class ProcessProbes:
         self.usdt = UsdtProbes(self.fasttrap, dtrace, objects, dtrace.probes_created)
 
     def objects(self, pid: int) -> Sequence[LoadedObject]:
-        """Return what a process has loaded, the program first; nothing if there is no such process."""
+        """Return what a process has loaded, the program first.
+
+        Nothing if there is no such process.
+        """
         process = self._processes.process(pid)
         return self._objects.of(process) if process is not None else ()
 

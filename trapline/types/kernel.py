@@ -62,7 +62,10 @@ class ModuleTypes:
         self._known: dict[str, Types] = {}
 
     def of(self, module: str) -> Types | None:
-        """Return the types of a module that is loaded; None: it is not, or its file is not known."""
+        """Return the types of a module that is loaded.
+
+        None: it is not, or its file is not known.
+        """
         return next((types for _, types in self.named(module)), None)
 
     def named(self, module: str = "") -> Iterator[tuple[Module, Types]]:

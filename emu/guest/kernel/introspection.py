@@ -18,7 +18,7 @@ _NO_THREAD = Thread(0, 0, 0, 0, "kernel")
 
 
 def offsets(image: Image) -> dict[str, int]:
-    """Return what the kernel tells of its structures: offsets and sizes in bytes, and a few counts."""
+    """Return the offsets and sizes of the kernel's structures, in bytes, and a few counts."""
     address = image.symbol("kernel_assym").value
     known: dict[str, int] = {}
     while True:

@@ -33,7 +33,10 @@ class ProbeCall(NamedTuple):
 
 
 def probe_calls(image: Image) -> tuple[ProbeCall, ...]:
-    """Return the calls of an image that are probes.  Raises `ElfError` for one that is not a call."""
+    """Return the calls of an image that are probes.
+
+    Raises `ElfError` for one that is not a call.
+    """
     relocations, symbols, strings = (image.section(name) for name in (".rela.text", ".symtab", ".strtab"))
     if relocations is None or symbols is None or strings is None:
         return ()

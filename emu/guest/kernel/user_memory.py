@@ -85,7 +85,10 @@ class UserMemory:
         return bytes(self._engine.memory.ram[physical : physical + PAGE]) if physical else bytes(PAGE)
 
     def path(self, vnode: int) -> str:
-        """Return a file's path by the name cache (vn_fullpath); "" once the cache has forgotten it."""
+        """Return a file's path by the name cache (vn_fullpath).
+
+        "" once the cache has forgotten it.
+        """
         root = self._load(self._guest.image.symbol("rootvnode").value, self._word)
         names: list[str] = []
         while vnode != root and len(names) < _NAMES_DEEPEST:

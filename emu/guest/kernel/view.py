@@ -1,4 +1,4 @@
-"""The kernel guest as the framework and the providers see it: memory, threads, stacks, names, time."""
+"""The kernel guest as framework and providers see it: memory, threads, stacks, names, time."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class Futexes:
         return Waiter(bits, self._queue(space, address))
 
     def wake(self, space: Space, address: int, count: int, bits: int = _ANY) -> int:
-        """Wake up to `count` waiters that have one of these bits, and return how many there were."""
+        """Wake up to `count` waiters that have one of these bits; return how many there were."""
         queue = self._queue(space, address)
         chosen = [waiter for waiter in queue if waiter.bits & bits][:count]
         for waiter in chosen:

@@ -392,7 +392,10 @@ class Socket(OpenFile):
         return max(0, self.send(data, self.credentials))
 
     def control(self, c: Caller, request: int, argument: int) -> int:
-        """Say how much there is to receive, or is under way.  Raises `LinuxError`: EINVAL, ENOTTY."""
+        """Say how much there is to receive, or is under way.
+
+        Raises `LinuxError`: EINVAL, ENOTTY.
+        """
         if request == FIONREAD:
             if self.listening:
                 raise LinuxError(EINVAL)

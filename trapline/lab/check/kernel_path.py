@@ -82,7 +82,7 @@ class KernelPathChecker:
         self._patched.engine.stop()
 
     def _stack_pointer(self) -> int:
-        """Return where on process 1's kernel stack states have their stack pointers, more or less."""
+        """Return about where on process 1's kernel stack the states have their stack pointers."""
         sp = self._plain.engine.read_register(self._isa.registers.sp)
         return sp - _DEPTH & ~0xFF
 

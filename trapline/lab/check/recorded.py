@@ -64,7 +64,10 @@ class _Tap:
 
 
 class _Visits:
-    """The first times that a run reaches each site; `moved` are the sites at the run's addresses."""
+    """The first times that a run reaches each site.
+
+    `moved` are the sites at the run's addresses.
+    """
 
     def __init__(self, spec: RunSpec, rules: Rules, bias: int, lend: Lend) -> None:
         subject = spec.subject

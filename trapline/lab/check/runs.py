@@ -21,7 +21,10 @@ from trapline.lab.check.site import CheckSite
 
 
 def run_check(spec: RunSpec, rules: Rules, syntax: Syntax = Syntax.INTEL) -> RunResult:
-    """Run plain and patched, and compare; if they differ, look for the cause.  Raises `GuestError`."""
+    """Run plain and patched, and compare; if they differ, look for the cause.
+
+    Raises `GuestError`.
+    """
     sites = spec.subject.sites(rules)
     plain = make_run(spec, rules).go()
     fired = 0

@@ -94,7 +94,7 @@ class Subject:
         return TrialCpu(self.isa, self.code(self.bias), stepping=stepping, accelerated=accelerated)
 
     def prober(self, cpu: TrialCpu, rules: Rules, bias: int = 0) -> Prober:
-        """Return the provider on a CPU that runs patched code `bias` bytes from the file's place."""
+        """Return the provider on a CPU that runs patched code `bias` bytes from its place."""
         if self.kind == "fbt":
             return FbtProber(cpu, self._module, rules)
         end = max(segment.vaddr + segment.memsz for segment in self.image.segments)

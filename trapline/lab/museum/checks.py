@@ -153,7 +153,7 @@ def _place(pc: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class InFbt:
-    """The function called without probes, and with all of FBT's, which must fire as `fires` says."""
+    """A function called without probes, and with all of FBT's, which fire as `fires` says."""
 
     arguments: tuple[int, ...] = ()
     fires: tuple[tuple[str, int], ...] = (("entry", 1), ("return", 1))

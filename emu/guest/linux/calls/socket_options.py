@@ -45,7 +45,10 @@ _NUMBERS: Final[dict[int, Callable[[Socket], int]]] = {
 
 
 def _timeout(c: Caller, option: int) -> tuple[str, struct.Struct] | None:
-    """Return which timeout an option is, and the form of its struct timeval; None if it is not one."""
+    """Return which timeout an option is, and the form of its struct timeval.
+
+    None if it is not one.
+    """
     form = struct.Struct("<qq" if c.word == 8 or option in {_RCVTIMEO_NEW, _SNDTIMEO_NEW} else "<ii")
     if option in {_RCVTIMEO_OLD, _RCVTIMEO_NEW}:
         return "receive_timeout", form

@@ -1,4 +1,7 @@
-"""System calls that watch files and directories.  Source: Linux fs/notify/inotify/inotify_user.c."""
+"""System calls that watch files and directories.
+
+Source: Linux fs/notify/inotify/inotify_user.c.
+"""
 
 from __future__ import annotations
 

@@ -141,7 +141,10 @@ class Decoder:
         self._pointers = tuple(ctypes.addressof(value) for value in (self._code, self._left, self._at))
 
     def decode(self, code: bytes, address: int = 0x1000) -> bool:
-        """Decode the instruction that starts `code` into `instruction`; return whether it is one."""
+        """Decode the instruction that starts `code` into `instruction`.
+
+        Return whether it is one.
+        """
         buffer = ctypes.c_char_p(code)
         self._code.value = ctypes.cast(buffer, ctypes.c_void_p).value or 0
         self._left.value, self._at.value = len(code), address

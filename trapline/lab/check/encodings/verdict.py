@@ -17,7 +17,7 @@ from trapline.lab.check.rules import load_rules
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """Encodings that our table and capstone take for different things, and no exemption says why."""
+    """Encodings on which our table and capstone differ, and no exemption says why."""
 
     encoding: bytes
     """The first of them."""
