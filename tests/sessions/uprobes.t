@@ -158,11 +158,14 @@ EXPECT
 |             zoo-100     [000] d....     0.{{\d+}}: zoo_none: (0x{{\w+}})
 |{{...}}
 
-NAME a marker behind a semaphore stays silent while nobody listens
+NAME the semaphore of a marker is set by itself
 RUN trapline usdt zoo:http__client__request -c '$ZOO markers'
 EXPECT
-|Tracing uprobe zoo_http__client__request (p:zoo_http__client__request {{.*}}/zoo:0x{{\w+}} {{.*}}). Ctrl-C to end.
+|Tracing uprobe zoo_http__client__request (p:zoo_http__client__request {{.*}}/zoo:0x{{\w+}}(0x{{\w+}}) {{.*}}). Ctrl-C to end.
 |none: 1 time
+|{{...}}
+|  somebody listens
+|             zoo-100     [000] d....     0.{{\d+}}: zoo_http__client__request: {{.*}}
 |{{...}}
 |
 |Ending tracing...

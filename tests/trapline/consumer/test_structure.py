@@ -47,7 +47,9 @@ def test_a_struct_is_shown_member_by_member():
     struct inner { short a; char name[8]; };
     struct s { int id; struct inner in; struct inner *p; int v[3]; unsigned low:3; unsigned high:5; enum colour c; };
     """
-    data = struct.pack("<ih8s2x", 7, 2, b"lion") + struct.pack("<Q3iB3xi", 0x1000, 1, 0, 3, 5 | 9 << 3, 2)
+    data = struct.pack("<ih8s2x", 7, 2, b"lion") + struct.pack(
+        "<Q3iBB2xi", 0x1000, 1, 0, 3, 5, 9, 2
+    )  # a byte for each bit-field
     assert shown("struct s", data, lambda address: "kernel`x" if address == 0x1000 else None, declarations) == (
         "struct s {\n"
         "    int id = 0x7\n"

@@ -39,9 +39,10 @@ struct pgrp { struct session *pg_session; int pg_id; };
 struct vmspace { unsigned long vm_size; };
 struct pmap { unsigned long pm_resident; };
 struct ps_strings { unsigned long ps_argvstr; int ps_nargvstr; unsigned long ps_envstr; };
+struct ucred { int cr_uid, cr_ruid, cr_gid, cr_rgid; };
 struct proc {
     int p_pid; char p_comm[16]; int p_numthreads; struct vnode *p_textvp; long p_times[2];
-    union { int u_int; char u_char[4]; } p_u; struct proc *p_pptr; int p_uid, p_gid; char *p_args; long p_args_size;
+    union { int u_int; char u_char[4]; } p_u; struct proc *p_pptr; struct ucred *p_ucred; char *p_args; long p_args_size;
     int p_flag, p_xexit, p_nice; struct pgrp *p_pgrp; struct vmspace *p_vmspace; struct pmap *p_pmap;
     struct ps_strings p_psstrings; unsigned long p_starttime; struct thread *p_threads;
 };
@@ -60,6 +61,7 @@ PROC = KERNEL + 0x10_0200
 THREAD = KERNEL + 0xABC0
 LIST = KERNEL + 0x10_0400
 READ_ARGS = KERNEL + 0x10_0500
+CREDENTIALS = KERNEL + 0x10_0580
 TICKS = KERNEL + 0x10_0600
 VERSION = KERNEL + 0x10_0700
 ARGUMENTS = KERNEL + 0x10_0800
@@ -129,8 +131,9 @@ class SceneGuest(FakeGuest):
         self.poke(ROOT, word(5, 4) + word(0b101, 1) + word(0b11101, 1) + b"root".ljust(10, b"\0") + word(0))
         self.poke(VNODE, word(1, 4) + word(0b010, 1) + word(0b00011, 1) + b"cat".ljust(10, b"\0") + word(ROOT))
         proc = (word(42, 4), b"kernel".ljust(16, b"\0"), word(0, 4), word(VNODE), word(7), word(-9))
-        rest = (b"abc\0", word(0, 4), word(0), word(1001, 4), word(20, 4), word(ARGUMENTS), word(9))
+        rest = (b"abc\0", word(0, 4), word(0), word(CREDENTIALS), word(ARGUMENTS), word(9))
         self.poke(PROC, b"".join((*proc, *rest)).ljust(0x1C0, b"\0"))
+        self.poke(CREDENTIALS, word(1001, 4) + word(1001, 4) + word(20, 4) + word(20, 4))
         self.poke(ARGUMENTS, b"sh\0-c\0ls\0")
         thread = (word(PROC), word(100_001, 4), word(6, 4), word(4, 4), word(3, 4), word(0), b"worker".ljust(24, b"\0"))
         self.poke(THREAD, b"".join(thread).ljust(128, b"\0"))
