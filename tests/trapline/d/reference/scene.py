@@ -42,8 +42,8 @@ struct ps_strings { unsigned long ps_argvstr; int ps_nargvstr; unsigned long ps_
 struct ucred { int cr_uid, cr_ruid, cr_gid, cr_rgid; };
 struct proc {
     int p_pid; char p_comm[16]; int p_numthreads; struct vnode *p_textvp; long p_times[2];
-    union { int u_int; char u_char[4]; } p_u; struct proc *p_pptr; struct ucred *p_ucred; char *p_args; long p_args_size;
-    int p_flag, p_xexit, p_nice; struct pgrp *p_pgrp; struct vmspace *p_vmspace; struct pmap *p_pmap;
+    union { int u_int; char u_char[4]; } p_u; struct proc *p_pptr; struct ucred *p_ucred; char *p_args;
+    long p_args_size; int p_flag, p_xexit, p_nice; struct pgrp *p_pgrp; struct vmspace *p_vmspace; struct pmap *p_pmap;
     struct ps_strings p_psstrings; unsigned long p_starttime; struct thread *p_threads;
 };
 enum td_states { TDS_INACTIVE, TDS_INHIBITED, TDS_CAN_RUN, TDS_RUNQ, TDS_RUNNING };
