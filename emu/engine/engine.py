@@ -203,6 +203,9 @@ class Engine:
             self.cpu.halted.value = 0
             if not self.special.take():
                 return True
+            self._raise_failure()
+            if self._state[Word.STOPPED]:  # its exception was one that ends the run
+                return False
             self._go_on()
         if not self._state[Word.STOPPED]:
             raise GuestCrashError(f"the CPU shut down at {self.pc:#x} (an exception while delivering one)", self.pc)
@@ -237,22 +240,28 @@ class Engine:
         self.code.running = True
         crash = _emu_start(self.cpu.reference, self.words[self._pc], _NOWHERE, 0, count)
         self.code.running = False
-        if self._failure:
-            failure, self._failure = self._failure, None
-            raise failure
+        self._raise_failure()
         self.counter.settle()
         if not crash:
             return
         if self._tlb and self._tlb.missed:
             address, access = self._tlb.missed
             if access is Access.EXECUTE and not self.pc % PAGE and self.special.take():
-                self._go_on(count)
+                self._raise_failure()
+                if not self._state[Word.STOPPED]:
+                    self._go_on(count)
                 return
             if self._tlb.failure:
                 failure, self._tlb.failure = self._tlb.failure, None
                 raise failure
             raise PageFaultError(self.pc if access is Access.EXECUTE else address, access, self.pc)
         raise GuestCrashError(f"the CPU cannot go on at {self.pc:#x}: {unicorn.UcError(crash)}", self.pc)
+
+    def _raise_failure(self) -> None:
+        """Raise what a callback raised."""
+        if self._failure:
+            failure, self._failure = self._failure, None
+            raise failure
 
     def stop(self) -> None:
         """End the run under way before its next block; between two runs this does nothing.

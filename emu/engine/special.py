@@ -78,7 +78,8 @@ class Special:
 
     def _serve(self, pc: int) -> int:
         """Do what an instruction does; DELIVER if its exception is under way, else HANDLED."""
-        length = self._rules.serve(self, self._code(pc))
+        code = self._code(pc)
+        length = self._rules.serve(self, code)
         if length:
             self._now.pc.value = pc + length & self._isa.address_mask
             self._counter.state[Word.TOTAL] += 1
@@ -87,7 +88,7 @@ class Special:
             return HANDLED
         self._serving = True
         try:
-            return self._rules.refuse(self._now)
+            return self._rules.refuse(self._now, code)
         finally:
             self._serving = False
 

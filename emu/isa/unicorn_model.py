@@ -99,8 +99,8 @@ class SpecialInstructions:
     serve: Callable[[ServingCpu, bytes], int]
     """Does what the one does that starts these bytes, but for the pc; returns its length, or 0 if
     the CPU refuses it."""
-    refuse: Callable[[InterruptedCpu], int] | None = None
-    """Raises the exception of one that the CPU refuses; answers DELIVER or HANDLED.  None: it
+    refuse: Callable[[InterruptedCpu, bytes], int] | None = None
+    """Raises the exception of the one that starts these bytes; answers DELIVER or HANDLED.  None: it
     refuses none of them."""
 
 

@@ -1,14 +1,19 @@
-"""Special instructions of x86: time-stamp counter, random numbers, and what aborts Unicorn.
+"""Special instructions of x86: time-stamp counter, random numbers, and what Unicorn does not refuse.
 
 Unicorn answers rdtsc with the host's clock and rdrand with the host's random numbers.  LOCK before
 bt, bts, btr or btc with a register operand makes QEMU 5's translator read a value that it has not
-set, and abort the process; a CPU refuses such an instruction (Intel SDM volume 2, LOCK).
+set, and abort the process; a CPU refuses such an instruction (Intel SDM volume 2, LOCK).  Unicorn
+lets a user program reach ports, and takes rdpmc and sysenter for instructions that it may have: a
+CPU gives #GP, and #UD as AMD's do with sysenter in long mode (AMD64 manual volume 3).
 
 Found by the pattern below, which reads no byte that the instruction does not have:
 
     prefixes (66 67 f2 f3 segments, LOCK, REX)  0f  31        rdtsc
                                                 0f  01 f9     rdtscp
                                                 0f  c7 /6 /7  rdrand, rdseed of a register
+                                                0f  33        rdpmc, of a user program
+                                                0f  34        sysenter, of a user program
+                                                e4 to e7, ec to ef, 6c to 6f: in, out, ins, outs
                                     with LOCK:  0f  a3 ab b3 bb ba, ModRM from c0 on
 """
 
@@ -18,8 +23,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from emu.isa.unicorn_model import ModelledCpu, ServingCpu, SpecialInstructions
-from emu.isa.x86.unicorn import invalid_opcode
+from emu.isa.unicorn_model import InterruptedCpu, ModelledCpu, ServingCpu, SpecialInstructions
+from emu.isa.x86.unicorn import general_protection, in_user_mode, invalid_opcode
 
 _LOCK: Final = 0xF0
 _PREFIXES: Final = frozenset({0x26, 0x2E, 0x36, 0x3E, 0x64, 0x65, 0x66, 0x67, 0xF2, 0xF3, _LOCK})
@@ -27,6 +32,8 @@ _REX: Final = range(0x40, 0x50)
 _MOST_PREFIXES: Final = 14
 _ESCAPE: Final = 0x0F
 _RDTSC, _RDTSCP, _RDRAND = 0x31, (0x01, 0xF9), 0xC7
+_RDPMC, _SYSENTER = 0x33, 0x34
+_PORTS: Final = frozenset({*range(0xE4, 0xE8), *range(0xEC, 0xF0), *range(0x6C, 0x70)})
 _BIT_TESTS: Final = frozenset({0xA3, 0xAB, 0xB3, 0xBB, 0xBA})
 # ModRM bytes: mod 3 is a register.
 _REGISTER: Final = 0xC0
@@ -54,11 +61,14 @@ def _opcode(fetch: Callable[[int], int], at: int, *, long_mode: bool) -> tuple[i
     return at, frozenset(prefixes), rex
 
 
-def _found(_cpu: ModelledCpu, fetch: Callable[[int], int], address: int, *, long_mode: bool) -> bool:
+def _found(cpu: ModelledCpu, fetch: Callable[[int], int], address: int, *, long_mode: bool) -> bool:
     at, prefixes, _ = _opcode(fetch, address, long_mode=long_mode)
-    if fetch(at) != _ESCAPE:
-        return False
+    first = fetch(at)
+    if first != _ESCAPE:
+        return first in _PORTS and in_user_mode(cpu)
     second = fetch(at + 1)
+    if second in {_RDPMC, _SYSENTER}:
+        return in_user_mode(cpu)
     if second == _RDTSC:
         return True
     if second == _RDTSCP[0]:
@@ -71,7 +81,7 @@ def _found(_cpu: ModelledCpu, fetch: Callable[[int], int], address: int, *, long
 
 def _serve(cpu: ServingCpu, code: bytes, registers: tuple[str, ...], flags: str) -> int:
     at, prefixes, rex = _opcode(code.__getitem__, 0, long_mode=len(registers) > 8)
-    if _LOCK in prefixes:
+    if _LOCK in prefixes or code[at] != _ESCAPE or code[at + 1] in {_RDPMC, _SYSENTER}:
         return 0
     second = code[at + 1]
     a, c, d = registers[0], registers[1], registers[2]
@@ -96,6 +106,12 @@ def _serve(cpu: ServingCpu, code: bytes, registers: tuple[str, ...], flags: str)
     return at + 3
 
 
+def _refuse(cpu: InterruptedCpu, code: bytes, *, long_mode: bool) -> int:
+    at, prefixes, _ = _opcode(code.__getitem__, 0, long_mode=long_mode)
+    protected = code[at] in _PORTS or code[at + 1] == _RDPMC
+    return general_protection(cpu) if protected and _LOCK not in prefixes else invalid_opcode(cpu)
+
+
 def special(registers: tuple[str, ...], flags: str) -> SpecialInstructions:
     """Return the special instructions of a mode whose registers these are, by their numbers."""
     long_mode = len(registers) > 8
@@ -103,5 +119,5 @@ def special(registers: tuple[str, ...], flags: str) -> SpecialInstructions:
         found=partial(_found, long_mode=long_mode),
         fetch_unit=1,
         serve=lambda cpu, code: _serve(cpu, code, registers, flags),
-        refuse=invalid_opcode,
+        refuse=partial(_refuse, long_mode=long_mode),
     )

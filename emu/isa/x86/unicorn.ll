@@ -38,7 +38,7 @@ look:
   %is.rex = icmp eq i32 %high, $REX
   br i1 %is.rex, label %prefix, label %other
 other:
-  switch i32 %first, label %no [
+  switch i32 %first, label %maybe.port [
     i32 38, label %prefix  i32 46, label %prefix  i32 54, label %prefix  i32 62, label %prefix  i32 100, label %prefix
     i32 101, label %prefix  i32 102, label %prefix  i32 103, label %prefix  i32 242, label %prefix
     i32 243, label %prefix  i32 240, label %prefix
@@ -54,6 +54,7 @@ opcode:
   %second = call i32 @code(i64 %behind)
   switch i32 %second, label %no [
     i32 49, label %yes
+    i32 51, label %user  i32 52, label %user
     i32 1, label %group7
     i32 199, label %group9
     i32 163, label %bit.test  i32 171, label %bit.test  i32 179, label %bit.test  i32 187, label %bit.test
@@ -77,6 +78,20 @@ locked.bit.test:
   %modrm = call i32 @code(i64 %third.at)
   %is.register = icmp uge i32 %modrm, 192
   br i1 %is.register, label %yes, label %no
+maybe.port:
+  ; in and out: e4 to e7 and ec to ef; ins and outs: 6c to 6f
+  %port.bits = and i32 %first, 244
+  %is.port = icmp eq i32 %port.bits, 228
+  %string.bits = and i32 %first, 252
+  %is.string = icmp eq i32 %string.bits, 108
+  %is.input = or i1 %is.port, %is.string
+  br i1 %is.input, label %user, label %no
+user:
+  %hflags.p = getelementptr i8, ptr inttoptr (i64 $env to ptr), i64 $X86_HFLAGS
+  %hflags = load i32, ptr %hflags.p
+  %level = and i32 %hflags, 3
+  %is.user = icmp eq i32 %level, 3
+  br i1 %is.user, label %yes, label %no
 yes:
   ret i32 0
 no:

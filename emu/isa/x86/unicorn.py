@@ -18,6 +18,7 @@ DELIVER: Final = "x86_cpu_do_interrupt_x86_64"
 # Vectors of exceptions (Intel SDM volume 3, table 6-1).
 BREAKPOINT: Final = 3
 INVALID_OPCODE: Final = 6
+GENERAL_PROTECTION: Final = 13
 # The kernel guest's clock interrupt (testbins/kernel/<isa>/intr.S).
 _CLOCK_VECTOR: Final = 32
 
@@ -71,7 +72,21 @@ def handled(cpu: ModelledCpu) -> None:
 
 def invalid_opcode(cpu: InterruptedCpu) -> int:
     """Raise #UD at the pc; answers as `InterruptedCpu.ask`."""
+    return _raise(cpu, INVALID_OPCODE)
+
+
+def general_protection(cpu: InterruptedCpu) -> int:
+    """Raise #GP(0) at the pc; answers as `InterruptedCpu.ask`."""
+    return _raise(cpu, GENERAL_PROTECTION)
+
+
+def in_user_mode(cpu: ModelledCpu) -> bool:
+    """Return whether the CPU is at privilege level 3."""
+    return ctypes.c_uint32.from_address(cpu.env + HFLAGS).value & 3 == 3
+
+
+def _raise(cpu: InterruptedCpu, number: int) -> int:
     ctypes.c_uint32.from_address(cpu.env + _ERROR_CODE).value = 0
     ctypes.c_uint32.from_address(cpu.env + _IS_INT).value = 0
-    cpu.exception.value = INVALID_OPCODE
-    return cpu.ask(INVALID_OPCODE)
+    cpu.exception.value = number
+    return cpu.ask(number)
