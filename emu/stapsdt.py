@@ -24,7 +24,6 @@ from emu.words import WORD_MASK
 
 NOTES: Final = ".note.stapsdt"
 BASE: Final = ".stapsdt.base"
-SEMAPHORES: Final = ".probes"
 OWNER: Final = b"stapsdt\0"
 _TYPE: Final = 3
 _HEAD: Final = struct.Struct("<III")
