@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from emu.displaced import Code, Emulated, OutOfLine, Refused, Rule, Treatment
-from emu.isa.x86.plans import Instruction, Mode, take_apart
+from emu.isa.x86.instruction import Instruction, Mode, take_apart
 from emu.plans import Plan
 
 Test = Callable[[Instruction], bool]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from emu.isa.x86.plans import REGISTERS, Instruction
+from emu.isa.x86.instruction import REGISTERS, Instruction
 
 # First byte of a VEX prefix of two bytes.
 _VEX2: Final = 0xC5

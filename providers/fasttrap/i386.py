@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final
 
 from emu.displaced import Code, OutOfLine, Treatment
-from emu.isa.x86.plans import PROTECTED_MODE
+from emu.isa.x86.instruction import PROTECTED_MODE
 from providers.fasttrap.port import Port
 from providers.fasttrap.x86 import PROTECTED_TABLES
 from providers.fasttrap.x86_64 import INT3, RETURN_TRAP, T_DTRACE_RET

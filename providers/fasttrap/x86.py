@@ -14,20 +14,8 @@ from functools import partial
 from typing import Final
 
 from emu.displaced import OutOfLine, Rule, Treatment
-from emu.isa.x86.plans import (
-    LONG_MODE,
-    PROTECTED_MODE,
-    REGISTERS,
-    Instruction,
-    Mode,
-    indirect,
-    jcc,
-    jcxz,
-    loop,
-    push_fp,
-    ret,
-    transfer,
-)
+from emu.isa.x86.instruction import LONG_MODE, PROTECTED_MODE, REGISTERS, Instruction, Mode
+from emu.isa.x86.plans import indirect, jcc, jcxz, loop, push_fp, ret, transfer
 from emu.plans import Plan, Set
 from providers.dis_tables import SOURCE, knows
 from providers.fidelity import by_fidelity

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from emu.displaced import Code, OutOfLine, Treatment
-from emu.isa.x86.plans import REGISTERS
+from emu.isa.x86.instruction import REGISTERS
 from providers.fasttrap.port import Port
 from providers.fasttrap.x86 import LONG_TABLES
 from providers.fasttrap.x86_functions import boundaries, has_jump_table, returns

@@ -14,8 +14,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from emu.isa.x86.instruction import LONG_MODE, Mode, take_apart
 from emu.isa.x86.length import instruction_lengths
-from emu.isa.x86.plans import LONG_MODE, Mode, take_apart
 from emu.words import WORD_MASK
 from providers.dis_tables import known_lengths
 from providers.fidelity import Fidelity

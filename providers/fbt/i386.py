@@ -15,7 +15,7 @@ from functools import partial
 from emu.displaced import Rule
 from emu.isa.i386.stub import STUB
 from emu.isa.i386.traps import LOCK
-from emu.isa.x86.plans import PROTECTED_MODE
+from emu.isa.x86.instruction import PROTECTED_MODE
 from providers.fbt.port import ENTRY, RETURN, Function, Port, Refusal, ScanResult, Site
 from providers.fbt.x86_64 import (
     EXCLUSIONS,

@@ -11,8 +11,8 @@ from emu.cpu_core import CpuCore
 from emu.displaced import Rule
 from emu.frame import Frame
 from emu.guest.base import BadAddressError
+from emu.isa.x86.instruction import LONG_MODE, Mode
 from emu.isa.x86.length import instruction_lengths as lengths
-from emu.isa.x86.plans import LONG_MODE, Mode
 from emu.isa.x86_64.stub import STUB
 from emu.trap import Handler
 from providers.dis_tables import known_lengths

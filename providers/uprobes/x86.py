@@ -15,7 +15,8 @@ from functools import partial
 from typing import Final
 
 from emu.displaced import Rule, Stepped, Treatment
-from emu.isa.x86.plans import LONG_MODE, PROTECTED_MODE, Instruction, Mode, jcc, transfer
+from emu.isa.x86.instruction import LONG_MODE, PROTECTED_MODE, Instruction, Mode
+from emu.isa.x86.plans import jcc, transfer
 from emu.plans import Plan, Set, Store
 from providers.fidelity import Fidelity, by_fidelity
 from providers.uprobes.port import ENOEXEC, ENOTSUPP

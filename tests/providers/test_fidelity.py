@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from emu.displaced import Code, Emulated, OutOfLine, Refused, Stepped
-from emu.isa.x86.plans import LONG_MODE, PROTECTED_MODE
+from emu.isa.x86.instruction import LONG_MODE, PROTECTED_MODE
 from providers.dis_tables import known_length, known_lengths
 from providers.fasttrap import PORTS as FASTTRAP
 from providers.fasttrap.x86 import LONG_TABLES as FASTTRAP_TABLES

@@ -14,7 +14,7 @@ from typing import Any
 import capstone
 
 from emu.isa.i386 import stub as stub_i386
-from emu.isa.x86 import condition, length, plans
+from emu.isa.x86 import condition, instruction, length, plans
 from emu.isa.x86_64 import stub
 from providers.fasttrap import i386 as fasttrap_i386
 from providers.fasttrap import x86_64 as fasttrap
@@ -28,7 +28,7 @@ from trapline.lab.check.encodings.tables import facts, tables
 from trapline.lab.check.encodings.verdict import Verdict, judge
 from trapline.lab.check.rules import RulesError, load_rules
 
-_X86 = (x86, ports, fasttrap, uprobes, condition, length, plans)
+_X86 = (x86, ports, fasttrap, uprobes, condition, instruction, length, plans)
 # Rules that are code, by ISA: what they are made of.
 _MODULES: Mapping[str, tuple[ModuleType, ...]] = {
     "x86_64": (*_X86, stub),

@@ -8,7 +8,7 @@ import unicorn
 from unicorn import arm64_const, riscv_const
 
 from emu.isa import AARCH64, ISAS, X86_64
-from emu.isa.x86.plans import LONG_MODE, PROTECTED_MODE, take_apart
+from emu.isa.x86.instruction import LONG_MODE, PROTECTED_MODE, take_apart
 from trapline.lab.check.encodings import Chunk, ports, x86
 from trapline.lab.check.encodings.decoder import Facts, decoder
 from trapline.lab.check.encodings.space import FORMS

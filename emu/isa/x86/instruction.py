@@ -1,0 +1,204 @@
+"""Instructions of x86 taken apart, in 64-bit mode and in 32-bit mode.
+
+Source: Intel SDM volume 2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import capstone
+
+from emu.isa.x86.length import instruction_length
+
+REGISTERS: Final = (
+    "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """What an instruction set calls its registers, and the size of its words."""
+
+    capstone: int
+    registers: tuple[str, ...]
+    """By number."""
+    pc: str
+    sp: str
+    fp: str
+    count: str
+    word: int
+
+    @property
+    def mask(self) -> int:
+        """All the bits of a word."""
+        return (1 << 8 * self.word) - 1
+
+
+LONG_MODE: Final = Mode(capstone.CS_MODE_64, REGISTERS, "rip", "rsp", "rbp", "rcx", 8)
+_I386: Final = ("eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi")
+PROTECTED_MODE: Final = Mode(capstone.CS_MODE_32, _I386, "eip", "esp", "ebp", "ecx", 4)
+
+_SEGMENTS: Final = {0x26: "es", 0x2E: "cs", 0x36: "ss", 0x3E: "ds", 0x64: "fs", 0x65: "gs"}
+_PREFIXES: Final = frozenset({*_SEGMENTS, 0x66, 0x67, 0xF0, 0xF2, 0xF3})
+_MAPS_WITH_MODRM_0F: Final = frozenset(
+    {*range(0x04), 0x0D, 0x0F, *range(0x10, 0x30), *range(0x40, 0x77), *range(0x78, 0x80), *range(0x90, 0xA0),
+     0xA3, 0xA4, 0xA5, 0xAB, 0xAC, 0xAD, 0xAE, 0xAF, *range(0xB0, 0xC8), *range(0xD0, 0x100)}
+)  # fmt: skip
+# Bytes of SIB and displacement.
+_MOST_ADDRESS: Final = 5
+# One-byte opcodes with a ModRM byte (Intel SDM volume 2, appendix A).
+_MODRM: Final = frozenset(
+    {*(row + low for row in range(0x00, 0x40, 8) for low in range(4)), 0x62, 0x63, 0x69, 0x6B, *range(0x80, 0x90),
+     0xC0, 0xC1, 0xC6, 0xC7, 0xD0, 0xD1, 0xD2, 0xD3, *range(0xD8, 0xE0), 0xF6, 0xF7, 0xFE, 0xFF}
+)  # fmt: skip
+_NEAR_BRANCHES: Final = frozenset({*range(0x70, 0x80), 0xC2, 0xC3, *range(0xE0, 0xE4), 0xE8, 0xE9, 0xEB})
+_OPERAND_SIZE: Final = 0x66
+_REX_W: Final = 8
+# First byte of VEX and EVEX -> offset of the opcode.
+_VECTOR_OPCODES: Final = {0xC5: 2, 0xC4: 3, 0x62: 4}
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """An instruction taken apart as far as the rules look."""
+
+    data: bytes
+    prefixes: frozenset[int]
+    segments: tuple[str, ...]
+    """The segments that its prefixes name, in their order."""
+    rex: int
+    rex_at: int
+    """Offset of the REX prefix, -1 for none."""
+    at: int
+    """Offset of the opcode."""
+    mode: Mode = LONG_MODE
+    following: bytes = b""
+    """The bytes behind it: some systems take an instruction for longer than it is."""
+
+    @property
+    def segment(self) -> str:
+        """Return the segment that it names, "" for none."""
+        return self.segments[-1] if self.segments else ""
+
+    @property
+    def second(self) -> int:
+        """Return the byte behind the first one of the opcode, 0 if there is none."""
+        return self.data[self.at + 1] if self.at + 1 < self.length else 0
+
+    @property
+    def extension(self) -> int:
+        """Return the reg field of the ModRM byte behind an opcode of one byte."""
+        return self.second >> 3 & 7
+
+    @property
+    def opcode(self) -> int:
+        """Return the first byte of the opcode."""
+        return self.data[self.at]
+
+    @property
+    def length(self) -> int:
+        """Return its bytes."""
+        return len(self.data)
+
+    def signed(self, offset: int, size: int) -> int:
+        """Return bytes as a two's complement number."""
+        return int.from_bytes(self.data[offset : offset + size], "little", signed=True)
+
+    @property
+    def lengthened(self) -> Instruction:
+        """Return the instruction as a system sees it that does not ask where it ends."""
+        return replace(self, data=self.data + self.following.ljust(_MOST_ADDRESS, b"\0"))
+
+    @property
+    def wide(self) -> bool:
+        """Whether REX.W makes its operands 64 bits wide, whatever other prefixes say."""
+        return bool(self.rex & _REX_W)
+
+    @property
+    def narrow(self) -> bool:
+        """Whether a prefix makes its operands 16 bits wide."""
+        return _OPERAND_SIZE in self.prefixes and not self.wide
+
+    @property
+    def is_near_branch(self) -> bool:
+        """Whether it goes elsewhere in the same code segment: jumps, calls, loops and returns."""
+        if self.opcode == 0x0F:
+            return self.second >> 4 == 8
+        return self.opcode in _NEAR_BRANCHES or (self.opcode == 0xFF and self.extension in {2, 4})
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether it is a conditional jump, short or near."""
+        return self.opcode >> 4 == 7 or (self.opcode == 0x0F and self.second >> 4 == 8)
+
+    @property
+    def vector_at(self) -> int | None:
+        """Offset of the opcode behind VEX, EVEX or XOP.
+
+        None for an instruction that begins with neither.
+        """
+        if self.opcode in _VECTOR_OPCODES:
+            if self.mode is not LONG_MODE and self.data[self.at + 1] >> 6 != 3:
+                return None  # les, lds and bound
+            return self.at + _VECTOR_OPCODES[self.opcode]
+        # XOP is pop with a reg that pop has not.
+        return self.at + 3 if self.opcode == 0x8F and self.data[self.at + 1] & 0x1F >= 8 else None
+
+    @property
+    def modrm_at(self) -> int | None:
+        """Offset of the ModRM byte; None if there is none."""
+        vector = self.vector_at
+        if vector is not None:
+            at = vector + 1
+        elif self.opcode != 0x0F:
+            return self.at + 1 if self.opcode in _MODRM else None
+        else:
+            second = self.data[self.at + 1]
+            if second in {0x38, 0x3A}:
+                return self.at + 3
+            if second not in _MAPS_WITH_MODRM_0F:
+                return None
+            at = self.at + 2
+        # vzeroupper has none.  ud0 and ud1 have one, but not to capstone, whose lengths are taken.
+        return at if at < self.length else None
+
+    @property
+    def relative_at(self) -> int | None:
+        """Offset of the ModRM byte if it names an operand relative to rip; None otherwise."""
+        at = self.modrm_at if self.mode is LONG_MODE else None
+        if at is None or self.data[at] & 0xC7 != 0x05 or self._moves_control_register:
+            return None
+        return at
+
+    @property
+    def _moves_control_register(self) -> bool:
+        """Whether it moves a control or debug register: rm is a register whatever mod is."""
+        return self.opcode == 0x0F and self.data[self.at + 1] >> 2 == 0x20 >> 2
+
+
+def take_apart(data: bytes, mode: Mode = LONG_MODE) -> Instruction | None:
+    """Find prefixes and opcode; None: the bytes are not an instruction.
+
+    A REX that is not the last prefix is void.
+    """
+    length = instruction_length(data, mode=mode.capstone)
+    if not length:
+        return None
+    data, following = data[:length], data[length:]
+    at = 0
+    segments: list[str] = []
+    rex, rex_at = 0, -1
+    prefixes = set()
+    while True:
+        if data[at] >> 4 == 4 and mode is LONG_MODE:
+            rex, rex_at = data[at], at
+        elif data[at] in _PREFIXES:
+            if data[at] in _SEGMENTS:
+                segments.append(_SEGMENTS[data[at]])
+            prefixes.add(data[at])
+            rex, rex_at = 0, -1
+        else:
+            return Instruction(data, frozenset(prefixes), tuple(segments), rex, rex_at, at, mode, following)
+        at += 1
