@@ -69,7 +69,7 @@ class VirtualClock:
         self._hidden, self._skipped, self._paused = state
 
     def discount(self, instructions: int) -> None:
-        """Take instructions off the count (`Counter.discount`), even while the clock stands still."""
+        """Take instructions off the count (`Counter.discount`); the clock may stand still."""
         self._counter.discount(instructions)
         if self._paused is not None:
             self._paused -= instructions

@@ -100,8 +100,9 @@ class SpecialInstructions:
     """Does what the one does that starts these bytes, but for the pc; returns its length, or 0 if
     the CPU refuses it."""
     refuse: Callable[[InterruptedCpu, bytes], int] | None = None
-    """Raises the exception of the one that starts these bytes; answers DELIVER or HANDLED.  None: it
-    refuses none of them."""
+    """Raises the exception of the one that starts these bytes; answers DELIVER or HANDLED.
+
+    None: the CPU refuses none of them."""
 
 
 @dataclass(frozen=True, slots=True)

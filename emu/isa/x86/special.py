@@ -1,4 +1,4 @@
-"""Special instructions of x86: time-stamp counter, random numbers, and what Unicorn does not refuse.
+"""Special instructions of x86: time-stamp counter, random numbers, and those to be refused.
 
 Unicorn answers rdtsc with the host's clock and rdrand with the host's random numbers.  LOCK before
 bt, bts, btr or btc with a register operand makes QEMU 5's translator read a value that it has not
