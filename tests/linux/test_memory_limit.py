@@ -7,6 +7,7 @@ from emu.guest.kernel import images
 from emu.guest.linux.errno import ENOSPC, LinuxError
 from emu.guest.linux.guest import LinuxGuest, Program
 from emu.isa import ISAS, X86_64
+from tests.linux.elf_program import elf_program
 from trapline.consumer.usage import UsageError, parse_arguments
 
 
@@ -36,6 +37,19 @@ def test_a_program_larger_than_memory_ends_with_a_message(isa):
     program = Program(str(images.linux(ISAS[isa], "zoo")), ("memory",))
     with pytest.raises(GuestError, match="larger than the guest's memory, 0 MiB"):
         LinuxGuest(ISAS[isa], program, ram=64 << 10).run(None)
+
+
+# Code that stores at the stack pointer and moves it down, for ever.
+GROWING = {"x86_64": "50ebfd", "i386": "50ebfd", "aarch64": "e00f1ff8ffffff17", "riscv64": "411102e06ff0dfff"}
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_a_program_that_needs_more_memory_than_there_is_ends_with_a_message(isa, tmp_path):
+    path = tmp_path / "program"
+    path.write_bytes(elf_program(isa, bytes.fromhex(GROWING[isa])))
+    path.chmod(0o755)
+    with pytest.raises(GuestError, match="MiB of the guest's memory are in use"):
+        LinuxGuest(ISAS[isa], Program(str(path)), ram=1 << 20).run(1_000_000_000)
 
 
 @pytest.mark.parametrize("text", ["0", "1k", "x", "1000g", ""])
