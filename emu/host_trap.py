@@ -66,8 +66,8 @@ class HostTrap:
 
     def attach(self) -> None:
         """Make the engine bring its breakpoints here."""
-        self._engine.on_breakpoint = self.breakpoint
-        self._engine.on_late = self._late
+        self._engine.handlers.on_breakpoint = self.breakpoint
+        self._engine.handlers.on_late = self._late
 
     def breakpoint(self, address: int) -> int:
         """Take the breakpoint at `address`.

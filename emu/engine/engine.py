@@ -6,6 +6,7 @@
 | `memory` (`emu.engine.memory`) | RAM, and the way from a virtual address to it |
 | `counter` (`emu.engine.counting`) | the exact count of instructions |
 | `code` (`emu.engine.code`) | code is written, and its translation is forgotten |
+| `handlers` (`emu.engine.handlers`) | breakpoints, other exceptions, system calls |
 | `special` (`emu.engine.special`) | instructions that the host serves: counters, random numbers |
 | `emu.engine.native`, `emu.engine.interpreted` | what Unicorn calls, in machine code and in Python |
 
@@ -42,7 +43,7 @@ from emu.engine.pages import PAGE, AddressSpace, PageMap
 from emu.engine.plans import Encoder, Windows
 from emu.engine.refusals import Refusals
 from emu.engine.special import Special
-from emu.engine.state import BLOCKS, DELIVER, HANDLED, NEVER, Word
+from emu.engine.state import BLOCKS, NEVER, Word
 from emu.engine.tlb import SoftTlb
 from emu.isa.base import Isa
 from emu.plans import Plan
@@ -56,14 +57,12 @@ _ON_INSTRUCTION: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p
 class Engine:
     """One emulated CPU and its RAM.
 
-    `on_breakpoint(address)` is called for every breakpoint, with the pc there, and
-    `on_trap(number)` for every other synchronous exception but system calls, with Unicorn's number
-    for it.  Each answers `DELIVER` (the guest's own vector gets it) or `HANDLED`; a breakpoint may
-    also be answered by what `plan` returns.  With `pages` the host keeps the address space,
-    otherwise the guest's page tables say what it is.  System calls go to the guest's vector, unless
-    `on_system_call` serves them: it is called with the pc behind the instruction.  `accelerated`
-    says whether the callbacks are machine code.  `blocks`: how many blocks' sizes are remembered, a
-    power of two; a user that writes code all the time makes the engine forget all of them as often.
+    `handlers` takes breakpoints and every other synchronous exception; its functions are set by the
+    engine's user.  With `pages` the host keeps the address space, otherwise the guest's page tables
+    say what it is.  System calls go to the guest's vector, unless `on_system_call` serves them: it
+    is called with the pc behind the instruction.  `accelerated` says whether the callbacks are
+    machine code.  `blocks`: how many blocks' sizes are remembered, a power of two; a user that
+    writes code all the time makes the engine forget all of them as often.
     """
 
     def __init__(
@@ -85,14 +84,9 @@ class Engine:
         self.counter = Counter(isa, self.cpu, self.memory, blocks)
         self._state = self.counter.state
         self._hooks = Hooks(self.cpu, ctypes.addressof(self.counter.state_array))
-        self.code = Code(self.cpu, self.memory, self.counter, self._hooks, self._fail)
+        self.handlers = Handlers(isa, self.cpu, self.counter, on_system_call)
+        self.code = Code(self.cpu, self.memory, self.counter, self._hooks, self.handlers.fail)
         self._pc = isa.registers.slots[isa.registers.pc]
-        self.on_breakpoint: Callable[[int], int] = lambda _address: DELIVER
-        self.on_late: Callable[[int], int] = lambda _address: DELIVER
-        self.on_trap: Callable[[int], int] = lambda _number: DELIVER
-        self._on_system_call = on_system_call
-        self._system_call_number = isa.unicorn.system_call if on_system_call else None
-        self._failure: BaseException | None = None
         self._steps = False
         self._windows = Windows()
         self._plans = Encoder(isa, self.cpu.env)
@@ -100,10 +94,10 @@ class Engine:
         self._tlb: SoftTlb | None = None
         if isinstance(self.memory, HostMemory):
             self._tlb = SoftTlb(self.cpu, self.memory, _NOWHERE, self._state)
-        handlers = Handlers(self._trap, self._breakpoint, self._late, self._inside)
-        self.callbacks = self._install_callbacks(handlers)
-        now = interpreted.Interrupted(self.cpu, self._state, handlers)
+        self.callbacks = self._install_callbacks(delivers=on_system_call is None)
+        now = interpreted.Interrupted(self.cpu, self._state, self.handlers)
         self.special = Special(isa, self.cpu, self.memory, self.counter, now, self.callbacks.special)
+        self.handlers.take_special = self.special.take_fault
         if self._tlb is not None:
             self._hooks.add(unicorn.UC_HOOK_TLB_FILL, self.callbacks.fill or self._tlb.callback)
         if isinstance(pages, PageMap):
@@ -123,8 +117,8 @@ class Engine:
         self.refuse_in = self.code.refuse_in
         self.discount, self.forget_user_blocks = self.counter.discount, self.counter.forget_user_blocks
 
-    def _install_callbacks(self, handlers: Handlers) -> native.Callbacks | interpreted.Callbacks:
-        model, delivers = self.isa.unicorn, self._on_system_call is None
+    def _install_callbacks(self, *, delivers: bool) -> native.Callbacks | interpreted.Callbacks:
+        model, handlers = self.isa.unicorn, self.handlers
         callbacks: native.Callbacks | interpreted.Callbacks
         if self.accelerated:
             callbacks = native.Callbacks(self.cpu, self.counter, handlers, self._windows, self._tlb, delivers=delivers)
@@ -139,7 +133,7 @@ class Engine:
             hook = partial(add, unicorn.UC_HOOK_CODE, callbacks.refused)
             self.code.refusals = Refusals(self.isa.refused, hook, self._hooks.remove)
         if model.system_call_instruction is not None:
-            system_call = callbacks.system_call or _ON_INSTRUCTION(lambda _uc, _words: self._system_call())
+            system_call = callbacks.system_call or _ON_INSTRUCTION(lambda _uc, _words: handlers.system_call())
             add(unicorn.UC_HOOK_INSN, system_call, instruction=model.system_call_instruction)
         return callbacks
 
@@ -149,8 +143,8 @@ class Engine:
     def plan(self, plan: Plan) -> int:
         """Return the answer to a breakpoint that carries a plan out natively; 0: not possible.
 
-        Should the plan meet memory that native code cannot reach, `on_late(address)` is asked, with
-        all registers but the pc as they were.
+        If the plan meets memory that native code cannot reach, `handlers.on_late` is asked, with all
+        registers but the pc as they were.
         """
         return self._plans.encode(plan) if self.accelerated else 0
 
@@ -203,7 +197,7 @@ class Engine:
             self.cpu.halted.value = 0
             if not self.special.take():
                 return True
-            self._raise_failure()
+            self.handlers.raise_failure()
             if self._state[Word.STOPPED]:  # its exception was one that ends the run
                 return False
             self._go_on()
@@ -240,14 +234,14 @@ class Engine:
         self.code.running = True
         crash = _emu_start(self.cpu.reference, self.words[self._pc], _NOWHERE, 0, count)
         self.code.running = False
-        self._raise_failure()
+        self.handlers.raise_failure()
         self.counter.settle()
         if not crash:
             return
         if self._tlb and self._tlb.missed:
             address, access = self._tlb.missed
             if access is Access.EXECUTE and not self.pc % PAGE and self.special.take():
-                self._raise_failure()
+                self.handlers.raise_failure()
                 if not self._state[Word.STOPPED]:
                     self._go_on(count)
                 return
@@ -256,12 +250,6 @@ class Engine:
                 raise failure
             raise PageFaultError(self.pc if access is Access.EXECUTE else address, access, self.pc)
         raise GuestCrashError(f"the CPU cannot go on at {self.pc:#x}: {unicorn.UcError(crash)}", self.pc)
-
-    def _raise_failure(self) -> None:
-        """Raise what a callback raised."""
-        if self._failure:
-            failure, self._failure = self._failure, None
-            raise failure
 
     def stop(self) -> None:
         """End the run under way before its next block; between two runs this does nothing.
@@ -283,52 +271,3 @@ class Engine:
     def interrupt(self) -> None:
         """Deliver the clock interrupt to the guest's vector, between runs, if it is accepted."""
         self.isa.unicorn.interrupt(self.cpu)
-
-    # -- callbacks
-
-    def _trap(self, number: int) -> int:
-        if number == self._system_call_number:
-            self._system_call()
-            return HANDLED
-        try:
-            self.counter.settle()  # a fault in mid-block
-            served = self.special.take_fault()
-            answer = self.on_trap(number) if served is None else served
-            if answer == HANDLED and self.isa.unicorn.handled:
-                self.isa.unicorn.handled(self.cpu)
-        except BaseException as error:  # noqa: BLE001  raised again by run
-            self._fail(error)
-            return HANDLED
-        return answer
-
-    def _system_call(self) -> None:
-        """Serve a system call: it ends its block, and all of the block was executed."""
-        self._state[Word.BLOCK] = 0
-        self.pc += self.isa.unicorn.pc_ahead
-        try:
-            assert self._on_system_call is not None
-            self._on_system_call()
-        except BaseException as error:  # noqa: BLE001  raised again by run
-            self._fail(error)
-
-    def _breakpoint(self, address: int) -> int:
-        try:
-            return self.on_breakpoint(address)
-        except BaseException as error:  # noqa: BLE001  raised again by run
-            self._fail(error)
-            return HANDLED
-
-    def _late(self, address: int) -> int:
-        try:
-            return self.on_late(address)
-        except BaseException as error:  # noqa: BLE001  raised again by run
-            self._fail(error)
-            return HANDLED
-
-    def _inside(self) -> None:
-        self.counter.settle_behind()
-
-    def _fail(self, error: BaseException) -> None:
-        """Keep what a callback raised, the first of several, and end the run."""
-        self._failure = self._failure or error
-        self.cpu.uc.emu_stop()

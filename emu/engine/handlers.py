@@ -1,23 +1,91 @@
-"""What the callbacks ask of the engine."""
+"""What Unicorn's callbacks ask of Python: breakpoints, other exceptions, system calls."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from emu.engine.counting import Counter
+from emu.engine.cpu import Cpu
+from emu.engine.state import DELIVER, HANDLED, Word
+from emu.isa.base import Isa
 
 
-@dataclass(frozen=True, slots=True)
 class Handlers:
-    """Functions of the engine.
+    """Pass each exception of one CPU on to the function that the engine's user has set for it.
 
-    The first three answer DELIVER or HANDLED, `on_breakpoint` also with a plan.
+    No exception of Python's may cross the emulator: it is kept, the run is stopped, and
+    `raise_failure` raises it there.
     """
 
-    on_trap: Callable[[int], int]
-    """(Unicorn's number of the exception)."""
-    on_breakpoint: Callable[[int], int]
-    """(the address of the breakpoint, where the pc is)."""
-    on_late: Callable[[int], int]
-    """(that address): native code could not carry the plan out."""
-    on_inside: Callable[[], None]
-    """Take back what of the block comes after the instruction at the pc."""
+    def __init__(self, isa: Isa, cpu: Cpu, counter: Counter, on_system_call: Callable[[], None] | None) -> None:
+        self.on_breakpoint: Callable[[int], int] = lambda _address: DELIVER
+        """Takes the address of a breakpoint, where the pc is; answers DELIVER (the guest's own
+        vector gets the exception), HANDLED, or what `Engine.plan` returns."""
+        self.on_late: Callable[[int], int] = lambda _address: DELIVER
+        """Takes that address where native code could not carry the plan out; DELIVER or HANDLED."""
+        self.on_trap: Callable[[int], int] = lambda _number: DELIVER
+        """Takes Unicorn's number of any other exception; DELIVER or HANDLED."""
+        self.take_special: Callable[[], int | None] = lambda: None
+        """Serves a special instruction instead of a page fault (`emu.engine.special`)."""
+        self.inside = counter.settle_behind
+        """Takes back what of the block comes after the instruction at the pc."""
+        self._on_system_call = on_system_call
+        self._system_call_number = isa.unicorn.system_call if on_system_call else None
+        self._model = isa.unicorn
+        self._cpu = cpu
+        self._counter = counter
+        self._pc = isa.registers.slots[isa.registers.pc]
+        self._failure: BaseException | None = None
+
+    def breakpoint(self, address: int) -> int:
+        """Take a breakpoint."""
+        try:
+            return self.on_breakpoint(address)
+        except BaseException as error:  # noqa: BLE001  raised again by the engine
+            self.fail(error)
+            return HANDLED
+
+    def late(self, address: int) -> int:
+        """Take a breakpoint whose plan native code could not carry out."""
+        try:
+            return self.on_late(address)
+        except BaseException as error:  # noqa: BLE001  raised again by the engine
+            self.fail(error)
+            return HANDLED
+
+    def trap(self, number: int) -> int:
+        """Take any other exception, or a system call that is one."""
+        if number == self._system_call_number:
+            self.system_call()
+            return HANDLED
+        try:
+            self._counter.settle()  # a fault in mid-block
+            served = self.take_special()
+            answer = self.on_trap(number) if served is None else served
+            if answer == HANDLED and self._model.handled:
+                self._model.handled(self._cpu)
+        except BaseException as error:  # noqa: BLE001  raised again by the engine
+            self.fail(error)
+            return HANDLED
+        return answer
+
+    def system_call(self) -> None:
+        """Serve a system call: it ends its block, and all of the block was executed."""
+        self._counter.state[Word.BLOCK] = 0
+        self._cpu.words[self._pc] += self._model.pc_ahead
+        try:
+            assert self._on_system_call is not None
+            self._on_system_call()
+        except BaseException as error:  # noqa: BLE001  raised again by the engine
+            self.fail(error)
+
+    def fail(self, error: BaseException) -> None:
+        """Keep what a callback raised, the first of several, and end the run."""
+        self._failure = self._failure or error
+        self._cpu.uc.emu_stop()
+
+    def raise_failure(self) -> None:
+        """Raise what a callback raised."""
+        if self._failure:
+            failure, self._failure = self._failure, None
+            raise failure

@@ -41,7 +41,7 @@ class Interrupted:
         self.write_public = cpu.write_public
         registers = cpu.isa.registers
         self.pc = ctypes.c_uint64.from_address(cpu.env + 8 * registers.slots[registers.pc])
-        self.ask = handlers.on_trap
+        self.ask = handlers.trap
         self._words = words
         self._handlers = handlers
         self._pc_after = cpu.isa.traps.pc_after
@@ -54,7 +54,7 @@ class Interrupted:
         """
         self._words[Word.BLOCK] = 0
         self.pc.value -= self._pc_after
-        answer = self._handlers.on_breakpoint(self.pc.value)
+        answer = self._handlers.breakpoint(self.pc.value)
         if answer == DELIVER:
             self.pc.value += self._pc_after
         return answer
@@ -72,7 +72,7 @@ class Interrupted:
         if entry.address == self.pc.value:
             self._words[Word.TOTAL] += 1 - entry.count
         elif self.pc.value + size != entry.address + entry.size:
-            self._handlers.on_inside()
+            self._handlers.inside()
 
 
 class Callbacks:

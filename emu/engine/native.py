@@ -62,14 +62,12 @@ class Callbacks:
     def __init__(
         self, cpu: Cpu, counter: Counter, handlers: Handlers, windows: Windows, tlb: SoftTlb | None, *, delivers: bool
     ) -> None:
-        import llvmlite.binding as llvm  # noqa: PLC0415  optional, and 50 ms
-
         model = cpu.model
         self._handlers = {
-            "on_trap": _ON_TRAP(handlers.on_trap),
-            "on_breakpoint": _ON_BREAKPOINT(handlers.on_breakpoint),
-            "on_late": _ON_LATE(handlers.on_late),
-            "on_inside": _ON_INSIDE(handlers.on_inside),
+            "on_trap": _ON_TRAP(handlers.trap),
+            "on_breakpoint": _ON_BREAKPOINT(handlers.breakpoint),
+            "on_late": _ON_LATE(handlers.late),
+            "on_inside": _ON_INSIDE(handlers.inside),
         }
         addresses = {name: _address(function) for name, function in self._handlers.items()}
         addresses |= {name: _address(getattr(uclib, name)) for name in _UNICORN}
@@ -84,8 +82,6 @@ class Callbacks:
             "fills": windows.address if tlb is None else tlb.table,
             "on_fill": windows.address if tlb is None else _address(tlb.callback),
         }
-        llvm.initialize_native_target()
-        llvm.initialize_native_asmprinter()
         source = _source(cpu, _general_names() | _names_of(cpu, counter, delivers=delivers), addresses)
         self._engine = _linked(_machine_code(source), addresses)
         self.block = self._function("block")
@@ -102,14 +98,24 @@ class Callbacks:
         return ctypes.c_void_p(self._engine.get_function_address(name))
 
 
+def _target_machine() -> Any:
+    """Return LLVM's description of this host's CPU."""
+    import llvmlite.binding as llvm  # noqa: PLC0415  optional, and 50 ms
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    # Engines are anywhere in the address space: symbols are 64-bit addresses in the code.
+    return llvm.Target.from_default_triple().create_target_machine(opt=2, codemodel="large")
+
+
 def _linked(code: bytes, addresses: Mapping[str, int]) -> Any:
     """Link machine code with the addresses of this engine; return what holds it."""
     import llvmlite.binding as llvm  # noqa: PLC0415
 
     for name, address in addresses.items():
         llvm.add_symbol(_SYMBOL + name, address)
-    machine = llvm.Target.from_default_triple().create_target_machine(opt=2, codemodel="large")
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+    # The linker takes over a target machine and a module, and frees both: each engine needs its own.
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine())
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()  # now, while the symbols are this engine's
     return engine
@@ -121,8 +127,7 @@ def _machine_code(source: str) -> bytes:
     import llvmlite  # noqa: PLC0415
     import llvmlite.binding as llvm  # noqa: PLC0415
 
-    # Engines are anywhere in the address space: symbols are 64-bit addresses in the code.
-    machine = llvm.Target.from_default_triple().create_target_machine(opt=2, codemodel="large")
+    machine = _target_machine()
 
     def compiled() -> bytes:
         module = llvm.parse_assembly(source)

@@ -1,9 +1,10 @@
-"""Instructions that the CPU refuses and Unicorn would execute.
+"""Instructions that the CPU refuses and Unicorn would execute: a hook before each raises #UD.
 
-A hook stands at each, and raises the exception.
+Such an instruction comes about in one way: a breakpoint that is a prefix (`emu.isa.x86.lock`).  So
+only code that the emulator itself writes is looked at.
 
-There is one way they come about: a breakpoint that is a prefix (`emu.isa.x86.lock`).  So only code
-that the emulator itself writes is looked at.
+These are not special instructions (`emu.engine.exits`), although that would be less code: a firing
+would then end the run and begin another, which takes 10 us, and a hook takes 0.3 us.
 """
 
 from __future__ import annotations

@@ -78,17 +78,14 @@ class Special:
 
     def _serve(self, pc: int) -> int:
         """Do what an instruction does; DELIVER if its exception is under way, else HANDLED."""
-        code = self._code(pc)
-        length = self._rules.serve(self, code)
-        if length:
-            self._now.pc.value = pc + length & self._isa.address_mask
+        served = self._rules.serve(self, self._code(pc))
+        if isinstance(served, int):
+            self._now.pc.value = pc + served & self._isa.address_mask
             self._counter.state[Word.TOTAL] += 1
-            return HANDLED
-        if self._rules.refuse is None:
             return HANDLED
         self._serving = True
         try:
-            return self._rules.refuse(self._now, code)
+            return served(self._now)
         finally:
             self._serving = False
 

@@ -81,7 +81,7 @@ class FunctionGuest:
         self.traps = TrapHandler()
         self.host_trap = HostTrap(self.engine, self.traps, self.patcher, unclaimed=self.unclaimed, faulted=self.faulted)
         self.host_trap.attach()
-        self.engine.on_trap = self._on_trap
+        self.engine.handlers.on_trap = self._on_trap
         for start, data, _, _ in parts:
             self.engine.memory.write(start, data)
         self.engine.memory.write(_LANDING, isa.traps.wait)

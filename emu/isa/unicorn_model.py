@@ -59,10 +59,10 @@ class InterruptedCpu(ModelledCpu, Protocol):
     pc: ctypes.c_uint64
 
     def ask(self, number: int) -> int:
-        """Return what the engine's `on_trap` answers: DELIVER or HANDLED."""
+        """Return what `Handlers.on_trap` answers: DELIVER or HANDLED."""
 
     def breakpoint(self) -> int:
-        """Return what the engine's `on_breakpoint` answers: DELIVER or HANDLED."""
+        """Return what `Handlers.on_breakpoint` answers: DELIVER or HANDLED."""
 
     def uncount_user(self, address: int) -> None:
         """Take the instruction at an address off the count, if the address is a user program's."""
@@ -87,6 +87,10 @@ class ServingCpu(Protocol):
         """Return 64 bits that are the same in every run."""
 
 
+# Raises an exception at the pc; answers as `InterruptedCpu.ask`.
+Raise = Callable[[InterruptedCpu], int]
+
+
 @dataclass(frozen=True, slots=True)
 class SpecialInstructions:
     """Instructions that Unicorn is not to translate: it would ask the host, or abort it."""
@@ -96,13 +100,9 @@ class SpecialInstructions:
     code there, as many bytes as `fetch_unit` says.  `special` in machine code."""
     fetch_unit: int
     """Bytes that `fetch` reads: no more than the shortest instruction has."""
-    serve: Callable[[ServingCpu, bytes], int]
-    """Does what the one does that starts these bytes, but for the pc; returns its length, or 0 if
-    the CPU refuses it."""
-    refuse: Callable[[InterruptedCpu, bytes], int] | None = None
-    """Raises the exception of the one that starts these bytes; answers DELIVER or HANDLED.
-
-    None: the CPU refuses none of them."""
+    serve: Callable[[ServingCpu, bytes], int | Raise]
+    """Does what the one does that starts these bytes, but for the pc; returns its length, or the
+    exception with which the CPU refuses it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class UnicornModel:
     system_call_instruction: int | None = None
     """Unicorn's number of that instruction."""
     undefined: int | None = None
-    """Number that `on_trap` gets for an undefined instruction, which may be a breakpoint of SDT as
+    """Number that `Handlers.on_trap` gets for an undefined instruction, which may be a breakpoint of SDT as
     illumos has it (LOCK over a nop); None: breakpoints are never such."""
     page_size: int | None = None
     """Set as the size of pages before all else; None: Unicorn's own choice is 4096 bytes."""

@@ -120,8 +120,8 @@ class Recorder:
             if register.slot is not None and register.name != guest.isa.registers.zero
         ]
         guest.host_trap.use_python()  # so that a hit is over when its breakpoint has been taken
-        self._on_breakpoint = guest.engine.on_breakpoint
-        guest.engine.on_breakpoint = self._trapped
+        self._on_breakpoint = guest.engine.handlers.on_breakpoint
+        guest.engine.handlers.on_breakpoint = self._trapped
         guest.engine.on_code(guest.image.symbol("dtrace_invop_return").value, self._returning)
         traps.recorder = self
 

@@ -67,8 +67,8 @@ class KernelTraps:
         if path is TrapPath.HOST:
             self.host_trap.attach()
         else:
-            engine.on_breakpoint = self._enter_vector
-        engine.on_trap = self._trap
+            engine.handlers.on_breakpoint = self._enter_vector
+        engine.handlers.on_trap = self._trap
         # The return instruction itself still belongs to the probe: it counts as the one more.
         engine.on_code(guest.image.symbol("dtrace_invop_return").value, lambda: self._resume(1))
 

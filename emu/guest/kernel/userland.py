@@ -91,7 +91,7 @@ class Userland:
             self._cpu = self._live
 
     def breakpoint(self, address: int) -> int:
-        """Take a breakpoint of user mode at once; answer as the engine's `on_breakpoint` does."""
+        """Take a breakpoint of user mode at once; answer as `Handlers.on_breakpoint` does."""
         answer = self.traps.invop(address, self._live.frame)
         return DELIVER if not answer else HANDLED if answer == CARRIED_OUT else answer
 

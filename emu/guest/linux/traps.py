@@ -29,8 +29,8 @@ class Traps:
         self._report = report
         self._called = False
         self._fault: SignalInfo | None = None
-        self._engine.on_breakpoint = self._breakpoint
-        self._engine.on_trap = self._trap
+        self._engine.handlers.on_breakpoint = self._breakpoint
+        self._engine.handlers.on_trap = self._trap
 
     def advance(self, thread: Thread, run: Callable[[], bool]) -> SignalInfo | None:
         """Run the current thread by `run`, and return the fault it met, as observers leave it.

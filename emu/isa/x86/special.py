@@ -20,10 +20,11 @@ Found by the pattern below, which reads no byte that the instruction does not ha
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum, auto
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
-from emu.isa.unicorn_model import InterruptedCpu, ModelledCpu, ServingCpu, SpecialInstructions
+from emu.isa.unicorn_model import ModelledCpu, Raise, ServingCpu, SpecialInstructions
 from emu.isa.x86.unicorn import general_protection, in_user_mode, invalid_opcode
 
 _LOCK: Final = 0xF0
@@ -45,9 +46,37 @@ _FLAGS: Final = 0x8D5
 _HALF: Final = 0xFFFF_FFFF
 
 
-def _opcode(fetch: Callable[[int], int], at: int, *, long_mode: bool) -> tuple[int, frozenset[int], int]:
-    """Return the address behind the prefixes, the prefixes, and the REX prefix, 0 for none."""
-    prefixes, rex = set(), 0
+class _Kind(Enum):
+    """What the host does for an instruction."""
+
+    COUNTER = auto()
+    COUNTER_AND_CPU = auto()
+    RANDOM = auto()
+    PROTECTED = auto()
+    """A user program's gets #GP."""
+    UNKNOWN = auto()
+    """A user program's gets #UD."""
+    LOCKED = auto()
+
+
+_USER_ONLY: Final = frozenset({_Kind.PROTECTED, _Kind.UNKNOWN})
+_KINDS: Final = {_RDTSC: _Kind.COUNTER, _RDPMC: _Kind.PROTECTED, _SYSENTER: _Kind.UNKNOWN}
+
+
+class _Special(NamedTuple):
+    """A special instruction taken apart."""
+
+    kind: _Kind
+    at: int
+    """Address of the opcode, behind the prefixes."""
+    prefixes: frozenset[int]
+    rex: int
+    """The REX prefix; 0: none."""
+
+
+def _special(fetch: Callable[[int], int], address: int, *, long_mode: bool) -> _Special | None:
+    """Take the instruction at an address apart; None: it is not special."""
+    at, prefixes, rex = address, set(), 0
     for _ in range(_MOST_PREFIXES):
         byte = fetch(at)
         if byte in _PREFIXES:
@@ -58,66 +87,75 @@ def _opcode(fetch: Callable[[int], int], at: int, *, long_mode: bool) -> tuple[i
         else:
             break
         at += 1
-    return at, frozenset(prefixes), rex
+    kind = _kind(fetch, at, prefixes)
+    return kind and _Special(kind, at, frozenset(prefixes), rex)
+
+
+def _kind(fetch: Callable[[int], int], at: int, prefixes: set[int]) -> _Kind | None:
+    first = fetch(at)
+    if first != _ESCAPE:
+        return _Kind.PROTECTED if first in _PORTS else None
+    second = fetch(at + 1)
+    if second == _RDTSCP[0]:
+        return _Kind.COUNTER_AND_CPU if fetch(at + 2) == _RDTSCP[1] else None
+    if second == _RDRAND:
+        # With f3 the upper half is rdpid, which the CPU does not have.
+        random = range(_RDRAND_REGISTER, _RDSEED_REGISTER if _REPEAT in prefixes else 0x100)
+        return _Kind.RANDOM if fetch(at + 2) in random else None
+    if _LOCK in prefixes and second in _BIT_TESTS and fetch(at + 2) >= _REGISTER:
+        return _Kind.LOCKED
+    return _KINDS.get(second)
 
 
 def _found(cpu: ModelledCpu, fetch: Callable[[int], int], address: int, *, long_mode: bool) -> bool:
-    at, prefixes, _ = _opcode(fetch, address, long_mode=long_mode)
-    first = fetch(at)
-    if first != _ESCAPE:
-        return first in _PORTS and in_user_mode(cpu)
-    second = fetch(at + 1)
-    if second in {_RDPMC, _SYSENTER}:
-        return in_user_mode(cpu)
-    if second == _RDTSC:
-        return True
-    if second == _RDTSCP[0]:
-        return fetch(at + 2) == _RDTSCP[1]
-    if second == _RDRAND:
-        # With f3 the upper half is rdpid, which the CPU does not have.
-        return fetch(at + 2) in range(_RDRAND_REGISTER, _RDSEED_REGISTER if _REPEAT in prefixes else 0x100)
-    return _LOCK in prefixes and second in _BIT_TESTS and fetch(at + 2) >= _REGISTER
+    found = _special(fetch, address, long_mode=long_mode)
+    return found is not None and (found.kind not in _USER_ONLY or in_user_mode(cpu))
 
 
-def _serve(cpu: ServingCpu, code: bytes, registers: tuple[str, ...], flags: str) -> int:
-    at, prefixes, rex = _opcode(code.__getitem__, 0, long_mode=len(registers) > 8)
-    if _LOCK in prefixes or code[at] != _ESCAPE or code[at + 1] in {_RDPMC, _SYSENTER}:
-        return 0
-    second = code[at + 1]
-    a, c, d = registers[0], registers[1], registers[2]
-    if second != _RDRAND:
-        # A time-stamp counter of 1 GHz.
-        cpu.write_register(a, cpu.time() & _HALF)
-        cpu.write_register(d, cpu.time() >> 32 & _HALF)
-        if second == _RDTSC:
-            return at + 2
-        cpu.write_register(c, 0)  # TSC_AUX: the number of the CPU
-        return at + 3
-    modrm = code[at + 2]
-    register = registers[modrm & 7 | (rex & _REX_B) << 3]
+def _serve(cpu: ServingCpu, code: bytes, registers: tuple[str, ...], flags: str) -> int | Raise:
+    found = _special(code.__getitem__, 0, long_mode=len(registers) > 8)
+    assert found is not None
+    if _LOCK in found.prefixes:
+        return invalid_opcode
+    match found.kind:
+        case _Kind.PROTECTED:
+            return general_protection
+        case _Kind.COUNTER | _Kind.COUNTER_AND_CPU:
+            return found.at + _count(cpu, registers, with_cpu=found.kind is _Kind.COUNTER_AND_CPU)
+        case _Kind.RANDOM:
+            return found.at + _draw(cpu, found, registers[code[found.at + 2] & 7 | (found.rex & _REX_B) << 3], flags)
+        case _:
+            return invalid_opcode
+
+
+def _count(cpu: ServingCpu, registers: tuple[str, ...], *, with_cpu: bool) -> int:
+    """Read the time-stamp counter, of 1 GHz; return the length of the opcode."""
+    a, c, d = registers[:3]
+    cpu.write_register(a, cpu.time() & _HALF)
+    cpu.write_register(d, cpu.time() >> 32 & _HALF)
+    if not with_cpu:
+        return 2
+    cpu.write_register(c, 0)  # TSC_AUX: the number of the CPU
+    return 3
+
+
+def _draw(cpu: ServingCpu, found: _Special, register: str, flags: str) -> int:
+    """Put a random number into a register; return the length of opcode and ModRM."""
     value = cpu.random()
-    if rex & _REX_W:
+    if found.rex & _REX_W:
         cpu.write_register(register, value)
-    elif _OPERAND_SIZE in prefixes:
+    elif _OPERAND_SIZE in found.prefixes:
         cpu.write_register(register, cpu.read_register(register) & ~0xFFFF | value & 0xFFFF)
     else:
         cpu.write_register(register, value & _HALF)
     cpu.write_register(flags, cpu.read_register(flags) & ~_FLAGS | _CARRY)
-    return at + 3
-
-
-def _refuse(cpu: InterruptedCpu, code: bytes, *, long_mode: bool) -> int:
-    at, prefixes, _ = _opcode(code.__getitem__, 0, long_mode=long_mode)
-    protected = code[at] in _PORTS or code[at + 1] == _RDPMC
-    return general_protection(cpu) if protected and _LOCK not in prefixes else invalid_opcode(cpu)
+    return 3
 
 
 def special(registers: tuple[str, ...], flags: str) -> SpecialInstructions:
     """Return the special instructions of a mode whose registers these are, by their numbers."""
-    long_mode = len(registers) > 8
     return SpecialInstructions(
-        found=partial(_found, long_mode=long_mode),
+        found=partial(_found, long_mode=len(registers) > 8),
         fetch_unit=1,
         serve=lambda cpu, code: _serve(cpu, code, registers, flags),
-        refuse=partial(_refuse, long_mode=long_mode),
     )

@@ -230,7 +230,7 @@ class TrialCpu:
         """Run until one instruction is counted, or a fault.  Raises `_EndlessError`."""
         engine = self.engine
         deadline = engine.instructions + 1
-        answer = engine.on_breakpoint
+        answer = engine.handlers.on_breakpoint
         self._taken = 0
 
         def counted(address: int) -> int:
@@ -239,11 +239,11 @@ class TrialCpu:
                 raise _EndlessError
             return answer(address)
 
-        engine.on_breakpoint = counted
+        engine.handlers.on_breakpoint = counted
         try:
             return self.kernel.trapping.advance(self.thread, lambda: engine.run(hard=deadline))
         finally:
-            engine.on_breakpoint = answer
+            engine.handlers.on_breakpoint = answer
 
     def _in_scratch(self, pc: int) -> bool:
         """Return whether the pc is in one of the pages where providers run copies."""

@@ -125,7 +125,7 @@ class KernelPathChecker:
             faults.append(number)
             return DELIVER
 
-        plain.on_trap = trap
+        plain.handlers.on_trap = trap
         try:
             plain.step()
         except (GuestCrashError, GuestError):
