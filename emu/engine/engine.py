@@ -143,8 +143,8 @@ class Engine:
     def plan(self, plan: Plan) -> int:
         """Return the answer to a breakpoint that carries a plan out natively; 0: not possible.
 
-        If the plan meets memory that native code cannot reach, `handlers.on_late` is asked, with all
-        registers but the pc as they were.
+        If the plan meets memory that native code cannot reach, `handlers.on_late` is asked; all
+        registers but the pc are as they were.
         """
         return self._plans.encode(plan) if self.accelerated else 0
 

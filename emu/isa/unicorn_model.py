@@ -136,8 +136,8 @@ class UnicornModel:
     system_call_instruction: int | None = None
     """Unicorn's number of that instruction."""
     undefined: int | None = None
-    """Number that `Handlers.on_trap` gets for an undefined instruction, which may be a breakpoint of SDT as
-    illumos has it (LOCK over a nop); None: breakpoints are never such."""
+    """Number that `Handlers.on_trap` gets for an undefined instruction, which may be a breakpoint
+    of SDT as illumos has it (LOCK over a nop); None: breakpoints are never such."""
     page_size: int | None = None
     """Set as the size of pages before all else; None: Unicorn's own choice is 4096 bytes."""
     prepare: Callable[[ModelledCpu], None] = lambda _cpu: None

@@ -35,7 +35,7 @@ from emu.guest.linux.process import Life, Process, Thread
 from emu.guest.linux.schedule import Schedule
 from emu.guest.linux.serving import Serving
 from emu.guest.linux.shared_memory import Segments
-from emu.guest.linux.sockets import Addresses
+from emu.guest.linux.socket_names import Addresses
 from emu.guest.linux.space import Space
 from emu.guest.linux.terminals import Terminals
 from emu.guest.linux.traps import Traps

@@ -7,7 +7,7 @@ Linux net/unix/af_unix.c, net/core/sock.c, net/core/scm.c.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final
@@ -29,8 +29,8 @@ from emu.guest.linux.errno import (
 )
 from emu.guest.linux.files import FIONREAD, OpenFile
 from emu.guest.linux.inodes import Inode
-from emu.guest.linux.inodes import Socket as SocketInode
 from emu.guest.linux.readiness import POLLERR, POLLHUP, POLLRDHUP, POLLWRBAND, READABLE, WRITABLE
+from emu.guest.linux.socket_messages import Credentials, Inbox, Message, Received, release, share
 
 if TYPE_CHECKING:
     from emu.guest.linux.calls.table import Caller
@@ -51,40 +51,6 @@ class Kind(IntEnum):
     STREAM = 1
     DGRAM = 2
     SEQPACKET = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Credentials:
-    """Who a process was when it connected or sent (struct ucred)."""
-
-    pid: int
-    uid: int
-    gid: int
-
-
-@dataclass(slots=True)
-class Message:
-    """What was sent at once (struct sk_buff)."""
-
-    data: bytes
-    sender: Socket
-    name: bytes
-    """The sender's address."""
-    credentials: Credentials
-    files: tuple[OpenFile, ...] = ()
-    """Files on their way (SCM_RIGHTS); each counts as one user."""
-
-
-@dataclass(slots=True)
-class Received:
-    """What one receive call has got."""
-
-    data: bytes = b""
-    name: bytes = b""
-    files: tuple[OpenFile, ...] = ()
-    credentials: Credentials | None = None
-    full_size: int = 0
-    """Bytes that the message had; more than `data` if the rest was cut off."""
 
 
 @dataclass(slots=True)
@@ -117,7 +83,7 @@ class Socket(OpenFile):
         """How many connections may wait to be accepted; None: it does not listen."""
         self.waiting: deque[Socket] = deque()
         """Connections to accept: the sockets at this end of them."""
-        self.queue: deque[Message] = deque()
+        self.inbox = Inbox()
         self.shut = 0
         """_RECEIVE and _SEND, as far as they were shut down."""
         self.error = 0
@@ -159,7 +125,7 @@ class Socket(OpenFile):
             events |= POLLHUP
         if self.shut & _RECEIVE:
             events |= POLLRDHUP | READABLE
-        if self.queue or self.waiting:
+        if self.inbox or self.waiting:
             events |= READABLE
         if self.kind is not Kind.DGRAM and not self.connected and not self.listening:
             events |= POLLHUP
@@ -175,12 +141,12 @@ class Socket(OpenFile):
 
     @property
     def queue_full(self) -> bool:
-        """Whether a datagram of somebody else's would have to wait."""
-        return len(self.queue) > _LONGEST_QUEUE
+        """Whether a datagram of another socket would have to wait."""
+        return len(self.inbox) > _LONGEST_QUEUE
 
     def read_ready(self) -> bool:
         """Return whether receiving would not wait."""
-        return bool(self.queue or self.waiting or self.shut & _RECEIVE or self.error)
+        return bool(self.inbox or self.waiting or self.shut & _RECEIVE or self.error)
 
     def write_ready(self) -> bool:
         """Return whether the write that found no room would not wait now."""
@@ -314,9 +280,8 @@ class Socket(OpenFile):
         return len(data)
 
     def _put(self, target: Socket, data: bytes, credentials: Credentials, files: Sequence[OpenFile]) -> None:
-        for file in files:
-            file.users += 1
-        target.queue.append(Message(data, self, self.name, credentials, tuple(files)))
+        share(files)
+        target.inbox.put(Message(data, self.name, credentials, self._taken, tuple(files)))
         self.under_way += len(data)
         target.arrivals += 1
 
@@ -329,49 +294,18 @@ class Socket(OpenFile):
         """
         if self.kind is not Kind.DGRAM and not self.connected:
             raise LinuxError(EINVAL if self.is_stream else ENOTCONN)
-        if not self.queue:
+        if not self.inbox:
             if self.error:
                 raise LinuxError(self.take_error())
             return Received() if self.shut & _RECEIVE else None
-        return self._receive_stream(size, peek=peek) if self.is_stream else self._receive_message(size, peek=peek)
+        if not self.is_stream:
+            return self.inbox.next_message(size, peek=peek)
+        return self.inbox.joined(size, peek=peek, one_sender=self.options.pass_credentials)
 
-    def _receive_message(self, size: int, *, peek: bool) -> Received:
-        message = self.queue[0]
-        got = Received(message.data[:size], message.name, message.files, message.credentials, len(message.data))
-        if peek:
-            _share(message.files)
-        else:
-            self.queue.popleft()
-            self._received(message, len(message.data))
-        return got
-
-    def _receive_stream(self, size: int, *, peek: bool) -> Received:
-        """Join messages of one process, up to and including the first that brings files."""
-        first = self.queue[0]
-        data = bytearray()
-        files: tuple[OpenFile, ...] = ()
-        for message in list(self.queue):
-            if len(data) >= size or (self.options.pass_credentials and message.credentials != first.credentials):
-                break
-            part = message.data[: size - len(data)]
-            data += part
-            files = message.files
-            if peek:
-                _share(files)
-            else:
-                self._received(message, len(part))
-                message.files = ()
-                if len(part) == len(message.data):
-                    self.queue.popleft()
-                else:
-                    message.data = message.data[len(part) :]
-            if files:
-                break
-        return Received(bytes(data), first.name, files, first.credentials, len(data))
-
-    def _received(self, message: Message, size: int) -> None:
-        message.sender.under_way -= size
-        message.sender.departures += 1
+    def _taken(self, size: int) -> None:
+        """Hear that the other end has received something."""
+        self.under_way -= size
+        self.departures += 1
 
     # -- as a file
 
@@ -399,8 +333,7 @@ class Socket(OpenFile):
         if request == FIONREAD:
             if self.listening:
                 raise LinuxError(EINVAL)
-            sizes = [len(message.data) for message in self.queue]
-            told = (sum(sizes) if self.kind is not Kind.DGRAM else sizes[0]) if sizes else 0
+            told = self.inbox.first_size() if self.kind is Kind.DGRAM else self.inbox.size()
         elif request == _TIOCOUTQ:
             told = self.under_way
         else:
@@ -418,7 +351,7 @@ class Socket(OpenFile):
         peer = self.peer
         if peer is not None and self.kind is not Kind.DGRAM:
             peer.shut = _RECEIVE | _SEND
-            if self.queue:
+            if self.inbox:
                 peer.error = ECONNRESET
             peer.wake()
         for served in self.waiting:
@@ -426,54 +359,4 @@ class Socket(OpenFile):
                 served.peer.error = ECONNRESET
             served.closed()
         self.waiting.clear()
-        while self.queue:
-            message = self.queue.popleft()
-            self._received(message, len(message.data))
-            release(message.files)
-
-
-def _share(files: Iterable[OpenFile]) -> None:
-    for file in files:
-        file.users += 1
-
-
-def release(files: Iterable[OpenFile]) -> None:
-    """Drop files that were on their way and that nobody takes."""
-    for file in files:
-        file.users -= 1
-        if not file.users:
-            file.closed()
-
-
-class Addresses:
-    """The abstract names of the guest's sockets; those with a path are found in the file system."""
-
-    def __init__(self) -> None:
-        self._abstract: dict[bytes, Socket] = {}
-        self._next = 1
-
-    def bind_abstract(self, name: bytes, socket: Socket) -> bool:
-        """Give a socket an abstract name; return whether it was free."""
-        if name in self._abstract:
-            return False
-        self._abstract[name] = socket
-        socket.name = name
-        socket.unbind = lambda: self._abstract.pop(name, None)
-        return True
-
-    def bind_any(self, socket: Socket) -> None:
-        """Give a socket the next abstract name of five hexadecimal digits."""
-        while not self.bind_abstract(b"\0%05x" % self._next, socket):
-            self._next += 1
-        self._next += 1
-
-    def abstract(self, name: bytes) -> Socket | None:
-        """Return the socket of an abstract name."""
-        return self._abstract.get(name)
-
-
-def bound(inode: Inode) -> Socket:
-    """Return the socket that is bound to an inode.  Raises `LinuxError` ECONNREFUSED."""
-    if not isinstance(inode, SocketInode) or not isinstance(inode.socket, Socket):
-        raise LinuxError(ECONNREFUSED)
-    return inode.socket
+        self.inbox.drop()

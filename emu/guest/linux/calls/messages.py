@@ -35,7 +35,8 @@ from emu.guest.linux.errno import (
 )
 from emu.guest.linux.files import O_NONBLOCK, O_PATH, OpenFile
 from emu.guest.linux.process import InterruptedBySignalError, Wait
-from emu.guest.linux.sockets import Credentials, Kind, Received, Socket, release
+from emu.guest.linux.socket_messages import Credentials, Received, release
+from emu.guest.linux.sockets import Kind, Socket
 from emu.isa.linux_signals import SI_USER, Signal, SignalInfo
 
 MSG_OOB, MSG_PEEK, MSG_CTRUNC, MSG_TRUNC = 0x1, 0x2, 0x8, 0x20

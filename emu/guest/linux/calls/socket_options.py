@@ -9,7 +9,8 @@ from typing import Final
 from emu.guest.linux.calls.sockets import socket_of
 from emu.guest.linux.calls.table import Address, Caller, Int, call
 from emu.guest.linux.errno import EDOM, EINVAL, ENOPROTOOPT, EOPNOTSUPP, LinuxError
-from emu.guest.linux.sockets import Credentials, Socket
+from emu.guest.linux.socket_messages import Credentials
+from emu.guest.linux.sockets import Socket
 
 _SOL_SOCKET: Final = 1
 _DEBUG, _REUSEADDR, _TYPE, _ERROR, _BROADCAST, _SNDBUF, _RCVBUF, _KEEPALIVE = 1, 2, 3, 4, 6, 7, 8, 9
