@@ -1,0 +1,43 @@
+"""Named words in memory, which machine code and Python share."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Final
+
+WORD_SIZE: Final = 8
+
+
+class _Words(type(ctypes.Structure)):  # type: ignore[misc]
+    """Makes a field of each annotation, before ctypes looks for fields."""
+
+    def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> Any:
+        names = [field for field in namespace.get("__annotations__", {}) if not field.startswith("_")]
+        namespace["_fields_"] = [(field, ctypes.c_uint64) for field in names]
+        return super().__new__(cls, name, bases, namespace)
+
+
+class Block(ctypes.Structure, metaclass=_Words):
+    """A block of unsigned 64-bit words, one for each annotated name, in their order.
+
+    The words are read and written as attributes; what is written is cut to 64 bits.  They stay at
+    `address` as long as the object lives.
+
+        class Counters(Block):
+            hits: int
+            misses: int
+
+        counters = Counters(hits=1)
+        offset = Counters.offset("misses")  # 8: for `Function.load(address, offset)`
+    """
+
+    @property
+    def address(self) -> int:
+        """Where the first word is in this process."""
+        return ctypes.addressof(self)
+
+    @classmethod
+    def offset(cls, name: str) -> int:
+        """Return where a word is in the block, in bytes.  Raises AttributeError for another name."""
+        place: int = getattr(cls, name).offset
+        return place
