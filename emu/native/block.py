@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from _ctypes import _PyCStructType
+else:
+    _PyCStructType = type(ctypes.Structure)
 
 WORD_SIZE: Final = 8
 
 
-class _Words(type(ctypes.Structure)):  # type: ignore[misc]
+class _Words(_PyCStructType):
     """Makes a field of each annotation, before ctypes looks for fields."""
 
     def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> Any:

@@ -412,7 +412,7 @@ class Function(Callee):
         self._choose(condition, body, end, likely)
         self._begin(body)
         yield
-        self._go_to(end)
+        self.go_to(end)
         self._begin(end)
 
     @contextmanager
@@ -449,10 +449,10 @@ class Function(Callee):
     def loop(self) -> Iterator[Loop]:
         """Do what follows in the `with` block again and again, until it leaves."""
         head, end = self._label(), self._label()
-        self._go_to(head)
+        self.go_to(head)
         self._begin(head)
         yield Loop(self, head, end)
-        self._go_to(head)
+        self.go_to(head)
         self._begin(end)
 
     def branch_to(self, condition: Condition, label: str) -> None:
@@ -461,20 +461,25 @@ class Function(Callee):
         self._choose(condition, label, further, None)
         self._begin(further)
 
+    def go_to(self, label: str) -> None:
+        """Go on at a label, unless the code before has ended."""
+        if not self._ended:
+            self._end(f"br label %{label}")
+
     def label(self) -> str:
         """Return a new label, for `at` and `branch_to`."""
         return self._label()
 
     def at(self, label: str) -> None:
         """Let a label be here; the code before it goes on here too, unless it has ended."""
-        self._go_to(label)
+        self.go_to(label)
         self._begin(label)
 
     @contextmanager
     def _arm(self, body: str, end: str) -> Iterator[None]:
         self._begin(body)
         yield
-        self._go_to(end)
+        self.go_to(end)
 
     def _choose(self, condition: Condition, body: str, other: str, likely: bool | None) -> None:
         weights = "" if likely is None else _LIKELY if likely else _UNLIKELY
@@ -494,8 +499,3 @@ class Function(Callee):
             self._begin(self._label())
         self.line(text)
         self._ended = True
-
-    def _go_to(self, label: str) -> None:
-        """Go on at a label, unless the code before has ended."""
-        if not self._ended:
-            self._end(f"br label %{label}")

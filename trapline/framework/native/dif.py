@@ -1,0 +1,405 @@
+"""A DIF object as one function of machine code.
+
+`trapline.framework.machine` says what DIF means; the tables here name the same operations, one
+small function for each.  Registers and condition codes are variables of the function, which LLVM
+keeps in the CPU's registers.  DIF only branches forward, so a label begins a basic block.
+
+What has no native form is an upcall.  After each operation that can fault the flags are looked at:
+a fault ends the function with the result 0, and the firing's words say where it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from emu.native.builder import Condition, Function, Module, Word
+from trapline.framework import dif
+from trapline.framework.dif import TUPLE_REGISTERS, USER_VARIABLE_BASE, Op, Var
+from trapline.framework.faults import DIVZERO, FAULT, ILLOP, TUPOFLOW
+from trapline.framework.machine import BRANCHES, INSTRUCTION_SIZE, LOADS, STORES
+from trapline.framework.native.firing import ENTRY, Firing
+from trapline.framework.native.upcalls import Upcall
+from trapline.framework.program import Difo, Scope
+
+_SIGN_BIT: Final = 63
+_COUNT_MASK: Final = 63
+_LOWEST: Final = 1 << _SIGN_BIT
+_MINUS_ONE: Final = (1 << 64) - 1
+_WORD: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """A DIF instruction taken apart."""
+
+    place: int
+    op: Op
+    r1: int
+    r2: int
+    rd: int
+    index: int
+    """Bits 23:8: a variable, an integer, a string or a subroutine."""
+    label: int
+
+    @classmethod
+    def decode(cls, place: int, code: int) -> Instruction:
+        """Take an instruction apart."""
+        fields = (dif.r1(code), dif.r2(code), dif.rd(code), dif.index(code), dif.label(code))
+        return cls(place, Op(dif.opcode(code)), *fields)
+
+
+class Translation:
+    """A DIF object on its way to machine code.
+
+    `f` is the function under construction, which takes the address of the five arguments;
+    `strings` is the symbol of the string table's address.
+    """
+
+    def __init__(self, module: Module, name: str, difo: Difo, strings: str, *, local: bool = False) -> None:
+        self.module = module
+        self.difo = difo
+        self.strings = strings
+        self.f: Function = module.function(name, 1, local=local)
+        self.firing = module.symbol("firing")
+        self.tuple = module.symbol("tuple")
+        (self.arguments,) = self.f.parameters
+        self._registers = [self.f.variable(0) for _ in range(dif.INTEGER_REGISTERS)]
+        self._conditions = {name: self.f.variable(0) for name in "nzc"}
+        self._place = self.f.variable(0)
+        self._fault = self.f.label()
+        self._code = [Instruction.decode(place, code) for place, code in enumerate(difo.code)]
+        labels = sorted({i.label for i in self._code if i.op in BRANCHES})
+        self._labels = {label: self.f.label() for label in labels}
+
+    def function(self) -> Function:
+        """Write the function."""
+        for instruction in self._code:
+            if instruction.place in self._labels:
+                self.f.at(self._labels[instruction.place])
+            OPERATIONS[instruction.op](self, instruction)
+        self.f.at(self._fault)
+        self.put("fault_offset", self._place.get())
+        self.f.ret(0)
+        return self.f
+
+    # What operations are written with
+
+    def register(self, number: int) -> Word:
+        """Return what a register has."""
+        return self._registers[number].get()
+
+    def set(self, number: int, value: Word) -> None:
+        """Set a register."""
+        self._registers[number].set(value)
+
+    def condition(self, name: str) -> Condition:
+        """Return a condition code, n, z or c."""
+        return self.f.ne(self._conditions[name].get(), 0)
+
+    def conditions(self, **codes: Word) -> None:
+        """Set the condition codes, to 0 or 1."""
+        for name, value in codes.items():
+            self._conditions[name].set(value)
+
+    def branch(self, condition: Condition, label: int) -> None:
+        """Go to a label if a condition holds."""
+        self.f.branch_to(condition, self._labels[label])
+
+    def jump(self, label: int) -> None:
+        """Go to a label."""
+        self.f.go_to(self._labels[label])
+        self.f.at(self.f.label())
+
+    def get(self, name: str) -> Word:
+        """Return a word of the firing."""
+        return self.f.load(self.firing, Firing.offset(name))
+
+    def put(self, name: str, value: Word) -> None:
+        """Set a word of the firing."""
+        self.f.store(self.firing, value, Firing.offset(name))
+
+    def upcall(self, which: Upcall, *operands: Word) -> Word:
+        """Ask Python."""
+        words = (*operands, 0, 0, 0, 0)[:4]
+        return self.f.call(self.module.external("upcall", 5), int(which), *words)
+
+    def fault_if(self, condition: Condition, flag: int, place: int) -> None:
+        """End the function with a fault if a condition holds."""
+        with self.f.when(condition, likely=False):
+            self.put("flags", self.f.or_(self.get("flags"), flag))
+            self._place.set(place * INSTRUCTION_SIZE)
+            self.f.go_to(self._fault)
+
+    def check(self, place: int) -> None:
+        """End the function if there was a fault."""
+        self._place.set(place * INSTRUCTION_SIZE)
+        self.f.branch_to(self.f.ne(self.f.and_(self.get("flags"), FAULT), 0), self._fault)
+
+
+def _signed_quotient(f: Function, a: Word, b: Word) -> Word:
+    """Divide; by -1 negate, since a CPU traps at the lowest number."""
+    negates = f.eq(b, _MINUS_ONE)
+    return f.select(negates, f.neg(a), f.sdiv(a, f.select(negates, 1, b)))
+
+
+Operation = Callable[[Translation, Instruction], None]
+
+# Arithmetic, beside `machine.ARITHMETIC`
+
+ARITHMETIC: Final[Mapping[Op, Callable[[Function, Word, Word], Word]]] = {
+    Op.OR: lambda f, a, b: f.or_(a, b),
+    Op.XOR: lambda f, a, b: f.xor(a, b),
+    Op.AND: lambda f, a, b: f.and_(a, b),
+    Op.SLL: lambda f, a, b: f.shl(a, f.and_(b, _COUNT_MASK)),
+    Op.SRL: lambda f, a, b: f.lshr(a, f.and_(b, _COUNT_MASK)),
+    Op.SRA: lambda f, a, b: f.ashr(a, f.and_(b, _COUNT_MASK)),
+    Op.SUB: lambda f, a, b: f.sub(a, b),
+    Op.ADD: lambda f, a, b: f.add(a, b),
+    Op.MUL: lambda f, a, b: f.mul(a, b),
+    Op.NOT: lambda f, a, _b: f.not_(a),
+    Op.MOV: lambda _f, a, _b: a,
+}
+# Of 0 none is done; of the lowest number by -1 only the quotient, by `_signed_quotient`.
+DIVISIONS: Final[Mapping[Op, Callable[[Function, Word, Word], Word]]] = {
+    Op.SDIV: _signed_quotient,
+    Op.UDIV: lambda f, a, b: f.udiv(a, b),
+    Op.SREM: lambda f, a, b: f.srem(a, b),
+    Op.UREM: lambda f, a, b: f.urem(a, b),
+}
+CONDITIONS: Final[Mapping[Op, Callable[[Translation], Condition]]] = {
+    Op.BE: lambda t: t.condition("z"),
+    Op.BNE: lambda t: t.f.fails(t.condition("z")),
+    Op.BG: lambda t: t.f.fails(t.f.either(t.condition("z"), t.condition("n"))),
+    Op.BGU: lambda t: t.f.fails(t.f.either(t.condition("c"), t.condition("z"))),
+    Op.BGE: lambda t: t.f.fails(t.condition("n")),
+    Op.BGEU: lambda t: t.f.fails(t.condition("c")),
+    Op.BL: lambda t: t.condition("n"),
+    Op.BLU: lambda t: t.condition("c"),
+    Op.BLE: lambda t: t.f.either(t.condition("z"), t.condition("n")),
+    Op.BLEU: lambda t: t.f.either(t.condition("c"), t.condition("z")),
+}
+
+
+def _arithmetic(t: Translation, i: Instruction) -> None:
+    t.set(i.rd, ARITHMETIC[i.op](t.f, t.register(i.r1), t.register(i.r2)))
+
+
+def _division(t: Translation, i: Instruction) -> None:
+    a, b = t.register(i.r1), t.register(i.r2)
+    impossible = t.f.eq(b, 0)
+    if i.op is Op.SREM:
+        overflows = t.f.both(t.f.eq(b, _MINUS_ONE), t.f.eq(a, _LOWEST))
+        impossible = t.f.either(impossible, overflows)
+    t.fault_if(impossible, DIVZERO, i.place)
+    t.set(i.rd, DIVISIONS[i.op](t.f, a, b))
+
+
+def _branch(t: Translation, i: Instruction) -> None:
+    t.branch(CONDITIONS[i.op](t), i.label)
+
+
+def _jump(t: Translation, i: Instruction) -> None:
+    t.jump(i.label)
+
+
+def _return(t: Translation, i: Instruction) -> None:
+    t.f.ret(t.register(i.rd))
+    t.f.at(t.f.label())
+
+
+def _nothing(_t: Translation, _i: Instruction) -> None:
+    pass
+
+
+# Comparisons
+
+
+def _compare(t: Translation, i: Instruction) -> None:
+    a, b = t.register(i.r1), t.register(i.r2)
+    negative = t.f.lshr(t.f.sub(a, b), _SIGN_BIT)
+    t.conditions(n=negative, z=t.f.flag(t.f.eq(a, b)), c=t.f.flag(t.f.ult(a, b)))
+
+
+def _test(t: Translation, i: Instruction) -> None:
+    t.conditions(n=0, z=t.f.flag(t.f.eq(t.register(i.r1), 0)), c=0)
+
+
+def _compare_strings(t: Translation, i: Instruction) -> None:
+    difference = t.upcall(Upcall.COMPARE, t.register(i.r1), t.register(i.r2))
+    t.conditions(n=t.f.lshr(difference, _SIGN_BIT), z=t.f.flag(t.f.eq(difference, 0)), c=0)
+    t.check(i.place)
+
+
+# Constants
+
+
+def _integer(t: Translation, i: Instruction) -> None:
+    t.set(i.rd, t.difo.integers[i.index])
+
+
+def _string(t: Translation, i: Instruction) -> None:
+    t.set(i.rd, t.f.add(t.module.symbol(t.strings), i.index))
+
+
+# Memory
+
+_LOAD_UPCALLS: Final = {"LD": Upcall.LOAD, "ULD": Upcall.LOAD_USER, "RLD": Upcall.LOAD_CHECKED}
+
+
+def _load(t: Translation, i: Instruction) -> None:
+    kind, size, signed = LOADS[i.op]
+    value = t.upcall(_LOAD_UPCALLS[kind], size, t.register(i.r1))
+    t.check(i.place)
+    t.set(i.rd, t.f.low(value, size, signed=signed))
+
+
+def _store(t: Translation, i: Instruction) -> None:
+    t.upcall(Upcall.STORE, t.register(i.rd), STORES[i.op], t.register(i.r1))
+    t.check(i.place)
+
+
+def _copy(t: Translation, i: Instruction) -> None:
+    t.upcall(Upcall.COPY, t.register(i.r1), t.register(i.r2), t.register(i.rd))
+    t.check(i.place)
+
+
+def _allocate(t: Translation, i: Instruction) -> None:
+    t.set(i.rd, t.upcall(Upcall.ALLOCATE, t.register(i.r1)))
+    t.check(i.place)
+
+
+# Variables
+
+
+def _load_global(t: Translation, i: Instruction) -> None:
+    if i.index >= USER_VARIABLE_BASE:
+        _load_static(t, i, Scope.GLOBAL)
+    elif Var.ARG0 <= i.index <= Var.ARG4:
+        t.set(i.rd, t.f.load(t.arguments, _WORD * (i.index - Var.ARG0)))
+    else:
+        t.set(i.rd, t.upcall(Upcall.SCALAR, i.index))
+        t.check(i.place)
+
+
+def _load_local(t: Translation, i: Instruction) -> None:
+    if i.index >= USER_VARIABLE_BASE:
+        _load_static(t, i, Scope.LOCAL)
+    else:
+        t.set(i.rd, 0)
+
+
+def _load_static(t: Translation, i: Instruction, scope: Scope) -> None:
+    t.set(i.rd, t.upcall(Upcall.LOAD_STATIC, int(scope), i.index))
+
+
+def _store_static(t: Translation, i: Instruction) -> None:
+    scope = Scope.GLOBAL if i.op is Op.STGS else Scope.LOCAL
+    t.upcall(Upcall.STORE_STATIC, int(scope), i.index, t.register(i.rd))
+    t.check(i.place)
+
+
+def _element(t: Translation, i: Instruction) -> None:
+    t.set(i.rd, t.upcall(Upcall.ELEMENT, i.r1, t.register(i.r2)))
+    t.check(i.place)
+
+
+def _no_thread_array(t: Translation, i: Instruction) -> None:
+    t.fault_if(t.f.eq(0, 0), ILLOP, i.place)
+
+
+_DYNAMIC: Final = {
+    Op.LDTS: (Scope.THREAD, 0),
+    Op.STTS: (Scope.THREAD, 0),
+    Op.LDGAA: (Scope.GLOBAL, 1),
+    Op.STGAA: (Scope.GLOBAL, 1),
+    Op.LDTAA: (Scope.THREAD, 1),
+    Op.STTAA: (Scope.THREAD, 1),
+}
+
+
+def _load_dynamic(t: Translation, i: Instruction) -> None:
+    scope, has_tuple = _DYNAMIC[i.op]
+    t.set(i.rd, t.upcall(Upcall.LOAD_DYNAMIC, int(scope), i.index, has_tuple))
+    t.check(i.place)
+
+
+def _store_dynamic(t: Translation, i: Instruction) -> None:
+    scope, has_tuple = _DYNAMIC[i.op]
+    t.upcall(Upcall.STORE_DYNAMIC, int(scope), i.index, has_tuple, t.register(i.rd))
+    t.check(i.place)
+
+
+# The tuple stack, and subroutines
+
+
+def _push(t: Translation, i: Instruction) -> None:
+    depth = t.get("depth")
+    t.fault_if(t.f.eq(depth, TUPLE_REGISTERS), TUPOFLOW, i.place)
+    if i.op is Op.PUSHTR:
+        t.upcall(Upcall.PUSH_REFERENCE, i.r1, t.register(i.r2), t.register(i.rd))
+        t.check(i.place)
+        return
+    entry = t.f.add(t.tuple, t.f.mul(depth, ENTRY))
+    t.f.store(entry, t.register(i.rd))
+    t.f.store(entry, 0, _WORD)
+    t.put("depth", t.f.add(depth, 1))
+
+
+def _pop(t: Translation, _i: Instruction) -> None:
+    depth = t.get("depth")
+    t.put("depth", t.f.sub(depth, t.f.flag(t.f.ne(depth, 0))))
+
+
+def _flush(t: Translation, _i: Instruction) -> None:
+    t.put("depth", 0)
+
+
+def _call(t: Translation, i: Instruction) -> None:
+    t.set(i.rd, t.upcall(Upcall.SUBROUTINE, i.index, t.register(i.rd)))
+    t.check(i.place)
+
+
+OPERATIONS: Final[Mapping[Op, Operation]] = {
+    **dict.fromkeys(ARITHMETIC, _arithmetic),
+    **dict.fromkeys(DIVISIONS, _division),
+    **dict.fromkeys(CONDITIONS, _branch),
+    **dict.fromkeys(LOADS, _load),
+    **dict.fromkeys(STORES, _store),
+    Op.BA: _jump,
+    Op.RET: _return,
+    Op.NOP: _nothing,
+    Op.CMP: _compare,
+    Op.TST: _test,
+    Op.SCMP: _compare_strings,
+    Op.SETX: _integer,
+    Op.SETS: _string,
+    Op.COPYS: _copy,
+    Op.ALLOCS: _allocate,
+    Op.LDGS: _load_global,
+    Op.LDLS: _load_local,
+    Op.STGS: _store_static,
+    Op.STLS: _store_static,
+    Op.LDGA: _element,
+    Op.LDTA: _no_thread_array,
+    Op.LDTS: _load_dynamic,
+    Op.LDGAA: _load_dynamic,
+    Op.LDTAA: _load_dynamic,
+    Op.STTS: _store_dynamic,
+    Op.STGAA: _store_dynamic,
+    Op.STTAA: _store_dynamic,
+    Op.PUSHTR: _push,
+    Op.PUSHTV: _push,
+    Op.POPTS: _pop,
+    Op.FLUSHTS: _flush,
+    Op.CALL: _call,
+}
+
+
+def translate(module: Module, name: str, difo: Difo, strings: str, *, local: bool = False) -> Function:
+    """Write a DIF object as a function of the module: from the address of the arguments to its result.
+
+    The flags of the firing are clear when it begins; after a fault it returns 0.
+    """
+    return Translation(module, name, difo, strings, local=local).function()

@@ -1,0 +1,51 @@
+"""The words of a firing, which machine code and Python share: dtrace_mstate_t once more.
+
+Python's own form is `trapline.framework.context.Context`; an upcall copies the one to the other.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Final
+
+from emu.native.block import Block
+from trapline.framework.dif import TUPLE_REGISTERS
+
+# A time that has not been read yet; -1 as a word.
+UNREAD: Final = (1 << 64) - 1
+# Bytes of an entry of the tuple stack: the value, and the size, which is 0 for what is not a reference.
+ENTRY: Final = 16
+
+
+class Firing(Block):
+    """What the machine code of one consumer's clauses knows of the firing under way."""
+
+    flags: int
+    """`CpuFlag` bits: faults and drops."""
+    illval: int
+    """The address or value that made a fault."""
+    fault_offset: int
+    """Byte offset of the DIF instruction that faulted."""
+    arguments: int
+    """Address of the five arguments."""
+    epid: int
+    cpu: int
+    timestamp: int
+    walltimestamp: int
+    scratch_base: int
+    scratch_pointer: int
+    scratch_end: int
+    strtok: int
+    strtok_limit: int
+    depth: int
+    """Entries on the tuple stack."""
+    fresh: int
+    """1 until Python was told of this firing."""
+
+
+def tuple_stack() -> ctypes.Array[ctypes.c_uint64]:
+    """Return room for the tuple stack: pairs of value and size.
+
+    The code that pushes makes sure that there is room; one entry more keeps a mistake harmless.
+    """
+    return (ctypes.c_uint64 * (2 * (TUPLE_REGISTERS + 1)))()
