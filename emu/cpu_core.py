@@ -6,9 +6,12 @@ Source: FreeBSD sys/cddl/dev/dtrace, cpuvar_defs.h (cpu_core_t, CPU_DTRACE_*).
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import IntFlag
+from enum import IntEnum, IntFlag
+from typing import Final
 
 from emu.frame import Frame
+from emu.plain import address_of, words
+from emu.words import WORD_MASK
 
 
 class CpuFlag(IntFlag):
@@ -30,15 +33,32 @@ class CpuFlag(IntFlag):
     ERROR = FAULT | DROP
 
 
+class CoreWord(IntEnum):
+    """The words of `CpuCore` that machine code reads and writes, by their index."""
+
+    FLAGS = 0
+    ILLVAL = 1
+
+
+_FLAGS: Final = int(CoreWord.FLAGS)
+_ILLVAL: Final = int(CoreWord.ILLVAL)
+# Room for all words, and for those to come.
+_WORDS: Final = 32
+
+
 class CpuCore:
     """What DTrace keeps per CPU while a probe runs (cpu_core_t).
 
     The trap frame is here too; FreeBSD keeps it in the thread (td_t_frame).
     """
 
-    __slots__ = ("find_caller", "flags", "framed", "illval", "pushed", "trapframe")
+    __slots__ = ("address", "find_caller", "framed", "pushed", "trapframe", "words")
 
     def __init__(self) -> None:
+        self.words = words(_WORDS)
+        """`CoreWord`: flags and the like, in plain memory."""
+        self.address = address_of(self.words)
+        """Where the words are."""
         self.trapframe: Frame | None = None
         """The interrupted context behind regs[]; None outside a trap."""
         self.find_caller: Callable[[Frame], int] | None = None
@@ -49,10 +69,24 @@ class CpuCore:
         self.pushed = 0
         """Words on the stack above the return address, where that is on the stack and the frame is
         not there."""
-        self.flags = 0
+
+    @property
+    def flags(self) -> int:
         """`CpuFlag` bits."""
-        self.illval = 0
+        return self.words[_FLAGS]
+
+    @flags.setter
+    def flags(self, flags: int) -> None:
+        self.words[_FLAGS] = flags
+
+    @property
+    def illval(self) -> int:
         """The address or value that made a fault."""
+        return self.words[_ILLVAL]
+
+    @illval.setter
+    def illval(self, value: int) -> None:
+        self.words[_ILLVAL] = value & WORD_MASK
 
     @property
     def caller(self) -> int:

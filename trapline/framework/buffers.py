@@ -17,6 +17,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Final
 
+from emu.plain import Word, address_of, words
+from trapline.framework.blocks import BufferWord
 from trapline.framework.memory import Memory, Region
 
 NO_ROOM: Final = -1
@@ -27,18 +29,28 @@ _PADDING: Final = bytes(_EPID)
 class LinearBuffer:
     """One piece of memory, filled from the start; alone it is a speculation's buffer."""
 
+    offset = Word(BufferWord.OFFSET)
+    """End of the records that count."""
+    limit = Word(BufferWord.LIMIT)
+    """A record that ends at or below it needs no `reserve`, if `offset` is aligned for it."""
+    drops = Word(BufferWord.DROPS)
+    errors = Word(BufferWord.ERRORS)
+
     def __init__(self, memory: Memory, size: int) -> None:
+        self.words = words(len(BufferWord))
+        """`BufferWord`, which machine code reads and writes."""
+        self.address = address_of(self.words)
         self._memory = memory
         self._active = memory.allocate(bytearray(size))
-        self.size = size
-        self.data = self._active.data
+        self.size = self.words[BufferWord.SIZE] = size
+        self._write_to(self._active)
+
+    def _write_to(self, half: Region) -> None:
+        """Go on in a half, from its start."""
+        self.data = half.data
         """Where the record is written; `reserve` says at which offset."""
+        self.words[BufferWord.DATA] = half.host
         self.offset = 0
-        """End of the records that count."""
-        self.limit = 0
-        """A record that ends below it needs no `reserve`, if `offset` is aligned for it."""
-        self.drops = 0
-        self.errors = 0
 
     def reserve(self, needed: int, alignment: int) -> int:
         """Find room for a record of `needed` bytes behind the last one.
@@ -61,19 +73,24 @@ class LinearBuffer:
 class PrincipalBuffer(LinearBuffer, ABC):
     """A CPU's buffer for records, with the scratch space of the probes that write them."""
 
-    scratch: Region
-    """Where scratch space is."""
+    inactive = Word(BufferWord.INACTIVE)
+    """1 until tracing begins on this CPU: nothing is recorded, nothing counted."""
 
     def __init__(self, memory: Memory, size: int) -> None:
         super().__init__(memory, size)
         self._other = memory.allocate(bytearray(size))
-        self.inactive = True
-        """Whether tracing has not begun on this CPU: nothing is recorded, nothing counted."""
+        self.inactive = 1
         self.full = False
+
+    def _scratch_in(self, half: Region) -> None:
+        """Take scratch space from a half."""
+        self.scratch = half
+        """Where scratch space is."""
+        self.words[BufferWord.SCRATCH] = half.base
 
     def activate(self) -> None:
         """Begin tracing on this CPU."""
-        self.inactive = False
+        self.inactive = 0
 
     @abstractmethod
     def scratch_start(self, end: int) -> int:
@@ -94,7 +111,8 @@ class SwitchBuffer(PrincipalBuffer):
 
     def __init__(self, memory: Memory, size: int) -> None:
         super().__init__(memory, size)
-        self.scratch = self._active
+        self._scratch_in(self._active)
+        self.words[BufferWord.FOLLOWS] = 1
 
     def activate(self) -> None:
         """Begin tracing; a half has no rules but its size."""
@@ -121,9 +139,8 @@ class SwitchBuffer(PrincipalBuffer):
         """Swap the halves and return what was in the full one (dtrace_buffer_switch)."""
         records = bytes(self.data[: self.offset])
         self._active, self._other = self._other, self._active
-        self.data = self._active.data
-        self.scratch = self._active
-        self.offset = 0
+        self._write_to(self._active)
+        self._scratch_in(self._active)
         return records
 
 
@@ -135,7 +152,7 @@ class _ReadOnceBuffer(PrincipalBuffer):
 
     def __init__(self, memory: Memory, size: int) -> None:
         super().__init__(memory, size)
-        self.scratch = self._other
+        self._scratch_in(self._other)
         self.consumed = False
 
     def scratch_start(self, end: int) -> int:  # noqa: ARG002  the whole half, wherever the record ends

@@ -20,13 +20,16 @@ from dataclasses import dataclass, field
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
 
+from emu.cpu_core import CoreWord
 from trapline.framework import dif
 from trapline.framework.actions import aggregator, recorder
+from trapline.framework.blocks import BufferWord
 from trapline.framework.context import UNREAD
 from trapline.framework.dif import Op, Subr, Var
 from trapline.framework.faults import DROP, ERROR, NO_ERROR
 from trapline.framework.layout import HEADER_SIZE, ID_SIZE, Placed, RecordLayout
 from trapline.framework.program import ActionKind, Difo, EcbDescription
+from trapline.framework.translate import constant
 
 if TYPE_CHECKING:
     from trapline.framework.probes import Probe
@@ -37,6 +40,9 @@ Run = Callable[[tuple[int, ...]], None]
 # Makes the `Run` of an `Ecb` from what differs between those of clauses that do the same.
 Maker = Callable[..., Run]
 
+_FLAGS: Final = int(CoreWord.FLAGS)
+_OFFSET: Final = int(BufferWord.OFFSET)
+_LIMIT: Final = int(BufferWord.LIMIT)
 _SCRATCH_OPS: Final = frozenset({Op.CALL, Op.ALLOCS, Op.COPYS, Op.STB, Op.STH, Op.STW, Op.STX})
 _DYNAMIC: Final = frozenset({Op.LDTS, Op.STTS, Op.LDGAA, Op.STGAA, Op.LDTAA, Op.STTAA})
 _NUMBERS: Final = {1: "B", 2: "H", 4: "I", 8: "Q"}
@@ -113,7 +119,7 @@ class _Compiler:
         self._commits = any(placed.action.kind is ActionKind.COMMIT for placed in layout.actions)
         self._names: dict[str, Any] = {
             "state": state,
-            "core": state.world.core,
+            "core": state.world.core.words,
             "guest": state.world.guest,
             "now": state.world.guest.now,
             "buffers": state.buffers,
@@ -142,12 +148,12 @@ class _Compiler:
         yield "buffer = target = buffers[cpu]"
         yield from self._reserve()
         if layout.actions or predicate is not None:
-            yield f"core.flags &= {NO_ERROR}"
+            yield f"core[{_FLAGS}] &= {NO_ERROR}"
             yield from self._context(objects)
         if predicate is not None:
             self._names["predicate"] = self._state.translate(predicate)
             yield "wanted = predicate(ctx)"
-            yield f"if core.flags & {ERROR}: failed(ecb, target, 0); return"
+            yield f"if core[{_FLAGS}] & {ERROR}: failed(ecb, target, 0); return"
             yield "if not wanted: return"
         for index, placed in enumerate(layout.actions):
             yield from self._action(index, placed)
@@ -156,8 +162,9 @@ class _Compiler:
     def _reserve(self) -> Iterator[str]:
         """Find room: where the last record ended, if that is all there is to it."""
         needed, alignment = self._layout.needed, self._layout.alignment
-        yield "offset = buffer.offset"
-        yield f"if offset & {alignment - 1} or offset + {needed} > buffer.limit:"
+        yield "control = buffer.words"
+        yield f"offset = control[{_OFFSET}]"
+        yield f"if offset & {alignment - 1} or offset + {needed} > control[{_LIMIT}]:"
         yield f"    offset = buffer.reserve({needed}, {alignment})"
         yield "    if offset < 0: return"
 
@@ -180,12 +187,14 @@ class _Compiler:
         difo = placed.action.difo
         value = f"v{index}"
         number = index + 1
-        if difo is not None:
+        known = 0 if difo is None else constant(difo)
+        if known is None:
+            assert difo is not None
             self._names[f"e{index}"] = self._state.translate(difo)
             yield f"{value} = e{index}(ctx)"
             yield self._check(number)
         else:
-            yield f"{value} = 0"
+            yield f"{value} = {known}"
         if placed.aggregating is not None:
             yield from self._aggregate(index, placed)
         elif kind is ActionKind.EXIT:
@@ -195,7 +204,7 @@ class _Compiler:
             yield f"buffer = speculations.buffer({value}, cpu)"
             yield "if buffer is not None:"
             yield f"    offset = buffer.reserve({self._layout.needed}, {self._layout.alignment})"
-            yield f"if buffer is None or offset < 0: core.flags |= {DROP}"
+            yield f"if buffer is None or offset < 0: core[{_FLAGS}] |= {DROP}"
         elif kind in _SPECULATING:
             yield f"speculations.{kind.name.lower()}({value}, cpu)"
         elif kind in self._state.effects.table:
@@ -251,7 +260,7 @@ class _Compiler:
         yield f"aggregate{index}(aggregations[cpu], {key}, v{index}, {increment})"
 
     def _check(self, number: int) -> str:
-        return f"if core.flags & {ERROR}: failed(ecb, target, {number}); return"
+        return f"if core[{_FLAGS}] & {ERROR}: failed(ecb, target, {number}); return"
 
     def _finish(self) -> Iterator[str]:
         """Write the record, and make it count."""
@@ -263,4 +272,4 @@ class _Compiler:
         yield f"time = {time}"
         values = "".join(f", {value}" for value in self._values)
         yield f"pack_into(buffer.data, offset, epid, time >> 32, time & 0xFFFFFFFF{values})"
-        yield f"buffer.offset = offset + {size}"
+        yield f"buffer.words[{_OFFSET}] = offset + {size}"

@@ -16,6 +16,7 @@ from typing import Final
 
 from emu.cpu_core import CpuCore
 from emu.guest.base import BadAddressError, Guest
+from emu.plain import Pinned, words
 from trapline.framework.faults import BADADDR, BADALIGN
 
 DTRACE_BASE: Final = 0x0D7A_CE00_0000_0000
@@ -23,6 +24,10 @@ _REGION_SHIFT: Final = 32
 _OFFSET: Final = (1 << _REGION_SHIFT) - 1
 # Zeroes behind strings: a translation copies them into arrays by the array's size, whatever theirs is.
 SLACK: Final = 256
+# Regions that machine code finds by itself; those beyond are Python's alone.
+REGIONS_MAX: Final = 4096
+# Room for strings that stay, in each region made for them.
+_STRINGS: Final = 1 << 18
 _ADDRESS_MAX: Final = (1 << 64) - 1
 # Strings are read so many bytes at a time; a power of two, so that no read crosses a page.
 _CHUNK: Final = 64
@@ -34,10 +39,14 @@ Writable = Callable[[int, int], bool]
 class Region:
     """A piece of DTrace's own memory."""
 
-    __slots__ = ("base", "data", "writable")
+    __slots__ = ("_pinned", "base", "data", "host", "writable")
 
     def __init__(self, base: int, data: bytearray, writable: Writable | None) -> None:
+        self._pinned = Pinned(data)
         self.base = base
+        """Its address for DIF."""
+        self.host = self._pinned.address
+        """Its address for machine code."""
         self.data = data
         self.writable = writable
 
@@ -49,8 +58,12 @@ class Memory:
         self.core = core
         self._guest = guest
         self._regions: list[Region | None] = []
-        self._strings = self.allocate(bytearray(SLACK))
-        self._interned: dict[bytes, int] = {}
+        self.table = words(2 * REGIONS_MAX)
+        """Address and size of each region, by its number; 0 and 0: there is none."""
+        self._strings = self.allocate(bytearray(_STRINGS))
+        self._strings_end = 0
+        """End of the strings in the newest region for them, with zeroes behind."""
+        self._interned: dict[str, int] = {}
         self._strict = guest.isa.strict_alignment
         self._is_kernel = guest.isa.is_kernel_address
 
@@ -63,19 +76,29 @@ class Memory:
             self._regions.append(None)
         region = Region(DTRACE_BASE + (index << _REGION_SHIFT), data, writable)
         self._regions[index] = region
+        if index < REGIONS_MAX:
+            self.table[2 * index], self.table[2 * index + 1] = region.host, len(data)
         return region
 
     def release(self, region: Region) -> None:
         """Take a region's address away; another may get it."""
-        self._regions[(region.base - DTRACE_BASE) >> _REGION_SHIFT] = None
+        index = (region.base - DTRACE_BASE) >> _REGION_SHIFT
+        self._regions[index] = None
+        if index < REGIONS_MAX:
+            self.table[2 * index] = self.table[2 * index + 1] = 0
 
     def intern(self, text: str) -> int:
         """Return the address of a string that stays for good, such as a probe's name."""
-        data = text.encode("utf-8", "surrogateescape") + b"\0"
-        address = self._interned.get(data)
+        address = self._interned.get(text)
         if address is None:
-            address = self._interned[data] = self._strings.base + len(self._strings.data) - SLACK
-            self._strings.data[-SLACK:] = data + bytes(SLACK)
+            data = text.encode("utf-8", "surrogateescape") + b"\0"
+            start, end = self._strings_end, self._strings_end + len(data)
+            if end + SLACK > len(self._strings.data):
+                self._strings = self.allocate(bytearray(max(_STRINGS, len(data) + SLACK)))
+                start, end = 0, len(data)
+            self._strings.data[start:end] = data
+            self._strings_end = end
+            address = self._interned[text] = self._strings.base + start
         return address
 
     def _region(self, address: int) -> Region | None:

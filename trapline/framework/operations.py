@@ -8,6 +8,9 @@ Source: FreeBSD dtrace.c dtrace_dif_emulate(), dtrace_canload(), dtrace_canstore
 
 from __future__ import annotations
 
+from typing import Final
+
+from emu.cpu_core import CoreWord
 from emu.guest.base import Thread
 from emu.words import WORD_MASK
 from trapline.framework.context import Context
@@ -20,6 +23,7 @@ from trapline.framework.world import World
 # The tuple stack: (value, size), the size being 0 for a value and the number of bytes for a reference.
 Stack = list[tuple[int, int]]
 
+_FLAGS: Final = int(CoreWord.FLAGS)
 _SIZE_MAX = (1 << 63) - 1
 _THREAD_KEY_BITS = (1 << 61) - 1
 
@@ -30,6 +34,7 @@ class Operations:
     def __init__(self, world: World, variables: Variables, *, kernel_access: bool) -> None:
         self.world = world
         self.core = world.core
+        self._core_words = world.core.words
         self.memory = world.memory
         self.variables = variables
         self.kernel_access = kernel_access
@@ -156,7 +161,7 @@ class Operations:
             data = self.memory.read(value, size)
         else:
             return
-        if not self.core.flags & FAULT:
+        if not self._core_words[_FLAGS] & FAULT:
             self.memory.write(destination, data)
 
     def key(self, ctx: Context, stack: Stack, number: int, scope: Scope) -> Key | None:
@@ -175,7 +180,7 @@ class Operations:
             if not self.can_load(value, size):
                 return None
             parts.append(self.memory.read(value, size))
-        if self.core.flags & FAULT:
+        if self._core_words[_FLAGS] & FAULT:
             return None
         parts.append(slot(number))
         if scope == Scope.THREAD:

@@ -12,11 +12,13 @@ from dataclasses import replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
+from emu.plain import Word, address_of, words
 from emu.words import WORD_MASK
 from providers.base import ArgumentDescription
 from providers.dof.sections import DofError
 from trapline.framework.actions import Effects
 from trapline.framework.aggbuffer import AggregationBuffer
+from trapline.framework.blocks import ConsumerWord
 from trapline.framework.buffers import FillBuffer, PrincipalBuffer
 from trapline.framework.builtin import Builtins
 from trapline.framework.context import Context
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
 
 # FreeBSD stops at 256 KiB (kern.dtrace.dof_maxsize), and tells users to raise it; memory is no concern here.
 _DOF_MAX: Final = 1 << 26
+_NEXT_CLEAN: Final = int(ConsumerWord.NEXT_CLEAN)
 
 
 class Activity(IntEnum):
@@ -69,8 +72,13 @@ class Activity(IntEnum):
 class ConsumerState:
     """One consumer; `ioctl` is how it is reached from outside."""
 
+    _next_clean = Word(ConsumerWord.NEXT_CLEAN)
+
     def __init__(self, dtrace: DTrace) -> None:
         self.world = dtrace.world
+        self.words = words(len(ConsumerWord))
+        """`ConsumerWord`, which machine code reads."""
+        self.block = address_of(self.words)
         self.activity = Activity.INACTIVE
         self.active = False
         """Whether `activity` is ACTIVE: asked at every firing."""
@@ -102,7 +110,13 @@ class ConsumerState:
         """The pattern that was last looked for, and the probes it matches."""
         self._double_errors = 0
         self._errors_seen = 0
-        self._next_clean = 0
+        self._buffer_addresses = words(self.world.cpus)
+        self._aggregation_addresses = words(self.world.cpus)
+        self.words[ConsumerWord.REGIONS] = address_of(self.world.memory.table)
+        self.words[ConsumerWord.GLOBALS] = self.variables.globals.addresses[0]
+        self.words[ConsumerWord.LOCALS] = address_of(self.variables.locals.addresses)
+        self.words[ConsumerWord.BUFFERS] = address_of(self._buffer_addresses)
+        self.words[ConsumerWord.AGGREGATIONS] = address_of(self._aggregation_addresses)
 
     def ioctl(self, command: int, buffer: bytes) -> Answer:
         """Answer a request of /dev/dtrace/dtrace."""
@@ -295,6 +309,7 @@ class ConsumerState:
     def _set(self, activity: Activity) -> None:
         self.activity = activity
         self.active = activity is Activity.ACTIVE
+        self.words[ConsumerWord.ACTIVE] = self.active
 
     def is_meta(self, probe: Probe) -> bool:
         """Return whether a probe is of the `dtrace` provider, which the framework fires itself."""
@@ -331,7 +346,7 @@ class ConsumerState:
     def clean_if_due(self) -> None:
         """Do the cleaner's work if cleanrate has passed: free chunks, finish speculations."""
         now = self.world.guest.now()
-        if now >= self._next_clean:
+        if now >= self.words[_NEXT_CLEAN]:
             self._next_clean = now + self._options["cleanrate"]
             self.variables.dynamic.clean()
             self.speculations.clean()
@@ -353,6 +368,8 @@ class ConsumerState:
         ]
         self.speculations.start(self._options["nspec"], self._options["specsize"], self.buffers)
         self.aggregation_buffers += [AggregationBuffer(self._options["aggsize"]) for _ in range(world.cpus)]
+        for cpu in range(world.cpus):
+            self._buffer_addresses[cpu] = self.buffers[cpu].address
         self.variables.start(self._options["dynvarsize"])
 
     def buffer_snapshot(self, cpu: int) -> BufferSnapshot:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from emu.cpu_core import CoreWord
 from emu.words import WORD_MASK
 from trapline.framework import dif
 from trapline.framework.arithmetic import divide, overflows, remainder
@@ -19,11 +20,12 @@ from trapline.framework.dif import TUPLE_REGISTERS, USER_VARIABLE_BASE, Op, Var
 from trapline.framework.dynvars import slot
 from trapline.framework.faults import DIVZERO, FAULT, ILLOP, TUPOFLOW
 from trapline.framework.machine import BRANCHES, INSTRUCTION_SIZE, LOADS, STORES, DifMachine, Loaded
-from trapline.framework.program import Scope
+from trapline.framework.program import Difo, Scope
 from trapline.framework.world import signed
 
 Translated = Callable[[Context], int]
 
+_FLAGS: Final = int(CoreWord.FLAGS)
 _ARITHMETIC: Final = {
     Op.OR: "{a} | {b}",
     Op.XOR: "{a} ^ {b}",
@@ -71,6 +73,13 @@ def translate(machine: DifMachine, loaded: Loaded) -> Translated:
     return _Translator(machine, loaded).function()
 
 
+def constant(difo: Difo) -> int | None:
+    """Return what a DIF object returns, if it does no more than load a constant; else None."""
+    if [dif.opcode(code) for code in difo.code] != [Op.SETX, Op.RET] or dif.rd(difo.code[0]) != dif.rd(difo.code[1]):
+        return None
+    return difo.integers[dif.index(difo.code[0])] & WORD_MASK
+
+
 class _Translator:
     def __init__(self, machine: DifMachine, loaded: Loaded) -> None:
         self._machine = machine
@@ -86,7 +95,7 @@ class _Translator:
             "divide": divide,
             "overflows": overflows,
             "remainder": remainder,
-            "core": operations.core,
+            "core": operations.core.words,
             "operations": operations,
             "memory": operations.memory,
             "globals_": operations.variables.globals.values[0],
@@ -158,7 +167,7 @@ class _Translator:
             yield self._check(place)
 
     def _check(self, place: int) -> str:
-        return f"if core.flags & FAULT: ctx.fault_offset = {place * INSTRUCTION_SIZE}; return 0"
+        return f"if core[{_FLAGS}] & FAULT: ctx.fault_offset = {place * INSTRUCTION_SIZE}; return 0"
 
     def _scalar(self, op: Op, number: int, register: str, place: int) -> Iterator[str]:
         """Load or store a built-in variable, a global or a clause-local."""
@@ -196,7 +205,7 @@ class _Translator:
         number = dif.index(code)
         if op in _DIVISION:
             overflow = f" or overflows({a}, {b})" if op is Op.SREM else ""
-            yield f"if {b} == 0{overflow}: core.flags |= {DIVZERO}; {d} = 0"
+            yield f"if {b} == 0{overflow}: core[{_FLAGS}] |= {DIVZERO}; {d} = 0"
             yield f"else: {d} = {_DIVISION[op].format(a=a, b=b)}"
         elif op is Op.SCMP:
             yield f"difference = operations.compare({a}, {b}); n = difference < 0; z = difference == 0; c = False"
@@ -212,7 +221,7 @@ class _Translator:
             self._names["element"] = self._machine.builtins.element
             yield f"{d} = element(ctx, {dif.r1(code)}, {b}) & WORD_MASK"
         elif op is Op.LDTA:
-            yield f"core.flags |= {ILLOP}; {d} = 0"
+            yield f"core[{_FLAGS}] |= {ILLOP}; {d} = 0"
         elif op is Op.CALL:
             name = f"subroutine{number}"
             self._names[name] = self._machine.subroutines.table[number]
@@ -232,7 +241,7 @@ class _Translator:
                 if op is Op.PUSHTV
                 else f"operations.push_reference(stack, {dif.r1(code)}, {b}, {d})"
             )
-            yield f"if len(stack) == {TUPLE_REGISTERS}: core.flags |= {TUPOFLOW}"
+            yield f"if len(stack) == {TUPLE_REGISTERS}: core[{_FLAGS}] |= {TUPOFLOW}"
             yield f"else: {pushed}"
         else:
             raise AssertionError(f"{op.name} is validated, but has no translation")

@@ -11,13 +11,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from trapline.framework.dif import USER_VARIABLE_BASE
+from emu.plain import address_of, words
+from trapline.framework.dif import USER_VARIABLE_BASE, USER_VARIABLE_MAX
 from trapline.framework.dynvars import CHUNK_SIZE, DynamicVariables, chunk_size_for, slot, variable_size
 from trapline.framework.memory import Memory, Region
 from trapline.framework.program import BY_REFERENCE, Difo, DifVariable, Scope, VariableKind
 
 HEADER: Final = 8
 NULL: Final = 0xFF
+# One word for each variable there can be: where no variable is, they take no memory.
+_CAPACITY: Final = USER_VARIABLE_MAX + 1 - USER_VARIABLE_BASE
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +50,18 @@ class Statics:
     """Scalars of fixed size: the globals, or the clause-locals with a copy per CPU."""
 
     def __init__(self, memory: Memory, copies: int) -> None:
-        self.values: list[list[int]] = [[] for _ in range(copies)]
+        self.values = [words(_CAPACITY) for _ in range(copies)]
         """Per copy, the words by variable index."""
+        self.addresses = words(copies)
+        """Per copy, where its words are, for machine code."""
+        for copy, values in enumerate(self.values):
+            self.addresses[copy] = address_of(values)
         self.references: dict[int, Reference] = {}
         self._memory = memory
 
     def declare(self, variable: DifVariable) -> None:
         """Make room for a variable."""
         index = slot(variable.id)
-        for words in self.values:
-            words.extend([0] * (index + 1 - len(words)))
         if variable.type.flags & BY_REFERENCE and index not in self.references:
             stride = variable_size(variable) + HEADER
 

@@ -1,0 +1,70 @@
+"""DTrace's own memory: regions are where machine code is told they are."""
+
+from __future__ import annotations
+
+import ctypes
+
+from emu.cpu_core import CpuCore
+from emu.plain import address_of
+from tests.support.fake_guest import FakeGuest
+from tests.trapline.framework.support import Bench
+from trapline.framework.blocks import BufferWord, ConsumerWord
+from trapline.framework.memory import DTRACE_BASE, REGIONS_MAX, Memory
+
+
+def _memory():
+    return Memory(FakeGuest(), CpuCore())
+
+
+def _host(memory, address):
+    """The host's address of one of DIF's, as machine code finds it."""
+    number, offset = address - DTRACE_BASE >> 32, address & 0xFFFF_FFFF
+    start, size = memory.table[2 * number], memory.table[2 * number + 1]
+    assert offset < size
+    return start + offset
+
+
+def test_the_table_of_regions_says_where_each_is():
+    memory = _memory()
+    region = memory.allocate(bytearray(b"hello"))
+    assert ctypes.string_at(_host(memory, region.base), 5) == b"hello"
+    number = region.base - DTRACE_BASE >> 32
+    memory.release(region)
+    assert memory.table[2 * number : 2 * number + 2].tolist() == [0, 0]
+
+
+def test_regions_beyond_the_table_are_regions_still():
+    memory = _memory()
+    regions = [memory.allocate(bytearray(8)) for _ in range(REGIONS_MAX + 1)]
+    memory.write(regions[-1].base, b"\x05")
+    assert memory.load(regions[-1].base, 8) == 5
+    memory.release(regions[-1])
+
+
+def test_interned_strings_stay_where_they_are():
+    memory = _memory()
+    first = memory.intern("first")
+    host = _host(memory, first)
+    for number in range(50_000):
+        memory.intern(f"string {number}")
+    assert _host(memory, first) == host
+    assert memory.intern("first") == first
+    assert memory.string(memory.intern("string 49999"), 256) == b"string 49999"
+    long = "x" * 500_000
+    assert memory.string(memory.intern(long), 1 << 20) == long.encode()
+
+
+def test_blocks_of_a_consumer_lead_to_its_variables_and_buffers():
+    bench = Bench("f:entry { x = arg0; this->y = arg1; trace(x + this->y); }")
+    bench.fire(None, 5, 6)
+    state = bench.device
+    read = ctypes.c_uint64.from_address
+    assert state.block == address_of(state.words)
+    assert read(state.words[ConsumerWord.GLOBALS]).value == 5
+    assert read(read(state.words[ConsumerWord.LOCALS]).value).value == 6
+    buffer = read(state.words[ConsumerWord.BUFFERS]).value
+    assert buffer == state.buffers[0].address
+    end = read(buffer + 8 * BufferWord.OFFSET).value
+    data = ctypes.string_at(read(buffer + 8 * BufferWord.DATA).value, end)
+    assert data == bytes(state.buffers[0].data[:end])
+    assert int.from_bytes(data[-8:], "little") == 11

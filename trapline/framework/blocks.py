@@ -1,0 +1,68 @@
+"""The layouts that Python and machine code share: the words of each block, by their index.
+
+A block is an `array` of 64-bit words (`emu.plain`).  Addresses in it are the host's, unless it says
+otherwise.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class BufferWord(IntEnum):
+    """A buffer for records (`trapline.framework.buffers`)."""
+
+    DATA = 0
+    """Address of the half that is being written."""
+    OFFSET = 1
+    """End of the records that count."""
+    LIMIT = 2
+    """A record that ends at or below it needs no `reserve`, if `OFFSET` is aligned for it."""
+    SIZE = 3
+    DROPS = 4
+    ERRORS = 5
+    INACTIVE = 6
+    """1 until tracing begins on this CPU."""
+    SCRATCH = 7
+    """Scratch space, as an address of DIF."""
+    FOLLOWS = 8
+    """1: scratch space starts where the reservation ends; 0: at `SCRATCH`."""
+
+
+class AggregationWord(IntEnum):
+    """An aggregation buffer (`trapline.framework.aggbuffer`)."""
+
+    DATA = 0
+    SIZE = 1
+    ROOM = 2
+    """Where the key headers start, with none made yet; all ones: nothing fits."""
+    FREE = 3
+    """Where the last key header starts."""
+    OFFSET = 4
+    """End of the entries."""
+    DROPS = 5
+    BUCKETS = 6
+    """Number of hash chains."""
+    TABLE = 7
+    """Address of their heads."""
+
+
+class ConsumerWord(IntEnum):
+    """One consumer (`trapline.framework.state`)."""
+
+    ACTIVE = 0
+    """1 while its enablings run."""
+    NEXT_CLEAN = 1
+    """When the cleaner comes by next, in nanoseconds of the guest's clock."""
+    REGIONS = 2
+    """Address of the table of regions."""
+    GLOBALS = 3
+    """Address of the global variables' words."""
+    LOCALS = 4
+    """Address of an array by CPU: the address of its clause-locals' words."""
+    BUFFERS = 5
+    """Address of an array by CPU: the address of its buffer's block."""
+    AGGREGATIONS = 6
+    """Address of an array by CPU: the address of its aggregation buffer's block."""
+    DYNAMIC = 7
+    """Address of the block of the dynamic variables."""
