@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
+import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
@@ -15,9 +16,10 @@ from tests.fuzz import runner
 from tests.fuzz.case import Fuzzer
 from tests.fuzz.inputs import FUZZERS
 
-RESULTS = Path(__file__).parents[2] / "benchmarks" / "results" / "fuzz.json"
-# Cases between two writings of the totals.
-_PART = 5_000
+RESULTS = Path(os.environ.get("FUZZ_RESULTS", Path(__file__).parents[2] / "benchmarks" / "results" / "fuzz.json"))
+# Seconds between two writings of the totals, and cases of the first part.
+_PART_TIME = 30.0
+_FIRST_PART = 1_000
 _WHOLE = 1_000_000
 
 
@@ -31,16 +33,22 @@ def main() -> int:
         return 2
     if arguments.case is not None:
         return _one(FUZZERS[names[0]], arguments.case)
+    if arguments.compare is not None:
+        return max(_compare(FUZZERS[name], arguments.compare) for name in names)
     found = 0
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, disable=not sys.stderr.isatty()) as progress:
         to_do = {name: _to_do(name, arguments.cases) for name in names}
         tasks = {name: progress.add_task(name, total=cases) for name, cases in to_do.items()}
+        parts = dict.fromkeys(names, _FIRST_PART)
         while any(to_do.values()):  # a part of each class in turn
             for name in names:
-                part = min(_PART, to_do[name])
-                to_do[name] -= part
-                found += _part(FUZZERS[name], part, progress, tasks[name]) if part else 0
+                part = min(parts[name], to_do[name])
+                if part:
+                    to_do[name] -= part
+                    since = time.monotonic()
+                    found += _part(FUZZERS[name], part, progress, tasks[name])
+                    parts[name] = max(1, int(part * min(10, _PART_TIME / (time.monotonic() - since))))
     return 1 if found else 0
 
 
@@ -49,14 +57,30 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("classes", nargs="*", metavar="CLASS", help=f"of {', '.join(FUZZERS)}; default: all")
     parser.add_argument("--cases", type=int, help="cases beside those done already; default: up to a million in all")
     parser.add_argument("--case", type=int, metavar="N", help="run case N of a class here, and show its traceback")
+    parser.add_argument("--compare", type=int, metavar="N", help="run cases 0 to N alone and among others, and compare")
     return parser.parse_args()
 
 
 def _one(fuzzer: Fuzzer, number: int) -> int:
-    fuzzer.prepare()
-    case = fuzzer.case(number)
-    sys.stdout.write(f"{case[:4000]!r}\n{fuzzer.outcome(case)}\n")
+    fuzzer.warm()
+    with tempfile.TemporaryDirectory() as folder:
+        fuzzer.prepare(Path(folder))
+        case = fuzzer.case(number)
+        sys.stdout.write(f"{case[:4000]!r}\n{fuzzer.outcome(case)}\n")
     return 0
+
+
+def _compare(fuzzer: Fuzzer, cases: int) -> int:
+    """Run cases alone and among others; return 1 if one ends in another way."""
+    numbered = runner.FromNumbers(fuzzer, range(cases))
+    differ = 0
+    together, alone = (runner.outcomes(fuzzer, numbered, alone=alone) for alone in (False, True))
+    for number, (one, other) in enumerate(zip(together, alone, strict=True)):
+        if one != other:
+            differ += 1
+            sys.stdout.write(f"{fuzzer.name} {number}: {one[:200]} among others, {other[:200]} alone\n")
+    sys.stdout.write(f"{fuzzer.name}: {cases} cases, {differ} differ\n")
+    return 1 if differ else 0
 
 
 def _totals() -> dict[str, dict[str, object]]:
@@ -74,13 +98,9 @@ def _to_do(name: str, cases: int | None) -> int:
 def _part(fuzzer: Fuzzer, part: int, progress: Progress, task: TaskID) -> int:
     """Run the next `part` cases of a class; return how many were found."""
     first = _done(fuzzer.name)
-
-    def numbered(skip: int) -> Iterator[tuple[int, bytes]]:
-        for number in range(first + skip, first + part):
-            yield number, fuzzer.case(number)
-
+    numbers = range(first, first + part)
     since = time.monotonic()
-    tally = runner.run(fuzzer, numbered, lambda _n: progress.advance(task))
+    tally = runner.run(fuzzer, runner.FromNumbers(fuzzer, numbers), lambda _n: progress.advance(task))
     for finding in tally.findings:
         progress.console.print(f"{fuzzer.name} {finding.number}: {finding.why}  [{finding.keep().name}]", markup=False)
     _save(fuzzer.name, tally, time.monotonic() - since)
@@ -89,14 +109,16 @@ def _part(fuzzer: Fuzzer, part: int, progress: Progress, task: TaskID) -> int:
 
 def _save(name: str, tally: runner.Tally, seconds: float) -> None:
     totals = _totals()
-    row = totals.setdefault(name, {"cases": 0, "found": 0, "seconds": 0, "outcomes": {}})
+    row = totals.setdefault(name, {"cases": 0, "found": 0, "seconds": 0, "slowest": 0.0, "outcomes": {}})
     outcomes = dict(row["outcomes"])  # type: ignore[call-overload]
     for outcome, count in tally.outcomes.items():
         outcomes[outcome] = outcomes.get(outcome, 0) + count
     row["cases"] = int(str(row["cases"])) + tally.cases
     row["found"] = int(str(row["found"])) + len(tally.findings)
-    row["seconds"] = int(str(row["seconds"])) + round(seconds)
+    row["seconds"] = round(float(str(row["seconds"])) + seconds, 1)
+    row["slowest"] = max(float(str(row["slowest"])), round(tally.slowest, 2))
     row["outcomes"] = dict(sorted(outcomes.items()))
+    RESULTS.parent.mkdir(parents=True, exist_ok=True)
     RESULTS.write_text(json.dumps(dict(sorted(totals.items())), indent=1) + "\n")
 
 

@@ -24,12 +24,23 @@ class Fuzzer(ABC):
     name: str
     expected: tuple[type[Exception], ...] = ()
     seconds: float = 5.0
+    patience: int = 12
+    """A case that only waits may take so many times its limit, which is CPU time."""
     megabytes: int = 512
     quick: int = 200
     """Cases that `make test` runs."""
+    compared: int = 20
+    """Cases that `make test` runs alone and among others."""
 
-    def prepare(self) -> None:  # noqa: B027  most have nothing to prepare
-        """Do what all cases of a child process share; it is not timed."""
+    def warm(self) -> None:
+        """Do once, in the parent, what all cases use: import, read seeds, compile.  Not timed."""
+        self.case(0)
+
+    def prepare(self, folder: Path) -> None:  # noqa: B027  most have nothing to prepare
+        """Do what the cases of one child process share.  Not timed.
+
+        `folder` is the child's own, and its working directory: messages do not name it.
+        """
 
     @abstractmethod
     def make(self, random: Random) -> bytes:
@@ -37,21 +48,25 @@ class Fuzzer(ABC):
 
     @abstractmethod
     def run(self, case: bytes) -> str:
-        """Run a case; return in a word how it ended.  Raises `expected`, or what is to be found."""
+        """Run a case; return how it ended, in a word, or in a word, ": " and details.
+
+        The details count when a case that ran alone is compared with itself among others.  Raises
+        `expected`, or what is to be found.
+        """
 
     def case(self, number: int) -> bytes:
         """Return the case of a number."""
         return self.make(Random(f"{self.name} {number}"))  # noqa: S311  reproducible, not secret
 
     def outcome(self, case: bytes) -> str:
-        """Run a case; return "refused", or how it ended.  Raises what is to be found."""
+        """Run a case; return "refused: why", or how it ended.  Raises what is to be found."""
         try:
             return self.run(case)
         except self.expected as error:
             message = str(error)
             if "\n" in message or not message:
                 raise AssertionError(f"the message is not one line: {message!r}") from error
-            return "refused"
+            return f"refused: {message}"
 
 
 @dataclass(frozen=True)

@@ -1,37 +1,77 @@
-"""Runs cases in a child process, and tells which of them did not go well.
+"""Runs cases in child processes, many in one, and says which of them did not go well.
 
-The child writes a line to a pipe before each case and after it.  The parent waits for the next line
-no longer than a case may take, and looks at the child's memory meanwhile; a child that is late, too
-large or gone is replaced, and the case that it had begun is a finding.
+The parent is the warm server: it has all modules imported and prepares the fuzzer once.  Each child
+is a fork of it, which shares that memory.  A child runs cases one after another, writes the number
+of the case under way into memory that both share, and sends its outcomes in bunches.  The parent
+looks at the child's CPU time and memory while it waits.
+
+A case that ends its child, exceeds a limit or raises what it must not is a suspect: the cases
+before it are finished in another child, and the suspect runs alone.  What it does there is told.  A
+suspect that is well when it runs alone is a finding too: cases before it have left something
+behind.
 """
 
 from __future__ import annotations
 
 import faulthandler
+import gc
+import mmap
 import os
 import resource
 import select
 import signal
 import sys
+import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 from tests.fuzz.case import Finding, Fuzzer
 
-_PAGE = resource.getpagesize()
-# Seconds between two looks at a child's memory.
-_LOOK = 0.25
+_PAGE: Final = resource.getpagesize()
+# Seconds between two looks at a child.
+_LOOK: Final = 0.1
 # Seconds that a child may take to prepare.
-_PATIENCE = 120.0
-# A case's limit is CPU time, since the machine may be busy; one that only waits may take so many times that.
-_IDLE: Final = 12
+_PATIENCE: Final = 120.0
 # Of a traceback, what is told.
-_FRAMES = 4
+_FRAMES: Final = 4
+# Bytes and seconds of outcomes that a child keeps before it sends them.
+_BUNCH: Final = 1 << 14
+_BUNCH_TIME: Final = 0.05
+# Cases and seconds after which a child gives its place to a new one.
+_CHILD_CASES: Final = 50_000
+_CHILD_TIME: Final = 30.0
+# Address space beside the fuzzer's limit: each engine reserves a GiB and more that it never uses.
+_RESERVED: Final = 64 << 30
+# Longest report of a finding.
+_TOLD: Final = 200
+# Where a child has its folder, if there is such a place: files on a disk take longer than most cases.
+_MEMORY: Final = Path("/dev/shm")  # noqa: S108  TemporaryDirectory makes the names
+# What the shared word holds before the first case.
+_PREPARING: Final = (1 << 64) - 1
+
+# (number, case)
+Numbered = tuple[int, bytes]
+
+
+class FromNumbers(Sequence[Numbered]):
+    """The cases of a fuzzer whose numbers are in a range."""
+
+    def __init__(self, fuzzer: Fuzzer, numbers: Sequence[int]) -> None:
+        self._fuzzer = fuzzer
+        self._numbers = numbers
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __getitem__(self, index: int) -> Numbered:  # type: ignore[override]
+        number = self._numbers[index]
+        return number, self._fuzzer.case(number)
 
 
 @dataclass
@@ -41,154 +81,191 @@ class Tally:
     cases: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
     findings: list[Finding] = field(default_factory=list)
+    slowest: float = 0.0
+    """CPU seconds of the case that took longest."""
+
+    def add(self, outcome: str, seconds: float) -> None:
+        """Count a case that went well."""
+        self.cases += 1
+        self.outcomes[outcome.partition(": ")[0]] += 1
+        self.slowest = max(self.slowest, seconds)
+
+    def found(self, finding: Finding) -> None:
+        """Count a case that did not."""
+        self.cases += 1
+        self.outcomes["found"] += 1
+        self.findings.append(finding)
 
 
-# (number, case)
-Numbered = tuple[int, bytes]
-
-
-def run(
-    fuzzer: Fuzzer, cases: Callable[[int], Iterable[Numbered]], progress: Callable[[int], object] = lambda _n: None
-) -> Tally:
-    """Run cases: `cases(n)` makes them without the first n, for a child that takes another's place."""
+def run(fuzzer: Fuzzer, cases: Sequence[Numbered], progress: Callable[[int], object] = lambda _n: None) -> Tally:
+    """Run cases; `progress(n)` is called with how many of them are done."""
     tally = Tally()
-    while _one_child(fuzzer, cases(tally.cases), tally, progress):
-        pass
+    fuzzer.warm()
+    at, suspect = 0, -1
+    why = ""
+    while at < len(cases):
+        alone = at == suspect
+        stop = at + 1 if alone else suspect if suspect > at else len(cases)
+        child = _Child(fuzzer, cases, at, stop)
+        for outcome, seconds in child.outcomes():
+            tally.add(outcome, seconds)
+            at += 1
+            progress(tally.cases)
+        if alone:
+            number, case = cases[suspect]
+            if at == suspect:
+                tally.found(Finding(fuzzer.name, number, child.why, case))
+                at += 1
+            else:
+                tally.findings.append(Finding(fuzzer.name, number, f"only after other cases: {why}", case))
+            suspect = -1
+        elif child.why:
+            suspect, why = max(child.under_way, at), child.why
     return tally
 
 
-def _one_child(fuzzer: Fuzzer, cases: Iterable[Numbered], tally: Tally, progress: Callable[[int], object]) -> bool:
-    """Run cases in one child; return whether another has to go on after it."""
-    reading, writing = os.pipe()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    child = os.fork()
-    if not child:
-        os.close(reading)
-        _child(fuzzer, cases, writing)
-    os.close(writing)
-    watch = _Watch(child, reading, fuzzer)
-    begun: Numbered | None = None
-    try:
-        for kind, number, rest in watch.lines():
-            if kind == "begin":
-                begun = number, bytes.fromhex(rest)
-                continue
-            assert begun is not None
-            tally.cases += 1
-            progress(tally.cases)
-            if kind == "found":
-                tally.findings.append(Finding(fuzzer.name, begun[0], bytes.fromhex(rest).decode(), begun[1]))
-            tally.outcomes["found" if kind == "found" else rest] += 1
-            begun = None
-    finally:
-        os.close(reading)
-        with suppress(ProcessLookupError):
-            os.kill(child, signal.SIGKILL)
-        _, status = os.waitpid(child, 0)
-    if begun is None:
-        if not watch.ended:
-            raise RuntimeError(f"{fuzzer.name}: a child ended between two cases ({watch.why or status})")
-        return False
-    why = watch.why or (
-        f"the process was ended by {signal.Signals(os.WTERMSIG(status)).name}"
-        if os.WIFSIGNALED(status)
-        else f"the process exited with status {os.WEXITSTATUS(status)}"
-    )
-    tally.cases += 1
-    tally.findings.append(Finding(fuzzer.name, begun[0], why, begun[1]))
-    tally.outcomes["found"] += 1
-    return True
+def outcomes(fuzzer: Fuzzer, cases: Sequence[Numbered], *, alone: bool) -> list[str]:
+    """Return how each case ends, when it runs after the others or in a child of its own."""
+    fuzzer.warm()
+    parts = [(index, index + 1) for index in range(len(cases))] if alone else [(0, len(cases))]
+    ended = []
+    for first, stop in parts:
+        at = first
+        while at < stop:
+            child = _Child(fuzzer, cases, at, stop)
+            found = [outcome for outcome, _ in child.outcomes()]
+            ended += found
+            at += len(found)
+            if child.why:
+                ended.append(f"found: {child.why}")
+                at += 1
+    return ended
 
 
-class _Watch:
-    """Reads a child's lines, and ends the child when it takes too long or too much."""
+class _Child:
+    """A process that runs the cases [first, stop), and its watch."""
 
-    def __init__(self, child: int, reading: int, fuzzer: Fuzzer) -> None:
+    def __init__(self, fuzzer: Fuzzer, cases: Sequence[Numbered], first: int, stop: int) -> None:
         self.why = ""
-        """Why the child was ended; "": it was not."""
-        self.ended = False
-        """Whether the child said that it had run all cases."""
-        self._child = child
-        self._reading = reading
+        """Why the child has not run all of its cases; "": it has, or gives its place to another."""
         self._fuzzer = fuzzer
-        self._before = 0
-        self._pending = b""
-        self._since = (0.0, 0.0)
-        """CPU time and wall time at the latest line."""
+        self._folder = tempfile.TemporaryDirectory(prefix="fuzz-", dir=_MEMORY if _MEMORY.is_dir() else None)
+        self._shared = mmap.mmap(-1, mmap.PAGESIZE)
+        self._word = memoryview(self._shared).cast("Q")  # the index of the case under way, and memory before the first
+        self._word[0] = _PREPARING
+        self._reading, writing = os.pipe()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self._pid = os.fork()
+        if not self._pid:
+            os.close(self._reading)
+            _run_child(fuzzer, cases, range(first, stop), Path(self._folder.name), self._word, writing)
+        os.close(writing)
 
-    def lines(self) -> Iterator[tuple[str, int, str]]:
-        """Yield (kind, number, rest) until the child is over."""
-        limit = _PATIENCE
-        self._since = self._times()
-        while True:
-            line, newline, rest = self._pending.partition(b"\n")
-            if newline:
-                self._pending = rest
-                kind, number, text = line.decode().split(" ", 2)
-                if kind == "end":
-                    self.ended = True
+    @property
+    def under_way(self) -> int:
+        """Index of the case that the child has begun last."""
+        return -1 if self._word[0] == _PREPARING else int(self._word[0])
+
+    def outcomes(self) -> Iterator[tuple[str, float]]:
+        """Yield how each case ended and its CPU seconds, until the child is over."""
+        try:
+            for line in self._lines():
+                if line.startswith("!"):
+                    self.why = line[1:]
+                elif line == "end":
                     return
-                if kind == "ready":
-                    self._before = self._resident()
                 else:
-                    yield kind, int(number), text
-                limit = self._fuzzer.seconds
-                self._since = self._times()
-            elif not self._wait(limit):
+                    seconds, _, outcome = line.partition(" ")
+                    yield outcome, float(seconds)
+            self.why = self.why or self._ended()
+        finally:
+            os.close(self._reading)
+            self._end()
+
+    def _lines(self) -> Iterator[str]:
+        pending = b""
+        case, since = -1, self._times()
+        while True:
+            ready, _, _ = select.select([self._reading], [], [], _LOOK)
+            if ready:
+                data = os.read(self._reading, 1 << 16)
+                if not data:
+                    return
+                *lines, pending = (pending + data).split(b"\n")
+                for line in lines:
+                    yield line.decode("utf-8", "replace")
+                continue
+            if self.under_way != case:
+                case, since = self.under_way, self._times()
+                continue
+            used, passed = (now - then for now, then in zip(self._times(), since, strict=True))
+            limit = self._fuzzer.seconds if case >= 0 else _PATIENCE
+            if case >= 0 and self._resident() - self._word[1] > self._fuzzer.megabytes << 20:
+                self.why = _too_much(self._fuzzer)
+                return
+            if used > limit or passed > self._fuzzer.patience * limit:
+                self.why = _too_long(self._fuzzer)
                 return
 
-    def _wait(self, limit: float) -> bool:
-        """Read more; False: the child is over, or has been ended."""
-        ready, _, _ = select.select([self._reading], [], [], _LOOK)
-        if ready:
-            data = os.read(self._reading, 1 << 16)
-            self._pending += data
-            return bool(data)
-        used, passed = (now - then for now, then in zip(self._times(), self._since, strict=True))
-        if self._before and self._resident() - self._before > self._fuzzer.megabytes << 20:
-            self.why = f"it takes more than {self._fuzzer.megabytes} MiB"
-        elif used > limit or passed > _IDLE * limit:
-            self.why = f"it takes longer than {self._fuzzer.seconds:g} s"
-        else:
-            return True
-        os.kill(self._child, signal.SIGKILL)
-        return False
+    def _ended(self) -> str:
+        """Return how a child has ended that did not say that it would."""
+        _, status = os.waitpid(self._pid, 0)
+        self._pid = 0
+        if os.WIFSIGNALED(status):
+            return f"the process was ended by {signal.Signals(os.WTERMSIG(status)).name}"
+        return f"the process exited with status {os.WEXITSTATUS(status)}"
+
+    def _end(self) -> None:
+        if self._pid:
+            with suppress(ProcessLookupError):
+                os.kill(self._pid, signal.SIGKILL)
+            os.waitpid(self._pid, 0)
+            self._pid = 0
+        self._folder.cleanup()
 
     def _times(self) -> tuple[float, float]:
         """Return seconds of CPU time that the child has used, and of wall time."""
         try:
-            with open(f"/proc/{self._child}/stat") as file:  # noqa: PTH123  at every case
+            with open(f"/proc/{self._pid}/stat") as file:  # noqa: PTH123  ten times a second
                 fields = file.read().rpartition(")")[2].split()
-            ticks = int(fields[11]) + int(fields[12])  # utime and stime (proc(5))
+            ticks = sum(int(field) for field in fields[11:15])  # its own and its children's (proc(5))
         except (OSError, IndexError):
             ticks = 0
         return ticks / os.sysconf("SC_CLK_TCK"), time.monotonic()
 
     def _resident(self) -> int:
         try:
-            with open(f"/proc/{self._child}/statm") as file:  # noqa: PTH123  once in a quarter of a second
+            with open(f"/proc/{self._pid}/statm") as file:  # noqa: PTH123  ten times a second
                 return int(file.read().split()[1]) * _PAGE
         except (OSError, IndexError):
             return 0
 
 
-def _child(fuzzer: Fuzzer, cases: Iterable[Numbered], writing: int) -> None:
+def _too_much(fuzzer: Fuzzer) -> str:
+    return f"it takes more than {fuzzer.megabytes} MiB"
+
+
+def _too_long(fuzzer: Fuzzer) -> str:
+    return f"it takes longer than {fuzzer.seconds:g} s"
+
+
+# -- in the child
+
+
+def _run_child(
+    fuzzer: Fuzzer, cases: Sequence[Numbered], indices: range, folder: Path, word: memoryview[int], writing: int
+) -> None:
     """Run cases and exit; this is a process of its own."""
     status = 1
     try:
         faulthandler.disable()  # what aborts is told in a line
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
-        fuzzer.prepare()
-        _say(writing, "ready 0 -")
-        for number, case in cases:
-            _say(writing, f"begin {number} {case.hex()}")
-            try:
-                said = f"done {number} {fuzzer.outcome(case)}"
-            except Exception as error:  # noqa: BLE001  whatever it is, it is a finding
-                said = f"found {number} {_told(error).encode().hex()}"
-            _say(writing, said)
-        _say(writing, "end 0 -")
+        gc.freeze()
+        _limit(fuzzer)
+        os.chdir(folder)
+        fuzzer.prepare(Path())
+        _run_cases(fuzzer, cases, indices, word, writing)
         status = 0
     except BaseException:  # noqa: BLE001  the child must not go on as its parent
         traceback.print_exc()
@@ -196,15 +273,62 @@ def _child(fuzzer: Fuzzer, cases: Iterable[Numbered], writing: int) -> None:
         os._exit(status)
 
 
-def _say(writing: int, text: str) -> None:
-    data = text.encode() + b"\n"
-    while data:
-        data = data[os.write(writing, data) :]
+def _limit(fuzzer: Fuzzer) -> None:
+    """Bound the address space: what asks for more at once is to see it, too."""
+    with open("/proc/self/statm") as file:  # noqa: PTH123  of this process
+        now = int(file.read().split()[0]) * _PAGE
+    most = now + (fuzzer.megabytes << 20) + _RESERVED
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _run_cases(fuzzer: Fuzzer, cases: Sequence[Numbered], indices: range, word: memoryview[int], writing: int) -> None:
+    bunch = bytearray()
+    sent = begun = time.monotonic()
+    word[1] = _largest()
+    most = word[1] + (fuzzer.megabytes << 20)
+    for index in indices:
+        _, case = cases[index]
+        word[0] = index
+        since = time.process_time()
+        try:
+            outcome = fuzzer.outcome(case)
+        except Exception as error:  # noqa: BLE001  whatever it is, it is a finding
+            outcome = f"!{_told(error)}"
+        seconds = time.process_time() - since
+        if _largest() > most:
+            outcome = f"!{_too_much(fuzzer)}"
+        elif seconds > fuzzer.seconds:
+            outcome = f"!{_too_long(fuzzer)}"
+        if outcome.startswith("!"):
+            _say(writing, bunch + outcome.encode("utf-8", "replace") + b"\n")
+            return
+        bunch += f"{seconds:.4f} {outcome}".replace("\n", " ").encode("utf-8", "replace") + b"\n"
+        now = time.monotonic()
+        if len(bunch) > _BUNCH or now - sent > _BUNCH_TIME:
+            _say(writing, bunch)
+            bunch.clear()
+            sent = now
+            if index - indices.start > _CHILD_CASES or now - begun > _CHILD_TIME:
+                break
+    _say(writing, bunch + b"end\n")
+
+
+def _largest() -> int:
+    """Return the most memory that this process has had, in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+
+
+def _say(writing: int, data: bytes | bytearray) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[os.write(writing, left) :]
+    left.release()
 
 
 def _told(error: BaseException) -> str:
     """Return an exception and the last of its frames on one line."""
     frames = traceback.extract_tb(error.__traceback__)[-_FRAMES:]
     places = " < ".join(f"{frame.name} ({os.path.basename(frame.filename)})" for frame in reversed(frames))  # noqa: PTH119
-    text = " ".join(str(error).split())[:200]
+    text = " ".join(str(error).split())[:_TOLD]
     return f"{type(error).__name__}: {text} in {places}"

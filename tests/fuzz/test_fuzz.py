@@ -9,24 +9,27 @@ from tests.fuzz import runner
 from tests.fuzz.case import Fuzzer, kept
 from tests.fuzz.inputs import FUZZERS
 
-# Not yet: what it finds is being mended.
-HELD = [name for name in FUZZERS if name != "helper-dof"]
 
-
-@pytest.mark.parametrize("name", HELD)
+@pytest.mark.parametrize("name", FUZZERS)
 def test_no_case_ends_in_a_traceback_a_hang_or_a_crash(name):
     fuzzer = FUZZERS[name]
-    numbers = range(fuzzer.quick)
-    tally = runner.run(fuzzer, lambda done: ((number, fuzzer.case(number)) for number in numbers[done:]))
+    tally = runner.run(fuzzer, runner.FromNumbers(fuzzer, range(fuzzer.quick)))
     assert tally.cases == fuzzer.quick
     assert [f"{one.number}: {one.why}" for one in tally.findings] == []
     assert len(tally.outcomes) > 1, "all cases end alike: they try nothing"
 
 
 @pytest.mark.parametrize("name", FUZZERS)
+def test_a_case_ends_alone_as_it_ends_among_others(name):
+    fuzzer = FUZZERS[name]
+    cases = runner.FromNumbers(fuzzer, range(fuzzer.compared))
+    assert runner.outcomes(fuzzer, cases, alone=True) == runner.outcomes(fuzzer, cases, alone=False)
+
+
+@pytest.mark.parametrize("name", FUZZERS)
 def test_what_was_found_once_is_found_no_more(name):
     found = kept(name)
-    tally = runner.run(FUZZERS[name], lambda done: ((one.number, one.case) for one in found[done:]))
+    tally = runner.run(FUZZERS[name], [(one.number, one.case) for one in found])
     assert [f"{one.number}: {one.why}" for one in tally.findings] == []
 
 
@@ -36,7 +39,9 @@ class Tester(Fuzzer):
     name = "tester"
     expected = (ValueError,)
     seconds = 0.6
+    patience = 3
     megabytes = 50
+    left = False
 
     def make(self, random):
         return random.choice([b"well", b"refused"])
@@ -47,6 +52,10 @@ class Tester(Fuzzer):
                 raise ValueError("no")
             case b"two lines":
                 raise ValueError("no\nno")
+            case b"leave":
+                self.left = True
+            case b"left":
+                assert not self.left, "left behind"
             case b"traceback":
                 raise KeyError("rdi")
             case b"hang":
@@ -78,11 +87,20 @@ class Tester(Fuzzer):
 )
 def test_the_runner_finds_a_case_and_goes_on_after_it(case, why):
     cases = [(0, b"well"), (1, case), (2, b"refused"), (3, b"well")]
-    tally = runner.run(Tester(), lambda done: iter(cases[done:]))
+    tally = runner.run(Tester(), cases)
     assert tally.cases == 4
     assert [(one.number, one.case) for one in tally.findings] == [(1, case)]
     assert tally.findings[0].why.startswith(why)
     assert tally.outcomes == {"ran": 2, "refused": 1, "found": 1}
+
+
+def test_a_case_that_fails_only_after_others_is_found():
+    cases = [(0, b"leave"), (1, b"well"), (2, b"left"), (3, b"well")]
+    tally = runner.run(Tester(), cases)
+    assert tally.cases == 4
+    assert [(one.number, one.why[:48]) for one in tally.findings] == [
+        (2, "only after other cases: AssertionError: left beh")
+    ]
 
 
 def test_a_number_makes_the_same_case_everywhere():

@@ -24,6 +24,8 @@ STACK_SIZE: Final = 8 << 20
 _MMAP_GAP: Final = 128 << 20
 _ARGUMENTS_MAX: Final = 2 << 20
 _SCRIPTS_MAX: Final = 4
+# Longest path of an interpreter, with its NUL (PATH_MAX).
+_PATH_MAX: Final = 4096
 
 _HEADER: Final = {8: struct.Struct("<16sHHIQQQIHHHHHH"), 4: struct.Struct("<16sHHIIIIIHHHHHH")}
 _SEGMENT: Final = {8: struct.Struct("<IIQQQQQQ"), 4: struct.Struct("<IIIIIIII")}
@@ -162,8 +164,7 @@ def _load(
     _map(space, program, bias)
     entry, base = program.entry + bias, 0
     if wanted is not None:
-        name = program.file.read(wanted.offset, wanted.file_size).rstrip(b"\0").decode("utf-8", "surrogateescape")
-        interpreter = _parse(*_executable(look_up(name)), abi)
+        interpreter = _parse(*_executable(look_up(_interpreter_name(program.file, wanted))), abi)
         start, end = interpreter.span
         place = space.room(end - start)
         if place is None:
@@ -197,11 +198,27 @@ def _load(
         ),
     }
     sp, auxiliary = _fill_stack(space, abi, strings, vector, random)
-    return Loaded(space, entry, sp, program.file, program.path, strings[1], auxiliary, program.entry + bias, restorer)
+    own_entry = (program.entry + bias) & _mask(abi)
+    return Loaded(space, entry & _mask(abi), sp, program.file, program.path, strings[1], auxiliary, own_entry, restorer)
+
+
+def _interpreter_name(file: RegularFile, wanted: _Segment) -> str:
+    """Return the path in PT_INTERP.  Raises `LinuxError` ENOEXEC, as Linux' load_elf_binary."""
+    if not 2 <= wanted.file_size <= _PATH_MAX:
+        raise LinuxError(ENOEXEC)
+    text = file.read(wanted.offset, wanted.file_size)
+    if len(text) < wanted.file_size or text[-1]:
+        raise LinuxError(ENOEXEC)
+    return text.partition(b"\0")[0].decode("utf-8", "surrogateescape")
 
 
 def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
+
+
+def _mask(abi: LinuxAbi) -> int:
+    """Return the bits of an address: sums of what a file says may have more."""
+    return (1 << 8 * abi.word) - 1
 
 
 def _executable(found: tuple[Inode, str]) -> tuple[RegularFile, str]:
@@ -313,7 +330,8 @@ def _fill_stack(
     random_at = push(random)
     vector = vector | {25: random_at, 31: file_name} | ({15: platform} if platform else {})
     form = "Q" if abi.word == 8 else "I"
-    auxiliary = b"".join(struct.pack(f"<2{form}", *entry) for entry in (*vector.items(), (0, 0)))
+    entries = ((kind, value & _mask(abi)) for kind, value in (*vector.items(), (0, 0)))
+    auxiliary = b"".join(struct.pack(f"<2{form}", *entry) for entry in entries)
     pointers = (len(arguments_at), *arguments_at, 0, *environment_at, 0)
     block = struct.pack(f"<{len(pointers)}{form}", *pointers) + auxiliary
     top = (top - len(block)) & ~15

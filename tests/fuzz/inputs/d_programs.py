@@ -55,14 +55,16 @@ class DPrograms(Fuzzer):
 
     def make(self, random: Random) -> bytes:
         """Make a program."""
-        if random.random() < 0.03:
+        if random.random() < 0.01:
             opening, middle, closing = random.choice(_NESTS)
-            depth = random.choice((10, 100, 1000, 20_000))
+            depth = random.choice((10, 30, 100, 300, 1000) if random.random() < 0.95 else (20_000,))
             return f"BEGIN {{ trace({opening * depth}{middle}{closing * depth}); }}".encode()
         tokens = random.choice(self._programs())
-        if random.random() < 0.5:
+        if random.random() < 0.9:  # whole ones are long: most of the time would go into reading what is well
             start = random.randrange(len(tokens))
-            tokens = tokens[start : start + random.randint(5, 80)]
+            tokens = tokens[start : start + random.randint(5, 60)]
+            if random.random() < 0.6:
+                tokens = ["BEGIN", " ", "{", *tokens, ";", "}"]
         words = [f" {word} " for word in _WORDS]
         return "".join(damage_words(random, tokens, words, random.choice((1, 1, 2, 6)))).encode()
 
@@ -74,4 +76,4 @@ class DPrograms(Fuzzer):
             for action in ecb.actions:
                 if action.difo is not None:
                     list(disassemble(action.difo, 1, 256))
-        return "compiled"
+        return f"compiled: {len(program.ecbs)} ECBs"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import struct
-import tempfile
-from contextlib import suppress
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from typing import Final
+from typing import Any, Final
+
+from elftools.elf.structs import ELFStructs
 
 from emu.elf import ElfError, Image
 from emu.guest.base import BadAddressError, GuestError
@@ -24,59 +25,110 @@ from trapline.lab.user_sites import user_sites
 from trapline.types import types_of
 
 _MILLISECOND: Final = 1_000_000
+_RAM: Final = 256 << 20
+# Kinds of files whose parsers are kept.
+_KINDS: Final = 200
 
 
 class ElfFiles(Fuzzer):
-    """ELF files."""
+    """ELF files: each is read by one of the readers."""
 
     name = "elf"
     expected = (ElfError, SitesError, GuestError, BadAddressError, MarkerArgumentError)
-    quick = 400
+    quick = 1000
 
     def __init__(self) -> None:
         self._seeds: list[tuple[bytes, tuple[int, ...]]] = []
         self._path = Path()
+        self._readers: tuple[Callable[[], str], ...] = (
+            self._symbols, self._rest, self._fbt, self._pid, self._uprobe, self._linux
+        )  # fmt: skip
 
-    def prepare(self) -> None:
+    def warm(self) -> None:
+        """Read one file."""
+        super().warm()
+        keep_parsers()
+
+    def prepare(self, folder: Path) -> None:
         """Make the place of the file that a case is written to."""
-        self._path = Path(tempfile.mkdtemp(prefix="fuzz-elf-")) / "file"
+        self._path = folder / "file"
+        self._path.touch(0o755)
 
     def make(self, random: Random) -> bytes:
-        """Damage a file of the guest's, most in its headers, its section table and its symbols."""
+        """Choose a reader, and damage a file of the guest's, most in its headers, section table and symbols."""
         if not self._seeds:
             for isa in ISAS.values():
                 for name in ("tiny", "libzoo.so", "plugin.so"):
                     data = images.linux(isa, name).read_bytes()
                     self._seeds.append((data, _tables(data)))
+        reader = random.randrange(len(self._readers))
         data, places = random.choice(self._seeds)
-        return damage(random, data, among=places)
+        return bytes((reader,)) + damage(random, data, among=places)
 
     def run(self, case: bytes) -> str:
-        """Read all that is in the file, and start it."""
-        self._path.write_bytes(case)
+        """Read what is in the file, or start it."""
+        self._path.write_bytes(case[1:])
+        return self._readers[case[0]]()
+
+    def _symbols(self) -> str:
         image = Image(self._path)
         for symbol in image.functions[:4]:
             image.symbol_at(symbol.value + 1)
             image.caller_at(symbol.value + 1)
             function_size(image, symbol.value)
             image.offset_of(symbol.value)
-        with suppress(SitesError):
-            sites(self._path)
-        for provider in ("pid", "uprobe"):
-            with suppress(SitesError):
-                user_sites(self._path, provider=provider, function="*a*")
+        assert image.code_sections is not None
+        assert image.interpreter != ""
+        return "symbols"
+
+    def _rest(self) -> str:
+        image = Image(self._path)
         resolved_words(image)
         for marker in markers(image):
             parse_arguments(marker.arguments, image.isa)
-        assert image.code_sections is not None
-        assert image.interpreter != ""
         types_of(image)
-        try:
-            guest = LinuxGuest(image.isa, Program(str(self._path)), standard=Standard())
-        except GuestError:
-            return "read"
+        return "markers and types"
+
+    def _fbt(self) -> str:
+        return f"fbt: {len(sites(self._path))}"
+
+    def _pid(self) -> str:
+        return f"pid: {len(user_sites(self._path, function='*a*'))}"
+
+    def _uprobe(self) -> str:
+        return f"uprobe: {len(user_sites(self._path, provider='uprobe', function='*a*'))}"
+
+    def _linux(self) -> str:
+        guest = LinuxGuest(
+            Image(self._path).isa, Program("/file"), root=self._path.parent, standard=Standard(), ram=_RAM
+        )
         guest.run(_MILLISECOND)
-        return "ran"
+        return f"ran: {guest.ending()} at {guest.engine.instructions}"
+
+
+def keep_parsers() -> None:
+    """Keep pyelftools' parsers: it makes some hundred of them for each file, most of a case's time."""
+    _keep("create_basic_structs")
+    _keep("create_advanced_structs")
+
+
+def _keep(name: str) -> None:
+    """Make a function of `ELFStructs` remember the parsers that it makes for each kind of file."""
+    make: Any = getattr(ELFStructs, name)
+    if make.__name__ != name:
+        return  # it does already
+    made: dict[tuple[object, ...], dict[str, object]] = {}
+
+    def kept(self: Any, *kind: object) -> None:
+        key = (self.little_endian, self.elfclass, *kind)
+        if key not in made:
+            make(self, *kind)
+            if len(made) < _KINDS:
+                made[key] = dict(vars(self))
+        else:
+            vars(self).update(made[key])
+
+    setattr(ELFStructs, name, kept)
 
 
 def _tables(data: bytes) -> tuple[int, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import tempfile
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -11,14 +10,16 @@ from random import Random
 from typing import Any, Final
 
 from emu.guest.base import GuestError
+from emu.guest.kernel import images
 from emu.guest.linux.guest import LinuxGuest, Program
 from emu.guest.linux.stdio import Standard
 from emu.guest.observer import Observer
 from emu.isa import ISAS, Isa
 from tests.fuzz.case import Fuzzer
-from tests.fuzz.inputs.instructions import DATA, MILLISECOND, executable, names_in
+from tests.fuzz.inputs.elf import keep_parsers
+from tests.fuzz.inputs.instructions import DATA, MILLISECOND, NATIVE, executable, names_in
 
-_CALLS: Final = 40
+_CALLS: Final = 24
 _ARGUMENTS: Final = 6
 # Virtual milliseconds that a case may take: longer than most waits that it asks for.
 _TIME: Final = 200
@@ -34,7 +35,7 @@ _FRIENDS: Final = {
     "eventfd2": "write read", "memfd_create": "ftruncate mmap copy_file_range", "shmget": "shmat shmctl",
 }  # fmt: skip
 _CALL: Final = struct.Struct("<H6Q")
-_MEMORY: Final = 8192
+_MEMORY: Final = 2048
 _EDGES: Final = (0, 0, 8, 16, 64, 4096, 100_000, (1 << 31) - 1, (1 << 32) - 1, (1 << 64) - 100, (1 << 64) - 1)
 _PATHS: Final = (b"/program", b"/tmp/a", b"/tmp", b"/dev/ptmx", b"/dev/pts/0", b"/proc/self/fd/3", b"/proc/self/maps",
                  b"..", b"", b"/dev/tty", b"/proc/self/mem", b"/tmp/sock")  # fmt: skip
@@ -73,22 +74,30 @@ class SystemCalls(Fuzzer):
     def __init__(self) -> None:
         self._root = Path()
 
-    def prepare(self) -> None:
+    def warm(self) -> None:
+        """Run a program on each ISA."""
+        super().warm()
+        keep_parsers()
+        for isa in ISAS.values():
+            LinuxGuest(isa, Program(str(images.linux(isa, "tiny"))), standard=Standard()).run(MILLISECOND)
+
+    def prepare(self, folder: Path) -> None:
         """Make a root for the guest, and beside it a file that no case may reach."""
-        self._root = Path(tempfile.mkdtemp(prefix="fuzz-calls-")) / "root"
+        self._root = folder / "root"
         (self._root / "tmp").mkdir(parents=True)
         (self._root / "tmp/a").write_text("a file\n" * 100)
         (self._root.parent / "outside").write_text("untouched")
 
     def make(self, random: Random) -> bytes:
-        """Make an ISA's number, the program's data, and calls."""
+        """Make an ISA's number, whether the engine is native, the program's data, and calls."""
         number = random.randrange(len(ISAS))
         isa = list(ISAS.values())[number]
         data = bytearray(random.randbytes(64) * (_MEMORY // 64))
         for at in range(0, _MEMORY - 64, 64):
             self._fill(random, data, at)
         calls = b"".join(_CALL.pack(*one) for one in self._calls(random, isa))
-        return bytes((number,)) + bytes(data) + calls
+        native = random.random() < NATIVE
+        return bytes((number, native)) + bytes(data) + calls
 
     @staticmethod
     def _fill(random: Random, data: bytearray, at: int) -> None:
@@ -111,15 +120,14 @@ class SystemCalls(Fuzzer):
     @staticmethod
     def _calls(random: Random, isa: Isa) -> list[tuple[int, ...]]:
         numbers = _numbers(isa.name)
-        names = list(numbers)
+        names, starts = list(numbers), _starts(isa.name)
         chosen: list[str] = []
         while len(chosen) < _CALLS:
             name = random.choice(names)
             if name in _ENDINGS and random.random() > _RARELY:
                 continue
             if random.random() < 0.3:
-                name = random.choice([one for one in _FRIENDS if one in numbers])
-                friends = [one for one in _FRIENDS[name].split() if one in numbers]
+                name, friends = random.choice(starts)
                 chosen += [name, *random.choices(friends, k=3)]
             else:
                 chosen.append(name)
@@ -128,12 +136,13 @@ class SystemCalls(Fuzzer):
     def run(self, case: bytes) -> str:
         """Make the calls, and look whether the guest kept to its root."""
         isa = list(ISAS.values())[case[0]]
-        data, calls = case[1 : 1 + _MEMORY], case[1 + _MEMORY :]
+        data, calls = case[2 : 2 + _MEMORY], case[2 + _MEMORY :]
         path = self._root / "program"
         path.write_bytes(executable(isa, isa.linux.system_call * 4 * _CALLS))
         path.chmod(0o755)
-        before = names_in(self._root)
-        guest = LinuxGuest(isa, Program("/program"), root=self._root, standard=Standard(), ram=128 << 20)
+        guest = LinuxGuest(
+            isa, Program("/program"), root=self._root, standard=Standard(), ram=128 << 20, accelerated=bool(case[1])
+        )
         guest.user_store(DATA, data)
         script = _Script(guest, list(_CALL.iter_unpack(calls[: len(calls) // _CALL.size * _CALL.size])))
         guest.kernel.observers.append(script)
@@ -141,10 +150,10 @@ class SystemCalls(Fuzzer):
         try:
             guest.run(_TIME * MILLISECOND)
         finally:
-            assert names_in(self._root) == before, "the guest changed its root"
+            assert names_in(self._root) == ["program", "tmp"], "the guest changed its root"
             assert names_in(self._root.parent) == ["outside", "root"], "the guest left its root"
             assert (self._root / "tmp/a").read_text() == "a file\n" * 100, "the guest changed a file of the host"
-        return guest.ending() or "runs on"
+        return f"{guest.ending() or 'runs on'}: {guest.engine.instructions} instructions, at {guest.now()} ns"
 
 
 def _value(random: Random) -> int:
@@ -157,12 +166,18 @@ def _value(random: Random) -> int:
     if choice == 5:
         return 1 << random.randrange(32)
     if choice == 6:
-        return random.choice(
-            (0, 0, 8, 16, 64, 4096, 100_000, (1 << 32) - 1, (1 << 64) - 1, (1 << 31) - 1, (1 << 64) - 100)
-        )
+        return random.choice(_EDGES)
     return random.getrandbits(random.choice((8, 16, 32, 64)))
 
 
 @cache
 def _numbers(isa: str) -> dict[str, int]:
     return {name: number for number, name in ISAS[isa].linux.calls.items()}
+
+
+@cache
+def _starts(isa: str) -> list[tuple[str, list[str]]]:
+    """Return the calls that have friends, each with those that the ISA has."""
+    numbers = _numbers(isa)
+    return [(name, [one for one in friends.split() if one in numbers]) for name, friends in _FRIENDS.items()
+            if name in numbers]  # fmt: skip
