@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from trapline.consumer.text import c_string, decode
+from trapline.d.type_rules import size_of
 from trapline.d.types import (
     Array,
     Composite,
@@ -23,7 +24,6 @@ from trapline.d.types import (
     Type,
     ctf_name,
     resolve,
-    size_of,
 )
 
 _INDENT: Final = "    "

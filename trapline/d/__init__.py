@@ -3,6 +3,7 @@
 Read the modules in this order; each uses those before it, and `compiler` puts all of them together.
 
 1. Words that all share: `errors` (a tag, a message, a place), `types` (C's types and string),
+   `data_models` (long and pointers of 32 or 64 bits), `type_rules` (what a type may be used for),
    `builtins` (tables of what every program can name), `scopes` (what a program itself names),
    `typed` (checked expressions).
 2. Text to syntax tree: `lexer` with `literals` and `macros`, `pragmas` (control lines), `d.lark`

@@ -14,16 +14,8 @@ from trapline.d import ast, builtins, printf, quantize, typed
 from trapline.d.codegen import constant
 from trapline.d.errors import CompileError, did_you_mean
 from trapline.d.prototypes import incompatible
-from trapline.d.types import (
-    STACK,
-    SYMBOL,
-    USER_SYMBOL,
-    Type,
-    diftype,
-    is_integer,
-    is_scalar,
-    is_text,
-)
+from trapline.d.type_rules import diftype, is_integer, is_scalar, is_text
+from trapline.d.types import STACK, SYMBOL, USER_SYMBOL, Type
 from trapline.d.values import VOID_RECORD, Actions, Values, library
 from trapline.framework.program import INT32, ActionDescription, ActionKind, Difo, LibraryAction
 

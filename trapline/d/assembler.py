@@ -11,8 +11,9 @@ from dataclasses import replace
 
 from emu.words import WORD_MASK
 from trapline.d.errors import CompileError
+from trapline.d.type_rules import diftype
 from trapline.d.typed import Variable
-from trapline.d.types import DYNAMIC, diftype
+from trapline.d.types import DYNAMIC
 from trapline.framework.dif import Op, encode_branch, encode_index, encode_registers
 from trapline.framework.program import Difo, DifType, DifVariable, TypeKind, VariableKind
 

@@ -8,27 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from trapline.d import ast, typed
+from trapline.d.data_models import INT64
 from trapline.d.errors import CompileError
 from trapline.d.operators import converted, operate, scale
 from trapline.d.scopes import SCOPES, Globals
+from trapline.d.type_rules import element_of, is_dynamic, is_integer, is_pointer, is_scalar, is_string, is_text, is_void
 from trapline.d.typed import is_writable
-from trapline.d.types import (
-    INT64,
-    STRING,
-    Array,
-    Function,
-    Type,
-    element_of,
-    is_dynamic,
-    is_integer,
-    is_pointer,
-    is_scalar,
-    is_string,
-    is_text,
-    is_void,
-    resolve,
-    type_name,
-)
+from trapline.d.types import STRING, Array, Function, Type, resolve, type_name
 from trapline.framework.dif import Op
 from trapline.framework.program import Scope
 

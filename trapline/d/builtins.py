@@ -11,24 +11,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final, TypeAlias, TypeVar
 
+from trapline.d.data_models import INT64, MODELS, Model
 from trapline.d.typed import Variable
-from trapline.d.types import (
-    CHAR,
-    DYNAMIC,
-    INT,
-    INT64,
-    LOCK,
-    MODELS,
-    STACK,
-    STRING,
-    SYMBOL,
-    UNSIGNED,
-    USER_SYMBOL,
-    VOID,
-    Model,
-    Type,
-    Typedef,
-)
+from trapline.d.types import CHAR, DYNAMIC, INT, LOCK, STACK, STRING, SYMBOL, UNSIGNED, USER_SYMBOL, VOID, Type, Typedef
 from trapline.framework.dif import Subr, Var
 from trapline.framework.program import ActionKind, DataModel, LibraryAction, Scope
 

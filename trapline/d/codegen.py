@@ -15,17 +15,8 @@ from emu.words import WORD_MASK
 from trapline.d import conditions, typed
 from trapline.d.assembler import Assembler, Label
 from trapline.d.errors import CompileError
-from trapline.d.types import (
-    Member,
-    Type,
-    diftype,
-    is_reference,
-    is_scalar,
-    is_signed,
-    is_string,
-    size_of,
-    type_name,
-)
+from trapline.d.type_rules import diftype, is_reference, is_scalar, is_signed, is_string, size_of
+from trapline.d.types import Member, Type, type_name
 from trapline.d.widths import LOADS, STORES, cast, cut, extract, insert
 from trapline.framework.dif import (
     INTEGER_REGISTERS,

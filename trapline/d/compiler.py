@@ -21,6 +21,7 @@ from trapline.d.aggregations import is_aggregation
 from trapline.d.arguments import ProbeArguments
 from trapline.d.branches import branch_free
 from trapline.d.builtins import vocabulary
+from trapline.d.data_models import Model
 from trapline.d.descriptions import Form, nearest_description, parse_description
 from trapline.d.errors import CompileError, Place, Region
 from trapline.d.expressions import Expressions
@@ -33,7 +34,8 @@ from trapline.d.scopes import KERNEL, KERNEL_MODULES, Globals
 from trapline.d.stability import least, parse_attribute, shown
 from trapline.d.statements import Statements
 from trapline.d.trees import DEPTH_MAX, check_depth, names_in
-from trapline.d.types import Model, Type, is_scalar, type_name
+from trapline.d.type_rules import is_scalar
+from trapline.d.types import Type, type_name
 from trapline.d.typetext import type_of_text
 from trapline.d.unparse import unparse
 from trapline.framework.dif import INTEGER_REGISTERS

@@ -11,29 +11,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from trapline.d import ast
+from trapline.d.data_models import base_type
 from trapline.d.errors import CompileError
 from trapline.d.lexer import QUALIFIERS, STORAGE_WORDS
 from trapline.d.scopes import SCOPES, Globals
-from trapline.d.types import (
-    Array,
-    Composite,
-    Enumeration,
-    Function,
-    Kind,
-    Member,
-    Type,
-    Typedef,
-    align_of,
-    base_type,
-    is_dynamic,
-    is_integer,
-    is_string,
-    is_void,
-    resolve,
-    same,
-    size_of,
-    type_name,
-)
+from trapline.d.type_rules import align_of, is_dynamic, is_integer, is_string, is_void, same, size_of
+from trapline.d.types import Array, Composite, Enumeration, Function, Kind, Member, Type, Typedef, resolve, type_name
 from trapline.framework.program import Scope
 
 # Tag of the mistake to put a word before a type that has a name.

@@ -11,30 +11,16 @@ from collections.abc import Callable, Sequence
 from trapline.d import ast, typed
 from trapline.d.arguments import ProbeArgument
 from trapline.d.assignments import shown
+from trapline.d.data_models import INT64
 from trapline.d.errors import CompileError, did_you_mean
 from trapline.d.operators import add
 from trapline.d.prototypes import argument_fits, incompatible
 from trapline.d.references import References
 from trapline.d.scopes import SCOPES, Globals, Inline
 from trapline.d.translators import Translators
+from trapline.d.type_rules import element_of, is_dynamic, is_pointer, is_string, is_userland, is_void
 from trapline.d.typed import Variable, address_of, is_writable
-from trapline.d.types import (
-    CHAR,
-    INT64,
-    STRING,
-    Array,
-    Composite,
-    Function,
-    Type,
-    element_of,
-    is_dynamic,
-    is_pointer,
-    is_string,
-    is_userland,
-    is_void,
-    resolve,
-    type_name,
-)
+from trapline.d.types import CHAR, STRING, Array, Composite, Function, Type, resolve, type_name
 from trapline.framework.dif import Op, Var
 from trapline.framework.program import Scope
 

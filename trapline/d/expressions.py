@@ -10,6 +10,7 @@ from collections.abc import Callable
 from emu.words import WORD_MASK
 from trapline.d import ast, typed
 from trapline.d.assignments import Assignments
+from trapline.d.data_models import INT64
 from trapline.d.declarations import Declarations
 from trapline.d.elements import Elements, dereference
 from trapline.d.errors import CompileError, did_you_mean
@@ -24,14 +25,7 @@ from trapline.d.operators import (
 from trapline.d.references import References
 from trapline.d.scopes import Globals
 from trapline.d.translators import Translators
-from trapline.d.types import (
-    INT64,
-    STRING,
-    Array,
-    Composite,
-    Enumeration,
-    Float,
-    Type,
+from trapline.d.type_rules import (
     integer_of,
     is_arithmetic,
     is_dynamic,
@@ -45,11 +39,10 @@ from trapline.d.types import (
     is_void,
     pointers_compatible,
     promote,
-    resolve,
     same,
     size_of,
-    type_name,
 )
+from trapline.d.types import STRING, Array, Composite, Enumeration, Float, Type, resolve, type_name
 from trapline.framework.dif import Op
 from trapline.framework.program import Scope
 

@@ -13,7 +13,8 @@ from trapline.d.declarations import Declarations
 from trapline.d.errors import CompileError
 from trapline.d.operators import converted
 from trapline.d.scopes import Globals, Inline
-from trapline.d.types import Array, Type, is_void, same
+from trapline.d.type_rules import is_void, same
+from trapline.d.types import Array, Type
 
 
 class Inlines:

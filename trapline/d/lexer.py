@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from emu.words import WORD_MASK
+from trapline.d.data_models import Model
 from trapline.d.errors import CompileError, Region, one_line
 from trapline.d.literals import parse_character, parse_integer, parse_string
 from trapline.d.macros import Macros, is_identifier, parse_number
-from trapline.d.types import INT, LONG_LONG, UNSIGNED_LONG_LONG, Integer, Model
+from trapline.d.types import INT, LONG_LONG, UNSIGNED_LONG_LONG, Integer
 
 TYPE_WORDS: Final = frozenset("void char short int long float double signed unsigned string _Bool".split())
 STORAGE_WORDS: Final = frozenset("auto register static extern typedef".split())

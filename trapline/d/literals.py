@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from trapline.d.data_models import MODELS, Model
 from trapline.d.errors import CompileError
-from trapline.d.types import INT, LONG_LONG, MODELS, UNSIGNED, UNSIGNED_LONG_LONG, Integer, Model
+from trapline.d.types import INT, LONG_LONG, UNSIGNED, UNSIGNED_LONG_LONG, Integer
 
 
 def _candidates(model: Model) -> dict[tuple[str, str], tuple[Integer, ...]]:

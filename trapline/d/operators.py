@@ -10,15 +10,9 @@ from typing import Final
 
 from emu.words import WORD_MASK
 from trapline.d import typed
+from trapline.d.data_models import INT64, Model
 from trapline.d.errors import CompileError
-from trapline.d.typed import Connective
-from trapline.d.types import (
-    CHAR,
-    INT64,
-    STRING,
-    Function,
-    Model,
-    Type,
+from trapline.d.type_rules import (
     element_of,
     integer_of,
     is_arithmetic,
@@ -32,11 +26,11 @@ from trapline.d.types import (
     is_void,
     pointers_compatible,
     promote,
-    resolve,
     same,
     size_of,
-    type_name,
 )
+from trapline.d.typed import Connective
+from trapline.d.types import CHAR, STRING, Function, Type, resolve, type_name
 from trapline.framework.arithmetic import divide, remainder
 from trapline.framework.dif import Op
 

@@ -9,24 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
+from trapline.d.data_models import MODELS, Model
 from trapline.d.errors import CompileError
-from trapline.d.types import (
-    MODELS,
-    Array,
-    Float,
-    Integer,
-    Model,
-    Special,
-    Type,
-    is_integer,
-    is_pointer,
-    is_scalar,
-    is_signed,
-    is_text,
-    resolve,
-    size_of,
-    type_name,
-)
+from trapline.d.type_rules import is_integer, is_pointer, is_scalar, is_signed, is_text, size_of
+from trapline.d.types import Array, Float, Integer, Special, Type, resolve, type_name
 from trapline.framework.format import Accepts, Conversion, FormatError, Piece, parse_format, write_format
 
 

@@ -8,11 +8,7 @@ from __future__ import annotations
 from trapline.d import builtins, typed
 from trapline.d.errors import CompileError
 from trapline.d.operators import is_zero
-from trapline.d.types import (
-    LOCK,
-    Composite,
-    Special,
-    Type,
+from trapline.d.type_rules import (
     element_of,
     is_dynamic,
     is_integer,
@@ -23,11 +19,10 @@ from trapline.d.types import (
     is_text,
     is_void,
     pointers_compatible,
-    resolve,
     same,
     size_of,
-    type_name,
 )
+from trapline.d.types import LOCK, Composite, Special, Type, resolve, type_name
 
 
 def check_count(name: str, given: int, signature: builtins.Signature, line: int) -> None:

@@ -15,7 +15,8 @@ from trapline.d.declarations import Declarations
 from trapline.d.errors import CompileError
 from trapline.d.scopes import DeclaredProbe, Globals
 from trapline.d.translators import Translators
-from trapline.d.types import Type, same, type_name
+from trapline.d.type_rules import same
+from trapline.d.types import Type, type_name
 from trapline.framework.program import PROBE_NAME_MAX, PROVIDER_NAME_MAX
 
 _ARGUMENTS_MAX: Final = 255

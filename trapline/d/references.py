@@ -12,11 +12,11 @@ from typing import Final
 from emu.words import WORD_MASK
 from trapline.d import ast, typed
 from trapline.d.builtins import Subroutine
+from trapline.d.data_models import INT64
 from trapline.d.errors import CompileError, did_you_mean
 from trapline.d.prototypes import argument_fits, check_count, incompatible
 from trapline.d.scopes import SCOPES, Globals
 from trapline.d.typed import Variable
-from trapline.d.types import INT64
 from trapline.framework.dif import Subr, Var
 from trapline.framework.program import Scope
 

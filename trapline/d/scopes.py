@@ -13,9 +13,11 @@ from typing import NamedTuple, Protocol
 
 from providers.base import Attribute
 from trapline.d.builtins import Vocabulary, vocabulary
+from trapline.d.data_models import LP64, Model, base_type
 from trapline.d.errors import CompileError
+from trapline.d.type_rules import same
 from trapline.d.typed import Node, Parameter, Translator, Variable
-from trapline.d.types import LP64, Composite, Enumeration, Model, Type, base_type, same
+from trapline.d.types import Composite, Enumeration, Type
 from trapline.framework.dif import USER_VARIABLE_BASE, USER_VARIABLE_MAX
 from trapline.framework.program import ActionKind, Scope
 

@@ -14,7 +14,8 @@ from trapline.d.aggregations import Aggregations, is_aggregation
 from trapline.d.codegen import constant
 from trapline.d.errors import CompileError
 from trapline.d.expressions import Expressions
-from trapline.d.types import STRING, Kind, is_dynamic, is_pointer, is_scalar, is_text, is_userland, is_void
+from trapline.d.type_rules import is_dynamic, is_pointer, is_scalar, is_text, is_userland, is_void
+from trapline.d.types import STRING, Kind
 from trapline.d.values import STACKS, SYMBOLS, VOID_RECORD, Actions, Values, library
 from trapline.framework.program import (
     BY_REFERENCE,

@@ -22,20 +22,8 @@ from trapline.d.errors import CompileError, did_you_mean
 from trapline.d.operators import converted
 from trapline.d.prototypes import argument_fits
 from trapline.d.scopes import Globals
-from trapline.d.types import (
-    STRING,
-    Array,
-    Composite,
-    Type,
-    element_of,
-    is_integer,
-    is_pointer,
-    is_text,
-    pointers_compatible,
-    resolve,
-    same,
-    type_name,
-)
+from trapline.d.type_rules import element_of, is_integer, is_pointer, is_text, pointers_compatible, same
+from trapline.d.types import STRING, Array, Composite, Type, resolve, type_name
 
 
 class Translators:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TypeAlias
 
-from trapline.d.types import DYNAMIC, INT, STRING, Composite, Member, Pointer, Type, is_reference, resolve
+from trapline.d.type_rules import is_reference
+from trapline.d.types import DYNAMIC, INT, STRING, Composite, Member, Pointer, Type, resolve
 from trapline.framework.dif import USER_VARIABLE_BASE, Op, Subr
 from trapline.framework.program import Scope
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from trapline.d import ast
+from trapline.d.data_models import Model
 from trapline.d.errors import CompileError
 from trapline.d.expressions import Expressions
 from trapline.d.lexer import Lexer
 from trapline.d.macros import Macros
 from trapline.d.parser import literals, parse_items
 from trapline.d.scopes import Globals
-from trapline.d.types import Model, Type
+from trapline.d.types import Type
 
 
 @dataclass(frozen=True, slots=True)

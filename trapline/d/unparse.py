@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from trapline.d import ast
-from trapline.d.types import LONG_LONG, MODELS, UNSIGNED, UNSIGNED_LONG_LONG, Integer
+from trapline.d.data_models import MODELS
+from trapline.d.types import LONG_LONG, UNSIGNED, UNSIGNED_LONG_LONG, Integer
 
 _SUFFIXES: Final[dict[Integer, str]] = {
     UNSIGNED: "u",

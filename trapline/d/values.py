@@ -12,7 +12,8 @@ from trapline.d import ast, typed
 from trapline.d.codegen import generate
 from trapline.d.errors import CompileError
 from trapline.d.expressions import Expressions
-from trapline.d.types import Kind, diftype, is_reference, is_userland
+from trapline.d.type_rules import diftype, is_reference, is_userland
+from trapline.d.types import Kind
 from trapline.framework.program import INT64 as INT64_RECORD
 from trapline.framework.program import ActionDescription, ActionKind, Difo, DifType, LibraryAction, TypeKind
 

@@ -35,7 +35,8 @@ from __future__ import annotations
 from typing import Final
 
 from trapline.d.assembler import Assembler
-from trapline.d.types import Member, Type, is_scalar, is_signed, size_of
+from trapline.d.type_rules import is_scalar, is_signed, size_of
+from trapline.d.types import Member, Type
 from trapline.framework.dif import Op
 
 # By the size in bytes, and whether the value is signed.

@@ -15,6 +15,8 @@ from functools import cached_property
 from typing import Final, NamedTuple, TypeVar
 
 from emu.elf import Image
+from trapline.d.data_models import base_type
+from trapline.d.type_rules import align_of
 from trapline.d.types import (
     VOID,
     Array,
@@ -28,8 +30,6 @@ from trapline.d.types import (
     Pointer,
     Type,
     Typedef,
-    align_of,
-    base_type,
 )
 
 _Read = TypeVar("_Read")

@@ -14,6 +14,8 @@ from functools import cached_property
 from typing import Any, Final, TypeVar
 
 from emu.elf import ElfKind, Image
+from trapline.d.data_models import base_type
+from trapline.d.type_rules import align_of
 from trapline.d.types import (
     VOID,
     Array,
@@ -27,8 +29,6 @@ from trapline.d.types import (
     Pointer,
     Type,
     Typedef,
-    align_of,
-    base_type,
 )
 
 _T = TypeVar("_T")

@@ -15,8 +15,9 @@ from emu.guest.modules import Module
 from emu.isa.base import Isa
 from providers.fbt.exclusions import module_name
 from providers.fbt.fbt import Signature
+from trapline.d.data_models import ILP32, LP64, Model
 from trapline.d.scopes import Symbol
-from trapline.d.types import ILP32, LP64, Composite, Enumeration, Function, Model, Type, type_name
+from trapline.d.types import Composite, Enumeration, Function, Type, type_name
 
 MODULE = "kernel"
 

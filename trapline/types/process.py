@@ -14,7 +14,8 @@ from trapline.d.scopes import Foreign, Symbol
 
 if TYPE_CHECKING:
     from emu.guest.objects import LoadedObject
-    from trapline.d.types import Composite, Enumeration, Model, Type
+    from trapline.d.data_models import Model
+    from trapline.d.types import Composite, Enumeration, Type
     from trapline.types.kernel import Types
 
 _MARK: Final = "``"

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.trapline.d.reference.scene import run_scene
 from tests.trapline.d.support import compile_text
 from trapline.d.builtins import vocabulary
+from trapline.d.data_models import ILP32, LP64, MODELS
 from trapline.d.scopes import Globals
-from trapline.d.types import ILP32, LP64, MODELS
 from trapline.dof import decode, encode
 from trapline.framework.program import DataModel
 

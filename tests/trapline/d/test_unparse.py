@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from tests.support.command import run_trapline
 from trapline.consumer.library import HOME
 from trapline.d import ast
+from trapline.d.data_models import LP64
 from trapline.d.lexer import Lexer
 from trapline.d.macros import Macros
 from trapline.d.parser import LEVELS, literals, parse_items
-from trapline.d.types import INT, LONG_LONG, LP64, UNSIGNED
+from trapline.d.types import INT, LONG_LONG, UNSIGNED
 from trapline.d.unparse import expression, unparse
 
 TYPES = {"int64_t", "uint8_t", "t"}

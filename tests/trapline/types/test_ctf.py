@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from emu.elf import Image
 from emu.isa import ISAS
 from tests.trapline.types.test_dwarf import COMPILERS, EXTRA
-from trapline.d.types import Pointer, resolve, size_of, type_name
+from trapline.d.type_rules import size_of
+from trapline.d.types import Pointer, resolve, type_name
 from trapline.types import CtfTypes, types_of
 
 SOURCE = """

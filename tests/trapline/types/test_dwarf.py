@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from emu.elf import Image
 from emu.isa import ISAS
 from tests.support.command import run_trapline
-from trapline.d.types import Function, Integer, Pointer, resolve, size_of, type_name
+from trapline.d.type_rules import size_of
+from trapline.d.types import Function, Integer, Pointer, resolve, type_name
 from trapline.types import DwarfTypes
 
 SOURCE = """

@@ -20,8 +20,8 @@ from trapline import dof
 from trapline.consumer.command import main
 from trapline.consumer.environment import CommandEnvironment, TracedMachine
 from trapline.d.compiler import CompileContext, compile_program
+from trapline.d.data_models import LP64
 from trapline.d.scopes import Globals, Symbol
-from trapline.d.types import LP64
 from trapline.framework.dtrace import DTrace
 from trapline.options import Options
 
