@@ -33,7 +33,7 @@ from emu.engine.tlb import FILLS, SoftTlb
 # Functions of Unicorn that the callbacks call.
 _UNICORN: Final = ("uc_emu_stop", "uc_ctl", "uc_reg_read", "uc_reg_write")
 # Functions of QEMU that read code as the translator does; each CPU has its own.
-_CODE: Final = ("cpu_ldub_code", "cpu_lduw_code", "cpu_ldl_code")
+_CODE: Final = ("cpu_ldub_code", "cpu_lduw_code", "cpu_ldl_code", "tlb_flush")
 # How the names of addresses begin for the linker, whose names are those of the whole process.
 _SYMBOL: Final = "trapline."
 # Sources whose machine code is kept: ISAs, each with and without a kernel of its own.

@@ -44,6 +44,10 @@ class Word(IntEnum):
     GENERATION = 9
     """Which address space, and which version of it, in the bits above a page number
     (`emu.engine.tlb`)."""
+    FILLED = 10
+    """Fills of Unicorn's TLB since it was last emptied."""
+    FILLED_MAX = 11
+    """The number of fills at which it is emptied, to make it grow."""
 
 
 WORDS: Final = 16

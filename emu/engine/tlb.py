@@ -39,6 +39,9 @@ _ACCESS: Final = {
 # Entries of the table, a power of two: 64 MiB of pages.
 FILLS: Final = 1 << 14
 _GENERATION: Final = 1 << 40
+# Fills after which Unicorn's TLB is emptied for the first time, so that it grows (`grow` in ir/common.ll): twice as
+# many as it has entries (QEMU accel/tcg/cputlb.c, CPU_TLB_DYN_DEFAULT_BITS).
+_FIRST_GROWTH: Final = 512
 
 
 class _Entry(ctypes.Structure):
@@ -70,6 +73,7 @@ class SoftTlb:
         self.table = ctypes.addressof(self._array)
         """Where the answers are kept."""
         self._state[Word.GENERATION] = _GENERATION
+        self._restart()
 
         def fill(_uc: int, address: int, kind: int, entry: Any, _data: int) -> bool:
             access = _ACCESS[kind]
@@ -110,4 +114,9 @@ class SoftTlb:
         if not generation:
             ctypes.memset(self.table, 0, ctypes.sizeof(self._array))
         self._state[Word.GENERATION] = generation or _GENERATION
+        self._restart()
         self._flush(self._cpu)
+
+    def _restart(self) -> None:
+        """Count fills anew: the TLB is empty."""
+        self._state[Word.FILLED], self._state[Word.FILLED_MAX] = 0, _FIRST_GROWTH

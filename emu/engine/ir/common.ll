@@ -42,6 +42,7 @@ known:
   %refused = icmp eq i64 %granted, 0
   br i1 %refused, label %ask, label %give
 give:
+  call void @grow()
   %frame = and i64 %answer, -4096
   %offset = and i64 %address, 4095
   %physical = or i64 %frame, %offset
@@ -53,7 +54,32 @@ give:
   ret i1 true
 ask:
   %python = call zeroext i1 inttoptr (i64 $on_fill to ptr)(ptr %uc, i64 %address, i32 %kind, ptr %entry, ptr %data)
+  call void @grow()
   ret i1 %python
+}
+
+; QEMU's TLB starts with 256 entries and is resized only when it is emptied: to twice its size if it was nearly full.
+; A program that reads more pages than that misses all the time, so the TLB is emptied after 512 fills, after 1,024
+; more, and so on, until it holds whatever the table of answers does.
+define internal void @grow() alwaysinline {
+  %filled.p = getelementptr i64, ptr inttoptr (i64 $words to ptr), i64 $FILLED
+  %before = load i64, ptr %filled.p
+  %filled = add i64 %before, 1
+  store i64 %filled, ptr %filled.p
+  %max.p = getelementptr i64, ptr inttoptr (i64 $words to ptr), i64 $FILLED_MAX
+  %max = load i64, ptr %max.p
+  %full = icmp eq i64 %filled, %max
+  br i1 %full, label %empty, label %done
+empty:
+  store i64 0, ptr %filled.p
+  %more = shl i64 %max, 1
+  store i64 %more, ptr %max.p
+  %cpu.pp = getelementptr i64, ptr inttoptr (i64 $words to ptr), i64 $CPU
+  %cpu = load ptr, ptr %cpu.pp
+  call void inttoptr (i64 $tlb_flush to ptr)(ptr %cpu)
+  br label %done
+done:
+  ret void
 }
 
 ; A trap asks Python first; only when Python has returned is the exception handed to QEMU.

@@ -9,6 +9,7 @@ from emu.engine.access import Access
 from emu.engine.engine import Engine
 from emu.engine.errors import PageFaultError
 from emu.engine.pages import PAGE
+from emu.engine.state import Word
 from emu.engine.tlb import FILLS
 from emu.isa import ISAS
 
@@ -163,3 +164,25 @@ def test_python_is_asked_once_for_each_page(isa):
         for n in range(0, pages, 7):
             assert machine.load(DATA + n * PAGE) == n + 1
     assert machine.space.asked <= pages // 7 + 8
+
+
+@pytest.mark.skipif(not native.available(), reason="llvmlite is not installed")
+@isas
+def test_the_tlb_grows_until_it_holds_what_a_program_reads(isa):
+    pages = 1500
+    machine = Machine(isa, accelerated=True, pages=pages)
+    state = machine.engine.counter.state
+
+    def filled():
+        # The TLB is emptied after 512 fills, after 1,024 more, and so on.
+        return state[Word.FILLED] + state[Word.FILLED_MAX] - 512
+
+    def walk():
+        before = filled()
+        for n in range(pages):
+            assert machine.load(DATA + n * PAGE) == n + 1
+        return filled() - before
+
+    first, *_, last = (walk() for _ in range(8))
+    assert first >= pages
+    assert last < pages // 20
