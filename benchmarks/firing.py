@@ -12,7 +12,7 @@ import unicorn
 
 from benchmarks.code import ENTRY, LOOP, SITE, TRAPS
 from benchmarks.figures import Cell, Figures, Scale, interleaved
-from emu.elf import Binding, Symbol, SymbolType
+from emu.elf_symbols import Binding, Symbol, SymbolType
 from emu.guest.function import CODE, FunctionGuest
 from emu.guest.modules import Module
 from emu.isa import Isa

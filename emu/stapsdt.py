@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from emu.elf import ElfError, Image
+from emu.elf import Image
+from emu.elf_file import ElfError
 from emu.isa.base import Isa
 from emu.isa.elf_format import InRegister
 from emu.words import WORD_MASK

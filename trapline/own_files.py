@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from emu.elf import nearest
 from emu.guest.kernel import images
 from emu.isa import DEFAULT_ISA
 from emu.isa.base import Isa
+from emu.spelling import nearest
 
 OWN: Final = "testbins:"
 # Where the package's own files are, below the folder of an ISA.

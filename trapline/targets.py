@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from emu.elf import ElfKind, Image
+from emu.elf import Image
+from emu.elf_file import ElfKind
 from emu.guest.linux.errno import LinuxError
 from emu.guest.linux.inodes import Directory, RegularFile
 from emu.guest.linux.paths import path_of, walk

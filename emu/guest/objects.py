@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from emu.elf import Binding, Image, Symbol
+from emu.elf import Image
+from emu.elf_symbols import Binding, Symbol
 from emu.guest.base import Location
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from emu.frame import Frame
 
 if TYPE_CHECKING:
-    from emu.elf import Symbol
+    from emu.elf_symbols import Symbol
     from emu.engine.engine import Engine
     from emu.guest.objects import LoadedObject
     from emu.isa.base import Isa

@@ -18,7 +18,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
-from emu.elf import Symbol, SymbolType
+from emu.elf_symbols import Symbol, SymbolType
 from emu.guest.base import BadAddressError
 from emu.guest.objects import LoadedObject
 from emu.guest.observer import Observer

@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from emu.elf import ElfError
+from emu.elf_file import ElfError
 from emu.frame import Frame
 from emu.guest.base import BadAddressError
 from emu.guest.objects import LoadedObject

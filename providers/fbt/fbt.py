@@ -24,7 +24,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple, Protocol
 
 from emu.displaced import Rule
-from emu.elf import Symbol
+from emu.elf_symbols import Symbol
 from emu.guest.base import BadAddressError
 from emu.guest.modules import Module
 from emu.isa.base import Isa

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from emu.displaced import ALWAYS, Code, Emulated, OutOfLine, Treatment
-from emu.elf import Symbol
+from emu.elf_symbols import Symbol
 from emu.engine.clock import VirtualClock
 from emu.frame import Frame
 from emu.guest.kernel.trampolines import Trampolines, TrampolinesFullError

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
-from emu.elf import Symbol
+from emu.elf_symbols import Symbol
 from emu.frame import Frame
 from emu.patcher import Patcher, Tracepoint
 from emu.trap import TrapHandler

@@ -13,7 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emu.elf import Binding, ElfError, ElfKind, Image, SegmentFlag, SymbolType
+from emu.elf import Image, SegmentFlag
+from emu.elf_file import ElfError, ElfKind
+from emu.elf_symbols import Binding, SymbolType
 from emu.guest.base import BadAddressError
 from emu.isa import AARCH64, ISAS, X86_64
 

@@ -6,7 +6,8 @@ import subprocess
 
 import pytest
 
-from emu.elf import Image, SymbolType
+from emu.elf import Image
+from emu.elf_symbols import SymbolType
 from emu.guest.kernel import images
 from emu.indirect import _frame_size, function_size, resolved_words
 from emu.isa import ISAS

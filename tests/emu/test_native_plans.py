@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from emu.elf import Binding, Symbol, SymbolType
+from emu.elf_symbols import Binding, Symbol, SymbolType
 from emu.engine import native
 from emu.engine.access import Access
 from emu.engine.pages import PAGE, PageMap

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emu.elf import ElfError, Image
+from emu.elf import Image
+from emu.elf_file import ElfError
 from emu.guest.kernel import images
 from emu.isa import AARCH64, ISAS, RISCV64, X86_64
 from emu.stapsdt import (

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from rich.text import Text
 
 from emu.disassembly import Syntax
-from emu.elf import ElfError, ElfKind
+from emu.elf_file import ElfError, ElfKind
 from emu.guest.kernel.trap_path import TrapPath
 from emu.guest.linux.inodes import Directory
 from emu.isa import ISAS

@@ -12,7 +12,8 @@ from typing import Final
 
 import click
 
-from emu.elf import ElfError, Image
+from emu.elf import Image
+from emu.elf_file import ElfError
 from emu.guest.base import GuestError
 from emu.guest.kernel.guest import KernelGuest
 from emu.guest.kernel.trap_path import TrapPath

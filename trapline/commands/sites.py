@@ -12,7 +12,8 @@ import click
 from rich.text import Text
 
 from emu.disassembly import Syntax
-from emu.elf import ElfError, Image
+from emu.elf import Image
+from emu.elf_file import ElfError
 from emu.isa import ISAS
 from providers.fidelity import Fidelity
 from trapline.commands.shared import print_lines, syntax_option

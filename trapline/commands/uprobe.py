@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from emu.elf import ElfError
+from emu.elf_file import ElfError
 from trapline.ftrace import tracing
 from trapline.ftrace.options import Show, open_target, show_event, show_options, start
 from trapline.ftrace.tracing import TraceError

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from emu.elf import ElfError, Image, nearest
+from emu.elf import Image
+from emu.elf_file import ElfError
+from emu.spelling import nearest
 from emu.stapsdt import Constant, Marker, MarkerArgumentError, fetch_argument, markers, parse_arguments
 from trapline.ftrace import tracing
 from trapline.ftrace.options import Show, open_target, show_event, show_options, start

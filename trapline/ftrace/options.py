@@ -13,7 +13,8 @@ from typing import Any
 
 import click
 
-from emu.elf import ElfError, Image
+from emu.elf import Image
+from emu.elf_file import ElfError
 from emu.guest.base import GuestError
 from emu.guest.linux.guest import LinuxGuest
 from emu.guest.linux.stdio import of_this_process

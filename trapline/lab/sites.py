@@ -16,9 +16,11 @@ from typing import NamedTuple
 from emu import disassembly
 from emu.disassembly import Syntax
 from emu.displaced import Rule, Treatment
-from emu.elf import Image, Symbol, nearest
+from emu.elf import Image
+from emu.elf_symbols import Symbol
 from emu.guest.modules import Module, dependencies
 from emu.isa import ISAS, Isa
+from emu.spelling import nearest
 from providers.fbt import PORTS, walk
 from providers.fbt.exclusions import module_refusal
 from providers.fbt.port import Function, Port, ScanResult

@@ -19,9 +19,11 @@ from rich.text import Text
 from emu import disassembly
 from emu.disassembly import Syntax
 from emu.displaced import Code, Emulated, OutOfLine, Refused, Rule, Stepped, Treatment
-from emu.elf import Image, Symbol, nearest
+from emu.elf import Image
+from emu.elf_symbols import Symbol
 from emu.guest.base import BadAddressError
 from emu.isa import ISAS, Isa
+from emu.spelling import nearest
 from providers import fasttrap, kinst, uprobes
 from providers.fidelity import Fidelity
 from trapline.lab.sites import SitesError

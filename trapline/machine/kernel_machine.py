@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from emu.elf import Image, nearest
+from emu.elf import Image
 from emu.engine.clock import DEFAULT_RATE
 from emu.guest.kernel import images
 from emu.guest.kernel.guest import KernelGuest
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import DEFAULT_ISA, Isa
+from emu.spelling import nearest
 from emu.trap import TrapHandler
 from providers.base import Framework
 from providers.fidelity import Fidelity

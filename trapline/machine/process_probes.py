@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from emu.elf import ElfError
+from emu.elf_file import ElfError
 from providers.fasttrap import Fasttrap, PidError, PidProbes, UsdtProbes, Wanted, parse_provider, probe_name
 from providers.fidelity import Fidelity
 from trapline.consumer.compiling import ProcessProbeError

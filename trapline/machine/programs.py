@@ -12,10 +12,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from emu.elf import ElfError, Image, nearest
+from emu.elf import Image
+from emu.elf_file import ElfError
 from emu.guest.kernel import images
 from emu.guest.linux.environment import ENVIRONMENT
 from emu.isa import Isa
+from emu.spelling import nearest
 
 _PROGRAMS: Final = ("bin/", "sbin/")
 # What the guest's shell does itself.

@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
-from emu.elf import ElfKind, Image
+from emu.elf import Image
+from emu.elf_file import ElfKind
 from trapline.d.data_models import base_type
 from trapline.d.type_rules import align_of
 from trapline.d.types import (

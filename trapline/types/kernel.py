@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from emu.elf import ElfError, Image
-from emu.elf import Symbol as ElfSymbol
+from emu.elf import Image
+from emu.elf_file import ElfError
+from emu.elf_symbols import Symbol as ElfSymbol
 from emu.guest.modules import Module
 from emu.isa.base import Isa
 from providers.fbt.exclusions import module_name

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from emu.elf import ElfError, Image
+from emu.elf import Image
+from emu.elf_file import ElfError
 from trapline.d.scopes import Foreign, Symbol
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import Final
 
 from emu.calls import pass_arguments
-from emu.elf import Image, symbol_size
+from emu.elf import Image
+from emu.elf_symbols import symbol_size
 from emu.engine.engine import Engine
 from emu.engine.errors import GuestCrashError
 from emu.engine.pages import PAGE

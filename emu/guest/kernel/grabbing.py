@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from emu.elf import ElfError
+from emu.elf_file import ElfError
 from emu.frame import Frame
 from emu.guest.processes import CARRIED_OUT
 from emu.patcher import Patcher

@@ -14,7 +14,8 @@ from __future__ import annotations
 import struct
 from typing import Final, NamedTuple
 
-from emu.elf import ElfError, Image
+from emu.elf import Image
+from emu.elf_file import ElfError
 
 PREFIX: Final = "__dtrace_probe_"
 CALL: Final = 0xE8

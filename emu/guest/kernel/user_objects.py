@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from emu.elf import ElfError, ElfKind, Image
+from emu.elf import Image
+from emu.elf_file import ElfError, ElfKind
 from emu.engine.access import Access
 from emu.engine.pages import PAGE
 from emu.frame import Frame
@@ -17,7 +18,7 @@ from emu.guest.kernel.user_processes import Process
 from emu.guest.objects import LoadedObject
 
 if TYPE_CHECKING:
-    from emu.elf import Symbol
+    from emu.elf_symbols import Symbol
     from emu.guest.kernel.userland import Userland
 
 # Frames of the longest user stack that is walked.

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from emu.elf import ElfError, Image, Symbol
+from emu.elf import Image
+from emu.elf_file import ElfError
+from emu.elf_symbols import Symbol
 from emu.engine.clock import NANOSECONDS, VirtualClock
 from emu.engine.engine import Engine
 from emu.frame import Frame, LiveFrame, SavedFrame

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from emu.elf import ElfError
+from emu.elf_file import ElfError
 from emu.engine.clock import DEFAULT_RATE
 from emu.frame import Frame
 from emu.guest.base import BadAddressError, GuestError, Location, RunState, Thread

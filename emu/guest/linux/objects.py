@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from emu.elf import ElfError, ElfKind, Image, Symbol
+from emu.elf import Image
+from emu.elf_file import ElfError, ElfKind
+from emu.elf_symbols import Symbol
 from emu.engine.access import Access
 from emu.frame import Frame
 from emu.guest.base import BadAddressError, Location

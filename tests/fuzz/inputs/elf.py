@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from elftools.elf.structs import ELFStructs
 
-from emu.elf import ElfError, Image
+from emu.elf import Image
+from emu.elf_file import ElfError
 from emu.guest.base import BadAddressError, GuestError
 from emu.guest.kernel import images
 from emu.guest.linux.guest import LinuxGuest, Program

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from emu.elf import Binding, Symbol, SymbolType
+from emu.elf_symbols import Binding, Symbol, SymbolType
 from emu.guest.base import BadAddressError
 from emu.guest.modules import Module
 from emu.isa import ISAS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from emu.elf import Binding, SymbolType
+from emu.elf_symbols import Binding, SymbolType
 from emu.guest.base import BadAddressError
 from emu.guest.modules import Module
 from providers.fbt import PORTS, walk

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from emu.elf import ElfError
+from emu.elf_file import ElfError
 from emu.guest.kernel import images
 from emu.isa import ISAS
 from providers.fbt import PORTS

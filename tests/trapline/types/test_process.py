@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from emu.cpu_core import CpuCore
-from emu.elf import Binding, ElfError, Symbol, SymbolType
+from emu.elf_file import ElfError
+from emu.elf_symbols import Binding, Symbol, SymbolType
 from tests.support.fake_guest import FakeGuest
 from tests.trapline.d.support import compile_text, tag_of
 from trapline import dof

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from emu.elf import Binding, Image, Symbol, SymbolType
+from emu.elf import Image
+from emu.elf_symbols import Binding, Symbol, SymbolType
 from emu.guest.function import CODE, FunctionFaultError, FunctionGuest
 from emu.guest.modules import Module
 from emu.host_trap import HostTrap

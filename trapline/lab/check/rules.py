@@ -29,9 +29,9 @@ import providers.fbt.port
 import providers.uprobes
 import providers.uprobes.port
 from emu.displaced import DisplacedTable
-from emu.elf import nearest
 from emu.isa import ISAS
 from emu.patcher import CodeMemory, Patcher
+from emu.spelling import nearest
 from providers.fidelity import Fidelity
 
 

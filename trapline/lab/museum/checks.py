@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from emu.elf import Binding, Symbol, SymbolType
+from emu.elf_symbols import Binding, Symbol, SymbolType
 from emu.engine.state import HANDLED
 from emu.frame import Frame
 from emu.guest.base import BadAddressError

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Final
 
 from emu.disassembly import Syntax, disassemble
-from emu.elf import nearest
+from emu.spelling import nearest
 from trapline.lab import museum
 from trapline.lab.museum.exhibit import Exhibit
 

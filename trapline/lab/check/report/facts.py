@@ -9,7 +9,8 @@ from typing import Any, Final, NamedTuple
 
 from emu import disassembly
 from emu.disassembly import Syntax
-from emu.elf import ElfError, Image
+from emu.elf import Image
+from emu.elf_file import ElfError
 from emu.isa import ISAS, Isa
 from trapline.lab.check.compare import Divergence, Outcome, SiteResult
 from trapline.lab.check.results import Tally

@@ -1,0 +1,151 @@
+"""Symbols of ELF files: how a table stores them, and which one has a name or holds an address.
+
+They are unpacked here: pyelftools makes several objects of each, and a kernel has a hundred
+thousand.
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from enum import IntEnum
+from functools import cached_property
+from typing import NamedTuple
+
+_SYMBOL_64 = struct.Struct("<IBBHQQ")  # Elf64_Sym: name, info, other, section, value, size
+_SYMBOL_32 = struct.Struct("<IIIBBH")  # Elf32_Sym: name, value, size, info, other, section
+_NO_SECTION = 0xFF00  # SHN_LORESERVE
+_MARKS = ("$", ".")  # assemblers' notes on what follows ($x, $d, .L1): nobody named these places
+
+
+class SymbolType(IntEnum):
+    """What a symbol names (STT_*)."""
+
+    NOTYPE = 0
+    OBJECT = 1
+    FUNC = 2
+    SECTION = 3
+    FILE = 4
+    COMMON = 5
+    TLS = 6
+    GNU_IFUNC = 10
+
+
+class Binding(IntEnum):
+    """How a symbol takes part in linking (STB_*)."""
+
+    LOCAL = 0
+    GLOBAL = 1
+    WEAK = 2
+
+
+FUNCTION_TYPES = frozenset({SymbolType.FUNC, SymbolType.GNU_IFUNC})
+_PLACED = frozenset({SymbolType.NOTYPE, SymbolType.OBJECT})
+
+_TYPES = {int(member): member for member in SymbolType}
+_BINDINGS = {int(member): member for member in Binding}
+
+
+class Symbol(NamedTuple):
+    """A name for an address.
+
+    Types and bindings this module has no name for are NOTYPE and LOCAL.
+    """
+
+    name: str
+    value: int
+    size: int
+    type: SymbolType
+    binding: Binding
+    section: int
+    """Number of its section; from SHN_LORESERVE (0xff00) on, of none: an absolute value, say."""
+
+    @property
+    def is_function(self) -> bool:
+        """Return whether it names code that can be called."""
+        return self.type in FUNCTION_TYPES
+
+
+class SymbolTable:
+    """The symbols of a file, by name and by address."""
+
+    def __init__(self, symbols: Sequence[Symbol]) -> None:
+        self._symbols = symbols
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Symbol]:
+        """Symbols by name; of two with one name, the global one, else the first."""
+        found: dict[str, Symbol] = {}
+        for symbol in self._symbols:
+            if symbol.name not in found or found[symbol.name].binding is Binding.LOCAL is not symbol.binding:
+                found[symbol.name] = symbol
+        return found
+
+    @cached_property
+    def _by_address(self) -> tuple[tuple[list[int], list[Symbol]], ...]:
+        """The starts to search, and the symbols there: of functions, then of all others with a place."""
+        functions = [symbol for symbol in self._symbols if symbol.is_function]
+        others = [
+            symbol
+            for symbol in self._symbols
+            if symbol.type in _PLACED and symbol.section < _NO_SECTION and not symbol.name.startswith(_MARKS)
+        ]
+        return tuple(_sorted_by_address(symbols) for symbols in (functions, others))
+
+    def at(self, address: int) -> tuple[Symbol, int] | None:
+        """Return the symbol that holds an address, and the offset in it.
+
+        A function comes before anything else.
+        """
+        below = []
+        for starts, symbols in self._by_address:
+            place = bisect_right(starts, address) - 1
+            if place >= 0:
+                below.append(symbols[place])
+        for symbol in below:
+            # One without a size reaches to the next that has one.
+            reaches = not symbol.size and not any(other.size and other.value > symbol.value for other in below)
+            if address - symbol.value < symbol.size or reaches:
+                return symbol, address - symbol.value
+        return None
+
+    def caller_at(self, address: int) -> tuple[Symbol, int] | None:
+        """Return the symbol that holds an address of a stack, and the offset in it.
+
+        A function may end in a call that does not come back: then the address is the first one
+        behind it.
+        """
+        found, before = self.at(address), self.at(address - 1)
+        ends = before is not None and before[0].is_function and before[1] + 1 == before[0].size
+        if before is not None and ends and not (found and found[0].size):
+            return before[0], before[0].size
+        return found
+
+
+def _sorted_by_address(symbols: Sequence[Symbol]) -> tuple[list[int], list[Symbol]]:
+    """Return one symbol per address, by address: a global one, a sized one, the first."""
+    ranked = sorted(symbols, key=lambda symbol: (symbol.value, symbol.binding is Binding.LOCAL, not symbol.size))
+    unique = {symbol.value: symbol for symbol in reversed(ranked)}
+    chosen = sorted(unique.values(), key=lambda symbol: symbol.value)
+    return [symbol.value for symbol in chosen], chosen
+
+
+def symbol_kind(info: int) -> tuple[SymbolType, Binding]:
+    """Return what the byte `st_info` says; NOTYPE and LOCAL where this module has no name for it."""
+    return _TYPES.get(info & 15, SymbolType.NOTYPE), _BINDINGS.get(info >> 4, Binding.LOCAL)
+
+
+def symbol_size(word: int) -> int:
+    """Return the size of a symbol table's entry, for machines with so many bytes in a word."""
+    return (_SYMBOL_64 if word == 8 else _SYMBOL_32).size
+
+
+def symbol_entries(data: bytes, word: int) -> Iterator[tuple[int, int, int, int, int]]:
+    """Yield (name, info, section, value, size) of the entries of a symbol table."""
+    if word == 8:
+        for name, info, _other, section, value, size in _SYMBOL_64.iter_unpack(data):
+            yield name, info, section, value, size
+    else:
+        for name, value, size, info, _other, section in _SYMBOL_32.iter_unpack(data):
+            yield name, info, section, value, size

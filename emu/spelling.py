@@ -1,0 +1,11 @@
+"""Help with a misspelt name."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """Return the name that is most like a misspelt one; None: none is like it."""
+    return next(iter(difflib.get_close_matches(name, names, 1)), None)
