@@ -84,7 +84,7 @@ class SymbolTable:
 
     @cached_property
     def _by_address(self) -> tuple[tuple[list[int], list[Symbol]], ...]:
-        """The starts to search, and the symbols there: of functions, then of all others with a place."""
+        """The starts to search, and the symbols there: functions, then all others with a place."""
         functions = [symbol for symbol in self._symbols if symbol.is_function]
         others = [
             symbol
