@@ -12,6 +12,7 @@ from typing import Any, Final
 import click
 
 import trapline
+from trapline.framework.engines import EngineError, chosen, described
 
 # Command -> its name in the module of `trapline.commands` that is called as the command is.
 COMMANDS: Final = {
@@ -94,10 +95,30 @@ class LazyGroup(click.Group):
             ctx.exit(INTERRUPTED)
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(trapline.__version__, prog_name="trapline")
-def main() -> None:
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    invoke_without_command=True,
+    no_args_is_help=True,
+    subcommand_metavar="COMMAND [ARGS]...",
+)
+@click.option("--version", is_flag=True, help="Show the version and exit; with -v, also what runs D programs.")
+@click.option("-v", "verbose", is_flag=True, help="With --version: say more.")
+@click.pass_context
+def main(ctx: click.Context, *, version: bool, verbose: bool) -> None:
     """Probes in running code, shown: patch, trap, displaced instruction, D.
 
     `trapline dtrace` is dtrace(1) on an emulated machine; the others show what happens underneath.
     """
+    try:
+        engine = chosen()
+    except EngineError as error:
+        click.echo(f"trapline: {error}", err=True)
+        ctx.exit(1)
+    if version:
+        click.echo(f"trapline, version {trapline.__version__}")
+        if verbose:
+            click.echo(f"engine: {described(engine)}")
+        ctx.exit()
+    if ctx.invoked_subcommand is None:
+        ctx.fail("Missing command.")

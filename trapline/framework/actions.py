@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from emu.words import WORD_MASK
+from trapline.framework.aggbuffer import Outcome
 from trapline.framework.context import UNREAD, Context
 from trapline.framework.faults import BADADDR, DROP, ILLOP
 from trapline.framework.program import BY_REFERENCE, BY_USER_REFERENCE, ActionKind, TypeKind
@@ -27,7 +28,6 @@ CHILL_MAX: Final = 500_000_000
 # chill() may spend half a second of every second.
 CHILL_INTERVAL: Final = 1_000_000_000
 _WORD: Final = 8
-_ID: Final = 4
 
 # (context, value of the expression) -> the bytes to record.
 ToBytes = Callable[[Context, int], bytes]
@@ -174,17 +174,13 @@ def aggregator(placed: Placed, aggregation_id: int, operations: Operations) -> A
     """Return how an aggregating action takes in one more value (dtrace_aggregate)."""
     assert placed.aggregating is not None
     kind, function, core = placed.action.kind, placed.aggregating.function, operations.core
-    size, initial, apply = function.size, function.initial, function.apply
+    apply, other = function.apply, -Outcome.OTHER
 
     def aggregate(buffer: AggregationBuffer, key: bytes, value: int, increment: int) -> None:
-        at = buffer.find(key, kind)
-        if at is None:
-            at = buffer.create(key, kind, aggregation_id, size, initial)
-            if at is None:
-                return
-        elif at < 0:
+        at = buffer.locate(key, kind, aggregation_id, function)
+        if at > 0:
+            apply(buffer.data, at, value, increment)
+        elif at == other:
             core.flags |= ILLOP  # the same tuple, aggregated by another function
-            return
-        apply(buffer.data, at + _ID + len(key), value, increment)
 
     return aggregate

@@ -2,84 +2,109 @@
 
 The layout is the kernel's in what can be noticed, which is how much fits: entries grow upward from
 the start, 8-aligned, and each takes a key header from the end, where the hash table is.  The hash
-itself is a dictionary: its order cannot be seen, since the consumer reads the entries in the order
-they were made.
+itself is a dictionary here: its order cannot be seen, since the consumer reads the entries in the
+order they were made.  `trapline.framework.native.aggregate` has the same in machine code.
 
 Source: FreeBSD dtrace.c dtrace_aggregate().
 """
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import Final
 
+from emu.plain import Word, address_of, words
+from trapline.framework.aggfuncs import AggregatingFunction
+from trapline.framework.blocks import AggregationWord
 from trapline.framework.program import ActionKind
 
 _POINTER: Final = 8
 # sizeof (dtrace_aggkey_t)
-_KEY_HEADER: Final = 24
+KEY_HEADER: Final = 24
 # sizeof (dtrace_aggbuffer_t)
 _METADATA: Final = 24
 # DTRACE_AGGHASHSIZE_SLEW: taken off to get an odd hash size.
 _SLEW: Final = 17
 _ALIGNMENT_BITS: Final = 6
-_ID: Final = 4
+ID_SIZE: Final = 4
 
 TOO_SMALL: Final = -1
+
+
+class Outcome(IntEnum):
+    """Why there is no value for a key."""
+
+    DROPPED = 1
+    """There is no room, which has been counted."""
+    OTHER = 2
+    """The key has a value of another function, or of another size."""
+
+
+def usable_space(size: int) -> tuple[int, int]:
+    """Return how much of a buffer is for entries and key headers, and the number of hash chains.
+
+    `TOO_SMALL`, 0: nothing fits.
+    """
+    buckets = (size >> 3) // _POINTER
+    usable = size - _METADATA - buckets * _POINTER
+    if buckets == 0 or usable < 0:
+        return TOO_SMALL, 0
+    if buckets > _SLEW << 3:
+        buckets -= _SLEW
+        usable += _SLEW * _POINTER
+    return usable, buckets
 
 
 class AggregationBuffer:
     """What has been aggregated on one CPU since the last snapshot."""
 
+    drops = Word(AggregationWord.DROPS)
+
     def __init__(self, size: int) -> None:
         self.data = bytearray(size)
-        self.drops = 0
-        buckets = (size >> 3) // _POINTER
-        usable = size - _METADATA - buckets * _POINTER
-        if buckets == 0 or usable < 0:
-            usable = TOO_SMALL
-        elif buckets > _SLEW << 3:
-            usable += _SLEW * _POINTER
-        self._room = usable
-        """Where the key headers start, with none made yet."""
-        self._free = usable
+        self.words = words(len(AggregationWord))
+        """`AggregationWord`, which machine code reads and writes."""
+        self.address = address_of(self.words)
+        self._room = usable_space(size)[0]
+        self._free = self._room
         self._offset = 0
-        self._index: dict[bytes, tuple[int, ActionKind]] = {}
+        self._index: dict[bytes, tuple[int, ActionKind, int]] = {}
         self._entries: list[tuple[int, int]] = []
 
-    def find(self, key: bytes, kind: ActionKind) -> int | None:
-        """Return the offset of an entry by its tuple, without the id; None: there is none.
+    def locate(self, key: bytes, kind: ActionKind, number: int, function: AggregatingFunction) -> int:
+        """Return the offset of a key's value, made if there was none; else minus an `Outcome`.
 
-        -1: of another kind.
+        `key` is the tuple without the aggregation's id, `number`.
         """
         found = self._index.get(key)
-        if found is None:
-            return None
-        return found[0] if found[1] == kind else -1
-
-    def create(self, key: bytes, kind: ActionKind, aggregation_id: int, value_size: int, initial: int) -> int | None:
-        """Make an entry and return its offset; None, which is a drop, without room."""
+        if found is not None:
+            return found[0] if found[1] is kind and found[2] == function.size else -Outcome.OTHER
         offset = self._offset
         while offset & _ALIGNMENT_BITS:
-            offset += _ID
-        value = offset + _ID + len(key)
-        end = value + value_size
-        if self._room == TOO_SMALL or end > self._free - _KEY_HEADER:
+            offset += ID_SIZE
+        value = offset + ID_SIZE + len(key)
+        end = value + function.size
+        if self._room == TOO_SMALL or end > self._free - KEY_HEADER:
             self.drops += 1
-            return None
-        self._free -= _KEY_HEADER
+            return -Outcome.DROPPED
+        self._free -= KEY_HEADER
         self._offset = end
-        self.data[offset:end] = aggregation_id.to_bytes(_ID, "little") + key + bytes(value_size)
-        self.data[value : value + 8] = initial.to_bytes(8, "little")
-        self._index[key] = (offset, kind)
+        self.data[offset:end] = number.to_bytes(ID_SIZE, "little") + key + bytes(function.size)
+        self.data[value : value + 8] = function.initial.to_bytes(8, "little")
+        self._index[key] = (value, kind, function.size)
         self._entries.append((offset, end))
-        return offset
+        return value
 
     def take(self) -> tuple[tuple[bytes, ...], int]:
         """Return the entries and the number of drops, and be empty."""
-        entries = tuple(bytes(self.data[start:end]) for start, end in self._entries)
         drops, self.drops = self.drops, 0
+        return self._take_entries(), drops
+
+    def _take_entries(self) -> tuple[bytes, ...]:
+        """Return the entries in the order they were made, and forget them."""
+        entries = tuple(bytes(self.data[start:end]) for start, end in self._entries)
         self._entries.clear()
         self._index.clear()
         self._offset = 0
         self._free = self._room
-        return entries, drops
+        return entries

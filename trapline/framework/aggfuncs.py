@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from emu.words import WORD_MASK
@@ -85,21 +86,58 @@ class LogLinearParameters:
     def bucket(self, value: int) -> int:
         """Return a number's bucket: underflow, at most `steps` for each magnitude, overflow."""
         number = signed(value & WORD_MASK)
-        this = self.factor**self.low
-        if number < this:
+        magnitudes = self.magnitudes
+        if not magnitudes or number < magnitudes[0].start:
             return 0
-        last, this, base = this, this * self.factor, 1
-        for _order in range(self.low, self.high + 1):
-            buckets = min(this, self.steps)
-            beyond = this * self.factor
-            if beyond > INT64_MAX:
-                # No number is out of the next magnitude: let this one be the last that has any.
-                number = min(number, this - 1)
-            if number < this:
-                return base + (number - last) // (this // buckets)
-            base += buckets - buckets // self.factor
-            last, this = this, beyond
-        return base
+        for magnitude in magnitudes:
+            if number < magnitude.end:
+                return magnitude.first + (number - magnitude.start) // magnitude.width
+        return self.overflow
+
+    @property
+    def magnitudes(self) -> tuple[Magnitude, ...]:
+        """The magnitudes that a number can be in, from the least."""
+        return _magnitudes(self)
+
+    @property
+    def overflow(self) -> int:
+        """The bucket of what is out of all magnitudes, and the last that a number can have."""
+        return 0 if not self.magnitudes else self.magnitudes[-1].beyond
+
+
+@dataclass(frozen=True, slots=True)
+class Magnitude:
+    """Numbers between two powers of llquantize's factor, which share buckets of one width."""
+
+    start: int
+    end: int
+    """The first number that is out of it."""
+    width: int
+    first: int
+    """The bucket of `start`."""
+    beyond: int
+    """The bucket of numbers from `end` on, if no magnitude follows."""
+
+
+@lru_cache
+def _magnitudes(parameters: LogLinearParameters) -> tuple[Magnitude, ...]:
+    found = []
+    start, first = parameters.factor**parameters.low, 1
+    for _order in range(parameters.low, parameters.high + 1):
+        if start > INT64_MAX:
+            break
+        end = start * parameters.factor
+        buckets = min(end, parameters.steps)
+        width = end // buckets
+        following = first + buckets - buckets // parameters.factor
+        if end * parameters.factor > INT64_MAX:
+            # No number is out of the next magnitude: this one is the last that has any, and what is beyond is in its
+            # last bucket.
+            found.append(Magnitude(start, end, width, first, first + (end - 1 - start) // width))
+            break
+        found.append(Magnitude(start, end, width, first, following))
+        start, first = end, following
+    return tuple(found)
 
 
 def quantize_bucket(value: int) -> int:

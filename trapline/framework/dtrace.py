@@ -15,6 +15,7 @@ from emu.guest.modules import Module
 from providers.base import Attribute, DependencyClass, Framework, Provider, ProviderAttributes, Stability
 from trapline.framework.codec import ProgramFormat
 from trapline.framework.ecb import Ecb, Run
+from trapline.framework.engines import Engine, chosen
 from trapline.framework.memory import Memory
 from trapline.framework.probes import Probe, ProbeTable
 from trapline.framework.program import PROVIDER_NAME_MAX, ProbeDescription
@@ -51,9 +52,16 @@ class MetaProvider(Provider):
 class DTrace:
     """The framework over one guest.  Implements `providers.base.Framework`."""
 
-    def __init__(self, guest: Guest, core: CpuCore, dof: ProgramFormat, cpus: int = 1) -> None:
-        """Put a framework over a guest; `dof` reads the programs that consumers hand over."""
+    def __init__(
+        self, guest: Guest, core: CpuCore, dof: ProgramFormat, cpus: int = 1, engine: Engine | None = None
+    ) -> None:
+        """Put a framework over a guest; `dof` reads the programs that consumers hand over.
+
+        `engine` runs their clauses; None: the one that is chosen by the environment.  Raises
+        `EngineError`.
+        """
         self.dof = dof
+        self.engine = chosen() if engine is None else engine
         self.world = World(guest, core, cpus, Memory(guest, core), Abilities.of(guest))
         self.table = ProbeTable()
         self._providers: dict[str, Provider] = {}

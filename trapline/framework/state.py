@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
 from enum import IntEnum
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from emu.plain import Word, address_of, words
@@ -34,6 +35,7 @@ from trapline.framework.device import (
 )
 from trapline.framework.ecb import Clause, Ecb, Maker, maker
 from trapline.framework.enabled import Enabled
+from trapline.framework.engines import Engine
 from trapline.framework.faults import DROP, fault_code
 from trapline.framework.ioctl import answer
 from trapline.framework.layout import LayoutError, lay_out
@@ -82,6 +84,8 @@ class ConsumerState:
         self.activity = Activity.INACTIVE
         self.active = False
         """Whether `activity` is ACTIVE: asked at every firing."""
+        self.native = False
+        """Whether a clause runs as machine code, which then works on the buffers and variables."""
         self.context = Context()
         self.variables = Variables(self.world.memory, self.world.cpus)
         self.operations = Operations(self.world, self.variables, kernel_access=True)
@@ -254,7 +258,12 @@ class ConsumerState:
             if strings is None:
                 data = bytearray(difo.strings + bytes(SLACK))
                 strings = self._strings[difo.strings] = self.world.memory.allocate(data)
-            found = self._translated[difo] = translate(self.machine, Loaded(difo, strings.base))
+            loaded = Loaded(difo, strings.base)
+            if self._dtrace.engine is Engine.REFERENCE:
+                found = partial(self.machine.run, loaded)
+            else:
+                found = translate(self.machine, loaded)
+            self._translated[difo] = found
         return found
 
     # Descriptions
@@ -367,10 +376,18 @@ class ConsumerState:
             for _ in range(world.cpus)
         ]
         self.speculations.start(self._options["nspec"], self._options["specsize"], self.buffers)
-        self.aggregation_buffers += [AggregationBuffer(self._options["aggsize"]) for _ in range(world.cpus)]
+        self.aggregation_buffers += [self._aggregation_buffer(self._options["aggsize"]) for _ in range(world.cpus)]
         for cpu in range(world.cpus):
             self._buffer_addresses[cpu] = self.buffers[cpu].address
+            self._aggregation_addresses[cpu] = self.aggregation_buffers[cpu].address
         self.variables.start(self._options["dynvarsize"])
+
+    def _aggregation_buffer(self, size: int) -> AggregationBuffer:
+        if not self.native:
+            return AggregationBuffer(size)
+        from trapline.framework.native.aggregate import SharedAggregationBuffer  # noqa: PLC0415  where it is used only
+
+        return SharedAggregationBuffer(size)
 
     def buffer_snapshot(self, cpu: int) -> BufferSnapshot:
         """Switch and return a CPU's principal buffer."""

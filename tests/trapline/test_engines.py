@@ -1,0 +1,42 @@
+"""Which engine runs: what a user asks for, and what is told."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.command import run_trapline
+from trapline import __version__
+from trapline.framework import engines
+from trapline.framework.engines import Engine, EngineError, chosen
+
+PROGRAM = ["dtrace", "-qn", "BEGIN { @[1] = sum(6 * 7); exit(0); }"]
+
+
+@pytest.mark.parametrize("engine", Engine)
+def test_every_engine_runs_a_program(monkeypatch, engine):
+    monkeypatch.setenv(engines.VARIABLE, engine)
+    run = run_trapline(PROGRAM)
+    assert (run.returncode, run.stdout.split(), run.stderr) == (0, ["1", "42"], "")
+
+
+@pytest.mark.parametrize("engine", Engine)
+def test_version_says_which_engine_runs(monkeypatch, engine):
+    monkeypatch.setenv(engines.VARIABLE, engine)
+    assert run_trapline(["--version", "-v"]).stdout.startswith(f"trapline, version {__version__}\nengine: {engine} (")
+    assert run_trapline(["--version"]).stdout == f"trapline, version {__version__}\n"
+
+
+def test_an_unknown_engine_is_one_line(monkeypatch):
+    monkeypatch.setenv(engines.VARIABLE, "fast")
+    run = run_trapline(PROGRAM)
+    expected = "trapline: TRAPLINE_ENGINE: 'fast' is not an engine; there are native, python, reference\n"
+    assert (run.returncode, run.stdout, run.stderr) == (1, "", expected)
+
+
+def test_without_llvmlite_python_runs_unless_native_is_asked_for(monkeypatch):
+    monkeypatch.delenv(engines.VARIABLE, raising=False)
+    monkeypatch.setattr(engines, "available", lambda: False)
+    assert chosen() is Engine.PYTHON
+    monkeypatch.setenv(engines.VARIABLE, "native")
+    with pytest.raises(EngineError, match="needs llvmlite"):
+        chosen()

@@ -1,0 +1,55 @@
+"""Which engine runs the clauses of D programs: three of them, with the same results.
+
+| engine | what runs when a probe fires |
+| --- | --- |
+| `native` | machine code, made from DIF by LLVM; what has no native form runs in Python |
+| `python` | Python functions, made from DIF (`trapline.framework.translate`) |
+| `reference` | the DIF machine itself (`trapline.framework.machine`), an instruction at a time |
+
+The environment variable TRAPLINE_ENGINE chooses; without it the first one that can run here does.
+"""
+
+from __future__ import annotations
+
+import os
+from enum import StrEnum
+from typing import Final
+
+from emu.native import available
+
+VARIABLE: Final = "TRAPLINE_ENGINE"
+
+
+class Engine(StrEnum):
+    """See the module."""
+
+    NATIVE = "native"
+    PYTHON = "python"
+    REFERENCE = "reference"
+
+
+class EngineError(ValueError):
+    """TRAPLINE_ENGINE names what is not an engine, or one that cannot run here."""
+
+
+def chosen() -> Engine:
+    """Return the engine that runs.  Raises `EngineError`."""
+    name = os.environ.get(VARIABLE)
+    if not name:
+        return Engine.NATIVE if available() else Engine.PYTHON
+    try:
+        engine = Engine(name)
+    except ValueError:
+        raise EngineError(f"{VARIABLE}: '{name}' is not an engine; there are {', '.join(Engine)}") from None
+    if engine is Engine.NATIVE and not available():
+        raise EngineError(f"{VARIABLE}: the engine 'native' needs llvmlite: pip install llvmlite")
+    return engine
+
+
+def described(engine: Engine) -> str:
+    """Return what an engine is, in a few words."""
+    return {
+        Engine.NATIVE: "native (machine code by LLVM)",
+        Engine.PYTHON: "python (Python functions)" + ("" if available() else ", since llvmlite is not installed"),
+        Engine.REFERENCE: "reference (the DIF machine)",
+    }[engine]
