@@ -6,19 +6,21 @@
 
 The life of a hit, as in kernel/events/uprobes.c:
 
-    handle_swbp       the handlers run, the newest consumer's first; one that wants the return has
-    it hijacked (simulate)        the kernel does what the instruction would have done; or SSTEP
-    a copy runs in a slot of the process's page [uprobes], for one instruction SSTEP_ACK
-    what the copy did is put right: the pc, a pushed return address, the register that stood for rip
-    trampoline        a return to the page's first slot: the return handlers run, and the true
-    address is gone back to
+    handle_swbp   the handlers run, the newest consumer's first; a consumer that wants the return
+                  has the return address replaced
+    (simulate)    the kernel does what the instruction would have done; or:
+    SSTEP         a copy runs in a slot of the process's page [uprobes], for one instruction
+    SSTEP_ACK     what the copy did is put right: the pc, a pushed return address, the register that
+                  stood for rip (both in `providers.uprobes.steps`)
+    trampoline    the function returns to the page's first slot: the return handlers run, and the
+                  program goes on at the true address (`providers.uprobes.returns`)
 
 Source: Linux 6.12 kernel/events/uprobes.c.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from emu.displaced import Code, Emulated, Refused, Stepped
 from emu.engine.access import Access
@@ -29,14 +31,14 @@ from emu.guest.linux.errno import EINVAL, EIO
 from emu.guest.linux.inodes import RegularFile
 from emu.guest.observer import Observer
 from emu.guest.processes import CARRIED_OUT
-from emu.isa.linux_signals import SignalInfo
 from emu.patcher import Patcher
 from emu.plan_execution import compile_plan
 from providers.fidelity import Fidelity
 from providers.uprobes.port import Port
 from providers.uprobes.ports import PORTS
-from providers.uprobes.records import Consumer, HandlerResult, Installed, Step, Uprobe, WatchedSpace
+from providers.uprobes.records import Consumer, HandlerResult, Installed, Uprobe, WatchedSpace
 from providers.uprobes.returns import Returns
+from providers.uprobes.steps import Steps
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,10 +46,6 @@ if TYPE_CHECKING:
     from emu.guest.linux.kernel import Kernel
     from emu.guest.linux.process import Process, Thread
     from emu.guest.linux.space import Area, Space
-
-_TRAP_FLAG: Final = 0x100
-# Number of x86's exception after a single step.
-_DEBUG: Final = 1
 
 
 class UprobeError(Exception):
@@ -70,10 +68,9 @@ class Uprobes(Observer):
         self._engine = kernel.engine
         self._probes: dict[tuple[RegularFile, int], Uprobe] = {}
         self._spaces: dict[Space, WatchedSpace] = {}
-        self._steps: dict[Thread, Step] = {}
+        self._steps = Steps(kernel, self.port, self._put)
         self._returns = Returns(kernel, self.port, self._put)
         kernel.traps.add(self._hit)
-        kernel.exceptions.append(self._exception)
         kernel.observers.append(self)
 
     # -- registering
@@ -173,7 +170,7 @@ class Uprobes(Observer):
         space.patcher.forget(installed.tracepoint)
         if installed.counter:
             _add(space, installed.counter, -1)
-        if installed.slot and not any(step.slot == installed.slot for step in self._steps.values()):
+        if installed.slot and not self._steps.use(installed.slot):
             space.slots.give_back(installed.slot)
 
     @staticmethod
@@ -235,10 +232,7 @@ class Uprobes(Observer):
             self._spaces.pop(process.space, None)
 
     def thread_ended(self, thread: Thread) -> None:
-        """Drop the step and the pending returns of a thread (uprobe_free_utask)."""
-        step = self._steps.pop(thread, None)
-        if step is not None:
-            self._put(step.installed.probe)
+        """Drop the pending returns of a thread (uprobe_free_utask)."""
         self._returns.forget(thread)
 
     def forked(self, parent: Process, child: Process) -> None:
@@ -267,11 +261,7 @@ class Uprobes(Observer):
         """Take a breakpoint (handle_swbp); 0: it is not one of ours."""
         thread = self.kernel.current
         assert thread is not None
-        step = self._steps.get(thread)
-        if step is not None and address == step.slot + step.move.length:
-            self._engine.discount(1)
-            self._engine.pc = step.address + step.move.length
-            self._end_step(thread, step)
+        if self._steps.ended_at(thread, address):
             return CARRIED_OUT
         space = self._spaces.get(thread.process.space)
         if space is None:
@@ -290,10 +280,7 @@ class Uprobes(Observer):
     def _run_handlers(
         self, thread: Thread, space: WatchedSpace, installed: Installed, address: int, frame: Frame
     ) -> bool:
-        """Run the handlers.
-
-        Tell whether all of them say that the breakpoint may go (handler_chain).
-        """
+        """Run the handlers; return whether all say that the breakpoint may go (handler_chain)."""
         remove, wants_return = True, False
         for consumer in tuple(installed.probe.consumers):
             answer = consumer.handler(frame) if consumer.handler is not None else None
@@ -306,7 +293,7 @@ class Uprobes(Observer):
     def _go_on(self, thread: Thread, space: WatchedSpace, installed: Installed, address: int) -> None:
         treatment = installed.probe.treatment
         if isinstance(treatment, Stepped):
-            self._begin_step(thread, space, installed, address, treatment)
+            self._steps.begin(thread, space, installed, address, treatment)
             return
         assert installed.run is not None
         try:
@@ -314,83 +301,6 @@ class Uprobes(Observer):
         except BadAddressError as error:
             self._engine.pc = address
             self.kernel.raise_bad_address(error.address)
-
-    # -- single steps
-
-    def _begin_step(
-        self, thread: Thread, space: WatchedSpace, installed: Installed, address: int, move: Stepped
-    ) -> None:
-        """Run the copy in a slot, for one instruction (pre_ssout)."""
-        engine = self._engine
-        slot = installed.slot
-        if not slot:
-            slot = installed.slot = space.slots.take()
-            space.slots.fill(slot, move.code + self.port.step_trap)
-        installed.probe.references += 1
-        saved = flags = 0
-        if move.scratch:
-            saved = engine.read_register(move.scratch)
-            engine.write_register(move.scratch, address + move.length)
-        engine.pc = slot
-        if not self.port.step_trap:
-            flags = engine.read_register(self.kernel.isa.traps.flags)
-            engine.write_register(self.kernel.isa.traps.flags, flags | _TRAP_FLAG)
-        engine.discount(1)  # the breakpoint: the copy will be counted
-        self._steps[thread] = Step(space, installed, address, slot, move, saved, flags)
-
-    def _exception(self, number: int, _pc: int) -> bool:
-        """Take x86's debug exception after a step; False: it is not ours."""
-        thread = self.kernel.current
-        step = self._steps.get(thread) if thread is not None else None
-        if thread is None or step is None or self.port.step_trap or number != _DEBUG:
-            return False
-        engine, move, word = self._engine, step.move, self.kernel.isa.word
-        if not move.pops_flags:  # else the flag is the program's own
-            self._restore_trap_flag(step)
-        if not move.absolute:
-            engine.pc += step.address - step.slot
-        if move.pushes_flags and not step.flags & _TRAP_FLAG:
-            # Linux leaves the flag in what was pushed: a popf would trap then.
-            sp = engine.read_register(self.kernel.isa.registers.sp)
-            engine.store(sp, 2, engine.load(sp, 2) & ~_TRAP_FLAG)  # two bytes: all that a 16-bit pushf stores
-        if move.calls:
-            engine.store(engine.read_register(self.kernel.isa.registers.sp), word, step.address + move.length)
-        self._end_step(thread, step)
-        return True
-
-    def _restore_trap_flag(self, step: Step) -> None:
-        """Make the trap flag what it was before the step."""
-        name = self.kernel.isa.traps.flags
-        flags = self._engine.read_register(name)
-        self._engine.write_register(name, flags & ~_TRAP_FLAG | step.flags & _TRAP_FLAG)
-
-    def _end_step(self, thread: Thread, step: Step) -> None:
-        del self._steps[thread]
-        if step.move.scratch:
-            self._engine.write_register(step.move.scratch, step.saved)
-        self._put(step.installed.probe)
-
-    def faulted(self, thread: Thread, info: SignalInfo) -> SignalInfo:
-        """Abort a step whose copy faulted (arch_uprobe_abort_xol): the probe is hit again."""
-        step, at = self._steps.get(thread), self._engine.pc
-        if step is None or not step.slot <= at < step.slot + self.port.slot:
-            return info
-        if not self.port.step_trap:
-            self._restore_trap_flag(step)
-        self._end_step(thread, step)
-        self._engine.pc = step.address
-        return SignalInfo(info.number, info.code, address=step.address) if info.address == at else info
-
-    def may_be_interrupted(self, thread: Thread) -> bool:
-        """Make signals wait while a thread steps (uprobe_deny_signal)."""
-        return thread not in self._steps
-
-    def system_call(self, thread: Thread, name: str, arguments: Sequence[int]) -> None:
-        """End the step of a system call: Unicorn does not trap after it."""
-        del name, arguments
-        step = self._steps.get(thread)
-        if step is not None and not self.port.step_trap and self._engine.pc == step.slot + step.move.length:
-            self._exception(_DEBUG, 0)
 
 
 def _add(space: WatchedSpace, address: int, change: int) -> None:

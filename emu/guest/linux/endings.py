@@ -35,7 +35,7 @@ class Endings:
             process.limits.cpu.set(None)
         process.files.close_all()
         kernel.terminals.ended(process)
-        kernel.leave_space(process.space)
+        kernel.on_cpu.leave_space(process.space)
         self._give_children_away(process)
         parent = process.parent
         if parent is None or not parent.alive:

@@ -2,10 +2,11 @@
 
 The tables of processes and threads, and the loop that runs them.
 
-A system call ends the CPU's run, is served here, and goes on; one that blocks is a generator
-(`emu.guest.linux.process.SystemCall`), kept with its thread until its condition is true.  What it
-does is in rooms of their own: `schedule` (turns and timers), `starting` (execve), `endings` (exit
-and wait), `trapping` (exceptions), `delivery` (signals), `serving` (system calls).
+A system call ends the CPU's run, is served here, and then the CPU goes on; a call that blocks is a
+generator (`emu.guest.linux.process.SystemCall`), kept with its thread until its condition is true.
+The parts of the kernel are modules: `schedule` (turns and timers), `on_cpu` (what the CPU holds),
+`starting` (execve), `endings` (exit and wait), `traps` (exceptions), `delivery` (signals),
+`serving` (system calls).
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from emu.guest.linux.futexes import Futexes
 from emu.guest.linux.inodes import Directory, Inode
 from emu.guest.linux.inotify import Watches
 from emu.guest.linux.locks import Waiters
-from emu.guest.linux.process import Life, Process, Thread
+from emu.guest.linux.on_cpu import OnCpu
+from emu.guest.linux.process import Process, Thread
 from emu.guest.linux.schedule import Schedule
 from emu.guest.linux.serving import Serving
 from emu.guest.linux.shared_memory import Segments
@@ -83,12 +85,12 @@ class Kernel:
         for name, value in self.abi.initial_registers.items():
             self.engine.write_register(name, value)
         self.abi.prepare(self.engine.cpu)
-        self._pristine = self.engine.new_context()
         self.frames = Frames(self.engine.memory.ram, self.engine.forget_code)
         self.clock = VirtualClock(self.engine, rate)
         self.traps = TrapHandler()
         self.frame = LiveFrame(self.engine)
         """The registers of the thread that runs, as a breakpoint's handlers see them."""
+        self.on_cpu = OnCpu(self)
         self.random = random.Random(0)  # noqa: S311  a run is to be the same every time
         self.root = Directory()
         self._inode_numbers = count(2)
@@ -201,53 +203,6 @@ class Kernel:
         self.threads[thread.tid] = thread
         self.schedule.make_ready(thread)
 
-    # -- the CPU
-
-    def empty_space(self) -> Space:
-        """Return an address space without any memory."""
-        return Space(self.frames, 0, 0)
-
-    def use(self, space: Space) -> None:
-        """Put an address space on the CPU."""
-        old = getattr(self.engine.memory, "space", None)
-        if old is space:
-            return
-        if isinstance(old, Space):
-            old.flush_page = lambda _address: None
-            old.flush = lambda: None
-        space.flush_page = self.engine.flush_page
-        space.flush = lambda: self.engine.use(space)
-        self.engine.use(space)
-
-    def leave_space(self, space: Space) -> None:
-        """Count one user of an address space less; it is gone after the last."""
-        space.users -= 1
-        if not space.users:
-            if space is getattr(self.engine.memory, "space", None):
-                self.use(self.empty_space())
-            self.restorers.pop(space, None)
-            space.release()
-
-    def reset_registers(self, pc: int, sp: int) -> None:
-        """Give the CPU the registers with which a program starts."""
-        self.engine.restore(self._pristine)
-        self.engine.pc = pc
-        self.engine.write_register(self.isa.registers.sp, sp)
-
-    def switch(self, thread: Thread) -> None:
-        """Put a thread's registers and address space on the CPU."""
-        current = self.current
-        if current is not thread:
-            if current is not None and current.life is not Life.DEAD:
-                if current.context is None:
-                    current.context = self.engine.new_context()
-                else:
-                    self.engine.save(current.context)
-            if thread.context is not None:
-                self.engine.restore(thread.context)
-            self.current = thread
-        self.use(thread.process.space)
-
     # -- running
 
     def run(self, deadline: int | None) -> bool:
@@ -280,7 +235,7 @@ class Kernel:
         self.engine.stop()
 
     def _run(self, thread: Thread, deadline: int | None) -> None:
-        self.switch(thread)
+        self.on_cpu.switch(thread)
         if thread.call is not None and not self._serving.resume(thread):
             return
         stops = [self.schedule.turn_limit]

@@ -30,7 +30,7 @@ def start(
     """Make the first process.  Raises `LinuxError`."""
     pid = kernel.new_pid()
     surroundings = Surroundings(kernel.root, directory or kernel.root)
-    process = Process(pid, None, kernel.empty_space(), files, surroundings, Signals(), group=pid, session=pid)
+    process = Process(pid, None, kernel.on_cpu.empty_space(), files, surroundings, Signals(), group=pid, session=pid)
     thread = Thread(pid, process)
     kernel.processes[pid] = kernel.first = process
     kernel.current = thread
@@ -52,10 +52,10 @@ def execute(
         observer.before_exec(process)
     _end_other_threads(kernel, thread)
     process.count_pages()
-    kernel.leave_space(process.space)
+    kernel.on_cpu.leave_space(process.space)
     process.space = program.space
     kernel.restorers[program.space] = program.restorer
-    kernel.use(program.space)
+    kernel.on_cpu.use(program.space)
     process.files.executed()
     if process.timers is not None:
         process.timers.executed()
@@ -70,7 +70,7 @@ def execute(
     thread.clear_tid = thread.robust_list = 0
     thread.stack = AlternateStack()
     thread.vfork_done = True
-    kernel.reset_registers(program.entry, program.stack)
+    kernel.on_cpu.reset_registers(program.entry, program.stack)
     for observer in kernel.observers:
         observer.executed(process)
 

@@ -100,7 +100,7 @@ class TrialCpu:
         """Where each stretch of code is mapped, [start, end), and the file it is mapped from."""
         for stretch in code:
             self._map(stretch)
-        self.kernel.switch(self.thread)
+        self.kernel.on_cpu.switch(self.thread)
         self._registers = self._general()
         self._flags = isa.traps.flags
         self._vectors = self.engine.vectors()

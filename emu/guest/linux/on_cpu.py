@@ -1,0 +1,65 @@
+"""The thread and the address space that the CPU holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from emu.guest.linux.process import Life, Thread
+from emu.guest.linux.space import Space
+
+if TYPE_CHECKING:
+    from emu.guest.linux.kernel import Kernel
+
+
+class OnCpu:
+    """Changes what the CPU of a kernel holds, between two runs or in a system call."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._kernel = kernel
+        self._engine = kernel.engine
+        self._pristine = kernel.engine.new_context()
+
+    def empty_space(self) -> Space:
+        """Return an address space without any memory."""
+        return Space(self._kernel.frames, 0, 0)
+
+    def use(self, space: Space) -> None:
+        """Put an address space on the CPU."""
+        old = getattr(self._engine.memory, "space", None)
+        if old is space:
+            return
+        if isinstance(old, Space):
+            old.flush_page = lambda _address: None
+            old.flush = lambda: None
+        space.flush_page = self._engine.flush_page
+        space.flush = lambda: self._engine.use(space)
+        self._engine.use(space)
+
+    def leave_space(self, space: Space) -> None:
+        """Count one user of an address space less; it is gone after the last."""
+        space.users -= 1
+        if not space.users:
+            if space is getattr(self._engine.memory, "space", None):
+                self.use(self.empty_space())
+            self._kernel.restorers.pop(space, None)
+            space.release()
+
+    def reset_registers(self, pc: int, sp: int) -> None:
+        """Give the CPU the registers with which a program starts."""
+        self._engine.restore(self._pristine)
+        self._engine.pc = pc
+        self._engine.write_register(self._kernel.isa.registers.sp, sp)
+
+    def switch(self, thread: Thread) -> None:
+        """Put a thread's registers and address space on the CPU."""
+        current = self._kernel.current
+        if current is not thread:
+            if current is not None and current.life is not Life.DEAD:
+                if current.context is None:
+                    current.context = self._engine.new_context()
+                else:
+                    self._engine.save(current.context)
+            if thread.context is not None:
+                self._engine.restore(thread.context)
+            self._kernel.current = thread
+        self.use(thread.process.space)
