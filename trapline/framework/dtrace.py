@@ -15,8 +15,9 @@ from emu.guest.modules import Module
 from providers.base import Attribute, DependencyClass, Framework, Provider, ProviderAttributes, Stability
 from trapline.framework.codec import ProgramFormat
 from trapline.framework.ecb import Ecb, Run
-from trapline.framework.engines import Engine, chosen
+from trapline.framework.engines import Engine, chosen, worth_compiling
 from trapline.framework.memory import Memory
+from trapline.framework.native.runs import NativeRuns
 from trapline.framework.probes import Probe, ProbeTable
 from trapline.framework.program import PROVIDER_NAME_MAX, ProbeDescription
 from trapline.framework.state import ConsumerState
@@ -62,6 +63,8 @@ class DTrace:
         """
         self.dof = dof
         self.engine = chosen() if engine is None else engine
+        self.worth_compiling = worth_compiling(self.engine, asked=engine is not None)
+        """After how many firings a clause becomes machine code; 0: never."""
         self.world = World(guest, core, cpus, Memory(guest, core), Abilities.of(guest))
         self.table = ProbeTable()
         self._providers: dict[str, Provider] = {}
@@ -69,6 +72,7 @@ class DTrace:
         self._states: list[ConsumerState] = []
         self._runs: list[Run | None] = [None]
         """By probe id: what runs its enablings."""
+        self._native = NativeRuns()
         self.meta = MetaProvider(self)
         self.error = self.table.match(ProbeDescription("dtrace", name="ERROR"))[0]
 
@@ -112,6 +116,13 @@ class DTrace:
         """Return the `arg` a probe was created with, None if it is not the provider's."""
         probe = self.table.get(probe_id)
         return probe.arg if probe is not None and probe.provider is provider else None
+
+    def native_runs(self, probe_id: int) -> int:
+        """Return where the machine code stands that fires a probe (`trapline.framework.native.runs`).
+
+        The address is the same for the life of the probe; what stands there may change.
+        """
+        return self._native.address(probe_id)
 
     def probe(self, probe_id: int, arg0: int = 0, arg1: int = 0, arg2: int = 0, arg3: int = 0, arg4: int = 0) -> None:
         """Fire a probe: run its enablings in the order of enabling (dtrace_probe)."""
@@ -179,6 +190,7 @@ class DTrace:
         probe.ecbs.append(ecb)
         if len(probe.ecbs) <= _FEW:
             self._runs[probe.id] = _in_order(probe.ecbs)
+        self._native.set(probe.id, _native_pairs(probe.ecbs))
         if len(probe.ecbs) == 1:
             probe.provider.enable(probe.id, probe.arg)
 
@@ -189,9 +201,14 @@ class DTrace:
             gone.setdefault(ecb.probe, set()).add(ecb)
         for probe, theirs in gone.items():
             probe.ecbs = [ecb for ecb in probe.ecbs if ecb not in theirs]
-            self._runs[probe.id] = _in_order(probe.ecbs)
+            self.relink(probe)
             if not probe.ecbs:
                 probe.provider.disable(probe.id, probe.arg)
+
+    def relink(self, probe: Probe) -> None:
+        """Let a probe run the enablings that it has now, as they are now."""
+        self._runs[probe.id] = _in_order(probe.ecbs)
+        self._native.set(probe.id, _native_pairs(probe.ecbs))
 
     def fire_meta(self, name: str, state: ConsumerState, *rest: int) -> None:
         """Fire BEGIN, END or ERROR for one consumer."""
@@ -200,6 +217,17 @@ class DTrace:
         run = self._runs[probe.id]
         if run is not None:
             run((state.address, *rest, *(0,) * (4 - len(rest))))
+
+
+def _native_pairs(ecbs: Sequence[Ecb]) -> Sequence[int]:
+    """Return the machine code of enablings, (run, ecb) for each; none if one of them has none."""
+    pairs: list[int] = []
+    for ecb in ecbs:
+        native = ecb.clause.form.native
+        if native is None:
+            return ()
+        pairs += (native.address, native.words(ecb))
+    return pairs
 
 
 def _in_order(ecbs: Sequence[Ecb]) -> Run | None:

@@ -32,6 +32,7 @@ from trapline.framework.program import ActionKind, Difo, EcbDescription
 from trapline.framework.translate import constant
 
 if TYPE_CHECKING:
+    from trapline.framework.native.consumer import NativeClause
     from trapline.framework.probes import Probe
     from trapline.framework.state import ConsumerState
 
@@ -63,14 +64,30 @@ class Ecb:
     run: Run = field(init=False)
 
 
+class Form:
+    """What clauses that do the same compile to: a Python function, and machine code if worth it."""
+
+    def __init__(self, description: EcbDescription, layout: RecordLayout, state: ConsumerState) -> None:
+        self.native: NativeClause | None = None
+        """The machine code, when there is any."""
+        self.make = _Compiler(description, layout, state, self).make()
+        """Makes the `Run` of an `Ecb` from what differs between those of clauses that do the same."""
+
+
 class Clause:
     """A clause ready to be put at probes: all of them share what it compiles to."""
 
-    def __init__(self, description: EcbDescription, layout: RecordLayout, state: ConsumerState, make: Maker) -> None:
+    def __init__(self, description: EcbDescription, layout: RecordLayout, state: ConsumerState, form: Form) -> None:
         self.layout = layout
         self.predicate = description.predicate
+        self.form = form
         self._state = state
-        self._make = make
+
+    @property
+    def objects(self) -> Sequence[Difo]:
+        """Its DIF objects."""
+        found = (self.predicate, *(placed.action.difo for placed in self.layout.actions))
+        return [difo for difo in found if difo is not None]
 
     @property
     def aggregating(self) -> Iterator[Placed]:
@@ -82,34 +99,33 @@ class Clause:
         ecb = Ecb(epid, probe, self, aggregation_ids)
         operations = self._state.operations
         aggregates = map(aggregator, self.aggregating, aggregation_ids, repeat(operations))
-        ecb.run = self._make(ecb, probe, not self._state.is_meta(probe), epid, *aggregates)
+        ordinary = not self._state.is_meta(probe)
+        native = self.form.native
+        ecb.run = native.run(ecb) if native and ordinary else self.form.make(ecb, probe, ordinary, epid, *aggregates)
         return ecb
-
-
-def maker(description: EcbDescription, layout: RecordLayout, state: ConsumerState) -> Maker:
-    """Compile what a clause does."""
-    return _Compiler(description, layout, state).make()
 
 
 def _uses(objects: Sequence[Difo], found: Callable[[int], bool]) -> bool:
     return any(found(code) for difo in objects for code in difo.code)
 
 
-def _needs_scratch(code: int) -> bool:
+def needs_scratch(code: int) -> bool:
+    """Return whether an instruction may take scratch space."""
     op = dif.opcode(code)
     return op in _SCRATCH_OPS or (op == Op.LDGS and dif.index(code) == Var.EXECARGS)
 
 
-def _goes_stale(code: int) -> bool:
+def goes_stale(code: int) -> bool:
     """Return whether an instruction makes work for the cleaner, or waits for it."""
     op = dif.opcode(code)
     return op in _DYNAMIC or (op == Op.CALL and dif.index(code) == Subr.SPECULATION)
 
 
 class _Compiler:
-    def __init__(self, description: EcbDescription, layout: RecordLayout, state: ConsumerState) -> None:
+    def __init__(self, description: EcbDescription, layout: RecordLayout, state: ConsumerState, form: Form) -> None:
         self._description = description
         self._layout = layout
+        self._worth = state.worth_compiling
         self._state = state
         self._aggregates: list[str] = []
         self._format = "<III"
@@ -127,6 +143,8 @@ class _Compiler:
             "speculations": state.speculations,
             "ctx": state.context,
             "failed": state.failed,
+            "left": [self._worth],
+            "form": form,
         }
 
     def make(self) -> Maker:
@@ -142,7 +160,11 @@ class _Compiler:
         layout, predicate = self._layout, self._description.predicate
         objects = [difo for difo in (predicate, *(placed.action.difo for placed in layout.actions)) if difo is not None]
         yield "if not (state.active if ordinary else state.meta(probe, args)): return"
-        if _uses(objects, _goes_stale):
+        if self._worth:
+            yield "if ordinary:"
+            yield "    left[0] -= 1"
+            yield "    if not left[0]: state.make_native(form)"
+        if _uses(objects, goes_stale):
             yield "state.clean_if_due()"
         yield "cpu = guest.cpu"
         yield "buffer = target = buffers[cpu]"
@@ -174,7 +196,7 @@ class _Compiler:
             yield "if ctx.args is not args: ctx.strtok = ctx.strtok_limit = 0"
         yield "ctx.args = args; ctx.cpu = cpu; ctx.probe = probe; ctx.thread = None; ctx.fault_offset = -1"
         yield f"ctx.timestamp = ctx.walltimestamp = {UNREAD}; ctx.epid = epid"
-        if _uses(objects, _needs_scratch):
+        if _uses(objects, needs_scratch):
             yield "scratch = buffer.scratch"
             start = f"scratch.base + buffer.scratch_start(offset + {self._layout.needed})"
             yield f"ctx.scratch_base = ctx.scratch_ptr = {start}"

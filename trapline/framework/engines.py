@@ -7,6 +7,8 @@
 | `reference` | the DIF machine itself (`trapline.framework.machine`), an instruction at a time |
 
 The environment variable TRAPLINE_ENGINE chooses; without it the first one that can run here does.
+Then a clause starts as a Python function, which is there at once, and becomes machine code when it
+has fired often enough to be worth compiling.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ from typing import Final
 from emu.native import available
 
 VARIABLE: Final = "TRAPLINE_ENGINE"
+# A clause is worth its machine code after so many firings: compiling takes as long as they did.
+_WORTH: Final = 200
 
 
 class Engine(StrEnum):
@@ -44,6 +48,16 @@ def chosen() -> Engine:
     if engine is Engine.NATIVE and not available():
         raise EngineError(f"{VARIABLE}: the engine 'native' needs llvmlite: pip install llvmlite")
     return engine
+
+
+def worth_compiling(engine: Engine, *, asked: bool) -> int:
+    """Return after how many firings a clause becomes machine code; 0: never.
+
+    At once if somebody `asked` for the engine, here or in the environment.
+    """
+    if engine is not Engine.NATIVE:
+        return 0
+    return 1 if asked or os.environ.get(VARIABLE) else _WORTH
 
 
 def described(engine: Engine) -> str:

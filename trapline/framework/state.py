@@ -33,7 +33,7 @@ from trapline.framework.device import (
     ProbeInfo,
     Status,
 )
-from trapline.framework.ecb import Clause, Ecb, Maker, maker
+from trapline.framework.ecb import Clause, Ecb, Form
 from trapline.framework.enabled import Enabled
 from trapline.framework.engines import Engine
 from trapline.framework.faults import DROP, fault_code
@@ -53,6 +53,7 @@ from trapline.framework.variables import Variables
 if TYPE_CHECKING:
     from providers.base import Provider
     from trapline.framework.dtrace import DTrace
+    from trapline.framework.native.consumer import NativeConsumer
     from trapline.framework.probes import Probe
 
 # FreeBSD stops at 256 KiB (kern.dtrace.dof_maxsize), and tells users to raise it; memory is no concern here.
@@ -97,6 +98,7 @@ class ConsumerState:
         self.machine = DifMachine(self.operations, builtins, Subroutines(self.operations, self.speculations))
         self.effects = Effects(self.operations)
         self._dtrace = dtrace
+        self.worth_compiling = dtrace.worth_compiling
         self._handle = self.world.memory.allocate(bytearray(8))
         self.address = self._handle.base
         """What BEGIN, END and ERROR have as arg0."""
@@ -105,8 +107,9 @@ class ConsumerState:
         self._enablings: list[tuple[EcbDescription, Clause]] = []
         self._valid: set[Difo] = set()
         """The DIF objects that were checked, and whose variables are declared."""
-        self._makers: dict[tuple[Difo | None, tuple[ActionDescription, ...]], Maker] = {}
-        """What makes enablings, by predicate and actions."""
+        self._forms: dict[tuple[Difo | None, tuple[ActionDescription, ...]], Form] = {}
+        """What clauses compile to, by predicate and actions."""
+        self._native: NativeConsumer | None = None
         self._newest = 0
         self._strings: dict[bytes, Region] = {}
         self._translated: dict[Difo, Translated] = {}
@@ -180,7 +183,7 @@ class ConsumerState:
         if self.activity is not Activity.INACTIVE:
             raise DeviceError("EBUSY", "tracing has begun")
         self._options[name] = value
-        self._makers.clear()
+        self._forms.clear()
 
     def option(self, name: str) -> int | None:
         """Return an option as it is in force."""
@@ -240,9 +243,9 @@ class ConsumerState:
             raise DeviceError("EINVAL", str(error)) from None
         # What a clause does is the same for all its descriptions; only the numbers of the statements are not.
         doing = description.predicate, tuple(replace(action, statement=0) for action in description.actions)
-        if doing not in self._makers:
-            self._makers[doing] = maker(description, layout, self)
-        return Clause(description, layout, self, self._makers[doing])
+        if doing not in self._forms:
+            self._forms[doing] = Form(description, layout, self)
+        return Clause(description, layout, self, self._forms[doing])
 
     def _link(self, clause: Clause, probes: Sequence[Probe]) -> int:
         """Put a clause at probes, and return how many those are."""
@@ -254,17 +257,46 @@ class ConsumerState:
         """Return a DIF object as a function; equal objects share one."""
         found = self._translated.get(difo)
         if found is None:
-            strings = self._strings.get(difo.strings)
-            if strings is None:
-                data = bytearray(difo.strings + bytes(SLACK))
-                strings = self._strings[difo.strings] = self.world.memory.allocate(data)
-            loaded = Loaded(difo, strings.base)
-            if self._dtrace.engine is Engine.REFERENCE:
-                found = partial(self.machine.run, loaded)
-            else:
-                found = translate(self.machine, loaded)
-            self._translated[difo] = found
+            loaded = Loaded(difo, self.string_table(difo))
+            found = self._translated[difo] = self._as_function(loaded)
         return found
+
+    def _as_function(self, loaded: Loaded) -> Translated:
+        if self._dtrace.engine is Engine.REFERENCE:
+            return partial(self.machine.run, loaded)
+        return translate(self.machine, loaded)
+
+    def string_table(self, difo: Difo) -> int:
+        """Return the address of a DIF object's strings; equal tables share one."""
+        strings = self._strings.get(difo.strings)
+        if strings is None:
+            data = bytearray(difo.strings + bytes(SLACK))
+            strings = self._strings[difo.strings] = self.world.memory.allocate(data)
+        return strings.base
+
+    # Machine code
+
+    def make_native(self, form: Form) -> None:
+        """Let machine code run the enablings of clauses that have fired often enough."""
+        clause = next(clause for _, clause in self._enablings if clause.form is form)
+        if self._native is None:
+            from trapline.framework.native.consumer import NativeConsumer  # noqa: PLC0415  few runs need it
+
+            self._native = NativeConsumer(self)
+        form.native = self._native.compile(clause)
+        if form.native is None:
+            return
+        changed = {}
+        for ecb in self._enabled.ecbs:
+            if ecb.clause.form is form and not self.is_meta(ecb.probe):
+                ecb.run = form.native.run(ecb)
+                changed[ecb.probe.id] = ecb.probe
+        for probe in changed.values():
+            self._dtrace.relink(probe)
+
+    def ecb(self, epid: int) -> Ecb:
+        """Return an enabling by its EPID."""
+        return self._enabled.ecbs[epid - 1]
 
     # Descriptions
 
@@ -426,7 +458,7 @@ class ConsumerState:
         self._dtrace.closed(self)
         self._dtrace.unlink(self._enabled.ecbs)
         self._enablings.clear()
-        self._makers.clear()
+        self._forms.clear()
         self._enabled.clear()
         self.speculations.release()
         self.variables.release()

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from emu.cpu_core import CoreWord
 from emu.native.builder import Condition, Function, Module, Word
 from trapline.framework import dif
 from trapline.framework.dif import TUPLE_REGISTERS, USER_VARIABLE_BASE, Op, Var
@@ -28,6 +29,8 @@ _COUNT_MASK: Final = 63
 _LOWEST: Final = 1 << _SIGN_BIT
 _MINUS_ONE: Final = (1 << 64) - 1
 _WORD: Final = 8
+# Where the flags are in the words of the CPU's core.
+FLAGS_OFFSET: Final = _WORD * CoreWord.FLAGS
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +56,19 @@ class Instruction:
 class Translation:
     """A DIF object on its way to machine code.
 
-    `f` is the function under construction, which takes the address of the five arguments;
-    `strings` is the symbol of the string table's address.
+    `f` is the function under construction, which takes the addresses of the enabling's words and of
+    the five arguments; `strings` is the symbol of the string table's address.
     """
 
     def __init__(self, module: Module, name: str, difo: Difo, strings: str, *, local: bool = False) -> None:
         self.module = module
         self.difo = difo
         self.strings = strings
-        self.f: Function = module.function(name, 1, local=local)
+        self.f: Function = module.function(name, 2, local=local)
+        self.core = module.symbol("core")
         self.firing = module.symbol("firing")
         self.tuple = module.symbol("tuple")
-        (self.arguments,) = self.f.parameters
+        self.ecb, self.arguments = self.f.parameters
         self._registers = [self.f.variable(0) for _ in range(dif.INTEGER_REGISTERS)]
         self._conditions = {name: self.f.variable(0) for name in "nzc"}
         self._place = self.f.variable(0)
@@ -120,6 +124,10 @@ class Translation:
         """Set a word of the firing."""
         self.f.store(self.firing, value, Firing.offset(name))
 
+    def flags(self) -> Word:
+        """Return the flags of the CPU's core."""
+        return self.f.load(self.core, FLAGS_OFFSET)
+
     def upcall(self, which: Upcall, *operands: Word) -> Word:
         """Ask Python."""
         words = (*operands, 0, 0, 0, 0)[:4]
@@ -128,14 +136,14 @@ class Translation:
     def fault_if(self, condition: Condition, flag: int, place: int) -> None:
         """End the function with a fault if a condition holds."""
         with self.f.when(condition, likely=False):
-            self.put("flags", self.f.or_(self.get("flags"), flag))
+            self.f.store(self.core, self.f.or_(self.flags(), flag), FLAGS_OFFSET)
             self._place.set(place * INSTRUCTION_SIZE)
             self.f.go_to(self._fault)
 
     def check(self, place: int) -> None:
         """End the function if there was a fault."""
         self._place.set(place * INSTRUCTION_SIZE)
-        self.f.branch_to(self.f.ne(self.f.and_(self.get("flags"), FAULT), 0), self._fault)
+        self.f.branch_to(self.f.ne(self.f.and_(self.flags(), FAULT), 0), self._fault)
 
 
 def _signed_quotient(f: Function, a: Word, b: Word) -> Word:
@@ -398,7 +406,7 @@ OPERATIONS: Final[Mapping[Op, Operation]] = {
 
 
 def translate(module: Module, name: str, difo: Difo, strings: str, *, local: bool = False) -> Function:
-    """Write a DIF object as a function of the module: from the address of the arguments to its result.
+    """Write a DIF object as a function of the module: from its enabling and arguments to its result.
 
     The flags of the firing are clear when it begins; after a fault it returns 0.
     """

@@ -20,10 +20,6 @@ ENTRY: Final = 16
 class Firing(Block):
     """What the machine code of one consumer's clauses knows of the firing under way."""
 
-    flags: int
-    """`CpuFlag` bits: faults and drops."""
-    illval: int
-    """The address or value that made a fault."""
     fault_offset: int
     """Byte offset of the DIF instruction that faulted."""
     arguments: int
@@ -41,6 +37,8 @@ class Firing(Block):
     """Entries on the tuple stack."""
     fresh: int
     """1 until Python was told of this firing."""
+    room: int
+    """Where in a speculation's buffer the record goes."""
 
 
 def tuple_stack() -> ctypes.Array[ctypes.c_uint64]:

@@ -14,17 +14,22 @@ from enum import IntEnum, auto
 from typing import TYPE_CHECKING, Final
 
 from emu.words import WORD_MASK
+from trapline.framework.actions import aggregator, recorder
+from trapline.framework.buffers import NO_ROOM
 from trapline.framework.dynvars import slot
-from trapline.framework.faults import ERROR, ILLOP, NO_ERROR
-from trapline.framework.native.firing import UNREAD, Firing, tuple_stack
-from trapline.framework.program import Scope
+from trapline.framework.faults import DROP, ILLOP
+from trapline.framework.layout import ID_SIZE
+from trapline.framework.native.firing import Firing, tuple_stack
+from trapline.framework.program import ActionKind, Scope
 from trapline.framework.world import signed
 
 if TYPE_CHECKING:
-    from trapline.framework.context import Context
-    from trapline.framework.machine import DifMachine
+    from trapline.framework.actions import Aggregate, ToBytes
+    from trapline.framework.buffers import PrincipalBuffer
+    from trapline.framework.ecb import Ecb
+    from trapline.framework.layout import Placed
     from trapline.framework.operations import Stack
-    from trapline.framework.probes import Probe
+    from trapline.framework.state import ConsumerState
     from trapline.framework.variables import Statics
 
 _CALLBACK: Final = ctypes.CFUNCTYPE(ctypes.c_uint64, *(5 * (ctypes.c_uint64,)))
@@ -63,26 +68,47 @@ class Upcall(IntEnum):
     LOAD_DYNAMIC = auto()
     # scope, number, whether there is a tuple, value
     STORE_DYNAMIC = auto()
+    # (nothing): the time
+    NOW = auto()
+    # (nothing)
+    CLEAN = auto()
+    # bytes, alignment: an offset in the principal buffer, or -1
+    RESERVE = auto()
+    # index of the action, value, where to, bytes to keep (0: all)
+    RECORD = auto()
+    # index of the action, address of the key, value, increment
+    AGGREGATE = auto()
+    # (nothing)
+    EXIT = auto()
+    # id, bytes, alignment: the address of the buffer's words, or 0
+    SPECULATE = auto()
+    # id
+    COMMIT = auto()
+    DISCARD = auto()
+    # kind, value
+    EFFECT = auto()
+    # number of the action, 0 for the predicate
+    FAILED = auto()
 
 
 class Upcalls:
-    """The upcalls of one consumer, and the words of its firings.
+    """The upcalls of one consumer, and the words of its firings."""
 
-    `probe_of` finds the probe of an EPID.
-    """
-
-    def __init__(self, machine: DifMachine, context: Context, probe_of: Callable[[int], Probe]) -> None:
+    def __init__(self, state: ConsumerState) -> None:
         self.firing = Firing()
         self.failure: BaseException | None = None
         """An exception that an operation has raised, until somebody raises it again."""
-        self._machine = machine
-        self._operations = machine.operations
-        self._core = machine.operations.core
-        self._context = context
-        self._probe_of = probe_of
+        self._state = state
+        self._machine = machine = state.machine
+        self._operations = operations = machine.operations
+        self._core = operations.core
+        self._context = context = state.context
+        self._under_way = 0
         self._tuple = tuple_stack()
         self._callback = _CALLBACK(self._called)
-        memory, operations = machine.operations.memory, machine.operations
+        self._recorders: dict[tuple[int, int], tuple[ToBytes, int]] = {}
+        self._aggregators: dict[tuple[int, int], tuple[Aggregate, int]] = {}
+        memory, builtins, cpu = operations.memory, machine.builtins, 0
         self.table: dict[int, Callable[[int, int, int, int], int | None]] = {
             Upcall.LOAD: lambda size, address, _c, _d: memory.load(address, size),
             Upcall.LOAD_USER: lambda size, address, _c, _d: memory.load_user(address, size),
@@ -91,14 +117,25 @@ class Upcalls:
             Upcall.COPY: lambda source, size, target, _d: operations.copy(context, source, size, target),
             Upcall.ALLOCATE: lambda size, _b, _c, _d: operations.allocate(context, size),
             Upcall.COMPARE: lambda a, b, _c, _d: operations.compare(a, b),
-            Upcall.SCALAR: lambda number, _b, _c, _d: machine.builtins.scalar(context, number),
-            Upcall.ELEMENT: lambda number, index, _c, _d: machine.builtins.element(context, number, index),
+            Upcall.SCALAR: lambda number, _b, _c, _d: builtins.scalar(context, number),
+            Upcall.ELEMENT: lambda number, index, _c, _d: builtins.element(context, number, index),
             Upcall.SUBROUTINE: self._subroutine,
             Upcall.PUSH_REFERENCE: self._push_reference,
             Upcall.LOAD_STATIC: self._load_static,
             Upcall.STORE_STATIC: self._store_static,
             Upcall.LOAD_DYNAMIC: self._load_dynamic,
             Upcall.STORE_DYNAMIC: self._store_dynamic,
+            Upcall.NOW: lambda _a, _b, _c, _d: state.world.guest.now(),
+            Upcall.CLEAN: lambda _a, _b, _c, _d: state.clean_if_due(),
+            Upcall.RESERVE: lambda size, alignment, _c, _d: self._buffer.reserve(size, alignment),
+            Upcall.RECORD: self._record,
+            Upcall.AGGREGATE: self._aggregate,
+            Upcall.EXIT: lambda _a, _b, _c, _d: state.exit(),
+            Upcall.SPECULATE: self._speculate,
+            Upcall.COMMIT: lambda number, _b, _c, _d: state.speculations.commit(number, cpu),
+            Upcall.DISCARD: lambda number, _b, _c, _d: state.speculations.discard(number, cpu),
+            Upcall.EFFECT: lambda kind, value, _c, _d: state.effects.table[ActionKind(kind)](context, value),
+            Upcall.FAILED: lambda number, _b, _c, _d: state.failed(self._ecb, self._buffer, number),
         }
 
     @property
@@ -110,8 +147,21 @@ class Upcalls:
             "upcall": ctypes.cast(self._callback, ctypes.c_void_p).value or 0,
         }
 
-    def check(self) -> None:
-        """Raise what an operation of the last firing has raised."""
+    def begin(self) -> bytes | None:
+        """Prepare for a firing that Python begins; return what `end` needs.
+
+        An operation of one firing may fire another probe, after which the words are those of the
+        first again.
+        """
+        return bytes(self.firing) + bytes(self._tuple) if self._under_way else None
+
+    def end(self, before: bytes | None) -> None:
+        """Restore the words of the firing that is under way; raise what an operation has raised."""
+        if before is not None:
+            size = ctypes.sizeof(self.firing)
+            ctypes.memmove(self.firing.address, before, size)
+            ctypes.memmove(self._tuple, before[size:], len(before) - size)
+            self.firing.fresh = 1
         if self.failure is not None:
             failure, self.failure = self.failure, None
             raise failure
@@ -120,12 +170,15 @@ class Upcalls:
         if self.failure is not None:
             return 0  # the firing is over
         firing = self._enter()
+        self._under_way += 1
         try:
             result = self.table[which](a, b, c, d)
         except BaseException as failure:  # noqa: BLE001  kept, and raised again
             self.failure = failure
-            firing.flags |= ILLOP
-            return 0
+            self._core.flags |= ILLOP
+            return NO_ROOM & WORD_MASK if which == Upcall.RESERVE else 0
+        finally:
+            self._under_way -= 1
         self._leave(firing)
         return 0 if result is None else result & WORD_MASK
 
@@ -134,16 +187,13 @@ class Upcalls:
         firing, context = self.firing, self._context
         if firing.fresh:
             firing.fresh = 0
-            args = tuple(_ARGUMENTS.from_address(firing.arguments))
-            context.args, context.cpu, context.epid = args, firing.cpu, firing.epid
-            context.probe = self._probe_of(firing.epid)
-            context.thread = None
-        context.timestamp = signed(firing.timestamp) if firing.timestamp == UNREAD else firing.timestamp
-        context.walltimestamp = signed(firing.walltimestamp) if firing.walltimestamp == UNREAD else firing.walltimestamp
+            context.args = tuple(_ARGUMENTS.from_address(firing.arguments))
+            context.cpu, context.epid, context.thread = firing.cpu, firing.epid, None
+            context.probe = self._ecb.probe
+        context.fault_offset = signed(firing.fault_offset)
+        context.timestamp, context.walltimestamp = signed(firing.timestamp), signed(firing.walltimestamp)
         context.scratch_base, context.scratch_end = firing.scratch_base, firing.scratch_end
         context.scratch_ptr = firing.scratch_pointer
-        context.strtok, context.strtok_limit = firing.strtok, firing.strtok_limit
-        self._core.flags = self._core.flags & NO_ERROR | firing.flags & ERROR
         return firing
 
     def _leave(self, firing: Firing) -> None:
@@ -151,8 +201,20 @@ class Upcalls:
         context = self._context
         firing.timestamp, firing.walltimestamp = context.timestamp, context.walltimestamp
         firing.scratch_pointer = context.scratch_ptr
-        firing.strtok, firing.strtok_limit = context.strtok, context.strtok_limit
-        firing.flags, firing.illval = self._core.flags & ERROR, self._core.illval
+
+    @property
+    def _ecb(self) -> Ecb:
+        return self._state.ecb(self.firing.epid)
+
+    @property
+    def _buffer(self) -> PrincipalBuffer:
+        return self._state.buffers[self.firing.cpu]
+
+    def _placed(self, index: int) -> Placed:
+        """Return an action of the clause that fires."""
+        return self._ecb.clause.layout.actions[index]
+
+    # Subroutines and variables
 
     def _stack(self, *, used: int = 1) -> Stack:
         """Return the tuple stack, an empty one for an operation that does not use it."""
@@ -164,7 +226,7 @@ class Upcalls:
         return present if value is None else value
 
     def _push_reference(self, kind: int, size: int, value: int, _d: int) -> None:
-        pushed: list[tuple[int, int]] = []
+        pushed: Stack = []
         self._operations.push_reference(pushed, kind, size, value)
         for number, length in pushed:
             depth = self.firing.depth
@@ -194,3 +256,42 @@ class Upcalls:
     def _store_dynamic(self, scope: int, number: int, has_tuple: int, value: int) -> None:
         stack = self._stack(used=has_tuple)
         self._operations.store_dynamic(self._context, stack, number, _SCOPES[scope], value)
+
+    # Actions
+
+    def _record(self, index: int, value: int, place: int, kept: int) -> None:
+        """Write what an action records, by its recorder, to a place in the buffer."""
+        known = self.firing.epid, index
+        found = self._recorders.get(known)
+        if found is None:
+            placed = self._placed(index)
+            record = recorder(placed, self._operations)
+            assert record is not None
+            found = self._recorders[known] = record, placed.size
+        record, size = found
+        data = record(self._context, value)
+        if kept:
+            data = data[:kept]
+        ctypes.memmove(place, data.ljust(size, b"\0"), size)
+
+    def _aggregate(self, index: int, key: int, value: int, increment: int) -> None:
+        epid = self.firing.epid
+        found = self._aggregators.get((epid, index))
+        if found is None:
+            ecb, placed = self._ecb, self._placed(index)
+            assert placed.aggregating is not None
+            number = list(ecb.clause.aggregating).index(placed)
+            size = placed.offset - placed.aggregating.base - ID_SIZE
+            aggregate = aggregator(placed, ecb.aggregation_ids[number], self._operations)
+            found = self._aggregators[epid, index] = aggregate, size
+        aggregate, size = found
+        aggregate(self._state.aggregation_buffers[self.firing.cpu], ctypes.string_at(key, size), value, increment)
+
+    def _speculate(self, number: int, size: int, alignment: int, _d: int) -> int:
+        buffer = self._state.speculations.buffer(number, self.firing.cpu)
+        offset = NO_ROOM if buffer is None else buffer.reserve(size, alignment)
+        if buffer is None or offset == NO_ROOM:
+            self._core.flags |= DROP
+            return 0
+        self.firing.room = offset
+        return buffer.address

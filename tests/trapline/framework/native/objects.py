@@ -37,6 +37,12 @@ def _store(draw, _place, _end):
     return encode_registers(draw(st.sampled_from(STORES)), draw(REGISTERS), 0, draw(REGISTERS))
 
 
+def _allocate(draw, _place, _end):
+    if draw(st.booleans()):
+        return encode_registers(Op.ALLOCS, draw(REGISTERS), 0, draw(REGISTERS))
+    return encode_registers(Op.COPYS, draw(REGISTERS), draw(REGISTERS), draw(REGISTERS))
+
+
 def _constant(draw, _place, _end):
     op = draw(st.sampled_from([Op.SETX, Op.SETS]))
     return encode_index(op, draw(st.integers(0, 3)), draw(REGISTERS))
@@ -54,7 +60,10 @@ def _tuple(draw, _place, _end):
     return encode_registers(op, kind, draw(REGISTERS), draw(REGISTERS))
 
 
-KINDS = [_three, _three, _two, _compare, _compare, _branch, _branch, _store, _constant, _builtin, _tuple, _tuple]
+KINDS = [
+    _three, _three, _two, _compare, _compare, _branch, _branch, _store, _store, _allocate, _constant, _builtin, _tuple,
+    _tuple,
+]  # fmt: skip
 
 
 @st.composite

@@ -15,52 +15,61 @@ from tests.trapline.framework.native.objects import objects
 from tests.trapline.framework.support import Bench
 from trapline.framework import translate as functions
 from trapline.framework.machine import Loaded
+from trapline.framework.native.consumer import NativeConsumer
 from trapline.framework.native.dif import translate
 from trapline.framework.native.firing import UNREAD
-from trapline.framework.native.upcalls import Upcalls
+from trapline.framework.world import signed
 
 ARGUMENTS = (1, 2, 0xFFFF_FFFF_8000_0000, 7, (1 << 64) - 1)
+SCRATCH = 512
 
 
 class Trial:
+    """One consumer, whose first enabling lends its words to the objects under trial."""
+
     def __init__(self):
-        self.bench = Bench()
-        device = self.bench.device
-        self.device = device
-        self.probe = self.bench.dtrace.table.get(self.bench.f)
-        self.upcalls = Upcalls(device.machine, device.context, lambda _epid: self.probe)
+        self.bench = Bench("f:entry { trace(1); }")
+        self.device = self.bench.device
+        self.ecb = self.device.ecb(1)
+        self.consumer = NativeConsumer(self.device)
+        self.words = (ctypes.c_uint64 * 8)(1)
 
     def native(self, loaded):
         module = Module()
         translate(module, "object", loaded.difo, "strings")
-        symbols = {**self.upcalls.symbols, "strings": loaded.strings}
-        linked = Linked(module.compiled("test"), symbols)
-        function = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p)(linked.address("object"))
+        linked = Linked(module.compiled("test"), {**self.consumer.symbols, "strings": loaded.strings})
+        function = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p)(linked.address("object"))
         arguments = (ctypes.c_uint64 * 5)(*ARGUMENTS)
-        firing = self.upcalls.firing
-        firing.flags = firing.illval = firing.depth = 0
-        firing.fresh = 1
-        firing.epid, firing.cpu = 1, 0
+        core, firing = self.device.world.core, self.consumer.upcalls.firing
+        core.flags = firing.depth = firing.cpu = 0
+        firing.fresh = firing.epid = 1
         firing.arguments = ctypes.addressof(arguments)
-        firing.timestamp = firing.walltimestamp = UNREAD
-        firing.fault_offset = UNREAD
-        result = function(ctypes.addressof(arguments))
-        self.upcalls.check()
-        return result, firing.flags, firing.fault_offset if firing.flags else -1
+        firing.timestamp = firing.walltimestamp = firing.fault_offset = UNREAD
+        firing.scratch_base = firing.scratch_pointer = self.scratch()
+        firing.scratch_end = self.scratch() + SCRATCH
+        result = function(ctypes.addressof(self.words), ctypes.addressof(arguments))
+        self.consumer.upcalls.end(None)
+        return result, core.flags, signed(firing.fault_offset), firing.scratch_pointer, self.stores()
 
-    def context(self):
+    def python(self, run):
         context = self.device.context
         self.device.world.core.flags = 0
         context.fault_offset = context.timestamp = context.walltimestamp = -1
-        context.args, context.epid, context.cpu, context.probe, context.thread = ARGUMENTS, 1, 0, self.probe, None
-        context.scratch_base = context.scratch_ptr = context.scratch_end = 0
-        return context
-
-    def other(self, run):
-        context = self.context()
+        context.args, context.epid, context.cpu, context.probe, context.thread = ARGUMENTS, 1, 0, self.ecb.probe, None
+        context.scratch_base = context.scratch_ptr = self.scratch()
+        context.scratch_end = self.scratch() + SCRATCH
         result = run(context)
-        flags = self.device.world.core.flags
-        return result, flags, context.fault_offset
+        return result, self.device.world.core.flags, context.fault_offset, context.scratch_ptr, self.stores()
+
+    def scratch(self):
+        return self.device.buffers[0].scratch.base + 64
+
+    def stores(self):
+        """What was stored in scratch space, which is empty then."""
+        data = self.device.buffers[0].scratch.data
+        stored = bytes(data[64 : 64 + SCRATCH])
+        data[64 : 64 + SCRATCH] = bytes(SCRATCH)
+        return stored
 
 
 TRIAL = Trial()
@@ -71,6 +80,6 @@ TRIAL = Trial()
 def test_machine_code_does_what_the_machine_does(difo):
     loaded = Loaded(difo, 0x1000)
     machine = TRIAL.device.machine
-    expected = TRIAL.other(lambda context: machine.run(loaded, context))
-    assert TRIAL.other(functions.translate(machine, loaded)) == expected
+    expected = TRIAL.python(lambda context: machine.run(loaded, context))
+    assert TRIAL.python(functions.translate(machine, loaded)) == expected
     assert TRIAL.native(loaded) == expected

@@ -1,0 +1,92 @@
+"""The machine code of one consumer: what its clauses link against, and their functions."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from emu.native.linking import Linked
+from emu.plain import WORD, address_of, words
+from trapline.framework.buffers import RingBuffer
+from trapline.framework.native.ecb import ClauseCode, EcbWord, has_native_form
+from trapline.framework.native.upcalls import Upcalls
+
+if TYPE_CHECKING:
+    from trapline.framework.ecb import Clause, Ecb, Run
+    from trapline.framework.state import ConsumerState
+
+_RUN: Final = ctypes.CFUNCTYPE(ctypes.c_uint64, *(3 * (ctypes.c_uint64,)))
+_ARGUMENTS: Final = 5 * ctypes.c_uint64
+
+
+class NativeClause:
+    """A clause's machine code."""
+
+    def __init__(
+        self, linked: Linked, staging: memoryview[int], upcalls: Upcalls, intern: Callable[[str], int]
+    ) -> None:
+        self.address = linked.address("run")
+        """Where the function is."""
+        self._held = linked, staging
+        self._upcalls = upcalls
+        self._intern = intern
+        self._call = _RUN(self.address)
+        self._blocks: dict[int, memoryview[int]] = {}
+
+    def words(self, ecb: Ecb) -> int:
+        """Return the address of an enabling's words (`EcbWord`)."""
+        block = self._blocks.get(ecb.epid)
+        if block is None:
+            block = self._blocks[ecb.epid] = words(EcbWord.AGGREGATIONS + len(ecb.aggregation_ids))
+            probe = ecb.probe
+            block[EcbWord.EPID], block[EcbWord.PROBE] = ecb.epid, probe.id
+            names = (probe.provider.name, probe.module, probe.function, probe.name)
+            for index, name in enumerate(names, EcbWord.PROVIDER):
+                block[index] = self._intern(name)
+            for index, number in enumerate(ecb.aggregation_ids, EcbWord.AGGREGATIONS):
+                block[index] = number
+        return address_of(block)
+
+    def run(self, ecb: Ecb) -> Run:
+        """Return what fires an enabling from Python."""
+        call, upcalls, block = self._call, self._upcalls, self.words(ecb)
+
+        def run(args: tuple[int, ...]) -> None:
+            place = _ARGUMENTS(*args)
+            before = upcalls.begin()
+            call(block, ctypes.addressof(place), 0)
+            if before is not None or upcalls.failure is not None:
+                upcalls.end(before)
+
+        return run
+
+
+class NativeConsumer:
+    """Compiles the clauses of one consumer, when each is worth it; tracing has begun by then."""
+
+    def __init__(self, state: ConsumerState) -> None:
+        self._state = state
+        self.upcalls = Upcalls(state)
+        world, variables = state.world, state.variables
+        self.symbols = {
+            **self.upcalls.symbols,
+            "core": world.core.address,
+            "consumer": state.block,
+            "regions": address_of(world.memory.table),
+            "globals": variables.globals.addresses[0],
+            "locals": variables.locals.addresses[0],
+            "buffer": state.buffers[0].address,
+        }
+
+    def compile(self, clause: Clause) -> NativeClause | None:
+        """Return a clause's machine code; None: it has no native form."""
+        if self._state.world.cpus > 1 or not has_native_form(clause.objects):
+            return None
+        state = self._state
+        code = ClauseCode(clause.predicate, clause.layout, staged=isinstance(state.buffers[0], RingBuffer))
+        own = {f"strings{n}": state.string_table(difo) for n, difo in enumerate(code.strings)}
+        staging = words(clause.layout.needed // WORD + 1)
+        own["staging"] = address_of(staging)
+        linked = Linked(code.module.compiled("clause"), self.symbols | own)
+        return NativeClause(linked, staging, self.upcalls, state.world.memory.intern)

@@ -1,0 +1,50 @@
+"""By probe: the machine code that runs its enablings, for the callbacks that fire without Python.
+
+A probe has two words, at an address that stays as long as the framework: how many enablings there
+are, and where their pairs of addresses are, (run, ecb).  0: Python runs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from emu.plain import WORD, address_of, words
+
+# Probes whose words are made together.
+_TOGETHER: Final = 1 << 10
+_WORDS: Final = 2
+
+
+class NativeRuns:
+    """See the module."""
+
+    def __init__(self) -> None:
+        self._tables: list[tuple[memoryview[int], int]] = []
+        self._pairs: dict[int, memoryview[int]] = {}
+
+    def address(self, probe_id: int) -> int:
+        """Return where the words of a probe are."""
+        table, place = self._place(probe_id)
+        return self._tables[table][1] + WORD * place
+
+    def set(self, probe_id: int, pairs: Sequence[int]) -> None:
+        """Let machine code run a probe's enablings, (run, ecb) for each; none: Python runs them."""
+        table, place = self._place(probe_id)
+        view = self._tables[table][0]
+        view[place] = 0
+        if not pairs:
+            return
+        made = self._pairs[probe_id] = words(len(pairs))
+        for index, word in enumerate(pairs):
+            made[index] = word
+        view[place + 1] = address_of(made)
+        view[place] = len(pairs) // 2
+
+    def _place(self, probe_id: int) -> tuple[int, int]:
+        """Return which table a probe's words are in, and the index of the first."""
+        table, place = divmod(probe_id, _TOGETHER)
+        while len(self._tables) <= table:
+            made = words(_WORDS * _TOGETHER)
+            self._tables.append((made, address_of(made)))
+        return table, _WORDS * place
