@@ -38,6 +38,14 @@ class CoreWord(IntEnum):
 
     FLAGS = 0
     ILLVAL = 1
+    ENV = 2
+    """The state of the CPU whose hit machine code serves (`emu.engine.cpu.Cpu.env`)."""
+    FIRING = 3
+    """Address of the `emu.engine.tracepoints.Firing` under way in machine code; 0: none."""
+    PREPARED = 4
+    """Not 0: `CpuCore.prepare` was called for it."""
+    FAILED = 5
+    """Not 0: Python code that it called has raised; the firing ends."""
 
 
 _FLAGS: Final = int(CoreWord.FLAGS)
@@ -52,7 +60,7 @@ class CpuCore:
     The trap frame is here too; FreeBSD keeps it in the thread (td_t_frame).
     """
 
-    __slots__ = ("address", "find_caller", "framed", "pushed", "trapframe", "words")
+    __slots__ = ("address", "find_caller", "framed", "prepare", "pushed", "raise_failure", "trapframe", "words")
 
     def __init__(self) -> None:
         self.words = words(_WORDS)
@@ -69,6 +77,12 @@ class CpuCore:
         self.pushed = 0
         """Words on the stack above the return address, where that is on the stack and the frame is
         not there."""
+
+        self.prepare: Callable[[], None] | None = None
+        """Makes the attributes above what they are for the firing that machine code has under way;
+        what it enters Python for begins with it."""
+        self.raise_failure: Callable[[], None] | None = None
+        """Raises what Python code has raised in a firing of machine code."""
 
     @property
     def flags(self) -> int:
