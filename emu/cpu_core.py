@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import IntEnum, IntFlag
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from emu.frame import Frame
 from emu.plain import address_of, words
 from emu.words import WORD_MASK
+
+if TYPE_CHECKING:
+    from emu.frame import Frame
 
 
 class CpuFlag(IntFlag):

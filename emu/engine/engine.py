@@ -25,7 +25,9 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from functools import partial
+from itertools import count
 from typing import Final
+from weakref import WeakKeyDictionary
 
 import unicorn
 from unicorn.unicorn_py3.unicorn import uclib
@@ -45,6 +47,7 @@ from emu.engine.refusals import Refusals
 from emu.engine.special import Special
 from emu.engine.state import BLOCKS, NEVER, Word
 from emu.engine.tlb import SoftTlb
+from emu.engine.tracepoints import Tracepoints
 from emu.isa.base import Isa
 from emu.plans import Plan
 
@@ -84,12 +87,15 @@ class Engine:
         self.counter = Counter(isa, self.cpu, self.memory, blocks)
         self._state = self.counter.state
         self._hooks = Hooks(self.cpu, ctypes.addressof(self.counter.state_array))
-        self.handlers = Handlers(isa, self.cpu, self.counter, on_system_call)
+        self._plans = Encoder(isa, self.cpu.env)
+        self.tracepoints = Tracepoints(self._plans.place, self._plans.constant)
+        self.handlers = Handlers(isa, self.cpu, self.memory, self.counter, self.tracepoints, on_system_call)
         self.code = Code(self.cpu, self.memory, self.counter, self._hooks, self.handlers.fail)
         self._pc = isa.registers.slots[isa.registers.pc]
         self._steps = False
+        self._spaces: WeakKeyDictionary[AddressSpace, int] = WeakKeyDictionary()
+        self._space_numbers = count(1)
         self._windows = Windows()
-        self._plans = Encoder(isa, self.cpu.env)
         self._take_over_parts()
         self._tlb: SoftTlb | None = None
         if isinstance(self.memory, HostMemory):
@@ -121,7 +127,16 @@ class Engine:
         model, handlers = self.isa.unicorn, self.handlers
         callbacks: native.Callbacks | interpreted.Callbacks
         if self.accelerated:
-            callbacks = native.Callbacks(self.cpu, self.counter, handlers, self._windows, self._tlb, delivers=delivers)
+            callbacks = native.Callbacks(
+                self.cpu,
+                self.counter,
+                handlers,
+                self.memory,
+                self._windows,
+                self.tracepoints,
+                self._tlb,
+                delivers=delivers,
+            )
         else:
             callbacks = interpreted.Callbacks(self.cpu, self.counter, handlers, delivers=delivers)
         add = self._hooks.add
@@ -172,8 +187,16 @@ class Engine:
         if not isinstance(self.memory, HostMemory) or self._tlb is None:
             raise TypeError("the guest has page tables of its own")
         self.memory.use(space)
+        self._state[Word.SPACE] = self.space_number(space)
         self._tlb.flush()
         self.forget_user_blocks()
+
+    def space_number(self, space: AddressSpace) -> int:
+        """Return the number of an address space, which no other has while the engine lives."""
+        number = self._spaces.get(space)
+        if number is None:
+            number = self._spaces[space] = next(self._space_numbers)
+        return number
 
     def flush_page(self, address: int) -> None:
         """Forget what a page's address means: its mapping has changed."""

@@ -6,7 +6,10 @@ from collections.abc import Callable
 
 from emu.engine.counting import Counter
 from emu.engine.cpu import Cpu
+from emu.engine.memory import Memory
 from emu.engine.state import DELIVER, HANDLED, Word
+from emu.engine.tracepoints import Tracepoints
+from emu.guest.base import BadAddressError
 from emu.isa.base import Isa
 
 
@@ -17,10 +20,16 @@ class Handlers:
     `raise_failure` raises it there.
     """
 
-    def __init__(self, isa: Isa, cpu: Cpu, counter: Counter, on_system_call: Callable[[], None] | None) -> None:
-        self.on_breakpoint: Callable[[int], int] = lambda _address: DELIVER
-        """Takes the address of a breakpoint, where the pc is; answers DELIVER (the guest's own
-        vector gets the exception), HANDLED, or what `Engine.plan` returns."""
+    def __init__(
+        self,
+        isa: Isa,
+        cpu: Cpu,
+        memory: Memory,
+        counter: Counter,
+        tracepoints: Tracepoints,
+        on_system_call: Callable[[], None] | None,
+    ) -> None:
+        self._on_breakpoint: Callable[[int], int] = lambda _address: DELIVER
         self.on_late: Callable[[int], int] = lambda _address: DELIVER
         """Takes that address where native code could not carry the plan out; DELIVER or HANDLED."""
         self.on_trap: Callable[[int], int] = lambda _number: DELIVER
@@ -33,14 +42,31 @@ class Handlers:
         self._system_call_number = isa.unicorn.system_call if on_system_call else None
         self._model = isa.unicorn
         self._cpu = cpu
+        self._memory = memory
         self._counter = counter
+        self._tracepoints = tracepoints
         self._pc = isa.registers.slots[isa.registers.pc]
         self._failure: BaseException | None = None
+
+    @property
+    def on_breakpoint(self) -> Callable[[int], int]:
+        """Takes the address of a breakpoint, where the pc is.
+
+        It answers DELIVER (the guest's own vector gets the exception), HANDLED, or what
+        `Engine.plan` returns.  A new one is asked about every breakpoint, until `Tracepoints.set`
+        is called again.
+        """
+        return self._on_breakpoint
+
+    @on_breakpoint.setter
+    def on_breakpoint(self, taker: Callable[[int], int]) -> None:
+        self._on_breakpoint = taker
+        self._tracepoints.clear()
 
     def breakpoint(self, address: int) -> int:
         """Take a breakpoint."""
         try:
-            return self.on_breakpoint(address)
+            return self._on_breakpoint(address)
         except BaseException as error:  # noqa: BLE001  raised again by the engine
             self.fail(error)
             return HANDLED
@@ -78,6 +104,24 @@ class Handlers:
             self._on_system_call()
         except BaseException as error:  # noqa: BLE001  raised again by the engine
             self.fail(error)
+
+    def load(self, address: int, size: int) -> int:
+        """Return `size` bytes for a probe's argument; 0 where there is no memory."""
+        try:
+            return self._memory.load(address, size)
+        except BadAddressError:
+            return 0
+        except BaseException as error:  # noqa: BLE001  raised again by the engine
+            self.fail(error)
+            return 0
+
+    def fired(self) -> int:
+        """Take back what Python code was given in a firing of machine code that it had a part in."""
+        try:
+            self._tracepoints.fired()
+        except BaseException as error:  # noqa: BLE001  raised again by the engine
+            self.fail(error)
+        return 0
 
     def fail(self, error: BaseException) -> None:
         """Keep what a callback raised, the first of several, and end the run."""

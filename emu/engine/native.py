@@ -11,7 +11,6 @@ frames.
 from __future__ import annotations
 
 import ctypes
-import importlib.util
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from importlib.resources import files
@@ -21,14 +20,21 @@ from typing import Any, Final
 import unicorn
 from unicorn.unicorn_py3.unicorn import uclib
 
-from emu.disk_cache import cached
 from emu.engine import layout
 from emu.engine.counting import Counter
 from emu.engine.cpu import Cpu
+from emu.engine.firing_code import ASK, LATE, Asked, FiringCode
 from emu.engine.handlers import Handlers
-from emu.engine.plans import Kind, Windows
+from emu.engine.memory import Memory
+from emu.engine.plan_code import Places, PlanCode
+from emu.engine.plans import Windows
 from emu.engine.state import DELIVER, HANDLED, TB_REQUEST_CACHE, Word
 from emu.engine.tlb import FILLS, SoftTlb
+from emu.engine.tracepoints import Tracepoints
+from emu.native import available
+from emu.native.builder import Module, Value
+from emu.native.compiling import compiled
+from emu.native.linking import Linked
 
 # Functions of Unicorn that the callbacks call.
 _UNICORN: Final = ("uc_emu_stop", "uc_ctl", "uc_reg_read", "uc_reg_write")
@@ -38,18 +44,18 @@ _CODE: Final = ("cpu_ldub_code", "cpu_lduw_code", "cpu_ldl_code", "tlb_flush")
 _SYMBOL: Final = "trapline."
 # Sources whose machine code is kept: ISAs, each with and without a kernel of its own.
 _SOURCES: Final = 16
+_WORD_SIZE: Final = 8
 # A number that no trap has.
 _NO_TRAP: Final = 0x7FFF_FFFF
 _ON_BREAKPOINT: Final = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_uint64)
 _ON_LATE: Final = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64)
 _ON_INSIDE: Final = ctypes.CFUNCTYPE(None)
 _ON_TRAP: Final = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint32)
-_PLAN: Final = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_uint64)
+_ON_LOAD: Final = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64)
+_ON_FIRED: Final = ctypes.CFUNCTYPE(ctypes.c_uint64)
+_PLAN: Final = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64)
 
-
-def available() -> bool:
-    """Return whether llvmlite is installed."""
-    return importlib.util.find_spec("llvmlite") is not None
+__all__ = ["Callbacks", "available"]
 
 
 class Callbacks:
@@ -60,7 +66,16 @@ class Callbacks:
     """
 
     def __init__(
-        self, cpu: Cpu, counter: Counter, handlers: Handlers, windows: Windows, tlb: SoftTlb | None, *, delivers: bool
+        self,
+        cpu: Cpu,
+        counter: Counter,
+        handlers: Handlers,
+        memory: Memory,
+        windows: Windows,
+        tracepoints: Tracepoints,
+        tlb: SoftTlb | None,
+        *,
+        delivers: bool,
     ) -> None:
         model = cpu.model
         self._handlers = {
@@ -68,6 +83,8 @@ class Callbacks:
             "on_breakpoint": _ON_BREAKPOINT(handlers.breakpoint),
             "on_late": _ON_LATE(handlers.late),
             "on_inside": _ON_INSIDE(handlers.inside),
+            "on_load": _ON_LOAD(handlers.load),
+            "on_fired": _ON_FIRED(handlers.fired),
         }
         addresses = {name: _address(function) for name, function in self._handlers.items()}
         addresses |= {name: _address(getattr(uclib, name)) for name in _UNICORN}
@@ -77,13 +94,19 @@ class Callbacks:
             "do_interrupt": _address(getattr(uclib, model.deliver)),
             "words": ctypes.addressof(counter.state_array),
             "table": ctypes.addressof(counter.table),
+            "handle": cpu.handle,
+            "ram": memory.pointer,
             "windows": windows.address,
+            "tracepoints": tracepoints.header.address,
+            "space": _space(cpu, counter, hosted=tlb is not None),
             # Where the guest has page tables, nothing is filled.
             "fills": windows.address if tlb is None else tlb.table,
             "on_fill": windows.address if tlb is None else _address(tlb.callback),
         }
-        source = _source(cpu, _general_names() | _names_of(cpu, counter, delivers=delivers), addresses)
-        self._engine = _linked(_machine_code(source), addresses)
+        names = _general_names() | _names_of(cpu, counter, delivers=delivers)
+        source = _source(cpu, names, addresses, hosted=tlb is not None)
+        symbols = {_SYMBOL + name: address for name, address in addresses.items()}
+        self._linked = Linked(_machine_code(source), symbols)
         self.block = self._function("block")
         self.trap = self._function("trap")
         self.invalid = self._function("invalid") if model.on_invalid else None
@@ -91,74 +114,63 @@ class Callbacks:
         self.refused = self._function("refused") if model.on_refused else None
         self.fill = self._function("fill") if tlb else None
         self.special = self._function("special"), self._function("keep")
-        self.plan = _PLAN(self._function("plan").value or 0)
+        self.plan = _PLAN(self._linked.address("plan"))
         """Carries out an encoded plan; for tests."""
 
     def _function(self, name: str) -> ctypes.c_void_p:
-        return ctypes.c_void_p(self._engine.get_function_address(name))
-
-
-def _target_machine() -> Any:
-    """Return LLVM's description of this host's CPU."""
-    import llvmlite.binding as llvm  # noqa: PLC0415  optional, and 50 ms
-
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    # Engines are anywhere in the address space: symbols are 64-bit addresses in the code.
-    return llvm.Target.from_default_triple().create_target_machine(opt=2, codemodel="large")
-
-
-def _linked(code: bytes, addresses: Mapping[str, int]) -> Any:
-    """Link machine code with the addresses of this engine; return what holds it."""
-    import llvmlite.binding as llvm  # noqa: PLC0415
-
-    for name, address in addresses.items():
-        llvm.add_symbol(_SYMBOL + name, address)
-    # The linker takes over a target machine and a module, and frees both: each engine needs its own.
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine())
-    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-    engine.finalize_object()  # now, while the symbols are this engine's
-    return engine
+        return ctypes.c_void_p(self._linked.address(name))
 
 
 @lru_cache(_SOURCES)
 def _machine_code(source: str) -> bytes:
-    """Return an object file, from the disk if the same source was compiled there before."""
-    import llvmlite  # noqa: PLC0415
-    import llvmlite.binding as llvm  # noqa: PLC0415
-
-    machine = _target_machine()
-
-    def compiled() -> bytes:
-        module = llvm.parse_assembly(source)
-        module.verify()
-        passes = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
-        passes.getModulePassManager().run(module, passes)
-        code: bytes = machine.emit_object(module)
-        return code
-
-    return cached("callbacks", f"{llvmlite.__version__} {machine.triple} {source}".encode(), compiled)
+    """Return an object file."""
+    return compiled("callbacks", source.encode(), lambda: source)
 
 
-def _source(cpu: Cpu, names: Mapping[str, int], addresses: Iterable[str]) -> str:
+def _source(cpu: Cpu, names: Mapping[str, int], addresses: Iterable[str], *, hosted: bool) -> str:
     """Return the functions of this ISA, with numbers for names, symbols for addresses.
 
     So the source, and the machine code, are the same for every engine of an ISA.
     """
+    module = Module()
+    symbols = {name: module.symbol(_SYMBOL + name) for name in addresses}
+    _write_firing(module, cpu, symbols, hosted=hosted)
     places = [files("emu.engine").joinpath("ir", "common.ll")]
     places += [files(package).joinpath("unicorn.ll") for package in cpu.model.ir]
     text = "\n".join(place.read_text() for place in places)
     numbers = {name: str(_signed(value)) for name, value in names.items()}
-    symbols = {name: f'ptrtoint (ptr @"{_SYMBOL}{name}" to i64)' for name in addresses}
-    declared = "".join(f'@"{_SYMBOL}{name}" = external global i8\n' for name in addresses)
-    return declared + Template(text).substitute(numbers | symbols)
+    return module.source + Template(text).substitute({**numbers, **symbols})
+
+
+def _write_firing(module: Module, cpu: Cpu, symbols: Mapping[str, Value], *, hosted: bool) -> None:
+    """Write the functions that serve hits, for which there is a builder."""
+    places = Places(
+        words=symbols["words"],
+        env=symbols["env"],
+        handle=symbols["handle"],
+        ram=symbols["ram"],
+        windows=symbols["windows"],
+        fills=symbols["fills"],
+        register_read=symbols["uc_reg_read"],
+        register_write=symbols["uc_reg_write"],
+    )
+    plans = PlanCode(module, cpu.isa, places, hosted=hosted)
+    asked = Asked(symbols["on_load"], symbols["on_fired"])
+    FiringCode(module, cpu.isa, places, plans, asked, symbols["tracepoints"], symbols["space"])
+
+
+def _space(cpu: Cpu, counter: Counter, *, hosted: bool) -> int:
+    """Return the address of the word that says which address space is the current one."""
+    if hosted:
+        return ctypes.addressof(counter.state_array) + _WORD_SIZE * Word.SPACE
+    return cpu.env + _WORD_SIZE * cpu.isa.registers.slots[cpu.isa.registers.root]
 
 
 def _general_names() -> dict[str, int]:
     """Return the names that mean the same for every engine."""
     names: dict[str, int] = {name: value for name, value in vars(layout).items() if isinstance(value, int)}
     names |= {word.name: word.value for word in Word}
-    names |= {kind.name: kind.value for kind in Kind} | {"HANDLED": HANDLED, "DELIVER": DELIVER}
+    names |= {"HANDLED": HANDLED, "DELIVER": DELIVER, "ASK": ASK, "LATE": LATE}
     return names | {"TB_REQUEST_CACHE": TB_REQUEST_CACHE - (1 << 32)}  # as a signed int
 
 

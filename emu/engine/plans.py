@@ -1,33 +1,96 @@
-"""Plans of displaced instructions as words that the native callbacks carry out.
+"""Plans of displaced instructions as words that machine code carries out (`emu.engine.plan_code`).
 
-An operation is four words: its kind, the addresses of the target and of the source, and a number.
-A plan ends with a zero word.  Memory is reached through windows: stretches of virtual addresses
-that lie in RAM in one piece.  What is outside them, is not a machine word, or asks a condition is
-left to Python (`emu.plan_execution.compile_plan`), which can do all of it.
+An operation is six words: its kind, the addresses of the target and of the source, and three
+numbers, or addresses, that depend on the kind.  A plan ends with a zero word.  Memory is reached
+through windows: stretches of virtual addresses that lie in RAM in one piece; and, where the host
+keeps the address space, through the answers that it gave to Unicorn's TLB.  What is outside them is
+left to Python (`emu.plan_execution.compile_plan`).
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import IntEnum
+from functools import cache
 from typing import Final, NamedTuple
 
 from emu.isa.base import Isa
-from emu.plans import Clear, Load, Operation, Plan, Set, Store
+from emu.plans import TEMPORARY, Branch, Check, Clear, Compare, Load, Operation, Plan, Set, SetVector, Store, Sum
 from emu.words import WORD_MASK
 
 WINDOWS: Final = 8
+OPERATION_WORDS: Final = 6
 _WORD: Final = 8
+# The flags are in the low half of their register.
+_FLAG_BITS: Final = 32
+# Conditions have four bits.
+_CONDITIONS: Final = 16
 
 
 class Kind(IntEnum):
-    """What an operation is; 0 ends a plan."""
+    """What an operation is, and what its words after the kind are; 0 ends a plan."""
 
     SET = 1
+    """target, source, offset."""
     CLEAR = 2
+    """target, source, the bits that stay."""
     LOAD = 3
+    """target, base, offset, size, sign: what to exclusive-or and subtract, 0 if unsigned."""
     STORE = 4
+    """source, base, offset, size."""
+    SUM = 5
+    """target, base, offset, scaled, shift."""
+    READ = 6
+    """target, Unicorn's number of a register that the CPU state does not hold as a word."""
+    COMPARE = 7
+    """left, right, `Compare` by its place in COMPARES, mask, sign: for BRANCH."""
+    CONDITION = 8
+    """-, -, which combinations of `condition_flags` satisfy it, a bit each: for BRANCH."""
+    BRANCH = 9
+    """pc, pc, distance if all that was compared since the last branch holds, distance if not."""
+    SET_VECTOR = 10
+    """low, high, Unicorn's number of the vector register."""
+
+
+# The comparisons that COMPARE does, in this order.
+COMPARES: Final = (
+    Compare.EQ,
+    Compare.NE,
+    Compare.LT,
+    Compare.GE,
+    Compare.LTU,
+    Compare.GEU,
+    Compare.BIT_CLEAR,
+    Compare.BIT_SET,
+)
+
+
+@cache
+def condition_flags(isa: Isa) -> tuple[int, ...]:
+    """Return the bits of the flags that an ISA's conditions look at, the lowest first."""
+    if isa.condition is None:
+        return ()
+    holds = isa.condition
+    return tuple(
+        bit
+        for bit in range(_FLAG_BITS)
+        if any(holds(number, 1 << bit) is not holds(number, 0) for number in range(_CONDITIONS))
+    )
+
+
+def satisfying(isa: Isa, number: int) -> int:
+    """Return a word with a bit for each combination of `condition_flags`: 1 if a condition holds.
+
+    The combination's bit n is the flag of `condition_flags` that is n-th.
+    """
+    assert isa.condition is not None, f"{isa.name} has no condition flags"
+    places = condition_flags(isa)
+    found = 0
+    for combination in range(1 << len(places)):
+        flags = sum(1 << bit for place, bit in enumerate(places) if combination >> place & 1)
+        found |= isa.condition(number, flags) << combination
+    return found
 
 
 class Window(NamedTuple):
@@ -62,46 +125,92 @@ class Encoder:
     """Encodes plans for one CPU."""
 
     def __init__(self, isa: Isa, cpu_state: int) -> None:
+        self._isa = isa
         self._slots = isa.registers.slots
-        self._word = isa.word
+        self._public = {register.name: register.unicorn for register in isa.registers.registers}
         self._cpu_state = cpu_state
-        self._zero = ctypes.c_uint64(0)
         self._temporaries: dict[str, ctypes.c_uint64] = {}
+        self._constants: dict[int, ctypes.c_uint64] = {}
         self._encoded: dict[Plan, ctypes.Array[ctypes.c_uint64]] = {}
 
     def encode(self, plan: Plan) -> int:
-        """Return the address of a plan's words; 0 if it is not one for native code."""
+        """Return the address of a plan's words, which stay there."""
         if plan not in self._encoded:
-            if not all(map(self._is_native, plan.operations)):
-                return 0
-            words = [word for operation in plan.operations for word in self._words(operation)]
-            self._encoded[plan] = (ctypes.c_uint64 * (len(words) + 4))(*words)
+            words = [word for operation in self._operations(plan) for word in _padded(operation)]
+            self._encoded[plan] = (ctypes.c_uint64 * (len(words) + OPERATION_WORDS))(*words)
         return ctypes.addressof(self._encoded[plan])
 
-    def _words(self, operation: Operation) -> tuple[int, int, int, int]:
-        match operation:
-            case Set(target, source, offset):
-                return Kind.SET, self._place(target), self._place(source), offset & WORD_MASK
-            case Clear(target, source, bits):
-                return Kind.CLEAR, self._place(target), self._place(source), ~bits & WORD_MASK
-            case Load(target, base, offset):
-                return Kind.LOAD, self._place(target), self._place(base), offset & WORD_MASK
-            case Store(source, base, offset):
-                return Kind.STORE, self._place(source), self._place(base), offset & WORD_MASK
-            case _:
-                raise TypeError(f"'{operation}' is not for native code")
-
-    def _place(self, operand: str) -> int:
+    def place(self, operand: str) -> int:
         """Return the address of a register, a temporary, or a zero."""
         if not operand:
-            return ctypes.addressof(self._zero)
+            return self.constant(0)
         slot = self._slots.get(operand)
         if slot is not None:
             return self._cpu_state + _WORD * slot
         return ctypes.addressof(self._temporaries.setdefault(operand, ctypes.c_uint64()))
 
-    def _is_native(self, operation: Operation) -> bool:
-        """Return whether native code carries an operation out."""
-        if isinstance(operation, (Load, Store)):
-            return operation.size == self._word
-        return isinstance(operation, (Set, Clear))
+    def constant(self, value: int) -> int:
+        """Return the address of a number."""
+        return ctypes.addressof(self._constants.setdefault(value, ctypes.c_uint64(value)))
+
+    def _operations(self, plan: Plan) -> Iterator[tuple[int, ...]]:
+        """Yield the words of each operation; registers that are not words are read first."""
+        for name in dict.fromkeys(name for operation in plan.operations for name in _read_by(operation)):
+            if name and name not in self._slots and not name.startswith(TEMPORARY):
+                yield Kind.READ, self.place(name), self._public[name]
+        for operation in plan.operations:
+            yield from self._words(operation)
+
+    def _words(self, operation: Operation) -> Iterator[tuple[int, ...]]:
+        place = self.place
+        match operation:
+            case Set(target, source, offset):
+                yield Kind.SET, place(target), place(source), offset
+            case Clear(target, source, bits):
+                yield Kind.CLEAR, place(target), place(source), ~bits
+            case Sum(target, base, scaled, shift, offset):
+                yield Kind.SUM, place(target), place(base), offset, place(scaled), shift
+            case Load(target, base, offset, size, signed):
+                yield Kind.LOAD, place(target), place(base), offset, size, 1 << 8 * size - 1 if signed else 0
+            case Store(source, base, offset, size):
+                yield Kind.STORE, place(source), place(base), offset, size
+            case Branch(tests, taken, missed):
+                pc = place(self._isa.registers.pc)
+                yield from map(self._check, tests)
+                yield Kind.BRANCH, pc, pc, taken, missed
+            case SetVector(number, low, high):
+                yield Kind.SET_VECTOR, place(low), place(high), self._isa.unicorn.vectors[0].first + number
+
+    def _check(self, test: Check) -> tuple[int, ...]:
+        if test.compare is Compare.FLAGS:
+            assert isinstance(test.right, int)
+            return Kind.CONDITION, 0, 0, satisfying(self._isa, test.right)
+        right = self.constant(test.right) if isinstance(test.right, int) else self.place(test.right)
+        mask, sign = (1 << test.bits) - 1, 1 << test.bits - 1
+        if test.compare in {Compare.BIT_SET, Compare.BIT_CLEAR}:
+            mask = WORD_MASK
+        signed = test.compare in {Compare.LT, Compare.GE}
+        return Kind.COMPARE, self.place(test.left), right, COMPARES.index(test.compare), mask, sign if signed else 0
+
+
+def _read_by(operation: Operation) -> Iterator[str]:
+    """Yield the operands that an operation reads."""
+    match operation:
+        case Set(_, source, _) | Clear(_, source, _):
+            yield source
+        case Sum(_, base, scaled, _, _):
+            yield from (base, scaled)
+        case Load(_, base, _, _, _):
+            yield base
+        case Store(source, base, _, _):
+            yield from (source, base)
+        case Branch(tests, _, _):
+            for test in tests:
+                yield from (name for name in (test.left, test.right) if isinstance(name, str))
+        case SetVector(_, low, high):
+            yield from (low, high)
+
+
+def _padded(words: tuple[int, ...]) -> Iterator[int]:
+    for place in range(OPERATION_WORDS):
+        yield words[place] & WORD_MASK if place < len(words) else 0

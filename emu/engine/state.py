@@ -48,6 +48,8 @@ class Word(IntEnum):
     """Fills of Unicorn's TLB since it was last emptied."""
     FILLED_MAX = 11
     """The number of fills at which it is emptied, to make it grow."""
+    SPACE = 12
+    """Which address space, where the host keeps them: a number of its own for each."""
 
 
 WORDS: Final = 16

@@ -31,10 +31,10 @@ from emu.native.compiling import compiled
 from emu.words import WORD_MASK
 
 # Weights of a branch that nearly always goes one way; names of the metadata.
-_LIKELY: Final = ", !prof !0"
-_UNLIKELY: Final = ", !prof !1"
-_METADATA: Final = """!0 = !{!"branch_weights", i32 1000, i32 1}
-!1 = !{!"branch_weights", i32 1, i32 1000}
+_LIKELY: Final = ", !prof !90"
+_UNLIKELY: Final = ", !prof !91"
+_METADATA: Final = """!90 = !{!"branch_weights", i32 1000, i32 1}
+!91 = !{!"branch_weights", i32 1, i32 1000}
 """
 _COPY: Final = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"
 _FILL: Final = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"
@@ -171,7 +171,8 @@ class Function(Callee):
         """The function as LLVM's assembly language."""
         parameters = ", ".join(f"i64 {name}" for name in self.parameters)
         entry = ["entry:", *self._entry, "  br label %body"]
-        lines = "\n".join((*entry, *self._body))
+        # Nobody comes to the end of a function that has returned, or behind a loop that never leaves.
+        lines = "\n".join((*entry, *self._body, *(() if self._ended else ("  unreachable",))))
         return f'define {self._linkage}i64 @"{self.name}"({parameters}) nounwind {{\n{lines}\n}}\n'
 
     def line(self, text: str) -> None:

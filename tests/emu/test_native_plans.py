@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from emu.elf_symbols import Binding, Symbol, SymbolType
 from emu.engine import native
@@ -13,7 +15,7 @@ from emu.guest.function import STACK, FunctionFaultError, FunctionGuest
 from emu.guest.modules import Module
 from emu.isa import ISAS
 from emu.plan_execution import interpret
-from emu.plans import Clear, Load, Plan, Set, Store
+from emu.plans import Branch, Check, Clear, Compare, Load, Plan, Set, SetVector, Store, Sum
 from providers.fbt import FBT
 from tests.providers.fbt.fakes import FakeFramework
 
@@ -95,10 +97,92 @@ def test_an_access_that_leaves_its_window_is_out_of_reach(isa):
     assert not carry_out(guest, plans(isa)[4])
 
 
+def general(isa):
+    """Registers that a plan may use without consequences."""
+    fixed = {isa.registers.sp, isa.registers.zero, isa.registers.pc, isa.registers.root, isa.registers.kernel_root}
+    return [name for name in isa.registers.dtrace if name in isa.registers.slots and name not in fixed]
+
+
+@st.composite
+def random_plans(draw, isa):
+    """What can fault comes first; then registers change, and at the end the pc or a vector."""
+    names, sp, pc = general(isa), isa.registers.sp, isa.registers.pc
+    temporaries: list[str] = []
+    small = st.integers(-64, 64)
+    operands = st.deferred(lambda: st.sampled_from([*names, *temporaries, "", pc, sp]))
+
+    def operation(target):
+        return st.one_of(
+            st.builds(Set, st.just(target), operands, st.integers(-(1 << 31), 1 << 31)),
+            st.builds(Clear, st.just(target), operands, st.integers(0, 255)),
+            st.builds(Sum, st.just(target), operands, operands, st.integers(0, 3), small),
+        )
+
+    sizes = st.sampled_from([size for size in (1, 2, 4, 8) if size <= isa.word])
+    operations = []
+    for number in range(draw(st.integers(0, 4))):
+        fresh = f"%{number}"
+        kind = draw(st.integers(0, 2))
+        if kind == 0:
+            operations.append(Load(fresh, sp, draw(small), draw(sizes), draw(st.booleans())))
+        elif kind == 1:
+            operations.append(Store(draw(operands), sp, draw(small), draw(sizes)))
+            continue
+        else:
+            operations.append(draw(operation(fresh)))
+        temporaries.append(fresh)
+    for target in draw(st.lists(st.sampled_from(names), max_size=3)):
+        operations.append(draw(operation(target)))
+    end = draw(st.integers(0, 2))
+    if end == 0:
+        operations.append(Branch(tuple(draw(st.lists(checks(isa, operands), max_size=2))), draw(small), draw(small)))
+    elif end == 1:
+        operations.append(SetVector(draw(st.integers(0, 7)), draw(operands), draw(operands)))
+        operations.append(Set(pc, pc, 4))
+    else:
+        operations.append(draw(operation(pc)))
+    return Plan(tuple(operations))
+
+
+def checks(isa, operands):
+    compares = [compare for compare in Compare if compare is not Compare.FLAGS]
+    bits = st.sampled_from((32, 64) if isa.word == 8 else (16, 32))
+    compared = st.builds(Check, st.sampled_from(compares), operands, st.one_of(operands, st.integers(0, 31)), bits)
+    compared = compared.filter(
+        lambda test: test.compare not in {Compare.BIT_SET, Compare.BIT_CLEAR} or isinstance(test.right, int)
+    )
+    if isa.condition is None:
+        return compared
+    return st.one_of(compared, st.integers(0, 15).map(lambda number: Check(Compare.FLAGS, right=number)))
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    """Two guests of each ISA: one for each executor."""
+    return {name: (prepared(isa), prepared(isa)) for name, isa in ISAS.items()}
+
+
 @isas
-def test_a_plan_of_smaller_accesses_is_pythons(isa):
-    plan = Plan((Load("%0", isa.registers.sp, 0, 2), Set(isa.registers.pc, "%0")))
-    assert prepared(isa).engine.plan(plan) == 0
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_any_plan_does_natively_what_it_means(isa, pairs, data):
+    plan = data.draw(random_plans(isa))
+    values = data.draw(st.lists(st.integers(0, isa.address_mask), min_size=4, max_size=4))
+    flags = data.draw(st.sampled_from(isa.traps.states))
+    for guest in pairs[isa.name]:
+        for number, name in enumerate(general(isa)):
+            guest.engine.write_register(name, values[number % 4] + number // 4 & isa.address_mask)
+        guest.engine.write_register(isa.registers.sp, SP)
+        guest.engine.write_register(isa.registers.pc, 0x10000)
+        for place in range(-16, 17):
+            guest.engine.store(SP + 8 * place, 8, values[place % 4] ^ 0x1111 * (place + 16))
+        if isa.traps.flags:
+            guest.engine.write_register(isa.traps.flags, flags)
+    python, machine = pairs[isa.name]
+    interpret(plan, isa, python.engine)
+    assert carry_out(machine, plan), plan
+    assert state(machine) == state(python), plan
+    assert [bytes(view) for view in machine.engine.vectors()] == [bytes(view) for view in python.engine.vectors()]
 
 
 @isas

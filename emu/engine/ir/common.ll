@@ -118,6 +118,7 @@ done:
 
 ; A breakpoint ends its block, and counts as the instruction it displaced: nothing of the block is to be taken back.
 ; Its handlers find the pc at the breakpoint; x86's int3 leaves the pc behind it, where the guest's own vector wants it.
+; `take` and `plan` are made by emu/engine/firing_code.py and plan_code.py.
 define i1 @breakpoint(ptr %words) {
   %block.p = getelementptr i64, ptr %words, i64 $BLOCK
   store i64 0, ptr %block.p
@@ -125,13 +126,16 @@ define i1 @breakpoint(ptr %words) {
   %pc = load i64, ptr %pc.p
   %address = sub i64 %pc, $PC_AFTER
   store i64 %address, ptr %pc.p
+  %taken = call i64 @take(i64 %address)
+  switch i64 %taken, label %ask [ i64 $HANDLED, label %handled  i64 $LATE, label %late ]
+ask:
   %answer = call i64 inttoptr (i64 $on_breakpoint to ptr)(i64 %address)
   switch i64 %answer, label %displaced [ i64 $HANDLED, label %handled  i64 $DELIVER, label %unclaimed ]
 displaced:
   ; Claimed, and the answer is the displaced instruction's plan.
-  %plan = inttoptr i64 %answer to ptr
-  %done = call i1 @plan(ptr %plan)
-  br i1 %done, label %handled, label %late
+  %done = call i64 @plan(i64 %answer)
+  %whole = icmp ne i64 %done, 0
+  br i1 %whole, label %handled, label %late
 late:
   %late.answer = call i32 inttoptr (i64 $on_late to ptr)(i64 %address)
   %wanted = icmp ne i32 %late.answer, 0
@@ -141,91 +145,6 @@ handled:
 unclaimed:
   store i64 %pc, ptr %pc.p
   ret i1 true
-}
-
-; Carries out a plan (emu/engine/plans.py); false, with all registers but pc as they were, if memory is out of reach.
-define i1 @plan(ptr %first) {
-entry:
-  br label %next
-next:
-  %op = phi ptr [ %first, %entry ], [ %following, %after ]
-  %kind = load i64, ptr %op
-  %target.p = getelementptr i64, ptr %op, i64 1
-  %target = load ptr, ptr %target.p
-  %source.p = getelementptr i64, ptr %op, i64 2
-  %source = load ptr, ptr %source.p
-  %number.p = getelementptr i64, ptr %op, i64 3
-  %number = load i64, ptr %number.p
-  %following = getelementptr i64, ptr %op, i64 4
-  switch i64 %kind, label %end [ i64 $SET, label %set  i64 $CLEAR, label %clear  i64 $LOAD, label %load  i64 $STORE, label %store ]
-set:
-  %set.old = load i64, ptr %source
-  %set.sum = add i64 %set.old, %number
-  %set.new = and i64 %set.sum, $ADDRESS
-  store i64 %set.new, ptr %target
-  br label %after
-clear:
-  %clear.old = load i64, ptr %source
-  %clear.new = and i64 %clear.old, %number
-  store i64 %clear.new, ptr %target
-  br label %after
-load:
-  %load.base = load i64, ptr %source
-  %load.sum = add i64 %load.base, %number
-  %load.address = and i64 %load.sum, $ADDRESS
-  %load.p = call ptr @reach(i64 %load.address)
-  %load.out = icmp eq ptr %load.p, null
-  br i1 %load.out, label %out, label %load.in
-load.in:
-  %load.word = load i64, ptr %load.p, align 1
-  %loaded = and i64 %load.word, $ADDRESS
-  store i64 %loaded, ptr %target
-  br label %after
-store:
-  %store.base = load i64, ptr %source
-  %store.sum = add i64 %store.base, %number
-  %store.address = and i64 %store.sum, $ADDRESS
-  %store.p = call ptr @reach(i64 %store.address)
-  %store.out = icmp eq ptr %store.p, null
-  br i1 %store.out, label %out, label %store.in
-store.in:
-  call void @llvm.memcpy.p0.p0.i64(ptr %store.p, ptr %target, i64 $WORD, i1 false)
-  br label %after
-after:
-  br label %next
-end:
-  ret i1 true
-out:
-  ret i1 false
-}
-
-declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
-
-; Where the eight bytes at a virtual address are in this process; null if no window shows all of them.
-define internal ptr @reach(i64 %address) {
-entry:
-  br label %look
-look:
-  %window = phi ptr [ inttoptr (i64 $windows to ptr), %entry ], [ %following, %further ]
-  %memory.p = getelementptr i64, ptr %window, i64 2
-  %memory = load ptr, ptr %memory.p
-  %none = icmp eq ptr %memory, null
-  br i1 %none, label %out, label %try
-try:
-  %start = load i64, ptr %window
-  %last.p = getelementptr i64, ptr %window, i64 1
-  %last = load i64, ptr %last.p
-  %offset = sub i64 %address, %start
-  %inside = icmp ule i64 %offset, %last
-  br i1 %inside, label %in, label %further
-further:
-  %following = getelementptr i64, ptr %window, i64 3
-  br label %look
-in:
-  %place = getelementptr i8, ptr %memory, i64 %offset
-  ret ptr %place
-out:
-  ret ptr null
 }
 
 ; At every translated block; told in emu/engine/state.py.  What usually happens takes eighteen instructions.

@@ -1,0 +1,177 @@
+"""Machine code that serves a hit: a tracepoint is found, and its steps are done.
+
+What the steps mean is told in `emu.engine.tracepoints`.  Python is entered for what a probe's
+enablings have no native form of, and for memory out of reach.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from typing import Final
+
+from emu.cpu_core import CoreWord
+from emu.engine.plan_code import READ, Places, PlanCode
+from emu.engine.state import DELIVER, HANDLED
+from emu.engine.tracepoints import ARGUMENTS, EVERY_SPACE, MULTIPLIER, Entry, Firing, Header, Step, StepKind
+from emu.isa.base import Isa
+from emu.native.builder import Function, Module, Value
+
+# What `take` answers beside HANDLED; not DELIVER's number.
+ASK: Final = DELIVER + 1
+LATE: Final = DELIVER + 2
+
+# What `Framework.native_runs` returns the address of: how many pairs, and where they are.
+_COUNT, _PAIRS = 0, 8
+# A pair: a function, and its first argument.
+_RUN, _FIRST, _PAIR = 0, 8, 16
+_STEP: Final = ctypes.sizeof(Step)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Functions of Python's that serving a hit may call."""
+
+    load: Value
+    """u64 load(address, size): the guest's memory, 0 where there is none."""
+    fired: Value
+    """u64 fired(): takes back what `CpuCore.prepare` did, and keeps an exception."""
+
+
+class FiringCode:
+    """The function `take`; `space` is where the word of the current address space is."""
+
+    def __init__(
+        self, module: Module, isa: Isa, places: Places, plans: PlanCode, asked: Asked, header: Value, space: Value
+    ) -> None:
+        self._isa = isa
+        self._places = places
+        self._plans = plans
+        self._asked = asked
+        self._header = header
+        self._space = space
+        self._argument = self._make_argument(module)
+        self._fire = self._make_fire(module)
+        self.find = self._make_find(module)
+        self._steps = self._make_steps(module)
+        self.take = self._make_take(module)
+
+    def _make_find(self, module: Module) -> Function:
+        """u64 find(address): the entry of a tracepoint, 0 if there is none."""
+        f = module.function("find", 1, local=True)
+        (address,) = f.parameters
+        table, mask = f.load(self._header, Header.offset("table")), f.load(self._header, Header.offset("mask"))
+        hashed = f.lshr(f.mul(address, MULTIPLIER), f.load(self._header, Header.offset("shift")))
+        place = f.variable(hashed)
+        with f.loop() as loop:
+            entry = f.load(table, f.shl(place.get(), 3))
+            f.ret_if(f.eq(entry, 0), 0)
+            with f.when(f.eq(f.load(entry, Entry.offset("at")), address)):
+                space = f.load(entry, Entry.offset("space"))
+                f.ret_if(f.either(f.eq(space, EVERY_SPACE), f.eq(space, f.load(self._space))), entry)
+            place.set(f.and_(f.add(place.get(), 1), mask))
+            del loop
+        return f
+
+    def _make_argument(self, module: Module) -> Function:
+        """u64 argument(firing, number): an argument that is in the guest's memory, or not."""
+        f = module.function("argument", 2, local=True)
+        firing, number = f.parameters
+        at = f.add(firing, f.shl(number, 3))
+        value = f.load(f.load(at, Firing.offset("place0")))
+        size = f.load(at, Firing.offset("size0"))
+        f.ret_if(f.eq(size, 0), value)
+        address = f.and_(f.add(value, f.load(at, Firing.offset("offset0"))), self._isa.address_mask)
+        place = f.call(self._plans.reach, address, READ)
+        f.ret_if(f.eq(place, 0), f.call(self._asked.load, address, size))
+        unused = f.shl(f.sub(8, size), 3)
+        f.ret(f.lshr(f.shl(f.load(place), unused), unused))
+        return f
+
+    def _make_fire(self, module: Module) -> Function:
+        """u64 fire(firing, core): run a probe's enablings; 0: one of them failed."""
+        f = module.function("fire", 2, local=True)
+        firing, core = f.parameters
+        runs = f.load(firing, Firing.offset("runs"))
+        count = f.load(runs, _COUNT)
+        f.ret_if(f.eq(count, 0), 1, likely=False)
+        arguments = f.room(8 * ARGUMENTS)
+        with f.choice(f.eq(f.load(firing, Firing.offset("from_memory")), 0)) as (plain, mixed):
+            with plain:
+                for number in range(ARGUMENTS):
+                    place = f.load(firing, Firing.offset("place0") + 8 * number)
+                    f.store(arguments, f.load(place), 8 * number)
+            with mixed:
+                for number in range(ARGUMENTS):
+                    f.store(arguments, f.call(self._argument, firing, number), 8 * number)
+        outer = f.load(core, 8 * CoreWord.FIRING)
+        f.store(core, firing, 8 * CoreWord.FIRING)
+        flags = f.load(firing, Firing.offset("flags"))
+        with f.when(f.ne(flags, 0), likely=False):
+            f.store(core, f.or_(f.load(core, 8 * CoreWord.FLAGS), flags), 8 * CoreWord.FLAGS)
+        pair, failed = f.variable(f.load(runs, _PAIRS)), f.variable(0)
+        end = f.add(pair.get(), f.mul(count, _PAIR))
+        with f.loop() as loop:
+            f.call(f.load(pair.get(), _RUN), f.load(pair.get(), _FIRST), arguments, core)
+            failed.set(f.load(core, 8 * CoreWord.FAILED))
+            loop.leave_if(f.ne(failed.get(), 0))
+            pair.set(f.add(pair.get(), _PAIR))
+            loop.leave_if(f.uge(pair.get(), end))
+        with f.when(f.ne(flags, 0), likely=False):
+            f.store(core, f.and_(f.load(core, 8 * CoreWord.FLAGS), f.not_(flags)), 8 * CoreWord.FLAGS)
+        entered = f.or_(failed.get(), f.load(core, 8 * CoreWord.PREPARED))
+        with f.when(f.ne(entered, 0), likely=False):
+            f.call(self._asked.fired)
+        f.store(core, outer, 8 * CoreWord.FIRING)
+        f.ret(f.flag(f.eq(failed.get(), 0)))
+        return f
+
+    def _make_steps(self, module: Module) -> Function:
+        """u64 steps(entry): do them, and answer as `take`."""
+        f = module.function("steps", 1, local=True)
+        (entry,) = f.parameters
+        core = f.load(entry, Entry.offset("core"))
+        f.store(core, self._places.env, 8 * CoreWord.ENV)
+        pc = 8 * self._isa.registers.slots[self._isa.registers.pc]
+        step = f.variable(f.load(entry, Entry.offset("steps")))
+        with f.loop() as loop:
+            here = step.get()
+            kind, what = f.load(here, Step.offset("kind")), f.load(here, Step.offset("what"))
+            loop.leave_if(f.eq(kind, 0))
+            step.set(f.add(here, _STEP))
+            with f.choice(f.eq(kind, StepKind.RUN)) as (run, fire):
+                with run:
+                    done = f.call(self._plans.plan, what)
+                    f.ret_if(f.eq(done, 0), LATE, likely=False)
+                with fire:
+                    wanted = f.label()
+                    f.branch_to(f.eq(kind, StepKind.FIRE), wanted)
+                    size = f.load(here, Step.offset("size"))
+                    inside = f.ult(f.sub(f.load(self._places.env, pc), f.load(here, Step.offset("function"))), size)
+                    loop.again_if(inside)
+                    f.at(wanted)
+                    f.ret_if(f.eq(f.call(self._fire, what, core), 0), HANDLED, likely=False)
+        f.ret(HANDLED)
+        return f
+
+    def _make_take(self, module: Module) -> Function:
+        """u64 take(address): serve a hit; ASK: Python is to, LATE: it is to do the rest."""
+        f = module.function("take", 1, local=True)
+        entry = f.call(self.find, f.parameters[0])
+        f.ret_if(f.eq(entry, 0), ASK)
+        # Not one probe may have fired when another turns out to be Python's.
+        step = f.variable(f.load(entry, Entry.offset("steps")))
+        with f.loop() as loop:
+            here = step.get()
+            kind = f.load(here, Step.offset("kind"))
+            loop.leave_if(f.eq(kind, 0))
+            step.set(f.add(here, _STEP))
+            loop.again_if(f.eq(kind, StepKind.RUN))
+            runs = f.load(f.load(here, Step.offset("what")), Firing.offset("runs"))
+            f.ret_if(f.eq(f.load(runs, _COUNT), 0), ASK, likely=False)
+        depth = f.add(self._header, Header.offset("depth"))
+        f.store(depth, f.add(f.load(depth), 1))
+        answer = f.call(self._steps, entry)
+        f.store(depth, f.sub(f.load(depth), 1))
+        f.ret(answer)
+        return f

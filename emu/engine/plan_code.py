@@ -1,0 +1,190 @@
+"""Machine code that carries plans out: what `emu.plan_execution.interpret` says they mean.
+
+One function walks over the operations that `emu.engine.plans` encodes.  Temporaries have places in
+memory as registers have.  What can fault comes before the first register that changes
+(`emu.plans.Plan`), so the function may give up at any access.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from emu.engine.plans import COMPARES, OPERATION_WORDS, Kind, condition_flags
+from emu.engine.state import Word
+from emu.engine.tlb import FILLS
+from emu.isa.base import Isa
+from emu.native.builder import Condition, Function, Module, Value, Variable
+from emu.plans import Compare
+
+# Bits of a page's offset, and the mask of it.
+_PAGE_BITS: Final = 12
+_OFFSET: Final = 0xFFF
+# `emu.engine.access.Access` as a table entry of `emu.engine.tlb` has it.
+READ: Final = 1
+WRITE: Final = 2
+_SIZES: Final = (1, 2, 4, 8)
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where an engine keeps what its machine code needs: values that the linker puts in."""
+
+    words: Value
+    """The words of `emu.engine.state`."""
+    env: Value
+    """The CPU state."""
+    handle: Value
+    """Unicorn's handle."""
+    ram: Value
+    """RAM in this process."""
+    windows: Value
+    """The table of windows."""
+    fills: Value
+    """The answers to Unicorn's TLB; of meaning only where `hosted`."""
+    register_read: Value
+    """uc_reg_read."""
+    register_write: Value
+    """uc_reg_write."""
+
+
+class PlanCode:
+    """The functions `reach` and `plan`; `hosted`: the host keeps the address space."""
+
+    def __init__(self, module: Module, isa: Isa, places: Places, *, hosted: bool) -> None:
+        self._isa = isa
+        self._places = places
+        self.reach = self._reach(module, hosted=hosted)
+        self.plan = self._plan(module)
+
+    def _reach(self, module: Module, *, hosted: bool) -> Function:
+        """u64 reach(address, access): where eight bytes are in this process; 0: out of reach."""
+        f = module.function("reach", 2, local=True)
+        address, access = f.parameters
+        window = f.variable(self._places.windows)
+        with f.loop() as loop:
+            memory = f.load(window.get(), 16)
+            loop.leave_if(f.eq(memory, 0))
+            offset = f.sub(address, f.load(window.get()))
+            f.ret_if(f.ule(offset, f.load(window.get(), 8)), f.add(memory, offset))
+            window.set(f.add(window.get(), 24))
+        if hosted:
+            # In one page, and the host has granted the access there, in this address space as it is.
+            page = f.lshr(address, _PAGE_BITS)
+            entry = f.add(self._places.fills, f.shl(f.and_(page, FILLS - 1), 4))
+            key = f.or_(page, f.load(self._places.words, 8 * Word.GENERATION))
+            answer = f.load(entry, 8)
+            offset = f.and_(address, _OFFSET)
+            known = f.both(f.eq(f.load(entry), key), f.ne(f.and_(answer, access), 0))
+            known = f.both(known, f.ule(offset, _OFFSET - 7))
+            physical = f.or_(f.and_(answer, ~_OFFSET), offset)
+            f.ret_if(known, f.add(self._places.ram, physical))
+        f.ret(0)
+        return f
+
+    def _plan(self, module: Module) -> Function:
+        """u64 plan(operations): 1 if it was carried out, 0 if memory is out of reach."""
+        f = module.function("plan", 1)
+        operation, holds = f.variable(f.parameters[0]), f.variable(1)
+        with f.loop() as loop:
+            here = operation.get()
+            operation.set(f.add(here, 8 * OPERATION_WORDS))
+            kind = f.load(here)
+            first, second, third = f.load(here, 8), f.load(here, 16), f.load(here, 24)
+            loop.leave_if(f.eq(kind, 0))
+            with f.cases(kind) as case:
+                with case(Kind.SET):
+                    self._write(f, first, f.add(f.load(second), third))
+                with case(Kind.CLEAR):
+                    f.store(first, f.and_(f.load(second), third))
+                with case(Kind.SUM):
+                    scaled = f.shl(f.load(f.load(here, 32)), f.load(here, 40))
+                    self._write(f, first, f.add(f.add(f.load(second), scaled), third))
+                with case(Kind.LOAD):
+                    sign = f.load(here, 40)
+                    value = self._load(f, self._at(f, second, third, READ), f.load(here, 32))
+                    self._write(f, first, f.sub(f.xor(value, sign), sign))
+                with case(Kind.STORE):
+                    place = self._at(f, second, third, WRITE)
+                    size, value = f.load(here, 32), f.load(first)
+                    with f.cases(size) as sized:
+                        for bytes_ in _SIZES:
+                            with sized(bytes_):
+                                f.store(place, value, 0, bytes_)
+                with case(Kind.READ):
+                    f.store(first, self._read_public(f, second))
+                with case(Kind.COMPARE):
+                    mask, sign = f.load(here, 32), f.load(here, 40)
+                    left, right = f.and_(f.load(first), mask), f.and_(f.load(second), mask)
+                    self._compare(f, third, f.xor(left, sign), f.xor(right, sign), holds)
+                if self._isa.condition is not None:
+                    with case(Kind.CONDITION):
+                        satisfied = f.lshr(third, self._combination(f))
+                        holds.set(f.and_(holds.get(), satisfied))
+                with case(Kind.BRANCH):
+                    distance = f.select(f.ne(f.and_(holds.get(), 1), 0), third, f.load(here, 32))
+                    self._write(f, first, f.add(f.load(first), distance))
+                    holds.set(1)
+                with case(Kind.SET_VECTOR):
+                    both = f.room(16)
+                    f.store(both, f.load(first))
+                    f.store(both, f.load(second), 8)
+                    f.call(self._places.register_write, self._places.handle, third, both)
+        f.ret(1)
+        return f
+
+    def _write(self, f: Function, target: Value, value: Value) -> None:
+        """Write a register or a temporary, as wide as registers are."""
+        f.store(target, f.and_(value, self._isa.address_mask))
+
+    def _at(self, f: Function, base: Value, offset: Value, access: int) -> Value:
+        """Return where memory is in this process; if it is nowhere, give the plan up."""
+        address = f.and_(f.add(f.load(base), offset), self._isa.address_mask)
+        place = f.call(self.reach, address, access)
+        f.ret_if(f.eq(place, 0), 0, likely=False)
+        return place
+
+    @staticmethod
+    def _load(f: Function, place: Value, size: Value) -> Value:
+        """Return as many bytes as `size` says."""
+        value = f.variable(0)
+        with f.cases(size) as sized:
+            for bytes_ in _SIZES:
+                with sized(bytes_):
+                    value.set(f.load(place, 0, bytes_))
+        return value.get()
+
+    def _read_public(self, f: Function, number: Value | int) -> Value:
+        """Return a register by Unicorn's own call; some have four bytes."""
+        room = f.room(8)
+        f.store(room, 0)
+        f.call(self._places.register_read, self._places.handle, number, room)
+        return f.load(room)
+
+    def _combination(self, f: Function) -> Value:
+        """Return the flags that conditions look at, side by side."""
+        numbers = {register.name: register.unicorn for register in self._isa.registers.registers}
+        flags = self._read_public(f, numbers[self._isa.traps.flags])
+        found = f.word(0)
+        for place, bit in enumerate(condition_flags(self._isa)):
+            found = f.or_(found, f.shl(f.and_(f.lshr(flags, bit), 1), place))
+        return found
+
+    @staticmethod
+    def _compare(f: Function, how: Value, left: Value, right: Value, holds: Variable) -> None:
+        """Note whether a comparison holds.  Signs were changed, so that all are unsigned."""
+        bit = f.and_(f.lshr(left, f.and_(right, 63)), 1)
+        answers: dict[Compare, Condition] = {
+            Compare.EQ: f.eq(left, right),
+            Compare.NE: f.ne(left, right),
+            Compare.LT: f.ult(left, right),
+            Compare.GE: f.uge(left, right),
+            Compare.LTU: f.ult(left, right),
+            Compare.GEU: f.uge(left, right),
+            Compare.BIT_CLEAR: f.eq(bit, 0),
+            Compare.BIT_SET: f.ne(bit, 0),
+        }
+        answer = f.word(0)
+        for place, compare in enumerate(COMPARES):
+            answer = f.select(f.eq(how, place), f.flag(answers[compare]), answer)
+        holds.set(f.and_(holds.get(), answer))
