@@ -4,16 +4,21 @@ A kernel's vector, trap frame and stub take a few hundred instructions to do it.
 between two instructions of the guest: ask the chain of handlers (`emu.trap`), which fire the
 probes; look up the plan of the displaced instruction, which is decided once and compiled once; and
 carry the plan out on the CPU's registers, which moves the pc on.
+
+That is the first hit.  If the handler that claims an address says what it does there, the next hits
+are served by machine code (`emu.engine.tracepoints`), until something changes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from emu.displaced import DisplacedTable
 from emu.engine.engine import Engine
 from emu.engine.state import DELIVER, HANDLED
+from emu.engine.tracepoints import Run
 from emu.frame import LiveFrame
 from emu.guest.base import BadAddressError
 from emu.patcher import Patcher
@@ -53,6 +58,7 @@ class HostTrap:
     ) -> None:
         self.frame = LiveFrame(engine, trapped=True)
         self._engine = engine
+        self._traps = traps
         self._invop = traps.invop
         self._patcher = patcher
         self._unclaimed = unclaimed
@@ -62,7 +68,12 @@ class HostTrap:
         self._table = table or engine.isa.stub
         self._decided: dict[tuple[int, int], _Displaced | None] = {}
         self._latest: _Displaced | None = None
+        self._known: dict[int, Callable[[int], int] | None] = {}
+        """By address, since something changed last: what does the rest of a hit that machine code
+        could not; None: Python serves the hits."""
         self._native = True
+        traps.watch(self.forget)
+        patcher.on_change = self.forget
 
     def attach(self) -> None:
         """Make the engine bring its breakpoints here."""
@@ -81,6 +92,8 @@ class HostTrap:
         rval = self._invop(address, self.frame)  # the probes fire in there
         if self.frame.moved:
             self.frame.moved = False
+            if address not in self._known:
+                self._learn(address, 0, None)
             return HANDLED
         if not rval:
             return self._unclaimed(address)
@@ -90,10 +103,34 @@ class HostTrap:
             displaced = self._decided[address, rval] = self._decide(address, rval)
         if displaced is None:
             return self._unclaimed(address)
+        if address not in self._known:
+            self._learn(address, rval, displaced)
         if displaced.native:
             self._latest = displaced
             return displaced.native
         return self._carry_out(displaced, address)
+
+    def forget(self) -> None:
+        """Let all hits come here again: what handlers do may have changed."""
+        if self._known:
+            self._known = {}
+            self._engine.tracepoints.clear()
+
+    def _learn(self, address: int, rval: int, displaced: _Displaced | None) -> None:
+        """Let machine code serve the next hits at an address, if it can."""
+        if self._engine.handlers.on_breakpoint != self.breakpoint or not self._native:
+            return
+        self._known[address] = None
+        hit = self._traps.describe(address)
+        if hit is None or hit.answer != rval:
+            return
+        steps, late = hit.steps, hit.late
+        if displaced is not None:
+            if not displaced.native:
+                return
+            steps, late = (*steps, Run(displaced.native)), partial(self._carry_out, displaced)
+        self._known[address] = late
+        self._engine.tracepoints.set(address, self._traps.core, self.frame, steps)
 
     def take(self, address: int) -> int:
         """Take a trap that is a breakpoint in all but the exception.
@@ -107,9 +144,13 @@ class HostTrap:
         """Carry plans out in Python from now on, so that they are done when `breakpoint` is."""
         self._native = False
         self._decided.clear()
+        self.forget()
 
     def _late(self, address: int) -> int:
-        """Carry out the latest plan: native code could not reach the memory."""
+        """Carry out a plan: native code could not reach the memory."""
+        served = self._known.get(address)
+        if served is not None:
+            return served(address)
         assert self._latest is not None
         return self._carry_out(self._latest, address)
 

@@ -8,6 +8,7 @@ order, taking all of it out leaves the bytes that were there first.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -51,6 +52,8 @@ class Patcher:
     def __init__(self, memory: CodeMemory) -> None:
         self._memory = memory
         self._tracepoints: dict[Tracepoint, None] = {}
+        self.on_change: Callable[[], None] = lambda: None
+        """Called before a tracepoint is installed, removed or forgotten."""
         self._layers: dict[int, list[Tracepoint]] = {}  # per byte: the installed tracepoints over it, the latest last
 
     def create(self, address: int, patch: bytes, owner: str) -> Tracepoint:
@@ -66,6 +69,7 @@ class Patcher:
 
     def install(self, tracepoint: Tracepoint) -> None:
         """Write the patch; a tracepoint that is in stays in."""
+        self.on_change()
         if tracepoint not in self._tracepoints:
             raise ValueError(f"{tracepoint.owner}: the tracepoint at {tracepoint.address:#x} was forgotten")
         if tracepoint.installed:
@@ -77,6 +81,7 @@ class Patcher:
 
     def remove(self, tracepoint: Tracepoint) -> None:
         """Put back what shows without this tracepoint; one that is out stays out."""
+        self.on_change()
         if not tracepoint.installed:
             return
         shown = bytes(self._without(tracepoint, address) for address in self._bytes_of(tracepoint))
@@ -85,6 +90,7 @@ class Patcher:
 
     def forget(self, tracepoint: Tracepoint) -> None:
         """Drop a tracepoint that is out, or whose memory is gone; nothing is written."""
+        self.on_change()
         self._tracepoints.pop(tracepoint, None)
         self._uncover(tracepoint)
 

@@ -13,12 +13,37 @@ Source: FreeBSD sys/cddl/dev/dtrace/<machine>/dtrace_subr.c.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
 
 from emu.cpu_core import CpuCore
+from emu.engine.tracepoints import Fire, FireAfter, Run
 from emu.frame import Frame
 
 # (address of the breakpoint, interrupted context, extra) -> what `dtrace_invop()` returns, 0 for "not mine".
 Handler = Callable[[int, Frame, int], int]
+
+
+class Served(Enum):
+    """Who serves a hit, where it is not machine code."""
+
+    PYTHON = "the handler"
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """What a handler does at every hit of an address, for machine code to do it."""
+
+    steps: tuple[Fire | FireAfter | Run, ...]
+    answer: int = 0
+    """What the handler answers, if it leaves the displaced instruction to who asks; 0: the steps do
+    it."""
+    late: Callable[[int], int] | None = None
+    """Does the rest, from the plan on that met memory out of reach; answers as the handler."""
+
+
+# (address of a breakpoint) -> what its handler does there; None: it does not claim the address.
+Description = Callable[[int], Hit | Served | None]
 
 
 class TrapHandler:
@@ -27,10 +52,19 @@ class TrapHandler:
     def __init__(self, core: CpuCore | None = None) -> None:
         self.core = core or CpuCore()
         self._handlers: tuple[Handler, ...] = ()
+        self._descriptions: dict[Handler, Description] = {}
+        self._watchers: list[Callable[[], None]] = []
 
-    def add(self, handler: Handler) -> None:
-        """Put a handler in front of the chain (dtrace_invop_add)."""
+    def add(self, handler: Handler, describe: Description | None = None) -> None:
+        """Put a handler in front of the chain (dtrace_invop_add).
+
+        `describe` says what the handler does, so that machine code can do it; what it says may
+        change only when `changed` is called.
+        """
         self._handlers = (handler, *self._handlers)
+        if describe is not None:
+            self._descriptions[handler] = describe
+        self.changed()
 
     def remove(self, handler: Handler) -> None:
         """Take a handler out (dtrace_invop_remove).
@@ -41,6 +75,30 @@ class TrapHandler:
             raise RuntimeError(f"{handler!r} is not in the invop chain")
         place = self._handlers.index(handler)
         self._handlers = self._handlers[:place] + self._handlers[place + 1 :]
+        if handler not in self._handlers:
+            self._descriptions.pop(handler, None)
+        self.changed()
+
+    def watch(self, watcher: Callable[[], None]) -> None:
+        """Call a function whenever what handlers do may have changed."""
+        self._watchers.append(watcher)
+
+    def changed(self) -> None:
+        """Say that what a handler does may have changed."""
+        for watcher in self._watchers:
+            watcher()
+
+    def describe(self, address: int) -> Hit | None:
+        """Return what the handler does that claims an address; None: ask it, as Python does.
+
+        A handler that does not say what it does may claim anything.
+        """
+        for handler in self._handlers:
+            description = self._descriptions.get(handler)
+            found = Served.PYTHON if description is None else description(address)
+            if found is not None:
+                return None if isinstance(found, Served) else found
+        return None
 
     def invop(self, address: int, frame: Frame, extra: int = 0) -> int:
         """Ask the handlers in order until one claims the breakpoint (dtrace_invop); 0: nobody did.

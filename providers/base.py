@@ -125,6 +125,16 @@ class Framework(Protocol):
         """Fire a probe (dtrace_probe).  Arguments are unsigned 64-bit."""
         ...
 
+    def native_runs(self, probe_id: int) -> int:
+        """Return where machine code finds the enablings of a probe; 0: nowhere.
+
+        At that address, for the life of the probe, are two words: how many there are, 0 if Python
+        runs them, and where they are: pairs (function, its first argument).
+        `function(first, arguments, core)` runs an enabling; `arguments` are five words, `core` the
+        words of `emu.cpu_core`.
+        """
+        ...
+
 
 class Provider(ABC):
     """A provider: creates probes, arms them, and fires them through its framework."""

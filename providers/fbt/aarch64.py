@@ -158,4 +158,6 @@ PORT = Port(
     scan=scan,
     remarks=remarks,
     handler=partial(handler, caller=_caller),
+    entry_caller=_caller,
+    return_caller=_caller,
 )

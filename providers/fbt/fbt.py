@@ -23,13 +23,15 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple, Protocol
 
+from emu.arguments import entry_arguments, results
 from emu.displaced import Rule
 from emu.elf_symbols import Symbol
+from emu.engine.tracepoints import Fire, Number
 from emu.guest.base import BadAddressError
 from emu.guest.modules import Module
 from emu.isa.base import Isa
 from emu.patcher import Patcher
-from emu.trap import TrapHandler
+from emu.trap import Hit, Served, TrapHandler
 from providers.base import ArgumentDescription, Framework, Provider
 from providers.fbt.exclusions import EXCLUSIONS, excluded, module_name, module_refusal
 from providers.fbt.port import Function, Port, Refusal, ScanResult, Site
@@ -138,9 +140,10 @@ class FBT(Provider):
         self._port = port or PORTS[isa.name]
         self._signatures = signatures
         self._fidelity = fidelity
+        self._isa = isa
         self._handler = self._port.handler(self.table, traps.core, framework.probe)
         framework.register(self)
-        traps.add(self._handler)
+        traps.add(self._handler, self._describe)
 
     def unload(self) -> None:
         """Leave the chain and the framework.  Raises ValueError while a probe is enabled."""
@@ -224,6 +227,27 @@ class FBT(Provider):
         if arg.module.load_count == arg.load_count:
             for record in arg.of_probe():
                 self._patcher.install(record.tracepoint)
+
+    def _describe(self, address: int) -> Hit | Served | None:
+        """Say what the handler does at an address."""
+        first = self.table.find(address)
+        if first is None:
+            return None
+        fires = []
+        for record in first.of_tracepoint() if self._port.shares_tracepoints else (first,):
+            runs = self._framework.native_runs(record.probe_id)
+            if not runs or record.module.load_count != record.load_count:
+                return Served.PYTHON
+            if record.enabled:
+                fires.append(self._fire(record, runs))
+        return Hit(tuple(fires), first.rval if self._isa.stub.by_code else first.saved)
+
+    def _fire(self, record: Record, runs: int) -> Fire:
+        port = self._port
+        if not record.roffset:
+            return Fire(runs, entry_arguments(self._isa), port.entry_caller)
+        found = results(self._isa) if port.both_results else results(self._isa)[:1]
+        return Fire(runs, (Number(record.roffset), *found), port.return_caller)
 
     def double_trap(self) -> None:
         """Take every patch out: a fault in a fault handler is under way (fbt_doubletrap)."""

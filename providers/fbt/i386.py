@@ -26,6 +26,7 @@ from providers.fbt.x86_64 import (
     in_jump_table,
     instructions,
     leaves_by_jump,
+    top_of_stack,
 )
 
 _PUSH_EBP = 0x55  # FBT_PUSHL_EBP
@@ -104,4 +105,6 @@ PORT = Port(
     scan=scan,
     remarks=remarks,
     handler=partial(handler, at_return=None),
+    entry_caller=top_of_stack,
+    return_caller=None,
 )

@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from emu.cpu_core import CpuCore
 from emu.displaced import Rule
+from emu.frame import Frame
 from emu.trap import Handler
 from providers.fbt.records import RecordTable
 from providers.fidelity import Fidelity
@@ -119,3 +120,9 @@ class Port:
     scan: Callable[[Function], ScanResult]
     remarks: Callable[[Function, ScanResult], Iterator[Refusal]]
     handler: Callable[[RecordTable, CpuCore, Fire], Handler]
+    entry_caller: Callable[[Frame], int]
+    """Finds the caller of an entry probe's function for stack traces."""
+    return_caller: Callable[[Frame], int] | None
+    """The same of a return probe's; None: its frame stands, and a stack trace finds it by itself."""
+    both_results: bool = False
+    """Whether a return probe has the second result as well."""

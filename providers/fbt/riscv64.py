@@ -206,4 +206,7 @@ PORT = Port(
     scan=scan,
     remarks=remarks,
     handler=partial(handler, caller=_caller, both_results=True),
+    entry_caller=_caller,
+    return_caller=_caller,
+    both_results=True,
 )

@@ -206,4 +206,6 @@ PORT = Port(
     scan=scan,
     remarks=remarks,
     handler=handler,
+    entry_caller=top_of_stack,
+    return_caller=top_of_stack,
 )

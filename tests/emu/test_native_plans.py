@@ -131,8 +131,8 @@ def random_plans(draw, isa):
         else:
             operations.append(draw(operation(fresh)))
         temporaries.append(fresh)
-    for target in draw(st.lists(st.sampled_from(names), max_size=3)):
-        operations.append(draw(operation(target)))
+    targets = draw(st.lists(st.sampled_from(names), max_size=3))
+    operations.extend(draw(operation(target)) for target in targets)
     end = draw(st.integers(0, 2))
     if end == 0:
         operations.append(Branch(tuple(draw(st.lists(checks(isa, operands), max_size=2))), draw(small), draw(small)))

@@ -17,7 +17,7 @@ from emu.guest.base import BadAddressError
 from emu.guest.kernel.guest import KernelGuest
 from emu.plan_execution import interpret
 from emu.plans import Plan
-from emu.trap import Handler, TrapHandler
+from emu.trap import Description, Handler, TrapHandler
 from providers.base import Framework, Provider
 from trapline.lab.hit import AskedHandler, CpuSnapshot, Hit, MemoryChange, RecordedFiring
 
@@ -30,8 +30,8 @@ class RecordingTraps(TrapHandler):
         self.recorder: Recorder | None = None
         self._recorded: dict[Handler, Handler] = {}
 
-    def add(self, handler: Handler) -> None:
-        """As `TrapHandler.add`."""
+    def add(self, handler: Handler, describe: Description | None = None) -> None:  # noqa: ARG002
+        """As `TrapHandler.add`, but no hit is left to machine code."""
 
         def recorded(address: int, frame: Frame, extra: int) -> int:
             answer = handler(address, frame, extra)
@@ -79,6 +79,10 @@ class RecordingFramework:
     def probe_arg(self, provider: Provider, probe_id: int) -> Any:
         """As `Framework.probe_arg`."""
         return self._framework.probe_arg(provider, probe_id)
+
+    def native_runs(self, probe_id: int) -> int:  # noqa: ARG002
+        """Return 0: every firing is to be noted."""
+        return 0
 
     def probe(self, probe_id: int, arg0: int = 0, arg1: int = 0, arg2: int = 0, arg3: int = 0, arg4: int = 0) -> None:
         """Note the firing, and fire."""

@@ -23,6 +23,7 @@ class FakeFramework:
         self.probes = {}
         self.fired = []
         self.on_fire = lambda: None
+        self.native = {}
 
     def register(self, provider):
         self.providers.append(provider)
@@ -45,6 +46,9 @@ class FakeFramework:
     def probe(self, probe_id, arg0=0, arg1=0, arg2=0, arg3=0, arg4=0):
         self.fired.append((self.probes[probe_id][0], arg0, arg1, arg2, arg3, arg4))
         self.on_fire()
+
+    def native_runs(self, probe_id):
+        return self.native.get(probe_id, 0)
 
 
 class Memory:

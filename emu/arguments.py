@@ -1,0 +1,31 @@
+"""Where the arguments and results of functions are, for machine code that reads them.
+
+`emu.frame` has the same for Python.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from emu.engine.tracepoints import ARGUMENTS, Argument, InMemory, Register
+from emu.isa.base import Isa
+
+
+@cache
+def entry_arguments(isa: Isa) -> tuple[Argument, ...]:
+    """Return the first five integer arguments, as on entry to a function (`Frame.arguments`)."""
+    if isa.calling.arguments:
+        return tuple(Register(name) for name in isa.calling.arguments[:ARGUMENTS])
+    return stack_arguments(isa, isa.calling.stack_arguments // isa.word)
+
+
+@cache
+def stack_arguments(isa: Isa, first: int) -> tuple[Argument, ...]:
+    """Return five words of the stack from sp + `first` words on (`Frame.stack_words`)."""
+    return tuple(InMemory(isa.registers.sp, isa.word * (first + place), isa.word) for place in range(ARGUMENTS))
+
+
+@cache
+def results(isa: Isa) -> tuple[Register, ...]:
+    """Return the two result registers (`Frame.results`)."""
+    return tuple(Register(name) for name in isa.calling.results)

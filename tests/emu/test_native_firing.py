@@ -1,0 +1,229 @@
+"""Hits that machine code serves: the same firings in the same order, the same registers, as Python's."""
+
+from __future__ import annotations
+
+import ctypes
+
+import pytest
+
+from benchmarks.code import ENTRY, LOOP
+from emu.cpu_core import CoreWord
+from emu.elf_symbols import Binding, Symbol, SymbolType
+from emu.guest.function import CODE, FunctionFaultError, FunctionGuest
+from emu.guest.modules import Module
+from emu.isa import ISAS
+from emu.native import available
+from providers.fbt import FBT
+from tests.providers.fbt.fakes import FakeFramework
+from tests.support.native import Enabling, runs
+
+pytestmark = pytest.mark.skipif(not available(), reason="llvmlite is not installed")
+isas = pytest.mark.parametrize("isa", ISAS.values(), ids=ISAS)
+
+
+class Traced:
+    """The loop of the benchmarks with FBT in it; its probes' enablings are machine code, or Python's."""
+
+    def __init__(self, isa, *, native=True):
+        self.isa = isa
+        code, entry = LOOP[isa.name], ENTRY[isa.name]
+        self.guest = FunctionGuest(isa, code)
+        self.framework = FakeFramework()
+        self.fbt = FBT(self.framework, self.guest.patcher, self.guest.traps, isa)
+        symbol = Symbol("f", CODE + entry, len(code) - entry, SymbolType.FUNC, Binding.GLOBAL, 1)
+        self.module = Module("kernel", (symbol,), self.guest.patcher.original)
+        self.fbt.provide_module(self.module)
+        self.entry = next(record.address for record in self.fbt.table if not record.roffset)
+        self.enablings = {}
+        for number in self.framework.probes:
+            self.enablings[number] = [Enabling(), Enabling()]
+            if native:
+                self.framework.native[number] = runs(*self.enablings[number])
+
+    def enable(self, *names):
+        for number, (name, _, arg) in self.framework.probes.items():
+            if name.rpartition(":")[2] in names:
+                self.fbt.enable(number, arg)
+        return self
+
+    def disable(self, *names):
+        for number, (name, _, arg) in self.framework.probes.items():
+            if name.rpartition(":")[2] in names:
+                self.fbt.disable(number, arg)
+
+    def fired(self):
+        """What Python saw, and what machine code saw: (name, arguments) each."""
+        names = {number: name for number, (name, _, _) in self.framework.probes.items()}
+        native = [(names[number], *args) for number, pair in self.enablings.items() for args in pair[0].seen()]
+        return self.framework.fired, native
+
+    def registers(self):
+        return {name: self.guest.engine.read_register(name) for name in self.isa.registers.slots}
+
+
+@isas
+def test_the_first_hit_is_pythons_the_others_are_machine_codes_and_nothing_else_differs(isa):
+    python, machine = Traced(isa, native=False).enable("entry", "return"), Traced(isa).enable("entry", "return")
+    for traced in (python, machine):
+        traced.guest.call(20)
+    expected, none = python.fired()
+    assert not none
+    first, rest = machine.fired()
+    assert len(first) == 2
+    assert sorted([*first, *rest]) == sorted(expected)
+    assert [pair[0].count for pair in machine.enablings.values()] == [19, 19]
+    assert [pair[1].count for pair in machine.enablings.values()] == [19, 19]
+    assert machine.registers() == python.registers()
+    assert machine.guest.engine.instructions == python.guest.engine.instructions
+
+
+@isas
+def test_a_disabled_probe_is_silent_and_an_enabled_one_fires_again(isa):
+    traced = Traced(isa).enable("entry", "return")
+    traced.guest.call(5)
+    traced.disable("entry")
+    traced.guest.call(5)
+    entry, leave = traced.enablings.values()
+    assert (entry[0].count, leave[0].count) == (4, 8)
+    traced.enable("entry")
+    traced.guest.call(5)
+    assert (entry[0].count, leave[0].count) == (8, 12)
+
+
+@isas
+def test_enablings_that_become_pythons_are_pythons_at_the_next_hit(isa):
+    traced = Traced(isa).enable("entry")
+    traced.guest.call(5)
+    (number, *_) = traced.enablings
+    words = (ctypes.c_uint64 * 2).from_address(traced.framework.native[number])
+    words[0] = 0
+    traced.guest.call(5)
+    assert len(traced.framework.fired) == 6
+    assert traced.enablings[number][0].count == 4
+
+
+@isas
+def test_a_handler_in_front_that_does_not_say_what_it_does_is_asked_each_time(isa):
+    traced = Traced(isa).enable("entry")
+    traced.guest.call(5)
+    asked = []
+
+    def handler(address, _frame, _extra):
+        asked.append(address)
+        return 0
+
+    traced.guest.traps.add(handler)
+    traced.guest.call(5)
+    assert len(asked) == 5
+    assert len(traced.framework.fired) == 6
+    traced.guest.traps.remove(handler)
+    traced.guest.call(5)
+    assert len(asked) == 5
+    assert len(traced.framework.fired) == 7
+
+
+@isas
+def test_who_takes_the_engines_breakpoints_sees_them_all(isa):
+    traced = Traced(isa).enable("entry")
+    traced.guest.call(5)
+    handlers = traced.guest.engine.handlers
+    taker, seen = handlers.on_breakpoint, []
+
+    def watch(address):
+        seen.append(address)
+        return taker(address)
+
+    handlers.on_breakpoint = watch
+    traced.guest.call(5)
+    assert len(seen) == 5
+
+
+@isas
+def test_python_code_that_a_firing_enters_finds_its_context(isa):
+    traced = Traced(isa)
+    core = traced.guest.traps.core
+    seen = []
+
+    def upcall(*_):
+        assert core.prepare is not None
+        if not core.words[CoreWord.PREPARED]:
+            core.prepare()
+        seen.append((core.trapframe.arguments()[0], core.find_caller is not None, core.words[CoreWord.ENV]))
+
+    (number, *_) = traced.enablings
+    enabling = Enabling(upcall)
+    traced.framework.native[number] = runs(enabling)
+    traced.enable("entry").guest.call(4)
+    assert len(seen) == 3
+    assert {env for _, _, env in seen} == {traced.guest.engine.cpu.env}
+    assert [argument for argument, _, _ in seen] == [args[0] for args in enabling.seen()]
+    assert core.trapframe is None
+    assert core.find_caller is None
+    assert not core.words[CoreWord.FIRING]
+    assert not core.words[CoreWord.PREPARED]
+
+
+@isas
+def test_an_exception_of_that_python_code_ends_the_run(isa):
+    traced = Traced(isa)
+    core = traced.guest.traps.core
+
+    def upcall(*_):
+        core.prepare()
+        core.words[CoreWord.FAILED] = 1
+
+    def raise_failure():
+        raise ZeroDivisionError
+
+    core.raise_failure = raise_failure
+    (number, *_) = traced.enablings
+    after = Enabling()
+    traced.framework.native[number] = runs(Enabling(upcall), after)
+    traced.enable("entry")
+    with pytest.raises(ZeroDivisionError):
+        traced.guest.call(4)
+    assert after.count == 0
+    assert traced.guest.engine.pc == traced.entry
+
+
+@isas
+def test_a_displaced_instruction_that_faults_at_a_later_hit_is_told(isa):
+    traced = Traced(isa)
+
+    def upcall(*_):
+        traced.guest.engine.write_register(isa.registers.sp, 0x40)
+
+    (number, *_) = traced.enablings
+    traced.framework.native[number] = runs(Enabling(upcall))
+    traced.enable("entry")
+    with pytest.raises(FunctionFaultError, match="cannot reach"):
+        traced.guest.call(3)
+    assert traced.guest.engine.pc == traced.entry
+
+
+@isas
+def test_a_tracepoint_disabled_by_its_own_firing_is_gone_at_the_next_hit(isa):
+    traced = Traced(isa)
+    (number, *_) = traced.enablings
+    ending = Enabling(lambda *_: traced.disable("entry"))
+    after = Enabling()
+    traced.framework.native[number] = runs(ending, after)
+    traced.enable("entry").guest.call(6)
+    assert (ending.count, after.count) == (1, 1)
+
+
+def test_ten_thousand_tracepoints_are_found_as_one_is():
+    guest = FunctionGuest(ISAS["x86_64"], LOOP["x86_64"])
+    tracepoints, core = guest.engine.tracepoints, guest.traps.core
+    for number in range(10_000):
+        tracepoints.set(0xFFFF_FFFF_8020_0000 + 16 * number, core, guest.host_trap.frame, ())
+    table = (ctypes.c_uint64 * (tracepoints.header.mask + 1)).from_address(tracepoints.header.table)
+    assert sum(map(bool, table)) == len(tracepoints) == 10_000
+    # How far the furthest entry is from where its address says.
+    run = longest = 0
+    for word in (*table, *table):
+        run = run + 1 if word else 0
+        longest = max(longest, run)
+    assert longest < 64
+    tracepoints.clear()
+    assert len(tracepoints) == 0
