@@ -7,19 +7,19 @@ import pytest
 from tests.support.command import run_trapline
 from trapline import __version__
 from trapline.framework import engines
-from trapline.framework.engines import Engine, EngineError, chosen
+from trapline.framework.engines import EngineError, ProgramEngine, chosen
 
 PROGRAM = ["dtrace", "-qn", "BEGIN { @[1] = sum(6 * 7); exit(0); }"]
 
 
-@pytest.mark.parametrize("engine", Engine)
+@pytest.mark.parametrize("engine", ProgramEngine)
 def test_every_engine_runs_a_program(monkeypatch, engine):
     monkeypatch.setenv(engines.VARIABLE, engine)
     run = run_trapline(PROGRAM)
     assert (run.returncode, run.stdout.split(), run.stderr) == (0, ["1", "42"], "")
 
 
-@pytest.mark.parametrize("engine", Engine)
+@pytest.mark.parametrize("engine", ProgramEngine)
 def test_version_says_which_engine_runs(monkeypatch, engine):
     monkeypatch.setenv(engines.VARIABLE, engine)
     assert run_trapline(["--version", "-v"]).stdout.startswith(f"trapline, version {__version__}\nengine: {engine} (")
@@ -36,7 +36,7 @@ def test_an_unknown_engine_is_one_line(monkeypatch):
 def test_without_llvmlite_python_runs_unless_native_is_asked_for(monkeypatch):
     monkeypatch.delenv(engines.VARIABLE, raising=False)
     monkeypatch.setattr(engines, "available", lambda: False)
-    assert chosen() is Engine.PYTHON
+    assert chosen() is ProgramEngine.PYTHON
     monkeypatch.setenv(engines.VARIABLE, "native")
     with pytest.raises(EngineError, match="needs llvmlite"):
         chosen()

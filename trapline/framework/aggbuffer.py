@@ -68,15 +68,15 @@ class AggregationBuffer:
         self._room = usable_space(size)[0]
         self._free = self._room
         self._offset = 0
-        self._index: dict[bytes, tuple[int, ActionKind, int]] = {}
-        self._entries: list[tuple[int, int]] = []
+        self.entries: dict[bytes, tuple[int, ActionKind, int]] = {}
+        """By key, in the order they were made: offset, function and size of the value."""
 
     def locate(self, key: bytes, kind: ActionKind, number: int, function: AggregatingFunction) -> int:
         """Return the offset of a key's value, made if there was none; else minus an `Outcome`.
 
         `key` is the tuple without the aggregation's id, `number`.
         """
-        found = self._index.get(key)
+        found = self.entries.get(key)
         if found is not None:
             return found[0] if found[1] is kind and found[2] == function.size else -Outcome.OTHER
         offset = self._offset
@@ -91,8 +91,7 @@ class AggregationBuffer:
         self._offset = end
         self.data[offset:end] = number.to_bytes(ID_SIZE, "little") + key + bytes(function.size)
         self.data[value : value + 8] = function.initial.to_bytes(8, "little")
-        self._index[key] = (value, kind, function.size)
-        self._entries.append((offset, end))
+        self.entries[key] = (value, kind, function.size)
         return value
 
     def take(self) -> tuple[tuple[bytes, ...], int]:
@@ -102,9 +101,11 @@ class AggregationBuffer:
 
     def _take_entries(self) -> tuple[bytes, ...]:
         """Return the entries in the order they were made, and forget them."""
-        entries = tuple(bytes(self.data[start:end]) for start, end in self._entries)
-        self._entries.clear()
-        self._index.clear()
+        entries = tuple(
+            bytes(self.data[value - len(key) - ID_SIZE : value + size])
+            for key, (value, _, size) in self.entries.items()
+        )
+        self.entries.clear()
         self._offset = 0
         self._free = self._room
         return entries

@@ -47,6 +47,42 @@ class AggregationWord(IntEnum):
     """Address of their heads."""
 
 
+class DynamicWord(IntEnum):
+    """The dynamic variables of a consumer (`trapline.framework.dynvars`)."""
+
+    DATA = 0
+    """Address of the space: heads of the hash chains, then chunks."""
+    BASE = 1
+    """The same, as an address of DIF."""
+    CHUNK = 2
+    """Size of a chunk."""
+    CHAINS = 3
+    """Number of hash chains, `CHAIN` bytes each."""
+    STATE = 4
+    """Why the last allocation found nothing: a number of `trapline.framework.dynvars.State`."""
+    CPUS = 5
+    POOLS = 6
+    """Address of the pools, by CPU."""
+    KEY = 7
+    """Address of room for a key, as long as a chunk."""
+
+
+class PoolWord(IntEnum):
+    """The chunks of one CPU, by their offsets in the space; 0: there is none."""
+
+    FRESH = 0
+    """The first chunk that was never used; the others follow it."""
+    LEFT = 1
+    """How many of those there are."""
+    FREE = 2
+    DIRTY = 3
+    LAST = 4
+    """The chunk that has been dirty for the longest time: the end of that list."""
+    CLEAN = 5
+    DROPS = 6
+    DIRTY_DROPS = 7
+
+
 class ConsumerWord(IntEnum):
     """One consumer (`trapline.framework.state`)."""
 

@@ -15,7 +15,7 @@ from emu.guest.modules import Module
 from providers.base import Attribute, DependencyClass, Framework, Provider, ProviderAttributes, Stability
 from trapline.framework.codec import ProgramFormat
 from trapline.framework.ecb import Ecb, Run
-from trapline.framework.engines import Engine, chosen, worth_compiling
+from trapline.framework.engines import ProgramEngine, chosen, worth_compiling
 from trapline.framework.memory import Memory
 from trapline.framework.native.runs import NativeRuns
 from trapline.framework.probes import Probe, ProbeTable
@@ -54,7 +54,7 @@ class DTrace:
     """The framework over one guest.  Implements `providers.base.Framework`."""
 
     def __init__(
-        self, guest: Guest, core: CpuCore, dof: ProgramFormat, cpus: int = 1, engine: Engine | None = None
+        self, guest: Guest, core: CpuCore, dof: ProgramFormat, cpus: int = 1, engine: ProgramEngine | None = None
     ) -> None:
         """Put a framework over a guest; `dof` reads the programs that consumers hand over.
 

@@ -14,7 +14,7 @@ dtrace_difo_chunksize(); the sizes are those of an LP64 kernel.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import IntEnum
 from typing import Final
 
 from trapline.framework import dif
@@ -26,7 +26,7 @@ CHUNK_SIZE: Final = 256
 # Size of a string that says none (dtrace_strsize_default), whatever the option strsize.
 STRING_SIZE: Final = 256
 # sizeof (dtrace_dynhash_t)
-_HASH_ENTRY: Final = 64
+HASH_ENTRY: Final = 64
 # sizeof (dtrace_dynvar_t), with one key
 _HEADER: Final = 48
 # sizeof (dtrace_key_t)
@@ -47,7 +47,7 @@ def key_space(key: Key) -> int:
     return _HEADER + _KEY * (len(key) - 1) + sum(align(len(part)) for part in key if isinstance(part, bytes))
 
 
-class _State(Enum):
+class State(IntEnum):
     """Why an allocation found nothing anywhere (DTRACE_DSTATE_*)."""
 
     CLEAN = 0
@@ -56,8 +56,8 @@ class _State(Enum):
 
 
 @dataclass(slots=True)
-class _Pool:
-    """The chunks of one CPU, by their offsets."""
+class Pool:
+    """The chunks of one CPU, by their offsets; the last of a list is the next to be taken."""
 
     free: list[int] = field(default_factory=list)
     dirty: list[int] = field(default_factory=list)
@@ -67,41 +67,43 @@ class _Pool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Variable:
+class Stored:
+    """A variable: its chunk, and where its data is in the space."""
+
     chunk: int
     data: int
-    """Offset of the data in the space."""
-    size: int
 
 
 class DynamicVariables:
     """The space of one consumer's dynamic variables (dtrace_dstate_t)."""
 
     def __init__(self, memory: Memory, size: int, chunk_size: int, cpus: int) -> None:
-        size = max(size, chunk_size + _HASH_ENTRY)
-        self._memory = memory
-        self._chunk_size = chunk_size
-        self._region = memory.allocate(bytearray(size), self._writable)
-        self._variables: dict[Key, _Variable] = {}
-        self._by_chunk: dict[int, _Variable] = {}
-        self._pools = [_Pool() for _ in range(cpus)]
-        self._state = _State.CLEAN
+        size = max(size, chunk_size + HASH_ENTRY)
+        self.memory = memory
+        self.chunk_size = chunk_size
+        self.region = memory.allocate(bytearray(size), self._writable)
+        self.first = 0
+        """Offset of the first chunk."""
+        self.variables: dict[Key, Stored] = {}
+        self._by_chunk: dict[int, Stored] = {}
+        self.pools = [Pool() for _ in range(cpus)]
+        self.state = State.CLEAN
         self._share_out(size)
 
     def _share_out(self, size: int) -> None:
         """Give each CPU its chunks; with too few for all, the first gets them all."""
-        entries = size // (self._chunk_size + _HASH_ENTRY)
+        entries = size // (self.chunk_size + HASH_ENTRY)
         if entries != 1 and entries & 1:
             entries -= 1
-        self._first = start = entries * _HASH_ENTRY
-        per_cpu = (size - start) // len(self._pools) // self._chunk_size * self._chunk_size
-        for pool in self._pools:
-            last = per_cpu == 0 or pool is self._pools[-1]
+        self.first = start = entries * HASH_ENTRY
+        per_cpu = (size - start) // len(self.pools) // self.chunk_size * self.chunk_size
+        for pool in self.pools:
+            last = per_cpu == 0 or pool is self.pools[-1]
             limit = size if last else start + per_cpu
             chunk = start
             pool.free.append(chunk)
-            while chunk + 2 * self._chunk_size < limit:
-                chunk += self._chunk_size
+            while chunk + 2 * self.chunk_size < limit:
+                chunk += self.chunk_size
                 pool.free.append(chunk)
             pool.free.reverse()
             if last:
@@ -110,54 +112,54 @@ class DynamicVariables:
 
     def _writable(self, offset: int, size: int) -> bool:
         """Return whether a range is the data of one variable."""
-        chunk = self._first + (offset - self._first) // self._chunk_size * self._chunk_size
+        chunk = self.first + (offset - self.first) // self.chunk_size * self.chunk_size
         variable = self._by_chunk.get(chunk)
-        return variable is not None and variable.data <= offset and offset + size <= chunk + self._chunk_size
+        return variable is not None and variable.data <= offset and offset + size <= chunk + self.chunk_size
 
     @property
     def drops(self) -> int:
         """Stores dropped because the space was full."""
-        return sum(pool.drops for pool in self._pools)
+        return sum(pool.drops for pool in self.pools)
 
     @property
     def dirty_drops(self) -> int:
         """Stores dropped while freed chunks waited to be cleaned."""
-        return sum(pool.dirty_drops for pool in self._pools)
+        return sum(pool.dirty_drops for pool in self.pools)
 
     def find(self, key: Key) -> int:
         """Return the address of a variable's data, 0 if it does not exist."""
-        variable = self._variables.get(key)
-        return 0 if variable is None else self._region.base + variable.data
+        variable = self.variables.get(key)
+        return 0 if variable is None else self.region.base + variable.data
 
     def find_or_create(self, key: Key, size: int, cpu: int) -> int:
         """Return the address of a variable's data, creating it.
 
         0 if there is no room, which has been counted.
         """
-        variable = self._variables.get(key)
+        variable = self.variables.get(key)
         if variable is None:
             header = key_space(key)
-            if header + size > self._chunk_size:
-                self._pools[cpu].drops += 1
+            if header + size > self.chunk_size:
+                self.pools[cpu].drops += 1
                 return 0
             chunk = self._take(cpu)
             if chunk is None:
                 return 0
-            variable = _Variable(chunk, chunk + header, size)
-            self._variables[key] = self._by_chunk[chunk] = variable
-        return self._region.base + variable.data
+            variable = Stored(chunk, chunk + header)
+            self.variables[key] = self._by_chunk[chunk] = variable
+        return self.region.base + variable.data
 
     def _take(self, cpu: int) -> int | None:
-        own = self._pools[cpu]
-        places = self._pools[cpu:] + self._pools[:cpu] if self._state is _State.CLEAN else [own]
+        own = self.pools[cpu]
+        places = self.pools[cpu:] + self.pools[:cpu] if self.state is State.CLEAN else [own]
         for pool in places:
             if not pool.free:
                 pool.free, pool.clean = pool.clean, pool.free
             if pool.free:
                 return pool.free.pop()
-        if self._state is _State.CLEAN:
-            self._state = _State.DIRTY if any(pool.dirty for pool in self._pools) else _State.EMPTY
-        if self._state is _State.DIRTY:
+        if self.state is State.CLEAN:
+            self.state = State.DIRTY if any(pool.dirty for pool in self.pools) else State.EMPTY
+        if self.state is State.DIRTY:
             own.dirty_drops += 1
         else:
             own.drops += 1
@@ -165,24 +167,24 @@ class DynamicVariables:
 
     def remove(self, key: Key, cpu: int) -> bool:
         """Free a variable; tell whether it existed, so that there is something to clean."""
-        variable = self._variables.pop(key, None)
+        variable = self.variables.pop(key, None)
         if variable is None:
             return False
         del self._by_chunk[variable.chunk]
-        self._pools[cpu].dirty.append(variable.chunk)
+        self.pools[cpu].dirty.append(variable.chunk)
         return True
 
     def clean(self) -> None:
         """Make freed chunks available again."""
-        for pool in self._pools:
+        for pool in self.pools:
             if pool.dirty:
                 pool.clean += pool.dirty
                 pool.dirty = []
-                self._state = _State.CLEAN
+                self.state = State.CLEAN
 
     def release(self) -> None:
         """Give the space back."""
-        self._memory.release(self._region)
+        self.memory.release(self.region)
 
 
 def chunk_size_for(difo: Difo) -> int:

@@ -24,7 +24,7 @@ VARIABLE: Final = "TRAPLINE_ENGINE"
 _WORTH: Final = 200
 
 
-class Engine(StrEnum):
+class ProgramEngine(StrEnum):
     """See the module."""
 
     NATIVE = "native"
@@ -36,34 +36,35 @@ class EngineError(ValueError):
     """TRAPLINE_ENGINE names what is not an engine, or one that cannot run here."""
 
 
-def chosen() -> Engine:
+def chosen() -> ProgramEngine:
     """Return the engine that runs.  Raises `EngineError`."""
     name = os.environ.get(VARIABLE)
     if not name:
-        return Engine.NATIVE if available() else Engine.PYTHON
+        return ProgramEngine.NATIVE if available() else ProgramEngine.PYTHON
     try:
-        engine = Engine(name)
+        engine = ProgramEngine(name)
     except ValueError:
-        raise EngineError(f"{VARIABLE}: '{name}' is not an engine; there are {', '.join(Engine)}") from None
-    if engine is Engine.NATIVE and not available():
+        raise EngineError(f"{VARIABLE}: '{name}' is not an engine; there are {', '.join(ProgramEngine)}") from None
+    if engine is ProgramEngine.NATIVE and not available():
         raise EngineError(f"{VARIABLE}: the engine 'native' needs llvmlite: pip install llvmlite")
     return engine
 
 
-def worth_compiling(engine: Engine, *, asked: bool) -> int:
+def worth_compiling(engine: ProgramEngine, *, asked: bool) -> int:
     """Return after how many firings a clause becomes machine code; 0: never.
 
     At once if somebody `asked` for the engine, here or in the environment.
     """
-    if engine is not Engine.NATIVE:
+    if engine is not ProgramEngine.NATIVE:
         return 0
     return 1 if asked or os.environ.get(VARIABLE) else _WORTH
 
 
-def described(engine: Engine) -> str:
+def described(engine: ProgramEngine) -> str:
     """Return what an engine is, in a few words."""
     return {
-        Engine.NATIVE: "native (machine code by LLVM)",
-        Engine.PYTHON: "python (Python functions)" + ("" if available() else ", since llvmlite is not installed"),
-        Engine.REFERENCE: "reference (the DIF machine)",
+        ProgramEngine.NATIVE: "native (machine code by LLVM)",
+        ProgramEngine.PYTHON: "python (Python functions)"
+        + ("" if available() else ", since llvmlite is not installed"),
+        ProgramEngine.REFERENCE: "reference (the DIF machine)",
     }[engine]

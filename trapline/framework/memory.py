@@ -20,8 +20,8 @@ from emu.plain import Pinned, words
 from trapline.framework.faults import BADADDR, BADALIGN
 
 DTRACE_BASE: Final = 0x0D7A_CE00_0000_0000
-_REGION_SHIFT: Final = 32
-_OFFSET: Final = (1 << _REGION_SHIFT) - 1
+REGION_SHIFT: Final = 32
+OFFSET_MASK: Final = (1 << REGION_SHIFT) - 1
 # Zeroes behind strings: a translation copies them into arrays by the array's size, whatever theirs is.
 SLACK: Final = 256
 # Regions that machine code finds by itself; those beyond are Python's alone.
@@ -74,7 +74,7 @@ class Memory:
         except ValueError:
             index = len(self._regions)
             self._regions.append(None)
-        region = Region(DTRACE_BASE + (index << _REGION_SHIFT), data, writable)
+        region = Region(DTRACE_BASE + (index << REGION_SHIFT), data, writable)
         self._regions[index] = region
         if index < REGIONS_MAX:
             self.table[2 * index], self.table[2 * index + 1] = region.host, len(data)
@@ -82,7 +82,7 @@ class Memory:
 
     def release(self, region: Region) -> None:
         """Take a region's address away; another may get it."""
-        index = (region.base - DTRACE_BASE) >> _REGION_SHIFT
+        index = (region.base - DTRACE_BASE) >> REGION_SHIFT
         self._regions[index] = None
         if index < REGIONS_MAX:
             self.table[2 * index] = self.table[2 * index + 1] = 0
@@ -102,7 +102,7 @@ class Memory:
         return address
 
     def _region(self, address: int) -> Region | None:
-        index = (address - DTRACE_BASE) >> _REGION_SHIFT
+        index = (address - DTRACE_BASE) >> REGION_SHIFT
         return self._regions[index] if 0 <= index < len(self._regions) else None
 
     def fault(self, flag: int, value: int) -> None:
@@ -142,7 +142,7 @@ class Memory:
         region = self._region(address)
         if region is None:
             return self._string(self._fetch, address, limit)
-        offset = address & _OFFSET
+        offset = address & OFFSET_MASK
         end = region.data.find(0, offset, offset + limit)
         if end < 0:
             # What lies behind a variable in the kernel is no fault: a text that fills one ends with it.
@@ -158,7 +158,7 @@ class Memory:
     def _fetch(self, address: int, size: int) -> bytes:
         region = self._region(address)
         if region is not None:
-            offset = address & _OFFSET
+            offset = address & OFFSET_MASK
             if offset + size > len(region.data):
                 raise BadAddressError(region.base + max(offset, len(region.data)))
             return bytes(region.data[offset : offset + size])
@@ -207,18 +207,18 @@ class Memory:
         """Write into a region; the caller has checked that it may."""
         region = self._region(address)
         assert region is not None
-        offset = address & _OFFSET
+        offset = address & OFFSET_MASK
         region.data[offset : offset + len(data)] = data
 
     def can_store(self, address: int, size: int) -> bool:
         """Return whether DIF may store there, besides scratch space: into a variable's data."""
         region = self._region(address)
-        return region is not None and region.writable is not None and region.writable(address & _OFFSET, size)
+        return region is not None and region.writable is not None and region.writable(address & OFFSET_MASK, size)
 
     def is_own(self, address: int, size: int) -> bool:
         """Return whether a range is DTrace's own, which every consumer may read."""
         region = self._region(address)
-        return region is not None and (address & _OFFSET) + size <= len(region.data)
+        return region is not None and (address & OFFSET_MASK) + size <= len(region.data)
 
     def write_user(self, address: int, data: bytes) -> None:
         """Write to the current process (dtrace_copyout)."""

@@ -35,7 +35,7 @@ from trapline.framework.device import (
 )
 from trapline.framework.ecb import Clause, Ecb, Form
 from trapline.framework.enabled import Enabled
-from trapline.framework.engines import Engine
+from trapline.framework.engines import ProgramEngine
 from trapline.framework.faults import DROP, fault_code
 from trapline.framework.ioctl import answer
 from trapline.framework.layout import LayoutError, lay_out
@@ -262,7 +262,7 @@ class ConsumerState:
         return found
 
     def _as_function(self, loaded: Loaded) -> Translated:
-        if self._dtrace.engine is Engine.REFERENCE:
+        if self._dtrace.engine is ProgramEngine.REFERENCE:
             return partial(self.machine.run, loaded)
         return translate(self.machine, loaded)
 
@@ -408,18 +408,32 @@ class ConsumerState:
             for _ in range(world.cpus)
         ]
         self.speculations.start(self._options["nspec"], self._options["specsize"], self.buffers)
-        self.aggregation_buffers += [self._aggregation_buffer(self._options["aggsize"]) for _ in range(world.cpus)]
-        for cpu in range(world.cpus):
-            self._buffer_addresses[cpu] = self.buffers[cpu].address
-            self._aggregation_addresses[cpu] = self.aggregation_buffers[cpu].address
+        self.aggregation_buffers += [AggregationBuffer(self._options["aggsize"]) for _ in range(world.cpus)]
+        for cpu, buffer in enumerate(self.buffers):
+            self._buffer_addresses[cpu] = buffer.address
         self.variables.start(self._options["dynvarsize"])
+        if self.native:
+            self._share()
 
-    def _aggregation_buffer(self, size: int) -> AggregationBuffer:
+    def go_native(self) -> None:
+        """Let machine code work on what is aggregated and on the dynamic variables, from here on.
+
+        What is there stays; Python goes on to work on it by the same functions.
+        """
         if not self.native:
-            return AggregationBuffer(size)
-        from trapline.framework.native.aggregate import SharedAggregationBuffer  # noqa: PLC0415  where it is used only
+            self.native = True
+            self._share()
 
-        return SharedAggregationBuffer(size)
+    def _share(self) -> None:
+        """Put the memory that machine code shares in the place of Python's own."""
+        from trapline.framework.native.aggregate import SharedAggregationBuffer  # noqa: PLC0415  where it is used
+        from trapline.framework.native.dynvars import SharedDynamicVariables  # noqa: PLC0415
+
+        for cpu, old in enumerate(self.aggregation_buffers):
+            shared = self.aggregation_buffers[cpu] = SharedAggregationBuffer(len(old.data), old)
+            self._aggregation_addresses[cpu] = shared.address
+        dynamic = self.variables.dynamic = SharedDynamicVariables(self.variables.dynamic)
+        self.words[ConsumerWord.DYNAMIC] = dynamic.address
 
     def buffer_snapshot(self, cpu: int) -> BufferSnapshot:
         """Switch and return a CPU's principal buffer."""

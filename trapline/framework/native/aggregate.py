@@ -255,9 +255,12 @@ def _callable(name: str) -> Any:
 
 
 class SharedAggregationBuffer(AggregationBuffer):
-    """An aggregation buffer that machine code works on; Python works on it by the same functions."""
+    """An aggregation buffer that machine code works on; Python works on it by the same functions.
 
-    def __init__(self, size: int) -> None:
+    It may begin with what another buffer has.
+    """
+
+    def __init__(self, size: int, old: AggregationBuffer | None = None) -> None:
         super().__init__(size)
         usable, buckets = usable_space(size)
         self._pinned = Pinned(self.data)
@@ -268,6 +271,16 @@ class SharedAggregationBuffer(AggregationBuffer):
         self.words[AggregationWord.TABLE] = self.words[AggregationWord.DATA] + size - buckets * _WORD
         self._locate = _callable("locate")
         self._clear = _callable("clear")
+        if old is not None:
+            self._take_over(old)
+
+    def _take_over(self, old: AggregationBuffer) -> None:
+        self.drops = old.drops
+        for key, (place, kind, size) in old.entries.items():
+            number = int.from_bytes(old.data[place - len(key) - ID_SIZE : place - len(key)], "little")
+            word = size // _WORD << _KIND_BITS | kind & (1 << _KIND_BITS) - 1
+            self._locate(self.address, key, len(key), word, number, 0)
+            self.data[place : place + size] = old.data[place : place + size]
 
     def locate(self, key: bytes, kind: ActionKind, number: int, function: AggregatingFunction) -> int:
         """Return the offset of a key's value, made if there was none, or an `Outcome` below 0."""
