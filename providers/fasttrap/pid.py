@@ -1,40 +1,27 @@
-"""The pid provider.
+"""Probes of the pid provider, made from descriptions such as `pid$target:libc:malloc:entry`.
 
-From a description such as `pid$target:libc:malloc:entry` to probes in a process.
-
-Probes are made when somebody asks for them, not before: there is one for every instruction.  What a
-description means is for libdtrace to say; what becomes of the probes is fasttrap's.
+There could be one for every instruction, so a probe is made only when a description asks for it.
+libdtrace says what a description means; what becomes of the probes is fasttrap's.
 
 Source: FreeBSD libdtrace common/dt_pid.c (which probes there are), sys fasttrap.c
 (fasttrap_add_probe).
 """
-
-# ruff: noqa: ARG002  (the contract passes more than is needed)
 
 from __future__ import annotations
 
 import fnmatch
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from emu.elf_symbols import Symbol, SymbolType
 from emu.guest.base import BadAddressError
 from emu.guest.objects import LoadedObject
 from emu.guest.observer import Observer
 from emu.guest.processes import Objects, Process
-from providers.base import (
-    ArgumentDescription,
-    Attribute,
-    DependencyClass,
-    Framework,
-    Privilege,
-    Provider,
-    ProviderAttributes,
-    Stability,
-)
+from providers.base import Framework
 from providers.fasttrap.fasttrap import EVERYWHERE, Fasttrap
-from providers.fasttrap.hits import PASSED
+from providers.fasttrap.pid_provider import PidProvider
 from providers.fasttrap.records import Probe, ProbeType
 from providers.fidelity import Fidelity
 
@@ -51,9 +38,6 @@ _GLOB: Final = frozenset("*?[\\")
 # Functions that globs pass over.
 _SKIPPED: Final = frozenset({"_init", "_fini"})
 _AFRAMES: Final = {ProbeType.ENTRY: 3, ProbeType.RETURN: 4, ProbeType.OFFSETS: 3}
-
-_EVOLVING_ISA: Final = Attribute(Stability.EVOLVING, Stability.EVOLVING, DependencyClass.ISA)
-_PRIVATE: Final = Attribute(Stability.PRIVATE, Stability.PRIVATE, DependencyClass.UNKNOWN)
 
 
 class PidError(Exception):
@@ -72,56 +56,6 @@ class Wanted(NamedTuple):
     name: str
 
 
-class PidProvider(Provider):
-    """The probes of one process."""
-
-    attributes = ProviderAttributes(_EVOLVING_ISA, _PRIVATE, _PRIVATE, _EVOLVING_ISA, _PRIVATE)
-    privilege: ClassVar[Privilege] = Privilege.PROC | Privilege.OWNER | Privilege.ZONEOWNER
-    of_process: ClassVar[bool] = True
-
-    def __init__(self, name: str, fasttrap: Fasttrap) -> None:
-        self.name = name
-        self._fasttrap = fasttrap
-
-    def enable(self, probe_id: int, arg: Probe) -> None:
-        """Install the tracepoints."""
-        self._fasttrap.enable(arg)
-
-    def disable(self, probe_id: int, arg: Probe) -> None:
-        """Remove them."""
-        self._fasttrap.disable(arg)
-
-    def destroy(self, probe_id: int, arg: Probe) -> None:
-        """Forget the probe."""
-        self._fasttrap.drop(arg)
-
-    def usermode(self, probe_id: int, arg: Probe) -> bool:
-        """Return that it fires in user mode."""
-        return True
-
-    def argument_description(self, probe_id: int, arg: Probe, index: int) -> ArgumentDescription | None:
-        """Return the types that a program's DOF gives an argument."""
-        if index >= len(arg.types):
-            return None
-        native, translated, mapping = arg.types[index]
-        return ArgumentDescription(index, native, translated if translated != native else "", mapping)
-
-    def argument_value(self, probe_id: int, arg: Probe, index: int) -> int | None:
-        """Return arg5 and up: registers, then the stack.  Raises `BadAddressError`."""
-        kernel, port = self._fasttrap.kernel, self._fasttrap.port
-        if arg.read is not None:
-            values = arg.read(kernel.frame)
-            return values[index] if index < len(values) else 0
-        if arg.type is ProbeType.RETURN:
-            return 0
-        index -= PASSED if port.arguments else 0
-        if index < len(port.late_arguments):
-            return kernel.cpu.read_register(port.late_arguments[index])
-        # A probe known by DOF stands where a call was to be: there is no return address (fasttrap_usdt_getarg).
-        skipped = 0 if arg.types else port.stack_skip
-        return kernel.frame.stack_word(index - len(port.late_arguments) + skipped)
-
-
 def _is_glob(text: str) -> bool:
     return not _GLOB.isdisjoint(text)
 
@@ -138,7 +72,8 @@ def _matcher(pattern: str) -> Callable[[str], bool]:
 class PidProbes(Observer):
     """Makes the probes of processes on demand, and again when an object is loaded.
 
-    `created` is called when probes were made while a process runs: what was enabled may match them.
+    `created` is called when probes were made while a process runs: they may match enabled
+    descriptions.
     """
 
     def __init__(self, fasttrap: Fasttrap, framework: Framework, objects: Objects, created: Callable[[], None]) -> None:
@@ -189,9 +124,7 @@ class PidProbes(Observer):
 
     @staticmethod
     def _is_module(process: Process, loaded: LoadedObject, pattern: str) -> bool:
-        """Return whether a module pattern means an object.
-
-        By its file's name, or by the name others ask for it by.
+        """Return whether a module pattern means an object: its file's name, or its DT_SONAME.
 
         What follows `.so` may be left out.  A real linker knows a library by the name under which
         it was asked for; here the object is the file that was mapped.
@@ -218,9 +151,8 @@ class PidProbes(Observer):
     def _code_of(self, process: Process, loaded: LoadedObject, symbol: Symbol) -> Symbol:
         """Return what a function's name stands for.
 
-        Of an indirect function the code that its resolver has chosen.
-
-        libdtrace, which knows no such functions, would probe the resolver.
+        For an indirect function this is the code that its resolver has chosen.  libdtrace, which
+        does not know such functions, would probe the resolver.
         """
         if symbol.type is not SymbolType.GNU_IFUNC or self._fasttrap.fidelity is Fidelity.FREEBSD:
             return symbol
@@ -323,10 +255,7 @@ class PidProbes(Observer):
         return module
 
     def _check_address(self, process: Process, address: int) -> None:
-        """Refuse an address where no instruction begins.
-
-        FreeBSD puts its breakpoint there all the same.
-        """
+        """Refuse an address where no instruction begins; FreeBSD puts its breakpoint there."""
         loaded = self._objects.at(process, address)
         if self._fasttrap.fidelity is Fidelity.FREEBSD or loaded is None:
             return

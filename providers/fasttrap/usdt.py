@@ -24,7 +24,8 @@ from providers.dof.layout import HEADER
 from providers.dof.probes import HelperProbe, helper_probes
 from providers.dof.sections import DofError, load_size
 from providers.fasttrap.fasttrap import Fasttrap
-from providers.fasttrap.pid import PidError, PidProvider
+from providers.fasttrap.pid import PidError
+from providers.fasttrap.pid_provider import PidProvider
 from providers.fasttrap.records import Probe, ProbeType
 
 if TYPE_CHECKING:

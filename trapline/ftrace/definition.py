@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from emu.isa.base import Isa
-from trapline.ftrace import fetch
+from trapline.ftrace import fetch_parser
 from trapline.ftrace.errors import UprobeEventError
-from trapline.ftrace.fetch import FetchArgument
+from trapline.ftrace.expressions import FetchArgument
 
 GROUP: Final = "uprobes"
 _LONGEST: Final = 64
@@ -51,7 +51,7 @@ class Definition:
 def parse(line: str, isa: Isa) -> Definition:
     """Read a line that adds an event.  Raises `UprobeEventError`."""
     line = line.split("#", 1)[0]
-    words = list(fetch.words(line))
+    words = list(fetch_parser.words(line))
     if len(words) < 2 or words[0][0][0] not in {"p", "r"}:
         raise UprobeEventError("BAD_DEFINITION", line, 0)
     head, (place, at) = words[0][0], words[1]
@@ -61,7 +61,7 @@ def parse(line: str, isa: Isa) -> Definition:
     used: set[str] = set()
     arguments = []
     for index, (word, column) in enumerate(words[2 : 2 + _ARGUMENTS_MAX], 1):
-        argument = fetch.parse(word, isa, index, used, returns=returns, command=line, column=column)
+        argument = fetch_parser.parse(word, isa, index, used, returns=returns, command=line, column=column)
         used.add(argument.name)
         arguments.append(argument)
     if sum(argument.size for argument in arguments) > _RECORD_MAX:
@@ -102,7 +102,7 @@ def _names(line: str, head: str) -> tuple[str, str]:
 def _place(line: str, text: str, at: int) -> tuple[str, int, int, bool]:
     """Read PATH:OFFSET, %return, (REFCTR): path, offset, counter, whether it is a return probe."""
     path, colon, rest = text.rpartition(":")
-    if not colon or "/" not in path or rest[:1] not in fetch.DIGITS:
+    if not colon or "/" not in path or rest[:1] not in fetch_parser.DIGITS:
         raise UprobeEventError("BAD_UPROBE_OFFS", line, at + len(path) + len(colon))
     rest_at = at + len(path) + 1
     counter = 0
@@ -114,14 +114,14 @@ def _place(line: str, text: str, at: int) -> tuple[str, int, int, bool]:
         digits, _, after = counted.partition(")")
         if after:
             raise UprobeEventError("BAD_REFCNT_SUFFIX", line, counted_at + len(digits) + 2)
-        found = fetch.number(digits)
+        found = fetch_parser.number(digits)
         if found is None:
             raise UprobeEventError("BAD_REFCNT", line, counted_at + 1)
         counter = found
     digits, percent, suffix = rest.partition("%")
     if percent and suffix != "return":
         raise UprobeEventError("BAD_ADDR_SUFFIX", line, rest_at + len(digits))
-    offset = fetch.number(digits)
+    offset = fetch_parser.number(digits)
     if offset is None:
         raise UprobeEventError("BAD_UPROBE_OFFS", line, rest_at)
     return path, offset, counter, bool(percent)

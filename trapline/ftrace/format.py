@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from trapline.ftrace.definition import Definition
-from trapline.ftrace.fetch import FetchArgument
+from trapline.ftrace.expressions import FetchArgument
 
 
 class Field(NamedTuple):

@@ -17,7 +17,8 @@ from providers.uprobes import Consumer, UprobeError, Uprobes
 from trapline.ftrace import output
 from trapline.ftrace.definition import Definition
 from trapline.ftrace.errors import UprobeEventError
-from trapline.ftrace.fetch import FetchArgument, fetch
+from trapline.ftrace.expressions import FetchArgument
+from trapline.ftrace.fetch import fetch
 from trapline.ftrace.filter import Filter
 from trapline.own_files import OWN
 from trapline.targets import find_in

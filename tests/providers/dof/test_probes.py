@@ -17,7 +17,7 @@ from providers.dof.layout import HEADER, SECTION
 from providers.dof.probes import helper_probes
 from providers.dof.sections import DofError, load_size
 from providers.fasttrap import PORTS
-from providers.fasttrap.pid import PidProvider
+from providers.fasttrap.pid_provider import PidProvider
 from providers.fasttrap.records import Probe, ProbeType
 from trapline.machine.kernel_machine import KernelOptions, kernel_guest
 

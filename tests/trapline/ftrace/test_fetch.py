@@ -11,7 +11,7 @@ from emu.isa import ISAS, X86_64
 from trapline.ftrace.definition import parse
 from trapline.ftrace.errors import UprobeEventError
 from trapline.ftrace.fetch import fetch
-from trapline.ftrace.fetch import parse as parse_argument
+from trapline.ftrace.fetch_parser import parse as parse_argument
 
 MEMORY = {0x1000: b"hello\0", 0x2000: (0x1000).to_bytes(8, "little"), 0x3000: bytes(range(1, 33)), 0x4000: b"\xff" * 16}
 
