@@ -148,6 +148,8 @@ class LinuxAbi:
     """Registers that are not 0 when a program starts, but for the pc and the stack pointer."""
     packed_epoll_event: bool = False
     """Whether the data of a struct epoll_event follows its events at once."""
+    spaced_semaphore_times: bool = False
+    """Whether an unused word follows each time of a struct semid64_ds."""
     word: int = 8
     """Bytes of a long, a pointer, a size_t."""
     prepare: Callable[[ModelledCpu], None] = lambda _cpu: None

@@ -75,6 +75,7 @@ SI_USER: Final = 0
 SI_KERNEL: Final = 0x80
 SI_QUEUE: Final = -1
 SI_TIMER: Final = -2
+SI_MESGQ: Final = -3
 SI_TKILL: Final = -6
 CLD_EXITED: Final = 1
 CLD_KILLED: Final = 2

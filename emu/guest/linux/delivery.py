@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 _NEVER_RESTARTED: Final = frozenset(
     """
     nanosleep clock_nanosleep poll ppoll select pselect6 pause rt_sigsuspend rt_sigtimedwait epoll_wait epoll_pwait
+    semop semtimedop semtimedop_time64 msgsnd msgrcv ipc
     """.split()
 )
 # uc_stack by the bytes of a word.
@@ -58,7 +59,8 @@ class Delivery:
 
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
-        self._interrupted: set[Thread] = set()
+        self._interrupted: dict[Thread, bool] = {}
+        """Threads whose system call was interrupted, and whether it is made again in any case."""
 
     # -- sending
 
@@ -142,9 +144,12 @@ class Delivery:
                 return chosen
         return None
 
-    def interrupted(self, thread: Thread) -> int:
-        """Note that a system call was interrupted, and return its result if it is not restarted."""
-        self._interrupted.add(thread)
+    def interrupted(self, thread: Thread, *, always: bool = False) -> int:
+        """Note that a system call was interrupted, and return its result if it is not restarted.
+
+        With `always` it is restarted whatever the handler's flags say.
+        """
+        self._interrupted[thread] = always
         return -EINTR
 
     def deliver(self, thread: Thread) -> bool:
@@ -156,7 +161,7 @@ class Delivery:
         if found is None and thread not in self._interrupted and thread.saved_mask is None:
             return True
         interrupted = thread in self._interrupted
-        self._interrupted.discard(thread)
+        always = self._interrupted.pop(thread, False)
         while (found := self._find(thread)) is not None:
             queue, info = found
             queue.remove(info)
@@ -171,7 +176,7 @@ class Delivery:
                 self._kernel.endings.exit_process(thread.process, info.number | core)
                 return False
             if interrupted:
-                if action.flags & SA_RESTART and thread.call_name not in _NEVER_RESTARTED:
+                if always or (action.flags & SA_RESTART and thread.call_name not in _NEVER_RESTARTED):
                     self._make_again(thread)
                 interrupted = False
             if not self._enter(thread, action, info):

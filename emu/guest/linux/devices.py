@@ -57,4 +57,5 @@ def populate(root: Directory, kernel: Kernel) -> None:
                          ("stderr", "/proc/self/fd/2")):  # fmt: skip
         devices.add(name, Symlink(target, time))
     devices.make("shm", 0o1777)
+    devices.add("mqueue", kernel.posix_queues)
     devices.add("pts", kernel.terminals.directory)

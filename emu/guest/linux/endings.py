@@ -33,6 +33,7 @@ class Endings:
         process.count_pages()
         if process.limits.cpu is not None:
             process.limits.cpu.set(None)
+        kernel.semaphores.ended(process)
         process.files.close_all()
         kernel.terminals.ended(process)
         kernel.on_cpu.leave_space(process.space)
@@ -75,6 +76,7 @@ class Endings:
     def exit_thread(self, thread: Thread, status: int) -> None:
         """End a thread; its process ends with its last one."""
         process = thread.process
+        self._kernel.pi_locks.ended(thread)
         if thread.clear_tid:
             try:
                 self._kernel.write(thread.clear_tid, bytes(4))
@@ -95,6 +97,7 @@ class Endings:
         if thread.call is not None:
             thread.call.close()
             thread.call = None
+        kernel.pi_locks.ended(thread)
         thread.process.threads.remove(thread)
         kernel.threads.pop(thread.tid, None)
         kernel.schedule.remove(thread)

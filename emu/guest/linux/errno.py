@@ -44,6 +44,8 @@ ENAMETOOLONG: Final = 36
 ENOSYS: Final = 38
 ENOTEMPTY: Final = 39
 ELOOP: Final = 40
+ENOMSG: Final = 42
+EIDRM: Final = 43
 ENODATA: Final = 61
 ENOTSOCK: Final = 88
 EDESTADDRREQ: Final = 89
@@ -52,7 +54,6 @@ EPROTOTYPE: Final = 91
 ENOPROTOOPT: Final = 92
 EPROTONOSUPPORT: Final = 93
 ESOCKTNOSUPPORT: Final = 94
-EIDRM: Final = 43
 EOVERFLOW: Final = 75
 EOPNOTSUPP: Final = 95
 EAFNOSUPPORT: Final = 97
@@ -64,6 +65,7 @@ ETIMEDOUT: Final = 110
 ECONNREFUSED: Final = 111
 EINPROGRESS: Final = 115
 ECANCELED: Final = 125
+EOWNERDEAD: Final = 130
 
 
 class LinuxError(Exception):

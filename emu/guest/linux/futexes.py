@@ -19,11 +19,11 @@ class Futexes:
 
     def wait(self, space: Space, address: int, bits: int) -> Waiter:
         """Return a new waiter, the last of its queue."""
-        return Waiter(bits, self._queue(space, address))
+        return Waiter(bits, self.queue(space, address))
 
     def wake(self, space: Space, address: int, count: int, bits: int = _ANY) -> int:
         """Wake up to `count` waiters that have one of these bits; return how many there were."""
-        queue = self._queue(space, address)
+        queue = self.queue(space, address)
         chosen = [waiter for waiter in queue if waiter.bits & bits][:count]
         for waiter in chosen:
             waiter.woken = True
@@ -32,17 +32,30 @@ class Futexes:
 
     def requeue(self, space: Space, address: int, other: int, count: int) -> int:
         """Let up to `count` waiters wait for another futex, and return how many there were."""
-        queue, target = self._queue(space, address), self._queue(space, other)
+        queue, target = self.queue(space, address), self.queue(space, other)
         moved = queue[:count]
         for waiter in moved:
             queue.remove(waiter)
             waiter.join(target)
         return len(moved)
 
-    def _queue(self, space: Space, address: int) -> list[Waiter]:
-        """Return the queue of a futex: memory that processes share has one in all of them."""
+    def move(self, space: Space, address: int, waiter: Waiter) -> None:
+        """Take one waiter off a futex, woken."""
+        waiter.woken = True
+        self.queue(space, address).remove(waiter)
+
+    def waiters(self, space: Space, address: int) -> tuple[Waiter, ...]:
+        """Return who waits for a futex, the first in front."""
+        return tuple(self.queue(space, address))
+
+    @staticmethod
+    def key(space: Space, address: int) -> tuple[object, int]:
+        """Return what names a futex: memory that processes share has one name in all of them."""
         area = space.area_at(address)
-        key: tuple[object, int] = (space, address)
         if area is not None and area.shared and area.backing is not None:
-            key = (area.backing, address - area.start + area.offset)
-        return self._queues.setdefault(key, [])
+            return (area.backing, address - area.start + area.offset)
+        return (space, address)
+
+    def queue(self, space: Space, address: int) -> list[Waiter]:
+        """Return who waits for a futex, to be added to."""
+        return self._queues.setdefault(self.key(space, address), [])

@@ -32,9 +32,12 @@ from emu.guest.linux.futexes import Futexes
 from emu.guest.linux.inodes import Directory, Inode
 from emu.guest.linux.inotify import Watches
 from emu.guest.linux.locks import Waiters
+from emu.guest.linux.message_queues import MessageQueues
 from emu.guest.linux.on_cpu import OnCpu
+from emu.guest.linux.pi_futexes import PiLocks
 from emu.guest.linux.process import Process, Thread
 from emu.guest.linux.schedule import Schedule
+from emu.guest.linux.semaphores import SemaphoreSets
 from emu.guest.linux.serving import Serving
 from emu.guest.linux.shared_memory import Segments
 from emu.guest.linux.socket_names import Addresses
@@ -106,7 +109,12 @@ class Kernel:
         self.interrupted = False
         self.futexes = Futexes()
         self.lock_waiters = Waiters()
+        self.pi_locks = PiLocks(self)
         self.segments = Segments(self)
+        self.semaphores = SemaphoreSets(self)
+        self.message_queues = MessageQueues(self)
+        self.posix_queues = Directory(0o1777)
+        """The queues of POSIX by name: what /dev/mqueue shows."""
         self.file_memory = FileMemory(lambda: len(self.engine.memory.ram) - self.frames.used * PAGE)
         """Counts what files hold: memory, as in a tmpfs."""
         self.addresses = Addresses()
@@ -251,6 +259,7 @@ class Kernel:
         ran = self.engine.instructions - before
         thread.ran += ran
         thread.process.ran += ran
+        self.schedule.ran(thread, ran)
         if fault is not None:
             self.clock.skip_to(self.clock.now() + _FAULT_TIME)
             self.delivery.force(thread, fault)

@@ -13,7 +13,7 @@ from emu.engine.pages import PAGE
 from emu.guest.linux.credentials import Ids
 from emu.guest.linux.inodes import Inode
 from emu.guest.linux.limits import INFINITE, NAMES
-from emu.guest.linux.process import Life, Process, Thread
+from emu.guest.linux.process import REAL_TIME, Life, Process, Thread
 from emu.isa.linux_signals import IGNORE, SignalInfo
 
 if TYPE_CHECKING:
@@ -168,7 +168,13 @@ def _stat(kernel: Kernel, process: Process, thread: Thread | None) -> bytes:
     )  # fmt: skip
     fields[10] = process.faults
     fields[14], fields[16] = ran * _TICKS // rate, children * _TICKS // rate
-    fields[18:21] = (20 + process.nice, process.nice, len(process.threads))
+    one = thread or (process.threads[0] if process.threads else None)
+    if one is not None:
+        scheduling = one.scheduling
+        real_time = scheduling.policy in REAL_TIME
+        fields[18] = -1 - scheduling.priority if real_time else 20 + scheduling.nice
+        fields[19], fields[40], fields[41] = scheduling.nice, scheduling.priority, int(scheduling.policy)
+    fields[20] = len(process.threads)
     fields[22] = process.start_time * _TICKS // _SECOND
     fields[23], fields[24], fields[25] = process.space.size, process.space.resident, INFINITE
     fields[38] = process.exit_signal

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, field
-from enum import Enum
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from enum import Enum, IntEnum
+from typing import TYPE_CHECKING, Any, Final
 
 from emu.guest.linux.credentials import Credentials
 from emu.guest.linux.files import Descriptors
@@ -30,6 +30,8 @@ class Wait:
     """Whether the condition depends on the host's input."""
     uninterruptible: bool = False
     """Whether signals have to wait too."""
+    restarted: bool = False
+    """Whether the system call is made again after a handler, whatever SA_RESTART says."""
 
 
 # A system call that may block: yields what it waits for, is told whether the condition came true (or the time passed),
@@ -152,7 +154,6 @@ class Process:
     """The auxiliary vector (/proc/PID/auxv)."""
     start_time: int = 0
     limits: Limits = field(default_factory=Limits)
-    nice: int = 0
     most_pages: int = 0
     """The most pages it has had in memory at one time, as `count_pages` has seen it."""
     children_ran: int = 0
@@ -182,6 +183,37 @@ class Process:
         return self.status is None
 
 
+class Policy(IntEnum):
+    """How a thread gets its turns (include/uapi/linux/sched.h)."""
+
+    OTHER = 0
+    FIFO = 1
+    RR = 2
+    BATCH = 3
+    IDLE = 5
+
+
+# Those whose threads come before all others, by their priority.
+REAL_TIME: Final = frozenset({Policy.FIFO, Policy.RR})
+
+
+@dataclass(slots=True)
+class Scheduling:
+    """What says how often, and how long, a thread has its turn."""
+
+    policy: Policy = Policy.OTHER
+    priority: int = 0
+    """1 to 99 with a real-time policy."""
+    nice: int = 0
+    reset_on_fork: bool = False
+
+    def copy(self) -> Scheduling:
+        """Return what a child gets (sched_fork)."""
+        if not self.reset_on_fork:
+            return replace(self)
+        return Scheduling(nice=0 if self.policy in REAL_TIME else max(self.nice, 0))
+
+
 @dataclass(eq=False)
 class Thread:
     """A thread; the first of a process has the process's number."""
@@ -203,6 +235,9 @@ class Thread:
     """(number, first argument) of the system call under way, which may have to be made again."""
     clear_tid: int = 0
     robust_list: int = 0
+    scheduling: Scheduling = field(default_factory=Scheduling)
+    lent_priority: int = 0
+    """The highest priority of those who wait for a lock that it has."""
     stack: AlternateStack = field(default_factory=AlternateStack)
     saved_mask: int | None = None
     """The mask to go back to after the handler, where a system call had changed it (sigsuspend)."""
@@ -210,6 +245,11 @@ class Thread:
     ran: int = 0
     """Instructions it has executed."""
     name: str = ""
+
+    @property
+    def priority(self) -> int:
+        """Its real-time priority, its own or lent; 0: it has none."""
+        return max(self.scheduling.priority, self.lent_priority)
 
     @property
     def is_leader(self) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from emu.engine.pages import PAGE
-from emu.guest.linux import proc_process
+from emu.guest.linux import posix_queues, proc_ipc, proc_process
 from emu.guest.linux.calls.system import RELEASE
 from emu.guest.linux.inodes import Directory, Generated, Inode, Listing, MagicLink
 from emu.guest.linux.paths import path_of
@@ -40,13 +40,15 @@ class Proc:
 
     def _names(self) -> list[str]:
         numbers = [str(pid) for pid, process in self._kernel.processes.items() if not process.reaped]
-        return [*numbers, *self._files, "self", "thread-self", "sys"]
+        return [*numbers, *self._files, "self", "thread-self", "sys", "sysvipc"]
 
     def _find(self, name: str) -> Inode | None:
         if name in self._files:
             return self._once(name, lambda: Generated(self._files[name]))
         if name == "sys":
             return self._once(name, self._settings)
+        if name == "sysvipc":
+            return self._once(name, lambda: proc_ipc.directory(self._kernel))
         if name in {"self", "thread-self"}:
             return self._once(name, self._own)
         process = self._kernel.processes.get(int(name)) if name.isdigit() else None
@@ -74,13 +76,18 @@ class Proc:
         settings = Directory(0o555)
         kernel = settings.make("kernel", 0o555)
         texts = {"hostname": "trapline", "osrelease": RELEASE, "ostype": "Linux", "pid_max": "4194304",
-                 "ngroups_max": "65536", "overflowuid": "65534", "cap_last_cap": "40"}  # fmt: skip
+                 "ngroups_max": "65536", "overflowuid": "65534", "cap_last_cap": "40",
+                 "sched_rt_period_us": "1000000", "sched_rt_runtime_us": "950000", "sched_rr_timeslice_ms": "100",
+                 **proc_ipc.SETTINGS}  # fmt: skip
         for name, text in texts.items():
             kernel.add(name, Generated(lambda text=text: f"{text}\n".encode()))  # type: ignore[misc]
         memory = settings.make("vm", 0o555)
         memory.add("overcommit_memory", Generated(lambda: b"0\n"))
         files = settings.make("fs", 0o555)
         files.add("pipe-max-size", Generated(lambda: b"1048576\n"))
+        queues = files.make("mqueue", 0o555)
+        for name, number in posix_queues.SETTINGS.items():
+            queues.add(name, Generated(lambda number=number: b"%d\n" % number))  # type: ignore[misc]
         return settings
 
     # -- a process

@@ -2,6 +2,10 @@
 
 One CPU is shared by all threads in turn.  A thread runs until it blocks, or until its turn is over,
 which is counted in instructions; so the same programs are interleaved in the same way every time.
+The length of a turn follows from the nice value, as Linux weighs it.  Threads with a real-time
+policy come first, by their priority, but for the part of each second that is left to the others.
+
+Source: Linux kernel/sched/core.c (sched_prio_to_weight), rt.c; sched(7).
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from emu.engine.clock import NANOSECONDS
 from emu.guest.base import GuestError
-from emu.guest.linux.process import Life, Thread
+from emu.guest.linux.process import Life, Policy, Thread
 
 if TYPE_CHECKING:
     from emu.guest.linux.kernel import Kernel
@@ -24,6 +28,17 @@ _TURN: Final = 200_000
 _LONGEST_TURN: Final = 10 * _TURN
 # Instructions of its turn that a system call takes.
 _CALL_COST: Final = 2_000
+# Weight by the nice value, from -20 on; a turn is longer or shorter as the weight is than that of 0.
+_WEIGHTS: Final = (
+    88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100, 4904, 3906, 3121, 2501,
+    1991, 1586, 1277, 1024, 820, 655, 526, 423, 335, 272, 215, 172, 137, 110, 87, 70, 56, 45, 36, 29, 23, 18, 15,
+)  # fmt: skip
+_LOWEST_NICE: Final = -20
+_IDLE_WEIGHT: Final = 3
+# Turns in a second of a thread with SCHED_RR.
+_RR_TURNS: Final = 10
+# The part of each second that real-time threads may take while others want to run, in percent.
+_REAL_TIME_SHARE: Final = 95
 
 
 class Stuck(GuestError):  # noqa: N818  it names what happened, and no fault of the caller's
@@ -42,6 +57,15 @@ class Timer:
     """Time to the next one; 0: it happens once."""
 
 
+def weight(thread: Thread | None) -> int:
+    """Return the weight of a thread without a real-time policy; None: of one that is not nice."""
+    if thread is None:
+        return _WEIGHTS[-_LOWEST_NICE]
+    if thread.scheduling.policy is Policy.IDLE:
+        return _IDLE_WEIGHT
+    return _WEIGHTS[thread.scheduling.nice - _LOWEST_NICE]
+
+
 class Schedule:
     """The turns of a kernel's threads, and its timers.
 
@@ -55,6 +79,11 @@ class Schedule:
         self._wait_for_host = wait_for_host
         self._ready: deque[Thread] = deque()
         self._turn_end = 0
+        self._rest = 0
+        """Instructions after the end of a turn in which a system call ends it."""
+        self._second = 0
+        self._real_time_ran = 0
+        """Instructions that real-time threads have run in the second under way."""
         self._timers: dict[Timer, None] = {}  # in the order in which they were added: runs are to be the same
 
     # -- turns
@@ -63,6 +92,15 @@ class Schedule:
         """Let a thread have its turn, after those that wait for theirs."""
         if thread not in self._ready:
             self._ready.append(thread)
+
+    def priority_changed(self, thread: Thread, before: int) -> None:
+        """Let a thread wait behind those of its priority; before them if it was above."""
+        if thread in self._ready and thread.priority != before:
+            self._ready.remove(thread)
+            if thread.priority < before:
+                self._ready.appendleft(thread)
+            else:
+                self._ready.append(thread)
 
     def remove(self, thread: Thread) -> None:
         """Forget a thread that has ended."""
@@ -80,7 +118,7 @@ class Schedule:
     @property
     def turn_limit(self) -> int:
         """Instruction count at which the thread that runs gives way wherever it is."""
-        return self._turn_end + _LONGEST_TURN - _TURN
+        return self._turn_end + self._rest
 
     def next(self) -> Thread | None:
         """Return the thread whose turn it is, None if all wait."""
@@ -90,23 +128,64 @@ class Schedule:
                 self._ready.append(thread)
         current = self._kernel.current
         if current is not None and current.life is Life.RUNNABLE and current.process.alive:
-            if self._engine.instructions < self._turn_end or not self._ready or self._ready[0] is current:
-                if current in self._ready:
+            others = [thread for thread in self._ready if thread is not current]
+            rank = self._rank(current)
+            above = max(map(self._rank, others), default=rank)
+            if above < rank or (above == rank and (self._engine.instructions < self._turn_end or not others)):
+                if len(others) < len(self._ready):
                     self._ready.remove(current)
                 if self._engine.instructions >= self._turn_end:
-                    self._begin_turn()
+                    self._begin_turn(current)
                 return current
-            if current not in self._ready:
-                self._ready.append(current)
+            if len(others) == len(self._ready):
+                if above > rank:  # it goes on when those above it wait
+                    self._ready.appendleft(current)
+                else:
+                    self._ready.append(current)
         while self._ready:
-            thread = self._ready.popleft()
+            thread = max(self._ready, key=self._rank)
+            self._ready.remove(thread)
             if thread.life is Life.RUNNABLE:
-                self._begin_turn()
+                self._begin_turn(thread)
                 return thread
         return None
 
-    def _begin_turn(self) -> None:
-        self._turn_end = self._engine.instructions + _TURN
+    def _rank(self, thread: Thread) -> int:
+        """Return the real-time priority that counts now.
+
+        Most threads have 0; one that has had its share of the second has -1.
+        """
+        if not thread.priority:
+            return 0
+        if self._clock.now() // NANOSECONDS != self._second:
+            self._second, self._real_time_ran = self._clock.now() // NANOSECONDS, 0
+        return thread.priority if self._share_left() > 0 else -1
+
+    def _share_left(self) -> int:
+        return self._clock.rate * _REAL_TIME_SHARE // 100 - self._real_time_ran
+
+    def ran(self, thread: Thread, instructions: int) -> None:
+        """Count what a thread has run."""
+        if thread.priority:
+            self._real_time_ran += instructions
+
+    def _begin_turn(self, thread: Thread) -> None:
+        now, scheduling = self._engine.instructions, thread.scheduling
+        if thread.priority:
+            share = self._share_left()
+            turn = self._clock.rate // _RR_TURNS if scheduling.policy is Policy.RR else self._clock.rate
+            self._turn_end, self._rest = now + (min(turn, share) if share > 0 else _TURN), 0
+        else:
+            self._turn_end = now + max(1, _TURN * weight(thread) // weight(None))
+            self._rest = (_LONGEST_TURN - _TURN) * weight(thread) // weight(None)
+
+    def turn_time(self, thread: Thread) -> int:
+        """Return how long a thread's turn is at most, in nanoseconds; 0: until it blocks."""
+        if thread.scheduling.policy is Policy.FIFO:
+            return 0
+        if thread.scheduling.policy is Policy.RR:
+            return NANOSECONDS // _RR_TURNS
+        return _LONGEST_TURN * weight(thread) // weight(None) * NANOSECONDS // self._clock.rate
 
     def _may_wake(self, thread: Thread) -> bool:
         wait = thread.wait

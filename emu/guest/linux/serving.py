@@ -116,7 +116,7 @@ class Serving:
                     try:
                         call.throw(InterruptedBySignalError())
                     except InterruptedBySignalError:
-                        return self._kernel.delivery.interrupted(thread)
+                        return self._kernel.delivery.interrupted(thread, always=wait.restarted)
                     return -EINTR
                 elif wait.deadline is not None and self._kernel.clock.now() >= wait.deadline:
                     wait = call.send(False)  # noqa: FBT003  the time is over

@@ -67,6 +67,11 @@ class SharedMemory:
             self._frames.release(frame)
         self._pages.clear()
 
+    @property
+    def resident(self) -> int:
+        """How many pages are in memory."""
+        return len(self._pages)
+
     def page(self, index: int) -> int:
         """Return the frame of a page."""
         if index not in self._pages:

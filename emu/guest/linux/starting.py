@@ -51,6 +51,7 @@ def execute(
     for observer in kernel.observers:
         observer.before_exec(process)
     _end_other_threads(kernel, thread)
+    kernel.pi_locks.ended(thread)
     process.count_pages()
     kernel.on_cpu.leave_space(process.space)
     process.space = program.space

@@ -73,6 +73,7 @@ LINUX: Final = LinuxAbi(
     action_has_restorer=True,
     red_zone=128,
     packed_epoll_event=True,
+    spaced_semaphore_times=True,
     faults=FAULTS,
     probe_registers=_PROBE_REGISTERS,
     initial_registers={

@@ -8,6 +8,7 @@ from __future__ import annotations
 import struct
 from typing import Final
 
+from emu.guest.linux.calls.pi_futexes import lock, requeue, unlock, wait_for_lock
 from emu.guest.linux.calls.table import (
     Address,
     Blocking,
@@ -85,6 +86,17 @@ def futex(
         return woken + moved
     if command == 5:
         return _wake_op(c, address, value, timeout & 0xFFFF_FFFF, other, last)
+    if command in {6, 13}:  # FUTEX_LOCK_PI counts from 1970, whatever the flags say
+        return (yield from lock(c, address, _deadline(c, timeout, absolute=True, realtime=realtime or command == 6)))
+    if command == 7:
+        return unlock(c, address)
+    if command == 8:
+        return (yield from lock(c, address, None, wait=False))
+    if command == 11:
+        deadline = _deadline(c, timeout, absolute=True, realtime=realtime)
+        return (yield from wait_for_lock(c, address, value, deadline, other))
+    if command == 12:
+        return requeue(c, address, value, timeout & 0xFFFF_FFFF, other, last)
     raise LinuxError(ENOSYS)
 
 

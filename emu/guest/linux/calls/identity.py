@@ -11,8 +11,6 @@ from emu.guest.linux.calls.table import (
     Address,
     Caller,
     Int,
-    Size,
-    Unsigned,
     answer,
     call,
 )
@@ -106,25 +104,6 @@ def set_tid_address(c: Caller, address: Address) -> int:
     return c.thread.tid
 
 
-@call("set_robust_list")
-def set_robust_list(c: Caller, head: Address, size: Size) -> int:
-    """Note where the thread keeps its locks."""
-    del size
-    c.thread.robust_list = head
-    return 0
-
-
-@call("get_robust_list")
-def get_robust_list(c: Caller, pid: Int, head: Address, size: Address) -> int:
-    """Tell where a thread keeps its locks."""
-    thread = c.kernel.threads.get(pid) if pid else c.thread
-    if thread is None:
-        raise LinuxError(ESRCH)
-    c.write_words(head, thread.robust_list)
-    c.write_words(size, 3 * c.word)
-    return 0
-
-
 @call("arch_prctl")
 def arch_prctl(c: Caller, code: Int, address: Address) -> int:
     """Set the base of a segment."""
@@ -160,40 +139,7 @@ def prctl(c: Caller, option: Int, argument: Address) -> int:
     return 0
 
 
-answer("sched_setscheduler", "sched_setparam", "sched_setaffinity", "sched_get_priority_min")
-answer("sched_getscheduler", "ioprio_set", "ioprio_get", "personality", "membarrier", "sched_setattr")
-
-
-@call("sched_yield")
-def sched_yield(c: Caller) -> int:
-    """Give way."""
-    c.kernel.schedule.give_way()
-    return 0
-
-
-@call("sched_get_priority_max")
-def sched_get_priority_max(c: Caller, policy: Int) -> int:
-    """Tell the highest priority."""
-    del c
-    return 99 if policy in {1, 2} else 0
-
-
-@call("sched_getparam")
-def sched_getparam(c: Caller, pid: Int, parameters: Address) -> int:
-    """Tell the priority."""
-    del pid
-    c.write(parameters, bytes(4))
-    return 0
-
-
-@call("sched_getaffinity")
-def sched_getaffinity(c: Caller, pid: Int, size: Unsigned, mask: Address) -> int:
-    """Tell which CPUs there are: one."""
-    del pid
-    if size < c.word:
-        raise LinuxError(EINVAL)
-    c.write_words(mask, 1)
-    return c.word
+answer("ioprio_set", "ioprio_get", "personality", "membarrier")
 
 
 @call("getcpu")

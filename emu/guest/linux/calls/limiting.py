@@ -1,4 +1,4 @@
-"""System calls about limits, priorities and what was used.  Source: Linux kernel/sys.c."""
+"""System calls about limits and what was used.  Source: Linux kernel/sys.c."""
 
 from __future__ import annotations
 
@@ -7,17 +7,15 @@ from typing import Final
 
 from emu.guest.linux.calls.table import Address, Caller, Int, Unsigned, call
 from emu.guest.linux.credentials import Capability
-from emu.guest.linux.errno import EACCES, EINVAL, EPERM, ESRCH, LinuxError
-from emu.guest.linux.limits import CPU, INFINITE, NAMES, NICE, NOFILE, Limit
+from emu.guest.linux.errno import EINVAL, EPERM, ESRCH, LinuxError
+from emu.guest.linux.limits import CPU, INFINITE, NAMES, NOFILE, Limit
 from emu.guest.linux.process import Process
 from emu.guest.linux.timers import Countdown
 from emu.isa.linux_signals import SI_KERNEL, Signal, SignalInfo
 
 _MOST_FILES: Final = 1 << 20
 _SECOND: Final = 1_000_000_000
-_PRIO_PROCESS, _PRIO_PGRP, _PRIO_USER = range(3)
 _SELF, _CHILDREN, _THREAD = 0, -1, 1
-_MIN_NICE, _MAX_NICE = -20, 19
 
 
 def _process(c: Caller, pid: int) -> Process:
@@ -102,55 +100,6 @@ def setrlimit(c: Caller, resource: Unsigned, new: Address) -> int:
     most = (1 << 8 * c.word) - 1
     _set(c, c.process, resource, Limit(*(INFINITE if value == most else value for value in c.words(new, 2))))
     return 0
-
-
-# -- priorities
-
-
-def _chosen(c: Caller, which: int, who: int) -> list[Process]:
-    """Return the processes that are meant.  Raises `LinuxError`: EINVAL, ESRCH."""
-    processes = [process for process in c.kernel.processes.values() if process.alive]
-    if which == _PRIO_PROCESS:
-        found = [_process(c, who)]
-    elif which == _PRIO_PGRP:
-        found = [process for process in processes if process.group == (who or c.process.group)]
-    elif which == _PRIO_USER:
-        user = who or c.process.credentials.user.real
-        found = [process for process in processes if process.credentials.user.real == user]
-    else:
-        raise LinuxError(EINVAL)
-    if not found:
-        raise LinuxError(ESRCH)
-    return found
-
-
-@call("getpriority")
-def getpriority(c: Caller, which: Int, who: Int) -> int:
-    """Tell the highest priority of some processes, as 20 less their nice value."""
-    return max(20 - process.nice for process in _chosen(c, which, who))
-
-
-@call("setpriority")
-def setpriority(c: Caller, which: Int, who: Int, nice: Int) -> int:
-    """Set the nice value of processes; the schedule does not look at it."""
-    nice = min(max(nice, _MIN_NICE), _MAX_NICE)
-    chosen = _chosen(c, which, who)
-    credentials = c.process.credentials
-    may_raise = credentials.can(Capability.SYS_NICE)
-    for process in chosen:
-        other = process.credentials.user
-        if not may_raise and credentials.user.effective not in {other.real, other.effective}:
-            raise LinuxError(EPERM)
-        if nice < process.nice and not may_raise and 20 - nice > process.limits[NICE].soft:
-            raise LinuxError(EACCES)
-        process.nice = nice
-    return 0
-
-
-@call("nice")
-def nice_(c: Caller, increment: Int) -> int:
-    """Change the nice value."""
-    return setpriority(c, _PRIO_PROCESS, 0, c.process.nice + min(max(increment, -40), 40))
 
 
 # -- what was used

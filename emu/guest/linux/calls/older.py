@@ -18,7 +18,6 @@ from emu.guest.linux.process import Process
 from emu.guest.linux.space import Space
 from emu.isa.linux_signals import LAST, SA_NODEFER, SA_RESETHAND, Signal, SignalInfo
 
-_SCHED_ATTR: Final = struct.Struct("<IIQiIQQQ")
 _PARTS_MAX: Final = 1024
 _KCMP_FILE, _KCMP_VM, _KCMP_FILES, _KCMP_FS, _KCMP_SIGHAND = 0, 1, 2, 3, 4
 _SECOND: Final = 1_000_000_000
@@ -82,24 +81,6 @@ def signal(c: Caller, number: Int, handler: Address) -> int:
     before = action.handler
     action.handler, action.flags, action.mask = handler, SA_RESETHAND | SA_NODEFER, 0
     return before
-
-
-@call("sched_getattr")
-def sched_getattr(c: Caller, pid: Int, to: Address, size: Unsigned, flags: Unsigned) -> int:
-    """Tell how a thread is scheduled."""
-    _process(c, pid)
-    if flags or pid < 0 or not _SCHED_ATTR.size <= size <= 4096:
-        raise LinuxError(EINVAL)
-    c.write(to, _SCHED_ATTR.pack(_SCHED_ATTR.size, 0, 0, 0, 0, 0, 0, 0))
-    return 0
-
-
-@call("sched_rr_get_interval")
-def sched_rr_get_interval(c: Caller, pid: Int, to: Address) -> int:
-    """Tell how long a turn is: there are none of this kind."""
-    _process(c, pid)
-    c.write(to, struct.pack(f"<2{c.time_form}", 0, 0))
-    return 0
 
 
 @call("rt_tgsigqueueinfo")

@@ -43,6 +43,7 @@ from emu.guest.linux.inodes import Device, Directory, Fifo, Generated, RegularFi
 from emu.guest.linux.inotify import IN_CLOSE_NOWRITE, IN_CLOSE_WRITE, IN_CREATE, IN_MODIFY, IN_OPEN
 from emu.guest.linux.paths import Place, path_of
 from emu.guest.linux.pipes import PipeEnd, open_fifo
+from emu.guest.linux.posix_queues import QueueInode, QueueOpen
 
 _O_TMPFILE: Final = 0o20000000
 _F_DUPFD, _F_GETFD, _F_SETFD, _F_GETFL, _F_SETFL = range(5)
@@ -75,6 +76,8 @@ def open_inode(c: Caller, place: Place, flags: int, *, made: bool = False) -> Op
             return DirectoryOpen(inode, flags, path)
         case Generated():
             return GeneratedOpen(inode, flags, path)
+        case QueueInode():
+            return QueueOpen(inode, flags, path, c.process)
         case Device():
             return devices.open_device(c.kernel, inode, flags, path)
         case RegularFile():

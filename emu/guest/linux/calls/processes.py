@@ -89,6 +89,7 @@ def _clone(
         owner.exit_signal = exit_signal
     thread = Thread(tid, owner, mask=c.thread.mask)
     thread.name = c.thread.name
+    thread.scheduling = c.thread.scheduling.copy()
     if not flags & _CLONE_VM:
         thread.stack.address, thread.stack.flags, thread.stack.size = (
             c.thread.stack.address,
@@ -150,7 +151,6 @@ def _copy(c: Caller, process: Process, pid: int, flags: int) -> Process:
         start_time=c.now(),
         credentials=process.credentials.copy(),
         limits=process.limits.copy(),
-        nice=process.nice,
     )
     limit_cpu(c, child)
     child.frames = dict(process.frames)

@@ -7,52 +7,38 @@ from typing import Final
 
 from emu.engine.access import Access
 from emu.engine.pages import PAGE
+from emu.guest.linux.calls.ipc import IPC_64, Command, packed_owner, read_owner
 from emu.guest.linux.calls.memory import announce, tell_unmapped
 from emu.guest.linux.calls.table import Address, Caller, Int, Size, Unsigned, call
-from emu.guest.linux.credentials import Capability
-from emu.guest.linux.errno import EACCES, EINVAL, ENOMEM, EPERM, LinuxError
-from emu.guest.linux.shared_memory import Segment, pages, wanted
+from emu.guest.linux.errno import EINVAL, ENOMEM, LinuxError
+from emu.guest.linux.shared_memory import DESTROYED, SEGMENTS_MAX, Segment, pages
 from emu.guest.linux.space import Area
 
-_CREAT, _EXCL = 0o1000, 0o2000
 _RDONLY, _RND, _REMAP, _EXEC = 0o10000, 0o20000, 0o40000, 0o100000
-_RMID, _SET, _STAT, _INFO = 0, 1, 2, 3
-_LOCK, _UNLOCK, _SHM_STAT, _SHM_INFO = 11, 12, 13, 14
-# 32-bit programs say with it that they know the structure with more bits; the others always do.
-_IPC_64: Final = 0x100
-# struct shmid64_ds: ipc64_perm (key, uid, gid, cuid, cgid, mode, sequence), size, times, pids, attaches.
-_SHMID: Final = {8: struct.Struct("<iIIIII24xQqqqiiQ16x"), 4: struct.Struct("<iIIIIHxxHxxIIIIIIIIIiiIII")}
-_REMOVED: Final = 0o1000
-
-
-def _may(c: Caller, segment: Segment, wanted_access: int) -> bool:
-    credentials = c.process.credentials
-    if credentials.can(Capability.IPC_OWNER):
-        return True
-    user = credentials.user.effective
-    shift = 6 if user in {segment.uid, segment.maker[0]} else 3 if credentials.in_group(segment.gid) else 0
-    return not wanted_access & ~(segment.permissions >> shift)
+_LOCK, _UNLOCK, _SHM_STAT, _SHM_INFO, _SHM_STAT_ANY = 11, 12, 13, 14, 15
+# What follows the owner in struct shmid64_ds: size, times, pids, attaches; 32-bit programs have times of two words.
+_REST: Final = {8: struct.Struct("<QqqqiiQ16x"), 4: struct.Struct("<IIIIIIIiiI8x")}
 
 
 @call("shmget")
 def shmget(c: Caller, key: Int, size: Size, flags: Unsigned) -> int:
     """Find a segment, or make one."""
     segments, credentials = c.kernel.segments, c.process.credentials
-    create, exclusive = bool(flags & _CREAT), bool(flags & _EXCL)
-    segment = wanted(segments, key, size, create=create, exclusive=exclusive)
-    if segment is None:
+    found = segments.table.wanted(key, flags)
+    if found is None:
         owner = (credentials.user.effective, credentials.group.effective)
-        segment = segments.make(key, size, flags & 0o777, owner, c.process.pid)
-    elif not _may(c, segment, (flags >> 6 | flags >> 3 | flags) & 7):
-        raise LinuxError(EACCES)
-    return segment.number
+        return segments.make(key, size, flags & 0o777, owner, c.process.pid).number
+    if size > found.size:
+        raise LinuxError(EINVAL)
+    found.check(credentials, (flags >> 6 | flags >> 3 | flags) & 7)
+    return found.number
 
 
 @call("shmat")
 def shmat(c: Caller, number: Int, address: Address, flags: Unsigned) -> int:
     """Attach a segment."""
     c.kernel.segments.sweep()
-    segment, space = c.kernel.segments.get(number), c.process.space
+    segment, space = c.kernel.segments.table.get(number), c.process.space
     size = pages(segment.size)
     if address % PAGE:
         if not flags & _RND:
@@ -61,8 +47,7 @@ def shmat(c: Caller, number: Int, address: Address, flags: Unsigned) -> int:
     access = Access.READ if flags & _RDONLY else Access.READ | Access.WRITE
     if flags & _EXEC:
         access |= Access.EXECUTE
-    if not _may(c, segment, 4 if flags & _RDONLY else 6):
-        raise LinuxError(EACCES)
+    segment.check(c.process.credentials, 4 if flags & _RDONLY else 6)
     start: int | None = address
     if not address:
         if flags & _REMAP:
@@ -97,38 +82,49 @@ def shmdt(c: Caller, address: Address) -> int:
 
 
 @call("shmctl")
-def shmctl(c: Caller, number: Int, command: Unsigned, buffer: Address) -> int:
+def shmctl(c: Caller, number: Int, command: Int, buffer: Address) -> int:
     """Tell about a segment, change its owner, or remove it."""
-    c.kernel.segments.sweep()
-    command &= ~_IPC_64
-    segment = c.kernel.segments.get(number)
-    credentials = c.process.credentials
-    owns = credentials.can(Capability.SYS_ADMIN) or credentials.user.effective in {segment.uid, segment.maker[0]}
-    if command in {_STAT, _SHM_STAT}:
-        if not _may(c, segment, 4):
-            raise LinuxError(EACCES)
-        c.write(buffer, _described(c, segment))
-        return segment.number if command == _SHM_STAT else 0
-    if command not in {_RMID, _SET, _LOCK, _UNLOCK}:
+    if number < 0:
         raise LinuxError(EINVAL)
-    if not owns:
-        raise LinuxError(EPERM)
-    if command == _RMID:
-        c.kernel.segments.remove(segment)
-    elif command == _SET:
-        form = _SHMID[c.word]
-        _key, segment.uid, segment.gid, _, _, mode, *_ = form.unpack(c.read(buffer, form.size))
-        segment.permissions = mode & 0o777
+    segments, credentials = c.kernel.segments, c.process.credentials
+    table = segments.table
+    segments.sweep()
+    command &= ~IPC_64
+    if command == Command.INFO:
+        # struct shminfo: bytes of a segment at most and at least, segments, of one process, pages of all.
+        largest = (1 << 8 * c.word) - (1 << 24) - 1
+        c.write_words(buffer, largest, 1, SEGMENTS_MAX, SEGMENTS_MAX, largest, 0, 0, 0, 0)
+        return table.highest
+    if command == _SHM_INFO:
+        total = sum(pages(one.size) // PAGE for one in table)
+        in_memory = sum(one.memory.resident for one in table)
+        c.write(buffer, len(table).to_bytes(c.word, "little"))
+        c.write_words(buffer + c.word, total, in_memory, 0, 0, 0)
+        return table.highest
+    if command in {Command.STAT, _SHM_STAT, _SHM_STAT_ANY}:
+        segment = table.get(number) if command == Command.STAT else table.at(number)
+        if command != _SHM_STAT_ANY:
+            segment.check(credentials, 4)
+        c.write(buffer, _described(c, segment))
+        return 0 if command == Command.STAT else segment.number
+    segment = table.get(number)
+    if command not in {Command.RMID, Command.SET, _LOCK, _UNLOCK}:
+        raise LinuxError(EINVAL)
+    owner = read_owner(c, buffer) if command == Command.SET else None
+    segment.check_owner(credentials)
+    if command == Command.RMID:
+        segments.remove(segment)
+    elif owner is not None:
+        segment.uid, segment.gid, segment.permissions = owner
         segment.changed = c.kernel.wall() // 1_000_000_000
     return 0
 
 
 def _described(c: Caller, segment: Segment) -> bytes:
-    mode = segment.permissions | (_REMOVED if segment.removed else 0)
-    perm = (segment.key, segment.uid, segment.gid, *segment.maker, mode)
-    times = (segment.attached, segment.detached, segment.changed)
+    """Return struct shmid64_ds."""
+    times: tuple[int, ...] = (segment.attached, segment.detached, segment.changed)
     rest = (segment.maker_pid, segment.last_pid, c.kernel.segments.users(segment))
-    if c.word == 8:
-        return _SHMID[8].pack(*perm, segment.size, *times, *rest)
-    halves = [half for time in times for half in (time & 0xFFFF_FFFF, time >> 32)]
-    return _SHMID[4].pack(*perm, 0, 0, 0, segment.size, *halves, *rest, 0, 0)
+    if c.word == 4:
+        times = tuple(half for time in times for half in (time & 0xFFFF_FFFF, time >> 32))
+    owner = packed_owner(c, segment, DESTROYED if segment.destroyed else 0)
+    return owner + _REST[c.word].pack(segment.size, *times, *rest)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Final
 
+from emu.guest.linux.calls.ipc import ipc
 from emu.guest.linux.calls.looking import statfs_fields
 from emu.guest.linux.calls.messages import by_number
 from emu.guest.linux.calls.table import (
@@ -25,7 +26,7 @@ from emu.guest.linux.calls.table import (
     Unsigned,
     call,
 )
-from emu.guest.linux.errno import EINVAL, ENOSYS, ESRCH, LinuxError
+from emu.guest.linux.errno import EINVAL, ESRCH, LinuxError
 from emu.guest.linux.process import SystemCall, Thread
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ _SAME: Final = {
     """.split()},
     **{f"{name}_time64": name for name in """
         clock_getres clock_nanosleep utimensat pselect6 ppoll rt_sigtimedwait futex recvmmsg
-        sched_rr_get_interval
+        sched_rr_get_interval semtimedop mq_timedsend mq_timedreceive
     """.split()},
     "fstatat64": "newfstatat",
     "_newselect": "select",
@@ -122,28 +123,6 @@ def fstatfs64(c: Caller, fd: Int, size: Size, buffer: Address) -> int:
     return 0
 
 
-@call("ipc")
-def ipc(c: Caller, operation: Unsigned, first: Int, second: Size, third: Size, pointer: Address) -> int:
-    """Do the calls of System V shared memory, which were one call once (ipc/syscall.c)."""
-    result: int | SystemCall | None
-    match operation & 0xFFFF:
-        case 21:
-            result = HANDLERS["shmat"](c.kernel, c.thread, [first & 0xFFFF_FFFF, pointer, second])
-            assert isinstance(result, int)
-            c.write_words(third, result)
-            return 0
-        case 22:
-            result = HANDLERS["shmdt"](c.kernel, c.thread, [pointer])
-        case 23:
-            result = HANDLERS["shmget"](c.kernel, c.thread, [first & 0xFFFF_FFFF, second, third])
-        case 24:
-            result = HANDLERS["shmctl"](c.kernel, c.thread, [first & 0xFFFF_FFFF, second, pointer])
-        case _:
-            raise LinuxError(ENOSYS)
-    assert isinstance(result, int)
-    return result
-
-
 @call("sigreturn")
 def sigreturn(c: Caller) -> None:
     """Go back to what a signal interrupted: the restorer has popped the signal's number too."""
@@ -173,6 +152,7 @@ def _socketcall(kernel: Kernel, thread: Thread, arguments: list[int]) -> int | S
 
 def enter() -> None:
     """Enter these calls into the table; all others are there by now."""
+    HANDLERS["ipc"] = ipc
     HANDLERS["socketcall"] = _socketcall
     for name, known in _SAME.items():
         HANDLERS[name] = HANDLERS[known]
