@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test lint testbins debian programs bench sweep encodings check fuzz clean
+.PHONY: demo test lint testbins debian programs bench sweep encodings check fuzz clean kernels
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -30,6 +30,10 @@ testbins:
 # Real Debian programs for the tests that want them; those are skipped where they are not.
 debian:
 	testbins/linux/get-debian .debian
+
+# Debian's Linux kernels for the tests that boot them; those are skipped where they are not.
+kernels: $(STAMP)
+	for isa in riscv64 aarch64 x86_64; do $(BIN)/trapline kernel get $$isa || exit 1; done
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks

@@ -25,6 +25,7 @@ COMMANDS: Final = {
     "check": "check_command",
     "plockstat": "plockstat_command",
     "kldstat": "kldstat_command",
+    "kernel": "kernel_command",
     "demo": "demo_command",
 }
 

@@ -36,6 +36,14 @@ class VirtualClock:
         count = (self._counter.instructions if self._paused is None else self._paused) - self._hidden
         return (count * self._period if self._period else count * NANOSECONDS // self.rate) + self._skipped
 
+    def at_block(self) -> int:
+        """Return the time at the start of the block under way.
+
+        A guest's own clock is read by instructions inside blocks, very often.
+        """
+        count = (self._counter.before_block if self._paused is None else self._paused) - self._hidden
+        return count * NANOSECONDS // self.rate + self._skipped
+
     def instructions_at(self, time: int) -> int:
         """Return the instruction count at which `now()` reaches `time`, unless the CPU waits."""
         hidden = self._hidden

@@ -11,6 +11,7 @@ from typing import Final
 from emu.engine.cpu import Cpu
 from emu.engine.memory import Memory
 from emu.engine.state import NEVER, WORDS, TableEntry, Word
+from emu.guest.base import BadAddressError
 from emu.isa.base import Isa
 
 # Where the count begins: instructions may be taken off it before the first has run.
@@ -70,7 +71,18 @@ class Counter:
         # decoded too.
         if not 0 <= pc - address <= numbers >> 32:
             return int(self.state[_TOTAL]) - PREPAID
-        return int(self.state[_TOTAL] - PREPAID - (numbers & _COUNT) + self._index(address, pc))
+        try:
+            index = self._index(address, pc)
+        except BadAddressError:  # the block has taken its own code out of the address space
+            return int(self.state[_TOTAL]) - PREPAID
+        return int(self.state[_TOTAL] - PREPAID - (numbers & _COUNT) + index)
+
+    @property
+    def before_block(self) -> int:
+        """Instructions executed before the block under way: it needs no look at the code."""
+        entry = self.state[_BLOCK]
+        total = self.state[_TOTAL] - PREPAID
+        return int(total - (self._entries[(entry - self._entries_at >> 3) + 1] & _COUNT) if entry else total)
 
     def discount(self, instructions: int) -> None:
         """Take instructions off the count.

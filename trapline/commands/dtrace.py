@@ -46,6 +46,8 @@ def open_machine(wanted: MachineOptions) -> TracedMachine:
     """
     if any(command.startswith(OWN) for command in wanted.commands):
         wanted = replace(wanted, commands=tuple(_own(command, wanted.isa) for command in wanted.commands))
+    if wanted.guest == "linux-kernel":
+        return _open_linux_kernel(wanted)
     return _open_linux(wanted) if _wants_linux(wanted) else _open_kernel(wanted)
 
 
@@ -113,6 +115,39 @@ def _put(stream: TextIO, data: bytes) -> None:
     stream.flush()
     stream.buffer.write(data)
     stream.flush()
+
+
+def _open_linux_kernel(wanted: MachineOptions) -> TracedMachine:
+    if wanted.pids:
+        raise MachineError("-p: a process cannot be grabbed in a Linux kernel; run a program with -c")
+    # As with the Linux guest, only who wants this kernel waits for its modules.
+    from emu.guest.linux_kernel.errors import KernelFileError  # noqa: PLC0415
+    from trapline.machine import linux_kernel_machine as linux_kernel  # noqa: PLC0415
+
+    console = Console(sys.stdout)
+    console.shown = wanted.console
+    try:
+        machine = linux_kernel.start(
+            linux_kernel.LinuxKernelOptions(
+                isa=ISAS[wanted.isa or DEFAULT_ISA.name],
+                commands=wanted.commands,
+                root=Path(wanted.root) if wanted.root else None,
+                console=console.write,
+                quiet=not wanted.console,
+                ram=wanted.ram,
+            )
+        )
+    except KernelFileError as error:
+        raise MachineError(str(error)) from None
+    console.shown = True
+    return TracedMachine(
+        machine.guest,
+        machine.dtrace,
+        lambda: machine.target,
+        ended=machine.ended,
+        foreign=machine.names,
+        libraries=("common", "linux", machine.guest.isa.name),
+    )
 
 
 def _open_kernel(wanted: MachineOptions) -> TracedMachine:

@@ -21,7 +21,7 @@ SHORT: Final = "3:6:aAb:c:CD:eFf:GhHi:I:lL:m:n:o:p:P:qs:SU:vVwx:X:Z"
 LONG: Final = {"isa": True, "guest": True, "root": True, "trap": True, "console": False, "help": False}
 _CHOICES: Final = {
     "isa": tuple(ISAS),
-    "guest": ("kernel", "linux"),
+    "guest": ("kernel", "linux", "linux-kernel"),
     "trap": ("host", "guest"),
     "fidelity": ("exact", "freebsd"),
     "sdt": ("2005", "2013", "2018", "2024"),
@@ -85,15 +85,18 @@ Usage: dtrace [-32|-64] [-aACeFGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]]
 \tTrapline's own:
 
 \t--isa x86_64|aarch64|riscv64|i386  CPU of the machine to trace (the program's, or x86_64)
-\t--guest kernel|linux          what runs on it (linux if the command of -c is an ELF file)
-\t--root DIR                    what a Linux program sees as /
+\t--guest kernel|linux|linux-kernel
+\t                              what runs on it: the teaching kernel, a Linux program alone (the guest
+\t                              if the command of -c is an ELF file), or an unmodified Linux kernel
+\t                              (trapline kernel get)
+\t--root DIR                    what a Linux program, or a Linux kernel, sees as /
 \t--trap host|guest             who handles breakpoints: the emulator, or the guest's kernel (host)
 \t--console                     show the guest's console output
 \t-x timeout=TIME               stop tracing after TIME, such as 10s or 500ms, of the guest's time
 \t-x fidelity=exact|freebsd     freebsd keeps those quirks of its kernel that change what is traced:
 \t                              FBT sites in the middle of RISC-V instructions, loop counted off by
 \t                              one, -1 taken for a fault (exact)
-\t-x ram=SIZE                   memory of the Linux guest, such as 256m or 2g (1g)
+\t-x ram=SIZE                   memory of a Linux guest, such as 256m or 2g (1g; linux-kernel: 256m)
 \t-x load=MODULE[,MODULE...]    kernel modules that are loaded before tracing begins
 \t-x sdt=2005|2013|2018|2024    how the kernel's static probes work: illumos's LOCK over a nop, the
 \t                              probe's id tested, a flag tested, a nop patched (2024)
@@ -167,7 +170,7 @@ class MachineOptions:
     isa: str | None = None
     """None: that of the program, x86_64 for the kernel."""
     guest: str | None = None
-    """`kernel` or `linux`; None: as the command of -c demands, else the kernel."""
+    """`kernel`, `linux` or `linux-kernel`; None: as the command of -c demands, else the kernel."""
     root: str | None = None
     trap: str = "host"
     fidelity: str = "exact"

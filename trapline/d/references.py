@@ -20,9 +20,11 @@ from trapline.d.typed import Variable
 from trapline.framework.dif import Subr, Var
 from trapline.framework.program import Scope
 
-_STRUCTURES: Final[Mapping[int, str]] = {Var.CURTHREAD: "thread"}
+# What a kernel calls its structure of a thread: FreeBSD, Linux.
+_THREAD: Final = ("thread", "task_struct")
 # The structures of the traced kernel that variables point at, and what subroutines return.
-_RESULTS: Final[Mapping[int, str]] = {Subr.MUTEX_OWNER: "thread", Subr.GETF: "file"}
+_STRUCTURES: Final[Mapping[int, tuple[str, ...]]] = {Var.CURTHREAD: _THREAD}
+_RESULTS: Final[Mapping[int, tuple[str, ...]]] = {Subr.MUTEX_OWNER: _THREAD, Subr.GETF: ("file",)}
 
 
 class References:
@@ -55,7 +57,7 @@ class References:
             return inline.body
         variable = names.variables.get((Scope.GLOBAL, name)) or self._names.words.variables.get(name)
         if variable is not None:
-            return self._of_guest(self._scalar(variable, node.line), _STRUCTURES.get(variable.id))
+            return self._of_guest(self._scalar(variable, node.line), _STRUCTURES.get(variable.id, ()))
         if name in names.enumerators:
             value, enumeration = names.enumerators[name]
             return typed.Constant(value & WORD_MASK, enumeration)
@@ -82,9 +84,10 @@ class References:
         address = typed.Constant(symbol.address, INT64)
         return typed.in_process(address, symbol.type) if of_process else typed.Memory(address, symbol.type)
 
-    def _of_guest(self, node: typed.Node, tag: str | None) -> typed.Node:
+    def _of_guest(self, node: typed.Node, tags: tuple[str, ...]) -> typed.Node:
         """Give a pointer its type, if the guest has told what it points at."""
-        structure = self._names.foreign_tag("struct", tag) if tag is not None else None
+        known = (self._names.foreign_tag("struct", tag) for tag in tags)
+        structure = next((found for found in known if found is not None), None)
         return node if structure is None else typed.Relabel(node, self._names.model.pointer_to(structure))
 
     def _scalar(self, variable: Variable, line: int) -> typed.Node:
@@ -134,7 +137,7 @@ class References:
             return typed.Action(name, signature.returns)
         parameters = tuple(parameter for parameter in signature.parameters if parameter is not None)
         value = typed.Call(called.number, arguments, parameters[: len(arguments)], signature.returns)
-        return self._of_guest(value, _RESULTS.get(called.number))
+        return self._of_guest(value, _RESULTS.get(called.number, ()))
 
     def _not_a_function(self, name: str, line: int) -> CompileError:
         words = self._names.words

@@ -23,9 +23,9 @@ from trapline.framework.program import ActionKind, Scope
 
 # Containers of the types that the programs define (D) and that every program has (C), by libdtrace's names.
 CONTAINERS = frozenset({"C", "D"})
-# The module that is the kernel itself, and what illumos calls it, whose scripts are to run here.
+# The module that is the kernel itself, and what illumos and Linux call it, whose scripts are to run here.
 KERNEL = "kernel"
-KERNEL_MODULES = frozenset({"unix", "genunix"})
+KERNEL_MODULES = frozenset({"unix", "genunix", "vmlinux"})
 # Keyword before `->` -> the scope it means.
 SCOPES = {"self": Scope.THREAD, "this": Scope.LOCAL}
 

@@ -1,0 +1,61 @@
+"""A writer of cpio archives in the format "newc", as an initramfs is.
+
+Source: Linux Documentation/driver-api/early-userspace/buffer-format.rst.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+_MAGIC: Final = b"070701"
+_TRAILER: Final = "TRAILER!!!"
+
+
+class Entry(NamedTuple):
+    """A file: `mode` as stat(2) has it, and its content, or its target if it is a link."""
+
+    mode: int
+    data: bytes = b""
+    device: tuple[int, int] = (0, 0)
+    """Major and minor number, of a device file."""
+
+
+def directory(mode: int = 0o755) -> Entry:
+    """Return a directory."""
+    return Entry(stat.S_IFDIR | mode)
+
+
+def regular(data: bytes, mode: int = 0o644) -> Entry:
+    """Return a regular file."""
+    return Entry(stat.S_IFREG | mode, data)
+
+
+def link(target: str) -> Entry:
+    """Return a symbolic link."""
+    return Entry(stat.S_IFLNK | 0o777, target.encode())
+
+
+def character_device(major: int, minor: int, mode: int = 0o600) -> Entry:
+    """Return a character device."""
+    return Entry(stat.S_IFCHR | mode, b"", (major, minor))
+
+
+def archive(files: Mapping[str, Entry]) -> bytes:
+    """Return an archive of files, by path without a leading slash; parents come before children."""
+    written = bytearray()
+    for number, (path, entry) in enumerate(files.items(), 1):
+        _write(written, number, path, entry)
+    _write(written, 0, _TRAILER, Entry(0))
+    return bytes(written)
+
+
+def _write(written: bytearray, number: int, path: str, entry: Entry) -> None:
+    name = path.encode("utf-8", "surrogateescape") + b"\0"
+    # inode, mode, uid, gid, links, mtime, size, device, device of the file, length of the name, checksum (unused)
+    fields = (number, entry.mode, 0, 0, 1, 0, len(entry.data), 0, 0, *entry.device, len(name), 0)
+    written.extend(_MAGIC + b"".join(b"%08x" % each for each in fields) + name)
+    written.extend(bytes(-len(written) % 4))
+    written.extend(entry.data)
+    written.extend(bytes(-len(written) % 4))

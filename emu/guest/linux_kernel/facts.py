@@ -1,0 +1,68 @@
+"""What a kernel says of itself: its symbols, its types, where its parts are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Final
+
+from emu.guest.linux_kernel.btf import Btf, BtfError
+from emu.guest.linux_kernel.errors import KernelFileError
+from emu.guest.linux_kernel.image import KernelImage
+from emu.guest.linux_kernel.kallsyms import Symbol, Symbols, symbols_of
+
+# Where x86-64's kernel is mapped, at the distance of its physical address (__START_KERNEL_map).
+_X86_MAP: Final = 0xFFFF_FFFF_8000_0000
+# The first symbol of a flat image, by ISA.
+_START: Final = {"riscv64": "_start", "aarch64": "_text"}
+# Local labels and cold parts of functions: they have symbols and are not called.
+_CODE: Final = frozenset("tTwW")
+_PARTS: Final = (".cold", ".L", "$", "__pfx_", "__cfi_", "__pi_")
+
+
+class KernelFacts:
+    """See the module.  Raises `KernelFileError` if the kernel has no kallsyms."""
+
+    def __init__(self, image: KernelImage) -> None:
+        self.image = image
+        self.symbols: Symbols = symbols_of(image)
+        address = self.symbols.address
+        try:
+            self.start = _X86_MAP + image.base if image.isa == "x86_64" else address(_START[image.isa])
+            """Virtual address of the image's first byte."""
+            self.text = range(address("_stext"), address("_etext"))
+            """The kernel's code, without that which is dropped after booting."""
+        except KeyError as error:
+            raise KernelFileError(f"Linux {image.release}: kallsyms lacks {error}") from None
+        self.init = self._between("__init_begin", "__init_end")
+        """What is dropped after booting."""
+
+    def _between(self, first: str, last: str) -> range:
+        low, high = self.symbols.get(first), self.symbols.get(last)
+        return range(low.value, high.value) if low and high else range(0)
+
+    @cached_property
+    def btf(self) -> Btf:
+        """The types.  Raises `KernelFileError` if there are none."""
+        where = self._between("__start_BTF", "__stop_BTF")
+        at = where.start - self.start
+        data = self.image.data[at : at + len(where)] if where else b""
+        try:
+            return Btf(data, self.image.digest)
+        except BtfError as error:
+            raise KernelFileError(
+                f"Linux {self.image.release}: {error}; a kernel with CONFIG_DEBUG_INFO_BTF=y is needed"
+            ) from None
+
+    def functions(self) -> Iterator[Symbol]:
+        """Yield the functions of the kernel's own text, by address; of several names the first."""
+        latest = 0
+        for symbol in self.symbols.between(self.text.start, self.text.stop):
+            if symbol.value != latest and is_function(symbol) and symbol.value not in self.init:
+                latest = symbol.value
+                yield symbol
+
+
+def is_function(symbol: Symbol) -> bool:
+    """Return whether a symbol is the start of a function."""
+    return symbol.type in _CODE and not any(part in symbol.name for part in _PARTS)

@@ -1,0 +1,175 @@
+"""A Linux kernel as the D framework and the providers see it.  Implements `emu.guest.base.Guest`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from emu.engine.state import DELIVER
+from emu.frame import Frame, LiveFrame
+from emu.guest.base import BadAddressError, Location, RunState, Thread
+from emu.guest.linux_kernel.facts import KernelFacts
+from emu.guest.linux_kernel.machine import LinuxKernelMachine
+from emu.guest.linux_kernel.stacks import unwinder
+from emu.guest.linux_kernel.tasks import Tasks
+from emu.guest.timers import Timers
+from emu.host_trap import HostTrap
+from emu.patcher import Patcher
+from emu.trap import TrapHandler
+
+# Wall time at power on: a constant, so that a run is the same every day.
+_EPOCH: Final = 1_700_000_000 * 1_000_000_000
+MODULE: Final = "kernel"
+# User stacks deeper than this are cut.
+_MOST_USER_FRAMES: Final = 100
+
+
+class UserRegisters:
+    """The registers with which a thread left user mode, by name."""
+
+    def __init__(self, values: dict[str, int]) -> None:
+        self._values = values
+
+    def register(self, name: str) -> int:
+        """Return a register.  Raises KeyError for one that is not kept."""
+        return self._values[name]
+
+
+class LinuxKernelGuest:
+    """See the module; the machine has booted."""
+
+    cpu = 0
+
+    def __init__(self, machine: LinuxKernelMachine) -> None:
+        self.machine = machine
+        self.isa = machine.isa
+        self.engine = machine.engine
+        self.clock = machine.clock
+        self.now: Callable[[], int] = machine.clock.now
+        """Returns virtual nanoseconds since power on."""
+        self.timers = Timers()
+        self.facts = KernelFacts(machine.parts.kernel)
+        self.tasks = Tasks(self.engine, self.facts)
+        self.traps = TrapHandler()
+        self.patcher = Patcher(self.engine)
+        self.live = LiveFrame(self.engine)
+        self._unwinder = unwinder(self.engine, self.facts, self.tasks)
+        self._trap = HostTrap(
+            self.engine,
+            self.traps,
+            self.patcher,
+            unclaimed=lambda _address: DELIVER,
+            faulted=self._faulted,
+            lowest=self.isa.kernel_start,
+        )
+        self._trap.attach()
+
+    def _faulted(self, address: int, error: BadAddressError) -> int:
+        raise self.machine.error(f"the instruction displaced at {address:#x} met an {error}")
+
+    # -- running
+
+    def run(self, deadline: int | None) -> RunState:
+        """Run until virtual time `deadline` (None: for ever), or until power off.
+
+        Raises `LinuxKernelError`.
+        """
+        return self.timers.run(self.machine.run, self.now, deadline, self.machine.interrupt)
+
+    def interrupt(self) -> None:
+        """Make the run under way return soon."""
+        self.timers.interrupt()
+        self.machine.interrupt()
+
+    # -- time, threads, memory
+
+    def wall(self) -> int:
+        """Return virtual nanoseconds since 1970."""
+        return _EPOCH + self.now()
+
+    def pc(self) -> int:
+        """Return where the CPU is."""
+        return self.engine.pc
+
+    def thread(self) -> Thread:
+        """Return the current thread."""
+        return self.tasks.thread()
+
+    def thread_time(self) -> int:
+        """Return how many nanoseconds the current thread has run, as the scheduler last counted."""
+        task = self.tasks.current()
+        return self.tasks.word(task, "task_struct.se.sum_exec_runtime") if task else 0
+
+    def load(self, address: int, size: int) -> bytes:
+        """Read kernel memory.  Raises `BadAddressError`."""
+        if not self.isa.is_kernel_address(address):
+            raise BadAddressError(address)
+        return self.engine.read(address, size)
+
+    def store(self, address: int, data: bytes) -> None:
+        """Write the kernel's data.  Raises `BadAddressError`."""
+        if not self.isa.is_kernel_address(address):
+            raise BadAddressError(address)
+        self.engine.memory.write(address, data)
+
+    def user_load(self, address: int, size: int) -> bytes:
+        """Read memory of the current process.  Raises `BadAddressError`."""
+        return self.tasks.user_read(address, size)
+
+    def user_store(self, address: int, data: bytes) -> None:
+        """Write memory of the current process.  Raises `BadAddressError`."""
+        self.tasks.user_write(address, data)
+
+    # -- stacks
+
+    def kernel_stack(self) -> list[int]:
+        """Return the kernel pcs of the interrupted context, innermost first."""
+        core = self.traps.core
+        frame: Frame = core.trapframe or self.live
+        pc = frame.register(self.isa.registers.pc)
+        if not self.isa.is_kernel_address(pc):
+            return []
+        return [pc, *self._unwinder.callers(frame, framed=core.trapframe is None or core.framed)]
+
+    def user_frame(self) -> LiveFrame | UserRegisters | None:
+        """Return the current thread's user registers (uregs[]), None for a kernel thread."""
+        if not self.isa.is_kernel_address(self.engine.pc):
+            return self.live
+        values = self.tasks.user_registers()
+        return None if values is None else UserRegisters(values)
+
+    def user_stack(self) -> list[int]:
+        """Return the user pcs of the current thread, innermost first: by its frame pointers."""
+        frame = self.user_frame()
+        if frame is None:
+            return []
+        registers, calling = self.isa.registers, self.isa.calling
+        pcs, pointer = [frame.register(registers.pc)], frame.register(registers.fp)
+        while pointer and not pointer & 7 and len(pcs) < _MOST_USER_FRAMES:
+            try:
+                pc = int.from_bytes(self.user_load(pointer + calling.frame_return, 8), "little")
+                following = int.from_bytes(self.user_load(pointer + calling.frame_next, 8), "little")
+            except BadAddressError:
+                break
+            if not pc:
+                break
+            pcs.append(pc)
+            if following <= pointer:
+                break
+            pointer = following
+        return pcs
+
+    # -- names
+
+    def locate(self, address: int) -> Location | None:
+        """Name a kernel address; None if it is in no symbol."""
+        if not self.isa.is_kernel_address(address):
+            return None
+        symbol = self.facts.symbols.holding(address)
+        if symbol is None or (symbol.size and address >= symbol.value + symbol.size):
+            return None
+        return Location(MODULE, symbol.name, address - symbol.value)
+
+    def locate_user(self, address: int, pid: int | None = None) -> Location | None:  # noqa: ARG002
+        """Name an address of a process: not known."""
+        return None

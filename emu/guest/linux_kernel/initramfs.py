@@ -1,0 +1,128 @@
+"""The root file system that a kernel starts with: busybox, or a root of the user's, and /init.
+
+/init mounts what programs expect, says that it is ready, and waits for a line on the console: the
+command.  It says by which process the command is about to run; when that has ended it says how, and
+powers off.  What it says is between two marks
+that no program prints by accident; `emu.guest.linux_kernel.console` takes it out of the output.
+"""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+from typing import Final
+
+from emu.guest.linux_kernel import cpio
+from emu.guest.linux_kernel.errors import KernelFileError
+
+# What begins and ends a word that /init says to the machine.
+MARK: Final = "\x01"
+READY: Final = "ready"
+GO: Final = "go"
+DONE: Final = "done"
+# How /init writes MARK: busybox's printf knows octal numbers.
+_ESCAPE: Final = "\\001"
+
+# Where busybox is: in its own root, and in a root of the user's, whose own programs are found first.
+_BUSYBOX: Final = "bin/busybox"
+_ASIDE: Final = ".busybox/busybox"
+_FOLDERS: Final = (
+    "bin",
+    "sbin",
+    "usr",
+    "usr/bin",
+    "usr/sbin",
+    "dev",
+    "proc",
+    "sys",
+    "tmp",
+    "etc",
+    "root",
+    "mnt",
+    "run",
+)
+_FILES: Final = {
+    "etc/passwd": b"root:x:0:0:root:/root:/bin/sh\n",
+    "etc/group": b"root:x:0:\n",
+    "etc/motd": b"A Linux kernel, traced by Trapline.\n",
+}
+
+_INIT: Final = """\
+#!/{busybox} sh
+PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/.busybox
+export PATH HOME=/root TERM=${{TERM:-dumb}}
+/{busybox} --install -s {folder}
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+mount -t devtmpfs dev /dev
+mount -t tracefs tracefs /sys/kernel/tracing
+mount -t tmpfs tmp /tmp
+stty -echo -opost
+cd /root 2>/dev/null || cd /
+printf '{escape}{ready}{escape}'
+read -r command
+sh -c 'printf "{escape}{go} %d{escape}" $$; exec sh -c "$0"' "$command"
+printf '{escape}{done} %d{escape}' $?
+poweroff -f
+"""
+# What an archive may hold at most: half of the smallest memory that the machines have.
+LARGEST: Final = 128 << 20
+
+
+def _init(busybox: str) -> cpio.Entry:
+    folder = f"/{busybox.rpartition('/')[0]}"
+    text = _INIT.format(busybox=busybox, folder=folder, escape=_ESCAPE, ready=READY, go=GO, done=DONE)
+    return cpio.regular(text.encode(), 0o755)
+
+
+def of_busybox(busybox: bytes) -> bytes:
+    """Return an initramfs that has a static busybox and nothing else."""
+    files: dict[str, cpio.Entry] = {folder: cpio.directory() for folder in _FOLDERS}
+    files["dev/console"] = cpio.character_device(5, 1)
+    files[_BUSYBOX] = cpio.regular(busybox, 0o755)
+    files |= {path: cpio.regular(data) for path, data in _FILES.items()}
+    files["init"] = _init(_BUSYBOX)
+    return cpio.archive(files)
+
+
+def of_root(root: Path, busybox: bytes) -> bytes:
+    """Return an initramfs of a directory of the host.
+
+    busybox is added where the root has none, aside: the root's own programs are found first.
+    Raises `KernelFileError` if `root` is not a directory, or too big.
+    """
+    if not root.is_dir():
+        raise KernelFileError(f"{root}: not a directory; --root names the directory that the kernel starts with")
+    files: dict[str, cpio.Entry] = {}
+    size = 0
+    for path in sorted(root.rglob("*")):
+        name = path.relative_to(root).as_posix()
+        entry = _entry(path)
+        if entry is None:
+            continue
+        size += len(entry.data)
+        if size > LARGEST:
+            raise KernelFileError(f"{root}: more than {LARGEST >> 20} MiB of files; give a smaller root directory")
+        files[name] = entry
+    for folder in _FOLDERS:
+        files.setdefault(folder, cpio.directory())
+    files[".busybox"] = cpio.directory()
+    files[_ASIDE] = cpio.regular(busybox, 0o755)
+    files.setdefault("dev/console", cpio.character_device(5, 1))
+    for path_, data in _FILES.items():
+        files.setdefault(path_, cpio.regular(data))
+    files["init"] = _init(_ASIDE)
+    return cpio.archive({name: files[name] for name in sorted(files)})
+
+
+def _entry(path: Path) -> cpio.Entry | None:
+    """Return a file of the host as an archive has it; None: not a file that can be put there."""
+    try:
+        status = path.lstat()
+        if stat.S_ISLNK(status.st_mode):
+            return cpio.link(str(path.readlink()))
+        if stat.S_ISDIR(status.st_mode):
+            return cpio.directory(stat.S_IMODE(status.st_mode))
+        return cpio.regular(path.read_bytes(), stat.S_IMODE(status.st_mode)) if stat.S_ISREG(status.st_mode) else None
+    except OSError as error:
+        raise KernelFileError(f"{path}: {(error.strerror or 'cannot be read').lower()}") from None

@@ -1,0 +1,222 @@
+"""A machine with a Linux kernel on it, run in virtual time.
+
+Between two runs of the engine the machine looks at its timers, lets interrupts in, and lets idle
+time pass at once.  All that a run depends on is the kernel, the initramfs, and what is typed: the
+same gives the same, to the instruction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from emu.engine.clock import DEFAULT_RATE, NANOSECONDS, VirtualClock
+from emu.engine.engine import Engine
+from emu.engine.errors import GuestCrashError
+from emu.engine.state import DELIVER, HANDLED
+from emu.guest.base import RunState
+from emu.guest.linux_kernel.console import Console
+from emu.guest.linux_kernel.errors import KernelFileError, LinuxKernelError
+from emu.guest.linux_kernel.image import KernelImage
+from emu.guest.linux_kernel.initramfs import DONE, GO, READY
+from emu.guest.linux_kernel.platforms import BOARDS, Wires
+
+RAM: Final = 256 << 20
+# Virtual time within which user space must be reached.
+BOOT_LIMIT: Final = 100 * NANOSECONDS
+# Virtual time within which a typed command must be taken.
+COMMAND_LIMIT: Final = 10 * NANOSECONDS
+# A kernel executes far more blocks than a program.
+_BLOCKS: Final = 1 << 18
+# A console without echo; a panic ends the run; what takes long and is of no use here is left out.
+_ARGUMENTS: Final = (
+    "panic=-1 nokaslr cryptomgr.notests "
+    "initcall_blacklist=jent_mod_init,load_system_certificate_list,bpf_tcp_ca_kfunc_init"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MachineParts:
+    """What a machine is made of."""
+
+    kernel: KernelImage
+    initramfs: bytes
+    ram: int = RAM
+    """Bytes."""
+    append: str = ""
+    """More for the kernel's command line."""
+    quiet: bool = True
+    """Whether the kernel keeps its messages to itself."""
+    rate: int = DEFAULT_RATE
+    accelerated: bool | None = None
+
+
+class LinuxKernelMachine:
+    """A machine; `show` gets what is printed on its console."""
+
+    def __init__(self, parts: MachineParts, show: Callable[[bytes], object] = lambda _data: None) -> None:
+        board = BOARDS.get(parts.kernel.isa)
+        if board is None:
+            raise KernelFileError(f"there is no machine for kernels of {parts.kernel.isa}")
+        self.parts = parts
+        self.isa = board.isa
+        on_call = self._call if board.serves_calls else None
+        self.engine = Engine(
+            board.isa, parts.ram, on_system_call=on_call, accelerated=parts.accelerated, blocks=_BLOCKS
+        )
+        self.clock = VirtualClock(self.engine, parts.rate)
+        self.console = Console(show, self._said)
+        wires = Wires(self.console.send, self._power_off, self._reset, self._failed)
+        self.board = board(self.engine, self.clock, wires)
+        self.engine.handlers.on_trap = self._trap
+        self.ready = False
+        """Whether /init waits for its command."""
+        self.target: int | None = None
+        """The process that runs the command, once it is about to."""
+        self.status: int | None = None
+        """The exit status of the command, once it has ended."""
+        self.off = False
+        """Whether the machine is switched off."""
+        self.idle = False
+        """Whether the CPU waits for an interrupt."""
+        self._interrupted = False
+        self._fault: BaseException | None = None
+
+    # -- its life
+
+    def load(self) -> None:
+        """Put the kernel into memory.  Raises `KernelFileError` if it does not fit."""
+        parts, board = self.parts, self.board
+        needed = len(parts.kernel.data) + len(parts.initramfs)
+        if needed > parts.ram // 2:
+            raise KernelFileError(
+                f"the kernel and its initramfs have {needed >> 20} MiB, more than half of the machine's "
+                f"{parts.ram >> 20} MiB of memory; give it more (-x ram=1g)"
+            )
+        talk = "quiet" if parts.quiet else board.early
+        words = (board.arguments, f"console={board.console}", _ARGUMENTS, talk, parts.append)
+        board.load(parts.kernel, parts.initramfs, " ".join(filter(None, words)))
+
+    def boot(self, limit: int = BOOT_LIMIT) -> None:
+        """Run until /init waits for its command and the machine idles.
+
+        Raises `LinuxKernelError` if that is not reached within `limit` nanoseconds of its time.
+        """
+        self.run(limit, until=lambda: self.ready and self.idle)
+        if not (self.ready and self.idle):
+            what = "it switched itself off" if self.off else f"not within {limit // NANOSECONDS} s of its own time"
+            raise LinuxKernelError(
+                f"Linux {self.parts.kernel.release} did not reach user space: {what}", self.console.last_lines
+            )
+
+    def type(self, data: bytes) -> None:
+        """Type on the console."""
+        self.board.receive(data)
+
+    def command(self, line: bytes) -> None:
+        """Type a command line, and run until it is about to be executed.
+
+        Raises `LinuxKernelError` if /init does not take it.
+        """
+        self.type(line)
+        self.run(self.clock.now() + COMMAND_LIMIT, until=lambda: self.target is not None)
+        if self.target is None:
+            raise self.error("/init has not taken the command; its root directory needs a working /bin/sh")
+
+    # -- running
+
+    def run(self, deadline: int | None, until: Callable[[], bool] = lambda: False) -> RunState:
+        """Run to a time in nanoseconds, until `interrupt`, or until `until()` is true.
+
+        `until` is asked between two runs of the engine.
+
+        Raises `LinuxKernelError`.
+        """
+        board, clock, engine = self.board, self.clock, self.engine
+        self._interrupted = False
+        while not self.off:
+            if until():
+                return RunState.RUNNING
+            now, due = clock.now(), board.due()
+            if due is not None and now >= due:
+                board.timer()
+                due = board.due()
+            if self._interrupted or (deadline is not None and now >= deadline):
+                return RunState.RUNNING
+            if self.idle and not board.pending():
+                self._sleep(due, deadline)
+                continue
+            self.idle = False
+            look_again = board.deliver()
+            hard = min((clock.instructions_at(time) for time in (due, deadline) if time is not None), default=None)
+            if look_again is not None:
+                soon = engine.instructions + look_again
+                hard = soon if hard is None else min(hard, soon)
+            try:
+                self.idle = engine.run(None, hard)
+            except GuestCrashError as error:
+                raise self.error(str(error)) from None
+            if self._fault is not None:
+                fault, self._fault = self._fault, None
+                raise fault
+        return RunState.FINISHED
+
+    def _sleep(self, due: int | None, deadline: int | None) -> None:
+        """Let the time pass in which the CPU waits for an interrupt."""
+        wakes = min((time for time in (due, deadline) if time is not None), default=None)
+        if wakes is None:
+            raise self.error("the kernel waits for ever: no timer is set, and nothing is typed")
+        self.clock.skip_to(wakes)
+
+    def interrupt(self) -> None:
+        """Make the run under way return soon."""
+        self._interrupted = True
+        self.engine.stop()
+
+    def error(self, reason: str) -> LinuxKernelError:
+        """Return the error of a kernel that cannot go on."""
+        return LinuxKernelError(f"Linux {self.parts.kernel.release}: {reason}", self.console.last_lines)
+
+    # -- what the board reports
+
+    def _call(self) -> None:
+        self.board.call()
+
+    def _trap(self, number: int) -> int:
+        return HANDLED if self.board.trap(number) else DELIVER
+
+    def _said(self, word: str) -> None:
+        if word == READY:
+            self.ready = True
+        elif word.startswith(GO):
+            self.target = int(word.removeprefix(GO))
+            self.engine.stop()
+        elif word.startswith(DONE):
+            self.status = int(word.removeprefix(DONE))
+            self.console.shown = not self.parts.quiet
+
+    def _power_off(self) -> None:
+        self.off = True
+        self.engine.stop()
+
+    def _reset(self) -> None:
+        panic = next((line for line in self.console.last_lines.splitlines() if "Kernel panic" in line), "")
+        text = panic.partition("Kernel panic - not syncing: ")[2] or panic
+        self._failed(self.error(f"the kernel panicked: {text}" if panic else "the kernel wanted to boot anew"))
+        self.off = True
+
+    def _failed(self, error: BaseException) -> None:
+        self._fault = self._fault or error
+        self.engine.stop()
+
+    # -- snapshots
+
+    def state(self) -> dict[str, Any]:
+        """Return what a snapshot keeps beside registers and memory."""
+        return {"board": self.board.state(), "ready": self.ready, "idle": self.idle}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Take that over, after registers and memory."""
+        self.ready, self.idle = state["ready"], state["idle"]
+        self.board.set_state(state["board"])

@@ -1,0 +1,151 @@
+"""The contract of a platform: what an ISA's machine brings.
+
+To add an ISA write `platforms/<isa>.py` with a `Board` and list it in `platforms/__init__.py`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from emu.engine.clock import VirtualClock
+from emu.engine.engine import Engine
+from emu.guest.linux_kernel.devices.device import Device
+from emu.guest.linux_kernel.image import KernelImage
+from emu.isa.base import Isa
+
+# CPUState of the pinned build: what QEMU looks at between blocks (emu/engine/layout.py checks the build).
+_INTERRUPT_REQUEST = 0x1C
+_HARD = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Wires:
+    """What a board does to the machine around it."""
+
+    send: Callable[[bytes], object]
+    """Prints on the console."""
+    power_off: Callable[[], object]
+    """The kernel has switched the machine off."""
+    reset: Callable[[], object]
+    """The kernel wants the machine to start anew, as it does after a panic."""
+    failed: Callable[[BaseException], object]
+    """Takes what a device raised: no exception may cross the emulator."""
+
+
+class Board(ABC):
+    """The CPU of one machine and everything around it."""
+
+    isa: ClassVar[Isa]
+    """The ISA as the engine is to have it under a Linux kernel."""
+    console: ClassVar[str]
+    """What the kernel calls the UART."""
+    arguments: ClassVar[str]
+    """What else the kernel's command line says, because of what this machine has and has not."""
+    early: ClassVar[str]
+    """What makes the kernel print before it has a driver for its console."""
+    serves_calls: ClassVar[bool] = False
+    """Whether system calls come to `call`, since the firmware is called by the same instruction."""
+
+    def __init__(self, engine: Engine, clock: VirtualClock, wires: Wires) -> None:
+        self.engine = engine
+        self.clock = clock
+        self.wires = wires
+        self.devices: Mapping[str, Device] = {}
+        """The devices by name, as snapshots have them."""
+        self._request = ctypes.c_uint32.from_address(engine.cpu.address + _INTERRUPT_REQUEST)
+        self._latest = 0
+        self._kept: list[Any] = []
+
+    # -- what a platform defines
+
+    @abstractmethod
+    def load(self, kernel: KernelImage, initramfs: bytes, command_line: str) -> None:
+        """Put a kernel into memory, and the CPU where the boot protocol wants it."""
+
+    @abstractmethod
+    def receive(self, data: bytes) -> None:
+        """Let bytes arrive on the console."""
+
+    @abstractmethod
+    def due(self) -> int | None:
+        """Return the time of the next timer interrupt in nanoseconds; None: none is set."""
+
+    @abstractmethod
+    def timer(self) -> None:
+        """Do what the timers do now."""
+
+    @abstractmethod
+    def pending(self) -> bool:
+        """Return whether an interrupt waits for the CPU, masked or not."""
+
+    def deliver(self) -> int | None:
+        """Deliver what waits, between two runs.
+
+        None: done, or QEMU will; a number: it is masked, look again after so many instructions.
+        """
+        return None
+
+    def call(self) -> None:
+        """Serve a system call, or a call of the firmware: only with `serves_calls`."""
+        raise NotImplementedError
+
+    def trap(self, number: int) -> bool:  # noqa: ARG002  (most boards take none)
+        """Take an exception that is the firmware's; False: it is the kernel's."""
+        return False
+
+    def own_state(self) -> dict[str, Any]:
+        """Return the state that is not a device's."""
+        return {}
+
+    def set_own_state(self, state: dict[str, Any]) -> None:  # noqa: B027  (many boards have none)
+        """Take that over; the registers are there already."""
+
+    # -- what all share
+
+    def now(self) -> int:
+        """Return the guest's time in nanoseconds: it never goes back, not even inside a block."""
+        self._latest = max(self._latest, self.clock.at_block())
+        return self._latest
+
+    def request(self, *, level: bool) -> None:
+        """Let QEMU look for an interrupt before the next block, or no more."""
+        self._request.value = self._request.value | _HARD if level else self._request.value & ~_HARD
+
+    def map(self, device: Device, address: int, size: int) -> None:
+        """Map a device into physical memory."""
+        failed = self.wires.failed
+
+        def read(_uc: Any, offset: int, width: int, _data: Any) -> int:
+            try:
+                return device.read(offset, width)
+            except Exception as error:  # noqa: BLE001  raised again by the machine
+                failed(error)
+                return 0
+
+        def write(_uc: Any, offset: int, width: int, value: int, _data: Any) -> None:
+            try:
+                device.write(offset, width, value)
+            except Exception as error:  # noqa: BLE001  raised again by the machine
+                failed(error)
+
+        self.engine.cpu.uc.mmio_map(address, size, read, None, write, None)
+
+    def put(self, physical: int, data: bytes) -> None:
+        """Write to physical memory."""
+        self.engine.memory.ram[physical : physical + len(data)] = data
+
+    def state(self) -> dict[str, Any]:
+        """Return the state of all devices."""
+        devices = {name: device.state() for name, device in self.devices.items()}
+        return {"devices": devices, "own": self.own_state(), "latest": self._latest}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Take a state over, after the registers and the memory."""
+        for name, device in self.devices.items():
+            device.set_state(state["devices"][name])
+        self._latest = state["latest"]
+        self.set_own_state(state["own"])

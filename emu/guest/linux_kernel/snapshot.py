@@ -1,0 +1,197 @@
+"""A booted machine, kept on disk between runs.
+
+A snapshot is a file in the cache (`emu.disk_cache`), named after the hash of everything that made
+it: the kernel, the initramfs, the command line, the size of the memory, the versions of Unicorn and
+of our own sources.  So it never has to be brought up to date.  Memory is kept page by page, without
+the pages that are blank; `load` is then hardly more than reading a file.
+
+    magic, length of the facts, facts (JSON), registers, pages
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import json
+import mmap
+import os
+import struct
+import tempfile
+from contextlib import suppress
+from functools import lru_cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any, Final
+
+import unicorn
+
+from emu import disk_cache
+from emu.engine.engine import Engine
+from emu.engine.state import Word
+from emu.guest.linux_kernel.machine import LinuxKernelMachine, MachineParts
+
+_MAGIC: Final = b"traplinesnap1\n"
+_PAGE: Final = 4096
+_BLANK: Final = bytes(_PAGE)
+_SOURCES: Final = ("emu.guest.linux_kernel", "emu.engine", "emu.isa")
+# Snapshots that are kept; each has some 60 MiB.
+_MOST: Final = 12
+_BYTES: Final = "bytes"
+
+
+@lru_cache(1)
+def _version() -> str:
+    """Return what stands for the sources that make a machine."""
+    digest = hashlib.sha256(unicorn.__version__.encode())
+    for package in _SOURCES:
+        _add(files(package), digest)
+    return digest.hexdigest()
+
+
+def _add(folder: Traversable, digest: Any) -> None:
+    for entry in sorted(folder.iterdir(), key=lambda one: one.name):
+        if entry.is_dir():
+            _add(entry, digest)
+        elif entry.name.endswith((".py", ".ll")):
+            digest.update(entry.name.encode() + b"\0" + entry.read_bytes())
+
+
+def place(parts: MachineParts) -> Path | None:
+    """Return where the snapshot of a machine is, or would be; None: nothing is kept."""
+    folder = disk_cache.folder()
+    if folder is None:
+        return None
+    made_from = (parts.kernel.digest, hashlib.sha256(parts.initramfs).hexdigest(), parts.ram, parts.append, parts.quiet,
+                 parts.rate, parts.accelerated, _version())  # fmt: skip
+    return folder / f"kernel-{hashlib.sha256(repr(made_from).encode()).hexdigest()[:32]}"
+
+
+def booted(machine: LinuxKernelMachine) -> bool:
+    """Boot a machine, or take it as it was when it had booted; return whether that was so.
+
+    Raises `emu.guest.linux_kernel.errors.LinuxKernelError`.
+    """
+    path = place(machine.parts)
+    if path is not None and load(machine, path):
+        with suppress(OSError):
+            path.touch()
+        return True
+    machine.load()
+    machine.boot()
+    if path is not None:
+        with suppress(OSError):
+            save(machine, path)
+            _make_room(path.parent)
+        # What runs from here must not depend on whether a snapshot was there.
+        if path.is_file():
+            _settle(machine)
+    return False
+
+
+def _settle(machine: LinuxKernelMachine) -> None:
+    """Forget what a machine does not have that comes from a snapshot: translated code, block sizes."""
+    machine.engine.cpu.uc.ctl_flush_tb()
+    machine.engine.counter.code_written()
+
+
+def _make_room(folder: Path) -> None:
+    """Remove the snapshots that were used longest ago."""
+    known = sorted(folder.glob("kernel-*"), key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in known[_MOST:]:
+        path.unlink(missing_ok=True)
+
+
+# -- the file
+
+
+def save(machine: LinuxKernelMachine, path: Path) -> None:
+    """Write a snapshot of a machine that does not run.  Raises OSError."""
+    engine = machine.engine
+    ram = engine.memory.ram
+    runs: list[list[int]] = []
+    for start in range(0, len(ram), _PAGE):
+        if ram[start : start + _PAGE] == _BLANK:
+            continue
+        if runs and sum(runs[-1]) == start:
+            runs[-1][1] += _PAGE
+        else:
+            runs.append([start, _PAGE])
+    registers = _registers(engine)
+    facts = {
+        "registers": len(registers),
+        "runs": runs,
+        "instructions": engine.instructions,
+        "total": engine.counter.state[Word.TOTAL],
+        "clock": machine.clock.state(),
+        "machine": machine.state(),
+    }
+    head = json.dumps(facts, default=_encoded).encode()
+    descriptor, aside = tempfile.mkstemp(dir=path.parent, prefix=".")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(_MAGIC + struct.pack("<Q", len(head)) + head + registers)
+            for start, size in runs:
+                file.write(ram[start : start + size])
+        Path(aside).replace(path)
+    except OSError:
+        Path(aside).unlink(missing_ok=True)
+        raise
+
+
+def load(machine: LinuxKernelMachine, path: Path) -> bool:
+    """Make a new machine what it was when the snapshot was saved; False: there is no whole one."""
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return _load(machine, memoryview(content))
+    except (OSError, ValueError, KeyError, struct.error):
+        return False
+
+
+def _load(machine: LinuxKernelMachine, content: memoryview) -> bool:
+    with content:
+        at = len(_MAGIC) + 8
+        if bytes(content[: len(_MAGIC)]) != _MAGIC:
+            return False
+        (size,) = struct.unpack_from("<Q", content, len(_MAGIC))
+        facts = json.loads(bytes(content[at : at + size]), object_hook=_decoded)
+        at += size
+        length = facts["registers"]
+        if len(content) != at + length + sum(run[1] for run in facts["runs"]):
+            return False
+        engine = machine.engine
+        _set_registers(engine, bytes(content[at : at + length]))
+        at += length
+        ram = engine.memory.ram
+        for start, size in facts["runs"]:
+            ram[start : start + size] = content[at : at + size]
+            at += size
+    engine.counter.state[Word.TOTAL] = facts["total"]
+    engine.counter.state[Word.BLOCK] = 0
+    machine.clock.set_state(tuple(facts["clock"]))
+    machine.set_state(facts["machine"])
+    return True
+
+
+def _encoded(value: Any) -> Any:
+    if isinstance(value, bytes | bytearray):
+        return {_BYTES: bytes(value).hex()}
+    raise TypeError(f"{value!r} is not what snapshots keep")
+
+
+def _decoded(value: dict[str, Any]) -> Any:
+    return bytes.fromhex(value[_BYTES]) if value.keys() == {_BYTES} else value
+
+
+def _registers(engine: Engine) -> bytes:
+    """Return all registers as Unicorn keeps them."""
+    context = engine.new_context()
+    return ctypes.string_at(context.context, context.size)
+
+
+def _set_registers(engine: Engine, data: bytes) -> None:
+    context = engine.new_context()
+    if context.size != len(data):
+        raise ValueError("registers of another build")
+    ctypes.memmove(context.context, data, len(data))
+    engine.restore(context)

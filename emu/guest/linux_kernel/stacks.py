@@ -1,0 +1,206 @@
+"""Stacks of a Linux kernel: by frame pointers, or by the ORC tables that x86-64 kernels carry.
+
+Source: Linux 6.12 arch/riscv/kernel/stacktrace.c, arch/arm64/kernel/stacktrace.c,
+arch/x86/kernel/unwind_orc.c, arch/x86/include/asm/orc_types.h.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from contextlib import suppress
+from enum import IntEnum
+from typing import Final, NamedTuple, Protocol
+
+from emu.engine.engine import Engine
+from emu.frame import Frame
+from emu.guest.base import BadAddressError
+from emu.guest.linux_kernel.facts import KernelFacts
+from emu.guest.linux_kernel.tasks import Tasks
+
+# Frames that a stack has at most: a damaged one may lead in a circle.
+_MOST: Final = 128
+_WORD: Final = 8
+_MASK: Final = (1 << 64) - 1
+
+
+class Unwinder(Protocol):
+    """Finds the callers of an interrupted context of the kernel."""
+
+    def callers(self, frame: Frame, *, framed: bool) -> list[int]:
+        """Return return addresses, the innermost first.
+
+        `framed`: the function's own frame is there; else the context is at its entry or its return.
+        """
+        ...
+
+
+class FramePointers:
+    """Walks the chain of frame records: RISC-V and AArch64.
+
+    Where an exception came in between, the registers that its entry saved say what was interrupted.
+    """
+
+    def __init__(self, engine: Engine, facts: KernelFacts, tasks: Tasks) -> None:
+        self._engine = engine
+        self._tasks = tasks
+        self._registers = engine.isa.registers
+        self._calling = engine.isa.calling
+        entry, end = (facts.symbols.get(name) for name in ("handle_exception", "ret_from_fork_asm"))
+        self._entry = range(entry.value, end.value) if entry and end else range(0)
+        """RISC-V's code that saves registers: its frames end where they are saved."""
+
+    def callers(self, frame: Frame, *, framed: bool) -> list[int]:
+        """Return return addresses."""
+        pcs = []
+        if not framed and self._registers.link is not None:
+            pcs.append(frame.register(self._registers.link))
+        return pcs + self._chain(frame.register(self._registers.fp))
+
+    def _chain(self, pointer: int) -> list[int]:
+        load, calling, is_kernel = self._engine.load, self._calling, self._engine.isa.is_kernel_address
+        pcs: list[int] = []
+        while len(pcs) < _MOST and is_kernel(pointer) and not pointer & 7:
+            try:
+                pc, following = load(pointer + calling.frame_return, _WORD), load(pointer + calling.frame_next, _WORD)
+                if not is_kernel(pc):
+                    break
+                pcs.append(pc)
+                if pc in self._entry:
+                    saved = self._tasks.registers_at(pointer)
+                    if not is_kernel(saved["pc"]):
+                        break
+                    pcs.append(saved["pc"])
+                    following = saved[self._registers.fp]
+            except BadAddressError:
+                break
+            pointer = following
+        return pcs
+
+
+class _Register(IntEnum):
+    """What an ORC entry counts from (ORC_REG_*)."""
+
+    UNDEFINED = 0
+    PREV_SP = 1
+    DX = 2
+    DI = 3
+    BP = 4
+    SP = 5
+    R10 = 6
+    R13 = 7
+    BP_INDIRECT = 8
+    SP_INDIRECT = 9
+
+
+# Types of entries (ORC_TYPE_*).
+_CALL, _REGS, _REGS_PARTIAL = 2, 3, 4
+_ORC: Final = struct.Struct("<hhH")
+_NAMED: Final = {_Register.R10: "r10", _Register.R13: "r13", _Register.DI: "rdi", _Register.DX: "rdx"}
+# struct pt_regs: words from its start.
+_REGS_IP, _REGS_SP, _REGS_BP = 16, 19, 4
+# A frame of iret: ip, cs, flags, sp.
+_IRET_SP: Final = 3
+
+
+class _Entry(NamedTuple):
+    sp_offset: int
+    bp_offset: int
+    sp_register: int
+    bp_register: int
+    type: int
+    signal: bool
+
+
+class Orc:
+    """Unwinds by the tables .orc_unwind_ip and .orc_unwind of x86-64."""
+
+    def __init__(self, engine: Engine, facts: KernelFacts) -> None:
+        self._engine = engine
+        address = facts.symbols.address
+        self._ips, end = address("__start_orc_unwind_ip"), address("__stop_orc_unwind_ip")
+        self._count = (end - self._ips) // 4
+        self._entries = address("__start_orc_unwind")
+        self._known: dict[int, _Entry | None] = {}
+
+    def callers(self, frame: Frame, *, framed: bool) -> list[int]:  # noqa: ARG002  (the tables know)
+        """Return return addresses."""
+        pcs: list[int] = []
+        with suppress(BadAddressError):  # what was found up to there is shown
+            self._walk(frame, pcs)
+        return pcs
+
+    def _walk(self, frame: Frame, pcs: list[int]) -> None:
+        load = self._engine.load
+        ip, sp, bp = frame.register("rip"), frame.register("rsp"), frame.register("rbp")
+        exact = True  # the ip is that of an instruction to come, not of one after a call
+        while len(pcs) < _MOST:
+            entry = self._entry(ip if exact else ip - 1)
+            if entry is None or entry.type not in {_CALL, _REGS, _REGS_PARTIAL}:
+                return
+            base = self._base(entry, sp, bp, frame.register if not pcs else None)
+            if base is None:
+                return
+            frame_sp, frame_bp = base, bp
+            if entry.type == _CALL:
+                ip, sp = load(base - _WORD, _WORD), base
+            elif entry.type == _REGS:
+                ip, sp = load(base + _WORD * _REGS_IP, _WORD), load(base + _WORD * _REGS_SP, _WORD)
+                bp = load(base + _WORD * _REGS_BP, _WORD)
+            else:
+                ip, sp = load(base, _WORD), load(base + _WORD * _IRET_SP, _WORD)
+            if entry.bp_register == _Register.PREV_SP:
+                bp = load(frame_sp + entry.bp_offset, _WORD)
+            elif entry.bp_register == _Register.BP:
+                bp = load(frame_bp + entry.bp_offset & _MASK, _WORD)
+            if not self._engine.isa.is_kernel_address(ip):
+                return
+            exact = entry.signal or entry.type != _CALL
+            pcs.append(ip)
+
+    def _base(self, entry: _Entry, sp: int, bp: int, register: Callable[[str], int] | None) -> int | None:
+        """Return the sp that the caller's frame begins at; None: unknown."""
+        offset = entry.sp_offset
+        match entry.sp_register:
+            case _Register.SP:
+                return sp + offset
+            case _Register.BP:
+                return bp + offset & _MASK
+            case _Register.SP_INDIRECT:
+                return self._engine.load(sp, _WORD) + offset
+            case _Register.BP_INDIRECT:
+                return self._engine.load(bp + offset & _MASK, _WORD)
+            case number if number in _NAMED and register is not None:
+                return register(_NAMED[_Register(number)])
+        return None
+
+    def _entry(self, ip: int) -> _Entry | None:
+        """Return the entry for an address: the last that does not begin behind it."""
+        if ip in self._known:
+            return self._known[ip]
+        low, high = 0, self._count
+        while low < high:
+            middle = (low + high) // 2
+            if self._ip(middle) <= ip:
+                low = middle + 1
+            else:
+                high = middle
+        found = None
+        if low:
+            sp, bp, rest = _ORC.unpack(self._engine.read(self._entries + _ORC.size * (low - 1), _ORC.size))
+            found = _Entry(sp, bp, rest & 0xF, rest >> 4 & 0xF, rest >> 8 & 7, bool(rest >> 11 & 1))
+        self._known[ip] = found
+        return found
+
+    def _ip(self, number: int) -> int:
+        """Return an address of the table: each is a distance from where it stands."""
+        place = self._ips + 4 * number
+        (distance,) = struct.unpack("<i", self._engine.read(place, 4))
+        return place + int(distance)
+
+
+def unwinder(engine: Engine, facts: KernelFacts, tasks: Tasks) -> Unwinder:
+    """Return the unwinder for a kernel: ORC where it has the tables."""
+    if facts.symbols.get("__start_orc_unwind_ip") is not None:
+        return Orc(engine, facts)
+    return FramePointers(engine, facts, tasks)

@@ -1,0 +1,117 @@
+"""The kernels that the user has: unpacked, each in a folder of its own.
+
+The folder is $TRAPLINE_DATA, or trapline below $XDG_DATA_HOME or ~/.local/share.  In it there is
+kernels/<isa> with these files:
+
+| file | what |
+| --- | --- |
+| kernel | what goes into memory |
+| kernel.json | its release, its digest, where it is loaded and entered, where it came from |
+| busybox | a static busybox for the ISA |
+| modules | its modules, where the package has them |
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from emu.guest.linux_kernel.errors import KernelFileError
+from emu.guest.linux_kernel.image import KernelImage
+from emu.isa import ISAS
+from emu.isa.base import Isa
+
+_KERNEL, _FACTS, _BUSYBOX = "kernel", "kernel.json", "busybox"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredKernel:
+    """A kernel of the user's."""
+
+    image: KernelImage
+    busybox: Path
+    source: str
+    """The package or the file that it came from."""
+
+
+def data_folder() -> Path:
+    """Return the folder of what the user keeps; it may not be there."""
+    chosen, base = os.environ.get("TRAPLINE_DATA"), os.environ.get("XDG_DATA_HOME")
+    return Path(chosen) if chosen else (Path(base) if base else Path.home() / ".local" / "share") / "trapline"
+
+
+def _folder(isa: str) -> Path:
+    return data_folder() / "kernels" / isa
+
+
+def keep(image: KernelImage, busybox: bytes, source: str) -> StoredKernel:
+    """Keep a kernel as the one of its ISA, and return it.
+
+    Raises `KernelFileError` if the folder cannot be written.
+    """
+    folder = _folder(image.isa)
+    facts = {
+        "release": image.release,
+        "digest": hashlib.sha256(image.data).hexdigest(),
+        "base": image.base,
+        "entry": image.entry,
+        "setup": image.setup.hex(),
+        "source": source,
+    }
+    aside = folder.with_name(f".{image.isa}.{os.getpid()}")
+    try:
+        aside.mkdir(parents=True, exist_ok=True)
+        (aside / _KERNEL).write_bytes(image.data)
+        (aside / _BUSYBOX).write_bytes(busybox)
+        (aside / _FACTS).write_text(json.dumps(facts, indent=1) + "\n")
+        if folder.exists():
+            shutil.rmtree(folder)
+        aside.rename(folder)
+    except OSError as error:
+        shutil.rmtree(aside, ignore_errors=True)
+        raise KernelFileError(
+            f"{error.filename or folder}: {(error.strerror or 'cannot be written').lower()}; "
+            "$TRAPLINE_DATA names another folder"
+        ) from None
+    return stored(ISAS[image.isa])
+
+
+def stored(isa: Isa) -> StoredKernel:
+    """Return the kernel of an ISA.  Raises `KernelFileError` if there is none."""
+    folder = _folder(isa.name)
+    missing: Final = f"no {isa.title} Linux kernel is there; fetch one with: trapline kernel get {isa.name}"
+    try:
+        facts: dict[str, Any] = json.loads((folder / _FACTS).read_text())
+        image = KernelImage(
+            isa.name,
+            str(facts["release"]),
+            (folder / _KERNEL).read_bytes,
+            int(facts["base"]),
+            int(facts["entry"]),
+            bytes.fromhex(facts["setup"]),
+            str(facts["digest"]),
+        )
+        source = str(facts["source"])
+    except FileNotFoundError:
+        raise KernelFileError(missing) from None
+    except (OSError, ValueError, KeyError, TypeError):
+        raise KernelFileError(f"{folder}: damaged; fetch it anew with: trapline kernel get {isa.name}") from None
+    if not (folder / _BUSYBOX).is_file() or not (folder / _KERNEL).is_file():
+        raise KernelFileError(missing)
+    return StoredKernel(image, folder / _BUSYBOX, source)
+
+
+def all_stored() -> list[StoredKernel]:
+    """Return the kernels that are there and whole, by ISA."""
+    found = []
+    for isa in ISAS.values():
+        try:
+            found.append(stored(isa))
+        except KernelFileError:
+            continue
+    return found

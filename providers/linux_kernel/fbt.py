@@ -1,0 +1,156 @@
+"""fbt:kernel:vfs_read:entry and :return, on a Linux kernel.
+
+Probes are made when they are named: a kernel has tens of thousands of functions.  What Linux
+refuses to a kprobe is refused here (`blacklist`).  A function that ends in a jump to another one
+has no return there, as on FreeBSD.
+"""
+
+# ruff: noqa: ARG002  (the contract passes more than is needed)
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from emu.frame import Frame
+from emu.guest.base import BadAddressError
+from emu.guest.linux_kernel.kallsyms import Symbol
+from providers.base import ArgumentDescription, Framework, Provider
+from providers.fbt.fbt import SignatureSource
+from providers.fbt.port import ENTRY, RETURN
+from providers.linux_kernel.sites import LONGEST, entry_site, return_sites
+from providers.linux_kernel.text import Hook, Text
+
+MODULE: Final = "kernel"
+_AFRAMES: Final = 3
+
+
+class Functions(Protocol):
+    """Where the functions of a kernel come from."""
+
+    def functions(self) -> Iterable[Symbol]:
+        """Yield all functions by address."""
+        ...
+
+    def named(self, name: str) -> Iterable[Symbol]:
+        """Yield the functions of a name."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class _Probe:
+    function: str
+    kind: str
+    places: list[tuple[int, int]]
+    """Addresses, and their offsets in the function."""
+    probe_id: int = 0
+    hooks: list[tuple[int, Hook]] = field(default_factory=list)
+
+
+class LinuxFbt(Provider):
+    """See the module.
+
+    `matches(pattern, name)` says what a description's globs mean; `forbidden` holds the addresses
+    where no probe may be.
+    """
+
+    name = "fbt"
+
+    def __init__(
+        self,
+        framework: Framework,
+        text: Text,
+        functions: Functions,
+        *,
+        forbidden: Callable[[int], bool],
+        matches: Callable[[str, str], bool],
+        is_glob: Callable[[str], bool],
+        signatures: SignatureSource | None = None,
+    ) -> None:
+        self._framework = framework
+        self._text = text
+        self._functions = functions
+        self._forbidden = forbidden
+        self._matches = matches
+        self._is_glob = is_glob
+        self._signatures = signatures
+        self._known: set[tuple[int, str]] = set()
+        framework.register(self)
+
+    def provide(self, description: tuple[str, str, str, str] | None) -> None:
+        """Make the probes that a description may mean."""
+        provider, module, function, name = description or ("", "", "", "")
+        if not (self._matches(provider, self.name) and self._matches(module, MODULE)):
+            return
+        kinds = [kind for kind in (ENTRY, RETURN) if self._matches(name, kind)]
+        if not kinds:
+            return
+        if function and not self._is_glob(function):
+            found = self._functions.named(function)
+        else:
+            found = (one for one in self._functions.functions() if self._matches(function, one.name))
+        for symbol in found:
+            if not self._forbidden(symbol.value):
+                for kind in kinds:
+                    self._provide(symbol, kind)
+
+    def _provide(self, symbol: Symbol, kind: str) -> None:
+        if (symbol.value, kind) in self._known:
+            return
+        self._known.add((symbol.value, kind))
+        places = [(address, address - symbol.value) for address in self._places(symbol, kind)]
+        if places:
+            probe = _Probe(symbol.name, kind, places)
+            probe.probe_id = self._framework.probe_create(self, MODULE, symbol.name, kind, _AFRAMES, probe)
+
+    def _places(self, symbol: Symbol, kind: str) -> list[int]:
+        """Return where the breakpoints of a probe go."""
+        isa = self._text.isa
+        try:
+            if kind == ENTRY:
+                found = entry_site(isa, self._text.code(symbol.value, 3 * LONGEST), symbol.value)
+                return [] if found is None else [found[0]]
+            code = self._text.code(symbol.value, symbol.size)
+        except BadAddressError:
+            return []
+        return [address for address, _ in return_sites(isa, code, symbol.value)]
+
+    def enable(self, probe_id: int, arg: _Probe) -> None:
+        """Write the breakpoints."""
+        for address, offset in arg.places:
+            hook = self._hook(arg, offset)
+            self._text.add(address, hook)
+            arg.hooks.append((address, hook))
+
+    def _hook(self, probe: _Probe, offset: int) -> Hook:
+        fire, probe_id = self._framework.probe, probe.probe_id
+
+        def entered(frame: Frame) -> None:
+            fire(probe_id, *frame.arguments())
+
+        def returns(frame: Frame) -> None:
+            first, second = frame.results()
+            fire(probe_id, offset, first, second)
+
+        return entered if probe.kind == ENTRY else returns
+
+    def disable(self, probe_id: int, arg: _Probe) -> None:
+        """Take them out."""
+        for address, hook in arg.hooks:
+            self._text.remove(address, hook)
+        arg.hooks.clear()
+
+    def argument_description(self, probe_id: int, arg: _Probe, index: int) -> ArgumentDescription | None:
+        """Return an argument's type; of a return, args[0] is the offset and args[1] the result."""
+        if arg.kind == RETURN and index == 0:
+            return ArgumentDescription(index, "int")
+        signature = self._signatures.signature(MODULE, arg.function) if self._signatures else None
+        if signature is None:
+            return None
+        types = ("int", signature.result) if arg.kind == RETURN else signature.parameters
+        return ArgumentDescription(index, types[index]) if index < len(types) else None
+
+    def destroy(self, probe_id: int, arg: _Probe) -> None:
+        """Forget a probe."""
+        self._known = {known for known in self._known if known[0] != arg.places[0][0]}

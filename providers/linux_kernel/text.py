@@ -1,0 +1,93 @@
+"""Breakpoints in the text of a running Linux kernel, shared by the providers.
+
+    add       a hook at an address: the first one writes the breakpoint
+    (a hit)   the hooks are called in the order in which they were added, then the displaced
+              instruction's plan is carried out
+    remove    the last one takes the breakpoint out
+
+Code is read as it is in memory when a breakpoint is written: the kernel has rewritten much of it
+since it was loaded (ftrace, alternatives, jump labels).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from emu.displaced import Emulated
+from emu.frame import Frame
+from emu.guest.base import BadAddressError
+from emu.isa.base import Isa
+from emu.patcher import Patcher, Tracepoint
+from emu.trap import TrapHandler
+from providers.kinst.ports import PORTS
+from providers.linux_kernel.sites import LONGEST, treat
+
+Hook = Callable[[Frame], None]
+OWNER: Final = "kernel text"
+# What the handler answers when it has set the pc itself.
+_CLAIMED: Final = 1
+
+
+class NoPlanError(Exception):
+    """No breakpoint can be at an address: there is no code, or no plan for it."""
+
+
+@dataclass(slots=True, eq=False)
+class _Point:
+    tracepoint: Tracepoint
+    treatment: Emulated
+    hooks: list[Hook] = field(default_factory=list)
+
+
+class Text:
+    """The breakpoints of one kernel."""
+
+    def __init__(self, isa: Isa, patcher: Patcher, traps: TrapHandler) -> None:
+        self.isa = isa
+        self._patcher = patcher
+        self._core = traps.core
+        self._patch = PORTS[isa.name].patch
+        self._points: dict[int, _Point] = {}
+        traps.add(self._invop)
+
+    def code(self, address: int, size: int) -> bytes:
+        """Return code as the kernel has it, without breakpoints.  Raises `BadAddressError`."""
+        return self._patcher.original(address, size)
+
+    def add(self, address: int, hook: Hook) -> None:
+        """Call `hook` whenever the instruction at an address is about to run.
+
+        Raises `NoPlanError`.
+        """
+        point = self._points.get(address)
+        if point is None:
+            try:
+                treatment = treat(self.isa, self.code(address, LONGEST), address)
+            except BadAddressError as error:
+                raise NoPlanError(str(error)) from None
+            if treatment is None:
+                raise NoPlanError(f"the instruction at {address:#x} has no plan")
+            tracepoint = self._patcher.create(address, self._patch(treatment.length), OWNER)
+            point = self._points[address] = _Point(tracepoint, treatment)
+            self._patcher.install(tracepoint)
+        point.hooks.append(hook)
+
+    def remove(self, address: int, hook: Hook) -> None:
+        """Take a hook back.  Raises KeyError or ValueError if it is not there."""
+        point = self._points[address]
+        point.hooks.remove(hook)
+        if not point.hooks:
+            self._patcher.remove(point.tracepoint)
+            self._patcher.forget(point.tracepoint)
+            del self._points[address]
+
+    def _invop(self, address: int, frame: Frame, _extra: int) -> int:
+        point = self._points.get(address)
+        if point is None:
+            return 0
+        for hook in tuple(point.hooks):
+            hook(frame)
+        frame.carry_out(point.treatment.plan, address)
+        return _CLAIMED

@@ -1,0 +1,80 @@
+"""A real Linux kernel under trace.  These tests need kernels: `make kernels` fetches them."""
+
+import pytest
+
+from emu.guest.linux_kernel import store
+from emu.guest.linux_kernel.errors import KernelFileError
+from emu.guest.linux_kernel.platforms import BOARDS
+from emu.isa import ISAS
+from tests.support.command import run_trapline
+
+
+def kernel_params():
+    """The ISAs that have a machine; one whose kernel is not there is skipped, with the reason."""
+    for isa in BOARDS:
+        try:
+            store.stored(ISAS[isa])
+        except KernelFileError as error:
+            yield pytest.param(isa, marks=pytest.mark.skip(reason=str(error)))
+        else:
+            yield isa
+
+
+every_kernel = pytest.mark.parametrize("isa", list(kernel_params()))
+
+
+def traced(isa, program, command, *flags):
+    """Run dtrace on the kernel of an ISA; return what it prints, the command's output included."""
+    result = run_trapline(["dtrace", "--guest", "linux-kernel", "--isa", isa, "-qn", program, *flags, "-c", command])
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+@every_kernel
+def test_functions_are_counted_and_the_program_prints_as_ever(isa):
+    shown = traced(isa, "fbt::vfs_write:entry /pid == $target/ { @ = count(); }", "echo unchanged")
+    assert shown.startswith("unchanged\n")
+    assert int(shown.split()[-1]) > 0
+
+
+@every_kernel
+def test_entries_and_returns_agree_and_have_arguments(isa):
+    program = """
+    fbt::vfs_write:entry /pid == $target/ { self->count = arg2; @["in"] = sum(arg2); }
+    fbt::vfs_write:return /self->count && arg1 == self->count/ { @["out"] = sum(arg1); self->count = 0; }
+    END { printa("%s %@d\\n", @); }
+    """
+    shown = traced(isa, program, "echo 1234567").split("\n")
+    assert shown[0] == "1234567"
+    assert {"in 8", "out 8"} <= set(shown)
+
+
+@every_kernel
+def test_types_of_the_kernel_are_known(isa):
+    program = """
+    fbt::do_sys_openat2:entry /pid == $target/ { @[curthread->comm, args[2]->flags] = count(); }
+    END { printa("<%s %d %@d>\\n", @); printf("%d\\n", `jiffies_64 > 0); }
+    """
+    shown = traced(isa, program, "cat /etc/motd")
+    assert "<cat " in shown
+    assert shown.rstrip().endswith("1")
+
+
+@every_kernel
+def test_a_run_is_the_same_twice(isa):
+    program = 'fbt::vfs_*:entry { @[execname, probefunc] = count(); } END { printf("%d\\n", timestamp); }'
+    assert traced(isa, program, "ls -l /") == traced(isa, program, "ls -l /")
+
+
+@every_kernel
+def test_stacks_lead_to_the_entry_of_the_kernel(isa):
+    shown = traced(isa, "fbt::vfs_read:entry /pid == $target/ { stack(); exit(0); }", "dd if=/etc/motd of=/dev/null")
+    assert "ksys_read" in shown
+
+
+def test_no_kernel_is_said_in_one_line(tmp_path, monkeypatch):
+    command = ["dtrace", "--guest", "linux-kernel", "--isa", "riscv64", "-n", "BEGIN"]
+    monkeypatch.setenv("TRAPLINE_DATA", str(tmp_path))
+    result = run_trapline(command)
+    assert result.returncode == 1
+    assert result.stderr == ("dtrace: no RISC-V Linux kernel is there; fetch one with: trapline kernel get riscv64\n")

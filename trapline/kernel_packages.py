@@ -1,0 +1,192 @@
+"""Debian's kernels for any ISA, fetched with apt and unpacked.
+
+apt gets a state folder of its own, with one source: Debian's archive as this host's apt knows it.
+Nothing is installed, and nothing of the host's changes.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from emu.guest.linux_kernel import store
+from emu.guest.linux_kernel.errors import KernelFileError
+from emu.guest.linux_kernel.image import kernel_of, read_kernel
+from emu.isa.base import Isa
+
+DEFAULT_SUITE: Final = "trixie"
+BUSYBOX: Final = "busybox-static"
+_KEYRING: Final = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+_SOURCES: Final = Path("/etc/apt")
+_URI: Final = re.compile(r"https?://\S+/debian/?(?=\s|$)")
+_ARCHIVE: Final = "http://deb.debian.org/debian"
+_TIMEOUT: Final = 900
+# Debian's name of an ISA, and the package that depends on its newest kernel.
+_DEBIAN: Final = {
+    "riscv64": ("riscv64", "linux-image-riscv64"),
+    "aarch64": ("arm64", "linux-image-cloud-arm64"),
+    "x86_64": ("amd64", "linux-image-cloud-amd64"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Apt:
+    """apt with a folder of its own, for one architecture."""
+
+    folder: Path
+    architecture: str
+
+    def _options(self) -> Iterator[str]:
+        folder = self.folder
+        for name, value in (
+            ("APT::Architecture", self.architecture),
+            ("APT::Architectures", self.architecture),
+            ("APT::Sandbox::User", "root"),
+            ("Dir::State::Lists", f"{folder}/lists"),
+            ("Dir::Etc::sourcelist", f"{folder}/sources.list"),
+            ("Dir::Etc::sourceparts", "/dev/null"),
+            ("Dir::State::status", f"{folder}/status"),
+            ("Dir::Cache", f"{folder}/cache"),
+        ):
+            yield f"-o{name}={value}"
+
+    def run(self, tool: str, *words: str) -> str:
+        """Run apt-get or apt-cache; return what it prints.  Raises `KernelFileError`."""
+        command = [tool, "-qq", *self._options(), *words]
+        return _run(command, cwd=self.folder)
+
+
+def _run(command: Sequence[str], cwd: Path) -> str:
+    try:
+        done = subprocess.run(  # noqa: S603  programs of Debian's, by their names
+            command, cwd=cwd, capture_output=True, text=True, errors="replace", timeout=_TIMEOUT, check=False
+        )
+    except FileNotFoundError:
+        raise KernelFileError(
+            f"{command[0]} is not installed: kernels are fetched on Debian and its like; give one with --image FILE"
+        ) from None
+    except subprocess.TimeoutExpired:
+        raise KernelFileError(f"{command[0]} has taken more than {_TIMEOUT} s") from None
+    if done.returncode:
+        reason = next((line for line in reversed(done.stderr.splitlines()) if line.strip()), "no reason given")
+        raise KernelFileError(f"{command[0]} {' '.join(w for w in command[1:] if w[:1] != '-')}: {reason.strip()}")
+    return done.stdout
+
+
+def _archive() -> str:
+    """Return the address of Debian's archive as this host's apt has it."""
+    for path in (_SOURCES / "sources.list", *sorted((_SOURCES / "sources.list.d").glob("*"))):
+        found = _URI.search(path.read_text(errors="replace")) if path.is_file() else None
+        if found:
+            return found[0]
+    return _ARCHIVE
+
+
+@contextmanager
+def _apt(isa: Isa, suite: str) -> Iterator[_Apt]:
+    """Prepare apt, with the lists of a suite read.  Raises `KernelFileError`."""
+    if isa.name not in _DEBIAN:
+        raise KernelFileError(f"there is no machine for Linux kernels of {isa.title}")
+    with tempfile.TemporaryDirectory(prefix="trapline-kernel-") as name:
+        folder = Path(name)
+        for place in ("lists/partial", "cache/archives/partial"):
+            (folder / place).mkdir(parents=True)
+        (folder / "status").touch()
+        signed = f"[signed-by={_KEYRING}] " if _KEYRING.is_file() else ""
+        (folder / "sources.list").write_text(f"deb {signed}{_archive()} {suite} main\n")
+        apt = _Apt(folder, _DEBIAN[isa.name][0])
+        apt.run("apt-get", "update")
+        yield apt
+
+
+def _unpacked(apt: _Apt, package: str) -> Path:
+    """Fetch a package and unpack it; return the folder.  Raises `KernelFileError`."""
+    place = apt.folder / f"package-{package}"
+    place.mkdir()
+    before = set(apt.folder.glob("*.deb"))
+    apt.run("apt-get", "download", package)
+    for file in set(apt.folder.glob("*.deb")) - before:
+        _run(["dpkg-deb", "-x", str(file), str(place)], cwd=apt.folder)
+        file.unlink()
+    return place
+
+
+def _kernel_package(apt: _Apt, isa: Isa) -> str:
+    """Return the package that the package of the newest kernel depends on."""
+    newest = _DEBIAN[isa.name][1]
+    shown = apt.run("apt-cache", "show", "--no-all-versions", newest)
+    found = re.search(r"^Depends:.*?\b(linux-image-\d\S*)", shown, re.MULTILINE)
+    if found is None:
+        raise KernelFileError(f"{newest}: no package of a kernel is among those that it needs")
+    return found[1]
+
+
+def _busybox(apt: _Apt) -> bytes:
+    folder = _unpacked(apt, BUSYBOX)
+    for path in ("usr/bin/busybox", "bin/busybox"):
+        if (folder / path).is_file():
+            return (folder / path).read_bytes()
+    raise KernelFileError(f"{BUSYBOX}: there is no busybox in the package")
+
+
+def get(
+    isa: Isa,
+    *,
+    suite: str = DEFAULT_SUITE,
+    package: str | None = None,
+    report: Callable[[str], object] = lambda _text: None,
+) -> store.StoredKernel:
+    """Fetch a kernel and busybox with apt, and keep them.
+
+    `package`: None for the suite's newest.  Raises `KernelFileError`.
+    """
+    report(f"reading the lists of Debian {suite} for {isa.title}")
+    with _apt(isa, suite) as apt:
+        name = package or _kernel_package(apt, isa)
+        report(f"fetching {name}")
+        folder = _unpacked(apt, name)
+        images = sorted((folder / "boot").glob("vmlinu*")) if (folder / "boot").is_dir() else []
+        if not images:
+            raise KernelFileError(f"{name}: there is no kernel in the package")
+        image = kernel_of(images[0].read_bytes(), f"{name}: {images[0].name}")
+        if image.isa != isa.name:
+            raise KernelFileError(f"{name}: a kernel of {image.isa}")
+        report(f"fetching {BUSYBOX}")
+        return store.keep(image, _busybox(apt), f"Debian {suite}: {name}")
+
+
+def take(
+    isa: Isa,
+    path: Path,
+    *,
+    busybox: Path | None = None,
+    suite: str = DEFAULT_SUITE,
+    report: Callable[[str], object] = lambda _text: None,
+) -> store.StoredKernel:
+    """Keep a kernel of the user's, with a static busybox of theirs or Debian's.
+
+    Raises `KernelFileError`.
+    """
+    image = read_kernel(path, isa.name)
+    if busybox is not None:
+        try:
+            program = busybox.read_bytes()
+        except OSError as error:
+            raise KernelFileError(f"{busybox}: {(error.strerror or 'cannot be read').lower()}") from None
+    else:
+        report(f"fetching {BUSYBOX} of Debian {suite} for {isa.title}")
+        with _apt(isa, suite) as apt:
+            program = _busybox(apt)
+    return store.keep(image, program, str(path.resolve()))
+
+
+def is_available() -> bool:
+    """Return whether this host has what `get` needs."""
+    return shutil.which("apt-get") is not None and shutil.which("dpkg-deb") is not None

@@ -1,0 +1,166 @@
+"""A Linux kernel ready to be traced: the booted machine, and the providers over it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from emu.engine.clock import DEFAULT_RATE
+from emu.guest.linux_kernel import initramfs, snapshot, store
+from emu.guest.linux_kernel.errors import KernelFileError
+from emu.guest.linux_kernel.facts import KernelFacts, is_function
+from emu.guest.linux_kernel.guest import LinuxKernelGuest
+from emu.guest.linux_kernel.kallsyms import Symbol
+from emu.guest.linux_kernel.machine import RAM, LinuxKernelMachine, MachineParts
+from emu.isa import DEFAULT_ISA, Isa
+from providers.fbt.fbt import Signature
+from providers.linux_kernel.blacklist import Blacklist
+from providers.linux_kernel.fbt import LinuxFbt
+from providers.linux_kernel.text import Text
+from providers.profile import Profile
+from trapline import dof
+from trapline.d.types import type_name
+from trapline.framework.dtrace import DTrace
+from trapline.framework.glob import is_glob, matcher
+from trapline.types.btf import BtfTypes
+from trapline.types.linux_kernel import LinuxKernelNames
+
+# A line of a terminal holds no more (N_TTY_BUF_SIZE).
+_LONGEST_COMMAND: Final = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class LinuxKernelOptions:
+    """How a Linux kernel is started; the defaults are those of `trapline dtrace`."""
+
+    isa: Isa = DEFAULT_ISA
+    commands: tuple[str, ...] = ()
+    """Command lines for its shell; none: it is switched off at once."""
+    root: Path | None = None
+    """The directory that it starts with; None: busybox alone."""
+    console: Callable[[bytes], object] = lambda _data: None
+    quiet: bool = True
+    """Whether the kernel keeps its messages to itself."""
+    append: str = ""
+    """More for its command line."""
+    ram: int | None = None
+    rate: int = DEFAULT_RATE
+    accelerated: bool | None = None
+
+
+@dataclass(slots=True)
+class TracedLinuxKernel:
+    """A booted kernel whose command has been typed, and the framework over it."""
+
+    guest: LinuxKernelGuest
+    dtrace: DTrace
+    names: LinuxKernelNames
+    text: Text
+    """The breakpoints in its text."""
+    told: bool = False
+
+    @property
+    def target(self) -> int:
+        """The process that the command runs in ($target)."""
+        return self.guest.machine.target or 0
+
+    def ended(self) -> Sequence[str]:
+        """Return, once, that the command has ended with an error."""
+        status = self.guest.machine.status
+        if self.told or not status:
+            return ()
+        self.told = True
+        return (f"the command has exited with status {status}",)
+
+
+class _Functions:
+    """Implements `providers.linux_kernel.fbt.Functions`."""
+
+    def __init__(self, facts: KernelFacts) -> None:
+        self._facts = facts
+
+    def functions(self) -> Iterable[Symbol]:
+        """Yield all functions."""
+        return self._facts.functions()
+
+    def named(self, name: str) -> Iterable[Symbol]:
+        """Yield those of a name that are in the kernel's text."""
+        facts = self._facts
+        for symbol in facts.symbols.all_of(name):
+            if is_function(symbol) and symbol.value in facts.text and symbol.value not in facts.init:
+                yield symbol
+
+
+class _Signatures:
+    """Types of functions' arguments.  Implements `providers.fbt.fbt.SignatureSource`."""
+
+    def __init__(self, types: BtfTypes) -> None:
+        self._types = types
+
+    def signature(self, module: str, function: str) -> Signature | None:  # noqa: ARG002  (there is one)
+        """Return the types of a function, None if they are not known."""
+        found = self._types.function(function)
+        if found is None:
+            return None
+        return Signature(type_name(found.returns), tuple(map(type_name, found.parameters)))
+
+
+def _matches(pattern: str, name: str) -> bool:
+    test = matcher(pattern)
+    return test is None or bool(test(name))
+
+
+def machine_of(options: LinuxKernelOptions) -> LinuxKernelMachine:
+    """Return a machine with the user's kernel, not yet booted.  Raises `KernelFileError`."""
+    kernel = store.stored(options.isa)
+    busybox = kernel.busybox.read_bytes()
+    archive = initramfs.of_busybox(busybox) if options.root is None else initramfs.of_root(options.root, busybox)
+    parts = MachineParts(
+        kernel.image,
+        archive,
+        ram=options.ram or RAM,
+        append=options.append,
+        quiet=options.quiet,
+        rate=options.rate,
+        accelerated=options.accelerated,
+    )
+    return LinuxKernelMachine(parts, options.console)
+
+
+def command_line(commands: Sequence[str]) -> bytes:
+    """Return what is typed to have commands run, one after the other.  Raises `KernelFileError`."""
+    line = "; ".join(commands) or ":"
+    data = line.replace("\n", "; ").encode("utf-8", "surrogateescape")
+    if len(data) > _LONGEST_COMMAND:
+        raise KernelFileError(f"-c: {len(data)} bytes; a command that is typed has at most {_LONGEST_COMMAND}")
+    return data + b"\n"
+
+
+def start(options: LinuxKernelOptions) -> TracedLinuxKernel:
+    """Boot a kernel, or take it as it was when it had booted, and type the command.
+
+    Raises `KernelFileError`, and `emu.guest.base.GuestError`.
+    """
+    typed = command_line(options.commands)
+    machine = machine_of(options)
+    snapshot.booted(machine)
+    machine.command(typed)
+    guest = LinuxKernelGuest(machine)
+    dtrace = DTrace(guest, guest.traps.core, dof)
+    types = BtfTypes(guest.facts.btf)
+    text = Text(guest.isa, guest.patcher, guest.traps)
+    head = guest.facts.symbols.get("kprobe_blacklist")
+    blacklist = Blacklist(head.value if head else 0, guest.load)
+    LinuxFbt(
+        dtrace,
+        text,
+        _Functions(guest.facts),
+        forbidden=blacklist.__contains__,
+        matches=_matches,
+        is_glob=is_glob,
+        signatures=_Signatures(types),
+    )
+    Profile(dtrace, guest)
+    return TracedLinuxKernel(guest, dtrace, LinuxKernelNames(guest.facts, types), text)
