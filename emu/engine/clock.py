@@ -9,13 +9,34 @@ A clock rate says how many instructions make a second.  Two things are added or 
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import Final
 
 from emu.engine.engine import Engine
+from emu.plain import address_of
 
 NANOSECONDS: Final = 1_000_000_000
 # 100 MHz: a clock interrupt every 100,000 instructions at 1000 Hz.
 DEFAULT_RATE: Final = 100_000_000
+
+
+class ClockWord(IntEnum):
+    """The words of a clock, which machine code reads (`emu.engine.native_clock`)."""
+
+    HIDDEN = 0
+    """Instructions that take no time."""
+    SKIPPED = 1
+    """Nanoseconds in which no instruction ran."""
+    STANDS = 2
+    """1 while the clock stands still."""
+    PAUSED = 3
+    """The count of instructions at which it stands."""
+
+
+_HIDDEN: Final = int(ClockWord.HIDDEN)
+_SKIPPED: Final = int(ClockWord.SKIPPED)
+_STANDS: Final = int(ClockWord.STANDS)
+_PAUSED: Final = int(ClockWord.PAUSED)
 
 
 class VirtualClock:
@@ -26,71 +47,77 @@ class VirtualClock:
         engine.special.time = self.now
         self.rate = rate
         # Most rates make whole nanoseconds: no division then.
-        self._period = NANOSECONDS // rate if NANOSECONDS % rate == 0 else 0
-        self._hidden = 0
-        self._skipped = 0
-        self._paused: int | None = None
+        self.period = NANOSECONDS // rate if NANOSECONDS % rate == 0 else 0
+        """Nanoseconds of an instruction, 0 if they are not whole."""
+        memory = bytearray(8 * len(ClockWord))
+        self.address = address_of(memory)
+        """Where the words are."""
+        self._words = memoryview(memory).cast("q")
 
     def now(self) -> int:
         """Return nanoseconds since the machine started."""
-        count = (self._counter.instructions if self._paused is None else self._paused) - self._hidden
-        return (count * self._period if self._period else count * NANOSECONDS // self.rate) + self._skipped
+        words = self._words
+        count = (words[_PAUSED] if words[_STANDS] else self._counter.instructions) - words[_HIDDEN]
+        return (count * self.period if self.period else count * NANOSECONDS // self.rate) + words[_SKIPPED]
 
     def at_block(self) -> int:
         """Return the time at the start of the block under way.
 
         A guest's own clock is read by instructions inside blocks, very often.
         """
-        count = (self._counter.before_block if self._paused is None else self._paused) - self._hidden
-        return count * NANOSECONDS // self.rate + self._skipped
+        words = self._words
+        count = (words[_PAUSED] if words[_STANDS] else self._counter.before_block) - words[_HIDDEN]
+        return count * NANOSECONDS // self.rate + words[_SKIPPED]
 
     def instructions_at(self, time: int) -> int:
         """Return the instruction count at which `now()` reaches `time`, unless the CPU waits."""
-        hidden = self._hidden
-        if self._paused is not None:
-            hidden += self._counter.instructions - self._paused
-        return -(-(time - self._skipped) * self.rate // NANOSECONDS) + hidden
+        hidden = self._words[_HIDDEN]
+        if self._words[_STANDS]:
+            hidden += self._counter.instructions - self._words[_PAUSED]
+        return -(-(time - self._words[_SKIPPED]) * self.rate // NANOSECONDS) + hidden
 
     def skip_to(self, time: int) -> None:
         """Let time pass while the CPU waits."""
-        self._skipped += max(0, time - self.now())
+        self._words[_SKIPPED] += max(0, time - self.now())
 
     @property
     def stands_still(self) -> bool:
         """Whether the clock is stopped: what runs serves a probe."""
-        return self._paused is not None
+        return bool(self._words[_STANDS])
 
     def pause(self) -> None:
         """Stop the clock: what runs from here serves a probe."""
-        if self._paused is None:
-            self._paused = self._counter.instructions
+        if not self._words[_STANDS]:
+            self._words[_PAUSED] = self._counter.instructions
+            self._words[_STANDS] = 1
 
-    def state(self) -> tuple[int, int, int | None]:
+    def state(self) -> tuple[int, ...]:
         """Return the state for `set_state` after instructions that are not the guest's."""
-        return self._hidden, self._skipped, self._paused
+        return tuple(self._words)
 
-    def set_state(self, state: tuple[int, int, int | None]) -> None:
+    def set_state(self, state: tuple[int, ...]) -> None:
         """Go back to a state.
 
         The instructions executed since are to be taken off the count by then.
         """
-        self._hidden, self._skipped, self._paused = state
+        for word, value in enumerate(state):
+            self._words[word] = value
 
     def discount(self, instructions: int) -> None:
         """Take instructions off the count (`Counter.discount`); the clock may stand still."""
         self._counter.discount(instructions)
-        if self._paused is not None:
-            self._paused -= instructions
+        if self._words[_STANDS]:
+            self._words[_PAUSED] -= instructions
 
     def resume(self, extra: int = 0) -> None:
         """Start it again; `extra` instructions still belong to the probe.
 
         The return instruction under way.
         """
-        if self._paused is not None:
-            self._hidden += self._counter.instructions + extra - self._paused
-            self._paused = None
+        if self._words[_STANDS]:
+            self._words[_HIDDEN] += self._counter.instructions + extra - self._words[_PAUSED]
+            self._words[_STANDS] = 0
 
     def hide(self, instructions: int) -> None:
         """Take instructions out of the time: they are about to be executed, and serve a probe."""
-        self._hidden += instructions
+        self._words[_HIDDEN] += instructions

@@ -37,6 +37,8 @@ class Counter:
         self.state_array = (ctypes.c_uint64 * WORDS)()
         self.state: memoryview[int] = memoryview(self.state_array).cast("B").cast("Q")
         """The words of `emu.engine.state.Word`."""
+        self.address = ctypes.addressof(self.state_array)
+        """Where they are."""
         self._isa = isa
         self._memory = memory
         self._words = cpu.words

@@ -152,6 +152,14 @@ class Engine:
             add(unicorn.UC_HOOK_INSN, system_call, instruction=model.system_call_instruction)
         return callbacks
 
+    @property
+    def fills(self) -> int | None:
+        """The address of the table of pages that the CPU has used (`emu.engine.tlb`).
+
+        None if the guest has page tables.
+        """
+        return None if self._tlb is None else self._tlb.table
+
     def _show_windows(self) -> None:
         self._windows.set(self.memory.windows(), self.memory.pointer)
 

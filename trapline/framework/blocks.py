@@ -102,3 +102,17 @@ class ConsumerWord(IntEnum):
     """Address of an array by CPU: the address of its aggregation buffer's block."""
     DYNAMIC = 7
     """Address of the block of the dynamic variables."""
+
+
+class EcbWord(IntEnum):
+    """The words of an enabling that machine code reads."""
+
+    EPID = 0
+    PROBE = 1
+    PROVIDER = 2
+    """Addresses of the probe's names, as DIF sees them."""
+    MODULE = 3
+    FUNCTION = 4
+    NAME = 5
+    AGGREGATIONS = 6
+    """The ids of its aggregating actions, from here on."""

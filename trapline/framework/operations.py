@@ -25,7 +25,9 @@ Stack = list[tuple[int, int]]
 
 _FLAGS: Final = int(CoreWord.FLAGS)
 _SIZE_MAX = (1 << 63) - 1
-_THREAD_KEY_BITS = (1 << 61) - 1
+# The key of a thread: its number plus the one, of so many bits.
+THREAD_KEY_OFFSET = 0xFFFF
+THREAD_KEY_BITS = (1 << 61) - 1
 
 
 class Operations:
@@ -189,7 +191,7 @@ class Operations:
 
     def _thread_key(self, ctx: Context) -> int:
         """Return what tells threads apart (DTRACE_TLS_THRKEY, at interrupt level 0)."""
-        return (self.thread(ctx).tid + 0xFFFF) & _THREAD_KEY_BITS
+        return (self.thread(ctx).tid + THREAD_KEY_OFFSET) & THREAD_KEY_BITS
 
     def load_dynamic(self, ctx: Context, stack: Stack, number: int, scope: Scope) -> int:
         """Load a thread-local or an element: its value or address, else 0 (LDTS, LDGAA, LDTAA)."""

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from emu.cpu_core import CpuCore
 from emu.frame import Frame
 from emu.guest.base import Guest, Lock
 from emu.words import WORD_MASK
 from trapline.framework.memory import Memory
+
+if TYPE_CHECKING:
+    from emu.native.guest import GuestCode
 
 SIGN: Final = 0x8000_0000_0000_0000
 
@@ -53,6 +56,9 @@ class Abilities:
     """Enter the debugger: breakpoint()."""
     chill: Callable[[int], None] | None
     """Let nanoseconds go by: chill()."""
+
+    machine_code: Callable[[], GuestCode] | None
+    """What machine code can find out about the guest by itself."""
 
     @classmethod
     def of(cls, guest: Any) -> Abilities:

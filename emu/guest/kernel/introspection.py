@@ -13,7 +13,8 @@ from emu.engine.engine import Engine
 from emu.guest.base import Thread
 
 _ENTRY = struct.Struct("<28sI")
-_COMM_MAX = 20
+# Bytes of a process's name, its NUL included.
+COMM_MAX = 20
 _NO_THREAD = Thread(0, 0, 0, 0, "kernel")
 
 
@@ -55,7 +56,7 @@ class Introspection:
             tid=self._int(address + offset["TD_TID"]),
             pid=pid,
             ppid=self._int(parent + offset["P_PID"]) if parent else pid,
-            execname=self._text(process + offset["P_COMM"], _COMM_MAX),
+            execname=self._text(process + offset["P_COMM"], COMM_MAX),
             execargs=self._text(process + offset["P_ARGS"], max(0, self._int(process + offset["P_ARGS_SIZE"])), " "),
             uid=self._int(process + offset["P_UID"]),
             gid=self._int(process + offset["P_GID"]),

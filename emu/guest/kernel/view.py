@@ -23,6 +23,7 @@ from emu.trap import TrapHandler
 
 if TYPE_CHECKING:
     from emu.guest.kernel.userland import Userland
+    from emu.native.guest import GuestCode
 
 # Wall time at power on: a constant, so that a run is the same every day.
 EPOCH: Final = 1_700_000_000 * NANOSECONDS
@@ -127,6 +128,12 @@ class KernelView:
         if self.isa.is_kernel_address(address) or self.isa.is_kernel_address(address + len(data)):
             raise BadAddressError(address)
         self.engine.memory.write(address, data)
+
+    def machine_code(self) -> GuestCode:
+        """Return what machine code can find out about the guest by itself."""
+        from emu.guest.kernel.native_parts import kernel_code  # noqa: PLC0415  few runs need it
+
+        return kernel_code(self.engine, self.clock, self.introspection)
 
     # -- stacks
 

@@ -6,11 +6,18 @@ import ctypes
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from emu.native.guest import GuestCode
 from emu.native.linking import Linked
 from emu.plain import WORD, address_of, words
+from trapline.framework.blocks import ConsumerWord, EcbWord
 from trapline.framework.buffers import RingBuffer
-from trapline.framework.native.ecb import ClauseCode, EcbWord, has_native_form
+from trapline.framework.dif import USER_VARIABLE_BASE
+from trapline.framework.native import library
+from trapline.framework.native.dif import Surroundings, reference_symbol
+from trapline.framework.native.ecb import ClauseCode, has_native_form
+from trapline.framework.native.support import Support
 from trapline.framework.native.upcalls import Upcalls
+from trapline.framework.program import Scope
 
 if TYPE_CHECKING:
     from trapline.framework.ecb import Clause, Ecb, Run
@@ -67,8 +74,12 @@ class NativeConsumer:
 
     def __init__(self, state: ConsumerState) -> None:
         self._state = state
+        state.go_native()
         self.upcalls = Upcalls(state)
         world, variables = state.world, state.variables
+        machine_code = state.world.abilities.machine_code
+        support = Support(world.guest.isa, GuestCode() if machine_code is None else machine_code())
+        self.support = frozenset(support.names)
         self.symbols = {
             **self.upcalls.symbols,
             "core": world.core.address,
@@ -77,16 +88,37 @@ class NativeConsumer:
             "globals": variables.globals.addresses[0],
             "locals": variables.locals.addresses[0],
             "buffer": state.buffers[0].address,
+            "aggregation": state.aggregation_buffers[0].address,
+            "dynamic": state.words[ConsumerWord.DYNAMIC],
+            **library.symbols(),
         }
+        self._support = Linked(support.module.compiled("support"), self.symbols | support.symbols)
+        self._memory = support
+        self.symbols |= {name: self._support.address(name) for name in support.names}
+
+    @property
+    def surroundings(self) -> Surroundings:
+        """What decides which code is made."""
+        return Surroundings(self.support, self._state.variables.declared)
+
+    def references(self) -> dict[str, int]:
+        """Return the symbols of the variables that are kept by reference."""
+        variables, found = self._state.variables, {}
+        for scope, statics in ((Scope.GLOBAL, variables.globals), (Scope.LOCAL, variables.locals)):
+            for index, reference in statics.references.items():
+                name = reference_symbol(scope, index + USER_VARIABLE_BASE)
+                found[name], found[f"{name}.dif"] = reference.region.host, reference.region.base
+        return found
 
     def compile(self, clause: Clause) -> NativeClause | None:
         """Return a clause's machine code; None: it has no native form."""
         if self._state.world.cpus > 1 or not has_native_form(clause.objects):
             return None
         state = self._state
-        code = ClauseCode(clause.predicate, clause.layout, staged=isinstance(state.buffers[0], RingBuffer))
+        staged = isinstance(state.buffers[0], RingBuffer)
+        code = ClauseCode(clause.predicate, clause.layout, self.surroundings, staged=staged)
         own = {f"strings{n}": state.string_table(difo) for n, difo in enumerate(code.strings)}
         staging = words(clause.layout.needed // WORD + 1)
         own["staging"] = address_of(staging)
-        linked = Linked(code.module.compiled("clause"), self.symbols | own)
+        linked = Linked(code.module.compiled("clause"), self.symbols | self.references() | own)
         return NativeClause(linked, staging, self.upcalls, state.world.memory.intern)

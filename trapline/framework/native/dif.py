@@ -11,18 +11,24 @@ a fault ends the function with the result 0, and the firing's words say where it
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final
 
 from emu.cpu_core import CoreWord
 from emu.native.builder import Condition, Function, Module, Word
 from trapline.framework import dif
-from trapline.framework.dif import TUPLE_REGISTERS, USER_VARIABLE_BASE, Op, Var
-from trapline.framework.faults import DIVZERO, FAULT, ILLOP, TUPOFLOW
+from trapline.framework.blocks import DynamicWord
+from trapline.framework.dif import TUPLE_REGISTERS, USER_VARIABLE_BASE, Op
+from trapline.framework.dynvars import slot, variable_size
+from trapline.framework.faults import DIVZERO, DROP, FAULT, ILLOP, TUPOFLOW
 from trapline.framework.machine import BRANCHES, INSTRUCTION_SIZE, LOADS, STORES
+from trapline.framework.native import builtins
 from trapline.framework.native.firing import ENTRY, Firing
 from trapline.framework.native.upcalls import Upcall
-from trapline.framework.program import Difo, Scope
+from trapline.framework.operations import THREAD_KEY_BITS, THREAD_KEY_OFFSET
+from trapline.framework.program import BY_REFERENCE, Difo, DifVariable, Scope
+from trapline.framework.variables import HEADER, NULL
 
 _SIGN_BIT: Final = 63
 _COUNT_MASK: Final = 63
@@ -53,6 +59,16 @@ class Instruction:
         return cls(place, Op(dif.opcode(code)), *fields)
 
 
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a consumer has, which decides what code is made."""
+
+    support: AbstractSet[str]
+    """The functions of `trapline.framework.native.support` that there are."""
+    declared: Mapping[tuple[Scope, int], DifVariable]
+    """Its variables."""
+
+
 class Translation:
     """A DIF object on its way to machine code.
 
@@ -60,9 +76,13 @@ class Translation:
     the five arguments; `strings` is the symbol of the string table's address.
     """
 
-    def __init__(self, module: Module, name: str, difo: Difo, strings: str, *, local: bool = False) -> None:
+    def __init__(
+        self, module: Module, name: str, difo: Difo, strings: str, surroundings: Surroundings, *, local: bool = False
+    ) -> None:
         self.module = module
         self.difo = difo
+        self.support = surroundings.support
+        self.declared = surroundings.declared
         self.strings = strings
         self.f: Function = module.function(name, 2, local=local)
         self.core = module.symbol("core")
@@ -124,19 +144,31 @@ class Translation:
         """Set a word of the firing."""
         self.f.store(self.firing, value, Firing.offset(name))
 
+    def is_reference(self, scope: Scope, number: int) -> bool:
+        """Return whether a variable is kept by reference."""
+        return bool(self.declared[scope, number].type.flags & BY_REFERENCE)
+
     def flags(self) -> Word:
         """Return the flags of the CPU's core."""
         return self.f.load(self.core, FLAGS_OFFSET)
+
+    def ask(self, name: str, *operands: Word) -> Word:
+        """Call a function that is shared by all clauses."""
+        return self.f.call(self.module.external(name, len(operands)), *operands)
 
     def upcall(self, which: Upcall, *operands: Word) -> Word:
         """Ask Python."""
         words = (*operands, 0, 0, 0, 0)[:4]
         return self.f.call(self.module.external("upcall", 5), int(which), *words)
 
+    def raise_flag(self, flag: int) -> None:
+        """Set a flag."""
+        self.f.store(self.core, self.f.or_(self.flags(), flag), FLAGS_OFFSET)
+
     def fault_if(self, condition: Condition, flag: int, place: int) -> None:
         """End the function with a fault if a condition holds."""
         with self.f.when(condition, likely=False):
-            self.f.store(self.core, self.f.or_(self.flags(), flag), FLAGS_OFFSET)
+            self.raise_flag(flag)
             self._place.set(place * INSTRUCTION_SIZE)
             self.f.go_to(self._fault)
 
@@ -253,12 +285,13 @@ def _string(t: Translation, i: Instruction) -> None:
 
 # Memory
 
-_LOAD_UPCALLS: Final = {"LD": Upcall.LOAD, "ULD": Upcall.LOAD_USER, "RLD": Upcall.LOAD_CHECKED}
+# Every consumer may read all of kernel memory on FreeBSD: the check of access finds nothing.
+_LOADERS: Final = {"LD": "load", "ULD": "load_user", "RLD": "load"}
 
 
 def _load(t: Translation, i: Instruction) -> None:
     kind, size, signed = LOADS[i.op]
-    value = t.upcall(_LOAD_UPCALLS[kind], size, t.register(i.r1))
+    value = t.ask(f"{_LOADERS[kind]}{size}", t.register(i.r1))
     t.check(i.place)
     t.set(i.rd, t.f.low(value, size, signed=signed))
 
@@ -283,27 +316,41 @@ def _allocate(t: Translation, i: Instruction) -> None:
 
 def _load_global(t: Translation, i: Instruction) -> None:
     if i.index >= USER_VARIABLE_BASE:
-        _load_static(t, i, Scope.GLOBAL)
-    elif Var.ARG0 <= i.index <= Var.ARG4:
-        t.set(i.rd, t.f.load(t.arguments, _WORD * (i.index - Var.ARG0)))
-    else:
-        t.set(i.rd, t.upcall(Upcall.SCALAR, i.index))
+        t.set(i.rd, _static(t, Scope.GLOBAL, i.index))
+        return
+    value = builtins.read(t, i.index)
+    if value is None:
+        value = t.upcall(Upcall.SCALAR, i.index)
         t.check(i.place)
+    t.set(i.rd, value)
 
 
 def _load_local(t: Translation, i: Instruction) -> None:
-    if i.index >= USER_VARIABLE_BASE:
-        _load_static(t, i, Scope.LOCAL)
-    else:
-        t.set(i.rd, 0)
+    t.set(i.rd, _static(t, Scope.LOCAL, i.index) if i.index >= USER_VARIABLE_BASE else 0)
 
 
-def _load_static(t: Translation, i: Instruction, scope: Scope) -> None:
-    t.set(i.rd, t.upcall(Upcall.LOAD_STATIC, int(scope), i.index))
+_STATICS: Final = {Scope.GLOBAL: "globals", Scope.LOCAL: "locals"}
+
+
+def _static(t: Translation, scope: Scope, number: int) -> Word:
+    """Load a variable of fixed place: a word, or the address of what is kept by reference."""
+    if not t.is_reference(scope, number):
+        return t.f.load(t.module.symbol(_STATICS[scope]), _WORD * slot(number))
+    name = reference_symbol(scope, number)
+    is_null = t.f.eq(t.f.load(t.module.symbol(name), size=1), NULL)
+    return t.f.select(is_null, 0, t.f.add(t.module.symbol(f"{name}.dif"), HEADER))
+
+
+def reference_symbol(scope: Scope, number: int) -> str:
+    """Return the symbol of the storage of a variable by reference; with .dif its address of DIF."""
+    return f"{_STATICS[scope]}.{slot(number)}"
 
 
 def _store_static(t: Translation, i: Instruction) -> None:
     scope = Scope.GLOBAL if i.op is Op.STGS else Scope.LOCAL
+    if not t.is_reference(scope, i.index):
+        t.f.store(t.module.symbol(_STATICS[scope]), t.register(i.rd), _WORD * slot(i.index))
+        return
     t.upcall(Upcall.STORE_STATIC, int(scope), i.index, t.register(i.rd))
     t.check(i.place)
 
@@ -327,15 +374,90 @@ _DYNAMIC: Final = {
 }
 
 
+def _key(t: Translation, i: Instruction) -> tuple[Word, Word]:
+    """Make the key of a dynamic variable; return where it is, and its size.
+
+    The size is 0 if machine code cannot make it.
+    """
+    f = t.f
+    scope, has_tuple = _DYNAMIC[i.op]
+    depth = t.get("depth") if has_tuple else 0
+    thread: Word = 0
+    if scope is Scope.THREAD:
+        thread = f.and_(f.add(t.ask("tid"), THREAD_KEY_OFFSET), THREAD_KEY_BITS)
+    dynamic = t.module.symbol("dynamic")
+    threads = int(scope is Scope.THREAD)
+    regions = t.module.symbol("regions")
+    size = t.ask("key", dynamic, regions, t.tuple, depth, slot(i.index), threads, thread)
+    return f.load(dynamic, _WORD * DynamicWord.KEY), size
+
+
+def _by_python(t: Translation, i: Instruction) -> bool:
+    """Return whether Python does all of an operation on a dynamic variable."""
+    scope, _has_tuple = _DYNAMIC[i.op]
+    return scope is Scope.THREAD and "tid" not in t.support
+
+
 def _load_dynamic(t: Translation, i: Instruction) -> None:
     scope, has_tuple = _DYNAMIC[i.op]
-    t.set(i.rd, t.upcall(Upcall.LOAD_DYNAMIC, int(scope), i.index, has_tuple))
+
+    def slow() -> Word:
+        return t.upcall(Upcall.LOAD_DYNAMIC, int(scope), i.index, has_tuple)
+
+    if _by_python(t, i):
+        t.set(i.rd, slow())
+        t.check(i.place)
+        return
+    f = t.f
+    key, size = _key(t, i)
+    result = f.variable(0)
+    with f.choice(f.eq(size, 0), likely=False) as (unknown, known):
+        with unknown:
+            result.set(slow())
+        with known:
+            offset = t.ask("find", t.module.symbol("dynamic"), key, size)
+            with f.when(f.ne(offset, 0)):
+                result.set(_dynamic_value(t, scope, i.index, offset))
     t.check(i.place)
+    t.set(i.rd, result.get())
+
+
+def _dynamic_value(t: Translation, scope: Scope, number: int, offset: Word) -> Word:
+    """Return what is at an offset: a word, or its address if it is kept by reference."""
+    dynamic = t.module.symbol("dynamic")
+    if t.is_reference(scope, number):
+        return t.f.add(t.f.load(dynamic, _WORD * DynamicWord.BASE), offset)
+    return t.f.load(t.f.add(t.f.load(dynamic, _WORD * DynamicWord.DATA), offset))
 
 
 def _store_dynamic(t: Translation, i: Instruction) -> None:
     scope, has_tuple = _DYNAMIC[i.op]
-    t.upcall(Upcall.STORE_DYNAMIC, int(scope), i.index, has_tuple, t.register(i.rd))
+    value = t.register(i.rd)
+
+    def slow() -> None:
+        t.upcall(Upcall.STORE_DYNAMIC, int(scope), i.index, has_tuple, value)
+
+    if _by_python(t, i) or t.is_reference(scope, i.index):
+        slow()
+        t.check(i.place)
+        return
+    f = t.f
+    dynamic = t.module.symbol("dynamic")
+    key, size = _key(t, i)
+    with f.choice(f.eq(size, 0), likely=False) as (unknown, known):
+        with unknown:
+            slow()
+        with known, f.choice(f.eq(value, 0)) as (gone, there):
+            with gone:
+                t.ask("remove", dynamic, key, size, 0)
+            with there:
+                needed = max(variable_size(t.declared[scope, i.index]), _WORD)
+                offset = t.ask("store", dynamic, key, size, needed, 0)
+                with f.choice(f.ne(offset, 0), likely=True) as (made, dropped):
+                    with made:
+                        f.store(f.add(f.load(dynamic, _WORD * DynamicWord.DATA), offset), value)
+                    with dropped:
+                        t.raise_flag(DROP)
     t.check(i.place)
 
 
@@ -405,9 +527,11 @@ OPERATIONS: Final[Mapping[Op, Operation]] = {
 }
 
 
-def translate(module: Module, name: str, difo: Difo, strings: str, *, local: bool = False) -> Function:
+def translate(
+    module: Module, name: str, difo: Difo, strings: str, surroundings: Surroundings, *, local: bool = False
+) -> Function:
     """Write a DIF object as a function of the module: from its enabling and arguments to its result.
 
     The flags of the firing are clear when it begins; after a fault it returns 0.
     """
-    return Translation(module, name, difo, strings, local=local).function()
+    return Translation(module, name, difo, strings, surroundings, local=local).function()

@@ -13,17 +13,18 @@ in the enabling's words (`EcbWord`).  Where things are in this process the linke
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from enum import IntEnum
 from typing import Final
 
 from emu.native.builder import Module, Value, Word
 from trapline.framework import dif
-from trapline.framework.blocks import BufferWord, ConsumerWord
+from trapline.framework.aggbuffer import Outcome
+from trapline.framework.blocks import BufferWord, ConsumerWord, EcbWord
 from trapline.framework.dif import Op, Subr
 from trapline.framework.ecb import goes_stale, needs_scratch
-from trapline.framework.faults import ERROR, NO_ERROR
+from trapline.framework.faults import ERROR, ILLOP, NO_ERROR
 from trapline.framework.layout import HEADER_SIZE, ID_SIZE, Placed, RecordLayout
-from trapline.framework.native.dif import FLAGS_OFFSET, translate
+from trapline.framework.native.aggregate import apply, kind_word
+from trapline.framework.native.dif import FLAGS_OFFSET, Surroundings, translate
 from trapline.framework.native.firing import UNREAD, Firing
 from trapline.framework.native.upcalls import Upcall
 from trapline.framework.program import BY_REFERENCE, BY_USER_REFERENCE, ActionKind, Difo
@@ -41,20 +42,6 @@ _BYTES: Final = frozenset({
 _DESTRUCTIVE: Final = frozenset({
     ActionKind.STOP, ActionKind.RAISE, ActionKind.BREAKPOINT, ActionKind.PANIC, ActionKind.CHILL,
 })  # fmt: skip
-
-
-class EcbWord(IntEnum):
-    """The words of an enabling that machine code reads."""
-
-    EPID = 0
-    PROBE = 1
-    PROVIDER = 2
-    """Addresses of the probe's names, as DIF sees them."""
-    MODULE = 3
-    FUNCTION = 4
-    NAME = 5
-    AGGREGATIONS = 6
-    """The ids of its aggregating actions, from here on."""
 
 
 def has_native_form(objects: Iterable[Difo]) -> bool:
@@ -83,8 +70,11 @@ class ClauseCode:
     buffer needs that: a reservation that is given up may lie on a record that counts.
     """
 
-    def __init__(self, predicate: Difo | None, layout: RecordLayout, *, staged: bool) -> None:
+    def __init__(
+        self, predicate: Difo | None, layout: RecordLayout, surroundings: Surroundings, *, staged: bool
+    ) -> None:
         self.module = Module()
+        self._surroundings = surroundings
         self.strings: list[Difo] = []
         """The DIF objects in the order of the symbols of their string tables, strings0 ..."""
         self._predicate = predicate
@@ -118,7 +108,7 @@ class ClauseCode:
         """Write a DIF object as a function of its own, and return what calls it."""
         strings = f"strings{len(self.strings)}"
         self.strings.append(difo)
-        function = translate(self.module, name, difo, strings, local=True)
+        function = translate(self.module, name, difo, strings, self._surroundings, local=True)
         return lambda: self.f.call(function, self.ecb, self.arguments)
 
     # The steps
@@ -232,8 +222,16 @@ class ClauseCode:
         start = placed.aggregating.base + ID_SIZE
         self._fill_gaps(start, placed.offset, self._layout.actions[placed.aggregating.first : index])
         increment = self._values[index - 1] if placed.aggregating.has_increment else 1
-        self._upcall(Upcall.AGGREGATE, index, self._place(start), value, increment)
+        f, kind, function = self.f, placed.action.kind, placed.aggregating.function
+        buffer, key = self.module.symbol("aggregation"), self._place(start)
+        number = self._ecb_word(EcbWord.AGGREGATIONS + self._aggregations)
         self._aggregations += 1
+        rest = (placed.offset - start, kind_word(kind, function), number, function.initial)
+        found = f.call(self.module.external("locate", 6), buffer, key, *rest)
+        with f.when(f.ugt(found, max(Outcome)), likely=True):
+            apply(f, kind, placed.argument, found, value, increment)
+        with f.when(f.eq(found, Outcome.OTHER), likely=False):
+            f.store(self._core, f.or_(self._flags(), ILLOP), FLAGS_OFFSET)
 
     def _finish(self) -> None:
         """Write the header, and make the record count."""
@@ -273,7 +271,7 @@ class ClauseCode:
             f.ret()
 
     def _now(self) -> Value:
-        return self._upcall(Upcall.NOW)
+        return self.f.call(self.module.external("now", 0))
 
     def _upcall(self, which: Upcall, *operands: Word) -> Value:
         words = (*operands, 0, 0, 0, 0)[:4]

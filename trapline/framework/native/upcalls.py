@@ -13,18 +13,18 @@ from collections.abc import Callable
 from enum import IntEnum, auto
 from typing import TYPE_CHECKING, Final
 
+from emu.cpu_core import CoreWord
 from emu.words import WORD_MASK
-from trapline.framework.actions import aggregator, recorder
+from trapline.framework.actions import recorder
 from trapline.framework.buffers import NO_ROOM
 from trapline.framework.dynvars import slot
 from trapline.framework.faults import DROP, ILLOP
-from trapline.framework.layout import ID_SIZE
 from trapline.framework.native.firing import Firing, tuple_stack
 from trapline.framework.program import ActionKind, Scope
 from trapline.framework.world import signed
 
 if TYPE_CHECKING:
-    from trapline.framework.actions import Aggregate, ToBytes
+    from trapline.framework.actions import ToBytes
     from trapline.framework.buffers import PrincipalBuffer
     from trapline.framework.ecb import Ecb
     from trapline.framework.layout import Placed
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 _CALLBACK: Final = ctypes.CFUNCTYPE(ctypes.c_uint64, *(5 * (ctypes.c_uint64,)))
 _ARGUMENTS: Final = 5 * ctypes.c_uint64
+_FIRING: Final = int(CoreWord.FIRING)
+_PREPARED: Final = int(CoreWord.PREPARED)
+_FAILED: Final = int(CoreWord.FAILED)
 _SCOPES: Final = {int(scope): scope for scope in Scope}
 
 
@@ -76,8 +79,6 @@ class Upcall(IntEnum):
     RESERVE = auto()
     # index of the action, value, where to, bytes to keep (0: all)
     RECORD = auto()
-    # index of the action, address of the key, value, increment
-    AGGREGATE = auto()
     # (nothing)
     EXIT = auto()
     # id, bytes, alignment: the address of the buffer's words, or 0
@@ -107,7 +108,6 @@ class Upcalls:
         self._tuple = tuple_stack()
         self._callback = _CALLBACK(self._called)
         self._recorders: dict[tuple[int, int], tuple[ToBytes, int]] = {}
-        self._aggregators: dict[tuple[int, int], tuple[Aggregate, int]] = {}
         memory, builtins, cpu = operations.memory, machine.builtins, 0
         self.table: dict[int, Callable[[int, int, int, int], int | None]] = {
             Upcall.LOAD: lambda size, address, _c, _d: memory.load(address, size),
@@ -129,7 +129,6 @@ class Upcalls:
             Upcall.CLEAN: lambda _a, _b, _c, _d: state.clean_if_due(),
             Upcall.RESERVE: lambda size, alignment, _c, _d: self._buffer.reserve(size, alignment),
             Upcall.RECORD: self._record,
-            Upcall.AGGREGATE: self._aggregate,
             Upcall.EXIT: lambda _a, _b, _c, _d: state.exit(),
             Upcall.SPECULATE: self._speculate,
             Upcall.COMMIT: lambda number, _b, _c, _d: state.speculations.commit(number, cpu),
@@ -162,20 +161,30 @@ class Upcalls:
             ctypes.memmove(self.firing.address, before, size)
             ctypes.memmove(self._tuple, before[size:], len(before) - size)
             self.firing.fresh = 1
+        self._raise()
+
+    def _raise(self) -> None:
+        """Raise what an operation has raised, once."""
         if self.failure is not None:
             failure, self.failure = self.failure, None
+            self._core.words[_FAILED] = 0
             raise failure
 
     def _called(self, which: int, a: int, b: int, c: int, d: int) -> int:
         if self.failure is not None:
             return 0  # the firing is over
+        core = self._core
+        if core.words[_FIRING] and not core.words[_PREPARED] and core.prepare is not None:
+            core.prepare()
         firing = self._enter()
         self._under_way += 1
         try:
             result = self.table[which](a, b, c, d)
         except BaseException as failure:  # noqa: BLE001  kept, and raised again
             self.failure = failure
-            self._core.flags |= ILLOP
+            core.flags |= ILLOP
+            core.words[_FAILED] = 1
+            core.raise_failure = self._raise
             return NO_ROOM & WORD_MASK if which == Upcall.RESERVE else 0
         finally:
             self._under_way -= 1
@@ -273,19 +282,6 @@ class Upcalls:
         if kept:
             data = data[:kept]
         ctypes.memmove(place, data.ljust(size, b"\0"), size)
-
-    def _aggregate(self, index: int, key: int, value: int, increment: int) -> None:
-        epid = self.firing.epid
-        found = self._aggregators.get((epid, index))
-        if found is None:
-            ecb, placed = self._ecb, self._placed(index)
-            assert placed.aggregating is not None
-            number = list(ecb.clause.aggregating).index(placed)
-            size = placed.offset - placed.aggregating.base - ID_SIZE
-            aggregate = aggregator(placed, ecb.aggregation_ids[number], self._operations)
-            found = self._aggregators[epid, index] = aggregate, size
-        aggregate, size = found
-        aggregate(self._state.aggregation_buffers[self.firing.cpu], ctypes.string_at(key, size), value, increment)
 
     def _speculate(self, number: int, size: int, alignment: int, _d: int) -> int:
         buffer = self._state.speculations.buffer(number, self.firing.cpu)

@@ -1,0 +1,104 @@
+"""What of the kernel guest machine code finds out by itself: the current thread and its process.
+
+The structures are read as `Introspection.thread` reads them, by the same offsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from emu.engine.clock import VirtualClock
+from emu.engine.engine import Engine
+from emu.engine.native_parts import engine_code
+from emu.guest.kernel.introspection import COMM_MAX, Introspection
+from emu.native.builder import Callee, Function, Value, Word
+from emu.native.guest import GuestCode, Writer
+
+_INT: Final = 4
+
+
+def kernel_code(engine: Engine, clock: VirtualClock, introspection: Introspection) -> GuestCode:
+    """Return what machine code finds out about a kernel guest."""
+    reader = _Reader(engine.isa.word, introspection)
+    of_engine = engine_code(engine, clock)
+    functions: dict[str, Writer] = {
+        "address": reader.address,
+        "tid": reader.of_thread("TD_TID"),
+        "errno": reader.of_thread("TD_ERRNO"),
+        "pid": reader.of_process("P_PID"),
+        "uid": reader.of_process("P_UID"),
+        "gid": reader.of_process("P_GID"),
+        "ppid": reader.parent,
+        "execname": reader.name,
+    }
+    return GuestCode({**of_engine.functions, **functions}, of_engine.symbols)
+
+
+class _Reader:
+    """Writes functions that follow pointers from the current thread."""
+
+    def __init__(self, word: int, introspection: Introspection) -> None:
+        self._word = word
+        self._current = introspection.current
+        self._offset = introspection.offset
+
+    def address(self, f: Function, slow: Callable[[], Word]) -> None:
+        """Write `address`."""
+        thread, _process = self._start(f, slow)
+        f.ret(thread)
+
+    def of_thread(self, field: str) -> Writer:
+        """Return what writes a function that reads an int of the thread."""
+
+        def write(f: Function, slow: Callable[[], Word]) -> None:
+            thread, _process = self._start(f, slow)
+            f.ret(self._int(f, slow, thread, field))
+
+        return write
+
+    def of_process(self, field: str) -> Writer:
+        """Return what writes a function that reads an int of the process."""
+
+        def write(f: Function, slow: Callable[[], Word]) -> None:
+            _thread, process = self._start(f, slow)
+            f.ret(self._int(f, slow, process, field))
+
+        return write
+
+    def parent(self, f: Function, slow: Callable[[], Word]) -> None:
+        """Write `ppid`."""
+        _thread, process = self._start(f, slow)
+        parent = self._pointer(f, slow, f.add(process, self._offset["P_PPTR"]))
+        f.ret(self._int(f, slow, f.select(f.eq(parent, 0), process, parent), "P_PID"))
+
+    def name(self, f: Function, slow: Callable[[], Word]) -> None:
+        """Write `execname`."""
+        _thread, process = self._start(f, slow)
+        f.ret(self._place(f, slow, f.add(process, self._offset["P_COMM"]), COMM_MAX))
+
+    def _start(self, f: Function, slow: Callable[[], Word]) -> tuple[Value, Value]:
+        """Load the current thread and its process; before there are any Python answers."""
+        thread = self._pointer(f, slow, self._current)
+        self._need(f, slow, thread)
+        process = self._pointer(f, slow, f.add(thread, self._offset["TD_PROC"]))
+        self._need(f, slow, process)
+        return thread, process
+
+    def _pointer(self, f: Function, slow: Callable[[], Word], address: Word) -> Value:
+        return f.load(self._place(f, slow, address, self._word), size=self._word)
+
+    def _int(self, f: Function, slow: Callable[[], Word], structure: Word, field: str) -> Value:
+        place = self._place(f, slow, f.add(structure, self._offset[field]), _INT)
+        return f.load(place, size=_INT, signed=True)
+
+    def _place(self, f: Function, slow: Callable[[], Word], address: Word, size: int) -> Value:
+        """Return where the host has some memory; if machine code does not know, Python answers."""
+        place = f.call(Callee("kernel_place"), address, size)
+        self._need(f, slow, place)
+        return place
+
+    @staticmethod
+    def _need(f: Function, slow: Callable[[], Word], value: Word) -> None:
+        with f.when(f.eq(value, 0), likely=False):
+            f.ret(slow())

@@ -1,0 +1,38 @@
+"""What a guest offers to machine code: it writes the code that finds things out.
+
+Python reads a guest through `emu.guest.base.Guest`.  Machine code asks functions of these names,
+whose bodies a guest may write; what it does not write, or cannot find by machine code at the
+moment, Python is asked for.
+
+| function                    | result                                                         |
+| --------------------------- | -------------------------------------------------------------- |
+| `now`                       | `Guest.now()`                                                  |
+| `kernel_place(address, size)` | where the host has so many bytes of kernel memory; 0: unknown  |
+| `user_place(address, size)` | the same of the current process                                |
+| `address`, `tid`, `pid`, `ppid`, `uid`, `gid`, `errno` | those of the current `Thread`       |
+| `execname`                  | where the host has the name: `NAME_SIZE` bytes, ended by a NUL |
+| `thread_time`               | nanoseconds that the current thread has been on a CPU          |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from emu.native.builder import Function, Word
+
+# Bytes of a process's name, as `execname` has it.
+NAME_SIZE: Final = 24
+
+# Writes the body of a function, which returns on every way; the second argument writes what asks Python.
+Writer = Callable[[Function, Callable[[], Word]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class GuestCode:
+    """See the module."""
+
+    functions: Mapping[str, Writer] = field(default_factory=dict)
+    symbols: Mapping[str, int] = field(default_factory=dict)
+    """Addresses that the bodies name."""

@@ -1,0 +1,65 @@
+"""The built-in variables that machine code reads without Python.
+
+Source of what they are: `trapline.framework.builtin`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from emu.native.builder import Value, Word
+from trapline.framework.blocks import EcbWord
+from trapline.framework.dif import Var
+from trapline.framework.native.firing import UNREAD
+from trapline.framework.native.support import SCALARS
+
+if TYPE_CHECKING:
+    from trapline.framework.native.dif import Translation
+
+_WORD: Final = 8
+
+
+def read(t: Translation, variable: int) -> Word | None:
+    """Write what reads a variable, which cannot fault; None: Python reads it."""
+    reader = READERS.get(variable)
+    if reader is not None:
+        return reader(t)
+    name = SCALARS.get(variable)
+    return t.f.call(t.module.external(name, 0)) if name is not None and name in t.support else None
+
+
+def _argument(index: int) -> Callable[[Translation], Value]:
+    return lambda t: t.f.load(t.arguments, _WORD * index)
+
+
+def _of_enabling(word: EcbWord) -> Callable[[Translation], Value]:
+    return lambda t: t.f.load(t.ecb, _WORD * word)
+
+
+def _timestamp(t: Translation) -> Value:
+    """Read the clock, once for each enabling."""
+    known = t.f.variable(t.get("timestamp"))
+    with t.f.when(t.f.eq(known.get(), UNREAD)):
+        known.set(t.f.call(t.module.external("now", 0)))
+        t.put("timestamp", known.get())
+    return known.get()
+
+
+def _execname(t: Translation) -> Word | None:
+    return t.f.call(t.module.external("name", 0)) if "name" in t.support else None
+
+
+READERS: Final[Mapping[int, Callable[[Translation], Word | None]]] = {
+    **{Var.ARG0 + index: _argument(index) for index in range(5)},
+    Var.EPID: _of_enabling(EcbWord.EPID),
+    Var.ID: _of_enabling(EcbWord.PROBE),
+    Var.PROBEPROV: _of_enabling(EcbWord.PROVIDER),
+    Var.PROBEMOD: _of_enabling(EcbWord.MODULE),
+    Var.PROBEFUNC: _of_enabling(EcbWord.FUNCTION),
+    Var.PROBENAME: _of_enabling(EcbWord.NAME),
+    Var.TIMESTAMP: _timestamp,
+    Var.EXECNAME: _execname,
+    Var.CPU: lambda _t: 0,
+    Var.JID: lambda _t: 0,
+}

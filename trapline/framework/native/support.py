@@ -1,0 +1,167 @@
+"""Functions that the clauses of one consumer share: time, memory, the current thread.
+
+They are made once for each consumer, of what the guest offers (`emu.native.guest`); a clause calls
+them by their names.  Each has a way to Python for what it cannot find by itself.
+
+| function | result |
+| --- | --- |
+| `now()` | the time, in nanoseconds |
+| `load1` ... `load8(address)` | a number; a fault sets flags (dtrace_load8 ... dtrace_load64) |
+| `load_user1` ... `load_user8(address)` | a number of the current process |
+| `name()` | `execname`, as an address of DIF |
+| `pid()`, `tid()` ... | of the current thread, where the guest has them |
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from emu.cpu_core import CoreWord
+from emu.native.builder import Callee, Function, Module, Value, Word
+from emu.native.guest import NAME_SIZE, GuestCode
+from trapline.framework.dif import Var
+from trapline.framework.faults import BADALIGN
+from trapline.framework.native.memory import own
+from trapline.framework.native.upcalls import Upcall
+
+if TYPE_CHECKING:
+    from emu.isa.base import Isa
+
+_WORD: Final = 8
+_SIZES: Final = (1, 2, 4, 8)
+# Names that are remembered, a power of two; an entry is a name and the address of its interned copy.
+_NAMES: Final = 64
+_ENTRY: Final = NAME_SIZE + _WORD
+# A multiplier for hashing: the golden ratio's (Knuth, The Art of Computer Programming 3, 6.4).
+_GOLDEN: Final = 0x9E37_79B9_7F4A_7C15
+# Functions of a guest whose result is a built-in variable as it is.
+SCALARS: Final[Mapping[int, str]] = {
+    Var.CURTHREAD: "address",
+    Var.TID: "tid",
+    Var.PID: "pid",
+    Var.PPID: "ppid",
+    Var.UID: "uid",
+    Var.GID: "gid",
+    Var.ERRNO: "errno",
+    Var.VTIMESTAMP: "thread_time",
+}
+_PLACES: Final = ("kernel_place", "user_place")
+
+
+class Support:
+    """See the module; `module` has the functions."""
+
+    def __init__(self, isa: Isa, guest: GuestCode) -> None:
+        self.module = Module()
+        self.names: set[str] = {"now"}
+        """The functions that there are."""
+        self._guest = guest
+        self._isa = isa
+        for name in _PLACES:
+            self._place(name)
+        self._scalar("now", Upcall.NOW)
+        for variable, name in SCALARS.items():
+            if name in guest.functions:
+                self._scalar(name, Upcall.SCALAR, variable)
+        if "execname" in guest.functions:
+            self._execname()
+        for size in _SIZES:
+            self._load(size)
+            self._load_user(size)
+
+    @property
+    def symbols(self) -> dict[str, int]:
+        """What the functions name of the guest's, and their own memory."""
+        self._names = (ctypes.c_uint8 * (_NAMES * _ENTRY))()
+        return {**self._guest.symbols, "names": ctypes.addressof(self._names)}
+
+    def _function(self, name: str, parameters: int) -> Function:
+        self.names.add(name)
+        return self.module.function(name, parameters)
+
+    def _place(self, name: str) -> None:
+        """Write a function that finds memory of the guest, by the guest or not at all."""
+        f = self._function(name, 2)
+        writer = self._guest.functions.get(name)
+        if writer is None:
+            f.ret(0)
+        else:
+            writer(f, lambda: 0)
+
+    def _scalar(self, name: str, which: Upcall, *operands: int) -> None:
+        """Write a function without parameters, by the guest or by Python."""
+        f = self._function(name, 0)
+        slow = _asks(f, which, *operands)
+        writer = self._guest.functions.get(name)
+        if writer is None:
+            f.ret(slow())
+        else:
+            writer(f, slow)
+
+    def _execname(self) -> None:
+        """Write `name`: Python interns a name, and the text is remembered with its address."""
+        text = self._function("execname_text", 0)
+        self._guest.functions["execname"](text, lambda: 0)
+        f = self._function("name", 0)
+        slow = _asks(f, Upcall.SCALAR, Var.EXECNAME)
+        place = f.call(Callee("execname_text"))
+        with f.when(f.eq(place, 0), likely=False):
+            f.ret(slow())
+        words = [f.load(place), f.load(place, _WORD), f.load(place, 2 * _WORD, 4)]
+        hashed = f.mul(f.xor(words[0], f.xor(f.mul(words[1], 3), words[2])), _GOLDEN)
+        index = f.lshr(hashed, 64 - (_NAMES - 1).bit_length())
+        entry = f.add(self.module.symbol("names"), f.mul(index, _ENTRY))
+        same = f.eq(f.load(entry), words[0])
+        for number, word in enumerate(words[1:], 1):
+            same = f.both(same, f.eq(f.load(entry, _WORD * number), word))
+        known = f.load(entry, NAME_SIZE)
+        with f.when(f.both(same, f.ne(known, 0)), likely=True):
+            f.ret(known)
+        asked = slow()
+        for number, word in enumerate(words):
+            f.store(entry, word, _WORD * number)
+        f.store(entry, asked, NAME_SIZE)
+        f.ret(asked)
+
+    def _load(self, size: int) -> None:
+        """Write a load of DTrace's own memory or the kernel's."""
+        f = self._function(f"load{size}", 1)
+        (address,) = f.parameters
+        slow = _asks(f, Upcall.LOAD, size, address)
+        if self._isa.strict_alignment and size > 1:
+            self._refuse_crooked(f, address, size)
+        found = own(f, self.module.symbol("regions"), address, size)
+        with f.when(f.ne(found, 0), likely=True):
+            f.ret(f.load(found, size=size))
+        found = f.call(Callee("kernel_place"), address, size)
+        with f.when(f.ne(found, 0), likely=True):
+            f.ret(f.load(found, size=size))
+        f.ret(slow())
+
+    def _refuse_crooked(self, f: Function, address: Word, size: int) -> None:
+        """Fault at an address that is not aligned (FreeBSD's DTRACE_ALIGNCHECK)."""
+        core = self.module.symbol("core")
+        with f.when(f.ne(f.and_(address, size - 1), 0), likely=False):
+            flags = f.load(core, _WORD * CoreWord.FLAGS)
+            f.store(core, f.or_(flags, BADALIGN), _WORD * CoreWord.FLAGS)
+            f.store(core, address, _WORD * CoreWord.ILLVAL)
+            f.ret(0)
+
+    def _load_user(self, size: int) -> None:
+        """Write a load of the current process's memory."""
+        f = self._function(f"load_user{size}", 1)
+        (address,) = f.parameters
+        slow = _asks(f, Upcall.LOAD_USER, size, address)
+        with f.when(f.ult(address, self._isa.kernel_start - size), likely=True):
+            found = f.call(Callee("user_place"), address, size)
+            with f.when(f.ne(found, 0), likely=True):
+                f.ret(f.load(found, size=size))
+        f.ret(slow())
+
+
+def _asks(f: Function, which: Upcall, *operands: Word) -> Callable[[], Value]:
+    """Return what writes an upcall."""
+    words = (*operands, 0, 0, 0, 0)[:4]
+    return lambda: f.call(f.module.external("upcall", 5), int(which), *words)
