@@ -10,3 +10,18 @@ from typing import Final
 
 # All the bits of a word: what arithmetic on Python's unbounded integers is cut to.
 WORD_MASK: Final = 0xFFFF_FFFF_FFFF_FFFF
+# Digits of the largest word.
+_DIGITS: Final = 20
+
+
+def decimal(text: str) -> int | None:
+    """Return the word that a text of the digits 0 to 9 stands for; None: it is something else.
+
+    `str.isdigit` also takes superscripts and the digits of other scripts, and `int` refuses some
+    thousand digits.
+    """
+    if not (text.isascii() and text.isdigit()):
+        return None
+    digits = text.lstrip("0")
+    value = int(digits or "0") if len(digits) <= _DIGITS else WORD_MASK + 1
+    return value if value <= WORD_MASK else None

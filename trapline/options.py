@@ -3,7 +3,7 @@
 -x, `#pragma D option` and setopt() all go through this table.
 
 Shared by the compiler (pragmas, compile-time options) and the consumer, so it imports neither.
-Source: FreeBSD libdtrace dt_options.c.  `timeout` is Trapline's own.
+Source: FreeBSD libdtrace dt_options.c.  `timeout` and `hosttimeout` are Trapline's own.
 """
 
 from __future__ import annotations
@@ -226,6 +226,7 @@ def _rows() -> list[Option]:
         Option("dtypes", compile_time, parse_text),
         Option("encoding", compile_time, _words("ascii", "utf8")),
         Option("format", compile_time, _words("text", "json")),
+        Option("hosttimeout", compile_time, parse_time, in_program=False),
         Option("evaltime", compile_time, _words("exec", "preinit", "postinit", "main")),
         Option("incdir", compile_time, parse_text, in_program=False, repeats=True),
         Option("iregs", compile_time, _parse_count(1)),

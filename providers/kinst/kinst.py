@@ -28,6 +28,7 @@ from emu.guest.modules import Module
 from emu.isa.base import Isa
 from emu.patcher import Patcher, Tracepoint
 from emu.trap import TrapHandler
+from emu.words import decimal
 from providers import fbt
 from providers.base import Framework, Provider
 from providers.fbt.exclusions import excluded, module_name, module_refusal
@@ -135,13 +136,14 @@ class Kinst(Provider):
         if description is None or description[0] != self.name or not description[2]:
             return
         _, wanted, function, name = description
-        if name and not name.isdecimal():
+        offset = decimal(name)
+        if name and offset is None:
             return
         for module in self._modules:
             if wanted in {"", module.name, module_name(module.name)}:
                 for symbol in module.functions():
                     if symbol.name == function:
-                        self._provide(module, symbol, int(name) if name else None)
+                        self._provide(module, symbol, offset)
 
     def _provide(self, module: Module, symbol: Symbol, wanted: int | None) -> None:
         for offset, treatment, frames in look(self._port, self._isa, symbol, module.read):

@@ -6,6 +6,7 @@ import pytest
 
 from emu.guest.base import RunState
 from emu.guest.linux.guest import LinuxGuest, Program
+from emu.guest.linux.kernel import CALL_TIME
 from emu.isa import ISAS
 from tests.linux.elf_program import elf_program
 
@@ -40,3 +41,23 @@ def test_a_program_that_only_faults_meets_its_deadline(isa, tmp_path):
     assert guest.run(20_000_000) is RunState.RUNNING, "it never ends by itself"
     assert guest.now() >= 20_000_000
     assert time.monotonic() - begun < 30
+
+
+# getppid for ever: a move, the system call, and a jump back to the move.
+CALLS_FOR_EVER = {
+    "x86_64": "b86e000000 0f05 ebf7",
+    "i386": "b840000000 cd80 ebf7",
+    "aarch64": "a81580d2 010000d4 feffff17",
+    "riscv64": "9308d00a 73000000 6ff09fff",
+}
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_a_program_that_only_makes_system_calls_meets_its_deadline(isa, tmp_path):
+    path = tmp_path / "calls"
+    path.write_bytes(elf_program(isa, bytes.fromhex(CALLS_FOR_EVER[isa])))
+    path.chmod(0o755)
+    guest = LinuxGuest(ISAS[isa], Program(str(path)))
+    assert guest.run(10_000_000) is RunState.RUNNING, "it never ends by itself"
+    calls = guest.engine.instructions // 3
+    assert 10_000_000 / (CALL_TIME + 30) - 2 <= calls <= 10_000_000 / CALL_TIME + 2

@@ -18,6 +18,7 @@ from emu.guest.base import GuestError
 from emu.guest.kernel.guest import KernelGuest
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import ISAS
+from emu.words import decimal
 from trapline.commands.dtrace import Console
 from trapline.consumer.errors import ConsumerError
 from trapline.d.errors import CompileError
@@ -242,9 +243,10 @@ def _set(request: Request, flag: str) -> None:
 
 
 def _number(flag: str, text: str) -> int:
-    if not text.isdecimal():
+    number = decimal(text)
+    if number is None:
         raise UsageError(f"-{flag} {text}: not a number")
-    return int(text)
+    return number
 
 
 def _choice(flag: str, value: str, choices: Collection[str]) -> str:

@@ -14,6 +14,7 @@ import click
 from emu.guest.base import GuestError, RunState
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import DEFAULT_ISA, ISAS
+from emu.words import decimal
 from trapline.commands.dtrace import Console
 from trapline.consumer.errors import ConsumerError
 from trapline.consumer.interrupts import Interrupts
@@ -92,9 +93,10 @@ def _wrong(text: str = "") -> NoReturn:
 
 
 def _number(what: str, text: str) -> int:
-    if not text.isdigit():
+    number = decimal(text)
+    if number is None:
         _wrong(f"invalid {what} '{text}'")
-    return int(text)
+    return number
 
 
 def _choice(flag: str, text: str, choices: list[str]) -> str:

@@ -17,6 +17,7 @@ from trapline.consumer.describe import Describer
 from trapline.consumer.elements import aggregations
 from trapline.consumer.environment import CommandEnvironment, MachineError
 from trapline.consumer.errors import ConsumerError
+from trapline.consumer.host_limit import HostLimit
 from trapline.consumer.interrupts import Interrupts
 from trapline.consumer.jsonlines import element_line, firing_line
 from trapline.consumer.listing import (
@@ -40,7 +41,7 @@ from trapline.d.disassemble import disassemble_program
 from trapline.d.errors import CompileError
 from trapline.d.typetext import type_of_text
 from trapline.framework.dynvars import STRING_SIZE
-from trapline.options import OptionError
+from trapline.options import OptionError, parse_time
 
 if TYPE_CHECKING:
     from trapline.consumer.faults import Drop, Fault
@@ -51,6 +52,7 @@ FAILURE: Final = 1
 USAGE_FAILURE: Final = 2
 VERSION: Final = "Sun D 1.14"
 _NAME: Final = "dtrace"
+_HOST_TIMEOUT: Final = "hosttimeout"
 _VERBOSE_IOCTL: Final = "verbose_ioctl"
 # What ends in a file.
 _SAVED: Final = frozenset({Mode.HEADER, Mode.LINK, Mode.ANONYMOUS})
@@ -89,6 +91,7 @@ class _Command:
         self._crash: GuestError | None = None
         self._output = Output(environment.stdout)
         self._interrupts = Interrupts(self._interrupted)
+        self._limit = HostLimit(_NAME)
 
     def run(self) -> int:
         if not self._argv:
@@ -110,6 +113,13 @@ class _Command:
         if mode is Mode.VERSION:
             self._output.write(f"{_NAME}: {VERSION}\n")
             return SUCCESS
+        self._start_limit()
+        try:
+            return self._do(mode)
+        finally:
+            self._limit.stop()
+
+    def _do(self, mode: Mode) -> int:
         self._open()
         try:
             self._load_libraries()
@@ -171,11 +181,22 @@ class _Command:
 
     # Getting ready
 
+    def _start_limit(self) -> None:
+        """Start to count the host's time, before anything that may take some."""
+        texts = [setting.value for setting in self._request.settings if setting.name == _HOST_TIMEOUT]
+        try:
+            limit = parse_time(texts[-1]) if texts else None
+        except OptionError as error:
+            self._fail(f"failed to set -x {_HOST_TIMEOUT}: {error}")
+        if isinstance(limit, int):
+            self._limit.start(limit)
+
     def _open(self) -> None:
         """Open the machine and a session on it, and set the options of the command line."""
         try:
             self._machine = self._environment.open_machine(self._request.machine)
             verbose = any(setting.name == _VERBOSE_IOCTL for setting in self._request.settings)
+            self._limit.interrupt = self._machine.guest.interrupt
             device = Client(self._machine.dtrace.open(), self._environment.stderr.write if verbose else None)
         except GuestError as error:
             self._fail(error.report())
@@ -305,6 +326,8 @@ class _Command:
         self._output.flush()
         if self._crash is not None:
             self._fail(self._crash.report())
+        if self._limit.passed:
+            self._fail(self._limit.text(self._machine.guest.now()))
         return (self._session.status or SUCCESS) & 0xFF
 
     def _aggregations(self) -> str:
@@ -335,7 +358,7 @@ class _Command:
         interrupted = done = False
         while not done:
             try:
-                state = RunState.RUNNING if interrupts.count else session.sleep()
+                state = RunState.RUNNING if interrupts.count or self._limit.passed else session.sleep()
             except GuestError as error:
                 # What was traced up to here is shown all the same.
                 state, self._crash = RunState.FINISHED, error
@@ -347,7 +370,7 @@ class _Command:
                 commands -= 1
             finished = state is RunState.FINISHED or (commands == 0 and bool(self._request.machine.commands))
             try:
-                if interrupts.count or finished or session.timed_out():
+                if interrupts.count or finished or self._limit.passed or session.timed_out():
                     session.stop()
                 done = session.work() is Work.DONE
             except ConsumerError as error:

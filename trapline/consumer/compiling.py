@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from emu.words import decimal
 from trapline.consumer import library
 from trapline.consumer.usage import Request, Source, Specifier
 from trapline.d.builtins import NEWEST, vocabulary
@@ -215,7 +216,7 @@ class Compiler:
             return
         if name == digits:
             raise ProcessProbeError("D_PROC_BADPROV", f"'{name}' is not a valid provider")
-        if not 0 < int(digits) <= _PID_MAX:
+        if not 0 < (decimal(digits) or 0) <= _PID_MAX:
             raise ProcessProbeError("D_PROC_BADPID", f"'{name}' does not contain a valid pid")
         if self._provide is provide_nothing:
             raise ProcessProbeError("D_PROC_GRAB", f"failed to grab process {digits}: no process here has probes")

@@ -13,6 +13,7 @@ from enum import Enum
 from typing import Final
 
 from emu.isa import ISAS
+from emu.words import decimal
 from trapline.framework.program import DataModel
 from trapline.options import OptionError, parse_assignment, parse_size
 
@@ -93,6 +94,7 @@ Usage: dtrace [-32|-64] [-aACeFGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]]
 \t--trap host|guest             who handles breakpoints: the emulator, or the guest's kernel (host)
 \t--console                     show the guest's console output
 \t-x timeout=TIME               stop tracing after TIME, such as 10s or 500ms, of the guest's time
+\t-x hosttimeout=TIME           stop tracing after TIME of the host's time, with exit status 1
 \t-x fidelity=exact|freebsd     freebsd keeps those quirks of its kernel that change what is traced:
 \t                              FBT sites in the middle of RISC-V instructions, loop counted off by
 \t                              one, -1 taken for a fault (exact)
@@ -364,9 +366,10 @@ def _ram(text: str | None) -> int | None:
 
 
 def _pid(text: str) -> int:
-    if not text.isdigit():
+    number = decimal(text)
+    if number is None:
         raise UsageError(f"-p {text}: the number of a process of the guest is wanted")
-    return int(text)
+    return number
 
 
 def _command(text: str) -> str:

@@ -25,7 +25,9 @@ _COMPARE: Final[dict[str, Callable[[int, int], object]]] = {
 }
 
 
-# Parentheses inside parentheses; the kernel has no such limit, but one on the length (PAGE_SIZE).
+# Bytes of a filter (PAGE_SIZE: event_filter_write).
+_LONGEST: Final = 4096
+# Parentheses inside parentheses; the kernel has no such limit.
 _DEEPEST: Final = 100
 
 
@@ -35,6 +37,8 @@ class FilterError(Exception):
 
 def parse_filter(text: str, fields: frozenset[str]) -> Filter:
     """Read a filter over these fields.  Raises `FilterError`."""
+    if len(text) >= _LONGEST:
+        raise FilterError(f"the filter has {len(text)} characters; there is room for {_LONGEST - 1}")
     parser = _Parser(text, fields)
     found = parser.either()
     if parser.peek():
@@ -46,8 +50,8 @@ class _Parser:
     def __init__(self, text: str, fields: frozenset[str]) -> None:
         self._fields = fields
         self._tokens: list[str] = []
-        at = 0
-        while at < len(text.rstrip()):
+        at, end = 0, len(text.rstrip())
+        while at < end:
             found = _TOKEN.match(text, at)
             if found is None:
                 raise FilterError(f"'{text[at:].strip()}' in filter '{text}' is not an operator, field or value")

@@ -57,6 +57,8 @@ EPOCH: Final = 1_700_000_000 * NANOSECONDS
 FIRST_PID: Final = 100
 # Virtual nanoseconds that a fault takes: time passes also for a program that does nothing but fault.
 _FAULT_TIME: Final = 2_000
+# The same for a system call, served or not: the guest's kernel has no instructions that would count.
+CALL_TIME: Final = 2_000
 
 
 class Kernel:
@@ -264,6 +266,7 @@ class Kernel:
             self.clock.skip_to(self.clock.now() + _FAULT_TIME)
             self.delivery.force(thread, fault)
         elif self.trapping.take_call():
+            self.clock.skip_to(self.clock.now() + CALL_TIME)
             self.schedule.called()
             self._serving.serve(thread)
         elif self.engine.instructions >= self.schedule.turn_limit:

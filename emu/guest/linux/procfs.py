@@ -11,6 +11,7 @@ from emu.guest.linux.calls.system import RELEASE
 from emu.guest.linux.inodes import Directory, Generated, Inode, Listing, MagicLink
 from emu.guest.linux.paths import path_of
 from emu.guest.linux.process import Process, Thread
+from emu.words import decimal
 
 if TYPE_CHECKING:
     from emu.guest.linux.kernel import Kernel
@@ -51,9 +52,10 @@ class Proc:
             return self._once(name, lambda: proc_ipc.directory(self._kernel))
         if name in {"self", "thread-self"}:
             return self._once(name, self._own)
-        process = self._kernel.processes.get(int(name)) if name.isdigit() else None
+        number = _number(name)
+        process = self._kernel.processes.get(number)
         if process is None:
-            thread = self._kernel.threads.get(int(name)) if name.isdigit() else None
+            thread = self._kernel.threads.get(number)
             return None if thread is None else self._once(thread, lambda: self._directory(thread.process, thread))
         return self._once(process, lambda: self._directory(process, None))
 
@@ -109,7 +111,9 @@ class Proc:
         made["fd"] = Listing(lambda: [str(fd) for fd in process.files], lambda name: self._descriptor(process, name))
         made["fdinfo"] = Listing(
             lambda: [str(fd) for fd in process.files],
-            lambda name: Generated(lambda: proc_process.descriptor(process, int(name))) if name.isdigit() else None,
+            lambda name: (
+                Generated(lambda: proc_process.descriptor(process, fd)) if (fd := _number(name)) >= 0 else None
+            ),
         )
         if thread is None:
             made["task"] = Listing(
@@ -121,15 +125,16 @@ class Proc:
         return directory
 
     def _thread(self, process: Process, name: str) -> Inode | None:
-        thread = self._kernel.threads.get(int(name)) if name.isdigit() else None
+        thread = self._kernel.threads.get(_number(name))
         if thread is None or thread.process is not process:
             return None
         return self._once(("task", thread), lambda: self._directory(process, thread))
 
     def _descriptor(self, process: Process, name: str) -> Inode | None:
-        if not name.isdigit() or int(name) not in list(process.files):
+        fd = _number(name)
+        if fd not in list(process.files):
             return None
-        file = process.files.get(int(name))
+        file = process.files.get(fd)
         return self._once((process, file), lambda: MagicLink(lambda: file.path, lambda: file.inode))
 
     # -- the machine
@@ -154,3 +159,9 @@ def populate(root: Directory, kernel: Kernel) -> None:
         del root.entries()["proc"]
     proc = Proc(kernel).root
     root.add("proc", proc)
+
+
+def _number(name: str) -> int:
+    """Return the number that is an entry's name; -1: it is none (Linux fs/proc/util.c name_to_int)."""
+    number = decimal(name)
+    return -1 if number is None or str(number) != name else number

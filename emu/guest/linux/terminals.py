@@ -17,6 +17,7 @@ from emu.guest.linux.inodes import Device, Inode, Listing
 from emu.guest.linux.process import Process, Thread
 from emu.guest.linux.readiness import POLLERR, POLLHUP, READABLE, WRITABLE
 from emu.isa.linux_signals import IGNORE, SI_KERNEL, Signal, SignalInfo
+from emu.words import decimal
 
 if TYPE_CHECKING:
     from emu.guest.linux.calls.table import Caller
@@ -392,7 +393,8 @@ class Terminals:
         """/dev/pts."""
 
     def _find(self, name: str) -> Inode | None:
-        terminal = self._open.get(int(name)) if name.isascii() and name.isdigit() else None
+        number = decimal(name)
+        terminal = None if number is None else self._open.get(number)
         return None if terminal is None else terminal.inode
 
     def of(self, process: Process) -> Terminal | None:
