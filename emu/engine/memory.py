@@ -29,7 +29,8 @@ class Memory(ABC):
     """
 
     def __init__(self, size: int) -> None:
-        self._buffer = mmap.mmap(-1, size)
+        # Private: a process that is forked with a guest in it has a guest of its own.
+        self._buffer = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         self.size = size
         self.pointer = ctypes.addressof(ctypes.c_char.from_buffer(self._buffer))
         self.ram = memoryview(self._buffer)

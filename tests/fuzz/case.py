@@ -24,6 +24,9 @@ class Fuzzer(ABC):
     name: str
     expected: tuple[type[Exception], ...] = ()
     seconds: float = 5.0
+    forks: bool = False
+    """Whether each case is a fork of the child, which is as the parent has warmed it: what a case
+    does to the machine that is ready there is gone with it."""
     patience: int = 12
     """A case that only waits may take so many times its limit, which is CPU time."""
     megabytes: int = 512
@@ -79,16 +82,16 @@ class Finding:
     why: str
     case: bytes
 
-    def keep(self) -> Path:
-        """Write it among the regression cases, one for each reason, and return where."""
+    def keep(self) -> bool:
+        """Write it among the regression cases, one for each reason; return whether it is new."""
         reason = re.sub(r"0x[0-9a-f]+|\d+|'.*?'", "N", self.why)
         path = REGRESSIONS / self.fuzzer / f"{hashlib.sha256(reason.encode()).hexdigest()[:12]}.json"
         if path.exists():
-            return path
+            return False
         path.parent.mkdir(parents=True, exist_ok=True)
         shown = {"why": self.why, "number": self.number, "case": base64.b64encode(self.case).decode()}
         path.write_text(json.dumps(shown, indent=1) + "\n")
-        return path
+        return True
 
 
 def kept(fuzzer: str) -> list[Finding]:

@@ -3,7 +3,8 @@
 The parent is the warm server: it has all modules imported and prepares the fuzzer once.  Each child
 is a fork of it, which shares that memory.  A child runs cases one after another, writes the number
 of the case under way into memory that both share, and sends its outcomes in bunches.  The parent
-looks at the child's CPU time and memory while it waits.
+looks at the child's CPU time and memory while it waits.  A fuzzer whose cases change a machine that
+is ready in the parent has each of them in a fork of the child.
 
 A case that ends its child, exceeds a limit or raises what it must not is a suspect: the cases
 before it are finished in another child, and the suspect runs alone.  What it does there is told.  A
@@ -212,12 +213,12 @@ class _Child:
         """Return how a child has ended that did not say that it would."""
         _, status = os.waitpid(self._pid, 0)
         self._pid = 0
-        if os.WIFSIGNALED(status):
-            return f"the process was ended by {signal.Signals(os.WTERMSIG(status)).name}"
-        return f"the process exited with status {os.WEXITSTATUS(status)}"
+        return _ending(status)
 
     def _end(self) -> None:
         if self._pid:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._pid, signal.SIGKILL)
             with suppress(ProcessLookupError):
                 os.kill(self._pid, signal.SIGKILL)
             os.waitpid(self._pid, 0)
@@ -242,6 +243,12 @@ class _Child:
             return 0
 
 
+def _ending(status: int) -> str:
+    if os.WIFSIGNALED(status):
+        return f"the process was ended by {signal.Signals(os.WTERMSIG(status)).name}"
+    return f"the process exited with status {os.WEXITSTATUS(status)}"
+
+
 def _too_much(fuzzer: Fuzzer) -> str:
     return f"it takes more than {fuzzer.megabytes} MiB"
 
@@ -259,6 +266,7 @@ def _run_child(
     """Run cases and exit; this is a process of its own."""
     status = 1
     try:
+        os.setpgid(0, 0)  # with the forks of its cases
         faulthandler.disable()  # what aborts is told in a line
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
         gc.freeze()
@@ -290,15 +298,10 @@ def _run_cases(fuzzer: Fuzzer, cases: Sequence[Numbered], indices: range, word: 
     for index in indices:
         _, case = cases[index]
         word[0] = index
-        since = time.process_time()
-        try:
-            outcome = fuzzer.outcome(case)
-        except Exception as error:  # noqa: BLE001  whatever it is, it is a finding
-            outcome = f"!{_told(error)}"
-        seconds = time.process_time() - since
-        if _largest() > most:
+        outcome, seconds, largest = _forked(fuzzer, case) if fuzzer.forks else _here(fuzzer, case)
+        if largest > most:
             outcome = f"!{_too_much(fuzzer)}"
-        elif seconds > fuzzer.seconds:
+        elif seconds > fuzzer.seconds and not outcome.startswith("!"):
             outcome = f"!{_too_long(fuzzer)}"
         if outcome.startswith("!"):
             _say(writing, bunch + outcome.encode("utf-8", "replace") + b"\n")
@@ -312,6 +315,40 @@ def _run_cases(fuzzer: Fuzzer, cases: Sequence[Numbered], indices: range, word: 
             if index - indices.start > _CHILD_CASES or now - begun > _CHILD_TIME:
                 break
     _say(writing, bunch + b"end\n")
+
+
+def _here(fuzzer: Fuzzer, case: bytes) -> tuple[str, float, int]:
+    """Run a case; return how it ended ("!" before what is found), its CPU time, and the most memory."""
+    since = time.process_time()
+    try:
+        outcome = fuzzer.outcome(case)
+    except Exception as error:  # noqa: BLE001  whatever it is, it is a finding
+        outcome = f"!{_told(error)}"
+    return outcome, time.process_time() - since, _largest()
+
+
+def _forked(fuzzer: Fuzzer, case: bytes) -> tuple[str, float, int]:
+    """Run a case in a process of its own; return as `_here`."""
+    reading, writing = os.pipe()
+    process = os.fork()
+    if not process:
+        status = 1
+        try:
+            limit = int(fuzzer.seconds) + 1
+            resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
+            outcome, _, _ = _here(fuzzer, case)
+            _say(writing, outcome.encode("utf-8", "replace"))
+            status = 0
+        finally:
+            os._exit(status)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as file:
+        outcome = file.read().decode("utf-8", "replace")
+    _, status, used = os.wait4(process, 0)
+    if status:
+        late = os.WIFSIGNALED(status) and os.WTERMSIG(status) in {signal.SIGXCPU, signal.SIGKILL}
+        outcome = f"!{_too_long(fuzzer) if late else _ending(status)}"
+    return outcome, used.ru_utime + used.ru_stime, used.ru_maxrss << 10
 
 
 def _largest() -> int:

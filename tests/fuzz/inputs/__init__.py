@@ -7,6 +7,7 @@ from tests.fuzz.inputs.d_programs import DPrograms
 from tests.fuzz.inputs.dof import HelperDof, KernelDof
 from tests.fuzz.inputs.elf import ElfFiles
 from tests.fuzz.inputs.instructions import Instructions
+from tests.fuzz.inputs.kernel_calls import KernelCalls
 from tests.fuzz.inputs.stapsdt import MarkerArguments
 from tests.fuzz.inputs.system_calls import SystemCalls
 from tests.fuzz.inputs.uprobes import Filters, UprobeDefinitions
@@ -23,5 +24,6 @@ FUZZERS: dict[str, Fuzzer] = {
         MarkerArguments(),
         Instructions(),
         SystemCalls(),
+        KernelCalls(),
     )
 }
