@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -60,7 +61,7 @@ class KernelOptions:
 
     def files(self) -> Mapping[str, bytes]:
         """Return what is added to the guest's initial file system, or replaces a part of it."""
-        script = {} if self.command is None else {START_UP_SCRIPT: self.command.encode() + b"\n"}
+        script = {} if self.command is None else {START_UP_SCRIPT: os.fsencode(self.command) + b"\n"}
         asked = "".join(f'{name}_load="YES"\n' for name in self.load).encode()
         return {LOADER_CONF: PRELOADED + asked, **self.added, **script}
 

@@ -29,8 +29,8 @@ _SCRIPT: Final = "fuzz &\nsleep 0.05\necho still here\n"
 _ALIVE: Final = b"still here"
 # Waits for a word at DATA, then makes the calls at DATA + _TABLE, seven words each, up to a number below 0, and exits.
 _PROGRAMS: Final = {
-    "x86_64": "bb00006000 48833b00 74fa 488dab00070000 488b4500 4885c0 7820 488b7d08 488b7510 488b5518 4c8b5520 4c8b4528"
-    " 4c8b4d30 0f05 4883c538 ebd7 b801000000 31ff 0f05",
+    "x86_64": "bb00006000 48833b00 74fa 488dab00070000 488b4500 4885c0 7820 488b7d08 488b7510 488b5518 4c8b5520"
+    " 4c8b4528 4c8b4d30 0f05 4883c538 ebd7 b801000000 31ff 0f05",
     "i386": "bb00006000 833b00 74fb 8dab00070000 8b4504 85c0 7821 ff7530 ff7528 ff7520 ff7518 ff7510 ff7508 6a00 8b4500"
     " cd80 83c41c 83c538 ebd8 6a00 6a00 b801000000 cd80",
     "aarch64": "130ca0d2 690240f9 e9ffffb4 74021c91 880240f9 e800f8b7 808640a9 828e41a9 849642a9 010000d4 94e20091"
@@ -43,7 +43,8 @@ _CALL: Final = struct.Struct("<7Q")
 _TABLE: Final = 0x700
 _PAGE: Final = 4096
 _PATHS: Final = (b"/etc/motd", b"/bin/ls", b"/no/such", b"/dev/null", b"/dev/random", b"/", b"", b"/tmp/new", b"/tmp",
-                 b"/dev/dtrace/helper", b"/dev/dtrace/dtrace", b"/dev/dtrace/fasttrap", b"../..", b"/boot/kernel/echo.ko")  # fmt: skip
+                 b"/dev/dtrace/helper", b"/dev/dtrace/dtrace", b"/dev/dtrace/fasttrap", b"../..",
+                 b"/boot/kernel/echo.ko")  # fmt: skip
 _EXTREMES: Final = ((1 << 64) - 1, (1 << 31) - 1, 1 << 31, 0x1000, 0x7FFF_E000, 0x7FFF_F000, (1 << 64) - 4096, 1,
                     0xFFFF_FFFF_8020_0000, 0xFFFF_FFFF_83FF_8000, 0xC000_0000, 0x8000_0000_0000)  # fmt: skip
 # First words of ioctl requests that somebody serves: "dtrace" and "fasttrap" of sys/dtrace.h, terminals, helpers.
@@ -77,8 +78,8 @@ class KernelCalls(Fuzzer):
     expected = ()
     seconds = 20.0
     forks = True
-    quick = 60
-    compared = 8
+    quick = 40
+    compared = 4
 
     def __init__(self) -> None:
         self._machines: list[_Machine] = []
