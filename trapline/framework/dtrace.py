@@ -132,9 +132,10 @@ class DTrace:
 
     # What consumers and the machine call
 
-    def open(self) -> ConsumerState:
-        """Open a device for one consumer."""
-        state = ConsumerState(self)
+    def open(self, engine: ProgramEngine | None = None) -> ConsumerState:
+        """Open a device for one consumer; `engine` runs its clauses, None: that of the framework."""
+        worth = self.worth_compiling if engine is None else worth_compiling(engine, asked=True)
+        state = ConsumerState(self, engine or self.engine, worth)
         self._states.append(state)
         return state
 

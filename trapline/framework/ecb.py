@@ -289,7 +289,7 @@ class _Compiler:
         size = self._layout.size
         if not size or self._commits:
             return
-        self._names["pack_into"] = struct.Struct(self._format).pack_into
+        self._names["pack_into"] = struct.Struct(self._format + "x" * (size - self._end)).pack_into
         time = str(_UNTIMED) if self._speculates else "now()"
         yield f"time = {time}"
         values = "".join(f", {value}" for value in self._values)

@@ -77,7 +77,7 @@ class ConsumerState:
 
     _next_clean = Word(ConsumerWord.NEXT_CLEAN)
 
-    def __init__(self, dtrace: DTrace) -> None:
+    def __init__(self, dtrace: DTrace, engine: ProgramEngine, worth_compiling: int) -> None:
         self.world = dtrace.world
         self.words = words(len(ConsumerWord))
         """`ConsumerWord`, which machine code reads."""
@@ -98,7 +98,9 @@ class ConsumerState:
         self.machine = DifMachine(self.operations, builtins, Subroutines(self.operations, self.speculations))
         self.effects = Effects(self.operations)
         self._dtrace = dtrace
-        self.worth_compiling = dtrace.worth_compiling
+        self.worth_compiling = worth_compiling
+        """After how many firings a clause becomes machine code; 0: never."""
+        self._engine = engine
         self._handle = self.world.memory.allocate(bytearray(8))
         self.address = self._handle.base
         """What BEGIN, END and ERROR have as arg0."""
@@ -262,7 +264,7 @@ class ConsumerState:
         return found
 
     def _as_function(self, loaded: Loaded) -> Translated:
-        if self._dtrace.engine is ProgramEngine.REFERENCE:
+        if self._engine is ProgramEngine.REFERENCE:
             return partial(self.machine.run, loaded)
         return translate(self.machine, loaded)
 
