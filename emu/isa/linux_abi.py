@@ -114,7 +114,7 @@ class LinuxAbi:
     platform: str
     """AT_PLATFORM; "" for none."""
     hwcap: int
-    """AT_HWCAP."""
+    """AT_HWCAP: what the CPU has, of which the emulated one has all."""
     highest: int
     """End of user addresses: the stack is below it."""
     executable_base: int
@@ -150,6 +150,8 @@ class LinuxAbi:
     """Whether the data of a struct epoll_event follows its events at once."""
     spaced_semaphore_times: bool = False
     """Whether an unused word follows each time of a struct semid64_ds."""
+    hwcap2: int = 0
+    """AT_HWCAP2."""
     word: int = 8
     """Bytes of a long, a pointer, a size_t."""
     prepare: Callable[[ModelledCpu], None] = lambda _cpu: None

@@ -181,6 +181,7 @@ def _load(
     at = headers.address if headers else program.headers_at - loads[0].offset + loads[0].address
     vector = {
         16: abi.hwcap,
+        26: abi.hwcap2,
         6: PAGE,
         17: 100,
         3: at + bias,

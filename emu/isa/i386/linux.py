@@ -9,6 +9,7 @@ from emu.isa.i386.elf import ELF
 from emu.isa.i386.linux_calls import CALLS
 from emu.isa.i386.segments import load_segment
 from emu.isa.linux_abi import BLOCK, FileStatus, LinuxAbi, OpenFlags, SignalFrame, blocks, times
+from emu.isa.x86.cpuid import FEATURES
 from emu.isa.x86.linux import FAULTS, FLAGS, FLOATING_POINT, USER
 
 _STAT64: Final = struct.Struct("<Q4xIIIIIQ4xqIQIIIIIIQ")
@@ -43,7 +44,7 @@ LINUX: Final = LinuxAbi(
     machine="i686",
     elf_machine=ELF.number,
     platform="i686",
-    hwcap=0,
+    hwcap=FEATURES,
     highest=0xBFFF_F000,
     executable_base=0x5655_5000,
     call_number="eax",

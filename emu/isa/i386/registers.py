@@ -38,6 +38,7 @@ REGISTERS = RegisterFile(
         Register("mxcsr", uc.UC_X86_REG_MXCSR),
         Register("cr2", uc.UC_X86_REG_CR2, 55),
         Register("cr3", uc.UC_X86_REG_CR3, 56),
+        Register("cr4", uc.UC_X86_REG_CR4, 57),
     ),
     pc="eip",
     sp="esp",

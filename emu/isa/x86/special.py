@@ -1,6 +1,7 @@
-"""Special instructions of x86: time-stamp counter, random numbers, and those to be refused.
+"""Special instructions of x86: time-stamp counter, random numbers, cpuid, those to be refused.
 
-Unicorn answers rdtsc with the host's clock and rdrand with the host's random numbers.  LOCK before
+Unicorn answers rdtsc with the host's clock and rdrand with the host's random numbers, and cpuid
+promises what the guests do not have (`emu.isa.x86.cpuid`).  LOCK before
 bt, bts, btr or btc with a register operand makes QEMU 5's translator read a value that it has not
 set, and abort the process; a CPU refuses such an instruction (Intel SDM volume 2, LOCK).  Unicorn
 lets a user program reach ports, and takes rdpmc and sysenter for instructions that it may have: a
@@ -10,6 +11,7 @@ Found by the pattern below, which reads no byte that the instruction does not ha
 
     prefixes (66 67 f2 f3 segments, LOCK, REX)  0f  31        rdtsc
                                                 0f  01 f9     rdtscp
+                                                0f  a2        cpuid
                                                 0f  c7 /6 /7  rdrand, rdseed of a register
                                                 0f  33        rdpmc, of a user program
                                                 0f  34        sysenter, of a user program
@@ -25,6 +27,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from emu.isa.unicorn_model import ModelledCpu, Raise, ServingCpu, SpecialInstructions
+from emu.isa.x86.cpuid import answer
 from emu.isa.x86.unicorn import general_protection, in_user_mode, invalid_opcode
 
 _LOCK: Final = 0xF0
@@ -33,7 +36,7 @@ _REX: Final = range(0x40, 0x50)
 _MOST_PREFIXES: Final = 14
 _ESCAPE: Final = 0x0F
 _RDTSC, _RDTSCP, _RDRAND = 0x31, (0x01, 0xF9), 0xC7
-_RDPMC, _SYSENTER = 0x33, 0x34
+_RDPMC, _SYSENTER, _CPUID = 0x33, 0x34, 0xA2
 _PORTS: Final = frozenset({*range(0xE4, 0xE8), *range(0xEC, 0xF0), *range(0x6C, 0x70)})
 _BIT_TESTS: Final = frozenset({0xA3, 0xAB, 0xB3, 0xBB, 0xBA})
 # ModRM bytes: mod 3 is a register.
@@ -52,6 +55,7 @@ class _Kind(Enum):
     COUNTER = auto()
     COUNTER_AND_CPU = auto()
     RANDOM = auto()
+    IDENTITY = auto()
     PROTECTED = auto()
     """A user program's gets #GP."""
     UNKNOWN = auto()
@@ -60,7 +64,7 @@ class _Kind(Enum):
 
 
 _USER_ONLY: Final = frozenset({_Kind.PROTECTED, _Kind.UNKNOWN})
-_KINDS: Final = {_RDTSC: _Kind.COUNTER, _RDPMC: _Kind.PROTECTED, _SYSENTER: _Kind.UNKNOWN}
+_KINDS: Final = {_RDTSC: _Kind.COUNTER, _RDPMC: _Kind.PROTECTED, _SYSENTER: _Kind.UNKNOWN, _CPUID: _Kind.IDENTITY}
 
 
 class _Special(NamedTuple):
@@ -122,6 +126,8 @@ def _serve(cpu: ServingCpu, code: bytes, registers: tuple[str, ...], flags: str)
             return general_protection
         case _Kind.COUNTER | _Kind.COUNTER_AND_CPU:
             return found.at + _count(cpu, registers, with_cpu=found.kind is _Kind.COUNTER_AND_CPU)
+        case _Kind.IDENTITY:
+            return found.at + _identify(cpu, registers)
         case _Kind.RANDOM:
             return found.at + _draw(cpu, found, registers[code[found.at + 2] & 7 | (found.rex & _REX_B) << 3], flags)
         case _:
@@ -137,6 +143,16 @@ def _count(cpu: ServingCpu, registers: tuple[str, ...], *, with_cpu: bool) -> in
         return 2
     cpu.write_register(c, 0)  # TSC_AUX: the number of the CPU
     return 3
+
+
+def _identify(cpu: ServingCpu, registers: tuple[str, ...]) -> int:
+    """Answer cpuid; return the length of the opcode."""
+    a, c, d, b = registers[:4]
+    leaf, subleaf = (cpu.read_register(name) & _HALF for name in (a, c))
+    found = answer(leaf, subleaf, cpu.read_register("cr4"), long_mode=len(registers) > 8)
+    for name, value in zip((a, b, c, d), found, strict=True):
+        cpu.write_register(name, value)
+    return 2
 
 
 def _draw(cpu: ServingCpu, found: _Special, register: str, flags: str) -> int:

@@ -6,6 +6,7 @@ import struct
 from typing import Final
 
 from emu.isa.linux_abi import BLOCK, FileStatus, LinuxAbi, OpenFlags, SignalFrame, blocks, times
+from emu.isa.x86.cpuid import FEATURES
 from emu.isa.x86.linux import FAULTS, FLAGS, FLOATING_POINT, USER
 from emu.isa.x86_64.elf import ELF
 from emu.isa.x86_64.linux_calls import CALLS
@@ -40,6 +41,8 @@ _PROBE_REGISTERS: Final = {
     "ss": "ss",
 }
 
+# HWCAP2_FSGSBASE (arch/x86/include/uapi/asm/hwcap2.h).
+_FSGSBASE: Final = 1 << 1
 # hflags of Unicorn's 64-bit mode: hflags2 has the global interrupt flag.
 _LONG_MODE: Final = 0x1_0040_C0B0
 
@@ -48,7 +51,7 @@ LINUX: Final = LinuxAbi(
     machine="x86_64",
     elf_machine=ELF.number,
     platform="x86_64",
-    hwcap=0,
+    hwcap=FEATURES,
     highest=0x7FFF_FFFF_F000,
     executable_base=0x5555_5555_4000,
     call_number="rax",
@@ -72,6 +75,7 @@ LINUX: Final = LinuxAbi(
     restorer=b"",
     action_has_restorer=True,
     red_zone=128,
+    hwcap2=_FSGSBASE,
     packed_epoll_event=True,
     spaced_semaphore_times=True,
     faults=FAULTS,

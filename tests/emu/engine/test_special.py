@@ -14,6 +14,7 @@ from emu.engine.pages import PAGE
 from emu.guest.function import CODE, FunctionFaultError, FunctionGuest
 from emu.guest.linux.guest import LinuxGuest, Program
 from emu.isa import ISAS
+from emu.isa.x86.cpuid import answer
 from tests.linux.elf_program import elf_program
 
 ROOT = Path(__file__).parents[3]
@@ -61,6 +62,21 @@ def test_a_counter_counts_virtual_time(case, ticks, before, accelerated):
     guest = FunctionGuest(ISAS[isa], bytes.fromhex(NOPS[isa] * before + code + RETURNS[isa]), accelerated=accelerated)
     assert guest.call(0x1234, 0x5678) == ticks(before)
     assert guest.engine.instructions == before + 3  # with the return, and the instruction it lands on
+
+
+# cpuid, then the answer's registers added up: mov eax, leaf; xor ecx, ecx; cpuid; add eax, ebx, ecx and edx.
+IDENTIFIES = "b8{leaf}31c90fa201d801c801d0"
+
+
+@engines
+@pytest.mark.parametrize("isa", ["x86_64", "i386"])
+@pytest.mark.parametrize("leaf", [0, 1, 2, 4, 7, 0xB, 0xD, 0x14, 0x4000_0000, 0x8000_0000, 0x8000_0001, 0x8000_0004])
+@pytest.mark.parametrize("cr4", [0, 1 << 18])
+def test_cpuid_answers_from_a_table(isa, leaf, cr4, accelerated):
+    code = bytes.fromhex(IDENTIFIES.format(leaf=leaf.to_bytes(4, "little").hex()) + "c3")
+    guest = FunctionGuest(ISAS[isa], code, accelerated=accelerated)
+    guest.engine.write_register("cr4", guest.engine.read_register("cr4") & ~(1 << 18) | cr4)
+    assert guest.call() & 0xFFFF_FFFF == sum(answer(leaf, 0, cr4, long_mode=isa == "x86_64")) & 0xFFFF_FFFF
 
 
 @engines
