@@ -13,6 +13,7 @@ from emu.engine.memory import GuestMemory
 from emu.engine.pages import PAGE
 from emu.engine.state import Word as EngineWord
 from emu.engine.tlb import FILLS
+from emu.guest.base import Thread
 from emu.native.builder import Function, Word
 from emu.native.guest import GuestCode, Writer
 from emu.words import WORD_MASK
@@ -39,6 +40,16 @@ def engine_code(engine: Engine, clock: VirtualClock) -> GuestCode:
         symbols["fills"] = engine.fills
         functions["user_place"] = _filled
     return GuestCode(functions, symbols)
+
+
+def thread_code(thread: Thread) -> GuestCode:
+    """Return functions about the only thread that a guest has."""
+    numbers = ("address", "tid", "pid", "ppid", "uid", "gid", "errno")
+    return GuestCode({name: _constant(getattr(thread, name)) for name in numbers})
+
+
+def _constant(number: int) -> Writer:
+    return lambda f, _slow: f.ret(number)
 
 
 class _Now:

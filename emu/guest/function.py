@@ -9,7 +9,7 @@ one thread named "function".
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from emu.calls import pass_arguments
 from emu.elf import Image, SegmentFlag
@@ -24,6 +24,9 @@ from emu.host_trap import HostTrap
 from emu.isa.base import Isa
 from emu.patcher import Patcher
 from emu.trap import TrapHandler
+
+if TYPE_CHECKING:
+    from emu.native.guest import GuestCode
 
 # Where bytes are put that have no address of their own.
 CODE: Final = 0x10000
@@ -75,7 +78,8 @@ class FunctionGuest:
         self._ram = ram
         self._heap = _HEAP
         self.engine = Engine(isa, ram, pages=self._pages, accelerated=accelerated)
-        self.now = VirtualClock(self.engine).now
+        self.clock = VirtualClock(self.engine)
+        self.now = self.clock.now
         """Returns virtual nanoseconds since the guest was made."""
         self.patcher = Patcher(self.engine)
         self.traps = TrapHandler()
@@ -149,6 +153,12 @@ class FunctionGuest:
     def thread(self) -> Thread:
         """Return the one thread there is."""
         return _THREAD
+
+    def machine_code(self) -> GuestCode:
+        """Return what machine code can find out about the guest by itself."""
+        from emu.engine.native_parts import engine_code, thread_code  # noqa: PLC0415  few runs need it
+
+        return engine_code(self.engine, self.clock).joined(thread_code(_THREAD))
 
     def load(self, address: int, size: int) -> bytes:
         """Read memory.  Raises `BadAddressError`."""

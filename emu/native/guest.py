@@ -36,3 +36,7 @@ class GuestCode:
     functions: Mapping[str, Writer] = field(default_factory=dict)
     symbols: Mapping[str, int] = field(default_factory=dict)
     """Addresses that the bodies name."""
+
+    def joined(self, other: GuestCode) -> GuestCode:
+        """Return what both offer; the other's functions are taken where both have one."""
+        return GuestCode({**self.functions, **other.functions}, {**self.symbols, **other.symbols})

@@ -24,7 +24,8 @@ from trapline.framework.world import World
 Stack = list[tuple[int, int]]
 
 _FLAGS: Final = int(CoreWord.FLAGS)
-_SIZE_MAX = (1 << 63) - 1
+# Largest reference that can be pushed.
+SIZE_MAX = (1 << 63) - 1
 # The key of a thread: its number plus the one, of so many bits.
 THREAD_KEY_OFFSET = 0xFFFF
 THREAD_KEY_BITS = (1 << 61) - 1
@@ -136,7 +137,7 @@ class Operations:
         """Push a reference (PUSHTR)."""
         if kind == TypeKind.STRING:
             size = len(self.memory.string(value, size or STRING_SIZE)) + 1
-        if size > _SIZE_MAX:
+        if size > SIZE_MAX:
             self.core.flags |= ILLOP
             return
         stack.append((value, size))

@@ -21,7 +21,6 @@ _INT: Final = 4
 def kernel_code(engine: Engine, clock: VirtualClock, introspection: Introspection) -> GuestCode:
     """Return what machine code finds out about a kernel guest."""
     reader = _Reader(engine.isa.word, introspection)
-    of_engine = engine_code(engine, clock)
     functions: dict[str, Writer] = {
         "address": reader.address,
         "tid": reader.of_thread("TD_TID"),
@@ -32,7 +31,7 @@ def kernel_code(engine: Engine, clock: VirtualClock, introspection: Introspectio
         "ppid": reader.parent,
         "execname": reader.name,
     }
-    return GuestCode({**of_engine.functions, **functions}, of_engine.symbols)
+    return engine_code(engine, clock).joined(GuestCode(functions))
 
 
 class _Reader:

@@ -78,7 +78,8 @@ class NativeConsumer:
         self.upcalls = Upcalls(state)
         world, variables = state.world, state.variables
         machine_code = state.world.abilities.machine_code
-        support = Support(world.guest.isa, GuestCode() if machine_code is None else machine_code())
+        guest = GuestCode() if machine_code is None else machine_code()
+        support = Support(world.guest.isa, guest, state.operations.string_size)
         self.support = frozenset(support.names)
         self.symbols = {
             **self.upcalls.symbols,

@@ -20,14 +20,15 @@ from emu.native.builder import Condition, Function, Module, Word
 from trapline.framework import dif
 from trapline.framework.blocks import DynamicWord
 from trapline.framework.dif import TUPLE_REGISTERS, USER_VARIABLE_BASE, Op
-from trapline.framework.dynvars import slot, variable_size
+from trapline.framework.dynvars import STRING_SIZE, slot, variable_size
 from trapline.framework.faults import DIVZERO, DROP, FAULT, ILLOP, TUPOFLOW
 from trapline.framework.machine import BRANCHES, INSTRUCTION_SIZE, LOADS, STORES
 from trapline.framework.native import builtins
 from trapline.framework.native.firing import ENTRY, Firing
+from trapline.framework.native.strings import WITHOUT_RESULT, subroutine_name
 from trapline.framework.native.upcalls import Upcall
-from trapline.framework.operations import THREAD_KEY_BITS, THREAD_KEY_OFFSET
-from trapline.framework.program import BY_REFERENCE, Difo, DifVariable, Scope
+from trapline.framework.operations import SIZE_MAX, THREAD_KEY_BITS, THREAD_KEY_OFFSET
+from trapline.framework.program import BY_REFERENCE, Difo, DifVariable, Scope, TypeKind
 from trapline.framework.variables import HEADER, NULL
 
 _SIGN_BIT: Final = 63
@@ -267,7 +268,7 @@ def _test(t: Translation, i: Instruction) -> None:
 
 
 def _compare_strings(t: Translation, i: Instruction) -> None:
-    difference = t.upcall(Upcall.COMPARE, t.register(i.r1), t.register(i.r2))
+    difference = t.ask("compare", t.register(i.r1), t.register(i.r2))
     t.conditions(n=t.f.lshr(difference, _SIGN_BIT), z=t.f.flag(t.f.eq(difference, 0)), c=0)
     t.check(i.place)
 
@@ -297,17 +298,17 @@ def _load(t: Translation, i: Instruction) -> None:
 
 
 def _store(t: Translation, i: Instruction) -> None:
-    t.upcall(Upcall.STORE, t.register(i.rd), STORES[i.op], t.register(i.r1))
+    t.ask(f"write{STORES[i.op]}", t.register(i.rd), t.register(i.r1))
     t.check(i.place)
 
 
 def _copy(t: Translation, i: Instruction) -> None:
-    t.upcall(Upcall.COPY, t.register(i.r1), t.register(i.r2), t.register(i.rd))
+    t.ask("copy", t.register(i.r1), t.register(i.r2), t.register(i.rd))
     t.check(i.place)
 
 
 def _allocate(t: Translation, i: Instruction) -> None:
-    t.set(i.rd, t.upcall(Upcall.ALLOCATE, t.register(i.r1)))
+    t.set(i.rd, t.ask("allocate", t.register(i.r1)))
     t.check(i.place)
 
 
@@ -351,8 +352,22 @@ def _store_static(t: Translation, i: Instruction) -> None:
     if not t.is_reference(scope, i.index):
         t.f.store(t.module.symbol(_STATICS[scope]), t.register(i.rd), _WORD * slot(i.index))
         return
-    t.upcall(Upcall.STORE_STATIC, int(scope), i.index, t.register(i.rd))
+    value, place = t.register(i.rd), t.module.symbol(reference_symbol(scope, i.index))
+    with t.f.choice(t.f.eq(value, 0), likely=False) as (null, present):
+        with null:
+            t.f.store(place, NULL, size=1)
+        with present:
+            t.f.store(place, 0, size=1)
+            kept = _keep(t, t.declared[scope, i.index], t.f.add(place, HEADER), value)
+            with t.f.when(t.f.eq(kept, 0), likely=False):
+                t.upcall(Upcall.STORE_STATIC, int(scope), i.index, value)
     t.check(i.place)
+
+
+def _keep(t: Translation, variable: DifVariable, place: Word, value: Word) -> Word:
+    """Copy a variable's new data: a string up to its NUL, others whole; 0: Python has to do it."""
+    function = "keep" if variable.type.kind == TypeKind.STRING else "bring"
+    return t.ask(function, place, value, variable_size(variable))
 
 
 def _element(t: Translation, i: Instruction) -> None:
@@ -437,25 +452,36 @@ def _store_dynamic(t: Translation, i: Instruction) -> None:
     def slow() -> None:
         t.upcall(Upcall.STORE_DYNAMIC, int(scope), i.index, has_tuple, value)
 
-    if _by_python(t, i) or t.is_reference(scope, i.index):
+    if _by_python(t, i):
         slow()
         t.check(i.place)
         return
     f = t.f
     dynamic = t.module.symbol("dynamic")
     key, size = _key(t, i)
-    with f.choice(f.eq(size, 0), likely=False) as (unknown, known):
-        with unknown:
+    unknown = f.eq(size, 0)
+    variable = t.declared[scope, i.index]
+    if t.is_reference(scope, i.index):
+        # What cannot be read has to be Python's from the start: the variable is made first.
+        finder = "text" if variable.type.kind == TypeKind.STRING else "reach"
+        found = t.ask(finder, value, variable_size(variable))
+        hidden = f.eq(t.get("text") if finder == "text" else found, 0)
+        unknown = f.either(unknown, f.both(hidden, f.ne(value, 0)))
+    with f.choice(unknown, likely=False) as (by_python, natively):
+        with by_python:
             slow()
-        with known, f.choice(f.eq(value, 0)) as (gone, there):
+        with natively, f.choice(f.eq(value, 0)) as (gone, there):
             with gone:
                 t.ask("remove", dynamic, key, size, 0)
             with there:
-                needed = max(variable_size(t.declared[scope, i.index]), _WORD)
-                offset = t.ask("store", dynamic, key, size, needed, 0)
+                offset = t.ask("store", dynamic, key, size, max(variable_size(variable), _WORD), 0)
                 with f.choice(f.ne(offset, 0), likely=True) as (made, dropped):
                     with made:
-                        f.store(f.add(f.load(dynamic, _WORD * DynamicWord.DATA), offset), value)
+                        place = f.add(f.load(dynamic, _WORD * DynamicWord.DATA), offset)
+                        if t.is_reference(scope, i.index):
+                            _keep(t, variable, place, value)
+                        else:
+                            f.store(place, value)
                     with dropped:
                         t.raise_flag(DROP)
     t.check(i.place)
@@ -467,13 +493,28 @@ def _store_dynamic(t: Translation, i: Instruction) -> None:
 def _push(t: Translation, i: Instruction) -> None:
     depth = t.get("depth")
     t.fault_if(t.f.eq(depth, TUPLE_REGISTERS), TUPOFLOW, i.place)
-    if i.op is Op.PUSHTR:
-        t.upcall(Upcall.PUSH_REFERENCE, i.r1, t.register(i.r2), t.register(i.rd))
-        t.check(i.place)
+    value, size = t.register(i.rd), t.register(i.r2)
+    if i.op is Op.PUSHTV:
+        _push_entry(t, depth, value, 0)
         return
+    f = t.f
+    unknown = f.ugt(size, SIZE_MAX)
+    if i.r1 == TypeKind.STRING:
+        length = t.ask("text", value, f.select(f.eq(size, 0), STRING_SIZE, size))
+        unknown = f.eq(t.get("text"), 0)
+        size = f.add(length, 1)
+    with f.choice(unknown, likely=False) as (by_python, natively):
+        with by_python:
+            t.upcall(Upcall.PUSH_REFERENCE, i.r1, t.register(i.r2), value)
+        with natively:
+            _push_entry(t, depth, value, size)
+    t.check(i.place)
+
+
+def _push_entry(t: Translation, depth: Word, value: Word, size: Word) -> None:
     entry = t.f.add(t.tuple, t.f.mul(depth, ENTRY))
-    t.f.store(entry, t.register(i.rd))
-    t.f.store(entry, 0, _WORD)
+    t.f.store(entry, value)
+    t.f.store(entry, size, _WORD)
     t.put("depth", t.f.add(depth, 1))
 
 
@@ -487,7 +528,13 @@ def _flush(t: Translation, _i: Instruction) -> None:
 
 
 def _call(t: Translation, i: Instruction) -> None:
-    t.set(i.rd, t.upcall(Upcall.SUBROUTINE, i.index, t.register(i.rd)))
+    name = subroutine_name(i.index)
+    if name not in t.support:
+        t.set(i.rd, t.upcall(Upcall.SUBROUTINE, i.index, t.register(i.rd)))
+    elif i.index in WITHOUT_RESULT:
+        t.ask(name)
+    else:
+        t.set(i.rd, t.ask(name))
     t.check(i.place)
 
 

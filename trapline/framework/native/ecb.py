@@ -27,7 +27,7 @@ from trapline.framework.native.aggregate import apply, kind_word
 from trapline.framework.native.dif import FLAGS_OFFSET, Surroundings, translate
 from trapline.framework.native.firing import UNREAD, Firing
 from trapline.framework.native.upcalls import Upcall
-from trapline.framework.program import BY_REFERENCE, BY_USER_REFERENCE, ActionKind, Difo
+from trapline.framework.program import BY_REFERENCE, BY_USER_REFERENCE, ActionKind, Difo, TypeKind
 from trapline.framework.translate import constant
 
 _WORD: Final = 8
@@ -61,6 +61,14 @@ def is_bytes(placed: Placed) -> bool:
     if placed.action.kind in _BYTES:
         return True
     return difo is not None and bool(difo.returns.flags & (BY_REFERENCE | BY_USER_REFERENCE))
+
+
+def _finder(placed: Placed) -> str | None:
+    """Return the function that copies what a value points at; None: Python does it."""
+    difo = placed.action.difo
+    if placed.action.kind in _BYTES or difo is None or difo.returns.flags & BY_USER_REFERENCE:
+        return None
+    return "take" if difo.returns.kind == TypeKind.STRING else "bring"
 
 
 class ClauseCode:
@@ -213,7 +221,14 @@ class ClauseCode:
         before = self._layout.actions[index - 1] if index else None
         dynamic = before is not None and before.action.kind is ActionKind.TRACEMEM_DYNSIZE
         kept = self._values[index - 1] if dynamic else 0
-        self._upcall(Upcall.RECORD, index, value, self._place(placed.offset), kept)
+        place = self._place(placed.offset)
+        finder = None if dynamic else _finder(placed)
+        if finder is None:
+            self._upcall(Upcall.RECORD, index, value, place, kept)
+        else:
+            found = self.f.call(self.module.external(finder, 3), place, value, placed.size)
+            with self.f.when(self.f.eq(found, 0), likely=False):
+                self._upcall(Upcall.RECORD, index, value, place, kept)
         self._check(index + 1)
 
     def _aggregate(self, index: int, placed: Placed, value: Word) -> None:

@@ -39,6 +39,8 @@ class Firing(Block):
     """1 until Python was told of this firing."""
     room: int
     """Where in a speculation's buffer the record goes."""
+    text: int
+    """Where the host has the string that was found last; 0: machine code does not know."""
 
 
 def tuple_stack() -> ctypes.Array[ctypes.c_uint64]:

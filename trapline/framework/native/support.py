@@ -9,6 +9,7 @@ them by their names.  Each has a way to Python for what it cannot find by itself
 | `load1` ... `load8(address)` | a number; a fault sets flags (dtrace_load8 ... dtrace_load64) |
 | `load_user1` ... `load_user8(address)` | a number of the current process |
 | `name()` | `execname`, as an address of DIF |
+| `text`, `take`, `compare`, `subroutine<number>` ... | `trapline.framework.native.strings` |
 | `pid()`, `tid()` ... | of the current thread, where the guest has them |
 """
 
@@ -23,7 +24,8 @@ from emu.native.builder import Callee, Function, Module, Value, Word
 from emu.native.guest import NAME_SIZE, GuestCode
 from trapline.framework.dif import Var
 from trapline.framework.faults import BADALIGN
-from trapline.framework.native.memory import own
+from trapline.framework.native import strings
+from trapline.framework.native.strings import Writing
 from trapline.framework.native.upcalls import Upcall
 
 if TYPE_CHECKING:
@@ -53,8 +55,9 @@ _PLACES: Final = ("kernel_place", "user_place")
 class Support:
     """See the module; `module` has the functions."""
 
-    def __init__(self, isa: Isa, guest: GuestCode) -> None:
+    def __init__(self, isa: Isa, guest: GuestCode, string_size: int) -> None:
         self.module = Module()
+        self._string_size = string_size
         self.names: set[str] = {"now"}
         """The functions that there are."""
         self._guest = guest
@@ -67,9 +70,11 @@ class Support:
                 self._scalar(name, Upcall.SCALAR, variable)
         if "execname" in guest.functions:
             self._execname()
+        strings.write_reach(self._function("reach", 2))
         for size in _SIZES:
             self._load(size)
             self._load_user(size)
+        self._strings()
 
     @property
     def symbols(self) -> dict[str, int]:
@@ -125,6 +130,29 @@ class Support:
         f.store(entry, asked, NAME_SIZE)
         f.ret(asked)
 
+    def _strings(self) -> None:
+        """Write what works on strings and on scratch space."""
+        strings.write_text(self._function("text", 2))
+        strings.write_user_text(self._function("user_text", 2))
+        for name, write in (("take", strings.write_take), ("keep", strings.write_keep), ("bring", strings.write_bring)):
+            write(Writing(self._function(name, 3), self._string_size, lambda: 0))
+        strings.write_compare(self._writing("compare", 2, Upcall.COMPARE))
+        strings.write_allocate(self._writing("allocate", 1, Upcall.ALLOCATE))
+        strings.write_copy(self._writing("copy", 3, Upcall.COPY))
+        for size in _SIZES:
+            f = self._function(f"write{size}", 2)
+            address, value = f.parameters
+            slow = _asks(f, Upcall.STORE, address, size, value)
+            strings.write_store(Writing(f, self._string_size, slow), size)
+        for number, subroutine in strings.SUBROUTINES.items():
+            f = self._function(strings.subroutine_name(number), 0)
+            subroutine(Writing(f, self._string_size, _asks(f, Upcall.SUBROUTINE, number)))
+
+    def _writing(self, name: str, parameters: int, which: Upcall) -> Writing:
+        """Begin a function that Python is asked for with the same parameters."""
+        f = self._function(name, parameters)
+        return Writing(f, self._string_size, _asks(f, which, *f.parameters))
+
     def _load(self, size: int) -> None:
         """Write a load of DTrace's own memory or the kernel's."""
         f = self._function(f"load{size}", 1)
@@ -132,10 +160,7 @@ class Support:
         slow = _asks(f, Upcall.LOAD, size, address)
         if self._isa.strict_alignment and size > 1:
             self._refuse_crooked(f, address, size)
-        found = own(f, self.module.symbol("regions"), address, size)
-        with f.when(f.ne(found, 0), likely=True):
-            f.ret(f.load(found, size=size))
-        found = f.call(Callee("kernel_place"), address, size)
+        found = f.call(Callee("reach"), address, size)
         with f.when(f.ne(found, 0), likely=True):
             f.ret(f.load(found, size=size))
         f.ret(slow())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from trapline.framework.dif import Op, Var, encode_branch, encode_index, encode_registers
+from trapline.framework.dif import Op, Subr, Var, encode_branch, encode_index, encode_registers
 from trapline.framework.program import Difo, TypeKind
 
 WORDS = st.one_of(st.integers(0, 20), st.integers(0, (1 << 64) - 1), st.sampled_from([1 << 63, (1 << 64) - 1]))
@@ -13,6 +13,13 @@ THREE = [Op.OR, Op.XOR, Op.AND, Op.SLL, Op.SRL, Op.SRA, Op.SUB, Op.ADD, Op.MUL, 
 BRANCHES = [op for op in Op if op.name.startswith("B")]
 LOADS = [op for op in Op if op.name.startswith(("LDS", "LDU", "LDX", "ULD", "RLD"))]
 STORES = [Op.STB, Op.STH, Op.STW, Op.STX]
+SMALL = st.one_of(st.integers(-3, 70).map(lambda n: n & (1 << 64) - 1), WORDS)
+TEXTS = b"\0Ab/cdef/Ab\0b/\0-123xyz\0"
+SUBROUTINES = [
+    Subr.STRLEN, Subr.STRJOIN, Subr.SUBSTR, Subr.STRCHR, Subr.STRRCHR, Subr.STRSTR, Subr.INDEX, Subr.RINDEX,
+    Subr.COPYIN, Subr.COPYINSTR, Subr.ALLOCA, Subr.BCOPY, Subr.TOUPPER, Subr.TOLOWER, Subr.LLTOSTR, Subr.HTONS,
+    Subr.HTONL, Subr.NTOHLL, Subr.BASENAME, Subr.STRTOLL,
+]  # fmt: skip
 BUILTINS = [Var.ARG0, Var.ARG3, Var.ARG7, Var.PID, Var.TIMESTAMP, Var.EXECNAME, Var.PROBEFUNC, Var.EPID, Var.CPU]
 
 
@@ -52,17 +59,21 @@ def _builtin(draw, _place, _end):
     return encode_index(Op.LDGS, draw(st.sampled_from(BUILTINS)), draw(REGISTERS))
 
 
+def _call(draw, _place, _end):
+    return encode_index(Op.CALL, draw(st.sampled_from(SUBROUTINES)), draw(REGISTERS))
+
+
 def _tuple(draw, _place, _end):
     op = draw(st.sampled_from([Op.PUSHTV, Op.PUSHTV, Op.PUSHTR, Op.POPTS, Op.FLUSHTS]))
     if op in {Op.POPTS, Op.FLUSHTS}:
         return encode_registers(op, 0, 0, 0)
     kind = draw(st.sampled_from([TypeKind.CTF, TypeKind.STRING])) if op is Op.PUSHTR else TypeKind.CTF
-    return encode_registers(op, kind, draw(REGISTERS), draw(REGISTERS))
+    return encode_registers(op, kind, draw(st.sampled_from([0, 0, 3, 4])), draw(REGISTERS))
 
 
 KINDS = [
     _three, _three, _two, _compare, _compare, _branch, _branch, _store, _store, _allocate, _constant, _builtin, _tuple,
-    _tuple,
+    _tuple, _call,
 ]  # fmt: skip
 
 
@@ -70,7 +81,27 @@ KINDS = [
 def objects(draw):
     """A valid DIF object: arithmetic, comparisons, forward branches, loads and stores, pushes."""
     code = [encode_index(Op.SETX, number, number + 1) for number in range(4)]
+    code += [encode_index(Op.SETS, number, number + 5) for number in range(1, 3)]
     end = len(code) + draw(st.integers(1, 25))
     code += [draw(st.sampled_from(KINDS))(draw, place, end) for place in range(len(code), end)]
     code.append(encode_registers(Op.RET, 0, 0, draw(REGISTERS)))
-    return Difo(tuple(code), tuple(draw(WORDS) for _ in range(4)), b"\0ab\0")
+    return Difo(tuple(code), tuple(draw(WORDS) for _ in range(4)), b"\0abcabc\0bc\0")
+
+
+@st.composite
+def calls(draw):
+    """A DIF object that calls a subroutine with strings and numbers, and takes what comes of it to pieces."""
+    code = [encode_index(Op.SETX, number, number + 1) for number in range(4)]
+    for _ in range(draw(st.integers(1, 3))):
+        code.append(encode_registers(Op.FLUSHTS, 0, 0, 0))
+        for _ in range(draw(st.integers(0, 3))):
+            if draw(st.booleans()):
+                code.append(encode_index(Op.SETS, draw(st.integers(0, len(TEXTS) - 1)), 5))
+                code.append(encode_registers(Op.PUSHTR, TypeKind.STRING, 0, draw(st.sampled_from([5, 5, 6]))))
+            else:
+                code.append(encode_registers(Op.PUSHTV, 0, 0, draw(st.sampled_from([1, 2, 3, 4, 6]))))
+        code.append(_call(draw, 0, 0))
+        code.append(encode_registers(Op.MOV, draw(REGISTERS), 0, 6))
+    code.append(encode_registers(Op.LDUB, 6, 0, 5) if draw(st.booleans()) else encode_registers(Op.SCMP, 5, 6, 0))
+    code.append(encode_registers(Op.RET, 0, 0, draw(st.sampled_from([5, 6]))))
+    return Difo(tuple(code), tuple(draw(SMALL) for _ in range(4)), TEXTS)

@@ -11,7 +11,7 @@ pytest.importorskip("llvmlite")
 
 from emu.native.builder import Module
 from emu.native.linking import Linked
-from tests.trapline.framework.native.objects import objects
+from tests.trapline.framework.native.objects import calls, objects
 from tests.trapline.framework.support import Bench
 from trapline.framework import translate as functions
 from trapline.framework.machine import Loaded
@@ -30,6 +30,7 @@ class Trial:
     def __init__(self):
         self.bench = Bench("f:entry { trace(1); }")
         self.device = self.bench.device
+        self.device.operations.string_size = 24
         self.ecb = self.device.ecb(1)
         self.consumer = NativeConsumer(self.device)
         self.words = (ctypes.c_uint64 * 8)(1)
@@ -75,11 +76,21 @@ class Trial:
 TRIAL = Trial()
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(objects())
-def test_machine_code_does_what_the_machine_does(difo):
-    loaded = Loaded(difo, 0x1000)
+def check(difo):
     machine = TRIAL.device.machine
+    loaded = Loaded(difo, TRIAL.device.string_table(difo))
     expected = TRIAL.python(lambda context: machine.run(loaded, context))
     assert TRIAL.python(functions.translate(machine, loaded)) == expected
     assert TRIAL.native(loaded) == expected
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(objects())
+def test_machine_code_does_what_the_machine_does(difo):
+    check(difo)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(calls())
+def test_subroutines_in_machine_code_do_what_those_of_python_do(difo):
+    check(difo)
