@@ -9,6 +9,7 @@ import ctypes
 from typing import Final
 
 from emu.engine.cpu import Cpu
+from emu.engine.inlined import ENTRIES, ENTRY_SIZE, Late, low_memory
 from emu.engine.memory import Memory
 from emu.engine.state import NEVER, WORDS, TableEntry, Word
 from emu.guest.base import BadAddressError
@@ -24,27 +25,49 @@ _COUNT: Final = 0xFFFF_FFFF
 _LONGEST_INSTRUCTION: Final = 15
 
 
+class _Shared:
+    """The memory that the callbacks and the engine share: words, table, and entries of written blocks."""
+
+    def __init__(self, blocks: int, *, inlined: bool) -> None:
+        words = ctypes.c_uint64 * WORDS
+        table = TableEntry * (2 * blocks)
+        size = ctypes.sizeof(words) + ctypes.sizeof(table)
+        low = low_memory(size + ENTRIES * ENTRY_SIZE) if inlined else None
+        memory = low if low is not None else bytearray(size)
+        self.words = words.from_buffer(memory)
+        self.table = table.from_buffer(memory, ctypes.sizeof(words))
+        end = ctypes.addressof(self.words) + size
+        self.written = (end, end + ENTRIES * ENTRY_SIZE) if low is not None else (0, 0)
+        """Where entries of written blocks begin and end."""
+        self.entries = memoryview(memory)[ctypes.sizeof(words) :].cast("Q")
+
+
 class Counter:
     """Counts the instructions of one CPU.
 
-    `blocks`, a power of two, is how many blocks' sizes are remembered.
+    `blocks`, a power of two, is how many blocks' sizes are remembered.  `inlined`: their counts are
+    written into the translated blocks, where the host allows it.
     """
 
-    def __init__(self, isa: Isa, cpu: Cpu, memory: Memory, blocks: int) -> None:
+    def __init__(self, isa: Isa, cpu: Cpu, memory: Memory, blocks: int, *, inlined: bool = False) -> None:
         self.half = blocks
         """Entries of the table for user blocks; then as many for kernel blocks."""
-        self.table = (TableEntry * (2 * blocks))()
-        self.state_array = (ctypes.c_uint64 * WORDS)()
+        shared = _Shared(blocks, inlined=inlined)
+        self.table = shared.table
+        self.state_array = shared.words
         self.state: memoryview[int] = memoryview(self.state_array).cast("B").cast("Q")
         """The words of `emu.engine.state.Word`."""
         self.address = ctypes.addressof(self.state_array)
         """Where they are."""
+        self.late = Late(self.state)
+        self._written = shared.written
+        self._cpu = cpu
         self._isa = isa
         self._memory = memory
         self._words = cpu.words
         self._pc = isa.registers.slots[isa.registers.pc]
-        self._entries = memoryview(self.table).cast("B").cast("Q")
-        """The table as words: of each entry the address, then the count and the size in one."""
+        self._entries = shared.entries
+        """The entries as words: of each the address, then the count and the size in one."""
         self._entries_at = ctypes.addressof(self.table)
         self._last = 0
         """Address of the table entry of the block that was settled last; 0: none was under way."""
@@ -57,6 +80,7 @@ class Counter:
         state[Word.CPU] = cpu.address
         state[Word.ENV] = cpu.env
         state[Word.UC] = cpu.handle
+        state[Word.FREE], state[Word.FREE_END] = shared.written
 
     @property
     def instructions(self) -> int:
@@ -141,7 +165,14 @@ class Counter:
         self._stale = True
 
     def refresh(self) -> None:
-        """Empty the table if code was written since the last run."""
+        """Empty the table if code was written since the last run.
+
+        Translate all blocks anew if the entries for their counts are used up.
+        """
+        if not self.state[Word.FREE] and self.state[Word.OVERDUE]:
+            self._cpu.uc.ctl_flush_tb()
+            self.state[Word.FREE] = self._written[0]
+            self._last = 0
         if self._stale:
             ctypes.memset(self.table, 0, ctypes.sizeof(self.table))
             self._indices.clear()

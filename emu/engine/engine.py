@@ -40,6 +40,7 @@ from emu.engine.cpu import Cpu
 from emu.engine.errors import GuestCrashError, PageFaultError
 from emu.engine.handlers import Handlers
 from emu.engine.hooks import Hooks
+from emu.engine.inlined import MARKER
 from emu.engine.memory import GuestMemory, HostMemory, Memory
 from emu.engine.pages import PAGE, AddressSpace, PageMap
 from emu.engine.plans import Encoder, Windows
@@ -65,7 +66,8 @@ class Engine:
     say what it is.  System calls go to the guest's vector, unless `on_system_call` serves them: it
     is called with the pc behind the instruction.  `accelerated` says whether the callbacks are
     machine code.  `blocks`: how many blocks' sizes are remembered, a power of two; a user that
-    writes code all the time makes the engine forget all of them as often.
+    writes code all the time makes the engine forget all of them as often.  `inlined`: the count is
+    written into the translated blocks (`emu.engine.inlined`) where that is possible.
     """
 
     def __init__(
@@ -77,6 +79,7 @@ class Engine:
         on_system_call: Callable[[], None] | None = None,
         accelerated: bool | None = None,
         blocks: int = BLOCKS,
+        inlined: bool = True,
     ) -> None:
         self.isa = isa
         self.accelerated = native.available() if accelerated is None else accelerated
@@ -84,7 +87,7 @@ class Engine:
         self.words = self.cpu.words
         self.memory: Memory = GuestMemory(ram_size, isa, self.words) if pages is None else HostMemory(ram_size, pages)
         self.cpu.uc.mem_map_ptr(0, ram_size, unicorn.UC_PROT_ALL, self.memory.pointer)
-        self.counter = Counter(isa, self.cpu, self.memory, blocks)
+        self.counter = Counter(isa, self.cpu, self.memory, blocks, inlined=self.accelerated and inlined)
         self._state = self.counter.state
         self._hooks = Hooks(self.cpu, ctypes.addressof(self.counter.state_array))
         self._plans = Encoder(isa, self.cpu.env)
@@ -140,7 +143,7 @@ class Engine:
         else:
             callbacks = interpreted.Callbacks(self.cpu, self.counter, handlers, delivers=delivers)
         add = self._hooks.add
-        add(unicorn.UC_HOOK_BLOCK, callbacks.block)
+        add(unicorn.UC_HOOK_BLOCK, callbacks.block, data=MARKER)
         add(unicorn.UC_HOOK_INTR, callbacks.trap)
         if callbacks.invalid:
             add(unicorn.UC_HOOK_INSN_INVALID, callbacks.invalid)
@@ -297,6 +300,7 @@ class Engine:
     def leave(self) -> None:
         """End the run under way now; from a trap or a system call."""
         self._state[Word.STOPPED] = 1
+        self._state[Word.NEXT] = 0
         self.cpu.uc.emu_stop()
 
     def interrupt(self) -> None:

@@ -126,6 +126,7 @@ class Handlers:
     def fail(self, error: BaseException) -> None:
         """Keep what a callback raised, the first of several, and end the run."""
         self._failure = self._failure or error
+        self._counter.state[Word.NEXT] = 0
         self._cpu.uc.emu_stop()
 
     def raise_failure(self) -> None:

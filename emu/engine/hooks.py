@@ -23,10 +23,19 @@ class Hooks:
         self._data = ctypes.c_void_p(data)
         self._kept: list[Any] = []
 
-    def add(self, kind: int, callback: Any, begin: int = 1, end: int = 0, instruction: int | None = None) -> int:
+    def add(
+        self,
+        kind: int,
+        callback: Any,
+        begin: int = 1,
+        end: int = 0,
+        *,
+        instruction: int | None = None,
+        data: int | None = None,
+    ) -> int:
         """Add a hook for [begin, end], or everywhere if that is empty, and return its handle.
 
-        Raises `EngineError`.
+        `data` is its last argument, if not that of all.  Raises `EngineError`.
         """
         self._kept.append(callback)
         hook = ctypes.c_size_t()
@@ -36,7 +45,7 @@ class Hooks:
             ctypes.byref(hook),
             kind,
             ctypes.cast(callback, ctypes.c_void_p),
-            self._data,
+            self._data if data is None else ctypes.c_void_p(data),
             ctypes.c_uint64(begin),
             ctypes.c_uint64(end),
             *extra,

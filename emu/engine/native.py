@@ -25,6 +25,7 @@ from emu.engine.counting import Counter
 from emu.engine.cpu import Cpu
 from emu.engine.firing_code import ASK, LATE, Asked, FiringCode
 from emu.engine.handlers import Handlers
+from emu.engine.inlined import ENTRY_SIZE, MARKER, POSSIBLE
 from emu.engine.memory import Memory
 from emu.engine.plan_code import Places, PlanCode
 from emu.engine.plans import Windows
@@ -45,11 +46,14 @@ _SYMBOL: Final = "trapline."
 # Sources whose machine code is kept: ISAs, each with and without a kernel of its own.
 _SOURCES: Final = 16
 _WORD_SIZE: Final = 8
+# How a count is written into a translated block: it depends on the host.
+_WRITE: Final = "inlined_x86_64.ll" if POSSIBLE else "inlined_nowhere.ll"
 # A number that no trap has.
 _NO_TRAP: Final = 0x7FFF_FFFF
 _ON_BREAKPOINT: Final = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_uint64)
 _ON_LATE: Final = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64)
 _ON_INSIDE: Final = ctypes.CFUNCTYPE(None)
+_ON_FIRST_BLOCK: Final = ctypes.CFUNCTYPE(None, ctypes.c_uint64)
 _ON_TRAP: Final = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint32)
 _ON_LOAD: Final = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64)
 _ON_FIRED: Final = ctypes.CFUNCTYPE(ctypes.c_uint64)
@@ -85,6 +89,7 @@ class Callbacks:
             "on_inside": _ON_INSIDE(handlers.inside),
             "on_load": _ON_LOAD(handlers.load),
             "on_fired": _ON_FIRED(handlers.fired),
+            "on_first_block": _ON_FIRST_BLOCK(counter.late.place),
         }
         addresses = {name: _address(function) for name, function in self._handlers.items()}
         addresses |= {name: _address(getattr(uclib, name)) for name in _UNICORN}
@@ -108,6 +113,7 @@ class Callbacks:
         symbols = {_SYMBOL + name: address for name, address in addresses.items()}
         self._linked = Linked(_machine_code(source), symbols)
         self.block = self._function("block")
+        counter.late.overdue = self._function("overdue").value or 0
         self.trap = self._function("trap")
         self.invalid = self._function("invalid") if model.on_invalid else None
         self.system_call = self._function("system_call") if model.on_system_call and delivers else None
@@ -135,7 +141,7 @@ def _source(cpu: Cpu, names: Mapping[str, int], addresses: Iterable[str], *, hos
     module = Module()
     symbols = {name: module.symbol(_SYMBOL + name) for name in addresses}
     _write_firing(module, cpu, symbols, hosted=hosted)
-    places = [files("emu.engine").joinpath("ir", "common.ll")]
+    places = [files("emu.engine").joinpath("ir", name) for name in ("common.ll", "blocks.ll", _WRITE)]
     places += [files(package).joinpath("unicorn.ll") for package in cpu.model.ir]
     text = "\n".join(place.read_text() for place in places)
     numbers = {name: str(_signed(value)) for name, value in names.items()}
@@ -191,6 +197,8 @@ def _names_of(cpu: Cpu, counter: Counter, *, delivers: bool) -> dict[str, int]:
         "TABLE_MASK": counter.half - 1,
         "FILLS_MASK": FILLS - 1,
         "READ_KIND": unicorn.UC_MEM_READ,
+        "WRITTEN_SIZE": ENTRY_SIZE,
+        "MARKER": MARKER,
         "TABLE_BITS": counter.half.bit_length() - 1,
     }
 

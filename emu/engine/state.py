@@ -6,13 +6,14 @@ read and write the words below and follow the same rules, so a run is the same w
 instruction.
 
 Counting.  Unicorn calls a hook at the start of each block.  The number of instructions in it is
-asked of Unicorn once per block and remembered.  `TOTAL` thus runs ahead inside a block; whoever
+asked of Unicorn once per block; it is written into the translated block (`emu.engine.inlined`) or
+remembered in a table.  `TOTAL` thus runs ahead inside a block; whoever
 stops or faults in mid-block takes back what was not executed (`Engine.instructions`).
 
 Deadlines.  `HARD` stops the run at the first block whose start is at or past that count; `SOFT` at
 the first such block in user mode (lower half of the addresses).  A stop lands before the block
 runs, and the block is not counted.  `NEXT` is the earlier of the two: before it neither needs a
-look.
+look.  Whatever ends a run in another way makes it 0.
 
 Stale sizes.  Kernel addresses mean the same code in every address space; user addresses do not.  So
 the table has a half for each, and the user half is emptied when the address space changes
@@ -50,9 +51,16 @@ class Word(IntEnum):
     """The number of fills at which it is emptied, to make it grow."""
     SPACE = 12
     """Which address space, where the host keeps them: a number of its own for each."""
+    FREE = 13
+    """Address of the next entry for a block whose count is written into it (`emu.engine.inlined`);
+    0: none is written."""
+    FREE_END = 14
+    """Where the entries end."""
+    OVERDUE = 15
+    """Address that written blocks jump to when a deadline may be due; 0: not there yet."""
 
 
-WORDS: Final = 16
+WORDS: Final = 24
 NEVER: Final = (1 << 63) - 1
 # Entries of the table for user blocks; then as many for kernel blocks.
 BLOCKS: Final = 1 << 15

@@ -1,0 +1,127 @@
+"""The count of instructions, written into Unicorn's translated blocks.
+
+A block hook is a call at the head of every block that Unicorn translates, and a second one, which
+looks whether the run is to end.  On short blocks the two calls take as long as the block.  So when
+a block runs for the first time, the hook (`block` in `ir/blocks.ll`) replaces the calls before its
+own return address, in the machine code that Unicorn made for the host, by the six instructions that
+counting takes:
+
+    what Unicorn made                          what is written over it
+
+    movabs $uc,%rdi                            mov  $words,%edi
+    mov    $address,%esi                       mov  $entry,%esi
+    mov    $size,%edx                          mov  TOTAL(%rdi),%rax
+    movabs $MARKER,%rcx                        cmp  NEXT(%rdi),%rax
+    call   block                               jae  late
+    movabs $uc,%rdi                            addq $count,TOTAL(%rdi)
+    xor    %esi,%esi                           mov  %esi,BLOCK(%rdi)
+    call   helper_check_exit_request           jmp  behind the second call
+
+Nothing is written but over code that is exactly the known one, with this engine's own addresses in
+it; any other block goes on calling the hook, which counts by its table.  `late` is a few bytes near
+the translated code: they ask `overdue` whether to stop, and go on at the second call, which leaves
+the block.  Whatever wants a run to end sets the word NEXT to 0, so that the next block gets there.
+
+Each written block has an entry of its own, as those of the table are, and where to go on behind it.
+Entries and words are in the lowest 2 GiB of the address space, where an address takes four bytes of
+an instruction instead of eight: else there would be no room.  A host that is not Linux on x86-64
+keeps the calls.
+
+Source: Unicorn 2.1.4, qemu/include/tcg/tcg-op.h gen_uc_tracecode() and check_exit_request(),
+qemu/tcg/i386/tcg-target.inc.c; the bytes are those that it was seen to make.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import platform
+import sys
+import weakref
+from typing import Any, Final
+
+from emu.engine.state import Word
+
+# What the hook gets as its last argument: a number that TCG writes in ten bytes, and that nothing else is.
+MARKER: Final = 0x7472_6170_6C69_6E65
+# An entry: what one of the table has, and the address to go on at behind the first call.
+ENTRY_SIZE: Final = 24
+# Blocks that are written before all are translated anew.
+ENTRIES: Final = 1 << 17
+_MAP_32BIT: Final = 0x40
+_MAP_FIXED_NOREPLACE: Final = 0x10_0000
+_MAP_FAILED: Final = ctypes.c_void_p(-1).value
+# How far from the code a place for `late` is looked for, and in which steps: a jump reaches 2 GiB.
+_STEP: Final = 1 << 26
+_STEPS: Final = 24
+
+POSSIBLE: Final = sys.platform == "linux" and platform.machine() == "x86_64"
+
+
+def low_memory(size: int) -> mmap.mmap | None:
+    """Return zeroed memory in the lowest 2 GiB; None if there is none to be had."""
+    if not POSSIBLE:
+        return None
+    try:
+        return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_32BIT)
+    except OSError:
+        return None
+
+
+class Late:
+    """The few bytes that written blocks jump to when a deadline may be due.
+
+    `overdue` is the address of the function in `ir/blocks.ll`.
+    """
+
+    def __init__(self, state: memoryview[int]) -> None:
+        self._state = state
+        self.overdue = 0
+
+    def place(self, code: int) -> None:
+        """Put them near a translated block; if there is no room, no block is ever written."""
+        address = _near(code)
+        if not address:
+            self._state[Word.FREE] = 0
+            return
+        # movabs $overdue,%rax    call *%rax    jmp *%rax
+        stub = b"\x48\xb8" + self.overdue.to_bytes(8, "little") + b"\xff\xd0\xff\xe0"
+        ctypes.memmove(address, stub, len(stub))
+        _libc().mprotect(ctypes.c_void_p(address), mmap.PAGESIZE, mmap.PROT_READ | mmap.PROT_EXEC)
+        weakref.finalize(self, _unmap, address)
+        self._state[Word.OVERDUE] = address
+
+
+def _near(code: int) -> int:
+    """Map a page near an address and return where it is; 0: there is no room."""
+    page = code & -_STEP
+    for distance in range(1, _STEPS):
+        for wanted in (page - distance * _STEP, page + distance * _STEP):
+            address = _map(wanted)
+            if address == wanted:
+                return wanted
+            if address is not None:  # a kernel before 4.17 takes the flag for a hint
+                _unmap(address)
+    return 0
+
+
+def _map(address: int) -> int | None:
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_FIXED_NOREPLACE
+    writable = mmap.PROT_READ | mmap.PROT_WRITE
+    found = _libc().mmap(ctypes.c_void_p(address), mmap.PAGESIZE, writable, flags, -1, 0)
+    return None if found == _MAP_FAILED else int(found)
+
+
+def _unmap(address: int) -> None:
+    _libc().munmap(ctypes.c_void_p(address), mmap.PAGESIZE)
+
+
+def _libc() -> Any:
+    library = ctypes.CDLL(None)
+    library.mmap.restype = ctypes.c_void_p
+    library.mmap.argtypes = (
+        ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long,
+    )  # fmt: skip
+    library.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+    library.mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+    return library

@@ -1,0 +1,134 @@
+"""Counts written into translated blocks: the same runs, to the instruction, as with the hook and its table."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from emu.engine import inlined, native
+from emu.engine.engine import Engine
+from emu.engine.pages import PAGE, Access, PageMap
+from emu.engine.state import Word
+from emu.isa import ISAS
+
+pytestmark = pytest.mark.skipif(
+    not (native.available() and inlined.POSSIBLE), reason="counts are written by machine code, on Linux and x86-64"
+)
+
+isas = pytest.mark.parametrize("isa", ISAS)
+CODE = 0x10000
+# Counts the register down to 0 in blocks of two or more instructions, then waits.
+COUNT_DOWN = {
+    "x86_64": ("rcx", "48ffc975fb"),
+    "i386": ("ecx", "499075fc"),
+    "aarch64": ("x1", "210400d1e1ffffb5"),
+    "riscv64": ("a1", "fd15fdfd"),
+}
+
+
+class Machine:
+    """Code at `CODE`, in a space of its own."""
+
+    def __init__(self, isa, *, written):
+        space = PageMap()
+        space.map(CODE, 4 * PAGE, Access.READ | Access.WRITE | Access.EXECUTE)
+        self.isa = ISAS[isa]
+        self.engine = Engine(self.isa, 8 * PAGE, pages=space, accelerated=True, inlined=written)
+        self.register, loop = COUNT_DOWN[isa]
+        self.load(bytes.fromhex(loop))
+
+    def load(self, loop):
+        self.engine.write_code(CODE, loop + self.isa.traps.wait)
+
+    @property
+    def written(self):
+        """How many blocks have their counts in them."""
+        first = self.engine.counter._written[0]
+        return (self.engine.counter.state[Word.FREE] - first) // inlined.ENTRY_SIZE
+
+    def start(self, turns):
+        self.engine.write_register(self.register, turns)
+        self.engine.pc = CODE
+
+
+@isas
+def test_a_block_calls_the_hook_once(isa):
+    machine = Machine(isa, written=True)
+    machine.start(1000)
+    assert machine.engine.run()
+    assert 1 <= machine.written <= 3
+    assert machine.engine.counter.state[Word.OVERDUE]
+    blocks = machine.written
+    before = machine.engine.instructions
+    machine.start(1000)
+    assert machine.engine.run()
+    assert machine.written == blocks
+    assert 2000 <= machine.engine.instructions - before <= 3001
+
+
+@isas
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_runs_stop_where_they_do_without(isa, data):
+    """Deadlines at random counts: the same places, counts and registers."""
+    deadlines = data.draw(st.lists(st.integers(1, 400), min_size=1, max_size=6))
+    stops = []
+    for written in (True, False):
+        machine = Machine(isa, written=written)
+        machine.start(100)
+        seen = []
+        for deadline in deadlines:
+            waits = machine.engine.run(hard=machine.engine.instructions + deadline)
+            engine = machine.engine
+            seen.append((waits, engine.pc, engine.instructions, engine.read_register(machine.register)))
+            if waits:
+                break
+        stops.append(seen)
+    assert stops[0] == stops[1]
+
+
+@isas
+def test_code_that_is_written_has_new_counts(isa):
+    counts = []
+    for written in (True, False):
+        machine = Machine(isa, written=written)
+        machine.start(50)
+        machine.engine.run()
+        nops = bytes.fromhex({"x86_64": "9090", "i386": "9090", "aarch64": "1f2003d5", "riscv64": "0100"}[isa])
+        machine.load(nops + bytes.fromhex(COUNT_DOWN[isa][1]))
+        machine.start(50)
+        machine.engine.run()
+        counts.append(machine.engine.instructions)
+    assert counts[0] == counts[1]
+
+
+@isas
+def test_with_all_entries_used_blocks_are_translated_anew(isa, monkeypatch):
+    monkeypatch.setattr("emu.engine.counting.ENTRIES", 2)
+    machine, plain = Machine(isa, written=True), Machine(isa, written=False)
+    for turns in (30, 20, 10):
+        for one in (machine, plain):
+            one.start(turns)
+            one.engine.run()
+        assert machine.engine.instructions == plain.engine.instructions
+
+
+@isas
+def test_a_run_that_is_left_from_a_callback_ends(isa):
+    machine = Machine(isa, written=True)
+    machine.start(1 << 30)
+    machine.engine.run(hard=5000)
+    turns = machine.engine.read_register(machine.register)
+    machine.engine.stop()  # between two runs this does nothing
+    machine.engine.run(hard=machine.engine.instructions + 5000)
+    assert machine.engine.read_register(machine.register) < turns
+
+
+@isas
+def test_where_there_is_no_low_memory_the_table_counts(isa, monkeypatch):
+    monkeypatch.setattr("emu.engine.counting.low_memory", lambda _size: None)
+    machine, plain = Machine(isa, written=True), Machine(isa, written=False)
+    for one in (machine, plain):
+        one.start(100)
+        one.engine.run()
+    assert machine.engine.counter.state[Word.OVERDUE] == 0
+    assert machine.engine.instructions == plain.engine.instructions
