@@ -98,27 +98,31 @@ class Assignments:
             isinstance(node.target, ast.Index) and isinstance(node.target.base, ast.Aggregation)
         ):
             raise CompileError("D_CG_EXPR", "an aggregation is a statement of its own", line)
+        if _is_aggregating(node.target):
+            raise CompileError("D_OP_LVAL", f"operator {operator}: what an aggregation is assigned is not kept", line)
         if isinstance(node.target, ast.Index) and isinstance(node.target.base, ast.Index):
             self._check(node.target)
+        if operator != "=":
+            return self._change(node)
         value = self._check(node.value)
-        if operator == "=":
-            if isinstance(value, typed.Translation) and not is_pointer(value.target):
-                value = self._whole(value)
-            if isinstance(value, typed.Action) and is_void(value.type) and self._is_new(node.target):
-                return value  # which has no code: that is said when all types of the clause are right
-            if is_void(value.type) or is_dynamic(value.type):
-                raise CompileError("D_OP_INCOMPAT", f"{_described(value)} cannot be assigned", line)
-            self.define(node.target, self._variable_type(value))
-            found = self._check(node.target)
-            if isinstance(resolve(found.type), Array | Function):
-                raise CompileError("D_OP_ARRFUN", f"operator {operator}: a whole array cannot be assigned", line)
-            stored = converted(value, found.type, shown(node.target), line)
-            return typed.Store(self._written(found, operator, line), stored)
-        if is_integer(value.type):
-            self.define(node.target, INT64)
-        elif isinstance(node.target, ast.Name) and not self._is_known(node.target):
-            raise CompileError("D_VAR_UNDEF", f"{node.target.name} has not been declared or assigned", line)
+        if isinstance(value, typed.Translation) and not is_pointer(value.target):
+            value = self._whole(value)
+        if is_void(value.type) or is_dynamic(value.type):
+            raise CompileError("D_OP_INCOMPAT", f"{_described(value)} cannot be assigned", line)
+        self.define(node.target, self._variable_type(value))
         found = self._check(node.target)
+        if isinstance(resolve(found.type), Array | Function):
+            raise CompileError("D_OP_ARRFUN", f"operator {operator}: a whole array cannot be assigned", line)
+        stored = converted(value, found.type, shown(node.target), line)
+        return typed.Store(self._written(found, operator, line), stored)
+
+    def _change(self, node: ast.Assign) -> typed.Node:
+        """Check `+=` and its like: they read their target first, so that it must be known."""
+        operator, line = node.operator, node.line
+        if self._is_new(node.target):
+            raise CompileError("D_VAR_UNDEF", f"{shown(node.target)} has not been declared or assigned", line)
+        found = self._check(node.target)
+        value = self._check(node.value)
         if operator in {"+=", "-="}:
             self._check_sum(operator, found, value, line)
         result = operate(operator[:-1], found, value, self._names.model, line)
@@ -144,6 +148,14 @@ class Assignments:
         if isinstance(resolved, Array):
             return STRING if is_text(type_) else self._names.model.pointer_to(resolved.element)
         return type_
+
+
+def _is_aggregating(node: ast.Expression) -> bool:
+    """Return whether a node is `@a = function()`."""
+    if not isinstance(node, ast.Assign):
+        return False
+    base = node.target.base if isinstance(node.target, ast.Index) else node.target
+    return isinstance(base, ast.Aggregation)
 
 
 def _described(value: typed.Node) -> str:

@@ -18,7 +18,7 @@ from trapline.d.prototypes import argument_fits, incompatible
 from trapline.d.references import References
 from trapline.d.scopes import SCOPES, Globals, Inline
 from trapline.d.translators import Translators
-from trapline.d.type_rules import element_of, is_dynamic, is_pointer, is_string, is_userland, is_void
+from trapline.d.type_rules import element_of, is_dynamic, is_integer, is_pointer, is_string, is_userland, is_void, size_of
 from trapline.d.typed import Variable, address_of, is_writable
 from trapline.d.types import CHAR, STRING, Array, Composite, Function, Type, resolve, type_name
 from trapline.framework.dif import Op, Var
@@ -78,7 +78,11 @@ class Elements:
             base = typed.Relabel(base, self._names.model.pointer_to(first, userland=True))
         if len(node.keys) != 1:
             raise CompileError("D_ARR_BADREF", "several keys, but this is not an associative array", node.line)
-        return dereference(add("+", base, self._check(node.keys[0]), self._names.model, node.line), node.line)
+        index = self._check(node.keys[0])
+        whole = resolve(base.type)
+        if isinstance(base, typed.Element) and isinstance(whole, Array) and is_integer(index.type):
+            return _bounded(base, whole, index)
+        return dereference(add("+", base, index, self._names.model, node.line), node.line)
 
     def keys_of(self, name: str, nodes: Sequence[ast.Expression]) -> tuple[typed.Node, ...]:
         """Check the keys of an aggregation.  Raises `CompileError` D_KEY_TYPE."""
@@ -203,6 +207,20 @@ def _is_given(node: typed.Node) -> bool:
     if isinstance(inner, typed.BuiltinElement):
         return inner.variable.id == Var.ARGS
     return isinstance(inner, typed.Scalar) and inner.variable.id == Var.CURTHREAD
+
+
+def _bounded(base: typed.Element, array: Array, index: typed.Node) -> typed.Memory:
+    """Return one of the values of an element that is an array.
+
+    An index beyond its end reads and writes as if there were no element: at the address NULL, which
+    is a fault.  What lies behind an element is another's.
+    """
+    place = typed.Parameter("index", INT64)
+    inside = typed.Compare(Op.CMP, Op.BLU, place, typed.Constant(array.count or 0, INT64))
+    start = typed.Choice(inside, typed.Relabel(base, INT64), typed.Constant(0, INT64), INT64)
+    offset = typed.Binary(Op.MUL, place, typed.Constant(size_of(array.element), INT64), INT64)
+    address = typed.Let((place,), (index,), typed.Binary(Op.ADD, start, offset, INT64))
+    return typed.Memory(address, array.element, writable=True)
 
 
 def dereference(operand: typed.Node, line: int) -> typed.Node:

@@ -31,7 +31,6 @@ from trapline.d.type_rules import (
     is_dynamic,
     is_integer,
     is_pointer,
-    is_reference,
     is_scalar,
     is_signed,
     is_string,
@@ -42,7 +41,7 @@ from trapline.d.type_rules import (
     same,
     size_of,
 )
-from trapline.d.types import STRING, Array, Composite, Enumeration, Float, Type, resolve, type_name
+from trapline.d.types import STRING, Array, Composite, Enumeration, Function, Type, resolve, type_name
 from trapline.framework.dif import Op
 from trapline.framework.program import Scope
 
@@ -240,8 +239,8 @@ class Expressions:
         self._refuse_action("?:", (then, otherwise), line)
         if is_integer(a) and is_integer(b):
             type_: Type = promote(a, b)
-        elif is_text(a) and is_text(b):
-            type_ = a if same(a, b) and not isinstance(resolve(a), Array) else STRING
+        elif is_text(a) and is_text(b) and (is_string(a) or is_string(b)):
+            type_ = STRING
         elif same(a, b) or is_null(then, otherwise) or is_null(otherwise, then):
             type_ = b if isinstance(then, typed.Constant) and not is_integer(b) else a
         elif pointers_compatible(a, b):
@@ -268,9 +267,11 @@ class Expressions:
             if isinstance(operand, typed.Constant):
                 return typed.Constant(cut(operand.value, type_), type_)
             return typed.Convert(operand, type_)
-        whole = isinstance(resolve(operand.type), Composite | Float) or (is_string(operand.type) and is_integer(type_))
-        if is_scalar(type_) and is_reference(operand.type) and not whole:
+        resolved = resolve(operand.type)
+        if isinstance(resolved, Array) and is_pointer(type_):
             return typed.Relabel(operand, type_)
+        if isinstance(resolved, Function) and is_scalar(type_) and isinstance(operand, typed.Memory):
+            return typed.Relabel(operand.address, type_)
         if same(type_, operand.type):
             return operand
         raise CompileError("D_CAST_INVAL", f"{type_name(operand.type)} cannot be cast to {type_name(type_)}", node.line)

@@ -231,7 +231,8 @@ class Lexer:
         except CompileError as error:
             error.line = error.line or self.line
             raise
-        self._previous = token.text if kind != "string_end" else '"'  # a string is not a keyword, whatever it says
+        # A string is not a keyword, whatever it says, nor nothing when it is empty.
+        self._previous = token.text if token.type != "STRING" else '"'
         return token
 
     def _read(self, kind: str, match: re.Match[str]) -> Token:

@@ -16,6 +16,7 @@ from trapline.d.type_rules import (
     element_of,
     integer_of,
     is_arithmetic,
+    is_dynamic,
     is_integer,
     is_pointer,
     is_scalar,
@@ -156,7 +157,12 @@ def compare(operator: str, left: typed.Node, right: typed.Node, line: int) -> ty
         if isinstance(left, typed.Constant) and isinstance(right, typed.Constant):
             return typed.Constant(int(_holds(operator, left, right, signed=is_signed(type_))))
         return compared
-    elif pointers_compatible(left.type, right.type) or is_null(left, right) or is_null(right, left):
+    elif (
+        pointers_compatible(left.type, right.type)
+        or is_null(left, right)
+        or is_null(right, left)
+        or (same(left.type, right.type) and not is_dynamic(left.type))
+    ):
         return typed.Compare(Op.CMP, branches[1], left, right)
     raise CompileError(
         "D_OP_INCOMPAT",
@@ -172,14 +178,14 @@ def converted(value: typed.Node, type_: Type, name: str, line: int) -> typed.Nod
     """
     if is_string(type_) and is_text(value.type):
         return value if is_string(value.type) else typed.Relabel(value, STRING)
-    if is_string(type_) and isinstance(value, typed.Constant) and value.value == 0:
+    if is_string(type_) and is_zero(value):
         return typed.Relabel(value, STRING)
     if (is_integer(type_) and is_integer(value.type)) or same(type_, value.type):
         return value
     if is_pointer(type_) and (
         pointers_compatible(type_, value.type)
         or (is_text(type_) and is_text(value.type))
-        or (isinstance(value, typed.Constant) and value.value == 0)
+        or is_zero(value)
     ):
         return typed.Relabel(value, type_)
     raise CompileError(
@@ -188,8 +194,8 @@ def converted(value: typed.Node, type_: Type, name: str, line: int) -> typed.Nod
 
 
 def is_zero(node: typed.Node) -> bool:
-    """Return whether a node is the constant 0."""
-    return isinstance(node, typed.Constant) and node.value == 0
+    """Return whether a node is the constant 0: a pointer that is cast from it is not."""
+    return isinstance(node, typed.Constant) and node.value == 0 and is_integer(node.type)
 
 
 def is_null(pointer: typed.Node, constant: typed.Node) -> bool:

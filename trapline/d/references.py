@@ -73,7 +73,8 @@ class References:
     def _symbol(self, name: str, line: int) -> typed.Node:
         """Return a symbol of the traced system."""
         of_process = "``" in name
-        symbol = self._names.foreign_symbol(name if of_process else name.removeprefix("`"))
+        named = not name.endswith("`")
+        symbol = self._names.foreign_symbol(name if of_process else name.removeprefix("`")) if named else None
         if symbol is None:
             if of_process and self._names.foreign.symbol(name.replace("``", "`").removeprefix("`")) is not None:
                 raise CompileError("D_SYM_BADREF", f"{name} is a kernel symbol: name it with one back-quote", line)

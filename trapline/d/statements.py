@@ -154,7 +154,7 @@ class Statements:
 
     def _print(self, name: str, call: ast.Call) -> Actions:
         (action,) = self._trace(name, call)
-        return [replace(action, format=self._names.print_as(self.values.check(call.arguments[0]).type))]
+        return [replace(action, format=self._names.print_as(self.values.operand(call.arguments[0]).type))]
 
     def _printm(self, call: ast.Call) -> ActionDescription:
         size = self.values.constant(call.arguments[0], "D_PROTO_ARG", "printm( ) needs a constant size", least=1)

@@ -12,7 +12,7 @@ from trapline.d import ast, typed
 from trapline.d.codegen import generate
 from trapline.d.errors import CompileError
 from trapline.d.expressions import Expressions
-from trapline.d.type_rules import diftype, is_reference, is_userland
+from trapline.d.type_rules import diftype, is_pointer, is_reference, is_userland
 from trapline.d.types import Kind
 from trapline.framework.program import INT64 as INT64_RECORD
 from trapline.framework.program import ActionDescription, ActionKind, Difo, DifType, LibraryAction, TypeKind
@@ -65,8 +65,11 @@ class Values:
         return self._expressions.check(node)
 
     def operand(self, node: ast.Expression) -> typed.Node:
-        """Understand an argument, which may be an aggregation."""
-        return self._expressions.argument(self.chosen(node))
+        """Understand an argument, which may be an aggregation; a translated struct is built whole."""
+        found = self._expressions.argument(self.chosen(node))
+        if isinstance(found, typed.Translation) and not is_pointer(found.target):
+            return self._expressions.translators.whole(found)
+        return found
 
     def chosen(self, node: ast.Expression) -> ast.Expression:
         """Return the branch of a `?:` with a constant condition, or the expression itself."""

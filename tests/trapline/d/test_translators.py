@@ -46,7 +46,7 @@ def test_a_translator_may_use_another():
     assert int.from_bytes(device.buffer_snapshot(0).data[16:24], "little") == 9 + 4
 
 
-@pytest.mark.parametrize("text", ["me", "me + 1", "xlate <struct info> (1)"])
+@pytest.mark.parametrize("text", ["me", "me + 1", "xlate <struct info *> (1)"])
 def test_a_translation_is_no_value(text):
     with pytest.raises(CompileError):
         compile_text(f"{INFO} BEGIN {{ trace({text}) }}")

@@ -22,7 +22,7 @@ $ -x errtags -n 'BEGIN { x = 1; x = 5LL; trace(x); trace(sizeof(x)); exit(0)}'
 |  0      1                           :BEGIN         5                4
 |
 
-$ -x errtags -n 'BEGIN { x++; trace(x); trace(sizeof(x)); y += 5; trace(y); --z; trace(z); self->q++; trace(self->q); exit(0)}'
+$ -x errtags -n 'BEGIN { x++; trace(x); trace(sizeof(x)); y++; y += 4; trace(y); --z; trace(z); self->q++; trace(self->q); exit(0)}'
 |CPU     ID                    FUNCTION:NAME
 |  0      1                           :BEGIN                 1                8                5               -1                1
 |

@@ -541,7 +541,7 @@ $ -x errtags -n 'BEGIN { @a = @b; }'
 = 1
 
 $ -x errtags -n 'BEGIN { x = count(); }'
-!dtrace: invalid probe specifier ...: [D_CG_EXPR] in action list: count( ) gives no value: it can only be a statement of its own
+!dtrace: invalid probe specifier ...: [D_OP_INCOMPAT] in action list: void cannot be assigned
 = 1
 
 $ -x errtags -n 'BEGIN { count(); }'

@@ -30,7 +30,8 @@ D_CAST_INVAL BEGIN { x = 1; (char)trace(x) }
 D_CAST_INVAL struct s { int a; }; struct s v; BEGIN { trace((int)v) }
 D_CG_DYN struct t { int a; }; translator struct t < int X > { a = X; }; BEGIN { xlate <struct t *> (1) }
 D_CG_EXPR BEGIN { count() }
-D_CG_EXPR BEGIN { x = exit(0) }
+D_CG_EXPR BEGIN { (void)exit(0) }
+D_CG_EXPR BEGIN { x = stack() }
 D_CHR_NL BEGIN { trace('a
 D_CHR_NULL BEGIN { trace('') }
 D_CHR_OFLOW BEGIN { trace('123456789') }

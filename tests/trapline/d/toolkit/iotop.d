@@ -4,7 +4,7 @@
 
 inline int TOP = 5;
 
-BEGIN { start = timestamp; secs = 0; }
+BEGIN { start = timestamp; secs = total = 0; }
 
 fbt::sys_read:return
 /arg1 > 0/
