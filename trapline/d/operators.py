@@ -183,9 +183,7 @@ def converted(value: typed.Node, type_: Type, name: str, line: int) -> typed.Nod
     if (is_integer(type_) and is_integer(value.type)) or same(type_, value.type):
         return value
     if is_pointer(type_) and (
-        pointers_compatible(type_, value.type)
-        or (is_text(type_) and is_text(value.type))
-        or is_zero(value)
+        pointers_compatible(type_, value.type) or (is_text(type_) and is_text(value.type)) or is_zero(value)
     ):
         return typed.Relabel(value, type_)
     raise CompileError(
