@@ -18,7 +18,16 @@ from trapline.d.prototypes import argument_fits, incompatible
 from trapline.d.references import References
 from trapline.d.scopes import SCOPES, Globals, Inline
 from trapline.d.translators import Translators
-from trapline.d.type_rules import element_of, is_dynamic, is_integer, is_pointer, is_string, is_userland, is_void, size_of
+from trapline.d.type_rules import (
+    element_of,
+    is_dynamic,
+    is_integer,
+    is_pointer,
+    is_string,
+    is_userland,
+    is_void,
+    size_of,
+)
 from trapline.d.typed import Variable, address_of, is_writable
 from trapline.d.types import CHAR, STRING, Array, Composite, Function, Type, resolve, type_name
 from trapline.framework.dif import Op, Var
