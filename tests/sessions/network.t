@@ -85,5 +85,5 @@ EXPECT
 |  sysexec                                                           3
 |  sysfork                                                           3
 |  writech                                                          80
-|  readch                                                          164
+|  readch                                                          187
 STDERR

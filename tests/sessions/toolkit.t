@@ -39,7 +39,7 @@ EXPECT
 |CMD          D   BYTES FILE
 |Welcome to the teaching kernel.
 |Everything you see here may be probed.
-|sh           R      14 /etc/rc
+|sh           R      37 /etc/rc
 |cat          R      71 /etc/motd
 |cat          W      71 /dev/console
 |cat          R       0 /etc/motd

@@ -6,7 +6,7 @@ import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TextIO
+from typing import Final, TextIO
 
 import click
 
@@ -23,6 +23,9 @@ from trapline.machine.kernel_target import KernelTarget
 from trapline.machine.programs import is_missing, program_isa, split
 from trapline.own_files import OWN, TargetError, own_program
 from trapline.types import ProcessNames, types_of
+
+# What dtrace(1) adds to the environment of the commands of -c (libdtrace's dtrace_vopen).
+_ENVIRONMENT: Final = (("LD_NOLAZYLOAD", "1"),)
 
 
 @click.command(
@@ -168,6 +171,7 @@ def _open_kernel(wanted: MachineOptions) -> TracedMachine:
         sdt=int(wanted.sdt),
         load=wanted.load,
         command="\n".join(wanted.commands) or None,
+        environment=(*_ENVIRONMENT, *wanted.environment),
         console=console.write,
     )
     try:

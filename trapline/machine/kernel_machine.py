@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -51,6 +52,8 @@ class KernelOptions:
     """Names of the modules that the boot loader loads, beside DTrace's own."""
     command: str | None = None
     """A command line for the guest's shell, run instead of the start-up script."""
+    environment: tuple[tuple[str, str | None], ...] = ()
+    """Changes to the environment of the command, in order; None: not set."""
     console: Callable[[bytes], object] = lambda _text: None
     console_input: bytes = b""
     rate: int = DEFAULT_RATE
@@ -61,9 +64,16 @@ class KernelOptions:
 
     def files(self) -> Mapping[str, bytes]:
         """Return what is added to the guest's initial file system, or replaces a part of it."""
-        script = {} if self.command is None else {START_UP_SCRIPT: os.fsencode(self.command) + b"\n"}
+        script = {} if self.command is None else {START_UP_SCRIPT: os.fsencode(self._script(self.command))}
         asked = "".join(f'{name}_load="YES"\n' for name in self.load).encode()
         return {LOADER_CONF: PRELOADED + asked, **self.added, **script}
+
+    def _script(self, command: str) -> str:
+        changes = (
+            f"unset {name}" if value is None else f"export {shlex.quote(f'{name}={value}')}"
+            for name, value in self.environment
+        )
+        return "".join(f"{line}\n" for line in (*changes, command))
 
 
 @dataclass(frozen=True, slots=True)

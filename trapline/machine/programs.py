@@ -19,9 +19,9 @@ from emu.guest.linux.environment import ENVIRONMENT
 from emu.isa import Isa
 from emu.spelling import nearest
 
-_PROGRAMS: Final = ("bin/", "sbin/")
+_PROGRAMS: Final = ("bin/", "sbin/", "usr/bin/")
 # What the guest's shell does itself.
-_BUILTINS: Final = frozenset({"cd", "exit", "wait"})
+_BUILTINS: Final = frozenset({"cd", "exit", "export", "test", "unset", "wait"})
 
 
 def program_isa(words: Sequence[str], root: Path | None) -> Isa | None:
@@ -83,7 +83,7 @@ def missing_program(command: str, isa: Isa) -> str | None:
     if first in known | _BUILTINS or ("/" in first and not is_missing(command, isa)):
         return None
     near = nearest(first, sorted(known))
-    hint = f"did you mean '{near}'?" if near else "the guest's are those of its /bin and /sbin"
+    hint = f"did you mean '{near}'?" if near else "the guest's are those of its /bin, /sbin and /usr/bin"
     return f"{first}: the guest has no such program ({hint})"
 
 

@@ -1,6 +1,6 @@
 /*
  * sh [-c command | script [argument ...]]: commands, quotes, ; & && || pipes, redirections < > >> 2> 2>&1, variables,
- * $1 to $9, $?, $(command); cd, exit, test, wait. No patterns, and no control structures; what a variable or a command
+ * $1 to $9, $?, $(command); cd, exit, export, test, unset, wait. No patterns, and no control structures; what a variable or a command
  * gives stays one word. A line is parsed while it is run: what is not to be run is parsed all the same, but not expanded.
  */
 #include "libc.h"
@@ -328,7 +328,32 @@ test(const struct command *c)
 	return (2);
 }
 
-/* Assignments, cd, exit, test and wait are the shell's own; -1 if it is another command. */
+/* export name=value, unset name: the environment of the programs that are run from now on. */
+static int
+set_environment(const char *text, bool set)
+{
+	static char *environment[33];
+	const char *mark = strchr(text, '=');
+	size_t length = mark != NULL ? (size_t)(mark - text) : strlen(text), n = 0;
+
+	if (set && mark == NULL) {
+		warnx("export: %s: a value is missing", text);
+		return (2);
+	}
+	for (char **env = environ; *env != NULL; env++)
+		if (strncmp(*env, text, length) != 0 || (*env)[length] != '=') {
+			if (n == nitems(environment) - 2)
+				break;
+			environment[n++] = *env;
+		}
+	if (set)
+		environment[n++] = strdup(text);
+	environment[n] = NULL;
+	environ = environment;
+	return (0);
+}
+
+/* Assignments and these commands are the shell's own; -1 if it is another command. */
 static int
 builtin(const struct command *c)
 {
@@ -340,6 +365,8 @@ builtin(const struct command *c)
 		return (0);
 	if (strcmp(c->argv[0], "test") == 0)
 		return (test(c));
+	if (c->argc == 2 && (strcmp(c->argv[0], "export") == 0 || strcmp(c->argv[0], "unset") == 0))
+		return (set_environment(c->argv[1], c->argv[0][0] == 'e'));
 	if (strcmp(c->argv[0], "cd") == 0) {
 		if (chdir(c->argc > 1 ? c->argv[1] : "/") == 0)
 			return (0);
