@@ -14,14 +14,14 @@ from emu.isa.base import Isa
 @cache
 def entry_arguments(isa: Isa) -> tuple[Argument, ...]:
     """Return the first five integer arguments, as on entry to a function (`Frame.arguments`)."""
-    if isa.calling.arguments:
-        return tuple(Register(name) for name in isa.calling.arguments[:ARGUMENTS])
-    return stack_arguments(isa, isa.calling.stack_arguments // isa.word)
+    return function_arguments(isa, isa.calling.arguments[:ARGUMENTS], isa.calling.stack_arguments // isa.word)
 
 
 @cache
-def stack_arguments(isa: Isa, first: int) -> tuple[Argument, ...]:
-    """Return five words of the stack from sp + `first` words on (`Frame.stack_words`)."""
+def function_arguments(isa: Isa, registers: tuple[str, ...], first: int) -> tuple[Argument, ...]:
+    """Return registers; without them five words of the stack from sp + `first` words on."""
+    if registers:
+        return tuple(map(Register, registers))
     return tuple(InMemory(isa.registers.sp, isa.word * (first + place), isa.word) for place in range(ARGUMENTS))
 
 

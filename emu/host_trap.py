@@ -18,17 +18,19 @@ from typing import NamedTuple
 from emu.displaced import DisplacedTable
 from emu.engine.engine import Engine
 from emu.engine.state import DELIVER, HANDLED
-from emu.engine.tracepoints import Run
 from emu.frame import LiveFrame
 from emu.guest.base import BadAddressError
+from emu.learning import Learner, Rest
 from emu.patcher import Patcher
 from emu.plan_execution import compile_plan
+from emu.plans import Plan
 from emu.trap import TrapHandler
 
 
 class _Displaced(NamedTuple):
     """A displaced instruction, decided."""
 
+    plan: Plan
     native: int
     """The answer that makes native code carry its plan out; 0: Python has to."""
     run: Callable[[Engine, int], None]
@@ -40,8 +42,9 @@ class HostTrap:
     `unclaimed(address)` is told of a breakpoint that no handler claims, and answers `DELIVER` or
     `HANDLED`, or raises.  `faulted(address, error)` is told that a displaced instruction met an
     invalid address, and raises, or answers; the registers are as they were before that instruction.
-    A breakpoint below `lowest` is not a kernel's: `below(address)` answers it.  `table` says what
-    displaced instructions do, if not the ISA's.
+    A breakpoint below `lowest` is not a kernel's: `below(address)` answers it, and
+    `below_rest(address)` is what does the rest of one that machine code could not.  `table` says
+    what displaced instructions do, if not the ISA's.
     """
 
     def __init__(
@@ -53,6 +56,7 @@ class HostTrap:
         unclaimed: Callable[[int], int],
         faulted: Callable[[int, BadAddressError], int],
         below: Callable[[int], int] = lambda _address: DELIVER,
+        below_rest: Callable[[int], Rest | None] = lambda _address: None,
         lowest: int = 0,
         table: DisplacedTable | None = None,
     ) -> None:
@@ -64,16 +68,14 @@ class HostTrap:
         self._unclaimed = unclaimed
         self._faulted = faulted
         self._below = below
+        self._below_rest = below_rest
         self._lowest = lowest
         self._table = table or engine.isa.stub
         self._decided: dict[tuple[int, int], _Displaced | None] = {}
         self._latest: _Displaced | None = None
-        self._known: dict[int, Callable[[int], int] | None] = {}
-        """By address, since something changed last: what does the rest of a hit that machine code
-        could not; None: Python serves the hits."""
         self._native = True
-        traps.watch(self.forget)
-        patcher.on_change = self.forget
+        self._learner = Learner(engine, traps, self.breakpoint, self.frame)
+        patcher.on_change = engine.tracepoints.clear
 
     def attach(self) -> None:
         """Make the engine bring its breakpoints here."""
@@ -92,8 +94,8 @@ class HostTrap:
         rval = self._invop(address, self.frame)  # the probes fire in there
         if self.frame.moved:
             self.frame.moved = False
-            if address not in self._known:
-                self._learn(address, 0, None)
+            if self._native:
+                self._learner.learn(address)
             return HANDLED
         if not rval:
             return self._unclaimed(address)
@@ -103,34 +105,11 @@ class HostTrap:
             displaced = self._decided[address, rval] = self._decide(address, rval)
         if displaced is None:
             return self._unclaimed(address)
-        if address not in self._known:
-            self._learn(address, rval, displaced)
         if displaced.native:
+            self._learner.learn(address, rval, displaced.plan, partial(self._carry_out, displaced))
             self._latest = displaced
             return displaced.native
         return self._carry_out(displaced, address)
-
-    def forget(self) -> None:
-        """Let all hits come here again: what handlers do may have changed."""
-        if self._known:
-            self._known = {}
-            self._engine.tracepoints.clear()
-
-    def _learn(self, address: int, rval: int, displaced: _Displaced | None) -> None:
-        """Let machine code serve the next hits at an address, if it can."""
-        if self._engine.handlers.on_breakpoint != self.breakpoint or not self._native:
-            return
-        self._known[address] = None
-        hit = self._traps.describe(address)
-        if hit is None or hit.answer != rval:
-            return
-        steps, late = hit.steps, hit.late
-        if displaced is not None:
-            if not displaced.native:
-                return
-            steps, late = (*steps, Run(displaced.native)), partial(self._carry_out, displaced)
-        self._known[address] = late
-        self._engine.tracepoints.set(address, self._traps.core, self.frame, steps)
 
     def take(self, address: int) -> int:
         """Take a trap that is a breakpoint in all but the exception.
@@ -144,13 +123,13 @@ class HostTrap:
         """Carry plans out in Python from now on, so that they are done when `breakpoint` is."""
         self._native = False
         self._decided.clear()
-        self.forget()
+        self._engine.tracepoints.clear()
 
     def _late(self, address: int) -> int:
         """Carry out a plan: native code could not reach the memory."""
-        served = self._known.get(address)
-        if served is not None:
-            return served(address)
+        rest = self._learner.rest(address) if address >= self._lowest else self._below_rest(address)
+        if rest is not None:
+            return rest(address)
         assert self._latest is not None
         return self._carry_out(self._latest, address)
 
@@ -168,4 +147,4 @@ class HostTrap:
         plan = self._table.invop(rval, saved, address)
         if plan is None:
             return None
-        return _Displaced(self._engine.plan(plan) if self._native else 0, compile_plan(plan, isa))
+        return _Displaced(plan, self._engine.plan(plan) if self._native else 0, compile_plan(plan, isa))

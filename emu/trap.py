@@ -38,8 +38,11 @@ class Hit:
     answer: int = 0
     """What the handler answers, if it leaves the displaced instruction to who asks; 0: the steps do
     it."""
-    late: Callable[[int], int] | None = None
-    """Does the rest, from the plan on that met memory out of reach; answers as the handler."""
+    rest: Callable[[int], int] | None = None
+    """Does the rest in Python, from operations on that met memory out of reach; DELIVER or HANDLED
+    is its answer."""
+    by_thread: bool = False
+    """Whether it holds for the thread alone that has hit the address."""
 
 
 # (address of a breakpoint) -> what its handler does there; None: it does not claim the address.

@@ -43,7 +43,7 @@ from emu.engine.hooks import Hooks
 from emu.engine.inlined import MARKER
 from emu.engine.memory import GuestMemory, HostMemory, Memory
 from emu.engine.pages import PAGE, AddressSpace, PageMap
-from emu.engine.plans import Encoder, Windows
+from emu.engine.plans import Adjust, Encoder, Windows
 from emu.engine.refusals import Refusals
 from emu.engine.special import Special
 from emu.engine.state import BLOCKS, NEVER, Word
@@ -91,7 +91,7 @@ class Engine:
         self._state = self.counter.state
         self._hooks = Hooks(self.cpu, ctypes.addressof(self.counter.state_array))
         self._plans = Encoder(isa, self.cpu.env)
-        self.tracepoints = Tracepoints(self._plans.place, self._plans.constant)
+        self.tracepoints = Tracepoints(self._plans, *self._who())
         self.handlers = Handlers(isa, self.cpu, self.memory, self.counter, self.tracepoints, on_system_call)
         self.code = Code(self.cpu, self.memory, self.counter, self._hooks, self.handlers.fail)
         self._pc = isa.registers.slots[isa.registers.pc]
@@ -163,6 +163,18 @@ class Engine:
         """
         return None if self._tlb is None else self._tlb.table
 
+    def discounting(self, instructions: int) -> Adjust:
+        """Return what `discount` does as an operation for machine code."""
+        return Adjust(ctypes.addressof(self.counter.state_array) + 8 * Word.TOTAL, -instructions)
+
+    def _who(self) -> tuple[int, int]:
+        """Return the addresses of the words that say which address space it is, and which thread."""
+        state = ctypes.addressof(self.counter.state_array)
+        space, thread = (state + 8 * word for word in (Word.SPACE, Word.THREAD))
+        if isinstance(self.memory, GuestMemory):
+            space = self.cpu.env + 8 * self.isa.registers.slots[self.isa.registers.root]
+        return space, thread
+
     def _show_windows(self) -> None:
         self._windows.set(self.memory.windows(), self.memory.pointer)
 
@@ -201,6 +213,10 @@ class Engine:
         self._state[Word.SPACE] = self.space_number(space)
         self._tlb.flush()
         self.forget_user_blocks()
+
+    def note_thread(self, number: int) -> None:
+        """Note which thread runs, where the host keeps them."""
+        self._state[Word.THREAD] = number
 
     def space_number(self, space: AddressSpace) -> int:
         """Return the number of an address space, which no other has while the engine lives."""

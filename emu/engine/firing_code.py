@@ -13,9 +13,9 @@ from typing import Final
 from emu.cpu_core import CoreWord
 from emu.engine.plan_code import READ, Places, PlanCode
 from emu.engine.state import DELIVER, HANDLED
-from emu.engine.tracepoints import ARGUMENTS, EVERY_SPACE, MULTIPLIER, Entry, Firing, Header, Step, StepKind
+from emu.engine.tracepoints import ARGUMENTS, EVERY, MULTIPLIER, Entry, Firing, Header, Step, StepKind
 from emu.isa.base import Isa
-from emu.native.builder import Function, Module, Value
+from emu.native.builder import Condition, Function, Module, Value
 
 # What `take` answers beside HANDLED; not DELIVER's number.
 ASK: Final = DELIVER + 1
@@ -39,17 +39,14 @@ class Asked:
 
 
 class FiringCode:
-    """The function `take`; `space` is where the word of the current address space is."""
+    """The function `take`; `header` is where the table's `Header` is."""
 
-    def __init__(
-        self, module: Module, isa: Isa, places: Places, plans: PlanCode, asked: Asked, header: Value, space: Value
-    ) -> None:
+    def __init__(self, module: Module, isa: Isa, places: Places, plans: PlanCode, asked: Asked, header: Value) -> None:
         self._isa = isa
         self._places = places
         self._plans = plans
         self._asked = asked
         self._header = header
-        self._space = space
         self._argument = self._make_argument(module)
         self._fire = self._make_fire(module)
         self.find = self._make_find(module)
@@ -67,25 +64,37 @@ class FiringCode:
             entry = f.load(table, f.shl(place.get(), 3))
             f.ret_if(f.eq(entry, 0), 0)
             with f.when(f.eq(f.load(entry, Entry.offset("at")), address)):
-                space = f.load(entry, Entry.offset("space"))
-                f.ret_if(f.either(f.eq(space, EVERY_SPACE), f.eq(space, f.load(self._space))), entry)
+                space, thread = f.load(entry, Entry.offset("space")), f.load(entry, Entry.offset("thread"))
+                same = f.both(self._is(f, space, "space"), self._is(f, thread, "thread"))
+                f.ret_if(same, entry)
             place.set(f.and_(f.add(place.get(), 1), mask))
             del loop
         return f
+
+    def _is(self, f: Function, wanted: Value, name: str) -> Condition:
+        """Return whether an entry is for the space, or the thread, that is now."""
+        now = f.load(f.load(self._header, Header.offset(name)))
+        return f.either(f.eq(wanted, EVERY), f.eq(wanted, now))
 
     def _make_argument(self, module: Module) -> Function:
         """u64 argument(firing, number): an argument that is in the guest's memory, or not."""
         f = module.function("argument", 2, local=True)
         firing, number = f.parameters
         at = f.add(firing, f.shl(number, 3))
-        value = f.load(f.load(at, Firing.offset("place0")))
+        found = f.variable(f.load(f.load(at, Firing.offset("place0"))))
         size = f.load(at, Firing.offset("size0"))
-        f.ret_if(f.eq(size, 0), value)
-        address = f.and_(f.add(value, f.load(at, Firing.offset("offset0"))), self._isa.address_mask)
-        place = f.call(self._plans.reach, address, READ)
-        f.ret_if(f.eq(place, 0), f.call(self._asked.load, address, size))
-        unused = f.shl(f.sub(8, size), 3)
-        f.ret(f.lshr(f.shl(f.load(place), unused), unused))
+        with f.when(f.ne(size, 0)):
+            address = f.and_(f.add(found.get(), f.load(at, Firing.offset("offset0"))), self._isa.address_mask)
+            place = f.call(self._plans.reach, address, READ)
+            with f.choice(f.eq(place, 0), likely=False) as (out, near):
+                with out:
+                    found.set(f.call(self._asked.load, address, size))
+                with near:
+                    found.set(f.load(place))
+        unused = f.load(at, Firing.offset("unused0"))
+        upper = f.shl(found.get(), unused)
+        signed = f.ne(f.load(at, Firing.offset("signed0")), 0)
+        f.ret(f.select(signed, f.ashr(upper, unused), f.lshr(upper, unused)))
         return f
 
     def _make_fire(self, module: Module) -> Function:
@@ -96,7 +105,7 @@ class FiringCode:
         count = f.load(runs, _COUNT)
         f.ret_if(f.eq(count, 0), 1, likely=False)
         arguments = f.room(8 * ARGUMENTS)
-        with f.choice(f.eq(f.load(firing, Firing.offset("from_memory")), 0)) as (plain, mixed):
+        with f.choice(f.ne(f.load(firing, Firing.offset("simple")), 0)) as (plain, mixed):
             with plain:
                 for number in range(ARGUMENTS):
                     place = f.load(firing, Firing.offset("place0") + 8 * number)
@@ -132,7 +141,6 @@ class FiringCode:
         (entry,) = f.parameters
         core = f.load(entry, Entry.offset("core"))
         f.store(core, self._places.env, 8 * CoreWord.ENV)
-        pc = 8 * self._isa.registers.slots[self._isa.registers.pc]
         step = f.variable(f.load(entry, Entry.offset("steps")))
         with f.loop() as loop:
             here = step.get()
@@ -147,8 +155,8 @@ class FiringCode:
                     wanted = f.label()
                     f.branch_to(f.eq(kind, StepKind.FIRE), wanted)
                     size = f.load(here, Step.offset("size"))
-                    inside = f.ult(f.sub(f.load(self._places.env, pc), f.load(here, Step.offset("function"))), size)
-                    loop.again_if(inside)
+                    led = f.and_(f.load(f.load(here, Step.offset("pc"))), self._isa.address_mask)
+                    loop.again_if(f.ult(f.sub(led, f.load(here, Step.offset("function"))), size))
                     f.at(wanted)
                     f.ret_if(f.eq(f.call(self._fire, what, core), 0), HANDLED, likely=False)
         f.ret(HANDLED)

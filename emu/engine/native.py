@@ -45,7 +45,6 @@ _CODE: Final = ("cpu_ldub_code", "cpu_lduw_code", "cpu_ldl_code", "tlb_flush")
 _SYMBOL: Final = "trapline."
 # Sources whose machine code is kept: ISAs, each with and without a kernel of its own.
 _SOURCES: Final = 16
-_WORD_SIZE: Final = 8
 # How a count is written into a translated block: it depends on the host.
 _WRITE: Final = "inlined_x86_64.ll" if POSSIBLE else "inlined_nowhere.ll"
 # A number that no trap has.
@@ -103,7 +102,6 @@ class Callbacks:
             "ram": memory.pointer,
             "windows": windows.address,
             "tracepoints": tracepoints.header.address,
-            "space": _space(cpu, counter, hosted=tlb is not None),
             # Where the guest has page tables, nothing is filled.
             "fills": windows.address if tlb is None else tlb.table,
             "on_fill": windows.address if tlb is None else _address(tlb.callback),
@@ -162,14 +160,7 @@ def _write_firing(module: Module, cpu: Cpu, symbols: Mapping[str, Value], *, hos
     )
     plans = PlanCode(module, cpu.isa, places, hosted=hosted)
     asked = Asked(symbols["on_load"], symbols["on_fired"])
-    FiringCode(module, cpu.isa, places, plans, asked, symbols["tracepoints"], symbols["space"])
-
-
-def _space(cpu: Cpu, counter: Counter, *, hosted: bool) -> int:
-    """Return the address of the word that says which address space is the current one."""
-    if hosted:
-        return ctypes.addressof(counter.state_array) + _WORD_SIZE * Word.SPACE
-    return cpu.env + _WORD_SIZE * cpu.isa.registers.slots[cpu.isa.registers.root]
+    FiringCode(module, cpu.isa, places, plans, asked, symbols["tracepoints"])
 
 
 def _general_names() -> dict[str, int]:

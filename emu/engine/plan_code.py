@@ -125,6 +125,8 @@ class PlanCode:
                     distance = f.select(f.ne(f.and_(holds.get(), 1), 0), third, f.load(here, 32))
                     self._write(f, first, f.add(f.load(first), distance))
                     holds.set(1)
+                with case(Kind.ADJUST):
+                    f.store(first, f.add(f.load(first), third))
                 with case(Kind.SET_VECTOR):
                     both = f.room(16)
                     f.store(both, f.load(first))

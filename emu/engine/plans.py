@@ -28,6 +28,13 @@ _FLAG_BITS: Final = 32
 _CONDITIONS: Final = 16
 
 
+class Adjust(NamedTuple):
+    """The word of this process at `place` += `amount`: an operation for machine code alone."""
+
+    place: int
+    amount: int
+
+
 class Kind(IntEnum):
     """What an operation is, and what its words after the kind are; 0 ends a plan."""
 
@@ -51,6 +58,8 @@ class Kind(IntEnum):
     """pc, pc, distance if all that was compared since the last branch holds, distance if not."""
     SET_VECTOR = 10
     """low, high, Unicorn's number of the vector register."""
+    ADJUST = 11
+    """place, -, amount."""
 
 
 # The comparisons that COMPARE does, in this order.
@@ -132,13 +141,25 @@ class Encoder:
         self._temporaries: dict[str, ctypes.c_uint64] = {}
         self._constants: dict[int, ctypes.c_uint64] = {}
         self._encoded: dict[Plan, ctypes.Array[ctypes.c_uint64]] = {}
+        self._others: dict[tuple[tuple[type, Operation | Adjust], ...], ctypes.Array[ctypes.c_uint64]] = {}
 
-    def encode(self, plan: Plan) -> int:
-        """Return the address of a plan's words, which stay there."""
-        if plan not in self._encoded:
-            words = [word for operation in self._operations(plan) for word in _padded(operation)]
-            self._encoded[plan] = (ctypes.c_uint64 * (len(words) + OPERATION_WORDS))(*words)
-        return ctypes.addressof(self._encoded[plan])
+    def encode(self, plan: Plan | tuple[Operation | Adjust, ...]) -> int:
+        """Return the address of the words of a plan, or of operations, which stay there."""
+        if isinstance(plan, Plan):
+            known = self._encoded.get(plan)
+            if known is None:
+                known = self._encoded[plan] = self._words_of(plan.operations)
+        else:
+            # Operations are tuples, and those of two kinds may have equal fields.
+            key = tuple((type(operation), operation) for operation in plan)
+            known = self._others.get(key)
+            if known is None:
+                known = self._others[key] = self._words_of(plan)
+        return ctypes.addressof(known)
+
+    def _words_of(self, operations: tuple[Operation | Adjust, ...]) -> ctypes.Array[ctypes.c_uint64]:
+        words = [word for operation in self._operations(operations) for word in _padded(operation)]
+        return (ctypes.c_uint64 * (len(words) + OPERATION_WORDS))(*words)
 
     def place(self, operand: str) -> int:
         """Return the address of a register, a temporary, or a zero."""
@@ -153,15 +174,15 @@ class Encoder:
         """Return the address of a number."""
         return ctypes.addressof(self._constants.setdefault(value, ctypes.c_uint64(value)))
 
-    def _operations(self, plan: Plan) -> Iterator[tuple[int, ...]]:
+    def _operations(self, operations: tuple[Operation | Adjust, ...]) -> Iterator[tuple[int, ...]]:
         """Yield the words of each operation; registers that are not words are read first."""
-        for name in dict.fromkeys(name for operation in plan.operations for name in _read_by(operation)):
+        for name in dict.fromkeys(name for operation in operations for name in _read_by(operation)):
             if name and name not in self._slots and not name.startswith(TEMPORARY):
                 yield Kind.READ, self.place(name), self._public[name]
-        for operation in plan.operations:
+        for operation in operations:
             yield from self._words(operation)
 
-    def _words(self, operation: Operation) -> Iterator[tuple[int, ...]]:
+    def _words(self, operation: Operation | Adjust) -> Iterator[tuple[int, ...]]:
         place = self.place
         match operation:
             case Set(target, source, offset):
@@ -180,6 +201,8 @@ class Encoder:
                 yield Kind.BRANCH, pc, pc, taken, missed
             case SetVector(number, low, high):
                 yield Kind.SET_VECTOR, place(low), place(high), self._isa.unicorn.vectors[0].first + number
+            case Adjust(at, amount):
+                yield Kind.ADJUST, at, 0, amount
 
     def _check(self, test: Check) -> tuple[int, ...]:
         if test.compare is Compare.FLAGS:
@@ -193,7 +216,7 @@ class Encoder:
         return Kind.COMPARE, self.place(test.left), right, COMPARES.index(test.compare), mask, sign if signed else 0
 
 
-def _read_by(operation: Operation) -> Iterator[str]:
+def _read_by(operation: Operation | Adjust) -> Iterator[str]:
     """Yield the operands that an operation reads."""
     match operation:
         case Set(_, source, _) | Clear(_, source, _):

@@ -58,6 +58,8 @@ class Word(IntEnum):
     """Where the entries end."""
     OVERDUE = 15
     """Address that written blocks jump to when a deadline may be due; 0: not there yet."""
+    THREAD = 16
+    """Which thread runs, where the host keeps them: a number of its own for each."""
 
 
 WORDS: Final = 24

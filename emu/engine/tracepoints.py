@@ -29,7 +29,9 @@ from emu.native.block import Block
 from emu.words import WORD_MASK
 
 if TYPE_CHECKING:
+    from emu.engine.plans import Adjust, Encoder
     from emu.frame import Frame
+    from emu.plans import Operation
 
 # Arguments that `dtrace_probe()` takes.
 ARGUMENTS: Final = 5
@@ -37,8 +39,8 @@ ARGUMENTS: Final = 5
 _SIZE: Final = 1 << 10
 # What an address is multiplied with before its upper bits choose a place (Knuth's golden ratio, in 64 bits).
 MULTIPLIER: Final = 0x9E37_79B9_7F4A_7C15
-# `Entry.space` of a tracepoint that is in every address space.
-EVERY_SPACE: Final = WORD_MASK
+# `Entry.space` and `Entry.thread` of a tracepoint that is every address space's, every thread's.
+EVERY: Final = WORD_MASK
 
 
 class StepKind(IntEnum):
@@ -58,6 +60,10 @@ class Header(Block):
     """How far a product is shifted right to choose a place."""
     mask: int
     """The number of places, less one."""
+    space: int
+    """The address of the word that says which address space is the current one."""
+    thread: int
+    """The address of the word that says which thread runs."""
     depth: int
     """How many hits are being served: of a hit's Python code the next one may begin."""
 
@@ -68,7 +74,9 @@ class Entry(Block):
     at: int
     """Its address in the guest."""
     space: int
-    """The address space it is in, as the word of the current one says; `EVERY_SPACE`."""
+    """The address space it is in, as the word of the current one says; `EVERY`."""
+    thread: int
+    """The thread it is for, as the word of the one that runs says; `EVERY`."""
     steps: int
     """Address of its steps: of `Step`s."""
     core: int
@@ -84,7 +92,9 @@ class Step(Block):
     function: int
     """FIRE_AFTER: where the function begins that is to be left."""
     size: int
-    """FIRE_AFTER: its size; 0: it is always left."""
+    """FIRE_AFTER: its size."""
+    pc: int
+    """FIRE_AFTER: the address of the word that says where the instruction led to."""
 
 
 class Firing(Block):
@@ -93,8 +103,8 @@ class Firing(Block):
     runs: int
     """Address of two words: how many enablings, 0 if they are Python's, and where they are: pairs
     of a function and its first argument."""
-    from_memory: int
-    """How many arguments are in the guest's memory."""
+    simple: int
+    """Whether all arguments are words of this process as they are."""
     place0: int
     """Where in this process the first argument is, or the base of its address."""
     place1: int
@@ -113,6 +123,18 @@ class Firing(Block):
     size2: int
     size3: int
     size4: int
+    unused0: int
+    """How many of the upper bits do not count."""
+    unused1: int
+    unused2: int
+    unused3: int
+    unused4: int
+    signed0: int
+    """Whether its sign is extended over those."""
+    signed1: int
+    signed2: int
+    signed3: int
+    signed4: int
     framed: int
     """`CpuCore.framed`."""
     pushed: int
@@ -123,9 +145,11 @@ class Firing(Block):
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """An argument that is in a register."""
+    """An argument that is in a register, or in its lowest bytes."""
 
     name: str
+    size: int = 8
+    signed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +169,7 @@ class InMemory:
     base: str
     offset: int
     size: int
+    signed: bool = False
 
 
 Argument = Register | Number | InMemory
@@ -166,18 +191,22 @@ class Fire:
 
 @dataclass(frozen=True, slots=True)
 class FireAfter:
-    """A probe fires if the pc is not in a function any more: the step FIRE_AFTER."""
+    """A probe fires if an instruction led out of a function: the step FIRE_AFTER.
+
+    `pc` names the register or the temporary that says where it led to.
+    """
 
     fire: Fire
     function: int
     size: int
+    pc: str
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """An encoded plan is carried out: the step RUN."""
+    """Operations are carried out: the step RUN."""
 
-    plan: int
+    operations: tuple[Operation | Adjust, ...]
 
 
 Steps = Sequence[Fire | FireAfter | Run]
@@ -193,17 +222,20 @@ class _Context(NamedTuple):
 class Tracepoints:
     """The tracepoints of one engine that machine code serves.
 
-    `place` is where a register is in this process (`Encoder.place`), `constant` where a number is.
+    `space` and `thread` are the addresses of the words that say which address space is the current
+    one, and which thread runs.
     """
 
-    def __init__(self, place: Callable[[str], int], constant: Callable[[int], int]) -> None:
-        self.header = Header()
+    def __init__(self, encoder: Encoder, space: int, thread: int) -> None:
+        self.header = Header(space=space, thread=thread)
+        self.known: dict[tuple[int, int, int], Callable[[int], int] | None] = {}
+        """What is decided about hits, by address, space and thread: what does the rest of one that
+        machine code could not; None: Python serves the hits."""
         self._contexts: dict[int, _Context] = {}
         """By address of a `Firing`."""
         self._prepared: CpuCore | None = None
-        self._place = place
-        self._constant = constant
-        self._entries: dict[tuple[int, int], Entry] = {}
+        self._encoder = encoder
+        self._entries: dict[tuple[int, int, int], Entry] = {}
         self._kept: list[Any] = []
         self._left: list[Any] = []
         """What was dropped while a hit was served: machine code is in the midst of it."""
@@ -213,24 +245,31 @@ class Tracepoints:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def set(self, address: int, core: CpuCore, frame: Frame, steps: Steps, space: int = EVERY_SPACE) -> None:
-        """Let machine code serve the hits at an address, in one address space or in all.
+    def here(self, address: int) -> tuple[int, int, int]:
+        """Return an address with the current address space and the thread that runs."""
+        space, thread = (ctypes.c_uint64.from_address(at).value for at in (self.header.space, self.header.thread))
+        return address, space, thread
+
+    def set(self, key: tuple[int, int, int], core: CpuCore, frame: Frame, steps: Steps) -> None:
+        """Let machine code serve the hits at an address, in a space and a thread (`EVERY`: in all).
 
         `frame` is the interrupted context for Python code that the probes enter.
         """
         words = (Step * (len(steps) + 1))()
         for number, step in enumerate(steps):
             words[number] = self._step(core, frame, step)
-        entry = Entry(address, space, ctypes.addressof(words), core.address)
+        entry = Entry(*key, ctypes.addressof(words), core.address)
         self._kept += (words, entry)
-        self._entries[address, space] = entry
+        self._entries[key] = entry
         if 2 * len(self._entries) > len(self._table):
             self._make_table(2 * len(self._table))
         else:
             self._put(entry)
 
     def clear(self) -> None:
-        """Forget all tracepoints: each goes to Python at its next hit."""
+        """Forget all that is decided: each hit goes to Python once more."""
+        if self.known:
+            self.known = {}
         if not self._entries:
             return
         if self.header.depth:
@@ -267,32 +306,39 @@ class Tracepoints:
 
     def _step(self, core: CpuCore, frame: Frame, step: Fire | FireAfter | Run) -> Step:
         match step:
-            case Run(plan):
-                return Step(StepKind.RUN, plan)
-            case FireAfter(fire, function, size):
-                return Step(StepKind.FIRE_AFTER, self._firing(core, frame, fire).address, function, size)
+            case Run(operations):
+                return Step(StepKind.RUN, self._encoder.encode(operations))
+            case FireAfter(fire, function, size, pc):
+                firing = self._firing(core, frame, fire)
+                return Step(StepKind.FIRE_AFTER, firing.address, function, size, self._encoder.place(pc))
             case _:
                 return Step(StepKind.FIRE, self._firing(core, frame, step).address)
 
     def _firing(self, core: CpuCore, frame: Frame, fire: Fire) -> Firing:
-        firing = Firing(fire.runs, framed=fire.framed, pushed=fire.pushed, flags=fire.flags)
+        firing = Firing(fire.runs, 1, framed=fire.framed, pushed=fire.pushed, flags=fire.flags)
         for number in range(ARGUMENTS):
             argument = fire.arguments[number] if number < len(fire.arguments) else Number(0)
-            match argument:
-                case Register(name):
-                    place = self._place(name)
-                case Number(value):
-                    place = self._constant(value)
-                case InMemory(base, offset, size):
-                    place = self._place(base)
-                    setattr(firing, f"offset{number}", offset)
-                    setattr(firing, f"size{number}", size)
-                    firing.from_memory += 1
-            setattr(firing, f"place{number}", place)
+            self._locate(firing, number, argument)
         self._kept.append(firing)
         self._contexts[firing.address] = _Context(frame, fire)
         core.prepare = partial(self._prepare, core)
         return firing
+
+    def _locate(self, firing: Firing, number: int, argument: Argument) -> None:
+        """Tell machine code where an argument is."""
+        unused, signed, offset, size = 0, False, 0, 0
+        match argument:
+            case Register(name, bytes_, signed):
+                place, unused = self._encoder.place(name), 64 - 8 * bytes_
+            case Number(value):
+                place = self._encoder.constant(value & WORD_MASK)
+            case InMemory(base, offset, size, signed):
+                place, unused = self._encoder.place(base), 64 - 8 * size
+        found = {"place": place, "offset": offset, "size": size, "unused": unused, "signed": signed}
+        for name, word in found.items():
+            setattr(firing, f"{name}{number}", word)
+        if size or unused:
+            firing.simple = 0
 
     def _make_table(self, size: int) -> None:
         """Make a table of `size` places, with the entries there are."""
@@ -307,7 +353,7 @@ class Tracepoints:
         place = (entry.at * MULTIPLIER & WORD_MASK) >> self.header.shift
         while self._table[place]:
             other = Entry.from_address(self._table[place])
-            if (other.at, other.space) == (entry.at, entry.space):
+            if (other.at, other.space, other.thread) == (entry.at, entry.space, entry.thread):
                 break
             place = place + 1 & self.header.mask
         self._table[place] = entry.address

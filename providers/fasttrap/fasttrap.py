@@ -90,6 +90,7 @@ class Fasttrap(Observer):
             code = self.kernel.code(process)
             slots = self.kernel.slots(process, code, CHUNK, "[fasttrap]")
             found = self._targets[process.pid] = Target(process, code, Patcher(code), slots)
+            found.patcher.on_change = self.kernel.traps.changed
         return found
 
     def add(self, probe: Probe) -> bool:
@@ -176,6 +177,7 @@ class Fasttrap(Observer):
             self._points[key] = point
         # At the front: the probe that was enabled last fires first.
         (point.after if probe.type in AFTER else point.before).insert(0, probe)
+        self.kernel.traps.changed()
         target.patcher.install(point.tracepoint)
 
     def _make(self, target: Target, address: int, function: int) -> Point:
@@ -202,6 +204,7 @@ class Fasttrap(Observer):
         users = point.after if probe.type in AFTER else point.before
         if probe in users:
             users.remove(probe)
+        self.kernel.traps.changed()
         if not point.before and not point.after:
             if point.target.live:
                 point.target.patcher.remove(point.tracepoint)
@@ -259,6 +262,7 @@ class Fasttrap(Observer):
         if target is None or not target.live:
             return
         target.live = False
+        self.kernel.traps.changed()
         if self.kernel.is_shared(process):  # a vfork's child: the memory, with its breakpoints, is its parent's
             target.patcher.restore_all()
         for key in [key for key in self._points if self._points[key].target is target]:

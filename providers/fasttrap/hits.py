@@ -6,15 +6,21 @@ fasttrap_return_common).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from emu.arguments import function_arguments
 from emu.cpu_core import CpuFlag
 from emu.displaced import Emulated
+from emu.engine.state import HANDLED
+from emu.engine.tracepoints import Argument, Fire, FireAfter, InMemory, Number, Register, Run
 from emu.frame import Frame
 from emu.guest.base import BadAddressError
 from emu.guest.observer import Observer
 from emu.guest.processes import CARRIED_OUT
+from emu.plans import Load, Plan, Set
+from emu.trap import Hit, Served
 from emu.words import WORD_MASK
 from providers.fasttrap.port import Port
 from providers.fasttrap.records import Point, ProbeType
@@ -31,6 +37,8 @@ if TYPE_CHECKING:
 PASSED: Final = 5
 # As a plain number: it is set and cleared at every firing.
 _ENTRY: Final = int(CpuFlag.ENTRY)
+# Where an emulated instruction has led to, while the probes after it fire.
+_NEW_PC: Final = "%new pc"
 
 
 class Hits(Observer):
@@ -63,8 +71,93 @@ class Hits(Observer):
         self._arguments = [slots[name] for name in port.arguments]
         self._late = [slots[name] for name in port.late_arguments]
         self._results = [slots[name] for name in port.results]
-        kernel.traps.add(self._hit)
+        kernel.traps.add(self._hit, self._describe)
         kernel.watch(self)
+
+    # -- what machine code is told
+
+    def _describe(self, address: int) -> Hit | Served | None:
+        """Say what a hit does, as `_hit` does it."""
+        thread = self._kernel.current
+        if thread is None or not self._kernel.native or address in self._resumed.values():
+            return Served.PYTHON
+        stepping = self.steps.of(thread)
+        if stepping is not None and address == stepping.trap:
+            return Served.PYTHON
+        point = self._find(thread.process, address)
+        if point is None:
+            return None
+        before = self._before(point)
+        if before is None or not isinstance(point.treatment, Emulated):
+            return Served.PYTHON
+        after = self._after(point, point.treatment)
+        if after is None or not self._is_safe(point.treatment.plan):
+            return Served.PYTHON
+        steps = (*before, Run(point.treatment.plan.operations), *after)
+        return Hit(steps, rest=partial(self._rest, point))
+
+    def _is_safe(self, plan: Plan) -> bool:
+        """Return whether machine code carries a plan out as fasttrap does: FreeBSD's loads fail at -1."""
+        return self._fidelity is not Fidelity.FREEBSD or not any(isinstance(one, Load) for one in plan.operations)
+
+    def _rest(self, point: Point, _address: int) -> int:
+        """Carry a plan out that met memory out of machine code's reach, and fire what comes after it."""
+        self._carry_out(point)
+        return HANDLED
+
+    def _before(self, point: Point) -> list[Fire | FireAfter | Run] | None:
+        """Say what is done before an instruction; None: Python has to."""
+        isa = self._kernel.isa
+        steps: list[Fire | FireAfter | Run] = []
+        for probe in point.before:
+            if point.address in probe.questions:
+                steps.append(Run((Set(self._port.results[0], "", 1),)))
+                continue
+            runs = self._framework.native_runs(probe.id)
+            if not runs:
+                return None
+            if probe.type is ProbeType.ENTRY:
+                found = function_arguments(isa, self._port.arguments, self._port.stack_skip)
+                steps.append(Fire(runs, found, flags=_ENTRY))
+            elif probe.read is not None:
+                located = probe.locate(point.address) if probe.locate is not None else None
+                if located is None:
+                    return None
+                operations, arguments = located
+                steps += [Run(operations)] if operations else []
+                steps.append(Fire(runs, arguments[:PASSED]))
+            elif probe.types:
+                steps.append(Fire(runs, tuple(self._natives([one for _, _, one in probe.types[:PASSED]]))))
+            elif probe.type is ProbeType.OFFSETS:
+                steps.append(Fire(runs, function_arguments(isa, self._port.arguments, 0)))
+        return steps
+
+    def _natives(self, natives: Sequence[int]) -> Iterator[Argument]:
+        """Say where arguments are of the function whose call a probe's site is (`_read_natives`)."""
+        isa = self._kernel.isa
+        registers = (*self._port.arguments, *self._port.late_arguments)
+        for one in natives:
+            if not registers:
+                yield InMemory(isa.registers.sp, isa.word * one, isa.word)
+            elif one < len(registers):
+                yield Register(registers[one])
+
+    def _after(self, point: Point, treatment: Emulated) -> list[Fire | FireAfter | Run] | None:
+        """Say what is done after an instruction that was emulated; None: Python has to."""
+        if not point.after:
+            return []
+        pc = self._kernel.isa.registers.pc
+        steps: list[Fire | FireAfter | Run] = [Run((Set(_NEW_PC, pc), Set(pc, "", point.address)))]
+        for probe in point.after:
+            runs = self._framework.native_runs(probe.id)
+            if not runs:
+                return None
+            offset = Number(point.address - probe.function & WORD_MASK)
+            fire = Fire(runs, (offset, *map(Register, self._port.results)))
+            steps.append(fire if treatment.leaves else FireAfter(fire, probe.function, probe.size, _NEW_PC))
+        return [*steps, Run((Set(pc, _NEW_PC),))]
+
+    # -- a hit
 
     def _hit(self, address: int, frame: Frame, _extra: int) -> int:
         """Take a breakpoint (fasttrap_pid_probe); 0: it is not one of ours."""
@@ -178,6 +271,7 @@ class Hits(Observer):
         The page it needs has come meanwhile.
         """
         self._resumed[thread] = address
+        self._kernel.traps.changed()
 
     def uncover(self, thread: Thread, address: int) -> None:
         """Make a thread run into the fault of its own instruction, which emulating it has met."""

@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from emu.displaced import Emulated, OutOfLine
+from emu.engine.tracepoints import Argument
 from emu.frame import Frame
 from emu.patcher import Patcher, Tracepoint
+from emu.plans import Operation
 
 if TYPE_CHECKING:
     from emu.guest.processes import Code, Process, Slots
@@ -66,6 +68,13 @@ class Point:
     """What the engine is told to carry the plan out in machine code; 0: it cannot."""
 
 
+class Located(NamedTuple):
+    """Where arguments are, once some operations are done."""
+
+    operations: tuple[Operation, ...]
+    arguments: tuple[Argument, ...]
+
+
 @dataclass(eq=False)
 class Probe:
     """A probe (fasttrap_probe_t)."""
@@ -82,6 +91,8 @@ class Probe:
     enabled: bool = False
     read: Callable[[Frame], tuple[int, ...]] | None = None
     """Arguments of a marker; None: those of the function."""
+    locate: Callable[[int], Located | None] | None = None
+    """Says where the arguments of a marker's site are, for machine code; None: Python reads them."""
     questions: frozenset[int] = frozenset()
     """Those of the addresses where the program asks whether the probe is enabled (is-enabled
     tracepoints)."""

@@ -12,27 +12,46 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from emu.elf_file import ElfError
+from emu.engine import tracepoints
+from emu.engine.tracepoints import ARGUMENTS, Argument, Number, Register
 from emu.frame import Frame
 from emu.guest.base import BadAddressError
 from emu.guest.objects import LoadedObject
 from emu.guest.observer import Observer
-from emu.stapsdt import InMemory, Marker, MarkerArgument, MarkerArgumentError, evaluate, markers, parse_arguments
+from emu.isa.elf_format import InRegister
+from emu.plans import Operation, Sum
+from emu.stapsdt import (
+    Constant,
+    InMemory,
+    Marker,
+    MarkerArgument,
+    MarkerArgumentError,
+    evaluate,
+    markers,
+    parse_arguments,
+)
 from providers.dof.layout import HEADER
 from providers.dof.probes import HelperProbe, helper_probes
 from providers.dof.sections import DofError, load_size
 from providers.fasttrap.fasttrap import Fasttrap
 from providers.fasttrap.pid import PidError
 from providers.fasttrap.pid_provider import PidProvider
-from providers.fasttrap.records import Probe, ProbeType
+from providers.fasttrap.records import Located, Probe, ProbeType
 
 if TYPE_CHECKING:
     from emu.guest.processes import Objects, Process
     from providers.base import Framework
 
 _AFRAMES = 3
+
+
+def _nothing(*_: object) -> int:
+    """Read nothing: a constant needs no registers and no memory."""
+    return 0
 
 
 class _Helper(NamedTuple):
@@ -185,6 +204,7 @@ class UsdtProbes(Observer):
             0,
             tuple(arguments),
             read=self._reader(loaded, arguments),
+            locate=partial(self._locate, arguments),
             semaphores=tuple(sorted(semaphores)),
         )
         provider = self._provider(key.provider)
@@ -204,6 +224,25 @@ class UsdtProbes(Observer):
                 self._fasttrap.report(
                     f"{where}: '{argument.text}' reads as 0: there is no symbol '{symbol}' (stripped?)"
                 )
+
+    def _locate(self, arguments: dict[int, tuple[MarkerArgument, ...]], site: int) -> Located | None:
+        """Say where the arguments of a site are; None: Python has to read one of them."""
+        slots = self._fasttrap.kernel.isa.registers.slots
+        operations: list[Operation] = []
+        found: list[Argument] = []
+        for place, one in enumerate(arguments.get(site, ())[:ARGUMENTS]):
+            match one.operand:
+                case Constant():
+                    found.append(Number(evaluate(one, _nothing, _nothing, _nothing)))
+                case InRegister(register, 0) if register in slots:
+                    found.append(Register(register, one.size, one.signed))
+                case InMemory(base, displacement, scaled, scale, "") if {base, scaled} - {""} <= slots.keys():
+                    address = f"%address {place}"
+                    operations.append(Sum(address, base, scaled, scale.bit_length() - 1, displacement))
+                    found.append(tracepoints.InMemory(address, 0, one.size, one.signed))
+                case _:
+                    return None
+        return Located(tuple(operations), tuple(found))
 
     def _reader(
         self, loaded: LoadedObject, arguments: dict[int, tuple[MarkerArgument, ...]]

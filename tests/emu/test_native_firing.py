@@ -9,6 +9,7 @@ import pytest
 from benchmarks.code import ENTRY, LOOP
 from emu.cpu_core import CoreWord
 from emu.elf_symbols import Binding, Symbol, SymbolType
+from emu.engine.tracepoints import EVERY
 from emu.guest.function import CODE, FunctionFaultError, FunctionGuest
 from emu.guest.modules import Module
 from emu.isa import ISAS
@@ -216,7 +217,7 @@ def test_ten_thousand_tracepoints_are_found_as_one_is():
     guest = FunctionGuest(ISAS["x86_64"], LOOP["x86_64"])
     tracepoints, core = guest.engine.tracepoints, guest.traps.core
     for number in range(10_000):
-        tracepoints.set(0xFFFF_FFFF_8020_0000 + 16 * number, core, guest.host_trap.frame, ())
+        tracepoints.set((0xFFFF_FFFF_8020_0000 + 16 * number, EVERY, EVERY), core, guest.host_trap.frame, ())
     table = (ctypes.c_uint64 * (tracepoints.header.mask + 1)).from_address(tracepoints.header.table)
     assert sum(map(bool, table)) == len(tracepoints) == 10_000
     # How far the furthest entry is from where its address says.

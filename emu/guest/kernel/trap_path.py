@@ -23,6 +23,7 @@ from emu.engine.state import DELIVER, HANDLED
 from emu.frame import SavedFrame
 from emu.guest.base import BadAddressError
 from emu.host_trap import HostTrap
+from emu.learning import Rest
 
 if TYPE_CHECKING:
     from emu.displaced import DisplacedTable
@@ -61,6 +62,7 @@ class KernelTraps:
             unclaimed=lambda _address: DELIVER,
             faulted=self._displaced_fault,
             below=self._user_breakpoint,
+            below_rest=self._user_rest,
             lowest=guest.isa.kernel_start,
             table=table,
         )
@@ -77,6 +79,10 @@ class KernelTraps:
     def _user_breakpoint(self, address: int) -> int:
         """Take a breakpoint of user mode on the host path."""
         return self._guest.userland.breakpoint(address)
+
+    def _user_rest(self, address: int) -> Rest | None:
+        """Return what does the rest of a hit of user mode that machine code could not."""
+        return self._guest.userland.rest(address)
 
     def _enter_vector(self, _address: int) -> int:
         """Let the CPU take a breakpoint into the kernel's vector.

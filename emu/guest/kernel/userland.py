@@ -24,6 +24,7 @@ from emu.guest.kernel.user_objects import Objects
 from emu.guest.kernel.user_processes import Process, ScratchPages, Thread, UserCode
 from emu.guest.observer import Observer
 from emu.guest.processes import CARRIED_OUT
+from emu.learning import Learner, Rest
 from emu.trap import TrapHandler
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ class Userland:
         self._watchers: list[Observer] = []
         self._live = UserCpu(self)
         self._cpu: UserCpu | SavedCpu = self._live
+        host_trap = guest.kernel_traps.host_trap
+        self._learner = Learner(self.engine, self.traps, host_trap.breakpoint, self._live.frame, by_space=True)
         self._processes: dict[int, Process] = {}
         self._threads: dict[int, Thread] = {}
         self._current = guest.introspection.current
@@ -93,7 +96,13 @@ class Userland:
     def breakpoint(self, address: int) -> int:
         """Take a breakpoint of user mode at once; answer as `Handlers.on_breakpoint` does."""
         answer = self.traps.invop(address, self._live.frame)
+        if answer:
+            self._learner.learn(address)
         return DELIVER if not answer else HANDLED if answer == CARRIED_OUT else answer
+
+    def rest(self, address: int) -> Rest | None:
+        """Return what does the rest of a hit of user mode that machine code could not."""
+        return self._learner.rest(address)
 
     def exception(self, number: int) -> bool:
         """Take an exception of user mode that may be the end of an out-of-line copy.

@@ -101,7 +101,7 @@ class Kernel:
         self._inode_numbers = count(2)
         self.processes: dict[int, Process] = {}
         self.threads: dict[int, Thread] = {}
-        self.current: Thread | None = None
+        self._current: Thread | None = None
         self.first: Process | None = None
         """The process that the guest was started for."""
         self.observers: list[Observer] = []
@@ -130,6 +130,16 @@ class Kernel:
         self.endings = Endings(self)
         self.trapping = Traps(self, report)
         self._serving = Serving(self, calls, report)
+
+    @property
+    def current(self) -> Thread | None:
+        """The thread that runs."""
+        return self._current
+
+    @current.setter
+    def current(self, thread: Thread | None) -> None:
+        self._current = thread
+        self.engine.note_thread(thread.tid if thread is not None else 0)
 
     def _on_system_call(self) -> None:
         self.trapping.on_system_call()

@@ -14,6 +14,7 @@ from emu.guest.linux.frames import OutOfMemoryError
 from emu.guest.linux.operands import fault_address
 from emu.guest.processes import CARRIED_OUT
 from emu.isa.linux_signals import SI_KERNEL, Signal, SignalInfo
+from emu.learning import Learner
 
 if TYPE_CHECKING:
     from emu.guest.linux.kernel import Kernel
@@ -30,6 +31,8 @@ class Traps:
         self._called = False
         self._fault: SignalInfo | None = None
         self._engine.handlers.on_breakpoint = self._breakpoint
+        self._engine.handlers.on_late = self._late
+        self._learner = Learner(self._engine, kernel.traps, self._breakpoint, kernel.frame, by_space=True)
         self._engine.handlers.on_trap = self._trap
 
     def advance(self, thread: Thread, run: Callable[[], bool]) -> SignalInfo | None:
@@ -80,7 +83,13 @@ class Traps:
                 return DELIVER
             self._engine.pc = address + self._kernel.isa.traps.pc_after
             return self.raise_fault(SignalInfo(Signal.SIGTRAP, SI_KERNEL, address=address))
+        self._learner.learn(address)
         return HANDLED if answer == CARRIED_OUT else answer
+
+    def _late(self, address: int) -> int:
+        """Do the rest of a hit: machine code could not reach memory."""
+        rest = self._learner.rest(address)
+        return DELIVER if rest is None else rest(address)
 
     def _is_undefined(self, address: int) -> bool:
         """Return whether what trapped is not a breakpoint.

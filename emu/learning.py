@@ -1,0 +1,65 @@
+"""From a hit that Python has served to machine code that serves the next ones.
+
+The handler that claims an address says what it does there (`emu.trap.Hit`).  The engine's table
+keeps that until something changes (`emu.engine.tracepoints`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from emu.engine.engine import Engine
+from emu.engine.tracepoints import EVERY, Run
+from emu.frame import Frame
+from emu.plans import Plan
+from emu.trap import TrapHandler
+
+# Does what is left of a hit, from the plan on that met memory out of reach; answers as `on_breakpoint`.
+Rest = Callable[[int], int]
+
+
+class Learner:
+    """Learns the hits of one chain of handlers.
+
+    `taker` is who takes the engine's breakpoints: nothing is learned while somebody else does.
+    `by_space`: an address means another place in each address space.
+    """
+
+    def __init__(
+        self, engine: Engine, traps: TrapHandler, taker: Callable[[int], int], frame: Frame, *, by_space: bool = False
+    ) -> None:
+        self._engine = engine
+        self._tracepoints = engine.tracepoints
+        self._traps = traps
+        self._taker = taker
+        self._frame = frame
+        self._by_space = by_space
+        traps.watch(engine.tracepoints.clear)
+
+    def key(self, address: int) -> tuple[int, int, int]:
+        """Return what hits are known by."""
+        return self._tracepoints.here(address) if self._by_space else (address, EVERY, EVERY)
+
+    def learn(self, address: int, answer: int = 0, plan: Plan | None = None, rest: Rest | None = None) -> None:
+        """Let machine code serve the next hits at an address, if it can.
+
+        `answer` is the handlers'; `plan` is what was done instead of the displaced instruction, if
+        they left it to who asked, and `rest` does it in Python.
+        """
+        key, known = self.key(address), self._tracepoints.known
+        everywhere = (*key[:2], EVERY)
+        if key in known or everywhere in known or self._engine.handlers.on_breakpoint != self._taker:
+            return
+        known[key] = None
+        hit = self._traps.describe(address)
+        if hit is None or hit.answer != answer:
+            return
+        steps = hit.steps if plan is None else (*hit.steps, Run(plan.operations))
+        key = key if hit.by_thread else everywhere
+        known[key] = rest or hit.rest
+        self._tracepoints.set(key, self._traps.core, self._frame, steps)
+
+    def rest(self, address: int) -> Rest | None:
+        """Return what does the rest of a hit that machine code could not; None: none was learned."""
+        known, key = self._tracepoints.known, self.key(address)
+        return known.get(key) or known.get((*key[:2], EVERY))
