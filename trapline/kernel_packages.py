@@ -19,6 +19,8 @@ from typing import Final
 from emu.guest.linux_kernel import store
 from emu.guest.linux_kernel.errors import KernelFileError
 from emu.guest.linux_kernel.image import kernel_of, read_kernel
+from emu.guest.linux_kernel.platforms.boards import BOARDS
+from emu.isa import ISAS
 from emu.isa.base import Isa
 
 DEFAULT_SUITE: Final = "trixie"
@@ -28,12 +30,6 @@ _SOURCES: Final = Path("/etc/apt")
 _URI: Final = re.compile(r"https?://\S+/debian/?(?=\s|$)")
 _ARCHIVE: Final = "http://deb.debian.org/debian"
 _TIMEOUT: Final = 900
-# Debian's name of an ISA, and the package that depends on its newest kernel.
-_DEBIAN: Final = {
-    "riscv64": ("riscv64", "linux-image-riscv64"),
-    "aarch64": ("arm64", "linux-image-cloud-arm64"),
-    "x86_64": ("amd64", "linux-image-cloud-amd64"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +88,7 @@ def _archive() -> str:
 @contextmanager
 def _apt(isa: Isa, suite: str) -> Iterator[_Apt]:
     """Prepare apt, with the lists of a suite read.  Raises `KernelFileError`."""
-    if isa.name not in _DEBIAN:
+    if BOARDS.get(isa.name) is None:
         raise KernelFileError(f"there is no machine for Linux kernels of {isa.title}")
     with tempfile.TemporaryDirectory(prefix="trapline-kernel-") as name:
         folder = Path(name)
@@ -101,7 +97,7 @@ def _apt(isa: Isa, suite: str) -> Iterator[_Apt]:
         (folder / "status").touch()
         signed = f"[signed-by={_KEYRING}] " if _KEYRING.is_file() else ""
         (folder / "sources.list").write_text(f"deb {signed}{_archive()} {suite} main\n")
-        apt = _Apt(folder, _DEBIAN[isa.name][0])
+        apt = _Apt(folder, BOARDS[isa.name].debian[0])
         apt.run("apt-get", "update")
         yield apt
 
@@ -120,7 +116,7 @@ def _unpacked(apt: _Apt, package: str) -> Path:
 
 def _kernel_package(apt: _Apt, isa: Isa) -> str:
     """Return the package that the package of the newest kernel depends on."""
-    newest = _DEBIAN[isa.name][1]
+    newest = BOARDS[isa.name].debian[1]
     shown = apt.run("apt-cache", "show", "--no-all-versions", newest)
     found = re.search(r"^Depends:.*?\b(linux-image-\d\S*)", shown, re.MULTILINE)
     if found is None:
@@ -156,7 +152,7 @@ def get(
         if not images:
             raise KernelFileError(f"{name}: there is no kernel in the package")
         image = kernel_of(images[0].read_bytes(), f"{name}: {images[0].name}")
-        if image.isa != isa.name:
+        if ISAS[image.isa] is not isa:
             raise KernelFileError(f"{name}: a kernel of {image.isa}")
         report(f"fetching {BUSYBOX}")
         return store.keep(image, _busybox(apt), f"Debian {suite}: {name}")

@@ -2,6 +2,7 @@
 
 | module | what |
 | --- | --- |
+| `port`, `ports`, `<isa>` | what functions begin and end with, for each ISA |
 | `text` | breakpoints in the kernel's text, shared by the providers |
 | `sites` | where a function's probes go, and what the displaced instructions do |
 | `fbt` | fbt:kernel:vfs_read:entry |

@@ -20,7 +20,7 @@ from emu.guest.base import GuestError, RunState
 from emu.guest.linux_kernel import snapshot, store
 from emu.guest.linux_kernel.errors import KernelFileError
 from emu.guest.linux_kernel.machine import LinuxKernelMachine
-from emu.guest.linux_kernel.platforms import BOARDS
+from emu.guest.linux_kernel.platforms.boards import BOARDS
 from emu.isa import ISAS
 from trapline import kernel_packages
 from trapline.machine.linux_kernel_machine import LinuxKernelOptions, command_line, machine_of

@@ -10,14 +10,11 @@ from emu.guest.linux_kernel.btf import Btf, BtfError
 from emu.guest.linux_kernel.errors import KernelFileError
 from emu.guest.linux_kernel.image import KernelImage
 from emu.guest.linux_kernel.kallsyms import Symbol, Symbols, symbols_of
+from emu.guest.linux_kernel.platforms.boards import BOARDS
 
-# Where x86-64's kernel is mapped, at the distance of its physical address (__START_KERNEL_map).
-_X86_MAP: Final = 0xFFFF_FFFF_8000_0000
-# The first symbol of a flat image, by ISA.
-_START: Final = {"riscv64": "_start", "aarch64": "_text"}
-# Local labels and cold parts of functions: they have symbols and are not called.
+# Parts of functions, and what is no function: they have symbols of code.
 _CODE: Final = frozenset("tTwW")
-_PARTS: Final = (".cold", ".L", "$", "__pfx_", "__cfi_", "__pi_")
+_PARTS: Final = (".cold", ".L", "$", "__pfx_", "__cfi_", "__pi_", "__SCT__")
 
 
 class KernelFacts:
@@ -28,7 +25,7 @@ class KernelFacts:
         self.symbols: Symbols = symbols_of(image)
         address = self.symbols.address
         try:
-            self.start = _X86_MAP + image.base if image.isa == "x86_64" else address(_START[image.isa])
+            self.start = BOARDS[image.isa].start(image, self.symbols)
             """Virtual address of the image's first byte."""
             self.text = range(address("_stext"), address("_etext"))
             """The kernel's code, without that which is dropped after booting."""

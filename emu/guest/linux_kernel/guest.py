@@ -10,6 +10,7 @@ from emu.frame import Frame, LiveFrame
 from emu.guest.base import BadAddressError, Location, RunState, Thread
 from emu.guest.linux_kernel.facts import KernelFacts
 from emu.guest.linux_kernel.machine import LinuxKernelMachine
+from emu.guest.linux_kernel.platforms.platform import EPOCH
 from emu.guest.linux_kernel.stacks import unwinder
 from emu.guest.linux_kernel.tasks import Tasks
 from emu.guest.timers import Timers
@@ -17,8 +18,6 @@ from emu.host_trap import HostTrap
 from emu.patcher import Patcher
 from emu.trap import TrapHandler
 
-# Wall time at power on: a constant, so that a run is the same every day.
-_EPOCH: Final = 1_700_000_000 * 1_000_000_000
 MODULE: Final = "kernel"
 # User stacks deeper than this are cut.
 _MOST_USER_FRAMES: Final = 100
@@ -85,7 +84,7 @@ class LinuxKernelGuest:
 
     def wall(self) -> int:
         """Return virtual nanoseconds since 1970."""
-        return _EPOCH + self.now()
+        return EPOCH + self.now()
 
     def pc(self) -> int:
         """Return where the CPU is."""

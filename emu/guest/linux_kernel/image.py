@@ -27,12 +27,13 @@ from typing import Final
 
 from emu.guest.linux_kernel.compression import is_compressed, unpack
 from emu.guest.linux_kernel.errors import KernelFileError
+from emu.guest.linux_kernel.platforms.boards import BOARDS
 from emu.isa import ISAS
 
 _MAGIC_AT: Final = 56
-_FLAT: Final = {b"ARM\x64": "aarch64", b"RSC\x05": "riscv64"}
-# e_machine, ELFCLASS64.
-_MACHINES: Final = {62: "x86_64", 183: "aarch64", 243: "riscv64", 3: "i386"}
+_FLAT: Final = {board.magic: name for name, board in BOARDS.items() if board.magic}
+_MACHINES: Final = {isa.elf.number: name for name, isa in ISAS.items()}
+# ELFCLASS64.
 _CLASS_64: Final = 2
 _PT_LOAD: Final = 1
 _SETUP_SECTORS, _HEADER_MAGIC, _PAYLOAD = 0x1F1, 0x202, 0x248
@@ -128,10 +129,12 @@ def _bzimage(data: bytes, name: str) -> KernelImage:
 def _elf(data: bytes, name: str) -> KernelImage:
     (machine,) = struct.unpack_from("<H", data, 18)
     isa = _MACHINES.get(machine)
-    if isa is None or data[4] != _CLASS_64:
-        title = f" ({ISAS[isa].title})" if isa in ISAS else ""
-        raise KernelFileError(f"{name}: a kernel for another CPU{title}; RISC-V, AArch64 and x86-64 are there")
-    if isa != "x86_64":
+    board = None if isa is None else BOARDS.get(isa)
+    if isa is None or board is None or data[4] != _CLASS_64:
+        title = "" if isa is None else f" ({ISAS[isa].title})"
+        there = ", ".join(ISAS[one].title for one in BOARDS)
+        raise KernelFileError(f"{name}: a kernel for another CPU{title}; there are machines for {there}")
+    if board.magic:
         raise KernelFileError(f"{name}: an ELF file for {ISAS[isa].title}; give the kernel's Image (arch/*/boot/Image)")
     try:
         (entry, headers), (size, count) = struct.unpack_from("<QQ", data, 24), struct.unpack_from("<HH", data, 54)

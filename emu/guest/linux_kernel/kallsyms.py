@@ -14,8 +14,8 @@ A kernel built with CONFIG_KALLSYMS has these tables in its read-only data, in t
 | relative_base | what the distances are counted from |
 
 With per-CPU variables at absolute addresses (x86-64) a distance below zero is counted the other
-way.  The tables have no names of their own in the image, so they are found by their shape: the tokens of
-the digits stand in a row, and every table checks the one before it.
+way.  The tables have no names of their own in the image, so they are found by their shape: the
+tokens of the digits stand in a row, and every table checks the one before it.
 
 Source: Linux 6.12 scripts/kallsyms.c (write_src), kernel/kallsyms.c.
 """

@@ -20,7 +20,8 @@ from emu.guest.linux_kernel.console import Console
 from emu.guest.linux_kernel.errors import KernelFileError, LinuxKernelError
 from emu.guest.linux_kernel.image import KernelImage
 from emu.guest.linux_kernel.initramfs import DONE, GO, READY
-from emu.guest.linux_kernel.platforms import BOARDS, Wires
+from emu.guest.linux_kernel.platforms.boards import BOARDS
+from emu.guest.linux_kernel.platforms.platform import Wires
 
 RAM: Final = 256 << 20
 # Virtual time within which user space must be reached.
@@ -145,7 +146,10 @@ class LinuxKernelMachine:
             if self._interrupted or (deadline is not None and now >= deadline):
                 return RunState.RUNNING
             if self.idle and not board.pending():
-                self._sleep(due, deadline)
+                if board.stopped():
+                    self._halted()
+                else:
+                    self._sleep(due, deadline)
                 continue
             self.idle = False
             look_again = board.deliver()
@@ -168,6 +172,12 @@ class LinuxKernelMachine:
         if wakes is None:
             raise self.error("the kernel waits for ever: no timer is set, and nothing is typed")
         self.clock.skip_to(wakes)
+
+    def _halted(self) -> None:
+        """Take a CPU that waits with interrupts off for one that was switched off."""
+        if self.status is None:
+            raise self.error("the CPU has halted with interrupts off")
+        self.off = True
 
     def interrupt(self) -> None:
         """Make the run under way return soon."""

@@ -7,8 +7,9 @@ from typing import Final
 
 from emu.engine.engine import Engine
 from emu.guest.base import BadAddressError, Thread
-from emu.guest.linux_kernel.abi import ABIS, THREAD_SIZE
+from emu.guest.linux_kernel.abi import THREAD_SIZE
 from emu.guest.linux_kernel.facts import KernelFacts
+from emu.guest.linux_kernel.platforms.boards import BOARDS
 
 _WORD: Final = 8
 _COMM: Final = 16
@@ -28,7 +29,7 @@ class Tasks:
 
     def __init__(self, engine: Engine, facts: KernelFacts) -> None:
         self._engine = engine
-        self.abi = ABIS[facts.image.isa]
+        self.abi = BOARDS[facts.image.isa].abi
         btf = facts.btf
         self.offsets = {
             f"{name}.{member}": btf.offset(name, member) for name, members in _WANTED.items() for member in members

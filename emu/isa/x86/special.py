@@ -111,8 +111,10 @@ def _kind(fetch: Callable[[int], int], at: int, prefixes: set[int]) -> _Kind | N
     return _KINDS.get(second)
 
 
-def _found(cpu: ModelledCpu, fetch: Callable[[int], int], address: int, *, long_mode: bool) -> bool:
+def _found(cpu: ModelledCpu, fetch: Callable[[int], int], address: int, *, long_mode: bool, counter: bool) -> bool:
     found = _special(fetch, address, long_mode=long_mode)
+    if found is not None and found.kind is _Kind.COUNTER and not counter:
+        return False
     return found is not None and (found.kind not in _USER_ONLY or in_user_mode(cpu))
 
 
@@ -168,10 +170,13 @@ def _draw(cpu: ServingCpu, found: _Special, register: str, flags: str) -> int:
     return 3
 
 
-def special(registers: tuple[str, ...], flags: str) -> SpecialInstructions:
-    """Return the special instructions of a mode whose registers these are, by their numbers."""
+def special(registers: tuple[str, ...], flags: str, *, counter: bool = True) -> SpecialInstructions:
+    """Return the special instructions of a mode whose registers these are, by their numbers.
+
+    `counter`: rdtsc is one of them; else a hook of the user's answers it.
+    """
     return SpecialInstructions(
-        found=partial(_found, long_mode=len(registers) > 8),
+        found=partial(_found, long_mode=len(registers) > 8, counter=counter),
         fetch_unit=1,
         serve=lambda cpu, code: _serve(cpu, code, registers, flags),
     )

@@ -53,7 +53,7 @@ opcode:
   %third.at = add i64 %at, 2
   %second = call i32 @code(i64 %behind)
   switch i32 %second, label %no [
-    i32 49, label %yes  i32 162, label %yes
+    i32 $X86_RDTSC, label %yes  i32 162, label %yes
     i32 51, label %user  i32 52, label %user
     i32 1, label %group7
     i32 199, label %group9

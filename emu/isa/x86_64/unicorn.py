@@ -20,7 +20,7 @@ _STACK_SEGMENT: Final = 0x00C0_9300_FFFF_FFFF
 _SELECTOR: Final = 0xFFFC
 _LENGTH: Final = 2
 # By number, as instructions name them.
-_REGISTERS: Final = tuple(register.name for register in REGISTERS.registers[:16])
+GENERAL_REGISTERS: Final = tuple(register.name for register in REGISTERS.registers[:16])
 # Slots of the CPU state: rcx and r11 keep what SYSCALL overwrites.
 _RCX, _R11, _RIP, _RFLAGS = 1, 11, 16, 17
 
@@ -52,7 +52,7 @@ UNICORN = UnicornModel(
     check_register=uc.UC_X86_REG_RAX,
     check_offset=0,
     interrupt=x86.interrupt,
-    special=special(_REGISTERS, "rflags"),
+    special=special(GENERAL_REGISTERS, "rflags"),
     vectors=(VectorFile(uc.UC_X86_REG_XMM0, uc.UC_X86_REG_XMM15, 16), x86.X87),
     breakpoint=x86.BREAKPOINT,
     system_call_instruction=uc.UC_X86_INS_SYSCALL,

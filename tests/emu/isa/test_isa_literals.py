@@ -21,9 +21,15 @@ REGISTRIES = {
     "providers/fasttrap/ports.py": "PORTS",
     "providers/kinst/ports.py": "PORTS",
     "providers/uprobes/ports.py": "PORTS",
+    "providers/linux_kernel/ports.py": "PORTS",
+    "emu/guest/linux_kernel/platforms/boards.py": "BOARDS",
 }
 # What depends on the host's CPU, which has names of the same kind.
 OF_THE_HOST = {"emu/engine/inlined.py": "POSSIBLE"}
+
+
+# Machines for Linux kernels, a file for each ISA, as providers have ports.
+PLATFORMS = PurePath("emu/guest/linux_kernel/platforms")
 
 
 # The table of what FreeBSD's decoder of x86 does not know: the ports of both x86 ISAs share it.
@@ -39,7 +45,9 @@ def is_port(file: str) -> bool:
     """Whether a file is a provider's port to one ISA: providers/<provider>/<isa>.py, <isa>_....py, or x86."""
     path = PurePath(file)
     names = (*NAMES, "x86")
-    return path.parts[0] == "providers" and any(path.stem == name or path.stem.startswith(name + "_") for name in names)
+    return (path.parts[0] == "providers" or path.parent == PLATFORMS) and any(
+        path.stem == name or path.stem.startswith(name + "_") for name in names
+    )
 
 
 def assigned(tree: ast.Module, name: str) -> Iterator[ast.AST]:

@@ -4,7 +4,7 @@ import pytest
 
 from emu.guest.linux_kernel import store
 from emu.guest.linux_kernel.errors import KernelFileError
-from emu.guest.linux_kernel.platforms import BOARDS
+from emu.guest.linux_kernel.platforms.boards import BOARDS
 from emu.isa import ISAS
 from tests.support.command import run_trapline
 

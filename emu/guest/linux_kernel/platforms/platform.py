@@ -1,6 +1,6 @@
 """The contract of a platform: what an ISA's machine brings.
 
-To add an ISA write `platforms/<isa>.py` with a `Board` and list it in `platforms/__init__.py`.
+To add an ISA write `platforms/<isa>.py` with a `Board` and list it in `platforms/boards.py`.
 """
 
 from __future__ import annotations
@@ -9,17 +9,23 @@ import ctypes
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from emu.engine.clock import VirtualClock
 from emu.engine.engine import Engine
+from emu.guest.linux_kernel.abi import KernelAbi
 from emu.guest.linux_kernel.devices.device import Device
-from emu.guest.linux_kernel.image import KernelImage
 from emu.isa.base import Isa
+
+if TYPE_CHECKING:
+    from emu.guest.linux_kernel.image import KernelImage
+    from emu.guest.linux_kernel.kallsyms import Symbols
 
 # CPUState of the pinned build: what QEMU looks at between blocks (emu/engine/layout.py checks the build).
 _INTERRUPT_REQUEST = 0x1C
 _HARD = 2
+# Wall time at power on, in nanoseconds since 1970: a constant, so that a run is the same every day.
+EPOCH = 1_700_000_000 * 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +47,14 @@ class Board(ABC):
 
     isa: ClassVar[Isa]
     """The ISA as the engine is to have it under a Linux kernel."""
+    abi: ClassVar[KernelAbi]
+    """How the kernel keeps what we read of it."""
+    magic: ClassVar[bytes] = b""
+    """What a flat image has at offset 56; empty: kernels are bzImages and ELF files."""
+    first_symbol: ClassVar[str] = ""
+    """The symbol of a flat image's first byte."""
+    debian: ClassVar[tuple[str, str]]
+    """Debian's name of the ISA, and the package that depends on its newest kernel."""
     console: ClassVar[str]
     """What the kernel calls the UART."""
     arguments: ClassVar[str]
@@ -49,6 +63,11 @@ class Board(ABC):
     """What makes the kernel print before it has a driver for its console."""
     serves_calls: ClassVar[bool] = False
     """Whether system calls come to `call`, since the firmware is called by the same instruction."""
+
+    @classmethod
+    def start(cls, image: KernelImage, symbols: Symbols) -> int:  # noqa: ARG003  (some boards ask it)
+        """Return the virtual address of an image's first byte.  Raises KeyError."""
+        return symbols.address(cls.first_symbol)
 
     def __init__(self, engine: Engine, clock: VirtualClock, wires: Wires) -> None:
         self.engine = engine
@@ -88,6 +107,10 @@ class Board(ABC):
         None: done, or QEMU will; a number: it is masked, look again after so many instructions.
         """
         return None
+
+    def stopped(self) -> bool:
+        """Return whether a CPU that waits can never be woken."""
+        return False
 
     def call(self) -> None:
         """Serve a system call, or a call of the firmware: only with `serves_calls`."""

@@ -16,22 +16,25 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from unicorn import riscv_const as uc
 
 from emu.engine.clock import NANOSECONDS, VirtualClock
 from emu.engine.engine import Engine
+from emu.guest.linux_kernel.abi import KernelAbi
 from emu.guest.linux_kernel.device_tree import cells, flatten, node
 from emu.guest.linux_kernel.devices import plic
 from emu.guest.linux_kernel.devices.ns16550 import Ns16550
 from emu.guest.linux_kernel.devices.plic import Plic
 from emu.guest.linux_kernel.devices.sbi import SHUTDOWN, Sbi
-from emu.guest.linux_kernel.image import KernelImage
 from emu.guest.linux_kernel.platforms.platform import Board, Wires
 from emu.isa.riscv64 import RISCV64
 from emu.isa.riscv64.special import SPECIAL, TIME
 from emu.isa.unicorn_model import ModelledCpu
+
+if TYPE_CHECKING:
+    from emu.guest.linux_kernel.image import KernelImage
 
 _FIRMWARE: Final = 2 << 20
 _KERNEL: Final = 2 << 20
@@ -63,6 +66,17 @@ def _found(cpu: ModelledCpu, fetch: Callable[[int], int], address: int) -> bool:
     return SPECIAL.found(cpu, fetch, address) and fetch(address + 2) >> 4 != TIME
 
 
+_ABI: Final = KernelAbi(
+    pt_regs=(
+        "pc", "ra", "sp", "gp", "tp", "t0", "t1", "t2", "s0", "s1", "a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7",
+        "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11", "t3", "t4", "t5", "t6",
+        "status", "badaddr", "cause", "orig_a0",
+    ),
+    current="tp",
+    current_in_user=uc.UC_RISCV_REG_SSCRATCH,
+)  # fmt: skip
+
+
 class RiscvBoard(Board):
     """See the module."""
 
@@ -75,6 +89,10 @@ class RiscvBoard(Board):
             names={**RISCV64.unicorn.names, "CSR_TIME": _NOWHERE},
         ),
     )
+    abi = _ABI
+    magic = b"RSC\x05"
+    first_symbol = "_start"
+    debian = "riscv64", "linux-image-riscv64"
     console = "ttyS0"
     # The page walk of `emu.isa.riscv64.paging` is that of sv39.
     arguments = "no4lvl"

@@ -1,0 +1,37 @@
+"""What an ISA brings to the providers of a Linux kernel: what its functions begin and end with.
+
+To add an ISA write `providers/linux_kernel/<isa>.py` with a `Port` and list it in
+`providers/linux_kernel/ports.py` (docs/adding-an-isa.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from emu.displaced import Rule
+from emu.plans import Operation
+
+_SOURCE: Final = "this simulator"
+NOP: Final = Rule("nop", "it does nothing", _SOURCE)
+ARITHMETIC: Final = Rule("add to a register", "a register gets a sum", _SOURCE)
+PUSH: Final = Rule("push", "a register goes onto the stack", _SOURCE)
+
+Known = tuple[Rule, tuple[Operation, ...], int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """The text of a Linux kernel on one ISA."""
+
+    nop: Callable[[bytes], int]
+    """Length of the nop that starts some code; 0: it is none."""
+    landing: Callable[[bytes], int]
+    """The same of a landing pad."""
+    pad: Callable[[bytes], int]
+    """Length of ftrace's pad that starts some code, as it is while ftrace is off; 0: it is none."""
+    returns: Callable[[bytes], bool]
+    """Whether an instruction is a return."""
+    more: Callable[[bytes], Known]
+    """What other instructions do, beside moving the pc, and their length."""
