@@ -9,6 +9,7 @@ import pytest
 from benchmarks.code import ENTRY, LOOP
 from emu.cpu_core import CoreWord
 from emu.elf_symbols import Binding, Symbol, SymbolType
+from emu.engine.handlers import Handlers
 from emu.engine.tracepoints import EVERY
 from emu.guest.function import CODE, FunctionFaultError, FunctionGuest
 from emu.guest.modules import Module
@@ -76,6 +77,16 @@ def test_the_first_hit_is_pythons_the_others_are_machine_codes_and_nothing_else_
     assert [pair[1].count for pair in machine.enablings.values()] == [19, 19]
     assert machine.registers() == python.registers()
     assert machine.guest.engine.instructions == python.guest.engine.instructions
+
+
+@isas
+def test_arguments_in_reach_of_machine_code_are_not_asked_of_python(isa, monkeypatch):
+    asked = []
+    monkeypatch.setattr(Handlers, "load", lambda _self, address, _size: asked.append(address) or 0)
+    traced = Traced(isa).enable("entry", "return")
+    traced.guest.call(20)
+    assert traced.enablings[next(iter(traced.enablings))][0].count == 19
+    assert asked == []
 
 
 @isas
