@@ -5,15 +5,24 @@ A machine is what `emu.isa.base.Isa.capstone` has: capstone's architecture and m
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator
 from enum import Enum
 from functools import cache
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import capstone
 
 # The text for bytes that are not an instruction.
 NO_INSTRUCTION: Final = "(no instruction)"
+
+
+# The C library below the binding, which turns the texts of each instruction into Python's: that is most of its time.
+_LIBRARY: Any = capstone._cs  # noqa: SLF001  there is no public name
+_INSN: Any = capstone._cs_insn  # noqa: SLF001
+_HALF: Final = 2
+_STRIDE: Final = ctypes.sizeof(_INSN) // _HALF
+_SIZE: Final = _INSN.size.offset // _HALF
 
 
 class Syntax(Enum):
@@ -48,6 +57,17 @@ def disassemble(
     """Yield instructions up to bytes that do not decode, at most `count` unless it is 0."""
     for at, size, mnemonic, operands in decoder(machine, syntax).disasm_lite(code, address, count):
         yield Disassembled(at, size, f"{mnemonic} {operands}".rstrip())
+
+
+def lengths(machine: tuple[int, int], code: bytes) -> tuple[int, ...]:
+    """Return the length of each instruction, up to the first bytes that do not decode."""
+    found = ctypes.POINTER(_INSN)()
+    count = _LIBRARY.cs_disasm(decoder(machine).csh, code, len(code), 0, 0, ctypes.byref(found))
+    if not count:
+        return ()
+    halves = memoryview(ctypes.string_at(found, count * _STRIDE * _HALF)).cast("H")
+    _LIBRARY.cs_free(found, count)
+    return tuple(halves[_SIZE::_STRIDE])
 
 
 def first(machine: tuple[int, int], code: bytes, address: int, syntax: Syntax = Syntax.INTEL) -> Disassembled | None:

@@ -66,6 +66,9 @@ _OTHER_RETURNS = (
     (b"\x48\xcf", Rule("iretq", "returns from a trap; only c3 is looked for", SOURCE)),
     (b"\x48\x0f\x07", Rule("sysretq", "returns from a system call; only c3 is looked for", SOURCE)),
 )
+_JUMPS = (0xE9, 0xEB)
+# First bytes of all that may leave a function: other instructions are most of the code.
+_WAYS_OUT = frozenset({_RET, *_JUMPS, *(first[0] for first, _rule in _OTHER_RETURNS)})
 
 EXCLUSIONS = (
     Exclusion(
@@ -125,10 +128,12 @@ def in_jump_table(function: Function, offset: int, size: int) -> bool:
 def remarks(function: Function, result: ScanResult) -> Iterator[Refusal]:
     """Name each way out of the function that is not a site."""
     taken = {site.address for site in result.sites}
-    entry = result.sites[0].address
+    entry, code = result.sites[0].address, function.code
     end = 0
     for offset, length in instructions(function):
         address, end = function.address + offset, offset + length
+        if code[offset] not in _WAYS_OUT:
+            continue
         rule = _remark(function, offset, length) if address not in taken else None
         if rule is not None:
             yield Refusal(address, rule if address > entry else EARLY_RETURN)
@@ -148,7 +153,7 @@ def _remark(function: Function, offset: int, length: int) -> Rule | None:
 def leaves_by_jump(function: Function, offset: int, length: int) -> Rule | None:
     """Return the rule of tail calls if the instruction jumps out of the function."""
     instruction = function.code[offset : offset + length]
-    if instruction[0] not in (0xE9, 0xEB):
+    if instruction[0] not in _JUMPS:
         return None
     target = offset + length + int.from_bytes(instruction[1:], "little", signed=True)
     return None if 0 <= target < function.size else TAIL_CALL

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import capstone
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from emu.disassembly import Syntax, decoder, disassemble, first
+from emu.disassembly import Syntax, decoder, disassemble, first, lengths
 from emu.isa import ISAS
 from tests.support.command import run_trapline
 
@@ -70,3 +73,10 @@ def test_every_command_that_shows_instructions_takes_the_syntax(words, intel, at
     output = run_trapline([*words, "--syntax", "att"]).stdout
     assert att in output
     assert intel not in output
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.binary(max_size=80), st.sampled_from([capstone.CS_MODE_32, capstone.CS_MODE_64]))
+def test_lengths_are_those_of_the_instructions(code, mode):
+    machine = (capstone.CS_ARCH_X86, mode)
+    assert lengths(machine, code) == tuple(size for _, size, _ in disassemble(machine, code, 0))

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import capstone
 
-from emu.disassembly import decoder
+from emu.disassembly import decoder, lengths
 
 
 def instruction_length(code: bytes, *, mode: int = capstone.CS_MODE_64) -> int:
@@ -24,6 +24,4 @@ def _length(code: bytes, mode: int) -> int:
 @lru_cache(1 << 13)
 def instruction_lengths(code: bytes, *, mode: int = capstone.CS_MODE_64) -> tuple[int, ...]:
     """Return the length of each instruction, up to the first bytes that do not decode."""
-    return tuple(
-        int(size) for _address, size, _mnemonic, _operands in decoder((capstone.CS_ARCH_X86, mode)).disasm_lite(code, 0)
-    )
+    return lengths((capstone.CS_ARCH_X86, mode), code)
