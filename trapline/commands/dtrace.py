@@ -75,7 +75,15 @@ def _wants_linux(wanted: MachineOptions) -> bool:
     words = split(wanted.commands[0]) if wanted.commands else ()
     if not words:
         return False
-    return program_isa(words, None) is not None or ("/" in words[0] and Path(words[0]).is_file())
+    return program_isa(words, None) is not None or ("/" in words[0] and _may_be_a_file(words[0]))
+
+
+def _may_be_a_file(path: str) -> bool:
+    """Return whether a path is that of a file, or of one in a directory that this user cannot read."""
+    try:
+        return Path(path).is_file()
+    except OSError:
+        return True
 
 
 def _open_linux(wanted: MachineOptions) -> TracedMachine:

@@ -200,8 +200,10 @@ class _Command:
             device = Client(self._machine.dtrace.open(), self._environment.stderr.write if verbose else None)
         except GuestError as error:
             self._fail(error.report())
-        except (MachineError, OSError) as error:
+        except MachineError as error:
             self._fail(str(error))
+        except OSError as error:
+            self._fail(f"{error.filename}: {(error.strerror or str(error)).lower()}")
         handlers = Handlers(
             self._fault, self._drop, self._firing, system=self._environment.system, show_type=self._show_type
         )

@@ -158,17 +158,17 @@ class LinuxGuest:
             except LinuxError:
                 continue
         host = Path(program.path)
-        if "/" not in program.path and not host.is_file():
-            where = f" in {root}" if root else ""
-            raise GuestError(f"{program.path}: no such program{where}; give its path, or a --root that has it")
-        if host.exists() and not host.is_file():
-            raise GuestError(f"{program.path}: not a file")
-        if host.is_file() and not os.access(host, os.R_OK):
-            raise GuestError(f"{program.path}: permission denied")
         memory = len(self.engine.memory.ram)
-        if host.is_file() and host.stat().st_size > memory:
-            raise GuestError(f"{program.path}: larger than the guest's memory, {memory >> 20:,} MiB")
         try:
+            if "/" not in program.path and not host.is_file():
+                where = f" in {root}" if root else ""
+                raise GuestError(f"{program.path}: no such program{where}; give its path, or a --root that has it")
+            if host.exists() and not host.is_file():
+                raise GuestError(f"{program.path}: not a file")
+            if host.is_file() and not os.access(host, os.R_OK):
+                raise GuestError(f"{program.path}: permission denied")
+            if host.is_file() and host.stat().st_size > memory:
+                raise GuestError(f"{program.path}: larger than the guest's memory, {memory >> 20:,} MiB")
             file = host_file(host)
         except OSError as error:
             raise GuestError(f"{program.path}: {(error.strerror or str(error)).lower()}") from None
