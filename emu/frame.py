@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from operator import itemgetter
-from typing import Any, Protocol
+from typing import Protocol
 
 from emu.engine.engine import Engine
 from emu.guest.base import BadAddressError
 from emu.isa.base import Isa
-from emu.plan_execution import compile_plan, interpret
+from emu.plan_execution import Words, compile_plan, interpret
 from emu.plans import Plan, Set
 
 # Arguments that `dtrace_probe()` takes.
@@ -24,15 +24,19 @@ _FIVE = 5
 _FLAGS = {"nzcv": "spsr"}
 
 
-class Frame(Protocol):
+class NamedRegisters(Protocol):
+    """Registers that are kept somewhere."""
+
+    def register(self, name: str) -> int:
+        """Return a register by name.  Raises KeyError for one that is not kept."""
+        ...
+
+
+class Frame(NamedRegisters, Protocol):
     """What a provider may read of the interrupted context.
 
     Values are unsigned, words are the ISA's.
     """
-
-    def register(self, name: str) -> int:
-        """Return a register by name.  Raises KeyError for one this kind of frame does not hold."""
-        ...
 
     def arguments(self) -> tuple[int, int, int, int, int]:
         """Return the first five integer arguments, as on entry to a function."""
@@ -261,7 +265,7 @@ class _SavedCpu:
         self.pushed: int | None = None
         self._frame = frame
         self._names = {slot: name for name, slot in engine.isa.registers.slots.items()}
-        self.words: Any = self
+        self.words: Words = self
         self.load = engine.load
 
     def __getitem__(self, slot: int) -> int:

@@ -19,11 +19,21 @@ if TYPE_CHECKING:
 _COMPILED: Final = 1 << 13
 
 
+class Words(Protocol):
+    """Words of 64 bits, by their numbers: a memoryview of format "Q", or what looks like one."""
+
+    def __getitem__(self, slot: int, /) -> int: ...
+
+    def __setitem__(self, slot: int, value: int, /) -> None: ...
+
+
 class Cpu(Protocol):
     """The stopped CPU, as a plan's executor needs it."""
 
-    words: memoryview
-    """The CPU state as 64-bit words (format "Q"), indexed by `Register.slot`."""
+    @property
+    def words(self) -> Words:
+        """The CPU state, indexed by `Register.slot`."""
+        ...
 
     def load(self, address: int, size: int) -> int:
         """Return `size` bytes of memory, little-endian.

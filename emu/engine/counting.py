@@ -26,7 +26,7 @@ _LONGEST_INSTRUCTION: Final = 15
 
 
 class _Shared:
-    """The memory that the callbacks and the engine share: words, table, and entries of written blocks."""
+    """What the callbacks and the engine share: words, table, and entries of written blocks."""
 
     def __init__(self, blocks: int, *, inlined: bool) -> None:
         words = ctypes.c_uint64 * WORDS

@@ -11,8 +11,8 @@ A tracepoint is a list of steps, done one after the other:
     FIRE_AFTER  the same as FIRE, if the pc has left a function
 
 The table holds addresses of `Entry`s.  Its size is a power of two, at most half of it is used, and
-an entry that is not where its hash says is behind it: so a look-up costs the same for one tracepoint
-and for ten thousand.
+an entry that is not where its hash says is behind it: so a look-up costs the same for one
+tracepoint and for ten thousand.
 """
 
 from __future__ import annotations

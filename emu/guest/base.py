@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from emu.guest.abilities import Abilities
     from emu.isa.base import Isa
 
 
@@ -83,6 +84,11 @@ class Guest(Protocol):
     isa: Isa
     cpu: int
     """Number of the CPU that is running (D's cpu)."""
+
+    @property
+    def abilities(self) -> Abilities:
+        """What this guest can do beyond what is listed here."""
+        ...
 
     def now(self) -> int:
         """Nanoseconds since the machine started (D's timestamp)."""

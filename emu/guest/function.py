@@ -19,6 +19,7 @@ from emu.engine.engine import Engine
 from emu.engine.errors import GuestCrashError
 from emu.engine.pages import PAGE, PageMap
 from emu.frame import takes_frame_back
+from emu.guest.abilities import Abilities
 from emu.guest.base import BadAddressError, Location, RunState, Thread
 from emu.host_trap import HostTrap
 from emu.isa.base import Isa
@@ -81,6 +82,7 @@ class FunctionGuest:
         self.clock = VirtualClock(self.engine)
         self.now = self.clock.now
         """Returns virtual nanoseconds since the guest was made."""
+        self.abilities = Abilities()
         self.patcher = Patcher(self.engine)
         self.traps = TrapHandler()
         self.host_trap = HostTrap(self.engine, self.traps, self.patcher, unclaimed=self.unclaimed, faulted=self.faulted)

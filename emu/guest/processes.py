@@ -1,20 +1,22 @@
 """What the providers of user probes need from the system that runs the programs.
 
-The Linux guest and the kernel guest give it alike.
-
 A system (`Processes`) has processes and threads, shows the CPU while one of them is in a trap, and
-tells its watchers what becomes of them.
+tells its watchers what becomes of them.  The Linux guest and the kernel guest are such systems.
+Each takes back only processes and threads of its own, and raises TypeError for others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from emu.frame import Frame
+from emu.guest.observer import Observer
+from emu.plan_execution import Cpu
 
 if TYPE_CHECKING:
     from emu.elf_symbols import Symbol
+    from emu.engine.access import Access
     from emu.engine.engine import Engine
     from emu.guest.objects import LoadedObject
     from emu.isa.base import Isa
@@ -68,6 +70,47 @@ class Thread(Protocol):
         """The system call it is in, "" if that is not known."""
 
 
+class Area(Protocol):
+    """A mapping of an address space."""
+
+    @property
+    def start(self) -> int:
+        """Its first address."""
+
+    @property
+    def end(self) -> int:
+        """The address behind it."""
+
+    @property
+    def access(self) -> Access:
+        """What its memory may be used for."""
+
+    @property
+    def backing(self) -> object:
+        """The file it shows, None for memory without one."""
+
+
+# Hears of the processes of any guest.
+ProcessObserver: TypeAlias = Observer[Process, Thread, Area]
+
+
+class TrappedCpu(Cpu, Protocol):
+    """The registers and memory of a thread in a trap: an `Engine`, or what looks like one."""
+
+    @property
+    def pc(self) -> int:
+        """The program counter."""
+
+    @pc.setter
+    def pc(self, value: int) -> None: ...
+
+    def write_register(self, name: str, value: int) -> None:
+        """Set a register."""
+
+    def discount(self, instructions: int) -> None:
+        """Take instructions off the count."""
+
+
 class Code(Protocol):
     """The memory of one address space, whichever process runs; also an `emu.patcher.CodeMemory`."""
 
@@ -104,10 +147,7 @@ class Slots(Protocol):
 
 
 class Processes(Protocol):
-    """A system with processes: the Linux guest's `Kernel`, the kernel guest's `Userland`.
-
-    Each takes its own kind of process and thread only, for which the contract says Any.
-    """
+    """A system with processes: the Linux guest's `Kernel`, the kernel guest's `Userland`."""
 
     isa: Isa
     engine: Engine
@@ -118,8 +158,8 @@ class Processes(Protocol):
     theirs."""
 
     @property
-    def cpu(self) -> Any:
-        """The registers and memory of the thread in the trap: an `Engine`, or its like."""
+    def cpu(self) -> TrappedCpu:
+        """The registers and memory of the thread in the trap."""
 
     @property
     def native(self) -> bool:
@@ -136,39 +176,39 @@ class Processes(Protocol):
     def process(self, pid: int) -> Process | None:
         """Return a process that is alive, or has just ended."""
 
-    def watch(self, watcher: Any) -> None:
-        """Tell an `emu.guest.observer.Observer` from now on."""
+    def watch(self, watcher: ProcessObserver) -> None:
+        """Tell an observer from now on."""
 
-    def code(self, process: Any) -> Code:
+    def code(self, process: Process) -> Code:
         """Return the memory of a process."""
 
-    def slots(self, process: Any, code: Any, size: int, name: str) -> Slots:
+    def slots(self, process: Process, size: int, name: str) -> Slots:
         """Return the out-of-line slots of a process, of `size` bytes each."""
 
-    def drop_slots(self, slots: Any, child: Any) -> None:
+    def drop_slots(self, slots: Slots, child: Process) -> None:
         """Take slots out of a child that has got them by a fork."""
 
-    def is_shared(self, process: Any) -> bool:
+    def is_shared(self, process: Process) -> bool:
         """Return whether another process has the same address space (vfork)."""
 
     def raise_bad_address(self, address: int) -> object:
         """Make the current thread take the fault of its own access to an address; from a trap."""
 
-    def set_pc(self, thread: Any, pc: int) -> None:
+    def set_pc(self, thread: Thread, pc: int) -> None:
         """Move a thread that does not run."""
 
 
 class Objects(Protocol):
     """The ELF files that processes have mapped."""
 
-    def of(self, process: Any) -> Sequence[LoadedObject]:
+    def of(self, process: Process) -> Sequence[LoadedObject]:
         """Return the objects of a process: the program first, then by address."""
 
-    def loaded(self, area: Any) -> LoadedObject | None:
+    def loaded(self, area: Area) -> LoadedObject | None:
         """Return the object whose code an area is."""
 
-    def at(self, process: Any, address: int) -> LoadedObject | None:
+    def at(self, process: Process, address: int) -> LoadedObject | None:
         """Return the object that holds an address of a process."""
 
-    def chosen(self, process: Any, loaded: Any, symbol: Symbol) -> Symbol | None:
+    def chosen(self, process: Process, loaded: LoadedObject, symbol: Symbol) -> Symbol | None:
         """Return what the resolver of an indirect function has chosen."""

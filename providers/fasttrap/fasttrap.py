@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 from emu.displaced import Code, Emulated, OutOfLine, Refused, Treatment
 from emu.engine.access import Access
 from emu.guest.base import BadAddressError
-from emu.guest.observer import Observer
+from emu.guest.processes import ProcessObserver
 from emu.patcher import Patcher
 from emu.plan_execution import compile_plan
 from emu.plans import Load, Store
@@ -36,8 +36,7 @@ from providers.fidelity import Fidelity
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from emu.guest.linux.space import Area
-    from emu.guest.processes import Process, Processes, Thread
+    from emu.guest.processes import Area, Process, Processes, Thread
     from providers.base import Framework
 
 # FreeBSD's kern.dtrace.fasttrap.max_probes.
@@ -50,7 +49,7 @@ class TracepointError(Exception):
     """A tracepoint that cannot be: the message says why."""
 
 
-class Fasttrap(Observer):
+class Fasttrap(ProcessObserver):
     """All fasttrap probes of one guest.
 
     `report` is told why probes were not enabled: FreeBSD tells nobody.  `limit` is how many
@@ -88,7 +87,7 @@ class Fasttrap(Observer):
         found = self._targets.get(process.pid)
         if found is None or not found.live:
             code = self.kernel.code(process)
-            slots = self.kernel.slots(process, code, CHUNK, "[fasttrap]")
+            slots = self.kernel.slots(process, CHUNK, "[fasttrap]")
             found = self._targets[process.pid] = Target(process, code, Patcher(code), slots)
             found.patcher.on_change = self.kernel.traps.changed
         return found

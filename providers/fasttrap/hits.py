@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from emu.arguments import function_arguments
 from emu.cpu_core import CpuFlag
@@ -17,8 +17,8 @@ from emu.engine.state import HANDLED
 from emu.engine.tracepoints import Argument, Fire, FireAfter, InMemory, Number, Register, Run
 from emu.frame import Frame
 from emu.guest.base import BadAddressError
-from emu.guest.observer import Observer
-from emu.guest.processes import CARRIED_OUT
+from emu.guest.processes import CARRIED_OUT, ProcessObserver
+from emu.plan_execution import Cpu
 from emu.plans import Load, Plan, Set
 from emu.trap import Hit, Served
 from emu.words import WORD_MASK
@@ -41,7 +41,7 @@ _ENTRY: Final = int(CpuFlag.ENTRY)
 _NEW_PC: Final = "%new pc"
 
 
-class Hits(Observer):
+class Hits(ProcessObserver):
     """Takes the breakpoints of a guest.
 
     `find(process, address)` is whose tracepoint it is, None: nobody's.
@@ -97,11 +97,11 @@ class Hits(Observer):
         return Hit(steps, rest=partial(self._rest, point))
 
     def _is_safe(self, plan: Plan) -> bool:
-        """Return whether machine code carries a plan out as fasttrap does: FreeBSD's loads fail at -1."""
+        """Return whether machine code does what fasttrap does: FreeBSD's loads fail at -1."""
         return self._fidelity is not Fidelity.FREEBSD or not any(isinstance(one, Load) for one in plan.operations)
 
     def _rest(self, point: Point, _address: int) -> int:
-        """Carry a plan out that met memory out of machine code's reach, and fire what comes after it."""
+        """Carry out a plan whose memory machine code could not reach; fire the probes after it."""
         self._carry_out(point)
         return HANDLED
 
@@ -248,7 +248,7 @@ class Hits(Observer):
     def _carry_out(self, point: Point) -> int:
         engine = self._kernel.cpu
         assert point.run is not None, "a point that is emulated has its plan compiled"
-        cpu: Any = _MinusOneFaults(engine) if self._fidelity is Fidelity.FREEBSD else engine
+        cpu: Cpu = _MinusOneFaults(engine) if self._fidelity is Fidelity.FREEBSD else engine
         try:
             point.run(cpu, point.address)
         except BadAddressError as error:
@@ -295,15 +295,15 @@ class Hits(Observer):
 class _MinusOneFaults:
     """A CPU whose loads take -1 for a failure, as fuword() leaves fasttrap no choice."""
 
-    def __init__(self, engine: Any) -> None:
+    def __init__(self, engine: Cpu) -> None:
         self._engine = engine
         self.words = engine.words
-        self.store: Callable[[int, int, int], None] = engine.store
-        self.read_register: Callable[[str], int] = engine.read_register
-        self.write_vector: Callable[[int, int, int], None] = engine.write_vector
+        self.store = engine.store
+        self.read_register = engine.read_register
+        self.write_vector = engine.write_vector
 
     def load(self, address: int, size: int) -> int:
-        value: int = self._engine.load(address, size)
+        value = self._engine.load(address, size)
         if value == (1 << 8 * size) - 1:
             raise BadAddressError(address)
         return value

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from emu.elf_symbols import Symbol, SymbolType
 from emu.guest.base import BadAddressError
 from emu.guest.objects import LoadedObject
-from emu.guest.observer import Observer
-from emu.guest.processes import Objects, Process
+from emu.guest.processes import Objects, Process, ProcessObserver
 from providers.base import Framework
 from providers.fasttrap.fasttrap import EVERYWHERE, Fasttrap
 from providers.fasttrap.pid_provider import PidProvider
@@ -26,7 +25,7 @@ from providers.fasttrap.records import Probe, ProbeType
 from providers.fidelity import Fidelity
 
 if TYPE_CHECKING:
-    from emu.guest.linux.space import Area
+    from emu.guest.processes import Area
 
 ENTRY: Final = "entry"
 RETURN: Final = "return"
@@ -69,7 +68,7 @@ def _matcher(pattern: str) -> Callable[[str], bool]:
     return lambda text: fnmatch.fnmatchcase(text, pattern)
 
 
-class PidProbes(Observer):
+class PidProbes(ProcessObserver):
     """Makes the probes of processes on demand, and again when an object is loaded.
 
     `created` is called when probes were made while a process runs: they may match enabled

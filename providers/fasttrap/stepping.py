@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from emu.displaced import OutOfLine
 from emu.guest.base import BadAddressError
-from emu.guest.observer import Observer
-from emu.guest.processes import CARRIED_OUT
+from emu.guest.processes import CARRIED_OUT, ProcessObserver
 from providers.fasttrap.port import Port
 from providers.fasttrap.records import Point, Target
 
@@ -76,7 +75,7 @@ class _Key(NamedTuple):
     address: int
 
 
-class Steps(Observer):
+class Steps(ProcessObserver):
     """All threads of a guest that step.
 
     `fire_after(point, new_pc)` fires the probes after an instruction; `again(thread, address)`

@@ -21,7 +21,7 @@ from emu.engine.tracepoints import ARGUMENTS, Argument, Number, Register
 from emu.frame import Frame
 from emu.guest.base import BadAddressError
 from emu.guest.objects import LoadedObject
-from emu.guest.observer import Observer
+from emu.guest.processes import ProcessObserver
 from emu.isa.elf_format import InRegister
 from emu.plans import Operation, Sum
 from emu.stapsdt import (
@@ -73,7 +73,7 @@ def probe_name(marker: str) -> str:
     return marker.replace("__", "-")
 
 
-class UsdtProbes(Observer):
+class UsdtProbes(ProcessObserver):
     """Makes the probes of markers when a provider with a process's number is asked for.
 
     The probes that a program describes in DOF are made when it tells of them; `created` is called

@@ -15,8 +15,7 @@ from typing import Final, Protocol
 
 from emu.guest.linux.calls.table import SIGNATURES, extend
 from emu.guest.linux.kernel import Kernel
-from emu.guest.linux.process import Thread
-from emu.guest.observer import Observer
+from emu.guest.linux.process import LinuxObserver, Thread
 from emu.guest.system_calls import CallSignature, Moment
 from emu.words import WORD_MASK
 
@@ -32,7 +31,7 @@ class _Fire(Protocol):
     ) -> None: ...
 
 
-class LinuxCalls(Observer):
+class LinuxCalls(LinuxObserver):
     """Implements `emu.guest.system_calls.SystemCallTable`."""
 
     module = "linux"

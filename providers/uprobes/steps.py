@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from emu.displaced import Stepped
-from emu.guest.observer import Observer
+from emu.guest.linux.process import LinuxObserver
 from emu.isa.linux_signals import SignalInfo
 from providers.uprobes.port import Port
 from providers.uprobes.records import Installed, Step, Uprobe, WatchedSpace
@@ -28,7 +28,7 @@ _TRAP_FLAG: Final = 0x100
 _DEBUG: Final = 1
 
 
-class Steps(Observer):
+class Steps(LinuxObserver):
     """The threads of a guest that step; `put` gives up a reference to a probe."""
 
     def __init__(self, kernel: Kernel, port: Port, put: Callable[[Uprobe], None]) -> None:

@@ -29,7 +29,7 @@ from emu.guest.base import BadAddressError
 from emu.guest.linux.code import ProcessCode, SlotPages
 from emu.guest.linux.errno import EINVAL, EIO
 from emu.guest.linux.inodes import RegularFile
-from emu.guest.observer import Observer
+from emu.guest.linux.process import LinuxObserver
 from emu.guest.processes import CARRIED_OUT
 from emu.patcher import Patcher
 from emu.plan_execution import compile_plan
@@ -56,7 +56,7 @@ class UprobeError(Exception):
         self.errno = errno
 
 
-class Uprobes(Observer):
+class Uprobes(LinuxObserver):
     """All uprobes of one guest; `port` is what the ISA brings, if it is not to be `PORTS`' own."""
 
     def __init__(self, kernel: Kernel, fidelity: Fidelity = Fidelity.EXACT, port: Port | None = None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from emu.guest.abilities import Abilities
 from emu.guest.base import BadAddressError, Location, RunState, Thread
 from emu.isa import X86_64, Isa
 from providers.base import ArgumentDescription, Framework, Provider
@@ -38,6 +39,7 @@ class FakeGuest:
     """(time, callable) in order: what `run` does when that time comes."""
     interrupts: int = 0
     thread_reads: int = 0
+    abilities: Abilities = field(default_factory=Abilities)
 
     def now(self) -> int:
         return self.time

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from emu.frame import Frame
+from emu.frame import NamedRegisters
 from emu.guest.base import BadAddressError
 from emu.words import WORD_MASK
 from trapline.framework.context import UNREAD, Context
@@ -153,7 +153,7 @@ class Builtins:
         user_frame = self._world.abilities.user_frame
         return self._register(user_frame() if user_frame is not None else None, index)
 
-    def _register(self, frame: Frame | None, index: int) -> int:
+    def _register(self, frame: NamedRegisters | None, index: int) -> int:
         """Read regs[index]; a register the frame does not hold reads 0."""
         if frame is None:
             self._world.memory.fault(BADADDR, 0)

@@ -21,7 +21,7 @@ from trapline.framework.native.runs import NativeRuns
 from trapline.framework.probes import Probe, ProbeTable
 from trapline.framework.program import PROVIDER_NAME_MAX, ProbeDescription
 from trapline.framework.state import ConsumerState
-from trapline.framework.world import Abilities, World
+from trapline.framework.world import World
 
 _STABLE: Final = Attribute(Stability.STABLE, Stability.STABLE, DependencyClass.COMMON)
 # From this number of enablings on, one function runs all that a probe has.
@@ -65,7 +65,7 @@ class DTrace:
         self.engine = chosen() if engine is None else engine
         self.worth_compiling = worth_compiling(self.engine, asked=engine is not None)
         """After how many firings a clause becomes machine code; 0: never."""
-        self.world = World(guest, core, cpus, Memory(guest, core), Abilities.of(guest))
+        self.world = World(guest, core, cpus, Memory(guest, core), guest.abilities)
         self.table = ProbeTable()
         self._providers: dict[str, Provider] = {}
         self._modules: list[Module] = []
@@ -118,7 +118,7 @@ class DTrace:
         return probe.arg if probe is not None and probe.provider is provider else None
 
     def native_runs(self, probe_id: int) -> int:
-        """Return where the machine code stands that fires a probe (`trapline.framework.native.runs`).
+        """Return the address of the code that fires a probe (`trapline.framework.native.runs`).
 
         The address is the same for the life of the probe; what stands there may change.
         """

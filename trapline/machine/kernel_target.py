@@ -13,13 +13,13 @@ from emu.guest.base import GuestError
 from emu.guest.kernel.grabbing import INIT, grab, is_command, run_to_start
 from emu.guest.kernel.guest import KernelGuest
 from emu.guest.kernel.user_processes import Process
-from emu.guest.observer import Observer
+from emu.guest.kernel.userland import KernelGuestObserver
 
 _NONE = 0
 
 
 @dataclass(slots=True, eq=False)
-class KernelTarget(Observer):
+class KernelTarget(KernelGuestObserver):
     """The process that a trace is about."""
 
     guest: KernelGuest

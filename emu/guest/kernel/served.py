@@ -1,7 +1,7 @@
 """What DTrace asks of the kernel guest beyond what every guest answers, and may do to it.
 
-Each method has the name that `trapline.framework.world.Abilities` looks for.  What changes the
-guest is done by the kernel's own code (`KernelGuest.call`), between two of its blocks.
+What changes the guest is done by the kernel's own code (`KernelGuest.call`), between two of its
+blocks.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
+from emu.guest.abilities import Abilities
 from emu.guest.base import Lock
 from emu.guest.kernel.view import KernelView
 
@@ -30,6 +31,22 @@ class Served(KernelView):
     call: Callable[..., int]
     soon: Callable[[Callable[[], object]], None]
     crash: Callable[..., KernelPanicError]
+
+    @property
+    def abilities(self) -> Abilities:
+        """Return what DTrace may ask of this guest beyond what it asks of every guest."""
+        return Abilities(
+            thread_time=self.thread_time,
+            user_frame=self.user_frame,
+            parent=self.parent,
+            interrupt_level=self.interrupt_level,
+            open_file=self.open_file,
+            lock=self.lock,
+            signal=self.signal,
+            stop=self.stop,
+            panic=self.panic,
+            chill=self.chill,
+        )
 
     # -- what can be asked of it
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from emu.engine.pages import PAGE
+from emu.guest import processes
 from emu.guest.base import BadAddressError
 from emu.guest.kernel.user_memory import File, Space, UserMemory
 
@@ -53,6 +54,13 @@ class Process:
         """Return the path of the program."""
         vnode = self._userland.word(self.address, "P_TEXTVP")
         return self._userland.path(vnode) if vnode else ""
+
+
+def own(process: processes.Process) -> Process:
+    """Return a process of the kernel guest.  Raises TypeError for another guest's."""
+    if not isinstance(process, Process):
+        raise TypeError(f"process {process.pid} is not one of the kernel guest")
+    return process
 
 
 class UserCode:

@@ -12,16 +12,17 @@ import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from emu.engine.access import Access
 from emu.engine.pages import PAGE
 from emu.engine.state import DELIVER, HANDLED
 from emu.frame import Frame
+from emu.guest import processes
 from emu.guest.kernel.saved_cpu import SavedCpu, UserCpu
 from emu.guest.kernel.user_memory import UserMemory
 from emu.guest.kernel.user_objects import Objects
-from emu.guest.kernel.user_processes import Process, ScratchPages, Thread, UserCode
+from emu.guest.kernel.user_processes import Process, ScratchPages, Thread, UserCode, own
 from emu.guest.observer import Observer
 from emu.guest.processes import CARRIED_OUT
 from emu.learning import Learner, Rest
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
 _ZOMBIE: Final = 2
 # struct dof_helper, as the kernel passes it (testbins/kernel/sys/dof.h).
 _DOF_HELPER: Final = struct.Struct("<64sQQii")
+
+
+# Hears of the processes of the kernel guest.
+KernelGuestObserver: TypeAlias = Observer[Process, Thread, processes.Area]
 
 
 class Userland:
@@ -49,7 +54,7 @@ class Userland:
         self.objects = Objects(self)
         self.executed: list[Callable[[Process], object]] = []
         """Called when a process is about to execute the first instruction of another program."""
-        self._watchers: list[Observer] = []
+        self._watchers: list[KernelGuestObserver] = []
         self._live = UserCpu(self)
         self._cpu: UserCpu | SavedCpu = self._live
         host_trap = guest.kernel_traps.host_trap
@@ -195,54 +200,62 @@ class Userland:
         """Return a file's path, a number where its name is forgotten."""
         return self.memory.path(vnode) or f"<{self.memory.file(vnode).number}>"
 
-    def watch(self, watcher: Observer) -> None:
+    def watch(self, watcher: KernelGuestObserver) -> None:
         """Report to an observer from now on."""
         self._watchers.append(watcher)
 
-    def code(self, process: Process) -> UserCode:
+    def code(self, process: processes.Process) -> UserCode:
         """Return the memory of a process."""
-        return UserCode(self.memory, process.space)
+        return UserCode(self.memory, own(process).space)
 
-    def slots(self, process: Process, _code: UserCode, size: int, _name: str) -> ScratchPages:
+    def slots(self, process: processes.Process, size: int, name: str) -> ScratchPages:
         """Return the out-of-line slots of a process."""
-        return ScratchPages(self, process.space, size)
+        del name
+        return ScratchPages(self, own(process).space, size)
 
-    def drop_slots(self, slots: ScratchPages, child: Process) -> None:
+    def drop_slots(self, slots: processes.Slots, child: processes.Process) -> None:
         """Remove the slots from a child, which has got a copy of them by a fork."""
+        assert isinstance(slots, ScratchPages)
         for page in slots.pages:
-            self.guest.call("vm_map_delete", child.space.address, page, page + PAGE)
+            self.guest.call("vm_map_delete", own(child).space.address, page, page + PAGE)
 
-    def is_shared(self, process: Process) -> bool:
+    def is_shared(self, process: processes.Process) -> bool:
         """Return whether another process has the same address space."""
         return any(other is not process and other.space == process.space for other in self.all())
 
-    def set_pc(self, thread: Thread, pc: int) -> None:
+    def set_pc(self, thread: processes.Thread, pc: int) -> None:
         """Move a thread that does not run, and is on its way to user mode."""
+        assert isinstance(thread, Thread)
         SavedCpu(self, self.word(thread.address, "TD_FRAME")).pc = pc
 
     # -- what the kernel reports
 
+    def _known(self, address: int) -> Process:
+        """Return the process that the kernel reports about."""
+        process = self.process_at(address)
+        assert process is not None
+        return process
+
     def _forked(self, parent: int, child: int, _: int) -> None:
-        first, second = self.process_at(parent), self.process_at(child)
-        assert first is not None
-        assert second is not None
+        first, second = self._known(parent), self._known(child)
         maker = self.current
         pages = self.memory.forget(first.space)
         thread = self._thread(self.word(child, "P_THREADS"))
 
+        if not self._watchers or maker is None:
+            return
+
         def tell() -> None:
-            with self._saved(self.word(maker.address, "TD_FRAME")) if maker else self._saved(0):
+            with self._saved(self.word(maker.address, "TD_FRAME")):
                 for watcher in self._watchers:
                     watcher.born(maker, thread)
                     watcher.forked(first, second)
             self.memory.own_again(pages)
 
-        if self._watchers and maker is not None:
-            self.guest.soon(tell)
+        self.guest.soon(tell)
 
     def _executed(self, address: int, *_: int) -> None:
-        process = self.process_at(address)
-        assert process is not None
+        process = self._known(address)
         for watcher in self._watchers:
             watcher.before_exec(process)
         self.memory.forget(process.space)
@@ -250,8 +263,7 @@ class Userland:
             told(process)
 
     def _exited(self, address: int, *_: int) -> None:
-        process = self.process_at(address)
-        assert process is not None
+        process = self._known(address)
         self.objects.exited(process)
         for watcher in self._watchers:
             watcher.exited(process)
@@ -277,7 +289,7 @@ class Userland:
                 watcher.signalled(self._thread(thread))
 
     def _helper(self, address: int, helper: int, _: int) -> int:
-        process = self.process_at(address)
+        process = self._known(address)
         module, load_address, dof, _pid, _generation = _DOF_HELPER.unpack(self.engine.read(helper, _DOF_HELPER.size))
         name = module.split(b"\0", 1)[0].decode("utf-8", "replace")
         generation = next(self._generations)
@@ -290,7 +302,7 @@ class Userland:
         return generation
 
     def _no_helper(self, address: int, generation: int, _: int) -> int:
-        process = self.process_at(address)
+        process = self._known(address)
         for watcher in self._watchers:
             watcher.helper_removed(process, generation)
         return 0

@@ -15,6 +15,7 @@ from pathlib import Path
 from emu.elf_file import ElfError
 from emu.engine.clock import DEFAULT_RATE
 from emu.frame import Frame
+from emu.guest.abilities import Abilities
 from emu.guest.base import BadAddressError, GuestError, Location, RunState, Thread
 from emu.guest.linux import devices, procfs, sysfs
 from emu.guest.linux.calls import HANDLERS
@@ -299,6 +300,18 @@ class LinuxGuest:
             execname=process.name,
             execargs=b"\0".join(process.arguments).decode("utf-8", "surrogateescape"),
             errno=current.errno,
+        )
+
+    @property
+    def abilities(self) -> Abilities:
+        """Return what DTrace may ask of this guest beyond what it asks of every guest."""
+        return Abilities(
+            thread_time=self.thread_time,
+            user_frame=self.user_frame,
+            parent=self.parent,
+            signal=self.signal,
+            stop=self.stop,
+            chill=self.chill,
         )
 
     def thread_time(self) -> int:

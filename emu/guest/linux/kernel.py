@@ -22,6 +22,7 @@ from emu.engine.engine import Engine
 from emu.engine.pages import PAGE
 from emu.engine.state import BLOCKS
 from emu.frame import LiveFrame
+from emu.guest import processes
 from emu.guest.linux import faults
 from emu.guest.linux.code import ProcessCode, SlotPages
 from emu.guest.linux.content import FileMemory
@@ -35,7 +36,7 @@ from emu.guest.linux.locks import Waiters
 from emu.guest.linux.message_queues import MessageQueues
 from emu.guest.linux.on_cpu import OnCpu
 from emu.guest.linux.pi_futexes import PiLocks
-from emu.guest.linux.process import Process, Thread
+from emu.guest.linux.process import LinuxObserver, Process, Thread, own
 from emu.guest.linux.schedule import Schedule
 from emu.guest.linux.semaphores import SemaphoreSets
 from emu.guest.linux.serving import Serving
@@ -44,7 +45,6 @@ from emu.guest.linux.socket_names import Addresses
 from emu.guest.linux.space import Space
 from emu.guest.linux.terminals import Terminals
 from emu.guest.linux.traps import Traps
-from emu.guest.observer import Observer
 from emu.isa.base import Isa
 from emu.isa.linux_signals import SignalInfo
 from emu.trap import TrapHandler
@@ -104,7 +104,7 @@ class Kernel:
         self._current: Thread | None = None
         self.first: Process | None = None
         """The process that the guest was started for."""
-        self.observers: list[Observer] = []
+        self.observers: list[LinuxObserver] = []
         self.exceptions: list[Callable[[int, int], bool]] = []
         """Asked (number, pc) about each exception but breakpoints and page faults: whether it is
         theirs."""
@@ -170,25 +170,26 @@ class Kernel:
         """Return a process."""
         return self.processes.get(pid)
 
-    def watch(self, watcher: Observer) -> None:
+    def watch(self, watcher: LinuxObserver) -> None:
         """Tell an observer from now on."""
         self.observers.append(watcher)
 
-    def code(self, process: Process) -> ProcessCode:
+    def code(self, process: processes.Process) -> ProcessCode:
         """Return the memory of a process."""
-        return ProcessCode(self, process.space)
+        return ProcessCode(self, own(process).space)
 
-    def slots(self, _process: Process, code: ProcessCode, size: int, name: str) -> SlotPages:
+    def slots(self, process: processes.Process, size: int, name: str) -> SlotPages:
         """Return the out-of-line slots of a process."""
-        return SlotPages(self, code, size, name)
+        return SlotPages(self, self.code(process), size, name)
 
-    def drop_slots(self, slots: SlotPages, child: Process) -> None:
+    def drop_slots(self, slots: processes.Slots, child: processes.Process) -> None:
         """Take slots out of a child that has got them by a fork."""
-        slots.unmap_from(child.space)
+        assert isinstance(slots, SlotPages)
+        slots.unmap_from(own(child).space)
 
-    def is_shared(self, process: Process) -> bool:
+    def is_shared(self, process: processes.Process) -> bool:
         """Return whether another process has the same address space."""
-        return process.space.users > 1
+        return own(process).space.users > 1
 
     def raise_fault(self, fault: SignalInfo) -> int:
         """End the run, and send the thread that ran a signal it cannot refuse; from a trap."""
@@ -201,8 +202,9 @@ class Kernel:
         access = Access.READ if space.reach(address, Access.READ) is None else Access.WRITE
         return self.raise_fault(faults.page_fault(space, access, address))
 
-    def set_pc(self, thread: Thread, pc: int) -> None:
+    def set_pc(self, thread: processes.Thread, pc: int) -> None:
         """Move a thread that does not run."""
+        assert isinstance(thread, Thread)
         register = self.isa.registers.by_name[self.isa.registers.pc]
         thread.context.reg_write(register.unicorn, pc)
 

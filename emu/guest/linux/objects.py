@@ -10,22 +10,22 @@ from emu.elf_file import ElfError, ElfKind
 from emu.elf_symbols import Symbol
 from emu.engine.access import Access
 from emu.frame import Frame
+from emu.guest import processes
 from emu.guest.base import BadAddressError, Location
 from emu.guest.linux.inodes import RegularFile
+from emu.guest.linux.process import LinuxObserver, own
+from emu.guest.linux.space import Area
 from emu.guest.objects import LoadedObject
-from emu.guest.observer import Observer
+from emu.guest.user_stack import user_stack
 from emu.indirect import function_size, resolved_words
 from emu.isa.base import Isa
 
 if TYPE_CHECKING:
     from emu.guest.linux.kernel import Kernel
     from emu.guest.linux.process import Process
-    from emu.guest.linux.space import Area
-
-_DEEPEST = 512
 
 
-class Objects(Observer):
+class Objects(LinuxObserver):
     """Knows the objects of every process, also of those that have ended."""
 
     def __init__(self, kernel: Kernel) -> None:
@@ -67,18 +67,18 @@ class Objects(Observer):
 
     # -- processes
 
-    def of(self, process: Process) -> tuple[LoadedObject, ...]:
+    def of(self, process: processes.Process) -> tuple[LoadedObject, ...]:
         """Return the objects of a process: the program first, then by address."""
         found: dict[tuple[object, int], LoadedObject] = {}
-        for area in process.space.areas:
+        for area in own(process).space.areas:
             loaded = self.loaded(area)
             if loaded is not None:
                 found.setdefault((loaded.file, loaded.bias), loaded)
         return tuple(sorted(found.values(), key=lambda one: (one.file is not process.executable, one.bias)))
 
-    def loaded(self, area: Area) -> LoadedObject | None:
+    def loaded(self, area: processes.Area) -> LoadedObject | None:
         """Return the object whose code an area is, None if it is none's."""
-        if not isinstance(area.backing, RegularFile) or Access.EXECUTE not in area.access:
+        if not isinstance(area, Area) or not isinstance(area.backing, RegularFile) or Access.EXECUTE not in area.access:
             return None
         return self._object(area, area.backing)
 
@@ -91,9 +91,9 @@ class Objects(Observer):
             return None
         return LoadedObject(area.name, image, area.start - address, file)
 
-    def at(self, process: Process, address: int) -> LoadedObject | None:
+    def at(self, process: processes.Process, address: int) -> LoadedObject | None:
         """Return the object that holds an address of a process."""
-        area = process.space.area_at(address)
+        area = own(process).space.area_at(address)
         if area is None:
             return None
         loaded = self.loaded(area)
@@ -125,7 +125,7 @@ class Objects(Observer):
             return None
         return found.locate(address)
 
-    def chosen(self, process: Process, loaded: LoadedObject, symbol: Symbol) -> Symbol | None:
+    def chosen(self, process: processes.Process, loaded: LoadedObject, symbol: Symbol) -> Symbol | None:
         """Return what the resolver of an indirect function has chosen, under its name.
 
         None: nothing, or unknown.
@@ -137,40 +137,20 @@ class Objects(Observer):
         if word is None:
             return None
         try:
-            value = (
-                int.from_bytes(process.space.peek(word + loaded.bias, self._kernel.isa.word), "little") - loaded.bias
-            )
+            content = own(process).space.peek(word + loaded.bias, self._kernel.isa.word)
         except BadAddressError:
             return None
+        value = int.from_bytes(content, "little") - loaded.bias
         size = function_size(loaded.image, value)
         return symbol._replace(value=value, size=size) if size else None
 
     # -- stacks
 
     def stack(self, frame: Frame) -> list[int]:
-        """Return the pcs of a thread's stack by frame pointers, innermost first.
-
-        On the first instruction of a function the frame is still the caller's: its own return
-        address is where a call left it.
-        """
+        """Return the pcs of a thread's stack by frame pointers, innermost first."""
         isa = self._kernel.isa
-        registers, calling = isa.registers, isa.calling
-        pc, pointer = frame.register(registers.pc), frame.register(registers.fp)
-        pcs = [pc]
-        located = self.locate(pc, None)
-        try:
-            if located is not None and located.symbol and not located.offset:
-                pcs.append(frame.register(registers.link) if registers.link else frame.stack_word(0))
-            sp = frame.register(registers.sp)
-            while len(pcs) < _DEEPEST and pointer >= sp and not pointer & isa.word - 1:
-                address = int.from_bytes(self._kernel.read(pointer + calling.frame_return, isa.word), "little")
-                following = int.from_bytes(self._kernel.read(pointer + calling.frame_next, isa.word), "little")
-                if not address:
-                    break
-                pcs.append(address)
-                if following <= pointer:
-                    break
-                sp = pointer = following
-        except BadAddressError:
-            pass
-        return pcs
+
+        def load(address: int) -> int:
+            return int.from_bytes(self._kernel.read(address, isa.word), "little")
+
+        return user_stack(frame, isa, load, self.locate(frame.register(isa.registers.pc), None))

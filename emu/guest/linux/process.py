@@ -6,13 +6,15 @@ from collections import deque
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
 from enum import Enum, IntEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from emu.guest import processes
 from emu.guest.linux.credentials import Credentials
 from emu.guest.linux.files import Descriptors
 from emu.guest.linux.inodes import Directory, RegularFile
 from emu.guest.linux.limits import Limits
-from emu.guest.linux.space import Space
+from emu.guest.linux.space import Area, Space
+from emu.guest.observer import Observer
 from emu.isa.linux_signals import DEFAULT, LAST, SignalInfo
 
 if TYPE_CHECKING:
@@ -255,3 +257,14 @@ class Thread:
     def is_leader(self) -> bool:
         """Whether it is the first thread of its process."""
         return self.tid == self.process.pid
+
+
+# Hears of the processes of the Linux guest.
+LinuxObserver: TypeAlias = Observer[Process, Thread, Area]
+
+
+def own(process: processes.Process) -> Process:
+    """Return a process of this guest.  Raises TypeError for another guest's."""
+    if not isinstance(process, Process):
+        raise TypeError(f"process {process.pid} is not one of the Linux guest")
+    return process

@@ -7,6 +7,7 @@ from typing import Final
 
 from emu.engine.state import DELIVER
 from emu.frame import Frame, LiveFrame
+from emu.guest.abilities import Abilities
 from emu.guest.base import BadAddressError, Location, RunState, Thread
 from emu.guest.linux_kernel.facts import KernelFacts
 from emu.guest.linux_kernel.machine import LinuxKernelMachine
@@ -93,6 +94,14 @@ class LinuxKernelGuest:
     def thread(self) -> Thread:
         """Return the current thread."""
         return self.tasks.thread()
+
+    @property
+    def abilities(self) -> Abilities:
+        """Return what DTrace may ask of this guest beyond what it asks of every guest."""
+        return Abilities(
+            thread_time=self.thread_time,
+            user_frame=self.user_frame,
+        )
 
     def thread_time(self) -> int:
         """Return how many nanoseconds the current thread has run, as the scheduler last counted."""

@@ -13,7 +13,7 @@ from emu.guest.base import GuestError
 from emu.guest.kernel import images
 from emu.guest.linux.guest import LinuxGuest, Program
 from emu.guest.linux.stdio import Standard
-from emu.guest.observer import Observer
+from emu.guest.processes import ProcessObserver
 from emu.isa import ISAS, Isa
 from tests.fuzz.case import Fuzzer
 from tests.fuzz.inputs.elf import keep_parsers
@@ -41,7 +41,7 @@ _PATHS: Final = (b"/program", b"/tmp/a", b"/tmp", b"/dev/ptmx", b"/dev/pts/0", b
                  b"..", b"", b"/dev/tty", b"/proc/self/mem", b"/tmp/sock")  # fmt: skip
 
 
-class _Script(Observer):
+class _Script(ProcessObserver):
     """Puts the next call's number and arguments into the registers whenever a call is over."""
 
     def __init__(self, guest: LinuxGuest, calls: Sequence[tuple[int, ...]]) -> None:

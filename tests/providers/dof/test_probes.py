@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emu.guest.observer import Observer
+from emu.guest.processes import ProcessObserver
 from emu.isa import ISAS
 from providers.dof.layout import HEADER, SECTION
 from providers.dof.probes import helper_probes
@@ -28,7 +28,7 @@ def told(isa):
     guest = kernel_guest(KernelOptions(isa=ISAS[isa], command="query 1"))
     found = []
 
-    class Listener(Observer):
+    class Listener(ProcessObserver):
         def helper_added(self, process, module, load_address, dof, generation):
             code = guest.userland.code(process)
             found.append((code.read(dof, load_size(code.read(dof, HEADER.size))), load_address, dof))

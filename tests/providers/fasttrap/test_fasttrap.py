@@ -8,7 +8,7 @@ from benchmarks.sweep import Framework
 from emu.elf import SegmentFlag
 from emu.guest.kernel import images
 from emu.guest.linux.code import ProcessCode
-from emu.guest.observer import Observer
+from emu.guest.processes import ProcessObserver
 from emu.isa import ISAS
 from providers.fasttrap import Fasttrap, PidError, PidProbes, Wanted
 from providers.fidelity import Fidelity
@@ -81,7 +81,7 @@ def test_a_childs_calls_do_not_fire_and_its_text_is_whole(isa):
     machine, output = start(isa, [images.linux(ISAS[isa], "zoo"), "processes"])
     texts = []
 
-    class Watch(Observer):
+    class Watch(ProcessObserver):
         def forked(self, parent, child):
             if child.space is not parent.space:
                 start = machine.guest.objects.of(parent)[0]

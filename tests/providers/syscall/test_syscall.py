@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 from emu.guest.kernel import images
-from emu.guest.observer import Observer
+from emu.guest.processes import ProcessObserver
 from emu.guest.system_calls import Moment
 from emu.isa import ISAS
 from providers.fidelity import Fidelity
@@ -128,7 +128,7 @@ def test_disabling_one_of_two_silences_both_on_freebsd_only(isa, fidelity, left)
     assert counts == ([] if fidelity is Fidelity.FREEBSD else [5])
 
 
-class Heard(Observer):
+class Heard(ProcessObserver):
     """Writes down what the kernel of the Linux guest tells."""
 
     def __init__(self):

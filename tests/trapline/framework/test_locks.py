@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from emu.guest.abilities import Abilities
 from emu.guest.base import BadAddressError, Lock
 from tests.support.fake_guest import SHELL
 from tests.trapline.framework.support import Bench, trace
 from trapline.framework.locks import QUESTIONS
-from trapline.framework.world import Abilities
 
 LOCK = 0xFFFF_FFFF_8010_0000
 OTHER = SHELL.address + 0x1000
@@ -40,10 +40,9 @@ class Locks(Bench):
     def __init__(self, program, lock=FREE):
         self.lock = lock
         super().__init__()
-        self.guest.lock = self.read
-        self.guest.open_file = lambda number: {3: 0x1230}.get(number, 0)
-        self.guest.interrupt_level = lambda: 2
-        self.dtrace.world.abilities = Abilities.of(self.guest)
+        self.dtrace.world.abilities = Abilities(
+            lock=self.read, open_file=lambda number: {3: 0x1230}.get(number, 0), interrupt_level=lambda: 2
+        )
         self.device = self.open(program)
 
     def read(self, address):

@@ -577,7 +577,7 @@ OPERATIONS: Final[Mapping[Op, Operation]] = {
 def translate(
     module: Module, name: str, difo: Difo, strings: str, surroundings: Surroundings, *, local: bool = False
 ) -> Function:
-    """Write a DIF object as a function of the module: from its enabling and arguments to its result.
+    """Write a DIF object as a function of the module: from its enabling to its result.
 
     The flags of the firing are clear when it begins; after a fault it returns 0.
     """

@@ -450,7 +450,7 @@ def _lltostr(w: Writing) -> None:
 
 
 def _swap(size: int) -> Writer:
-    """Return what writes a subroutine that swaps the bytes of a number: all our ISAs are little-endian."""
+    """Return what writes a subroutine that swaps a number's bytes: all ISAs are little-endian."""
 
     def write(w: Writing) -> None:
         f = w.f

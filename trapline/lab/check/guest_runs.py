@@ -16,10 +16,9 @@ from emu.guest.kernel.guest import KernelGuest
 from emu.guest.kernel.trap_path import TrapPath
 from emu.guest.linux.guest import LinuxGuest, Program
 from emu.guest.linux.inodes import RegularFile
-from emu.guest.linux.process import Process
+from emu.guest.linux.process import LinuxObserver, Process
 from emu.guest.linux.stdio import Standard
 from emu.guest.modules import Module
-from emu.guest.observer import Observer
 from emu.isa.base import Isa
 from providers import fasttrap, fbt, uprobes
 from providers.fasttrap.records import Probe, ProbeType
@@ -94,7 +93,7 @@ class GuestRun(Protocol):
         ...
 
 
-class LinuxRun(Observer):
+class LinuxRun(LinuxObserver):
     """A Linux program."""
 
     def __init__(self, spec: RunSpec, rules: Rules) -> None:

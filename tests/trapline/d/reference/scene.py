@@ -10,6 +10,7 @@ import io
 from typing import Any, ClassVar
 
 from emu.cpu_core import CpuCore
+from emu.guest.abilities import Abilities
 from emu.guest.base import RunState
 from emu.guest.timers import Timers
 from emu.isa import X86_64
@@ -121,6 +122,7 @@ class SceneGuest(FakeGuest):
             stack=[KERNEL + 0x1010, KERNEL + 0x3020, KERNEL + 0x9004],
             ustack=[0x40_2008, 0x40_1010],
         )
+        self.abilities = Abilities(thread_time=self.thread_time, parent=self.parent)
         self.timers = Timers()
         self.poke_kernel()
 

@@ -1,0 +1,47 @@
+"""What a guest may be able to do beyond what every guest does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from emu.frame import NamedRegisters
+    from emu.guest.base import Lock
+    from emu.native.guest import GuestCode
+
+
+@dataclass(frozen=True, kw_only=True)
+class Abilities:
+    """Functions of a guest; None: it cannot do this, and a D program that needs it says so.
+
+    A destructive action that the guest cannot do faults (illegal operation); chill() without a
+    clock to move only counts.
+    """
+
+    thread_time: Callable[[], int] | None = None
+    """Returns nanoseconds the current thread has been on a CPU: vtimestamp."""
+    user_frame: Callable[[], NamedRegisters | None] | None = None
+    """Returns the registers with which the current thread left user mode: uregs[]."""
+    parent: Callable[[int], int | None] | None = None
+    """Returns the parent of a process, None at the root: progenyof()."""
+    interrupt_level: Callable[[], int] | None = None
+    """Returns how many interrupts the current thread is serving: ipl."""
+    open_file: Callable[[int], int] | None = None
+    """Returns the address of an open file of the current process, 0: there is none; getf()."""
+    lock: Callable[[int], Lock | None] | None = None
+    """Returns the state of a lock, None: it is not one; raises `BadAddressError`.  mutex_owned()
+    and its like."""
+    signal: Callable[[int], None] | None = None
+    """Sends a signal to the current process: raise()."""
+    stop: Callable[[], None] | None = None
+    """Stops the current process: stop()."""
+    panic: Callable[[str], None] | None = None
+    """Brings the guest down: panic()."""
+    breakpoint: Callable[[], None] | None = None
+    """Enters the debugger: breakpoint()."""
+    chill: Callable[[int], None] | None = None
+    """Lets nanoseconds go by: chill()."""
+    machine_code: Callable[[], GuestCode] | None = None
+    """Returns what machine code can find out about the guest by itself."""
