@@ -33,15 +33,15 @@ def _compile(source: str) -> bytes:
     return code
 
 
-def assembly(source: str) -> str:
-    """Return the optimized source and the host's assembly language of it, for readers."""
+def assembly(source: str) -> tuple[str, str]:
+    """Return the source as LLVM has optimized it, and the host's assembly language, for readers."""
     import llvmlite.binding as llvm  # noqa: PLC0415  optional, and 50 ms
 
     machine = _target_machine()
     module = llvm.parse_assembly(source)
     passes = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
     passes.getModulePassManager().run(module, passes)
-    return f"{module}\n{machine.emit_assembly(module)}"
+    return str(module), machine.emit_assembly(module)
 
 
 @cache

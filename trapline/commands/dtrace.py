@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, TextIO
@@ -12,12 +13,15 @@ import click
 
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import DEFAULT_ISA, ISAS
+from emu.native import available
 from providers.fidelity import Fidelity
 from trapline.consumer.command import main
 from trapline.consumer.environment import CommandEnvironment, MachineError, TracedMachine
 from trapline.consumer.output import Writer
 from trapline.consumer.usage import MachineOptions
 from trapline.d.scopes import NoNames
+from trapline.framework.program import Program
+from trapline.framework.settings import DEFAULTS
 from trapline.machine.kernel_machine import KernelOptions, NoKernelError, boot, kernel_guest
 from trapline.machine.kernel_target import KernelTarget
 from trapline.machine.programs import is_missing, program_isa, split
@@ -38,8 +42,15 @@ _ENVIRONMENT: Final = (("LD_NOLAZYLOAD", "1"),)
 @click.pass_context
 def dtrace_command(ctx: click.Context, arguments: tuple[str, ...]) -> None:
     """Trace a guest with D programs; `trapline dtrace --help` lists the flags of dtrace(1)."""
-    status = main(arguments, CommandEnvironment(open_machine, sys.stdout, sys.stderr))
+    listing = _machine_code if available() else None
+    status = main(arguments, CommandEnvironment(open_machine, sys.stdout, sys.stderr, machine_code=listing))
     ctx.exit(status)
+
+
+def _machine_code(program: Program, options: Mapping[str, int]) -> Iterator[str]:
+    from trapline.framework.native.listing import listing  # noqa: PLC0415  LLVM is slow to import
+
+    return listing(program, {**DEFAULTS, **options})
 
 
 def open_machine(wanted: MachineOptions) -> TracedMachine:

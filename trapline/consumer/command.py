@@ -46,6 +46,7 @@ from trapline.options import OptionError, parse_time
 if TYPE_CHECKING:
     from trapline.consumer.faults import Drop, Fault
     from trapline.consumer.plan import Firing
+    from trapline.framework.program import Program
 
 SUCCESS: Final = 0
 FAILURE: Final = 1
@@ -53,6 +54,9 @@ USAGE_FAILURE: Final = 2
 VERSION: Final = "Sun D 1.14"
 _NAME: Final = "dtrace"
 _HOST_TIMEOUT: Final = "hosttimeout"
+_MACHINE_CODE: Final = "machinecode"
+# Options that sizes of records depend on.
+_OF_RECORDS: Final = ("strsize", "stackframes", "ustackframes", "jstackframes", "jstackstrsize")
 _VERBOSE_IOCTL: Final = "verbose_ioctl"
 # What ends in a file.
 _SAVED: Final = frozenset({Mode.HEADER, Mode.LINK, Mode.ANONYMOUS})
@@ -245,7 +249,17 @@ class _Command:
         if self._request.disassemble:
             strsize = self._session.options.number("strsize", STRING_SIZE)
             self._environment.stderr.write(disassemble_program(program, strsize))
+            if self._session.options.is_set(_MACHINE_CODE):
+                self._list_machine_code(program)
         return Compiled(source, program)
+
+    def _list_machine_code(self, program: Program) -> None:
+        if self._environment.machine_code is None:
+            self._fail("-x machinecode needs llvmlite: pip install llvmlite")
+        options = self._session.options
+        given = {name: options.number(name) for name in _OF_RECORDS if options.is_set(name)}
+        lines = self._environment.machine_code(program, given)
+        self._environment.stderr.write("".join(f"{line}\n" for line in lines))
 
     def _open_output(self) -> None:
         path = self._request.output

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -13,6 +13,7 @@ from trapline.consumer.compiling import Provide, provide_nothing
 from trapline.consumer.output import Writer
 from trapline.consumer.usage import MachineOptions
 from trapline.d.scopes import Foreign, NoNames
+from trapline.framework.program import Program
 
 
 class Framework(Protocol):
@@ -64,3 +65,5 @@ class CommandEnvironment:
     stderr: Writer
     system: Callable[[str], None] = _shell
     """Runs a command of system()."""
+    machine_code: Callable[[Program, Mapping[str, int]], Iterable[str]] | None = None
+    """Lists the machine code of a program, given the options that were set; None: there is none."""

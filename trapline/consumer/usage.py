@@ -94,6 +94,7 @@ Usage: dtrace [-32|-64] [-aACeFGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]]
 \t--trap host|guest             who handles breakpoints: the emulator, or the guest's kernel (host)
 \t--console                     show the guest's console output
 \t-x timeout=TIME               stop tracing after TIME, such as 10s or 500ms, of the guest's time
+\t-x machinecode                with -S: LLVM's code and the machine code of every clause too
 \t-x hosttimeout=TIME           stop tracing after TIME of the host's time, with exit status 1
 \t-x fidelity=exact|freebsd     freebsd keeps those quirks of its kernel that change what is traced:
 \t                              FBT sites in the middle of RISC-V instructions, loop counted off by

@@ -25,9 +25,10 @@ from trapline.framework import dif
 from trapline.framework.actions import aggregator, recorder
 from trapline.framework.blocks import BufferWord
 from trapline.framework.context import UNREAD
-from trapline.framework.dif import Op, Subr, Var
+from trapline.framework.dif import Op, Subr
 from trapline.framework.faults import DROP, ERROR, NO_ERROR
 from trapline.framework.layout import HEADER_SIZE, ID_SIZE, Placed, RecordLayout
+from trapline.framework.needs import goes_stale, needs_scratch
 from trapline.framework.program import ActionKind, Difo, EcbDescription
 from trapline.framework.translate import constant
 
@@ -44,8 +45,6 @@ Maker = Callable[..., Run]
 _FLAGS: Final = int(CoreWord.FLAGS)
 _OFFSET: Final = int(BufferWord.OFFSET)
 _LIMIT: Final = int(BufferWord.LIMIT)
-_SCRATCH_OPS: Final = frozenset({Op.CALL, Op.ALLOCS, Op.COPYS, Op.STB, Op.STH, Op.STW, Op.STX})
-_DYNAMIC: Final = frozenset({Op.LDTS, Op.STTS, Op.LDGAA, Op.STGAA, Op.LDTAA, Op.STTAA})
 _NUMBERS: Final = {1: "B", 2: "H", 4: "I", 8: "Q"}
 _SPECULATING: Final = (ActionKind.COMMIT, ActionKind.DISCARD)
 # Time stamp of a speculated record, until it is committed.
@@ -107,18 +106,6 @@ class Clause:
 
 def _uses(objects: Sequence[Difo], found: Callable[[int], bool]) -> bool:
     return any(found(code) for difo in objects for code in difo.code)
-
-
-def needs_scratch(code: int) -> bool:
-    """Return whether an instruction may take scratch space."""
-    op = dif.opcode(code)
-    return op in _SCRATCH_OPS or (op == Op.LDGS and dif.index(code) == Var.EXECARGS)
-
-
-def goes_stale(code: int) -> bool:
-    """Return whether an instruction makes work for the cleaner, or waits for it."""
-    op = dif.opcode(code)
-    return op in _DYNAMIC or (op == Op.CALL and dif.index(code) == Subr.SPECULATION)
 
 
 class _Compiler:

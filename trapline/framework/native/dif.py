@@ -24,9 +24,9 @@ from trapline.framework.dynvars import STRING_SIZE, slot, variable_size
 from trapline.framework.faults import DIVZERO, DROP, FAULT, ILLOP, TUPOFLOW
 from trapline.framework.machine import BRANCHES, INSTRUCTION_SIZE, LOADS, STORES
 from trapline.framework.native import builtins
+from trapline.framework.native.asking import Upcall, asks
 from trapline.framework.native.firing import ENTRY, Firing
 from trapline.framework.native.strings import WITHOUT_RESULT, subroutine_name
-from trapline.framework.native.upcalls import Upcall
 from trapline.framework.operations import SIZE_MAX, THREAD_KEY_BITS, THREAD_KEY_OFFSET
 from trapline.framework.program import BY_REFERENCE, Difo, DifVariable, Scope, TypeKind
 from trapline.framework.variables import HEADER, NULL
@@ -94,6 +94,8 @@ class Translation:
         self._conditions = {name: self.f.variable(0) for name in "nzc"}
         self._place = self.f.variable(0)
         self._fault = self.f.label()
+        self.faults = False
+        """Whether a fault may end it, as far as it is written."""
         self._code = [Instruction.decode(place, code) for place, code in enumerate(difo.code)]
         labels = sorted({i.label for i in self._code if i.op in BRANCHES})
         self._labels = {label: self.f.label() for label in labels}
@@ -159,8 +161,7 @@ class Translation:
 
     def upcall(self, which: Upcall, *operands: Word) -> Word:
         """Ask Python."""
-        words = (*operands, 0, 0, 0, 0)[:4]
-        return self.f.call(self.module.external("upcall", 5), int(which), *words)
+        return asks(self.f, which, *operands)()
 
     def raise_flag(self, flag: int) -> None:
         """Set a flag."""
@@ -168,6 +169,7 @@ class Translation:
 
     def fault_if(self, condition: Condition, flag: int, place: int) -> None:
         """End the function with a fault if a condition holds."""
+        self.faults = True
         with self.f.when(condition, likely=False):
             self.raise_flag(flag)
             self._place.set(place * INSTRUCTION_SIZE)
@@ -175,6 +177,7 @@ class Translation:
 
     def check(self, place: int) -> None:
         """End the function if there was a fault."""
+        self.faults = True
         self._place.set(place * INSTRUCTION_SIZE)
         self.f.branch_to(self.f.ne(self.f.and_(self.flags(), FAULT), 0), self._fault)
 
@@ -576,9 +579,12 @@ OPERATIONS: Final[Mapping[Op, Operation]] = {
 
 def translate(
     module: Module, name: str, difo: Difo, strings: str, surroundings: Surroundings, *, local: bool = False
-) -> Function:
-    """Write a DIF object as a function of the module: from its enabling to its result.
+) -> tuple[Function, bool]:
+    """Write a DIF object as a function of the module.
 
-    The flags of the firing are clear when it begins; after a fault it returns 0.
+    It takes the addresses of the enabling's words and of the arguments.  The flags of the firing
+    are clear when it begins; after a fault it returns 0.  Return the function, and whether it may
+    fault.
     """
-    return Translation(module, name, difo, strings, surroundings, local=local).function()
+    translation = Translation(module, name, difo, strings, surroundings, local=local)
+    return translation.function(), translation.faults

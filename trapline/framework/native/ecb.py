@@ -13,20 +13,20 @@ in the enabling's words (`EcbWord`).  Where things are in this process the linke
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from emu.native.builder import Module, Value, Word
 from trapline.framework import dif
 from trapline.framework.aggbuffer import Outcome
 from trapline.framework.blocks import BufferWord, ConsumerWord, EcbWord
 from trapline.framework.dif import Op, Subr
-from trapline.framework.ecb import goes_stale, needs_scratch
 from trapline.framework.faults import ERROR, ILLOP, NO_ERROR
 from trapline.framework.layout import HEADER_SIZE, ID_SIZE, Placed, RecordLayout
 from trapline.framework.native.aggregate import apply, kind_word
+from trapline.framework.native.asking import Upcall, asks
 from trapline.framework.native.dif import FLAGS_OFFSET, Surroundings, translate
 from trapline.framework.native.firing import UNREAD, Firing
-from trapline.framework.native.upcalls import Upcall
+from trapline.framework.needs import goes_stale, needs_scratch
 from trapline.framework.program import BY_REFERENCE, BY_USER_REFERENCE, ActionKind, Difo, TypeKind
 from trapline.framework.translate import constant
 
@@ -71,6 +71,15 @@ def _finder(placed: Placed) -> str | None:
     return "take" if difo.returns.kind == TypeKind.STRING else "bring"
 
 
+class _Value(NamedTuple):
+    """What a DIF object comes to, at its place in a clause."""
+
+    write: Callable[[], Word]
+    """Writes what computes it."""
+    faults: bool
+    """Whether that may fault."""
+
+
 class ClauseCode:
     """A clause on its way to machine code; `module` has it when the object is made.
 
@@ -103,25 +112,25 @@ class ClauseCode:
         self._aggregations = 0
         self._run(wanted, translated)
 
-    def _translated(self, index: int, placed: Placed) -> Callable[[], Word]:
-        """Return what computes an action's value where it is called for."""
+    def _translated(self, index: int, placed: Placed) -> _Value:
+        """Write what computes an action's value."""
         difo = placed.action.difo
         known = 0 if difo is None else constant(difo)
         if known is not None:
-            return lambda: known
+            return _Value(lambda: known, faults=False)
         assert difo is not None
         return self._object(f"action{index + 1}", difo)
 
-    def _object(self, name: str, difo: Difo) -> Callable[[], Word]:
-        """Write a DIF object as a function of its own, and return what calls it."""
+    def _object(self, name: str, difo: Difo) -> _Value:
+        """Write a DIF object as a function of its own."""
         strings = f"strings{len(self.strings)}"
         self.strings.append(difo)
-        function = translate(self.module, name, difo, strings, self._surroundings, local=True)
-        return lambda: self.f.call(function, self.ecb, self.arguments)
+        function, faults = translate(self.module, name, difo, strings, self._surroundings, local=True)
+        return _Value(lambda: self.f.call(function, self.ecb, self.arguments), faults)
 
     # The steps
 
-    def _run(self, wanted: Callable[[], Word] | None, actions: Sequence[tuple[Placed, Callable[[], Word]]]) -> None:
+    def _run(self, wanted: _Value | None, actions: Sequence[tuple[Placed, _Value]]) -> None:
         f = self.f
         f.ret_if(f.eq(f.load(self.module.symbol("consumer"), _WORD * ConsumerWord.ACTIVE), 0))
         self._begin()
@@ -135,11 +144,12 @@ class ClauseCode:
         if any(needs_scratch(code) for difo in self._objects for code in difo.code):
             self._scratch()
         if wanted is not None:
-            value = wanted()
-            self._check(0)
+            value = wanted.write()
+            if wanted.faults:
+                self._check(0)
             f.ret_if(f.eq(value, 0))
-        for index, (placed, value_of) in enumerate(actions):
-            self._action(index, placed, value_of)
+        for index, (placed, computed) in enumerate(actions):
+            self._action(index, placed, computed)
         if self._records:
             self._finish()
         f.ret()
@@ -182,9 +192,9 @@ class ClauseCode:
         self._put("scratch_pointer", start)
         self._put("scratch_end", f.add(base, self._buffer_word(BufferWord.SIZE)))
 
-    def _action(self, index: int, placed: Placed, value_of: Callable[[], Word]) -> None:
-        value = value_of()
-        if not isinstance(value, int):
+    def _action(self, index: int, placed: Placed, computed: _Value) -> None:
+        value = computed.write()
+        if computed.faults:
             self._check(index + 1)
         self._values.append(value)
         kind = placed.action.kind
@@ -289,8 +299,7 @@ class ClauseCode:
         return self.f.call(self.module.external("now", 0))
 
     def _upcall(self, which: Upcall, *operands: Word) -> Value:
-        words = (*operands, 0, 0, 0, 0)[:4]
-        return self.f.call(self.module.external("upcall", 5), int(which), *words)
+        return asks(self.f, which, *operands)()
 
     def _ecb_word(self, word: int) -> Value:
         return self.f.load(self.ecb, _WORD * word)

@@ -16,17 +16,17 @@ them by their names.  Each has a way to Python for what it cannot find by itself
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from emu.cpu_core import CoreWord
-from emu.native.builder import Callee, Function, Module, Value, Word
+from emu.native.builder import Callee, Function, Module, Word
 from emu.native.guest import NAME_SIZE, GuestCode
 from trapline.framework.dif import Var
 from trapline.framework.faults import BADALIGN
 from trapline.framework.native import strings
+from trapline.framework.native.asking import Upcall, asks
 from trapline.framework.native.strings import Writing
-from trapline.framework.native.upcalls import Upcall
 
 if TYPE_CHECKING:
     from emu.isa.base import Isa
@@ -98,7 +98,7 @@ class Support:
     def _scalar(self, name: str, which: Upcall, *operands: int) -> None:
         """Write a function without parameters, by the guest or by Python."""
         f = self._function(name, 0)
-        slow = _asks(f, which, *operands)
+        slow = asks(f, which, *operands)
         writer = self._guest.functions.get(name)
         if writer is None:
             f.ret(slow())
@@ -110,7 +110,7 @@ class Support:
         text = self._function("execname_text", 0)
         self._guest.functions["execname"](text, lambda: 0)
         f = self._function("name", 0)
-        slow = _asks(f, Upcall.SCALAR, Var.EXECNAME)
+        slow = asks(f, Upcall.SCALAR, Var.EXECNAME)
         place = f.call(Callee("execname_text"))
         with f.when(f.eq(place, 0), likely=False):
             f.ret(slow())
@@ -142,22 +142,22 @@ class Support:
         for size in _SIZES:
             f = self._function(f"write{size}", 2)
             address, value = f.parameters
-            slow = _asks(f, Upcall.STORE, address, size, value)
+            slow = asks(f, Upcall.STORE, address, size, value)
             strings.write_store(Writing(f, self._string_size, slow), size)
         for number, subroutine in strings.SUBROUTINES.items():
             f = self._function(strings.subroutine_name(number), 0)
-            subroutine(Writing(f, self._string_size, _asks(f, Upcall.SUBROUTINE, number)))
+            subroutine(Writing(f, self._string_size, asks(f, Upcall.SUBROUTINE, number)))
 
     def _writing(self, name: str, parameters: int, which: Upcall) -> Writing:
         """Begin a function that Python is asked for with the same parameters."""
         f = self._function(name, parameters)
-        return Writing(f, self._string_size, _asks(f, which, *f.parameters))
+        return Writing(f, self._string_size, asks(f, which, *f.parameters))
 
     def _load(self, size: int) -> None:
         """Write a load of DTrace's own memory or the kernel's."""
         f = self._function(f"load{size}", 1)
         (address,) = f.parameters
-        slow = _asks(f, Upcall.LOAD, size, address)
+        slow = asks(f, Upcall.LOAD, size, address)
         if self._isa.strict_alignment and size > 1:
             self._refuse_crooked(f, address, size)
         found = f.call(Callee("reach"), address, size)
@@ -178,15 +178,9 @@ class Support:
         """Write a load of the current process's memory."""
         f = self._function(f"load_user{size}", 1)
         (address,) = f.parameters
-        slow = _asks(f, Upcall.LOAD_USER, size, address)
+        slow = asks(f, Upcall.LOAD_USER, size, address)
         with f.when(f.ult(address, self._isa.kernel_start - size), likely=True):
             found = f.call(Callee("user_place"), address, size)
             with f.when(f.ne(found, 0), likely=True):
                 f.ret(f.load(found, size=size))
         f.ret(slow())
-
-
-def _asks(f: Function, which: Upcall, *operands: Word) -> Callable[[], Value]:
-    """Return what writes an upcall."""
-    words = (*operands, 0, 0, 0, 0)[:4]
-    return lambda: f.call(f.module.external("upcall", 5), int(which), *words)

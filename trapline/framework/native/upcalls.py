@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from enum import IntEnum, auto
 from typing import TYPE_CHECKING, Final
 
 from emu.cpu_core import CoreWord
@@ -19,6 +18,7 @@ from trapline.framework.actions import recorder
 from trapline.framework.buffers import NO_ROOM
 from trapline.framework.dynvars import slot
 from trapline.framework.faults import DROP, ILLOP
+from trapline.framework.native.asking import Upcall
 from trapline.framework.native.firing import Firing, tuple_stack
 from trapline.framework.program import ActionKind, Scope
 from trapline.framework.world import signed
@@ -38,58 +38,6 @@ _FIRING: Final = int(CoreWord.FIRING)
 _PREPARED: Final = int(CoreWord.PREPARED)
 _FAILED: Final = int(CoreWord.FAILED)
 _SCOPES: Final = {int(scope): scope for scope in Scope}
-
-
-class Upcall(IntEnum):
-    """What machine code asks of Python, with up to four words; the comments say which."""
-
-    # size, address
-    LOAD = auto()
-    LOAD_USER = auto()
-    LOAD_CHECKED = auto()
-    # address, size, value
-    STORE = auto()
-    # source, size, destination
-    COPY = auto()
-    # size
-    ALLOCATE = auto()
-    # address, address
-    COMPARE = auto()
-    # number of the variable
-    SCALAR = auto()
-    # number of the array, index
-    ELEMENT = auto()
-    # number of the subroutine, what the destination has now
-    SUBROUTINE = auto()
-    # kind, size, value
-    PUSH_REFERENCE = auto()
-    # scope, number
-    LOAD_STATIC = auto()
-    # scope, number, value
-    STORE_STATIC = auto()
-    # scope, number, whether there is a tuple
-    LOAD_DYNAMIC = auto()
-    # scope, number, whether there is a tuple, value
-    STORE_DYNAMIC = auto()
-    # (nothing): the time
-    NOW = auto()
-    # (nothing)
-    CLEAN = auto()
-    # bytes, alignment: an offset in the principal buffer, or -1
-    RESERVE = auto()
-    # index of the action, value, where to, bytes to keep (0: all)
-    RECORD = auto()
-    # (nothing)
-    EXIT = auto()
-    # id, bytes, alignment: the address of the buffer's words, or 0
-    SPECULATE = auto()
-    # id
-    COMMIT = auto()
-    DISCARD = auto()
-    # kind, value
-    EFFECT = auto()
-    # number of the action, 0 for the predicate
-    FAILED = auto()
 
 
 class Upcalls:
