@@ -77,6 +77,8 @@ class Fasttrap(ProcessObserver):
         self._points: dict[tuple[int, int], Point] = {}
         self._gone: list[tuple[Probe, int, object]] = []
         """Probes whose tracepoints went away with an object: (probe, address, file)."""
+        self._listening: list[Probe] = []
+        """Enabled probes with semaphores."""
         self._hits = Hits(kernel, framework, self.port, fidelity, self._find)
         kernel.watch(self)
 
@@ -145,6 +147,8 @@ class Fasttrap(ProcessObserver):
                 return
             done.append(address)
         self._count(probe, 1)
+        if probe.semaphores:
+            self._listening.append(probe)
 
     def disable(self, probe: Probe) -> None:
         """Remove a probe's tracepoints, each unless another probe still needs it."""
@@ -154,18 +158,23 @@ class Fasttrap(ProcessObserver):
         for address in probe.addresses:
             self._remove(probe, address)
         self._count(probe, -1)
+        if probe.semaphores:
+            self._listening.remove(probe)
 
     def _count(self, probe: Probe, change: int) -> None:
         """Tell the program by its semaphores whether somebody listens."""
         if not probe.target.live:
             return
         for address in probe.semaphores:
-            code = probe.target.code
-            try:
-                count = int.from_bytes(code.read(address, 2), "little") + change
-                code.write(address, (count & 0xFFFF).to_bytes(2, "little"))
-            except BadAddressError:
-                continue
+            self._add_to(probe.target, address, change)
+
+    @staticmethod
+    def _add_to(target: Target, semaphore: int, change: int) -> None:
+        try:
+            count = int.from_bytes(target.code.read(semaphore, 2), "little") + change
+            target.code.write(semaphore, (count & 0xFFFF).to_bytes(2, "little"))
+        except BadAddressError:
+            return
 
     def _install(self, probe: Probe, address: int) -> None:
         target = probe.target
@@ -283,8 +292,14 @@ class Fasttrap(ProcessObserver):
     def mapped(self, process: Process, area: Area) -> None:
         """Put back the tracepoints of an object that is loaded again at the same place (dlopen).
 
-        FreeBSD leaves such probes dead until they are enabled anew.
+        FreeBSD leaves such probes dead until they are enabled anew.  A library's data, with its
+        semaphores, come after its code.
         """
+        for probe in self._listening:
+            if probe.target.process is process and probe.target.live:
+                for semaphore in probe.semaphores:
+                    if area.start <= semaphore < area.end:
+                        self._add_to(probe.target, semaphore, 1)
         if self.fidelity is Fidelity.FREEBSD or Access.EXECUTE not in area.access:
             return
         for one in list(self._gone):

@@ -262,22 +262,46 @@ class PidProbes(ProcessObserver):
         if why is not None:
             raise PidError("D_PROC_ALIGN", f"no probe at 0x{address:x} in {loaded.name}: {why}")
 
-    # -- objects that come later
+    # -- what comes later
 
     def mapped(self, process: Process, area: Area) -> None:
         """Make the probes that were asked for in an object that has just been loaded (dlopen)."""
-        asked = self._wanted.get(process.pid)
         loaded = self._objects.loaded(area)
-        if not asked or loaded is None:
+        if loaded is not None and self._wanted.get(process.pid):
+            self._provide_again(process, loaded)
+            self._created()
+
+    def executed(self, process: Process) -> None:
+        """Make the probes that were asked for in the program that a process runs now.
+
+        So does illumos' libdtrace (dt_proc_control, dt_proc_attach).  FreeBSD's does not notice:
+        its libproc does not say which system call a process leaves (lib/libproc/proc_util.c,
+        proc_getlwpstatus), and the breakpoints that tell of new objects are gone.
+        """
+        asked = self._wanted.get(process.pid)
+        if not asked:
             return
+        program = process.path.rsplit("/", 1)[-1]
+        if self._fasttrap.fidelity is Fidelity.FREEBSD:
+            del self._wanted[process.pid]
+            self._fasttrap.report(f"pid {process.pid} runs {program} now: its probes are gone, as on FreeBSD")
+            return
+        if any(wanted.function == ABSOLUTE for wanted in asked):
+            self._fasttrap.report(f"pid {process.pid} runs {program} now: probes at addresses are not made again")
         provider = self._provider(process.pid)
-        for wanted in asked:
+        self._made = {made for made in self._made if made[0] is not provider}
+        for loaded in self._objects.of(process):
+            self._provide_again(process, loaded)
+        self._created()
+
+    def _provide_again(self, process: Process, loaded: LoadedObject) -> None:
+        provider = self._provider(process.pid)
+        for wanted in self._wanted[process.pid]:
             if wanted.function != ABSOLUTE and self._is_module(process, loaded, wanted.module):
                 try:
                     self._provide_object(provider, process, loaded, wanted)
                 except PidError:
                     continue  # it was right for the objects it was written for
-        self._created()
 
 
 def parse_provider(name: str) -> tuple[str, int] | None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -41,9 +42,10 @@ from providers.fasttrap.fasttrap import Fasttrap
 from providers.fasttrap.pid import PidError
 from providers.fasttrap.pid_provider import PidProvider
 from providers.fasttrap.records import Located, Probe, ProbeType
+from providers.fidelity import Fidelity
 
 if TYPE_CHECKING:
-    from emu.guest.processes import Objects, Process
+    from emu.guest.processes import Area, Objects, Process
     from providers.base import Framework
 
 _AFRAMES = 3
@@ -87,7 +89,10 @@ class UsdtProbes(ProcessObserver):
         self._framework = framework
         self._objects = objects
         self._providers: dict[str, PidProvider] = {}
-        self._made: set[_Name] = set()
+        self._made: dict[int, set[_Name]] = defaultdict(set)
+        """By process number, the probes that were made of what it runs."""
+        self._asked: dict[int, list[str]] = {}
+        """By process number, the providers whose markers were asked for."""
         self._created = created
         self._helpers: dict[Process, dict[int, _Helper]] = defaultdict(dict)
         fasttrap.kernel.watch(self)
@@ -119,16 +124,45 @@ class UsdtProbes(ProcessObserver):
     def before_exec(self, process: Process) -> None:
         """Forget what the program before told."""
         self._helpers.pop(process, None)
+        self._made.pop(process.pid, None)
+
+    def executed(self, process: Process) -> None:
+        """Make the probes that were asked for in the program that a process runs now.
+
+        As `PidProbes.executed`; a program that tells of its probes in DOF makes them itself.
+        """
+        if process.pid not in self._asked:
+            return
+        if self._fasttrap.fidelity is Fidelity.FREEBSD:
+            del self._asked[process.pid]
+            return
+        for loaded in self._objects.of(process):
+            self._provide_again(process, loaded)
+        self._created()
+
+    def mapped(self, process: Process, area: Area) -> None:
+        """Make the probes that were asked for in an object that has just been loaded."""
+        loaded = self._objects.loaded(area) if process.pid in self._asked else None
+        if loaded is not None:
+            self._provide_again(process, loaded)
+            self._created()
+
+    def _provide_again(self, process: Process, loaded: LoadedObject) -> None:
+        for provider in self._asked[process.pid]:
+            for name, sites in self._sites(loaded, provider).items():
+                with suppress(PidError):  # it was right for the objects it was asked for
+                    self._create(process, loaded, name, sites)
 
     def exited(self, process: Process) -> None:
         """Forget what a process told."""
         self._helpers.pop(process, None)
+        self._made.pop(process.pid, None)
 
     def _add_helper(self, process: Process, generation: int, helper: _Helper) -> None:
         self._helpers[process][generation] = helper
         for one in helper.probes:
             key = _Name(f"{one.provider}{process.pid}", helper.module, one.function, one.name)
-            if key in self._made:
+            if key in self._made[process.pid]:
                 continue
             types = tuple(
                 (one.types[place], text, place) for text, place in zip(one.translated, one.mapping, strict=True)
@@ -144,7 +178,7 @@ class UsdtProbes(ProcessObserver):
             )
             if not self._fasttrap.add(probe):
                 return
-            self._made.add(key)
+            self._made[process.pid].add(key)
             provider = self._provider(key.provider)
             probe.id = self._framework.probe_create(provider, key.module, key.function, key.name, _AFRAMES, probe)
 
@@ -165,6 +199,9 @@ class UsdtProbes(ProcessObserver):
         process = self._fasttrap.kernel.process(pid)
         if process is None or not process.alive:
             raise PidError("D_PROC_GRAB", f"failed to grab process {pid}: there is no such process in the guest")
+        asked = self._asked.setdefault(pid, [])
+        if provider not in asked:
+            asked.append(provider)
         for loaded in self._objects.of(process):
             for name, sites in self._sites(loaded, provider).items():
                 self._create(process, loaded, name, sites)
@@ -185,7 +222,7 @@ class UsdtProbes(ProcessObserver):
 
     def _create(self, process: Process, loaded: LoadedObject, name: _Name, sites: list[Marker]) -> None:
         key = name._replace(provider=f"{name.provider}{process.pid}")
-        if key in self._made:
+        if key in self._made[process.pid]:
             return
         arguments = {}
         for marker in sites:
@@ -210,7 +247,7 @@ class UsdtProbes(ProcessObserver):
         provider = self._provider(key.provider)
         if not self._fasttrap.add(probe):
             raise PidError("D_PROC_CREATEFAIL", f"failed to create probe {name.name}: too many tracepoints")
-        self._made.add(key)
+        self._made[process.pid].add(key)
         probe.id = self._framework.probe_create(provider, name.module, name.function, name.name, _AFRAMES, probe)
 
     def _report_missing(
