@@ -1,6 +1,7 @@
 """Run the benchmarks: python -m benchmarks [NAME...] [--isa ISA...] [--smallest] [--save].
 
-Each prints a table; with --save the figures go to benchmarks/results/NAME.json too.
+Each prints a table; with --save the figures go to benchmarks/results/NAME.json too,
+and into benchmarks/README.md.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from benchmarks import check_speed, firing, language, linux, linux_speed, sdt, speed, startup
+from benchmarks import check_speed, firing, language, linux, linux_speed, prose, sdt, speed, startup
 from benchmarks.figures import Figures, Scale
 from emu.isa import ISAS, Isa
 
@@ -74,6 +75,7 @@ def main() -> int:
             }
             RESULTS.mkdir(exist_ok=True)
             (RESULTS / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
+            prose.write()
     return 0
 
 

@@ -1,0 +1,233 @@
+"""What the saved results say, as text: a section of README.md, made of `results/*.json`.
+
+    python -m benchmarks.prose      writes the section anew
+
+`--save` of the benchmarks writes it too, and a test holds the section against the results.  A
+sentence whose rows a result does not have is left out.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from textwrap import fill
+from typing import Any, Final
+
+HOME: Final = Path(__file__).parent
+README: Final = HOME / "README.md"
+RESULTS: Final = HOME / "results"
+BEGIN: Final = "<!-- Made by benchmarks.prose from results/*.json: change that, not this. -->"
+END: Final = "<!-- The end of what benchmarks.prose has made. -->"
+_WIDTH: Final = 100
+_NANOSECONDS: Final = 1_000_000_000
+
+Record = Mapping[str, Any]
+
+
+class Rows:
+    """The rows of a saved table, by what their column `what` begins with."""
+
+    def __init__(self, record: Record) -> None:
+        self._columns: Sequence[str] = record["columns"]
+        self._rows: Sequence[Sequence[Any]] = record["rows"]
+
+    def values(self, column: str, *beginnings: str, isa: str | None = None) -> list[float]:
+        """Return the numbers of a column, in the rows asked for; no beginning: in all rows."""
+        place = self._columns.index(column)
+        label = self._columns.index("what") if "what" in self._columns else 0
+        return [
+            row[place]
+            for row in self._rows
+            if isinstance(row[place], int | float)
+            and (not beginnings or str(row[label]).startswith(beginnings))
+            and (isa is None or row[0] == isa)
+        ]
+
+    def isas(self) -> str:
+        """Return the ISAs that have rows."""
+        return _listed(list(dict.fromkeys(str(row[0]) for row in self._rows)))
+
+
+def _listed(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def _range(values: Sequence[float], form: str = ".1f") -> str:
+    """Write the least and the greatest of some numbers, once if they look the same."""
+    least, most = format(min(values), form), format(max(values), form)
+    return least if least == most else f"{least} to {most}"
+
+
+def _firing(rows: Rows) -> Iterator[str]:
+    times = "x an empty trap callback"
+    if empty := rows.values(times, "fbt::f:entry { }"):
+        yield f"An empty action costs {_range(empty)} times an empty trap callback ({rows.isas()})."
+    if more := rows.values(times, "with a"):
+        yield f"With a predicate or an aggregation it is {_range(more)} times."
+
+
+def _speed(rows: Rows) -> Iterator[str]:
+    for what, blocks in (("work", "four to five"), ("digest", "26 to 40")):
+        if share := rows.values("% of bare", what):
+            yield (
+                f"Counting leaves {_range(share, '.0f')} % of bare Unicorn's speed on blocks of {blocks} "
+                f"instructions (`{what}`)."
+            )
+
+
+def _language(rows: Rows) -> Iterator[str]:
+    (lines,) = rows.values("a second", "compile a script")
+    decoded, functions = (rows.values("a second", f"DIF, {how}") for how in ("decoded", "as functions"))
+    yield f"{lines:,.0f} lines of D are compiled a second, without the time that Python takes to start."
+    if decoded and functions:
+        yield (
+            f"A DIF instruction takes {_NANOSECONDS / decoded[0]:,.0f} ns in the machine that decodes each, and "
+            f"{_NANOSECONDS / functions[0]:,.0f} ns as part of the function that a DIF object is translated to."
+        )
+    if updates := rows.values("a second", "@ =", "@[arg0"):
+        yield f"There are {_range(updates, ',.0f')} aggregation updates a second;"
+        (named,) = rows.values("a second", "@[execname]")
+        yield f"with `execname` as key {named:,.0f}, since the guest's memory is asked for the name."
+
+
+def _linux(rows: Rows) -> Iterator[str]:
+    times = "times an empty trap callback"
+    for words, beginnings in (
+        ("An instruction that a pid probe emulates", ("pid, emulated: a nop, as", "pid, emulated: a call")),
+        ("One that runs out of line", ("pid, out of line",)),
+        ("A return of a pid probe", ("pid, return",)),
+        ("A return uprobe, which takes two traps,", ("uprobe, return",)),
+        ("A D action (`@ = count();`) on an emulated instruction", ("pid, emulated: a nop; @",)),
+    ):
+        if found := rows.values(times, *beginnings):
+            yield f"{words} costs {_range(found)} empty trap callbacks."
+    stepped = "uprobe, stepped"
+    others = [value for isa in ("AArch64", "RISC-V") for value in rows.values(times, stepped, isa=isa)]
+    if found := rows.values(times, stepped, isa="x86-64"):
+        yield (
+            f"A stepped uprobe costs {_range(others)}, but {_range(found)} on x86-64: for the trap flag Unicorn "
+            "leaves and enters its translated code."
+        )
+
+
+def _sdt(rows: Rows) -> Iterator[str]:
+    now, flag = "FreeBSD now", "FreeBSD to 2024"
+    if rest := rows.values("at rest", now):
+        yield (
+            f"A hot-patched site at rest, with what the compiler does around it, is {_range(rest)} instructions; "
+            f"with a flag it is {_range(rows.values('at rest', flag))}, and "
+            f"{_range(rows.values('another on', flag))} as soon as any probe is on."
+        )
+    if firing := rows.values("x FBT", "FreeBSD"):
+        yield (
+            f"A firing takes {_range(rows.values('firing', 'FreeBSD'), '.0f')} instructions without a trap, "
+            f"{_range(firing, '.2f')} of what FBT's breakpoint takes in the guest's own handler."
+        )
+
+
+def _linux_speed(rows: Rows) -> Iterator[str]:
+    yield f"Counting leaves {_range(rows.values('% of bare Unicorn'), '.0f')} % of bare Unicorn ({rows.isas()})."
+    if times := rows.values("times qemu-user's seconds"):
+        yield f"From start to end a short program takes {_range(times)} times as long as under qemu-user."
+
+
+def _startup(rows: Rows) -> Iterator[str]:
+    for command in ("dtrace -n 'BEGIN{exit(0)}'", "dtrace -l"):
+        yield f"`{command}` takes {_range(rows.values('seconds', command), '.2f')} s."
+
+
+def _check_speed(rows: Rows) -> Iterator[str]:
+    for provider in ("pid", "uprobe"):
+        values = [row[2] for row in rows._rows if row[1] == provider]  # noqa: SLF001  the column has another name
+        yield f"`check` tries {_range(values, ',.0f')} site-states a second and core as `{provider}` displaces them."
+
+
+_TABLES: Final[Mapping[str, Callable[[Rows], Iterator[str]]]] = {
+    "firing": _firing,
+    "speed": _speed,
+    "language": _language,
+    "linux": _linux,
+    "linux_speed": _linux_speed,
+    "sdt": _sdt,
+    "startup": _startup,
+    "check_speed": _check_speed,
+}
+
+
+def _sweep(record: Record) -> str:
+    different = len(record["different"])
+    return (
+        f"{record['runs']:,} runs, {record['probes']:,} probes, {record['fired']:,} firings, "
+        f"{different or 'none'} different; {record['refused']:,} instructions were refused (load-exclusives and what "
+        "stands between them and their stores, breakpoints, vector loads relative to the pc)."
+    )
+
+
+def _check(record: Record) -> str:
+    return (
+        f"{record['sites']:,} sites, {record['states']:,} site-states, {record['diverged'] or 'none'} diverged; "
+        f"{record['left_out']:,} states were left out (docs/check.md says which)."
+    )
+
+
+def _programs(record: Record) -> str:
+    runs = record.values()
+    workloads, same = sum(run["programs"] for run in runs), sum(run["as_qemu"] for run in runs)
+    probed = sum(run["as_unprobed"] for run in runs)
+    return (
+        f"{same:,} of {workloads:,} workloads on {len(record)} ISAs print what qemu-user prints, and {probed:,} print "
+        f"the same with probes, of which {sum(run['probes_fired'] for run in runs):,} fired."
+    )
+
+
+def _encodings(record: Record) -> str:
+    tables = [table for isa in record.values() for table in isa["tables"]]
+    encodings = sum(max(table["encodings"] for table in isa["tables"]) for isa in record.values())
+    unreached = sum(len(table["unreached"]) for table in tables)
+    wrong = sum(len(table["disagreements"]) for table in tables)
+    reached = f"{unreached} rows are not reached" if unreached else "every row is reached"
+    return (
+        f"{encodings:,} encodings of {len(record)} ISAs, by {len(tables)} tables: {reached}, "
+        f"{wrong or 'none'} disagrees with capstone but for the reasons listed."
+    )
+
+
+_TOTALS: Final[Mapping[str, Callable[[Record], str]]] = {
+    "sweep": _sweep,
+    "programs": _programs,
+    "check": _check,
+    "encodings": _encodings,
+}
+
+
+def section() -> str:
+    """Return the section that the results make, without the marks around it."""
+    texts = {}
+    for name in (*_TABLES, *_TOTALS):
+        record = json.loads((RESULTS / f"{name}.json").read_text())
+        texts[name] = _TOTALS[name](record) if name in _TOTALS else " ".join(_TABLES[name](Rows(record)))
+    return "\n".join(
+        fill(f"* **{name}**: {text}", _WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+        for name, text in texts.items()
+    )
+
+
+def written(readme: str) -> str:
+    """Return the README with its section as the results make it.  Raises ValueError without marks."""
+    before, begin, rest = readme.partition(BEGIN)
+    _old, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"{README.name}: the marks around the section are missing")
+    return f"{before}{BEGIN}\n\n{section()}\n\n{END}{after}"
+
+
+def write() -> None:
+    """Write the section anew."""
+    README.write_text(written(README.read_text("utf-8")), "utf-8")
+
+
+if __name__ == "__main__":
+    write()
+    sys.exit(0)

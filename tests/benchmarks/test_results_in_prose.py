@@ -1,0 +1,28 @@
+"""benchmarks/README.md says what the saved results say."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks import prose
+
+
+def test_the_readme_says_what_the_results_say():
+    readme = prose.README.read_text("utf-8")
+    assert prose.written(readme) == readme, "python -m benchmarks.prose writes it anew"
+
+
+def test_another_result_makes_another_text(tmp_path, monkeypatch):
+    for path in prose.RESULTS.glob("*.json"):
+        (tmp_path / path.name).write_text(path.read_text())
+    path = tmp_path / "sweep.json"
+    path.write_text(path.read_text().replace('"different": []', '"different": ["cxx"]'))
+    before = prose.section()
+    monkeypatch.setattr(prose, "RESULTS", tmp_path)
+    assert "none different" in before
+    assert "1 different" in prose.section()
+
+
+def test_a_readme_without_marks_is_refused():
+    with pytest.raises(ValueError, match="marks"):
+        prose.written("# Benchmarks")
