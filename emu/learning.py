@@ -7,10 +7,13 @@ keeps that until something changes (`emu.engine.tracepoints`).
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from emu.engine.engine import Engine
+from emu.engine.state import HANDLED
 from emu.engine.tracepoints import EVERY, Run
 from emu.frame import Frame
+from emu.plan_execution import compile_plan
 from emu.plans import Plan
 from emu.trap import TrapHandler
 
@@ -54,10 +57,18 @@ class Learner:
         hit = self._traps.describe(address)
         if hit is None or hit.answer != answer:
             return
-        steps = hit.steps if plan is None else (*hit.steps, Run(plan.operations))
+        plan, steps, rest = plan or hit.plan, hit.steps, rest or hit.rest
+        if plan is not None:
+            steps = (*steps, Run(plan.operations))
+            rest = rest or partial(self._carry_out, plan)
         key = key if hit.by_thread else everywhere
-        known[key] = rest or hit.rest
+        known[key] = rest
         self._tracepoints.set(key, self._traps.core, self._frame, steps)
+
+    def _carry_out(self, plan: Plan, address: int) -> int:
+        """Carry a plan out in Python."""
+        compile_plan(plan, self._engine.isa)(self._engine, address)
+        return HANDLED
 
     def rest(self, address: int) -> Rest | None:
         """Return what does the rest of a hit that machine code could not; None: none was learned."""

@@ -19,6 +19,7 @@ from enum import Enum
 from emu.cpu_core import CpuCore
 from emu.engine.tracepoints import Fire, FireAfter, Run
 from emu.frame import Frame
+from emu.plans import Plan
 
 # (address of the breakpoint, interrupted context, extra) -> what `dtrace_invop()` returns, 0 for "not mine".
 Handler = Callable[[int, Frame, int], int]
@@ -38,9 +39,11 @@ class Hit:
     answer: int = 0
     """What the handler answers, if it leaves the displaced instruction to who asks; 0: the steps do
     it."""
+    plan: Plan | None = None
+    """What is carried out after the steps instead of the displaced instruction."""
     rest: Callable[[int], int] | None = None
-    """Does the rest in Python, from operations on that met memory out of reach; DELIVER or HANDLED
-    is its answer."""
+    """Does the rest in Python, from the plan or operations on that met memory out of reach; DELIVER
+    or HANDLED is its answer.  None: to carry out the plan is all that is left."""
     by_thread: bool = False
     """Whether it holds for the thread alone that has hit the address."""
 

@@ -118,6 +118,11 @@ class VirtualClock:
             self._words[_HIDDEN] += self._counter.instructions + extra - self._words[_PAUSED]
             self._words[_STANDS] = 0
 
+    @property
+    def hidden(self) -> int:
+        """The address of the word that `hide` adds to."""
+        return self.address + 8 * ClockWord.HIDDEN
+
     def hide(self, instructions: int) -> None:
         """Take instructions out of the time: they are about to be executed, and serve a probe."""
         self._words[_HIDDEN] += instructions

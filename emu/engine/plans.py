@@ -35,6 +35,19 @@ class Adjust(NamedTuple):
     amount: int
 
 
+class AdjustIf(NamedTuple):
+    """The word of this process at `place` += `holds` if all tests hold, else `fails`."""
+
+    place: int
+    tests: tuple[Check, ...]
+    holds: int
+    fails: int
+
+
+# What machine code carries out: operations of plans, and its own.
+NativeOperation = Operation | Adjust | AdjustIf
+
+
 class Kind(IntEnum):
     """What an operation is, and what its words after the kind are; 0 ends a plan."""
 
@@ -141,9 +154,9 @@ class Encoder:
         self._temporaries: dict[str, ctypes.c_uint64] = {}
         self._constants: dict[int, ctypes.c_uint64] = {}
         self._encoded: dict[Plan, ctypes.Array[ctypes.c_uint64]] = {}
-        self._others: dict[tuple[tuple[type, Operation | Adjust], ...], ctypes.Array[ctypes.c_uint64]] = {}
+        self._others: dict[tuple[tuple[type, NativeOperation], ...], ctypes.Array[ctypes.c_uint64]] = {}
 
-    def encode(self, plan: Plan | tuple[Operation | Adjust, ...]) -> int:
+    def encode(self, plan: Plan | tuple[NativeOperation, ...]) -> int:
         """Return the address of the words of a plan, or of operations, which stay there."""
         if isinstance(plan, Plan):
             known = self._encoded.get(plan)
@@ -157,7 +170,7 @@ class Encoder:
                 known = self._others[key] = self._words_of(plan)
         return ctypes.addressof(known)
 
-    def _words_of(self, operations: tuple[Operation | Adjust, ...]) -> ctypes.Array[ctypes.c_uint64]:
+    def _words_of(self, operations: tuple[NativeOperation, ...]) -> ctypes.Array[ctypes.c_uint64]:
         words = [word for operation in self._operations(operations) for word in _padded(operation)]
         return (ctypes.c_uint64 * (len(words) + OPERATION_WORDS))(*words)
 
@@ -174,7 +187,7 @@ class Encoder:
         """Return the address of a number."""
         return ctypes.addressof(self._constants.setdefault(value, ctypes.c_uint64(value)))
 
-    def _operations(self, operations: tuple[Operation | Adjust, ...]) -> Iterator[tuple[int, ...]]:
+    def _operations(self, operations: tuple[NativeOperation, ...]) -> Iterator[tuple[int, ...]]:
         """Yield the words of each operation; registers that are not words are read first."""
         for name in dict.fromkeys(name for operation in operations for name in _read_by(operation)):
             if name and name not in self._slots and not name.startswith(TEMPORARY):
@@ -182,7 +195,7 @@ class Encoder:
         for operation in operations:
             yield from self._words(operation)
 
-    def _words(self, operation: Operation | Adjust) -> Iterator[tuple[int, ...]]:
+    def _words(self, operation: NativeOperation) -> Iterator[tuple[int, ...]]:
         place = self.place
         match operation:
             case Set(target, source, offset):
@@ -201,6 +214,9 @@ class Encoder:
                 yield Kind.BRANCH, pc, pc, taken, missed
             case SetVector(number, low, high):
                 yield Kind.SET_VECTOR, place(low), place(high), self._isa.unicorn.vectors[0].first + number
+            case AdjustIf(at, tests, holds, fails):
+                yield from map(self._check, tests)
+                yield Kind.BRANCH, at, at, holds, fails
             case Adjust(at, amount):
                 yield Kind.ADJUST, at, 0, amount
 
@@ -216,7 +232,7 @@ class Encoder:
         return Kind.COMPARE, self.place(test.left), right, COMPARES.index(test.compare), mask, sign if signed else 0
 
 
-def _read_by(operation: Operation | Adjust) -> Iterator[str]:
+def _read_by(operation: NativeOperation) -> Iterator[str]:
     """Yield the operands that an operation reads."""
     match operation:
         case Set(_, source, _) | Clear(_, source, _):
@@ -227,7 +243,7 @@ def _read_by(operation: Operation | Adjust) -> Iterator[str]:
             yield base
         case Store(source, base, _, _):
             yield from (source, base)
-        case Branch(tests, _, _):
+        case Branch(tests, _, _) | AdjustIf(_, tests, _, _):
             for test in tests:
                 yield from (name for name in (test.left, test.right) if isinstance(name, str))
         case SetVector(_, low, high):

@@ -29,9 +29,8 @@ from emu.native.block import Block
 from emu.words import WORD_MASK
 
 if TYPE_CHECKING:
-    from emu.engine.plans import Adjust, Encoder
+    from emu.engine.plans import Encoder, NativeOperation
     from emu.frame import Frame
-    from emu.plans import Operation
 
 # Arguments that `dtrace_probe()` takes.
 ARGUMENTS: Final = 5
@@ -41,6 +40,14 @@ _SIZE: Final = 1 << 10
 MULTIPLIER: Final = 0x9E37_79B9_7F4A_7C15
 # `Entry.space` and `Entry.thread` of a tracepoint that is every address space's, every thread's.
 EVERY: Final = WORD_MASK
+
+
+def of_exception(number: int, pc: int) -> int:
+    """Return what stands for an address where another exception than a breakpoint is a hit.
+
+    It is no address: those of programs leave the upper byte alone.
+    """
+    return number << 56 ^ pc
 
 
 class StepKind(IntEnum):
@@ -206,7 +213,7 @@ class FireAfter:
 class Run:
     """Operations are carried out: the step RUN."""
 
-    operations: tuple[Operation | Adjust, ...]
+    operations: tuple[NativeOperation, ...]
 
 
 Steps = Sequence[Fire | FireAfter | Run]

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Final
 
 from emu.arguments import function_arguments
 from emu.cpu_core import CpuFlag
-from emu.displaced import Emulated
+from emu.displaced import Emulated, OutOfLine
+from emu.engine.plans import NativeOperation
 from emu.engine.state import HANDLED
-from emu.engine.tracepoints import Argument, Fire, FireAfter, InMemory, Number, Register, Run
+from emu.engine.tracepoints import Argument, Fire, FireAfter, InMemory, Number, Register, Run, of_exception
 from emu.frame import Frame
 from emu.guest.base import BadAddressError
 from emu.guest.processes import CARRIED_OUT, ProcessObserver
@@ -24,7 +25,7 @@ from emu.trap import Hit, Served
 from emu.words import WORD_MASK
 from providers.fasttrap.port import Port
 from providers.fasttrap.records import Point, ProbeType
-from providers.fasttrap.stepping import Steps
+from providers.fasttrap.stepping import Stepping, Steps
 from providers.fidelity import Fidelity
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ PASSED: Final = 5
 _ENTRY: Final = int(CpuFlag.ENTRY)
 # Where an emulated instruction has led to, while the probes after it fire.
 _NEW_PC: Final = "%new pc"
+# What of a hit's key is the pc (`of_exception`).
+_PC: Final = (1 << 56) - 1
 
 
 class Hits(ProcessObserver):
@@ -81,20 +84,38 @@ class Hits(ProcessObserver):
         thread = self._kernel.current
         if thread is None or not self._kernel.native or address in self._resumed.values():
             return Served.PYTHON
-        stepping = self.steps.of(thread)
-        if stepping is not None and address == stepping.trap:
-            return Served.PYTHON
+        # The pc of another exception is behind what has raised it.
+        stepping = self.steps.of(thread, (address & _PC) - (address > _PC))
+        if stepping is not None and stepping.trap is not None and address == self._trap_of(stepping.trap):
+            return self._describe_return(stepping)
         point = self._find(thread.process, address)
         if point is None:
             return None
         before = self._before(point)
-        if before is None or not isinstance(point.treatment, Emulated):
+        if before is None:
             return Served.PYTHON
-        after = self._after(point, point.treatment)
-        if after is None or not self._is_safe(point.treatment.plan):
+        if isinstance(point.treatment, OutOfLine):
+            run = self.steps.describe(thread, point, point.treatment)
+            return Served.PYTHON if run is None else Hit((*before, run), by_thread=True)
+        plan = point.treatment.plan
+        after = self._after(point, (), leaves=point.treatment.leaves)
+        if after is None or not self._is_safe(plan):
             return Served.PYTHON
-        steps = (*before, Run(point.treatment.plan.operations), *after)
-        return Hit(steps, rest=partial(self._rest, point))
+        return Hit((*before, Run(plan.operations), *after), rest=partial(self._rest, point))
+
+    def _trap_of(self, trap: int) -> int:
+        """Return how a return trap is known: as a breakpoint, or as the exception that it is."""
+        number = self._port.return_trap
+        return trap if number is None else of_exception(number, trap + self._port.return_trap_length)
+
+    def _describe_return(self, stepping: Stepping) -> Hit | Served:
+        """Say what a return trap does (`Steps.returned`)."""
+        if stepping.move.scratch:
+            return Served.PYTHON
+        pc, engine = self._kernel.isa.registers.pc, self._kernel.engine
+        back = (engine.discounting(1), Set(pc, "", stepping.after))
+        after = self._after(stepping.point, back, leaves=False) if stepping.fires else [Run(back)]
+        return Served.PYTHON if after is None else Hit(tuple(after), by_thread=True)
 
     def _is_safe(self, plan: Plan) -> bool:
         """Return whether machine code does what fasttrap does: FreeBSD's loads fail at -1."""
@@ -142,19 +163,24 @@ class Hits(ProcessObserver):
             elif one < len(registers):
                 yield Register(registers[one])
 
-    def _after(self, point: Point, treatment: Emulated) -> list[Fire | FireAfter | Run] | None:
-        """Say what is done after an instruction that was emulated; None: Python has to."""
+    def _after(
+        self, point: Point, first: tuple[NativeOperation, ...], *, leaves: bool
+    ) -> list[Fire | FireAfter | Run] | None:
+        """Say what is done once an instruction has led to the pc that is set; None: Python has to.
+
+        `first` is done before it, and `leaves` says that it always leaves its function.
+        """
         if not point.after:
             return []
         pc = self._kernel.isa.registers.pc
-        steps: list[Fire | FireAfter | Run] = [Run((Set(_NEW_PC, pc), Set(pc, "", point.address)))]
+        steps: list[Fire | FireAfter | Run] = [Run((*first, Set(_NEW_PC, pc), Set(pc, "", point.address)))]
         for probe in point.after:
             runs = self._framework.native_runs(probe.id)
             if not runs:
                 return None
             offset = Number(point.address - probe.function & WORD_MASK)
             fire = Fire(runs, (offset, *map(Register, self._port.results)))
-            steps.append(fire if treatment.leaves else FireAfter(fire, probe.function, probe.size, _NEW_PC))
+            steps.append(fire if leaves else FireAfter(fire, probe.function, probe.size, _NEW_PC))
         return [*steps, Run((Set(pc, _NEW_PC),))]
 
     # -- a hit
@@ -164,7 +190,7 @@ class Hits(ProcessObserver):
         thread = self._kernel.current
         assert thread is not None
         steps = self.steps
-        stepping = steps.of(thread)
+        stepping = steps.of(thread, address)
         if stepping is not None and address == stepping.trap:
             return steps.returned(thread, stepping)
         point = self._find(thread.process, address)

@@ -51,4 +51,5 @@ PORT: Final = Port(
     trap_offset=lambda move: _second_copy(move) + len(move.code),
     always_steps=False,
     return_trap=T_DTRACE_RET,
+    return_trap_length=len(RETURN_TRAP),
 )

@@ -56,3 +56,5 @@ class Port:
     then."""
     return_trap: int | None = None
     """Number of the exception that the return trap is; None: it is a breakpoint."""
+    return_trap_length: int = 0
+    """How far behind it the pc is then."""

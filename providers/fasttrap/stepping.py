@@ -20,8 +20,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from emu.displaced import OutOfLine
+from emu.engine.tracepoints import Run
 from emu.guest.base import BadAddressError
 from emu.guest.processes import CARRIED_OUT, ProcessObserver
+from emu.plans import Set
 from providers.fasttrap.port import Port
 from providers.fasttrap.records import Point, Target
 
@@ -95,12 +97,32 @@ class Steps(ProcessObserver):
         self._again = again
         self._stepping: dict[Thread, Stepping] = {}
         self._chunks: dict[_Key, _Chunk] = {}
+        self._same: dict[_Key, Stepping] = {}
+        """By thread and scratch space: what a thread does in it that is there, whether Python or
+        machine code sent it.  What is saved for a step is not in these."""
         kernel.exceptions.append(self._exception)
         kernel.watch(self)
 
-    def of(self, thread: Thread) -> Stepping | None:
-        """Return what a thread was doing out of line last; it may have come back meanwhile."""
-        return self._stepping.get(thread)
+    def of(self, thread: Thread, pc: int) -> Stepping | None:
+        """Return what a thread was doing out of line last; it may have come back meanwhile.
+
+        `pc` is where it is.
+        """
+        stepping = self._stepping.get(thread)
+        if stepping is not None and stepping.chunk <= pc < stepping.chunk + CHUNK:
+            return stepping
+        return self._same.get(_Key(thread, pc & -CHUNK), stepping)
+
+    def describe(self, thread: Thread, point: Point, move: OutOfLine) -> Run | None:
+        """Say what `begin` does, now that it was done; None: it is not the same each time."""
+        chunk = self._chunks.get(_Key(thread, point.address))
+        if chunk is None or move.scratch:
+            return None
+        stepping = self._same.get(_Key(thread, chunk.address))
+        if stepping is None or stepping.fires is not bool(point.after):
+            return None
+        discounting = self._kernel.engine.discounting(stepping.discounted)
+        return Run((discounting, Set(self._kernel.isa.registers.pc, "", stepping.start)))
 
     def forget(self, thread: Thread) -> None:
         """Forget a step that has come back by itself."""
@@ -133,7 +155,10 @@ class Steps(ProcessObserver):
         # as well: the jump, and before it the load of the scratch register.
         discounted = 1 + (0 if trapped else port.copies + bool(move.scratch))
         cpu.discount(discounted)
-        self._stepping[thread] = Stepping(point, move, at, start, trap, after, saved, discounted, fires)
+        stepping = Stepping(point, move, at, start, trap, after, saved, discounted, fires)
+        self._stepping[thread] = stepping
+        if not move.scratch:
+            self._same[_Key(thread, at)] = stepping
         if move.scratch:
             cpu.write_register(move.scratch, after)
         cpu.pc = start
@@ -160,7 +185,8 @@ class Steps(ProcessObserver):
     def _exception(self, number: int, pc: int) -> bool:
         """Take the return trap of an ISA where it is not a breakpoint; False: it is not ours."""
         thread = self._kernel.current
-        stepping = self._stepping.get(thread) if thread is not None else None
+        # The pc is behind the trap.
+        stepping = self.of(thread, pc - 1) if thread is not None else None
         if stepping is None or number != self._port.return_trap or stepping.trap is None or pc <= stepping.trap:
             return False
         assert thread is not None
@@ -170,7 +196,7 @@ class Steps(ProcessObserver):
     def returned(self, thread: Thread, stepping: Stepping) -> int:
         """Take the return trap (fasttrap_return_probe)."""
         cpu, move = self._kernel.cpu, stepping.move
-        del self._stepping[thread]
+        self._stepping.pop(thread, None)
         cpu.discount(1)  # the trap itself
         # Only now: until here a signal's frame had to show the program's value.  If the register is not what it was
         # set to, then the instruction has written it, and what it wrote stays.
@@ -186,7 +212,7 @@ class Steps(ProcessObserver):
     def _back(self, thread: Thread, stepping: Stepping) -> None:
         """Put a thread back at the original instruction, as if it had not begun to step."""
         cpu = self._kernel.cpu
-        del self._stepping[thread]
+        self._stepping.pop(thread, None)
         cpu.discount(1 - stepping.discounted)
         if stepping.move.scratch:
             cpu.write_register(stepping.move.scratch, stepping.saved)
@@ -195,7 +221,7 @@ class Steps(ProcessObserver):
     def _finish(self, thread: Thread, stepping: Stepping) -> None:
         """Put a thread whose copy has run behind the original instruction."""
         cpu = self._kernel.cpu
-        del self._stepping[thread]
+        self._stepping.pop(thread, None)
         if stepping.move.scratch:
             cpu.write_register(stepping.move.scratch, stepping.saved)
         if stepping.trap is None:
@@ -210,10 +236,9 @@ class Steps(ProcessObserver):
 
     def _in_chunk(self, thread: Thread) -> Stepping | None:
         """Return what the current thread runs out of line, None if its pc is not there any more."""
-        stepping = self._stepping.get(thread)
-        if stepping is None:
-            return None
-        return stepping if stepping.chunk <= self._kernel.cpu.pc < stepping.chunk + CHUNK else None
+        pc = self._kernel.cpu.pc
+        stepping = self.of(thread, pc)
+        return stepping if stepping is not None and stepping.chunk <= pc < stepping.chunk + CHUNK else None
 
     # -- what happens to threads
 
@@ -256,6 +281,8 @@ class Steps(ProcessObserver):
         self.stop(thread)
         for key in [key for key in self._chunks if key.thread is thread]:
             chunk = self._chunks.pop(key)
+            self._same.pop(_Key(thread, chunk.address), None)
+            self._kernel.traps.changed()
             if chunk.target.live:
                 chunk.target.slots.give_back(chunk.address)
 

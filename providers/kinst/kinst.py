@@ -22,12 +22,15 @@ from typing import Final
 from emu.displaced import ALWAYS, Code, Emulated, OutOfLine, Treatment
 from emu.elf_symbols import Symbol
 from emu.engine.clock import VirtualClock
+from emu.engine.plans import Adjust, AdjustIf
+from emu.engine.tracepoints import Fire, Run
 from emu.frame import Frame
 from emu.guest.kernel.trampolines import Trampolines, TrampolinesFullError
 from emu.guest.modules import Module
 from emu.isa.base import Isa
 from emu.patcher import Patcher, Tracepoint
-from emu.trap import TrapHandler
+from emu.plans import Check, Compare, Set
+from emu.trap import Hit, Served, TrapHandler
 from emu.words import decimal
 from providers import fbt
 from providers.base import Framework, Provider
@@ -112,7 +115,7 @@ class Kinst(Provider):
         self._traps = traps
         self._handler = self._invop
         framework.register(self)
-        traps.add(self._handler)
+        traps.add(self._handler, self._describe)
 
     def unregistered(self) -> None:
         """Leave the chain."""
@@ -208,6 +211,29 @@ class Kinst(Provider):
             return self._port.answer
         left = frame.carry_out(treatment.plan, address, self._port.bias, extra)
         return self._port.pushing if left else self._port.answer
+
+    def _describe(self, address: int) -> Hit | Served | None:
+        """Say what a hit does, as `_invop` does it on the host's path."""
+        pc = self._isa.registers.pc
+        point = self._points.get(address)
+        if point is None or not point.tracepoint.installed:
+            ended = self._ends.get(address)
+            return None if ended is None else Hit((Run((Set(pc, "", ended.after),)),))
+        runs = self._framework.native_runs(point.probe_id)
+        if not runs:
+            return Served.PYTHON
+        fire = Fire(runs, (), framed=point.frames.made, pushed=point.frames.pushed)
+        treatment = point.treatment
+        if isinstance(treatment, Emulated):
+            return Hit((fire,), plan=treatment.plan)
+        return Hit((fire, Run((self._hiding(treatment), Set(pc, "", point.trampoline)))))
+
+    def _hiding(self, copied: OutOfLine) -> Adjust | AdjustIf:
+        """Say how many instructions of a trampoline take no time (`_leaves`)."""
+        hidden = self._clock.hidden
+        if copied.leaves is None or copied.leaves == ALWAYS:
+            return Adjust(hidden, 1 if copied.leaves == ALWAYS else 2)
+        return AdjustIf(hidden, (Check(Compare.FLAGS, right=copied.leaves),), 1, 2)
 
     def _leaves(self, copied: OutOfLine, frame: Frame) -> bool:
         """Return whether the copy leads elsewhere than to the jump or the breakpoint behind it."""

@@ -33,6 +33,7 @@ from emu.guest.linux.process import LinuxObserver
 from emu.guest.processes import CARRIED_OUT
 from emu.patcher import Patcher
 from emu.plan_execution import compile_plan
+from emu.trap import Served
 from providers.fidelity import Fidelity
 from providers.uprobes.port import Port
 from providers.uprobes.ports import PORTS
@@ -70,8 +71,18 @@ class Uprobes(LinuxObserver):
         self._spaces: dict[Space, WatchedSpace] = {}
         self._steps = Steps(kernel, self.port, self._put)
         self._returns = Returns(kernel, self.port, self._put)
-        kernel.traps.add(self._hit)
+        kernel.traps.add(self._hit, self._describe)
         kernel.observers.append(self)
+
+    def _describe(self, address: int) -> Served | None:
+        """Say whose hits are served here: consumers are Python's."""
+        thread = self.kernel.current
+        space = self._spaces.get(thread.process.space) if thread is not None else None
+        if space is None:
+            return None
+        slots = {installed.slot for installed in space.installed.values()} | {space.trampoline}
+        ours = address in space.installed or any(slot <= address < slot + self.port.slot for slot in slots if slot)
+        return Served.PYTHON if ours else None
 
     # -- registering
 
@@ -136,6 +147,7 @@ class Uprobes(LinuxObserver):
             code = ProcessCode(self.kernel, process.space)
             slots = SlotPages(self.kernel, code, self.port.slot, "[uprobes]")
             self._spaces[process.space] = WatchedSpace(process, code, Patcher(code), slots)
+            self._spaces[process.space].patcher.on_change = self.kernel.traps.changed
         return self._spaces[process.space]
 
     def _install(self, process: Process, probe: Uprobe, area: Area) -> None:

@@ -106,6 +106,18 @@ other:
   %direct = icmp eq i32 %number, $DIRECT_SYSTEM_CALL
   br i1 %direct, label %guest, label %ask
 ask:
+  ; It may end an instruction that ran out of line (emu/engine/tracepoints.py): what traps then ends its block.
+  %block.p = getelementptr i64, ptr %words, i64 $BLOCK
+  %block = load i64, ptr %block.p
+  store i64 0, ptr %block.p
+  %number64 = zext i32 %number to i64
+  %upper = shl i64 %number64, 56
+  %key = xor i64 %upper, %pc
+  %taken = call i64 @take(i64 %key)
+  %served = icmp eq i64 %taken, $HANDLED
+  br i1 %served, label %done, label %python
+python:
+  store i64 %block, ptr %block.p
   %answer = call i32 inttoptr (i64 $on_trap to ptr)(i32 %number)
   %wanted = icmp ne i32 %answer, 0
   br i1 %wanted, label %guest, label %done

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from emu.engine.access import Access
 from emu.engine.pages import PAGE
 from emu.engine.state import DELIVER, HANDLED
+from emu.engine.tracepoints import of_exception
 from emu.frame import Frame
 from emu.guest import processes
 from emu.guest.kernel.saved_cpu import SavedCpu, UserCpu
@@ -114,7 +115,11 @@ class Userland:
 
         False: it is not.
         """
-        return any(claims(number, self.engine.pc) for claims in self.exceptions)
+        pc = self.engine.pc
+        claimed = any(claims(number, pc) for claims in self.exceptions)
+        if claimed:
+            self._learner.learn(of_exception(number, pc))
+        return claimed
 
     def _pid_probe(self, frame: int, *_: int) -> int:
         with self._saved(frame):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from emu.engine.access import Access
 from emu.engine.errors import GuestCrashError, PageFaultError
 from emu.engine.state import DELIVER, HANDLED
+from emu.engine.tracepoints import of_exception
 from emu.guest.base import GuestError
 from emu.guest.linux import faults
 from emu.guest.linux.frames import OutOfMemoryError
@@ -108,6 +109,7 @@ class Traps:
     def _trap(self, number: int) -> int:
         pc = self._engine.pc
         if any(claims(number, pc) for claims in self._kernel.exceptions):
+            self._learner.learn(of_exception(number, pc))
             return HANDLED
         execute = self._kernel.abi.execute
         if execute is not None and execute(self._engine, number, pc):

@@ -196,3 +196,17 @@ def test_a_move_of_a_control_register_has_no_distance_to_be_filled_in(code):
     assert (copied.place, copied.code) == (-1, bytes.fromhex(code))
     jump = bytes.fromhex("ff2500000000") + (at + len(copied.code)).to_bytes(8, "little")
     assert port.trampoline(copied, at + 0x1000, at) == copied.code + jump
+
+
+@pytest.mark.parametrize("isa", PORTS)
+def test_machine_code_serves_hits_as_python_does(isa, monkeypatch):
+    chosen = ", ".join(f"kinst::{function}:" for function in functions(isa)[5 :: 3 * PART])
+    program = f"{chosen} {{ @[probefunc, probename, caller, arg0] = count(); }}"
+    runs = {}
+    for engine in ("python", "native"):
+        monkeypatch.setenv("TRAPLINE_ENGINE", engine)
+        runs[engine] = Run(isa, program=program)
+    assert runs["native"].counts == runs["python"].counts
+    assert runs["native"].screen == runs["python"].screen
+    assert runs["native"].now == runs["python"].now
+    assert len(runs["native"].counts) > 100
