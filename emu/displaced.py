@@ -42,10 +42,7 @@ class Displaced(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """An instruction where it stands.
-
-    The bytes from its first one on, its address, and the code before it.
-    """
+    """An instruction where it stands: its bytes, its address, and the code before it."""
 
     data: bytes
     address: int

@@ -69,10 +69,10 @@ class Frame(NamedRegisters, Protocol):
         ...
 
     def carry_out(self, plan: Plan, address: int, stub_adds: int = 0, scratch: int = 0) -> bool:
-        """Do what a plan says instead of the instruction at an address; True: but for a push.
+        """Do what a plan says instead of the instruction at an address.
 
-        Where the context's own trap frame is in the way of that, the word is left in scratch space
-        for the stub.  Raises `emu.guest.base.BadAddressError`.
+        Returns True, except for a push where the context's own trap frame is in the way: then the
+        word is left in scratch space for the stub.  Raises `emu.guest.base.BadAddressError`.
         """
         ...
 
@@ -289,7 +289,7 @@ class _SavedCpu:
 def takes_frame_back(plan: Plan | None, isa: Isa) -> bool:
     """Return whether an instruction gives the caller its frame pointer back.
 
-    Until it has run, the frame is there.
+    The frame exists until that instruction has run.
     """
     return plan is not None and any(
         isinstance(operation, Set) and operation.target == isa.registers.fp for operation in plan.operations

@@ -29,10 +29,7 @@ _ROW: Final = struct.Struct("<ii")
 
 
 def resolved_words(image: Image) -> Mapping[int, int]:
-    """Return where the choice of each resolver stands.
-
-    Address of the resolver -> address of the word.
-    """
+    """Return, by the address of a resolver, the address of the word that holds its choice."""
     wanted = image.isa.elf.irelative
     words: dict[int, int] = {}
     if image.isa.word == 4:

@@ -58,7 +58,7 @@ class Cpu(Protocol):
 def holds(test: Check, isa: Isa, left: int, right: int) -> bool:
     """Return whether a test holds of two values.
 
-    For FLAGS `left` is the flags and `right` the condition's number.
+    With FLAGS `left` is the flags, and `right` is the number of the condition.
     """
     compare = test.compare
     if compare is Compare.FLAGS:

@@ -1,6 +1,4 @@
-"""DTrace's `dtrace_invop()`.
-
-From a breakpoint to the provider that planted it, by a chain of handlers.
+"""DTrace's `dtrace_invop()`: a chain of handlers between a breakpoint and its provider.
 
 However a breakpoint arrives, by the host trap path or through the guest kernel's own vector, it
 ends here: an address, the interrupted context, and one question to each registered handler, "is it

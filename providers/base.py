@@ -155,7 +155,7 @@ class Provider(ABC):
     def provide_module(self, module: Any) -> None:
         """Create the probes of one kernel module (`emu.guest` Module).
 
-        Called for each loaded module.
+        It is called once for each loaded module.
         """
 
     def forget_module(self, module: Any) -> None:

@@ -1,6 +1,6 @@
 """What DTrace's disassembler knows of x86.
 
-Where it gives up, FBT's scans and the pid provider's end.
+FBT's scans and the pid provider's end where it cannot decode an instruction.
 
 Capstone decodes; this says which instructions `dtrace_disx86()` refuses, and which it takes for
 shorter ones.  It knows no CET (`endbr64` among them), little of AVX-512, no FMA4, no ds, es and ss

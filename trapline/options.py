@@ -124,7 +124,7 @@ def parse_time(text: str | None) -> Value:
 def parse_scalar(text: str | None) -> Value:
     """Read a number or a word for on or off; no value means 0, which counts as set.
 
-    An empty one unsets.
+    An empty value unsets the option.
     """
     if text is None:
         return 0

@@ -193,7 +193,7 @@ class Report:
 def _next_power(low: float) -> int:
     """Return the power of two that plockstat shows for a bucket: the end of its range.
 
-    1 for that of 0.
+    The bucket of 0 is shown as 1.
     """
     return max(1, 2 * int(low))
 

@@ -130,10 +130,7 @@ def trapline_isa(request: pytest.FixtureRequest) -> Isa:
 
 @pytest.fixture
 def trapline_machine(trapline_isa: Isa) -> KernelMachine:
-    """Boot a kernel guest, with the framework and the providers over it.
-
-    A new one for each test.
-    """
+    """Boot a new kernel guest for each test, with the framework and the providers over it."""
     from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest  # noqa: PLC0415
 
     return boot(kernel_guest(KernelOptions(isa=trapline_isa)))

@@ -56,10 +56,7 @@ class Code:
             self._left = True
 
     def refuse_in(self, address: int, size: int) -> None:
-        """Look at code that was written.
-
-        Let the CPU refuse there what it refuses and Unicorn would execute.
-        """
+        """Look at code that was written, and make the CPU refuse there what it refuses."""
         if self.refusals is not None:
             self.refusals.written(self._memory, address, size)
 

@@ -123,6 +123,6 @@ class Cpu:
     def restore(self, context: UcContext) -> None:
         """Take all registers from a place where they were saved.
 
-        What addresses mean stays as it is.
+        The meaning of addresses stays as it is.
         """
         _context_restore(self.reference, context.context)

@@ -1,6 +1,4 @@
-"""Special instructions.
-
-Those that Unicorn is not to translate, because it cannot, or because it would ask the host.
+"""Special instructions: those that Unicorn cannot translate, or would ask the host about.
 
 The translator asks before it decodes an instruction whether its address is an exit, that is a place
 where emu_start ends, with the pc there and the CPU halted.  Exits are kept in a tree; with one

@@ -134,7 +134,7 @@ def _machine_code(source: str) -> bytes:
 def _source(cpu: Cpu, names: Mapping[str, int], addresses: Iterable[str], *, hosted: bool) -> str:
     """Return the functions of this ISA, with numbers for names, symbols for addresses.
 
-    So the source, and the machine code, are the same for every engine of an ISA.
+    This makes the source, and the machine code, the same for every engine of an ISA.
     """
     module = Module()
     symbols = {name: module.symbol(_SYMBOL + name) for name in addresses}

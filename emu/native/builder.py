@@ -430,7 +430,7 @@ class Function(Callee):
     def cases(self, value: Word) -> Iterator[Callable[..., AbstractContextManager[None]]]:
         """Do what belongs to a number: `with f.cases(v) as case: with case(1): ...`.
 
-        Of other numbers nothing is done.
+        Nothing is done for other numbers.
         """
         end = self._label()
         at = len(self._body)

@@ -1,4 +1,1 @@
-"""DOF, the DTrace object format.
-
-What programs for the framework and the probes of user programs come in.
-"""
+"""DOF, the DTrace object format: compiled programs, and the probes of user programs."""

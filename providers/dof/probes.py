@@ -179,7 +179,7 @@ class _HelperDof:
 def _entries(section: DofSection, size: int) -> Iterator[int]:
     """Yield where the entries of a section begin.
 
-    What is less than `size` bytes at its end is none.
+    A rest of less than `size` bytes at the section's end is not an entry.
     """
     if section.entry < size:
         raise DofError(f"section {section.number}: entries of {section.entry} bytes")

@@ -63,7 +63,7 @@ class Dtmalloc(Provider):
     def _create(self) -> None:
         """Create two probes per type.
 
-        Of several types with one description the first found has them.
+        If several types have one description, the first type found gets them.
         """
         for kind in self._types:
             function = re.sub(r"\s", "_", kind.description)[:_FUNCTION_LIMIT]

@@ -228,9 +228,9 @@ class Fasttrap(ProcessObserver):
         return point if point is not None and point.target.live else None
 
     def _owner(self, process: Process) -> Process:
-        """Return whose tracepoints a process has.
+        """Return the process whose tracepoints a process has.
 
-        After a vfork its parent's, up to the first that shares memory.
+        After a vfork they are its parent's, up to the first process that shares the memory.
         """
         while process.parent is not None and process.parent.alive and process.parent.space == process.space:
             process = process.parent

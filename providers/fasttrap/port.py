@@ -1,6 +1,6 @@
 """What an ISA brings to fasttrap, as fasttrap_isa.c does.
 
-What becomes of each instruction, and where functions return.
+It says what becomes of each instruction, and where functions return.
 
 To add an ISA write `providers/fasttrap/<isa>.py` with a `Port` and list it in `PORTS` of
 `providers/fasttrap/__init__.py` (docs/adding-a-provider.md).

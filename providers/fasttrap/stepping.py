@@ -254,7 +254,7 @@ class Steps(ProcessObserver):
     def signalled(self, thread: Thread) -> None:
         """Make a signal's frame show the program itself, not the scratch space.
 
-        Before the instruction, or after it.
+        It shows the program before the displaced instruction, or after it.
         """
         stepping = self._in_chunk(thread)
         if stepping is None:

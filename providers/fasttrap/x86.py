@@ -1,6 +1,6 @@
 """What fasttrap does with instructions of x86-64 and i386.
 
-One row for each kind of tracepoint and each refusal.
+The tables have one row for each kind of tracepoint and each refusal.
 
 Source: FreeBSD sys/cddl/contrib/opensolaris/uts/intel/dtrace/fasttrap_isa.c
 (fasttrap_tracepoint_init).

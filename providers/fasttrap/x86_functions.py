@@ -70,7 +70,7 @@ def _certain_returns(code: bytes) -> Iterator[int]:
 def _return_sites(code: bytes, mode: Mode) -> Iterator[int]:
     """Yield returns and the jumps that leave the function, or may leave it.
 
-    Whether they do is seen at each hit.
+    Each hit decides whether the function is left.
     """
     size = len(code)
     end = 0

@@ -257,7 +257,7 @@ class FBT(Provider):
     def argument_description(self, probe_id: int, arg: Record, index: int) -> ArgumentDescription | None:
         """Return an argument's type (fbt_getargdesc).
 
-        Of a return, args[0] is the offset and args[1] the result.
+        At a return, args[0] is the offset and args[1] the result.
         """
         if arg.roffset and index == 0:
             return ArgumentDescription(index, "int")

@@ -1,6 +1,6 @@
 """What an ISA brings to FBT, as FreeBSD's fbt_isa.c does.
 
-Where the probes of a function go, and what a hit fires.
+It says where the probes of a function go, and what a hit fires.
 
 To add an ISA write `providers/fbt/<isa>.py` with a `Port` and list it in
 `providers/fbt/ports.py` (docs/adding-a-provider.md).  It has
@@ -86,10 +86,7 @@ class ScanResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    """Names that never get probes.
-
-    Those that begin with `prefix` but not with `unless`, and those in `names`.
-    """
+    """Names that never get probes: those in `names`, and all with `prefix` but not `unless`."""
 
     rule: Rule
     prefix: str = ""

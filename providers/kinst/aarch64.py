@@ -1,6 +1,7 @@
 """kinst on AArch64.
 
-What names the pc or branches is emulated, everything else is copied before a second breakpoint.
+An instruction that uses the pc or branches is emulated; every other one is copied before a second
+breakpoint.
 
 Source: FreeBSD sys/cddl/dev/kinst/aarch64/kinst_isa.c.  Three things are right here that are not
 there: br, blr and ret, which FreeBSD copies, so that blr leaves a link into the trampoline; loads

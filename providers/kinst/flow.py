@@ -1,6 +1,6 @@
-"""Where a function's stack frame is there.
+"""The places in a function where its stack frame exists.
 
-Found by following its instructions along all ways through it.
+They are found by following the instructions along all ways through the function.
 """
 
 from __future__ import annotations

@@ -132,10 +132,7 @@ class Kinst(Provider):
             self._modules.remove(module)
 
     def provide(self, description: tuple[str, str, str, str] | None) -> None:
-        """Make the probes of one function.
-
-        At an offset, or at every instruction (KINSTIOC_MAKEPROBE).
-        """
+        """Make the probes of one function, at an offset or everywhere (KINSTIOC_MAKEPROBE)."""
         if description is None or description[0] != self.name or not description[2]:
             return
         _, wanted, function, name = description

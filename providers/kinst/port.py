@@ -1,6 +1,6 @@
 """What an ISA brings to kinst, as FreeBSD's kinst_isa.c does.
 
-What becomes of each instruction, and where it may run.
+It says what becomes of each instruction, and where the instruction may run.
 
 To add an ISA write `providers/kinst/<isa>.py` with a `Port` and list it in `PORTS` of
 `providers/kinst/ports.py` (docs/adding-a-provider.md).

@@ -264,9 +264,9 @@ class Sdt:
             provider.unregistered()
 
     def gone(self, provider: str) -> None:
-        """Be told that a provider is gone.
+        """Take note that a provider is gone.
 
-        With the last one the kernel's calls are for nothing (sdt_unload).
+        Without any provider the kernel's calls have no effect (sdt_unload).
         """
         del self.providers[provider]
         if not self.providers:

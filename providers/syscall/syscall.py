@@ -50,7 +50,7 @@ class Syscall(Provider):
     def _create(self, framework: Framework, table: SystemCallTable) -> None:
         """Create two probes per name.
 
-        Of several numbers with one name the first has them (systrace_provide).
+        If several numbers have one name, the first number gets them (systrace_provide).
         """
         seen = set()
         for number, name in sorted(table.names.items()):

@@ -1,6 +1,6 @@
 """What an ISA brings to uprobes, as arch/*/kernel/**/uprobes.c does.
 
-What becomes of each displaced instruction.
+It says what becomes of each displaced instruction.
 
 To add an ISA write `providers/uprobes/<isa>.py` with a `Port` and list it in `PORTS` of
 `providers/uprobes/ports.py` (docs/adding-a-provider.md).

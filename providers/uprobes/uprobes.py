@@ -203,7 +203,7 @@ class Uprobes(LinuxObserver):
     def mapped(self, process: Process, area: Area) -> None:
         """Install the probes of a file in a new mapping of it (uprobe_mmap).
 
-        What fails is left out.
+        A probe that cannot be installed is left out.
         """
         for probe in [probe for (file, _), probe in self._probes.items() if file is area.backing]:
             if _holds(area, probe) and any(consumer.wants(process) for consumer in probe.consumers):

@@ -45,10 +45,10 @@ class Flow:
     """EPID of the record before."""
 
     def line(self, record: BufferRecord, probe: int, description: ProbeDescription) -> str:
-        """Give the text of a record's line, and indent or unindent.
+        """Return the text of a record's line, and indent or unindent.
 
-        Of several enablings of one entry probe only the first indents, of a return probe only the
-        last unindents.
+        If an entry probe has several enablings, only the first indents; of a return probe's only
+        the last unindents.
         """
         turn = direction(description.name)
         if turn is Direction.ENTRY and self._other_enabling(self.last, record.epid, probe):

@@ -103,9 +103,9 @@ def in_order(wanted: Sequence[LibraryFile], exists: Callable[[str, str], bool]) 
 
 
 def needed(known: Sequence[LibraryFile], text: str, given: Sequence[LibraryFile] = ()) -> list[LibraryFile]:
-    """Return the files that define what a text or other libraries name, and what they need in turn.
+    """Return the files that define what a text or other libraries name, and what they need.
 
-    What a text defines itself is not looked for.
+    Names that a text defines itself are not looked for.
     """
     plain = _QUOTED.sub(" ", text + "".join(one.text for one in given))
     own = {name for match in (*_DEFINES.findall(plain), *_TAGS.findall(plain)) for name in match}

@@ -211,7 +211,7 @@ class Session:
     def _due(self, rate: str) -> bool:
         """Return whether an event is due, and note that it happens.
 
-        After the end everything is due.
+        After the end every event is due.
 
         Events keep their step, however late the guest comes back: an event that happens at every
         multiple of another's interval never misses it.

@@ -1,7 +1,6 @@
 """What every program can name: variables, subroutines, aggregating functions, actions.
 
-Tables only, for each data model and version of the language.  Sources: FreeBSD libdtrace dt_open.c
-(types, prototypes and the versions that brought them) and dtrace.h (numbers).
+Here are only tables, for each data model and version of the language.
 """
 
 from __future__ import annotations

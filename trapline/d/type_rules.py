@@ -51,9 +51,9 @@ def kind(type_: Type) -> Kind:
 
 
 def size_of(type_: Type) -> int:
-    """Return the size in bytes, 0 for what has none.
+    """Return the size in bytes; 0: the type has none.
 
-    That of a string is what a member or an element takes, whatever the option strsize says of
+    A string's size is what a member or an element takes, whatever the option strsize says of
     variables.
     """
     match resolve(type_):

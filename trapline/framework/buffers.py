@@ -145,9 +145,9 @@ class SwitchBuffer(PrincipalBuffer):
 
 
 class _ReadOnceBuffer(PrincipalBuffer):
-    """What fill and ring buffers share: one reading, after the end.
+    """What fill and ring buffers share: they are read once, after the end.
 
-    Scratch space in a second half.
+    Scratch space is a second half of the buffer.
     """
 
     def __init__(self, memory: Memory, size: int) -> None:

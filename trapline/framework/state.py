@@ -418,9 +418,9 @@ class ConsumerState:
             self._share()
 
     def go_native(self) -> None:
-        """Let machine code work on what is aggregated and on the dynamic variables, from here on.
+        """Let machine code work on aggregations and dynamic variables, from here on.
 
-        What is there stays; Python goes on to work on it by the same functions.
+        What is stored already stays;  Python goes on to use it by the same functions.
         """
         if not self.native:
             self.native = True

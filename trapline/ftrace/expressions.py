@@ -82,8 +82,5 @@ class FetchArgument:
 
     @property
     def size(self) -> int:
-        """The bytes it takes in the fixed part of a record.
-
-        Of a string, those that say where it is.
-        """
+        """The bytes it takes in the fixed part of a record; a string's place is stored there."""
         return (_STRING_PLACE if self.type.name == "string" else self.type.size) * max(1, self.type.count)

@@ -129,7 +129,7 @@ def _image(options: KernelOptions) -> Path | None:
 def _types(image: Image) -> Types:
     """Return a kernel's types.
 
-    Those of other generations are built without, and have those of the usual one.
+    Kernels of other generations are built without types, and have those of the usual one.
     """
     path = image.path if image.elf.has_dwarf_info(strict=True) else images.built(image.isa) / "kernel"
     return _types_of_file(path, image.isa, path.stat().st_mtime_ns)

@@ -1,6 +1,4 @@
-"""The kernel guest's boot loader.
-
-Puts the kernel, its symbols and the initial file system into RAM.
+"""The kernel guest's boot loader: puts kernel, symbols and initial file system into RAM.
 
 As FreeBSD's loader, it leaves the kernel's symbol table behind the kernel's text, where the
 kernel's linker looks for it, and passes what it found by the C calling convention.

@@ -50,7 +50,7 @@ def grab(guest: KernelGuest, wanted: Callable[[Process], bool]) -> Process | Non
 def run_to_start(guest: KernelGuest, process: Process, *, main: bool) -> None:
     """Run to a program's entry, with its libraries loaded, or to its `main` if it has that symbol.
 
-    Or to its end.
+    The run ends with the program if the program does not get there.
     """
     userland = guest.userland
     program = userland.objects.of(process)[0]

@@ -1,7 +1,4 @@
-"""Room for code beside the kernel's.
-
-What is left of the last block of its text, which is mapped to be executed.
-"""
+"""Room for code beside the kernel's: the rest of its last block of text."""
 
 from __future__ import annotations
 

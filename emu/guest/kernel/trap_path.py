@@ -93,10 +93,7 @@ class KernelTraps:
         return DELIVER
 
     def invop(self, address: int, frame: int, extra: int) -> int:
-        """Serve the gate `dtrace_invop`.
-
-        What the kernel's vector asks about a breakpoint in kernel text.
-        """
+        """Serve the gate `dtrace_invop`: the kernel's vector asks about a breakpoint in its text."""
         rval = self._guest.traps.invop(address, SavedFrame(self._engine, frame, self._pc_after), extra)
         if not rval:
             self._resume()  # not a probe: its handling takes time as any trap's does
@@ -134,7 +131,7 @@ class KernelTraps:
     def _invalid_opcode(self, number: int) -> int:
         """Take illumos's LOCK NOP as the breakpoint that it is.
 
-        Of anything else the guest's own vector decides.
+        The guest's own vector decides about anything else.
         """
         pc = self._engine.pc
         if number != self._isa.unicorn.undefined or pc < self._isa.kernel_start:

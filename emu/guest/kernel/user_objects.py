@@ -1,7 +1,4 @@
-"""The ELF files that processes of the kernel guest have mapped.
-
-Their symbols, and stacks that lead through them.
-"""
+"""The ELF files that processes of the kernel guest have mapped, and the names in them."""
 
 from __future__ import annotations
 

@@ -123,9 +123,9 @@ class Delivery:
         return self._find(thread) is not None
 
     def _find(self, thread: Thread) -> tuple[deque[SignalInfo], SignalInfo] | None:
-        """Return the next signal, and where it waits.
+        """Return the next signal, and the queue it waits in.
 
-        The thread's own first, then the lowest number.
+        The thread's own signals come first, then the lowest number.
         """
         for queue in (thread.pending, thread.process.pending):
             open_ones = [info for info in queue if not thread.mask & bit(info.number) & ~UNBLOCKABLE]

@@ -1,6 +1,6 @@
 """The line discipline of a terminal.
 
-What becomes of bytes that are typed, and of bytes that are written.
+It decides what becomes of bytes that are typed, and of bytes that are written.
 
 Source: Linux drivers/tty/n_tty.c, drivers/tty/tty_io.c, include/uapi/asm-generic/termbits.h.
 """
@@ -77,7 +77,7 @@ class Discipline:
     def set(self, data: bytes) -> None:
         """Take the settings of a struct termios or termios2.
 
-        What was typed so far can be read in the new mode.
+        Bytes typed so far can be read in the new mode.
         """
         was_canonical = self.canonical
         (

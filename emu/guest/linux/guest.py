@@ -239,7 +239,7 @@ class LinuxGuest:
     def run_to_start(self, *, main: bool) -> None:
         """Run to the program's entry, or to its `main` if it has that symbol.
 
-        To its end, if it does not get there.
+        The run ends with the program if the program does not get there.
         """
         process = self._first
         address = process.entry

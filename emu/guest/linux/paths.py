@@ -14,9 +14,9 @@ _NAME_MAX: Final = 255
 
 
 class Place(NamedTuple):
-    """Where a path leads: the directory that holds, or would hold, the last name.
+    """The end of a path: the directory that holds, or would hold, the last name.
 
-    And what is there, if anything.
+    It also has the inode of that name, if there is one.
     """
 
     directory: Directory

@@ -62,6 +62,6 @@ def _stream(
 def of_this_process(write: Callable[[bytes], object], error: Callable[[bytes], object]) -> Standard:
     """Return the streams of this process.
 
-    What is written goes through `write` and `error`, to keep its place.
+    Output goes through `write` and `error`, so that it stays in order.
     """
     return Standard(lambda size: os.read(0, size), write, error, 0)

@@ -1,6 +1,6 @@
 """Timers of processes.
 
-Those that send SIGALRM and its kin, POSIX timers, and timers that are files.
+There are those that send SIGALRM and its kin, POSIX timers, and timers that are files.
 
 Source: Linux kernel/time/itimer.c, kernel/time/posix-timers.c, fs/timerfd.c.
 """

@@ -1,6 +1,6 @@
 """What differs between ISAs in a running kernel.
 
-That is how it keeps the current task, and the registers of a program that it interrupted.
+Each keeps the current task, and the registers of an interrupted program, in its own way.
 
 Source: Linux 6.12 arch/{riscv,arm64,x86}/include/asm/{current,ptrace,processor,thread_info}.h.
 """

@@ -1,7 +1,4 @@
-"""Displaced instructions on AArch64.
-
-What FreeBSD's dtrace_invop_start tests on the saved word, in its order.
-"""
+"""Displaced instructions on AArch64, in the order of FreeBSD's dtrace_invop_start."""
 
 from __future__ import annotations
 

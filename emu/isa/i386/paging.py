@@ -1,6 +1,6 @@
 """i386 page walk with physical address extension.
 
-Three levels, 4 KiB and 2 MiB pages (Intel SDM volume 3, 4.4).
+There are three levels, and pages of 4 KiB and 2 MiB (Intel SDM volume 3, 4.4).
 """
 
 from __future__ import annotations

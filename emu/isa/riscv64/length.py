@@ -1,6 +1,6 @@
 """RISC-V instruction length: 2 bytes when compressed, else 4.
 
-RISC-V unprivileged specification, 1.5.
+Source:  RISC-V unprivileged specification, 1.5.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Displaced instructions on RISC-V.
-
-What FreeBSD's dtrace_invop_start tests on the saved word, in its order.
+"""Displaced instructions on RISC-V, in the order of FreeBSD's dtrace_invop_start.
 
 The saved word is always 32 bits, so above a compressed instruction it holds whatever followed; the
 compressed rows look at the low half only.

@@ -7,10 +7,9 @@ from typing import Any
 
 
 class Listener:
-    """Takes providers, probes and firings, and counts the last.
+    """Takes providers, probes and firings, and counts the firings.
 
-    As far as providers need one it is a `providers.base.Framework`; nothing is ever enabled through
-    it.
+    It does what providers need of a `providers.base.Framework`; nothing is ever enabled through it.
     """
 
     def __init__(self) -> None:

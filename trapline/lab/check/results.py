@@ -140,7 +140,8 @@ class Results:
     def add(self, unit: str, data: dict[str, Any], sites: Iterable[tuple[str, str, SiteResult]] = ()) -> None:
         """Record a unit with what was found in it: (file, provider, result) of each site.
 
-        What is there already stays: somebody else has done the same check at the same time.
+        A result that is recorded already stays: another process has done the same check at the same
+        time.
         """
         with self._database:
             self._database.execute("INSERT OR IGNORE INTO unit VALUES (?, ?)", (unit, json.dumps(data)))

@@ -43,9 +43,9 @@ def _set(c: Caller, process: Process, resource: int, limit: Limit) -> None:
 
 
 def limit_cpu(c: Caller, process: Process) -> None:
-    """Let the limit of CPU time count.
+    """Enforce the limit of CPU time.
 
-    SIGXCPU each second from the soft one on, SIGKILL at the hard one.
+    SIGXCPU comes each second from the soft limit on, and SIGKILL at the hard limit.
     """
     limits, kernel = process.limits, c.kernel
     if limits.cpu is not None:

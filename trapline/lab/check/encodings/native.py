@@ -1,6 +1,6 @@
 """Counting in machine code, compiled by LLVM for the tables of an ISA.
 
-Some four million words a second.
+It counts some four million words a second.
 
 The twin of `trapline.lab.check.encodings.cells.count`, which is easier to read.  The rows become
 comparisons with constants, and cells a hash table that is looked up once for each word.

@@ -1,6 +1,6 @@
-"""Asking the rules themselves, one encoding at a time.
+"""Asking the rules themselves about one encoding after another.
 
-Those of x86-64 and i386, which are code, and somebody's own.
+The rules of x86-64 and i386 are code, and so are rules that a user gives.
 """
 
 from __future__ import annotations

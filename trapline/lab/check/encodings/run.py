@@ -1,7 +1,4 @@
-"""What a command needs to check encodings, besides hands to do the work.
-
-What is to be done, and what came out.
-"""
+"""What a command needs to check encodings: the work to be done, and its results."""
 
 from __future__ import annotations
 

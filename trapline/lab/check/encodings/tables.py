@@ -89,9 +89,10 @@ _WORD: Final = 0xFFFF_FFFF
 
 @cache
 def facts(isa: str, provider: str, number: int) -> Facts | None:
-    """Return what a row claims of the instructions that it matches; None: it makes no claim.
+    """Return what a row claims about the instructions that it matches; None: it claims nothing.
 
-    What is run out of line must be neither, or the copy would do something else.
+    An instruction that is run out of line must neither branch nor use the pc, or its copy would do
+    something else.
     """
     row = tables(isa)[provider][number]
     if row.what in {Otherwise.OUT_OF_LINE, Otherwise.STEP}:

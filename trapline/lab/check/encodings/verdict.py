@@ -74,9 +74,9 @@ def rows(isa: str, provider: str, rules: str = "") -> tuple[str, ...]:
 
 
 def agree(ours: Ours, theirs: Decoded) -> bool:
-    """Return whether capstone bears a row out.
+    """Return whether capstone confirms a row.
 
-    Of what it does not decode it says nothing; refusing that cannot be wrong.
+    It says nothing about what it does not decode; to refuse that cannot be wrong.
     """
     if ours.doing is Doing.FAILED:
         return False
@@ -102,7 +102,7 @@ def _exempted(ours: Ours, theirs: Decoded, isa: str) -> Exemption | None:
 def judge(isa: str, provider: str, results: Iterable[ChunkResult]) -> Verdict:
     """Judge a provider's table by what was classified.
 
-    What exemptions somebody's rules need is theirs to know.
+    Only a user who gives rules knows which exemptions they need.
     """
     results = tuple(results)
     rules = next((result.chunk.rules for result in results), "")

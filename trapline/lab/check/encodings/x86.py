@@ -98,7 +98,7 @@ _ONES: Final = 0x78
 class Bits(NamedTuple):
     """Values of VEX's fields, in their places, that a mode has.
 
-    In 32-bit mode those that set the two high bits.
+    In 32-bit mode these are the values that set the two high bits.
     """
 
     r: tuple[int, ...]

@@ -1,7 +1,7 @@
-"""What `trapline check` has to say: as text, JSON, JUnit XML, or a page.
+"""The report of `trapline check`: as text, JSON, JUnit XML, or a page.
 
-Which it is to be goes by the suffix of the file it is written to (`WRITERS`).  All say the same;
-`facts` is where they have it from.
+The suffix of the file that it is written to decides which (`WRITERS`).  All have the same content,
+which they take from `facts`.
 """
 
 from __future__ import annotations
