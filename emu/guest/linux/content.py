@@ -112,7 +112,9 @@ class Content:
             return
         first, last = start // PAGE, -(-end // PAGE)
         inner = range(-(-start // PAGE), last if end == self.size else end // PAGE)
-        for index in {first, last - 1} - set(inner):
+        for index in {first, last - 1}:
+            if index in inner:
+                continue
             page = self._pages.get(index) if not self._base else self._owned(index)
             if page is not None:
                 low, high = max(start - index * PAGE, 0), min(end - index * PAGE, PAGE)
@@ -145,14 +147,21 @@ class Content:
         return self._pages[index]
 
     def _own(self, first: int, last: int) -> None:
-        missing = [index for index in _bounded(first, last) if index not in self._pages]
         if self._counted is None and self.memory is not None:
             self.memory.take(len(self._pages))
             self._counted = self.memory
+        pages = _bounded(first, last)
+        # Of the two, the shorter is walked: a file may hold little, and a part be asked for that no memory holds.
+        present = (
+            sum(index in pages for index in self._pages)
+            if len(self._pages) < len(pages)
+            else sum(index in self._pages for index in pages)
+        )
         if self._counted is not None:
-            self._counted.take(len(missing))
-        for index in missing:
-            self._pages[index] = bytearray(self._page(index))
+            self._counted.take(len(pages) - present)
+        for index in pages:
+            if index not in self._pages:
+                self._pages[index] = bytearray(self._page(index))
 
     def _give_back(self, pages: int) -> None:
         if self._counted is not None:

@@ -339,6 +339,8 @@ class Descriptors:
     def __init__(self, limit: int = 1024) -> None:
         self.limit = limit
         self._files: dict[int, OpenFile] = {}
+        self._low = 0
+        """Every number below it is taken."""
         self._close_on_exec: set[int] = set()
 
     def get(self, number: int) -> OpenFile:
@@ -353,9 +355,11 @@ class Descriptors:
 
     def add(self, file: OpenFile, *, lowest: int = 0, close_on_exec: bool = False) -> int:
         """Give a file the lowest free number.  Raises `LinuxError` EMFILE."""
-        number = lowest
+        number = max(lowest, self._low)
         while number in self._files:
             number += 1
+        if lowest <= self._low:
+            self._low = number
         if number >= self.limit:
             raise LinuxError(EMFILE)
         self.put(number, file, close_on_exec=close_on_exec)
@@ -375,6 +379,7 @@ class Descriptors:
         """Close a descriptor.  Raises `LinuxError` EBADF."""
         file = self.get(number)
         del self._files[number]
+        self._low = min(self._low, number)
         self._close_on_exec.discard(number)
         file.inode.release_locks(self)
         file.users -= 1

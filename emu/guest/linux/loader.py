@@ -22,7 +22,8 @@ from emu.isa.linux_abi import LinuxAbi
 
 STACK_SIZE: Final = 8 << 20
 _MMAP_GAP: Final = 128 << 20
-_ARGUMENTS_MAX: Final = 2 << 20
+# Bytes of arguments and environment with their pointers: a quarter of the stack's limit (fs/exec.c).
+ARGUMENTS_MAX: Final = 2 << 20
 _SCRIPTS_MAX: Final = 4
 # Longest path of an interpreter, with its NUL (PATH_MAX).
 _PATH_MAX: Final = 4096
@@ -313,7 +314,7 @@ def _fill_stack(
     Return the stack pointer and the vector.
     """
     name, arguments, environment = strings
-    if sum(len(text) + 9 for text in (*arguments, *environment)) > _ARGUMENTS_MAX:
+    if sum(len(text) + 9 for text in (*arguments, *environment)) > ARGUMENTS_MAX:
         raise LinuxError(E2BIG)
     top = space.highest - 8
 

@@ -12,7 +12,8 @@ from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Final
 
 from emu.engine.pages import PAGE
-from emu.guest.linux.errno import EBUSY, EINVAL, ENOTTY, ENXIO, EPERM, EPIPE, ESPIPE, LinuxError
+from emu.guest.linux.content import FileMemory
+from emu.guest.linux.errno import EBUSY, EINVAL, ENOMEM, ENOTTY, ENXIO, EPERM, EPIPE, ESPIPE, LinuxError
 from emu.guest.linux.files import FIONREAD, O_ACCMODE, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY, OpenFile
 from emu.guest.linux.inodes import Fifo, Inode
 from emu.guest.linux.process import Wait
@@ -45,7 +46,8 @@ class _Buffer:
 class Pipe:
     """What is between the two ends (struct pipe_inode_info)."""
 
-    def __init__(self) -> None:
+    def __init__(self, memory: FileMemory) -> None:
+        self._memory = memory
         self.buffers: deque[_Buffer] = deque()
         self.slots = _BUFFERS
         self.readers = self.writers = 0
@@ -87,11 +89,15 @@ class Pipe:
         self.slots = slots
         return self.capacity
 
+    def __del__(self) -> None:
+        self._memory.give_back(len(self.buffers))
+
     def put(self, data: bytes, *, packet: bool = False) -> int:
         """Append what there is room for, and return its size.
 
         The part of a write that does not fill a page goes into the last buffer if it fits there, so
-        a write of up to a page (PIPE_BUF) is done whole or not at all.
+        a write of up to a page (PIPE_BUF) is done whole or not at all.  Raises `LinuxError` ENOMEM:
+        the guest's memory, where buffers are, is full.
         """
         done = 0
         rest = len(data) % PAGE
@@ -101,6 +107,12 @@ class Pipe:
             done = rest
         while done < len(data) and not self.full:
             part = data[done : done + PAGE]
+            try:
+                self._memory.take(1)
+            except LinuxError:
+                if done:
+                    break
+                raise LinuxError(ENOMEM) from None
             self.buffers.append(_Buffer(part, packet=packet))
             done += len(part)
         if done:
@@ -118,6 +130,7 @@ class Pipe:
             taken += part
             if first.packet or not len(first):
                 self.buffers.popleft()
+                self._memory.give_back(1)
             if first.packet:
                 break
         if was_full and not self.full:
@@ -215,7 +228,7 @@ def make_pipe(kernel: Kernel, flags: int, packets: int) -> tuple[PipeEnd, PipeEn
 
     `packets` is the ISA's O_DIRECT.
     """
-    pipe, inode = Pipe(), Fifo(0o600, kernel.wall())
+    pipe, inode = Pipe(kernel.file_memory), Fifo(0o600, kernel.wall())
     inode.pipe, inode.anonymous = pipe, True
     name = f"pipe:[{kernel.numbered(inode).number}]"
     reader, writer = (
@@ -225,7 +238,7 @@ def make_pipe(kernel: Kernel, flags: int, packets: int) -> tuple[PipeEnd, PipeEn
     return reader, writer
 
 
-def open_fifo(inode: Fifo, flags: int, path: str, packets: int) -> Generator[Wait, bool, OpenFile]:
+def open_fifo(kernel: Kernel, inode: Fifo, flags: int, path: str, packets: int) -> Generator[Wait, bool, OpenFile]:
     """Open a FIFO; one side waits until the other has been opened since.
 
     A pipe that has no name is opened again through /proc and never waits.  Raises `LinuxError`
@@ -233,7 +246,7 @@ def open_fifo(inode: Fifo, flags: int, path: str, packets: int) -> Generator[Wai
     """
     if isinstance(inode.pipe, OpenFile):
         return inode.pipe.again(flags, path)
-    pipe = inode.pipe if isinstance(inode.pipe, Pipe) else Pipe()
+    pipe = inode.pipe if isinstance(inode.pipe, Pipe) else Pipe(kernel.file_memory)
     mode = flags & O_ACCMODE
     if mode == O_ACCMODE:
         raise LinuxError(EINVAL)

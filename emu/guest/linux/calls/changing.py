@@ -190,6 +190,15 @@ def rmdir(c: Caller, path: Path) -> int:
     return unlinkat(c, AT_FDCWD, path, _AT_REMOVEDIR)
 
 
+def _holds(inode: Inode, directory: Directory) -> bool:
+    """Return whether a directory is an inode or lies below it."""
+    while directory is not directory.parent:
+        if directory is inode:
+            return True
+        directory = directory.parent
+    return False
+
+
 @call("renameat2")
 def renameat2(c: Caller, old_at: Int, old: Path, new_at: Int, new: Path, flags: Unsigned) -> int:
     """Give something another name."""
@@ -202,12 +211,10 @@ def renameat2(c: Caller, old_at: Int, old: Path, new_at: Int, new: Path, flags: 
     c.need(target.directory, WRITE | SEARCH)
     if target.inode is not None:
         _need_to_remove(c, target.directory, target.inode)
-    if isinstance(inode, Directory):
-        above: Directory = target.directory
-        while above is not above.parent:
-            if above is inode:
-                raise LinuxError(EINVAL)
-            above = above.parent
+    if _holds(inode, target.directory):
+        raise LinuxError(EINVAL)
+    if flags & _RENAME_EXCHANGE and _holds(target.found(), source.directory):
+        raise LinuxError(EINVAL)
     if target.inode is inode:
         return 0
     if flags & _RENAME_NOREPLACE and target.inode is not None:

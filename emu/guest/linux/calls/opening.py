@@ -132,7 +132,7 @@ def openat(c: Caller, directory: Int, path: Path, flags: Unsigned, mode: Unsigne
     if isinstance(inode_there, Fifo) and not flags & O_PATH:
         c.need(inode_there, _WANTED[flags & O_ACCMODE])
         name = path_of(c.process.surroundings.root, place.directory, place.name)
-        file = yield from open_fifo(inode_there, flags, name, c.kernel.abi.open_flags.direct)
+        file = yield from open_fifo(c.kernel, inode_there, flags, name, c.kernel.abi.open_flags.direct)
     else:
         file = open_inode(c, place, flags, made=made)
         if isinstance(file, (RegularOpen, DirectoryOpen)):

@@ -55,6 +55,8 @@ _CLONE_PIDFD: Final = 0x1000
 # Flags that clone3 knows: those of clone, CLONE_CLEAR_SIGHAND, CLONE_INTO_CGROUP, CLONE_NEWTIME; not CLONE_DETACHED.
 _CLONE3_FLAGS: Final = 0x3_FFBF_FF80
 _PAGE: Final = 4096
+# Memory for each thread that the system may have: eight stacks of the kernel's (kernel/fork.c set_max_threads).
+_THREAD_COST: Final = 8 * (16 << 10)
 _WNOHANG, _WUNTRACED, _WEXITED, _WCONTINUED, _WNOWAIT = 1, 2, 4, 8, 0x01000000
 _P_ALL, _P_PID, _P_PGID, _P_PIDFD = 0, 1, 2, 3
 # Options of waitid: the above, __WNOTHREAD, __WALL and __WCLONE.
@@ -81,6 +83,8 @@ def _clone(
         raise LinuxError(EINVAL)
     if flags & _CLONE_PIDFD and flags & _CLONE_THREAD:
         raise LinuxError(EINVAL)
+    if len(kernel.threads) >= len(kernel.engine.memory.ram) // _THREAD_COST:
+        raise LinuxError(EAGAIN)
     tid = kernel.new_pid()
     if flags & _CLONE_THREAD:
         owner = process

@@ -35,6 +35,13 @@ from emu.isa.linux_signals import SI_USER, Signal, SignalInfo
 
 _LARGEST: Final = 0x7FFF_F000
 _IOVECS_MAX: Final = 1024
+# Of the guest's memory, what one call may read or write.
+_PART: Final = 4
+
+
+def most_at_once(c: Caller) -> int:
+    """Return how much one call reads or writes at most: holes of files cost the host memory here."""
+    return min(_LARGEST, len(c.kernel.engine.memory.ram) // _PART)
 
 
 def readable(c: Caller, fd: int) -> OpenFile:
@@ -73,7 +80,7 @@ def read_in(c: Caller, file: OpenFile, size: int, offset: int | None = None) -> 
             yield Wait(file.read_ready, host=file.host)
         elif not (yield Wait(file.read_ready, c.now() + patience)):
             break
-    data = file.read(min(size, _LARGEST), offset)
+    data = file.read(min(size, most_at_once(c)), offset)
     c.process.reads += 1
     c.process.bytes_read += len(data)
     if data and isinstance(file, RegularOpen):
@@ -157,11 +164,18 @@ def vector_of(c: Caller, address: int, count: int) -> list[tuple[int, int]]:
 
 
 def gather(c: Caller, vector: list[tuple[int, int]]) -> bytes:
-    """Read the parts of a vector up to a bad address.  Raises `LinuxError` EFAULT."""
+    """Read the parts of a vector up to a bad address.  Raises `LinuxError` EFAULT.
+
+    Not more than a part of the guest's memory: the parts may all be the same piece of it, and a
+    write may be short.
+    """
     data = bytearray()
+    most = most_at_once(c)
     for start, size in vector:
+        if len(data) >= most:
+            break
         try:
-            data += c.read(start, min(size, _LARGEST))
+            data += c.read(start, min(size, most - len(data)))
         except BadAddressError:
             if not data:
                 raise LinuxError(EFAULT) from None

@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from emu.guest.base import BadAddressError
-from emu.guest.linux.errno import EACCES, EBADF, EFAULT, ENAMETOOLONG, ENOTDIR, LinuxError
+from emu.guest.linux.errno import E2BIG, EACCES, EBADF, EFAULT, ENAMETOOLONG, ENOTDIR, LinuxError
 from emu.guest.linux.files import OpenFile
 from emu.guest.linux.inodes import Directory, Inode
+from emu.guest.linux.loader import ARGUMENTS_MAX
 from emu.guest.linux.paths import Place, walk
 from emu.guest.linux.process import Process, SystemCall, Thread
 from emu.guest.system_calls import CallSignature
@@ -43,6 +44,8 @@ Handler = Callable[["Kernel", Thread, list[int]], "int | SystemCall | None"]
 
 AT_FDCWD = -100
 _PATH_MAX = 4096
+# What a pointer to an argument takes on a stack, beside the string and its NUL.
+_POINTER = 9
 _PAGE = 4096
 
 # Added to an argument that is a 64-bit number in two 32-bit registers.
@@ -147,8 +150,16 @@ class Caller:
         return tuple(self._strings(address)) if address else ()
 
     def _strings(self, address: int) -> Iterator[bytes]:
+        total = 0
         while pointer := self.number(address, self.word):
-            yield self.string(pointer)
+            try:
+                text = self.string(pointer)
+            except LinuxError as error:
+                raise LinuxError(E2BIG if error.number == ENAMETOOLONG else error.number) from None
+            total += len(text) + _POINTER
+            if total > ARGUMENTS_MAX:
+                raise LinuxError(E2BIG)
+            yield text
             address += self.word
 
     def file(self, fd: int) -> OpenFile:
