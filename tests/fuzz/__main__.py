@@ -19,7 +19,7 @@ from tests.fuzz.inputs import FUZZERS
 RESULTS = Path(os.environ.get("FUZZ_RESULTS", Path(__file__).parents[2] / "benchmarks" / "results" / "fuzz.json"))
 # Seconds between two writings of the totals, and cases of the first part.
 _PART_TIME = 30.0
-_FIRST_PART = 1_000
+_FIRST_PART = 100
 _WHOLE = 1_000_000
 
 

@@ -23,7 +23,7 @@ _TAGS: Final = re.compile(r"\b(?:struct|union|enum)\s+(\w+)\s*\{|\btranslator\s+
 # What translators define, which args[] may imply.
 _MEMBERS: Final = re.compile(r"^\t(\w+) =", re.MULTILINE)
 # Strings and comments, which name nothing.
-_QUOTED: Final = re.compile(r'"(?:\\.|[^"\\\n])*"|/\*.*?\*/', re.DOTALL)
+_QUOTED: Final = re.compile(r'"(?:[^"\\\n]++|\\.)*+"|/\*.*?\*/', re.DOTALL)
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 
 

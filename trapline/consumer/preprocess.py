@@ -20,6 +20,8 @@ _VERSION: Final = 0x0100E000
 PREDEFINED: Final = ("__unix 1", "__SUNW_D 1", f"__SUNW_D_VERSION {_VERSION:#x}", "__SUNW_D_64 1")
 
 
+# Tokens that the macros of a script may become: a few lines can name each other ten to the ninth time.
+_GROWTH: Final = 300_000
 _COMMENT: Final = re.compile(r"/\*.*?\*/", re.DOTALL)
 _BRANCH: Final = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b")
 
@@ -33,8 +35,19 @@ class _Preprocessor(Preprocessor):
 
     def __init__(self) -> None:
         super().__init__()
+        self._grown = 0
+        """Tokens that macros have become beyond those that named them."""
         self.errors: list[str] = []
         self.included: list[str] = []
+
+    def expand_macros(self, tokens: list[Any], expanding_from: list[str] = []) -> list[Any]:  # noqa: B006  as pcpp has it
+        """Expand macros.  Raises `PreprocessorError` for those that grow without measure."""
+        before = len(tokens)
+        expanded: list[Any] = super().expand_macros(tokens, expanding_from)
+        self._grown += len(expanded) - before
+        if self._grown > _GROWTH:
+            raise PreprocessorError(f"macros expand to more than {_GROWTH:,} tokens")
+        return expanded
 
     def on_error(self, file: str, line: int, msg: str) -> None:
         """Take an error."""

@@ -22,7 +22,7 @@ from trapline.consumer.distribution import DISTRIBUTIONS
 from trapline.consumer.layout import SIGNED, UNSIGNED
 from trapline.consumer.symbols import Frame, Symbols, address_pair, show_frames
 from trapline.consumer.text import c_string, decode, escape
-from trapline.framework.format import Conversion, Piece
+from trapline.framework.format import WIDEST, Conversion, Piece
 from trapline.framework.program import ActionKind
 from trapline.options import NANOSECONDS
 
@@ -137,8 +137,8 @@ def _fill(conversion: Conversion, supply: Iterator[RecordDescription]) -> Callab
     def field(data: bytes, base: int) -> Field:
         return replace(
             static,
-            width=static.width if width is None else width(data, base),
-            precision=static.precision if precision is None else max(precision(data, base), 0),
+            width=static.width if width is None else max(-WIDEST, min(width(data, base), WIDEST)),
+            precision=static.precision if precision is None else max(0, min(precision(data, base), WIDEST)),
         )
 
     return field if conversion.dynamic_width or conversion.dynamic_precision else lambda _data, _base: static

@@ -36,14 +36,15 @@ _COMMENT: Final = re.compile(r"/\*.*?\*/")
 # A control line, up to a comment that is not closed on it.
 _CONTROL: Final = re.compile(r"#!.*|#(?:/\*.*?\*/|(?!/\*).)*")
 _DESCRIPTION: Final = re.compile(r"[0-9]+(?![-$:a-zA-Z_.?*\[\]!\\`])|[-$:a-zA-Z_.?*\[\]!\\][-$:a-zA-Z_.?*\[\]!\\0-9`]*")
+# Strings are matched possessively: else each character is remembered, for a return that never comes.
 _TOKEN: Final = re.compile(
     r"""(?P<floating>[0-9]+\.[0-9]*(?:[eE][-+]?[0-9]+)?|\.[0-9]+|[0-9]+[eE][-+]?[0-9]+(?![0-9A-Za-z_]))
     |(?P<integer>[0-9][0-9A-Za-z_]*)
     |(?P<word>[A-Za-z_`][A-Za-z0-9_`]*)
     |@(?P<aggregation>[A-Za-z_][A-Za-z0-9_]*|)
     |(?P<macro>\$\$?[A-Za-z0-9_]+)
-    |"(?P<string>(?:\\.|[^"\\\n])*)(?P<string_end>"?)
-    |'(?P<character>(?:\\.|[^'\\\n])*)(?P<character_end>'?)
+    |"(?P<string>(?:[^"\\\n]++|\\.)*+)(?P<string_end>"?)
+    |'(?P<character>(?:[^'\\\n]++|\\.)*+)(?P<character_end>'?)
     |(?P<punctuation><<=|>>=|\.\.\.|[-+*/%&^|<>=!]=|<<|>>|&&|\|\||\^\^|\+\+|--|->|[-+*/%&^|<>=!~?:;,.(){}\[\]])""",
     re.VERBOSE,
 )

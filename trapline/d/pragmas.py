@@ -20,7 +20,7 @@ _OF_PROVIDERS: Final = ("provider", "module", "function", "name", "args")
 _VERSION: Final = re.compile(r'"[0-9]+(\.[0-9]+){1,2}"')
 _LINE: Final = re.compile(r'([0-9]+)(?:\s+"([^"]*)"(?:\s+[0-9 ]+)?)?')
 # A word of a control line: text in quotes, or what stands between blanks and quotes (libdtrace dt_lex.l, state S3).
-_WORD: Final = re.compile(r'"(?:\\.|[^"\\])*"|[^\s"]+')
+_WORD: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"|[^\s"]+')
 
 
 class _Origin(NamedTuple):

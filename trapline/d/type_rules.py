@@ -6,8 +6,10 @@ Source: FreeBSD libdtrace dt_parser.c (dt_node_is_integer and its like, dt_node_
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from trapline.d.data_models import LP64
+from trapline.d.errors import CompileError
 from trapline.d.types import (
     DYNAMIC,
     INT,
@@ -28,6 +30,9 @@ from trapline.d.types import (
 )
 from trapline.framework import program
 from trapline.framework.program import BY_REFERENCE, BY_USER_REFERENCE, DifType, TypeKind
+
+# Bytes of the largest value that DIF can describe (dtdt_size has 32 bits).
+_LARGEST: Final = 0xFFFF_FFFF
 
 
 def kind(type_: Type) -> Kind:
@@ -203,8 +208,14 @@ def pointers_compatible(left: Type, right: Type) -> bool:
 
 
 def diftype(type_: Type, *, userland: bool = False) -> DifType:
-    """Describe a type for DIF; a string has size 0, which means strsize."""
+    """Describe a type for DIF; a string has size 0, which means strsize.
+
+    Raises `CompileError` D_DECL_ARRBIG.
+    """
     if is_string(type_):
         return replace(program.STRING, flags=BY_USER_REFERENCE) if userland else program.STRING
     flags = (BY_USER_REFERENCE if userland else BY_REFERENCE) if is_reference(type_) else 0
-    return DifType(TypeKind.CTF, kind(type_).value, flags, size_of(type_))
+    size = size_of(type_)
+    if size > _LARGEST:
+        raise CompileError("D_DECL_ARRBIG", f"a value of {size} bytes: there is room for {_LARGEST}")
+    return DifType(TypeKind.CTF, kind(type_).value, flags, size)

@@ -199,6 +199,8 @@ def write_format(pieces: Iterable[Piece]) -> str:
 
 # Digits of a width or precision: more than a line of output can have a use for.
 _DIGITS_MAX: Final = 6
+# The largest of them: what a `*` says is cut to it.
+WIDEST: Final = 10**_DIGITS_MAX - 1
 
 
 def _parse_conversion(text: str, position: int, number: int, pointer_width: int) -> tuple[Conversion, int]:

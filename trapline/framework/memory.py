@@ -12,6 +12,7 @@ dtrace.c, "Safe memory access"); nothing here raises.
 from __future__ import annotations
 
 from collections.abc import Callable
+from heapq import heappop, heappush
 from typing import Final
 
 from emu.cpu_core import CpuCore
@@ -58,6 +59,8 @@ class Memory:
         self.core = core
         self._guest = guest
         self._regions: list[Region | None] = []
+        self._free: list[int] = []
+        """A heap of the numbers of regions that were released: the lowest is given out first."""
         self.table = words(2 * REGIONS_MAX)
         """Address and size of each region, by its number; 0 and 0: there is none."""
         self._strings = self.allocate(bytearray(_STRINGS))
@@ -69,9 +72,9 @@ class Memory:
 
     def allocate(self, data: bytearray, writable: Writable | None = None) -> Region:
         """Give `data` an address."""
-        try:
-            index = self._regions.index(None)
-        except ValueError:
+        if self._free:
+            index = heappop(self._free)
+        else:
             index = len(self._regions)
             self._regions.append(None)
         region = Region(DTRACE_BASE + (index << REGION_SHIFT), data, writable)
@@ -84,6 +87,7 @@ class Memory:
         """Take a region's address away; another may get it."""
         index = (region.base - DTRACE_BASE) >> REGION_SHIFT
         self._regions[index] = None
+        heappush(self._free, index)
         if index < REGIONS_MAX:
             self.table[2 * index] = self.table[2 * index + 1] = 0
 

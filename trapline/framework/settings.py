@@ -39,6 +39,8 @@ _SMALLEST: Final = 8
 _UNIT: Final = 8
 # Size of a buffer beyond which there is no memory for it.
 _LARGEST: Final = 256 << 20
+# What a speculation takes at least: a buffer is whole pages.
+_SPECULATION: Final = 4096
 # Values of bufpolicy (DTRACEOPT_BUFPOLICY_*); 2, switch, is the default.
 _RING, _FILL = 0, 1
 # Value of bufresize: fail rather than make a buffer smaller.
@@ -73,6 +75,20 @@ class Settings:
             if self.values[name]:
                 self._fit(name, 0)
         self._fit("dynvarsize", 0)
+        self._fit_speculations()
+
+    def _fit_speculations(self) -> None:
+        """Make the buffers of all speculations ones there is memory for.
+
+        Raises `DeviceError` ENOMEM, as dtrace_state_go() where the array of them is too large.
+        """
+        count = self.values["nspec"]
+        if count * _SPECULATION > _LARGEST:
+            raise DeviceError("ENOMEM", f"no memory for {count} speculations")
+        while count * self.values["specsize"] > _LARGEST:
+            if self.values.get("bufresize") == _MANUAL:
+                raise DeviceError("ENOMEM", f"no memory for {count} speculations of {self.values['specsize']} bytes")
+            self.values["specsize"] >>= 1
 
     def _fit(self, name: str, reserve: int) -> None:
         """Make a size one there is memory for; with manual resizing that is an error instead."""

@@ -108,6 +108,11 @@ def test_a_negative_star_aligns_left():
     assert printf("%*s|", u32(-6), string("abc")) == "abc   |"
 
 
+@pytest.mark.parametrize("width", [2_000_000_000, -2_000_000_000 & 0xFFFF_FFFF])
+def test_a_star_is_not_wider_than_a_format_can_say(width):
+    assert len(printf("%*d", u32(width), u32(1))) == 999_999
+
+
 def test_a_star_precision_follows_a_star_width():
     assert printf("%*.*s|", u32(6), u32(2), string("abc")) == "    ab|"
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from resource import RUSAGE_SELF, getrusage
 from time import process_time
 
 import pytest
 
 from tests.trapline.d.support import compile_text, tag_of
+from trapline.consumer.preprocess import PreprocessorError, preprocess
 from trapline.d.errors import CompileError
 from trapline.d.trees import DEPTH_MAX
+from trapline.options import Options
 
 LONG = 2_000
 # Seconds: linear time takes a tenth, quadratic time several times as long.
@@ -102,3 +106,31 @@ def test_only_the_digits_of_ascii_are_digits():
     assert tag_of("BEGIN { trace(1\N{SUPERSCRIPT TWO}); }") == "D_SYNTAX"
     assert tag_of("BEGIN { trace($1\N{SUPERSCRIPT TWO}); }", arguments=("d", "5")) == "D_SYNTAX"
     assert tag_of("BEGIN { trace(\N{ARABIC-INDIC DIGIT ONE}); }") == "D_SYNTAX"
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "struct s { char a[2000000000][2000000000]; }; BEGIN { trace(*(struct s *)0); }",
+        "struct s { char a[2000000000]; char b[2000000000]; char c[2000000000]; }; BEGIN { print(*(struct s *)0); }",
+        "struct s { char a[2000000000]; char b[2000000000]; char c[2000000000]; }; struct s x; BEGIN { x = x; }",
+    ],
+    ids=["dimensions", "members", "variable"],
+)
+def test_a_value_larger_than_dif_describes_is_refused(program):
+    with pytest.raises(CompileError, match="there is room for 4294967295") as caught:
+        compile_text(program)
+    assert caught.value.tag == "D_DECL_ARRBIG"
+
+
+def test_a_long_string_costs_no_more_than_its_length():
+    before = getrusage(RUSAGE_SELF).ru_maxrss
+    compile_text('BEGIN { trace("' + "x" * 2_000_000 + '"); }')
+    assert getrusage(RUSAGE_SELF).ru_maxrss - before < 200 << 10
+
+
+def test_macros_that_grow_without_measure_are_refused():
+    names = "ABCDEFGH"
+    lines = [f"#define {one} {' '.join([two] * 10)}" for one, two in pairwise(names)]
+    with pytest.raises(PreprocessorError, match="macros expand to more than"):
+        preprocess("\n".join(lines) + "\nBEGIN { trace(A); }", "script.d", Options())

@@ -6,6 +6,7 @@ import pytest
 
 from tests.trapline.framework.support import Bench, trace
 from trapline.framework.device import DeviceError
+from trapline.framework.settings import Settings
 
 RING, FILL = 0, 1
 
@@ -66,6 +67,23 @@ def test_a_buffer_that_cannot_hold_anything_is_refused(size, errno):
 def test_sizes_beyond_memory_are_lowered_and_told():
     bench = Bench(trace("1"), bufsize=1 << 40)
     assert bench.device.option("bufsize") == 1 << 28
+
+
+@pytest.mark.parametrize("nspec", [2_000_000_000, 66_000])
+def test_more_speculations_than_memory_are_refused(nspec):
+    with pytest.raises(DeviceError, match="no memory for") as caught:
+        Bench().open(trace("1"), nspec=nspec)
+    assert caught.value.errno_name == "ENOMEM"
+
+
+def test_buffers_of_many_speculations_are_made_smaller_unless_that_is_forbidden():
+    settings = Settings()
+    settings.values.update(nspec=2_000, specsize=1 << 30)
+    settings.fit(0)
+    assert 2_000 * settings.values["specsize"] <= 1 << 28 < 4_000 * settings.values["specsize"]
+    settings.values.update(specsize=1 << 20, bufresize=1)
+    with pytest.raises(DeviceError, match="no memory for 2000 speculations of 1048576 bytes"):
+        settings.fit(0)
 
 
 def test_options_are_fixed_once_tracing_has_begun():
