@@ -82,7 +82,7 @@ class FunctionGuest:
         self.clock = VirtualClock(self.engine)
         self.now = self.clock.now
         """Returns virtual nanoseconds since the guest was made."""
-        self.abilities = Abilities()
+        self.abilities = Abilities(machine_code=self.machine_code)
         self.patcher = Patcher(self.engine)
         self.traps = TrapHandler()
         self.host_trap = HostTrap(self.engine, self.traps, self.patcher, unclaimed=self.unclaimed, faulted=self.faulted)

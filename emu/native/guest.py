@@ -11,6 +11,8 @@ moment, Python is asked for.
 | `user_place(address, size)` | the same of the current process                                |
 | `address`, `tid`, `pid`, `ppid`, `uid`, `gid`, `errno` | those of the current `Thread`       |
 | `execname`                  | where the host has the name: `NAME_SIZE` bytes, ended by a NUL |
+| `kernel_callers(place, limit)` | writes pcs behind the probed function's; their number, -1: unknown |
+| `wall`                      | `Guest.wall()`                                                 |
 | `thread_time`               | nanoseconds that the current thread has been on a CPU          |
 """
 

@@ -114,5 +114,7 @@ class EcbWord(IntEnum):
     MODULE = 3
     FUNCTION = 4
     NAME = 5
-    AGGREGATIONS = 6
+    ANCHORED = 6
+    """1 if the probe is in a function."""
+    AGGREGATIONS = 7
     """The ids of its aggregating actions, from here on."""

@@ -12,13 +12,17 @@ from emu.engine.clock import VirtualClock
 from emu.engine.engine import Engine
 from emu.engine.native_parts import engine_code
 from emu.guest.kernel.introspection import COMM_MAX, Introspection
+from emu.guest.kernel.native_stacks import StackCode
+from emu.guest.kernel.stacks import KernelStacks
 from emu.native.builder import Callee, Function, Value, Word
 from emu.native.guest import GuestCode, Writer
 
 _INT: Final = 4
 
 
-def kernel_code(engine: Engine, clock: VirtualClock, introspection: Introspection) -> GuestCode:
+def kernel_code(
+    engine: Engine, clock: VirtualClock, introspection: Introspection, stacks: KernelStacks, epoch: int
+) -> GuestCode:
     """Return what machine code finds out about a kernel guest."""
     reader = _Reader(engine.isa.word, introspection)
     functions: dict[str, Writer] = {
@@ -31,7 +35,10 @@ def kernel_code(engine: Engine, clock: VirtualClock, introspection: Introspectio
         "ppid": reader.parent,
         "execname": reader.name,
     }
-    return engine_code(engine, clock).joined(GuestCode(functions))
+    functions["wall"] = lambda f, _slow: f.ret(f.add(f.call(Callee("now")), epoch))
+    walker = StackCode(engine.isa, stacks, introspection)
+    functions["kernel_callers"] = walker.write
+    return engine_code(engine, clock).joined(GuestCode(functions, walker.symbols))
 
 
 class _Reader:

@@ -46,6 +46,7 @@ class Served(KernelView):
             stop=self.stop,
             panic=self.panic,
             chill=self.chill,
+            machine_code=self.machine_code,
         )
 
     # -- what can be asked of it

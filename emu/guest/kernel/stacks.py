@@ -5,12 +5,32 @@ Source: FreeBSD sys/cddl/dev/dtrace/*/dtrace_isa.c, dtrace_getpcstack().
 
 from __future__ import annotations
 
+from enum import IntEnum
+from typing import Final
+
 from emu.cpu_core import CpuCore
 from emu.engine.engine import Engine
 from emu.frame import LiveFrame, takes_frame_back
 from emu.guest.kernel.introspection import Introspection
 from emu.patcher import Patcher
+from emu.plain import words
 from emu.plans import Plan, Store
+from emu.words import WORD_MASK
+
+# Pcs that machine code knows, a power of two.
+KNOWN: Final = 1 << 12
+# An instruction that does not save the link register.
+NO_LINK: Final = 1 << 63
+
+
+class KnownWord(IntEnum):
+    """What machine code knows of a pc."""
+
+    PC = 0
+    FRAMED = 1
+    """1 if the instruction there takes the function's frame back: it is all there."""
+    LINK = 2
+    """How far from sp the instruction saves the link register, or `NO_LINK`."""
 
 
 class KernelStacks:
@@ -24,6 +44,8 @@ class KernelStacks:
         self._patcher = patcher
         self._live = LiveFrame(engine)
         self._plans: dict[int, Plan | None] = {}
+        self.known = words(KNOWN * len(KnownWord))
+        """By the low bits of pcs: `KnownWord`, of those at which a stack was asked for."""
 
     def pcs(self, probe_frames: int | None) -> list[int]:
         """Return the kernel pcs of the interrupted context, innermost first.
@@ -47,6 +69,7 @@ class KernelStacks:
                 return [pc, *self._chain(pointer)[probe_frames:]]
             caller = source.stack_word(0) if registers.link is None else source.register(registers.link)
             return [pc, *[caller, *self._chain(pointer)][probe_frames:]]
+        self._remember(pc)
         pcs = [pc]
         if frame is not None and not core.framed and not takes_frame_back(self._displaced(pc), self._isa):
             pcs.append(frame.stack_word(core.pushed) if registers.link is None else frame.register(registers.link))
@@ -55,6 +78,15 @@ class KernelStacks:
             if place is not None and frame.register(registers.sp) + place == pointer + calling.frame_return:
                 pointer = self._engine.load(pointer + calling.frame_next, self._isa.word)
         return pcs + self._chain(pointer)
+
+    def _remember(self, pc: int) -> None:
+        """Tell machine code about a pc."""
+        at = (pc & KNOWN - 1) * len(KnownWord)
+        if self.known[at] != pc:
+            place = self._link_place(pc)
+            self.known[at + KnownWord.FRAMED] = takes_frame_back(self._displaced(pc), self._isa)
+            self.known[at + KnownWord.LINK] = NO_LINK if place is None else place & WORD_MASK
+            self.known[at] = pc
 
     def _link_place(self, pc: int) -> int | None:
         """Return how far from sp the displaced instruction at pc saves the link register.

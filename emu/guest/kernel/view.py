@@ -133,7 +133,7 @@ class KernelView:
         """Return what machine code can find out about the guest by itself."""
         from emu.guest.kernel.native_parts import kernel_code  # noqa: PLC0415  few runs need it
 
-        return kernel_code(self.engine, self.clock, self.introspection)
+        return kernel_code(self.engine, self.clock, self.introspection, self._stacks, EPOCH)
 
     # -- stacks
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from emu.native.builder import Value, Word
 from trapline.framework.blocks import EcbWord
 from trapline.framework.dif import Var
+from trapline.framework.native.asking import Upcall
 from trapline.framework.native.firing import UNREAD
 from trapline.framework.native.support import SCALARS
 
@@ -37,17 +38,37 @@ def _of_enabling(word: EcbWord) -> Callable[[Translation], Value]:
     return lambda t: t.f.load(t.ecb, _WORD * word)
 
 
-def _timestamp(t: Translation) -> Value:
-    """Read the clock, once for each enabling."""
-    known = t.f.variable(t.get("timestamp"))
-    with t.f.when(t.f.eq(known.get(), UNREAD)):
-        known.set(t.f.call(t.module.external("now", 0)))
-        t.put("timestamp", known.get())
-    return known.get()
+def _once(word: str, function: str) -> Callable[[Translation], Word | None]:
+    """Return what reads a time, once for each enabling: it is kept in a word of the firing."""
+
+    def read_time(t: Translation) -> Word | None:
+        if function not in t.support:
+            return None
+        known = t.f.variable(t.get(word))
+        with t.f.when(t.f.eq(known.get(), UNREAD)):
+            known.set(t.f.call(t.module.external(function, 0)))
+            t.put(word, known.get())
+        return known.get()
+
+    return read_time
 
 
 def _execname(t: Translation) -> Word | None:
     return t.f.call(t.module.external("name", 0)) if "name" in t.support else None
+
+
+def _caller(t: Translation) -> Word | None:
+    """Ask for the caller of a function that was hit; Python finds that of others."""
+    if "caller" not in t.support:
+        return None
+    found = t.f.variable(0)
+    anchored = t.f.ne(t.f.load(t.ecb, _WORD * EcbWord.ANCHORED), 0)
+    with t.f.choice(anchored, likely=True) as (known, other):
+        with known:
+            found.set(t.f.call(t.module.external("caller", 0)))
+        with other:
+            found.set(t.upcall(Upcall.SCALAR, Var.CALLER))
+    return found.get()
 
 
 READERS: Final[Mapping[int, Callable[[Translation], Word | None]]] = {
@@ -58,8 +79,10 @@ READERS: Final[Mapping[int, Callable[[Translation], Word | None]]] = {
     Var.PROBEMOD: _of_enabling(EcbWord.MODULE),
     Var.PROBEFUNC: _of_enabling(EcbWord.FUNCTION),
     Var.PROBENAME: _of_enabling(EcbWord.NAME),
-    Var.TIMESTAMP: _timestamp,
+    Var.TIMESTAMP: _once("timestamp", "now"),
+    Var.WALLTIMESTAMP: _once("walltimestamp", "wall"),
     Var.EXECNAME: _execname,
+    Var.CALLER: _caller,
     Var.CPU: lambda _t: 0,
     Var.JID: lambda _t: 0,
 }

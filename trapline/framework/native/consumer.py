@@ -51,6 +51,7 @@ class NativeClause:
             names = (probe.provider.name, probe.module, probe.function, probe.name)
             for index, name in enumerate(names, EcbWord.PROVIDER):
                 block[index] = self._intern(name)
+            block[EcbWord.ANCHORED] = bool(probe.function)
             for index, number in enumerate(ecb.aggregation_ids, EcbWord.AGGREGATIONS):
                 block[index] = number
         return address_of(block)

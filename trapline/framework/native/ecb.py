@@ -232,6 +232,9 @@ class ClauseCode:
         dynamic = before is not None and before.action.kind is ActionKind.TRACEMEM_DYNSIZE
         kept = self._values[index - 1] if dynamic else 0
         place = self._place(placed.offset)
+        if placed.action.kind is ActionKind.STACK and "stack" in self._surroundings.support:
+            self._stack(index, placed, place)
+            return
         finder = None if dynamic else _finder(placed)
         if finder is None:
             self._upcall(Upcall.RECORD, index, value, place, kept)
@@ -240,6 +243,16 @@ class ClauseCode:
             with self.f.when(self.f.eq(found, 0), likely=False):
                 self._upcall(Upcall.RECORD, index, value, place, kept)
         self._check(index + 1)
+
+    def _stack(self, index: int, placed: Placed, place: Word) -> None:
+        """Record the kernel's stack: of a probe in a function the callers."""
+        f = self.f
+        found = f.variable(0)
+        with f.when(f.ne(self._ecb_word(EcbWord.ANCHORED), 0), likely=True):
+            found.set(f.call(self.module.external("stack", 2), place, placed.argument))
+        with f.when(f.eq(found.get(), 0), likely=False):
+            self._upcall(Upcall.RECORD, index, 0, place, 0)
+            self._check(index + 1)
 
     def _aggregate(self, index: int, placed: Placed, value: Word) -> None:
         """Aggregate the tuple, which stands between the id slot and the value."""

@@ -24,8 +24,9 @@ from emu.native.builder import Callee, Function, Module, Word
 from emu.native.guest import NAME_SIZE, GuestCode
 from trapline.framework.dif import Var
 from trapline.framework.faults import BADALIGN
-from trapline.framework.native import strings
+from trapline.framework.native import stacks, strings
 from trapline.framework.native.asking import Upcall, asks
+from trapline.framework.native.stacks import UNKNOWN
 from trapline.framework.native.strings import Writing
 
 if TYPE_CHECKING:
@@ -70,6 +71,10 @@ class Support:
                 self._scalar(name, Upcall.SCALAR, variable)
         if "execname" in guest.functions:
             self._execname()
+        if "wall" in guest.functions:
+            self._scalar("wall", Upcall.SCALAR, Var.WALLTIMESTAMP)
+        if "kernel_callers" in guest.functions:
+            self._stacks()
         strings.write_reach(self._function("reach", 2))
         for size in _SIZES:
             self._load(size)
@@ -129,6 +134,13 @@ class Support:
             f.store(entry, word, _WORD * number)
         f.store(entry, asked, NAME_SIZE)
         f.ret(asked)
+
+    def _stacks(self) -> None:
+        """Write what finds callers: `stack(place, limit)`, 1 if it has, and the variable `caller`."""
+        self._guest.functions["kernel_callers"](self._function("kernel_callers", 2), lambda: UNKNOWN)
+        stacks.write_stack(self._function("stack", 2))
+        f = self._function("caller", 0)
+        stacks.write_caller(f, asks(f, Upcall.SCALAR, Var.CALLER))
 
     def _strings(self) -> None:
         """Write what works on strings and on scratch space."""

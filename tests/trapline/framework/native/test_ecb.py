@@ -16,7 +16,7 @@ CLAUSES = [
     "f:entry {}",
     "f:entry { trace(1); }",
     "f:entry /arg0 > 1/ { trace((char)arg0); trace(arg1); trace((short)arg2); }",
-    "f:entry { x += arg0; trace(x); this->y = x * 2; trace(this->y); self->z = this->y + 1; trace(self->z); }",
+    "uint64_t x; f:entry { x += arg0; trace(x); this->y = x * 2; trace(this->y); self->z = x + 1; trace(self->z); }",
     "f:entry { a[arg0, execname] = arg1; trace(a[arg0, execname]); a[arg0, execname] = 0; }",
     "f:entry { self->t[arg0] = probefunc; trace(self->t[arg0]); }",
     'g:entry { s = probefunc; } f:entry { s = s == "" ? execname : strjoin(s, "!"); trace(s); this->u = s; }',

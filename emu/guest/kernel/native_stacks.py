@@ -1,0 +1,118 @@
+"""Kernel stacks in machine code: what `KernelStacks.pcs` does at a breakpoint of FBT or SDT.
+
+What the displaced instruction at a pc does to the frame is decided in Python, once, and kept in a
+table where machine code finds it (`KernelStacks.known`); for a pc that is not in it Python walks
+the stack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from emu.cpu_core import CoreWord
+from emu.engine.tracepoints import Firing
+from emu.guest.kernel.stacks import KNOWN, NO_LINK, KnownWord
+from emu.native.builder import Callee, Condition, Function, Value, Variable, Word
+from emu.plain import address_of
+from emu.words import WORD_MASK
+
+if TYPE_CHECKING:
+    from emu.guest.kernel.introspection import Introspection
+    from emu.guest.kernel.stacks import KernelStacks
+    from emu.isa.base import Isa
+
+_WORD: Final = 8
+_ENTRY: Final = _WORD * len(KnownWord)
+_UNKNOWN: Final = WORD_MASK
+
+
+class StackCode:
+    """Writes the function `kernel_callers(place, limit)`.
+
+    It puts the pcs behind the probed function's own, at most `limit`, to a place in this process,
+    and returns their number; all ones: Python has to find them.
+    """
+
+    def __init__(self, isa: Isa, stacks: KernelStacks, introspection: Introspection) -> None:
+        self._isa = isa
+        self._stacks = stacks
+        self._current = introspection.current
+        self._offset = introspection.offset
+
+    @property
+    def symbols(self) -> dict[str, int]:
+        """The address of the table."""
+        return {"known_pcs": address_of(self._stacks.known)}
+
+    def write(self, f: Function, _slow: Callable[[], Word]) -> None:
+        """Write the function."""
+        registers, calling, word = self._isa.registers, self._isa.calling, self._isa.word
+        place, limit = f.parameters
+        core = f.module.symbol("core")
+        firing = f.load(core, _WORD * CoreWord.FIRING)
+        self._python_if(f, f.eq(firing, 0))
+        pc = self._register(f, registers.pc)
+        self._python_if(f, f.ult(pc, self._isa.kernel_start))
+        entry = f.add(f.module.symbol("known_pcs"), f.mul(f.and_(pc, KNOWN - 1), _ENTRY))
+        self._python_if(f, f.ne(f.load(entry, _WORD * KnownWord.PC), pc))
+        count, pointer = f.variable(0), f.variable(self._register(f, registers.fp))
+        framed = f.or_(
+            f.load(firing, Firing.offset("framed")),
+            f.load(entry, _WORD * KnownWord.FRAMED),
+        )
+        with f.when(f.both(f.eq(framed, 0), f.ne(limit, 0))):
+            sp = self._register(f, registers.sp)
+            if registers.link is None:
+                pushed = f.mul(f.load(firing, Firing.offset("pushed")), word)
+                caller = self._load(f, f.add(sp, pushed))
+            else:
+                caller = self._register(f, registers.link)
+            f.store(place, caller)
+            count.set(1)
+            link = f.load(entry, _WORD * KnownWord.LINK)
+            saves = f.both(
+                f.ne(link, NO_LINK),
+                f.eq(f.add(sp, link), f.add(pointer.get(), calling.frame_return)),
+            )
+            with f.when(saves):
+                pointer.set(self._load(f, f.add(pointer.get(), calling.frame_next)))
+        self._chain(f, place, limit, count, pointer)
+
+    def _chain(self, f: Function, place: Word, limit: Word, count: Variable, pointer: Variable) -> None:
+        """Follow the frame pointers, as `Introspection.kernel_chain` does."""
+        calling, word = self._isa.calling, self._isa.word
+        thread = self._load(f, self._current)
+        with f.when(f.eq(thread, 0), likely=False):
+            f.ret(count.get())
+        low = self._load(f, f.add(thread, self._offset["TD_KSTACK"]))
+        high = f.add(low, self._load(f, f.add(thread, self._offset["TD_KSTACK_SIZE"])))
+        with f.loop() as loop:
+            frame = pointer.get()
+            loop.leave_if(f.uge(count.get(), limit))
+            loop.leave_if(f.ult(f.add(frame, min(calling.frame_next, 0)), low))
+            loop.leave_if(f.ugt(f.add(frame, word), high))
+            pc = self._load(f, f.add(frame, calling.frame_return))
+            loop.leave_if(f.ult(pc, self._isa.kernel_start))
+            is_frame = f.both(f.uge(pc, low), f.ult(pc, high))
+            following = f.variable(pc)
+            with f.when(f.fails(is_frame), likely=True):
+                f.store(f.add(place, f.shl(count.get(), 3)), pc)
+                count.set(f.add(count.get(), 1))
+                following.set(self._load(f, f.add(frame, calling.frame_next)))
+            loop.leave_if(f.ule(following.get(), frame))
+            pointer.set(following.get())
+        f.ret(count.get())
+
+    def _register(self, f: Function, name: str) -> Value:
+        return f.load(f.module.symbol("cpu_words"), _WORD * self._isa.registers.slots[name])
+
+    def _load(self, f: Function, address: Word) -> Value:
+        place = f.call(Callee("kernel_place"), address, self._isa.word)
+        self._python_if(f, f.eq(place, 0))
+        return f.load(place, size=self._isa.word)
+
+    @staticmethod
+    def _python_if(f: Function, condition: Condition) -> None:
+        with f.when(condition, likely=False):
+            f.ret(_UNKNOWN)

@@ -1,0 +1,44 @@
+"""What machine code finds out about the kernel guest by itself is what Python finds."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+pytest.importorskip("llvmlite")
+
+from emu.isa import ISAS
+from tests.support.command import run_trapline
+from trapline.framework.native.upcalls import Upcalls
+
+PROGRAM = """
+fbt::*lock*:entry, fbt::*alloc*:return {
+    @[probefunc, execname, pid, tid, ppid, uid, stack(), caller] = sum(timestamp);
+    @wall = max(walltimestamp);
+    @thread[curthread, arg1, errno] = count();
+}
+"""
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_a_kernel_is_the_same_seen_by_machine_code(isa, monkeypatch):
+    asked = Counter()
+    called = Upcalls._called
+
+    def counting(self, which, *operands):
+        asked[which] += 1
+        return called(self, which, *operands)
+
+    monkeypatch.setattr(Upcalls, "_called", counting)
+    shown = {}
+    for engine in ("python", "native"):
+        monkeypatch.setenv("TRAPLINE_ENGINE", engine)
+        result = run_trapline(["dtrace", "--isa", isa, "-qn", PROGRAM, "-c", "cat /etc/motd"])
+        assert result.returncode == 0, result.stderr
+        shown[engine] = result.stdout
+    assert shown["native"] == shown["python"]
+    firings = 1000
+    assert shown["native"].count("\n") > 100
+    # Python is asked for a stack at each place once, and while a firing comes from Python.
+    assert sum(asked.values()) < firings, asked
