@@ -4,7 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test lint testbins debian programs bench sweep encodings check fuzz clean kernels
+# What of the tests runs on the other engines too (docs/engine.md): the framework's own.
+ENGINES := python reference
+ENGINE_TESTS := tests/trapline/framework tests/test_oneliners.py
+
+.PHONY: demo test engines lint testbins debian programs bench sweep encodings check fuzz clean kernels
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -23,6 +27,9 @@ lint: $(STAMP)
 
 test: lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+engines: $(STAMP)
+	for engine in $(ENGINES); do TRAPLINE_ENGINE=$$engine $(BIN)/python -m pytest -n 2 $(ENGINE_TESTS) || exit 1; done
 
 testbins:
 	$(MAKE) -C testbins
