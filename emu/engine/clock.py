@@ -60,6 +60,12 @@ class VirtualClock:
         count = (words[_PAUSED] if words[_STANDS] else self._counter.instructions) - words[_HIDDEN]
         return (count * self.period if self.period else count * NANOSECONDS // self.rate) + words[_SKIPPED]
 
+    @property
+    def executed(self) -> int:
+        """Instructions executed so far, but for those that served a probe."""
+        words = self._words
+        return (words[_PAUSED] if words[_STANDS] else self._counter.instructions) - words[_HIDDEN]
+
     def at_block(self) -> int:
         """Return the time at the start of the block under way.
 

@@ -45,7 +45,7 @@ EVERY: Final = WORD_MASK
 def of_exception(number: int, pc: int) -> int:
     """Return what stands for an address where another exception than a breakpoint is a hit.
 
-    It is no address: those of programs leave the upper byte alone.
+    It is not an address: those of programs leave the upper byte alone.
     """
     return number << 56 ^ pc
 

@@ -23,6 +23,8 @@ class Timer:
     interval: int = field(compare=False)
     fire: Callable[[int], object] = field(compare=False)
     running: bool = field(compare=False, default=True)
+    keeps_on: bool = field(compare=False, default=True)
+    """Whether a guest that has nothing to do goes on for it."""
 
 
 class Timers:
@@ -37,9 +39,9 @@ class Timers:
         timer in it."""
         self._started = False
 
-    def start(self, now: int, interval: int, fire: Callable[[int], object]) -> Timer:
+    def start(self, now: int, interval: int, fire: Callable[[int], object], *, keeps_on: bool = True) -> Timer:
         """Start a timer; it goes off first an interval from now."""
-        timer = Timer(now + interval, next(self._numbers), interval, fire)
+        timer = Timer(now + interval, next(self._numbers), interval, fire, keeps_on=keeps_on)
         heapq.heappush(self._heap, timer)
         if self._wake is not None:
             self._started = True
@@ -48,8 +50,8 @@ class Timers:
 
     @property
     def running(self) -> bool:
-        """Whether a timer is running."""
-        return self._next() is not None
+        """Whether a timer is running that a guest goes on for."""
+        return any(timer.running and timer.keeps_on for timer in self._heap)
 
     def stop(self, timer: Timer) -> None:
         """Stop a timer."""

@@ -83,3 +83,9 @@ EXPECT
 |  0   | sys_read:return                      {{ }}
 |  0  <- sys_read                             {{ }}
 |
+
+NAME samples by the count of instructions
+RUN trapline dtrace -qn 'cpc:::PAPI_tot_ins-all-100000 /execname == "spin"/ { @[arg0 ? "kernel" : "program", arg2] = count(); }' -c 'spin 500'
+EXPECT
+|{{...}}
+|  program                                                           0 {{ *\d+}}

@@ -16,6 +16,7 @@ from emu.guest.kernel.system_calls import SystemCalls
 from emu.guest.kernel.trampolines import Trampolines
 from emu.guest.modules import Module
 from providers.base import Framework, Provider
+from providers.cpc import Cpc
 from providers.dtmalloc import Dtmalloc
 from providers.fbt import FBT, SignatureSource
 from providers.fidelity import Fidelity
@@ -53,7 +54,7 @@ class KernelProviders:
         self._makers: dict[str, Callable[[], Sequence[Provider]]] = {
             "fbt.ko": lambda: [FBT(watched, guest.patcher, guest.traps, guest.isa, signatures, fidelity)],
             "kinst.ko": lambda: [Kinst(watched, guest.patcher, guest.traps, guest.isa, trampolines, guest.clock)],
-            "profile.ko": lambda: [Profile(dtrace, guest)],
+            "profile.ko": lambda: [Profile(dtrace, guest), Cpc(dtrace, guest)],
             "systrace.ko": lambda: [Syscall(dtrace, [calls], forgetful=forgetful)],
             "dtmalloc.ko": lambda: [Dtmalloc(dtrace, types)],
             "sdt.ko": lambda: list(_sdt(guest, dtrace)),

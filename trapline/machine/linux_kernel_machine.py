@@ -15,6 +15,7 @@ from emu.guest.linux_kernel.guest import LinuxKernelGuest
 from emu.guest.linux_kernel.kallsyms import Symbol
 from emu.guest.linux_kernel.machine import RAM, LinuxKernelMachine, MachineParts
 from emu.isa import DEFAULT_ISA, Isa
+from providers.cpc import Cpc
 from providers.fbt.fbt import Signature
 from providers.linux_kernel.blacklist import Blacklist
 from providers.linux_kernel.fbt import LinuxFbt
@@ -163,4 +164,5 @@ def start(options: LinuxKernelOptions) -> TracedLinuxKernel:
         signatures=_Signatures(types),
     )
     Profile(dtrace, guest)
+    Cpc(dtrace, guest)
     return TracedLinuxKernel(guest, dtrace, LinuxKernelNames(guest.facts, types), text)

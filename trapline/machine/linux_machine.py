@@ -13,6 +13,7 @@ from emu.guest.linux.guest import LinuxGuest, Program
 from emu.guest.linux.kernel import RAM
 from emu.guest.linux.stdio import Standard
 from emu.isa import DEFAULT_ISA, Isa
+from providers.cpc import Cpc
 from providers.fidelity import Fidelity
 from providers.profile import Profile
 from providers.syscall import Syscall
@@ -115,6 +116,7 @@ def start(options: LinuxOptions) -> LinuxMachine:
     guest = start_guest(options)
     dtrace = DTrace(guest, guest.traps.core, dof)
     Profile(dtrace, guest)
+    Cpc(dtrace, guest)
     calls = LinuxCalls(guest.kernel, dtrace.probe)
     Syscall(dtrace, [calls], forgetful=options.fidelity is Fidelity.FREEBSD)
     probes = ProcessProbes(guest.kernel, guest.objects, dtrace, options.fidelity, options.report)
