@@ -9,29 +9,15 @@ A clock rate says how many instructions make a second.  Two things are added or 
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import Final
 
+from emu.engine.clock_words import ClockWord
 from emu.engine.engine import Engine
 from emu.plain import address_of
 
 NANOSECONDS: Final = 1_000_000_000
 # 100 MHz: a clock interrupt every 100,000 instructions at 1000 Hz.
 DEFAULT_RATE: Final = 100_000_000
-
-
-class ClockWord(IntEnum):
-    """The words of a clock, which machine code reads (`emu.engine.native_clock`)."""
-
-    HIDDEN = 0
-    """Instructions that take no time."""
-    SKIPPED = 1
-    """Nanoseconds in which no instruction ran."""
-    STANDS = 2
-    """1 while the clock stands still."""
-    PAUSED = 3
-    """The count of instructions at which it stands."""
-
 
 _HIDDEN: Final = int(ClockWord.HIDDEN)
 _SKIPPED: Final = int(ClockWord.SKIPPED)

@@ -9,11 +9,13 @@ from typing import Any, Final
 import unicorn
 
 from emu.engine.access import Access
-from emu.engine.counting import Counter
+from emu.engine.counting import PREPAID, Counter
 from emu.engine.cpu import Cpu
 from emu.engine.hooks import Hooks
 from emu.engine.memory import Memory
 from emu.engine.refusals import Refusals
+from emu.engine.state import TableEntry, Word
+from emu.engine.watched import Hooked, Watched
 
 _CODE_HOOK: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_void_p)
 
@@ -34,8 +36,12 @@ class Code:
         self._hooks = hooks
         self._fail = fail
         self._forget: Any = cpu.function("tb_invalidate_phys_range")
-        self._in_hook = False
-        self._left = False
+        self.hooked = Hooked()
+        """What is to be known of the hook under way."""
+        self.watcher = 0
+        """Address of the hook in machine code; 0: there is none."""
+        self._watched: list[Watched] = []
+        self._kept: list[Any] = []
 
     def write(self, address: int, data: bytes) -> None:
         """Write instructions at a mapped virtual address, and drop Unicorn's old translation.
@@ -51,9 +57,11 @@ class Code:
         for start, end in places:
             self._forget_translation(start, end)
         self._counter.code_written()
-        if self._in_hook:
+        for watched in self._watched:
+            watched.block = 0
+        if self.hooked.inside:
             self._cpu.leave_block()
-            self._left = True
+            self.hooked.left = 1
 
     def refuse_in(self, address: int, size: int) -> None:
         """Look at code that was written, and make the CPU refuse there what it refuses."""
@@ -79,24 +87,44 @@ class Code:
     def _forget_translation(self, start: int, end: int) -> None:
         self._forget(self._cpu.reference, ctypes.c_uint64(start), ctypes.c_uint64(end))
 
-    def on_code(self, address: int, callback: Callable[[], None]) -> None:
+    def on_code(self, address: int, callback: Callable[[], None], watched: Watched | None = None) -> None:
         """Call `callback` before the instruction at `address` runs.
 
-        Set it before that code is translated.
+        Set it before that code is translated.  What `watched` says is done by machine code, where
+        it can; the callback does the same.
         """
 
         def hook(_uc: int, _address: int, _size: int, _words: int) -> None:
-            if self._left:  # the callback wrote code, so the block was left, and the hook is met once more
-                self._left = False
+            if self.hooked.left:  # the callback wrote code, so the block was left, and the hook is met once more
+                self.hooked.left = 0
                 return
-            self._in_hook = True
+            self.hooked.inside = 1
             try:
+                if watched is not None:
+                    self._learn(watched, address)
                 callback()
             except BaseException as error:  # noqa: BLE001  raised again by Engine.run
                 self._fail(error)
             finally:
-                self._in_hook = False
-            if self._left:
+                self.hooked.inside = 0
+            if self.hooked.left:
                 self._counter.settle()
 
-        self._hooks.add(unicorn.UC_HOOK_CODE, _CODE_HOOK(hook), address, address)
+        pointer = _CODE_HOOK(hook)
+        if watched is None or not self.watcher:
+            self._hooks.add(unicorn.UC_HOOK_CODE, pointer, address, address)
+            return
+        watched.python = ctypes.cast(pointer, ctypes.c_void_p).value or 0
+        self._watched.append(watched)
+        self._kept.append(pointer)
+        self._hooks.add(unicorn.UC_HOOK_CODE, ctypes.c_void_p(self.watcher), address, address, data=watched.address)
+
+    def _learn(self, watched: Watched, address: int) -> None:
+        """Note how many instructions of the present block come before a place."""
+        block = self._counter.state[Word.BLOCK]
+        if not block:
+            return
+        entry = TableEntry.from_address(block)
+        if 0 <= address - entry.address < entry.size:
+            watched.block = entry.address
+            watched.index = self._counter.instructions - (self._counter.state[Word.TOTAL] - PREPAID - entry.count)

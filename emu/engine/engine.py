@@ -137,11 +137,14 @@ class Engine:
                 self.memory,
                 self._windows,
                 self.tracepoints,
+                self.code.hooked,
                 self._tlb,
                 delivers=delivers,
             )
         else:
             callbacks = interpreted.Callbacks(self.cpu, self.counter, handlers, delivers=delivers)
+        if isinstance(callbacks, native.Callbacks):
+            self.code.watcher = callbacks.watched
         add = self._hooks.add
         add(unicorn.UC_HOOK_BLOCK, callbacks.block, data=MARKER)
         add(unicorn.UC_HOOK_INTR, callbacks.trap)

@@ -48,7 +48,7 @@ class FiringCode:
         self._asked = asked
         self._header = header
         self._argument = self._make_argument(module)
-        self._fire = self._make_fire(module)
+        self.fire = self._make_fire(module)
         self.find = self._make_find(module)
         self._steps = self._make_steps(module)
         self.take = self._make_take(module)
@@ -114,7 +114,7 @@ class FiringCode:
                 for number in range(ARGUMENTS):
                     f.store(arguments, f.call(self._argument, firing, number), 8 * number)
         outer = f.load(core, 8 * CoreWord.FIRING)
-        f.store(core, firing, 8 * CoreWord.FIRING)
+        f.store(core, f.mul(firing, f.load(firing, Firing.offset("trap"))), 8 * CoreWord.FIRING)
         flags = f.load(firing, Firing.offset("flags"))
         with f.when(f.ne(flags, 0), likely=False):
             f.store(core, f.or_(f.load(core, 8 * CoreWord.FLAGS), flags), 8 * CoreWord.FLAGS)
@@ -158,7 +158,7 @@ class FiringCode:
                     led = f.and_(f.load(f.load(here, Step.offset("pc"))), self._isa.address_mask)
                     loop.again_if(f.ult(f.sub(led, f.load(here, Step.offset("function"))), size))
                     f.at(wanted)
-                    f.ret_if(f.eq(f.call(self._fire, what, core), 0), HANDLED, likely=False)
+                    f.ret_if(f.eq(f.call(self.fire, what, core), 0), HANDLED, likely=False)
         f.ret(HANDLED)
         return f
 

@@ -123,6 +123,11 @@ class Handlers:
             self.fail(error)
         return 0
 
+    def left(self) -> int:
+        """Settle the count: a probe that machine code has fired has written code, and left its block."""
+        self._counter.settle()
+        return 0
+
     def fail(self, error: BaseException) -> None:
         """Keep what a callback raised, the first of several, and end the run."""
         self._failure = self._failure or error

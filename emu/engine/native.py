@@ -32,6 +32,8 @@ from emu.engine.plans import Windows
 from emu.engine.state import DELIVER, HANDLED, TB_REQUEST_CACHE, Word
 from emu.engine.tlb import FILLS, SoftTlb
 from emu.engine.tracepoints import Tracepoints
+from emu.engine.watched import Hooked
+from emu.engine.watched_code import WatchedCode
 from emu.native import available
 from emu.native.builder import Module, Value
 from emu.native.compiling import compiled
@@ -76,6 +78,7 @@ class Callbacks:
         memory: Memory,
         windows: Windows,
         tracepoints: Tracepoints,
+        hooked: Hooked,
         tlb: SoftTlb | None,
         *,
         delivers: bool,
@@ -88,6 +91,7 @@ class Callbacks:
             "on_inside": _ON_INSIDE(handlers.inside),
             "on_load": _ON_LOAD(handlers.load),
             "on_fired": _ON_FIRED(handlers.fired),
+            "on_left": _ON_FIRED(handlers.left),
             "on_first_block": _ON_FIRST_BLOCK(counter.late.place),
         }
         addresses = {name: _address(function) for name, function in self._handlers.items()}
@@ -102,6 +106,7 @@ class Callbacks:
             "ram": memory.pointer,
             "windows": windows.address,
             "tracepoints": tracepoints.header.address,
+            "hooked": hooked.address,
             # Where the guest has page tables, nothing is filled.
             "fills": windows.address if tlb is None else tlb.table,
             "on_fill": windows.address if tlb is None else _address(tlb.callback),
@@ -117,6 +122,7 @@ class Callbacks:
         self.system_call = self._function("system_call") if model.on_system_call and delivers else None
         self.refused = self._function("refused") if model.on_refused else None
         self.fill = self._function("fill") if tlb else None
+        self.watched = self._linked.address("watched")
         self.special = self._function("special"), self._function("keep")
         self.plan = _PLAN(self._linked.address("plan"))
         """Carries out an encoded plan; for tests."""
@@ -160,7 +166,8 @@ def _write_firing(module: Module, cpu: Cpu, symbols: Mapping[str, Value], *, hos
     )
     plans = PlanCode(module, cpu.isa, places, hosted=hosted)
     asked = Asked(symbols["on_load"], symbols["on_fired"])
-    FiringCode(module, cpu.isa, places, plans, asked, symbols["tracepoints"])
+    firing = FiringCode(module, cpu.isa, places, plans, asked, symbols["tracepoints"])
+    WatchedCode(module, cpu.isa, places, plans, firing, symbols["hooked"], symbols["on_left"])
 
 
 def _general_names() -> dict[str, int]:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Final
 
 from emu.engine.access import Access
-from emu.engine.clock import ClockWord, VirtualClock
+from emu.engine.clock import VirtualClock
+from emu.engine.clock_words import ClockWord
 from emu.engine.counting import PREPAID
 from emu.engine.engine import Engine
 from emu.engine.memory import GuestMemory

@@ -148,6 +148,10 @@ class Firing(Block):
     """`CpuCore.pushed`."""
     flags: int
     """Bits of `CpuFlag` that are set while it fires."""
+    trap: int
+    """Whether it is a hit's: then `CpuCore.prepare` shows the context of the trap."""
+    frames: int
+    """Of a probe that a kernel calls: how many frames its stack leaves out, and one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +245,8 @@ class Tracepoints:
         self._contexts: dict[int, _Context] = {}
         """By address of a `Firing`."""
         self._prepared: CpuCore | None = None
+        self.calling: CpuCore | None = None
+        """The CPU that the kernel's own calls fire on."""
         self._encoder = encoder
         self._entries: dict[tuple[int, int, int], Entry] = {}
         self._kept: list[Any] = []
@@ -290,7 +296,7 @@ class Tracepoints:
 
     def fired(self) -> None:
         """Take back what `CpuCore.prepare` did; raises what Python code has raised in a firing."""
-        core, self._prepared = self._prepared, None
+        core, self._prepared = self._prepared or self.calling, None
         if core is None:
             return
         core.trapframe = core.find_caller = None
@@ -322,14 +328,17 @@ class Tracepoints:
                 return Step(StepKind.FIRE, self._firing(core, frame, step).address)
 
     def _firing(self, core: CpuCore, frame: Frame, fire: Fire) -> Firing:
-        firing = Firing(fire.runs, 1, framed=fire.framed, pushed=fire.pushed, flags=fire.flags)
-        for number in range(ARGUMENTS):
-            argument = fire.arguments[number] if number < len(fire.arguments) else Number(0)
-            self._locate(firing, number, argument)
+        firing = Firing(fire.runs, 1, framed=fire.framed, pushed=fire.pushed, flags=fire.flags, trap=1)
+        self.locate(firing, fire.arguments)
         self._kept.append(firing)
         self._contexts[firing.address] = _Context(frame, fire)
         core.prepare = partial(self._prepare, core)
         return firing
+
+    def locate(self, firing: Firing, arguments: Sequence[Argument]) -> None:
+        """Tell machine code where a firing's arguments are; those that are missing are 0."""
+        for number in range(ARGUMENTS):
+            self._locate(firing, number, arguments[number] if number < len(arguments) else Number(0))
 
     def _locate(self, firing: Firing, number: int, argument: Argument) -> None:
         """Tell machine code where an argument is."""

@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from emu.cpu_core import CpuCore, CpuFlag
+from emu.guest.kernel.view import Called
 from emu.isa import Isa
 from emu.isa.base import Jump
 from emu.patcher import Patcher, Tracepoint
@@ -80,8 +81,11 @@ class SdtKernel(Protocol):
         """Return a word of the current thread, by the name of its offset in `kernel_assym`."""
         ...
 
-    def serve_probes(self, probe: Callable[..., None]) -> None:
-        """Call `probe(id, arg0 ... arg4)` whenever the kernel calls `dtrace_probe`."""
+    def serve_probes(self, probe: Callable[..., None], describe: Callable[[int], Called]) -> None:
+        """Call `probe(id, arg0 ... arg4)` whenever the kernel calls `dtrace_probe`.
+
+        Or let machine code do what `describe(id)` says.
+        """
         ...
 
 
@@ -189,7 +193,7 @@ class Sdt:
             self.framework.register(self.providers[name])
         for declaration in declared.probes:
             self._create(declaration)
-        kernel.serve_probes(self._fire)
+        kernel.serve_probes(self._fire, self._describe)
         self._point("sdt_dtrace_probe" if self.generation >= HOT_PATCHED else "dtrace_probe")
 
     def _point(self, target: str) -> None:
@@ -271,6 +275,9 @@ class Sdt:
         del self.providers[provider]
         if not self.providers:
             self._point("sdt_probe_stub")
+
+    def _describe(self, probe_id: int) -> Called:
+        return Called(self.framework.native_runs(probe_id), self._aframes.get(probe_id))
 
     def _fire(self, probe_id: int, *args: int) -> None:
         self.kernel.probe_frames = self._aframes.get(probe_id)  # None: a system call's

@@ -14,6 +14,7 @@ from emu.guest.kernel.guest import KernelGuest
 from emu.guest.kernel.malloc_types import MallocTypes
 from emu.guest.kernel.system_calls import SystemCalls
 from emu.guest.kernel.trampolines import Trampolines
+from emu.guest.kernel.view import Called
 from emu.guest.modules import Module
 from providers.base import Framework, Provider
 from providers.cpc import Cpc
@@ -50,7 +51,7 @@ class KernelProviders:
         calls = SystemCalls(guest.engine, guest.image, lambda: guest.thread().address, guest.watch_traced)
         types = MallocTypes(guest.engine, guest.image, guest.watch_traced)
         forgetful = fidelity is Fidelity.FREEBSD
-        guest.on_probe = watched.probe
+        guest.serve_probes(watched.probe, lambda probe_id: Called(watched.native_runs(probe_id)))
         self._makers: dict[str, Callable[[], Sequence[Provider]]] = {
             "fbt.ko": lambda: [FBT(watched, guest.patcher, guest.traps, guest.isa, signatures, fidelity)],
             "kinst.ko": lambda: [Kinst(watched, guest.patcher, guest.traps, guest.isa, trampolines, guest.clock)],

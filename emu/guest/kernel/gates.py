@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from emu.engine.pages import PAGE
 from emu.frame import SavedFrame
 from emu.guest.base import BadAddressError
+from emu.guest.kernel.probe_calls import ProbeCalls
 
 if TYPE_CHECKING:
     from emu.guest.kernel.guest import KernelGuest
@@ -78,7 +79,8 @@ class Gates:
         for name, gate in gates.items():
             self.serve(name, gate)
         # This one has more arguments than three, and is called at every firing.
-        self._watch("dtrace_probe", self._probe)
+        self._calls = ProbeCalls(guest)
+        self._engine.on_code(guest.image.symbol("dtrace_probe").value, self._probe, self._calls.watched)
         # What user addresses mean changes with the page tables, and only these two functions change them.
         self._watch("pmap_activate", self._engine.forget_user_blocks)
         self._watch("pmap_enter", self._map_page)
@@ -157,7 +159,9 @@ class Gates:
         else:
             first = guest.isa.calling.stack_arguments // guest.isa.word
             probe_id, *arguments = (guest.live.stack_word(first + index) for index in range(1 + _PROBE_ARGUMENTS))
-        guest.on_probe(probe_id & 0xFFFF_FFFF, *arguments)
+        number = probe_id & 0xFFFF_FFFF
+        guest.on_probe(number, *arguments)
+        self._calls.learn(number)
 
     def _dev_close(self, consumer: int, *_: int) -> None:
         if self._guest.consumers is not None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from emu.elf import Image
 from emu.engine.clock import VirtualClock
 from emu.engine.engine import Engine
+from emu.engine.watched import Stretch, Watched, WatchKind
 
 # Of the words in a set, by their size.
 _FORMS = {8: "Q", 4: "I"}
@@ -25,10 +26,13 @@ class TracedStretches:
         self._engine = engine
         self._image = image
         self._clock = clock
-        self._owed = 0
+        self._stretch = Stretch()
         self._watched = False
-        self.inside = False
+
+    @property
+    def inside(self) -> bool:
         """Whether the CPU is in one."""
+        return bool(self._stretch.inside)
 
     def watch(self) -> None:
         """Watch them from now on; to be called before something is traced.
@@ -40,25 +44,25 @@ class TracedStretches:
             return
         self._watched = True
         for address, owed in _entries(self._image, "set_traced_begin_set", 2):
-            self._watch(address, self._beginning(owed))
+            self._watch(address, self._beginning(owed), WatchKind.PAUSE, owed)
         for (address,) in _entries(self._image, "set_traced_end_set", 1):
-            self._watch(address, self._end)
+            self._watch(address, self._end, WatchKind.RESUME)
 
-    def _watch(self, address: int, callback: Callable[[], None]) -> None:
-        self._engine.on_code(address, callback)
+    def _watch(self, address: int, callback: Callable[[], None], kind: WatchKind, owed: int = 0) -> None:
+        watched = Watched(kind, owed=owed, clock=self._clock.address, stretch=self._stretch.address)
+        self._engine.on_code(address, callback, watched)
         self._engine.write_code(address, self._engine.read(address, 1))  # what was translated has no callback yet
 
     def _beginning(self, owed: int) -> Callable[[], None]:
         def begin() -> None:
             self._clock.pause()
-            self._owed = owed
-            self.inside = True
+            self._stretch.owed, self._stretch.inside = owed, 1
 
         return begin
 
     def _end(self) -> None:
-        self.inside = False
-        self._clock.resume(1 - self._owed)  # the jump itself still belongs to the stretch
+        self._stretch.inside = 0
+        self._clock.resume(1 - self._stretch.owed)  # the jump itself still belongs to the stretch
 
 
 def _entries(image: Image, name: str, words: int) -> Iterator[tuple[int, ...]]:

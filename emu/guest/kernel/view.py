@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from emu.elf import Image
 from emu.elf_file import ElfError
@@ -27,6 +28,15 @@ if TYPE_CHECKING:
 
 # Wall time at power on: a constant, so that a run is the same every day.
 EPOCH: Final = 1_700_000_000 * NANOSECONDS
+
+
+class Called(NamedTuple):
+    """What fires a probe that the kernel calls."""
+
+    runs: int
+    """Where its enablings are in machine code (`Framework.native_runs`); 0: Python fires it."""
+    frames: int | None = None
+    """`KernelView.probe_frames` meanwhile."""
 
 
 class KernelView:
@@ -62,19 +72,38 @@ class KernelView:
         """The registers as they are."""
         self.traced = TracedStretches(engine, image, clock)
         """The stretches of the kernel in which the clock stands still."""
+        self.probe_calls_changed: Callable[[], None] = lambda: None
+        """Called when other functions serve the kernel's probes."""
         self.on_probe: Callable[..., object] = lambda *_: None
         """Called with what the kernel passes to `dtrace_probe`: an id and five arguments."""
-        self.probe_frames: int | None = None
-        """While the kernel calls `dtrace_probe`: how many frames of that call a stack leaves out;
-        None otherwise."""
+        self.describe_probe: Callable[[int], Called] = lambda _probe_id: Called(0)
+        """Says what fires the probe of an id in machine code."""
+        self.frames = ctypes.c_uint64()
+        """`probe_frames` and one; 0: there are none."""
         self._files = files
         self._stacks = KernelStacks(engine, traps.core, self.introspection, patcher)
 
     # -- probes that the kernel fires itself
 
-    def serve_probes(self, probe: Callable[..., None]) -> None:
-        """Call `probe(id, arg0 ... arg4)` whenever the kernel calls `dtrace_probe`."""
-        self.on_probe = probe
+    @property
+    def probe_frames(self) -> int | None:
+        """While the kernel calls `dtrace_probe`: how many frames of that call a stack leaves out.
+
+        None otherwise.
+        """
+        return self.frames.value - 1 if self.frames.value else None
+
+    @probe_frames.setter
+    def probe_frames(self, frames: int | None) -> None:
+        self.frames.value = 0 if frames is None else frames + 1
+
+    def serve_probes(self, probe: Callable[..., None], describe: Callable[[int], Called]) -> None:
+        """Call `probe(id, arg0 ... arg4)` whenever the kernel calls `dtrace_probe`.
+
+        Or let machine code do what `describe(id)` says.
+        """
+        self.on_probe, self.describe_probe = probe, describe
+        self.probe_calls_changed()
 
     def watch_traced(self) -> None:
         """Prepare for probes that the kernel itself calls.

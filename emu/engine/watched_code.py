@@ -1,0 +1,116 @@
+"""Machine code for the places of `emu.engine.watched`: a kernel calls a probe, and time stands still.
+
+What it does is told in `emu.engine.clock`, `emu.guest.kernel.traced` and `emu.guest.kernel.gates`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from emu.cpu_core import CoreWord
+from emu.engine.clock_words import ClockWord
+from emu.engine.counting import PREPAID
+from emu.engine.firing_code import FiringCode
+from emu.engine.plan_code import READ, Places, PlanCode
+from emu.engine.state import TableEntry, Word
+from emu.engine.tracepoints import Firing
+from emu.engine.watched import Calls, Hooked, Stretch, Watched, WatchKind
+from emu.isa.base import Isa
+from emu.native.builder import Function, Module, Value
+
+_ID: Final = 0xFFFF_FFFF
+
+
+class WatchedCode:
+    """The function `watched`; `hooked` is where `Hooked` is, `left` settles the count."""
+
+    def __init__(
+        self, module: Module, isa: Isa, places: Places, plans: PlanCode, firing: FiringCode, hooked: Value, left: Value
+    ) -> None:
+        self._isa = isa
+        self._places = places
+        self._plans = plans
+        self._firing = firing
+        self._hooked = hooked
+        self._left = left
+        self._count = self._make_count(module)
+        self._call = self._make_call(module)
+        self._make_watched(module)
+
+    def _make_count(self, module: Module) -> Function:
+        """u64 count(watched): the instructions executed so far; all ones: it is not known here."""
+        f = module.function("count", 1, local=True)
+        (watched,) = f.parameters
+        entry = f.load(self._places.words, 8 * Word.BLOCK)
+        f.ret_if(f.eq(entry, 0), -1, likely=False)
+        known = f.load(watched, Watched.offset("block"))
+        f.ret_if(f.ne(f.load(entry, TableEntry.address.offset), known), -1, likely=False)
+        before = f.sub(f.load(self._places.words, 8 * Word.TOTAL), f.load(entry, TableEntry.count.offset, 4))
+        f.ret(f.add(f.sub(before, PREPAID), f.load(watched, Watched.offset("index"))))
+        return f
+
+    def _make_call(self, module: Module) -> Function:
+        """u64 called(watched): fire the probe that the kernel calls; 0: Python has to."""
+        f = module.function("called", 1, local=True)
+        calls = f.load(f.parameters[0], Watched.offset("calls"))
+        number = f.and_(self._first_argument(f), _ID)
+        f.ret_if(f.uge(number, f.load(calls, Calls.offset("limit"))), 0, likely=False)
+        firing = f.load(f.load(calls, Calls.offset("firings")), f.shl(number, 3))
+        f.ret_if(f.eq(firing, 0), 0, likely=False)
+        f.ret_if(f.eq(f.load(f.load(firing, Firing.offset("runs"))), 0), 0, likely=False)
+        core, frames = f.load(calls, Calls.offset("core")), f.load(calls, Calls.offset("frames"))
+        f.store(core, self._places.env, 8 * CoreWord.ENV)
+        f.store(frames, f.load(firing, Firing.offset("frames")))
+        f.store(self._hooked, 1, Hooked.offset("inside"))
+        f.call(self._firing.fire, firing, core)
+        f.store(self._hooked, 0, Hooked.offset("inside"))
+        f.store(frames, 0)
+        with f.when(f.ne(f.load(self._hooked, Hooked.offset("left")), 0), likely=False):
+            f.call(self._left)
+        f.ret(1)
+        return f
+
+    def _first_argument(self, f: Function) -> Value:
+        """Return the first argument of a function; where memory is out of reach, give up."""
+        slots, calling = self._isa.registers.slots, self._isa.calling
+        if calling.arguments:
+            return f.load(self._places.env, 8 * slots[calling.arguments[0]])
+        address = f.add(f.load(self._places.env, 8 * slots[self._isa.registers.sp]), calling.stack_arguments)
+        place = f.call(self._plans.reach, address, READ)
+        f.ret_if(f.eq(place, 0), 0, likely=False)
+        return f.load(place, 0, self._isa.word)
+
+    def _make_watched(self, module: Module) -> None:
+        """Void watched(uc, address, size, watched): the hook."""
+        f = module.function("watched", 4)
+        uc, address, size, watched = f.parameters
+        python, paused = f.label(), f.label()
+        f.branch_to(f.ne(f.load(self._hooked, Hooked.offset("left")), 0), python)
+        clock, stretch = f.load(watched, Watched.offset("clock")), f.load(watched, Watched.offset("stretch"))
+        with f.cases(f.load(watched, Watched.offset("kind"))) as case:
+            with case(WatchKind.PAUSE):
+                f.branch_to(f.ne(f.load(clock, 8 * ClockWord.STANDS), 0), paused)
+                count = f.call(self._count, watched)
+                f.branch_to(f.eq(count, -1), python)
+                f.store(clock, count, 8 * ClockWord.PAUSED)
+                f.store(clock, 1, 8 * ClockWord.STANDS)
+                f.at(paused)
+                f.store(stretch, f.load(watched, Watched.offset("owed")), Stretch.offset("owed"))
+                f.store(stretch, 1, Stretch.offset("inside"))
+                f.ret()
+            with case(WatchKind.RESUME):
+                with f.when(f.ne(f.load(clock, 8 * ClockWord.STANDS), 0), likely=True):
+                    count = f.call(self._count, watched)
+                    f.branch_to(f.eq(count, -1), python)
+                    # The jump itself still belongs to the stretch.
+                    extra = f.sub(1, f.load(stretch, Stretch.offset("owed")))
+                    passed = f.sub(f.add(count, extra), f.load(clock, 8 * ClockWord.PAUSED))
+                    f.store(clock, f.add(f.load(clock, 8 * ClockWord.HIDDEN), passed), 8 * ClockWord.HIDDEN)
+                    f.store(clock, 0, 8 * ClockWord.STANDS)
+                f.store(stretch, 0, Stretch.offset("inside"))
+                f.ret()
+            with case(WatchKind.CALL):
+                f.ret_if(f.ne(f.call(self._call, watched), 0))
+        f.at(python)
+        f.call(f.load(watched, Watched.offset("python")), uc, address, size, watched)
+        f.ret()
