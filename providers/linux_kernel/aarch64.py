@@ -41,5 +41,9 @@ def _a64_more(code: bytes) -> Known:
 
 
 PORT: Final = Port(
-    lambda code: 4 if code.startswith(_A64_NOP) else 0, _a64_landing, _a64_pad, lambda code: code == _A64_RET, _a64_more
+    lambda code: 4 if code.startswith(_A64_NOP) else 0,
+    _a64_landing,
+    _a64_pad,
+    lambda code: code == _A64_RET,
+    _a64_more,
 )

@@ -35,3 +35,6 @@ class Port:
     """Whether an instruction is a return."""
     more: Callable[[bytes], Known]
     """What other instructions do, beside moving the pc, and their length."""
+    jump: Callable[[bytes, int], bytes | None] = lambda _code, _distance: None
+    """(code, distance) -> the jump that replaces the nop that starts the code, if that nop is not
+    the one of `Isa.jump`; None: no jump does."""

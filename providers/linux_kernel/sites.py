@@ -25,7 +25,7 @@ from providers import kinst
 from providers.linux_kernel.port import NOP
 from providers.linux_kernel.ports import PORTS
 
-_STUB: Final = Rule("stub", "FBT's own stub emulates it", "FreeBSD sys/cddl/dev/dtrace")
+_RETURN: Final = Rule("return", "FBT's own stub emulates it", "FreeBSD sys/cddl/dev/dtrace")
 # The longest instruction, in bytes, and one more.
 LONGEST: Final = 16
 
@@ -40,9 +40,11 @@ def treat(isa: Isa, code: bytes, address: int) -> Emulated | None:
     if known is not None:
         rule, operations, length = known
         return Emulated(rule, length, Plan((*operations, Set(pc, pc, length))))
-    plan = isa.stub.plan(code, address)
+    # Of FBT's stub, only returns: it takes other instructions for those that FreeBSD's functions begin with.
+    length = isa.instruction_length(code)
+    plan = isa.stub.plan(code, address) if length and port.returns(code[:length]) else None
     if plan is not None:
-        return Emulated(_STUB, isa.instruction_length(code), plan)
+        return Emulated(_RETURN, length, plan)
     found = kinst.PORTS[isa.name].treat(Code(code, address))
     return found if isinstance(found, Emulated) else None
 

@@ -52,5 +52,17 @@ def test_returns_are_found_where_instructions_begin(isa, code, offsets):
     assert [address - 0x1000 for address, _ in found] == offsets
 
 
+@pytest.mark.parametrize(
+    ("isa", "assembly", "code"),
+    [
+        ("aarch64", "sub x0, x0, #0x130", "00c004d1"),
+        ("aarch64", "sub x2, x2, #1", "420400d1"),
+        ("riscv64", "addi a0, sp, 16", "13050101"),
+    ],
+)
+def test_an_instruction_that_only_looks_like_one_of_a_prologue_is_not_taken_for_it(isa, assembly, code):
+    assert treat(ISAS[isa], bytes.fromhex(code).ljust(16, b"\0"), 0x1000) is None, assembly
+
+
 def test_what_is_no_instruction_has_no_plan():
     assert treat(ISAS["x86_64"], bytes.fromhex("0f0b") + bytes(14), 0) is None

@@ -19,10 +19,13 @@ from providers.cpc import Cpc
 from providers.fbt.fbt import Signature
 from providers.linux_kernel.blacklist import Blacklist
 from providers.linux_kernel.fbt import LinuxFbt
+from providers.linux_kernel.syscall import KernelCalls
 from providers.linux_kernel.text import Text
+from providers.linux_kernel.tracepoints import Tracepoints
 from providers.profile import Profile
+from providers.syscall import Syscall
 from trapline import dof
-from trapline.d.types import type_name
+from trapline.d.types import Function, Pointer, resolve, type_name
 from trapline.framework.dtrace import DTrace
 from trapline.framework.glob import is_glob, matcher
 from trapline.types.btf import BtfTypes
@@ -108,6 +111,20 @@ class _Signatures:
         return Signature(type_name(found.returns), tuple(map(type_name, found.parameters)))
 
 
+class _Tracepoints:
+    """Types of tracepoints' arguments.  Implements `providers.linux_kernel.tracepoints.TypeSource`."""
+
+    def __init__(self, types: BtfTypes) -> None:
+        self._types = types
+
+    def tracepoint(self, name: str) -> tuple[str, ...] | None:
+        """Return the types after the first argument, which is the kernel's own."""
+        found = self._types.typedef(f"btf_trace_{name}")
+        pointer = None if found is None else resolve(found)
+        function = pointer.target if isinstance(pointer, Pointer) else None
+        return tuple(map(type_name, function.parameters[1:])) if isinstance(function, Function) else None
+
+
 def _matches(pattern: str, name: str) -> bool:
     test = matcher(pattern)
     return test is None or bool(test(name))
@@ -165,4 +182,8 @@ def start(options: LinuxKernelOptions) -> TracedLinuxKernel:
     )
     Profile(dtrace, guest)
     Cpc(dtrace, guest)
+    path = machine.board.abi.calls
+    if path is not None:
+        Syscall(dtrace, [KernelCalls(guest, text, dtrace.probe, path)])
+    Tracepoints(dtrace, guest, text, matches=_matches, types=_Tracepoints(types))
     return TracedLinuxKernel(guest, dtrace, LinuxKernelNames(guest.facts, types), text)

@@ -19,18 +19,18 @@ class CallPath:
     """Where the kernel's functions pass a system call, and where its numbers are in pt_regs."""
 
     entry: tuple[str, ...]
-    """Functions whose entry every call passes, the first that the kernel has."""
+    """Functions whose entry every call passes, with the address of pt_regs as their first argument;
+    the first that the kernel has."""
     done: tuple[str, ...]
     """The same of those that every call passes when it is done."""
-    registers: int
-    """Which argument of `entry` is the address of pt_regs."""
-    done_registers: int
     number: str
     """The field of pt_regs that has the number; "": argument 1 of `entry` is it."""
     arguments: tuple[str, ...]
     """The fields that have its arguments."""
     result: str
     """The field that has its result."""
+    done_at_return: bool = False
+    """Whether it is the return of `done` that counts, not its entry."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,9 @@ class LinuxKernelGuest:
         self.traps = TrapHandler()
         self.patcher = Patcher(self.engine)
         self.live = LiveFrame(self.engine)
+        scratch, linear = machine.board.scratch, self.isa.kernel_base
+        self.scratch = range(linear + scratch.start, linear + scratch.stop)
+        """Kernel memory that the kernel leaves alone, by virtual addresses."""
         self._unwinder = unwinder(self.engine, self.facts, self.tasks)
         self._trap = HostTrap(
             self.engine,

@@ -103,6 +103,12 @@ class Symbols:
         place = bisect_right(self._addresses, address) - 1
         return None if place < 0 else self._at(bisect_left(self._addresses, self._addresses[place]))
 
+    def starting(self, prefix: str) -> Iterator[Symbol]:
+        """Yield the symbols whose names begin so, by address."""
+        for place, name in enumerate(self._names):
+            if name.startswith(prefix, 1):
+                yield self._at(place)
+
     def between(self, low: int, high: int) -> Iterator[Symbol]:
         """Yield the symbols in [low, high) by address."""
         for place in range(bisect_left(self._addresses, low), bisect_left(self._addresses, high)):

@@ -35,6 +35,8 @@ class Tasks:
             f"{name}.{member}": btf.offset(name, member) for name, members in _WANTED.items() for member in members
         }
         self._regs_size = btf.struct_size("pt_regs")
+        self.errno = 0
+        """Error number of the system call that is about to return, 0 for none."""
         self._variable = self._per_cpu(facts)
         init = facts.symbols.get("init_task")
         self._init = init.value if init else 0
@@ -77,6 +79,7 @@ class Tasks:
             execargs=self._arguments(task),
             uid=self._int(cred, "cred.uid") if cred else 0,
             gid=self._int(cred, "cred.gid") if cred else 0,
+            errno=self.errno,
         )
 
     def name(self, task: int) -> str:

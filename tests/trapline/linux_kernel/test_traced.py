@@ -78,3 +78,31 @@ def test_no_kernel_is_said_in_one_line(tmp_path, monkeypatch):
     result = run_trapline(command)
     assert result.returncode == 1
     assert result.stderr == ("dtrace: no RISC-V Linux kernel is there; fetch one with: trapline kernel get riscv64\n")
+
+
+@every_kernel
+def test_system_calls_have_names_arguments_results_and_errors(isa):
+    program = """
+    syscall::openat:entry /pid == $target/ { self->path = copyinstr(arg1); }
+    syscall::openat:return /self->path != NULL/ {
+        printf("<%s %d %d>\\n", self->path, (int)arg1, errno);
+        self->path = 0;
+    }
+    """
+    shown = traced(isa, program, "cat /etc/motd /nonexistent 2>/dev/null")
+    assert "</etc/motd 3 0>" in shown
+    assert "</nonexistent -1 2>" in shown
+
+
+@every_kernel
+def test_tracepoints_are_switched_on_wherever_they_are_compiled_in(isa):
+    program = """
+    sdt:kernel:sched:sched_switch { @["switch"] = count(); }
+    sdt:kernel:sched:sched_process_exit { @[args[0]->comm] = count(); }
+    END { printa("<%s %@d>\\n", @); }
+    """
+    shown = traced(isa, program, "seq 1 1000 | sort | tail -n 1")
+    assert shown.startswith("999\n")
+    assert "<seq 1>" in shown
+    assert "<tail 1>" in shown
+    assert int(shown.partition("<switch ")[2].partition(">")[0]) > 5

@@ -2,7 +2,7 @@
 
 | physical address | what |
 | --- | --- |
-| 0 | RAM |
+| 0 | RAM; 64 KiB of it from 0x10000 on are reserved |
 | 0x200000 | the kernel |
 | end of RAM | the initramfs, and behind it the device tree |
 | 0xc0000000, 0xc0010000 | GIC: distributor, CPU interface |
@@ -25,7 +25,7 @@ from unicorn import arm64_const as uc
 from emu.engine.clock import NANOSECONDS, VirtualClock
 from emu.engine.engine import Engine
 from emu.engine.errors import EngineError
-from emu.guest.linux_kernel.abi import KernelAbi
+from emu.guest.linux_kernel.abi import CallPath, KernelAbi
 from emu.guest.linux_kernel.device_tree import cells, flatten, node
 from emu.guest.linux_kernel.devices import gicv2
 from emu.guest.linux_kernel.devices.generic_timer import GenericTimer
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from emu.guest.linux_kernel.image import KernelImage
 
 _KERNEL: Final = 2 << 20
+# Reserved by the device tree.
+_SCRATCH: Final = range(0x10000, 0x20000)
 _PAGE: Final = 4096
 _TREE: Final = 64 << 10
 _DISTRIBUTOR, _INTERFACE = 0xC000_0000, 0xC001_0000
@@ -94,6 +96,14 @@ _NOTHING_SPECIAL: Final = SpecialInstructions(
 _ABI: Final = KernelAbi(
     pt_regs=(*(f"x{n}" for n in range(29)), "fp", "lr", "sp", "pc", "pstate", "orig_x0", "syscallno"),
     current_variable=("__entry_task",),
+    calls=CallPath(
+        entry=("invoke_syscall",),
+        done=("invoke_syscall",),
+        number="",
+        arguments=("x0", "x1", "x2", "x3", "x4", "x5"),
+        result="x0",
+        done_at_return=True,
+    ),
 )
 
 
@@ -112,6 +122,7 @@ class ArmBoard(Board):
         ),
     )
     abi = _ABI
+    scratch = _SCRATCH
     magic = b"ARM\x64"
     first_symbol = "_text"
     debian = "arm64", "linux-image-cloud-arm64"
@@ -251,7 +262,10 @@ class ArmBoard(Board):
             "model": "trapline,aarch64",
             "interrupt-parent": 1,
         }
-        return flatten(node("", root, chosen, memory, cpus, psci, timer, interrupts, clock, serial))
+        return flatten(
+            node("", root, chosen, memory, cpus, psci, timer, interrupts, clock, serial),
+            [(_SCRATCH.start, len(_SCRATCH))],
+        )
 
     # -- interrupts
 

@@ -49,6 +49,8 @@ class Board(ABC):
     """The ISA as the engine is to have it under a Linux kernel."""
     abi: ClassVar[KernelAbi]
     """How the kernel keeps what we read of it."""
+    scratch: ClassVar[range]
+    """Physical memory that the kernel maps and leaves alone."""
     magic: ClassVar[bytes] = b""
     """What a flat image has at offset 56; empty: kernels are bzImages and ELF files."""
     first_symbol: ClassVar[str] = ""

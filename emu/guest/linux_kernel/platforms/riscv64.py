@@ -22,7 +22,7 @@ from unicorn import riscv_const as uc
 
 from emu.engine.clock import NANOSECONDS, VirtualClock
 from emu.engine.engine import Engine
-from emu.guest.linux_kernel.abi import KernelAbi
+from emu.guest.linux_kernel.abi import CallPath, KernelAbi
 from emu.guest.linux_kernel.device_tree import cells, flatten, node
 from emu.guest.linux_kernel.devices import plic
 from emu.guest.linux_kernel.devices.ns16550 import Ns16550
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from emu.guest.linux_kernel.image import KernelImage
 
 _FIRMWARE: Final = 2 << 20
+# Of what is the firmware's.
+_SCRATCH: Final = range(0x10000, 0x20000)
 _KERNEL: Final = 2 << 20
 _PAGE: Final = 4096
 _TREE: Final = 64 << 10
@@ -74,6 +76,13 @@ _ABI: Final = KernelAbi(
     ),
     current="tp",
     current_in_user=uc.UC_RISCV_REG_SSCRATCH,
+    calls=CallPath(
+        entry=("do_trap_ecall_u",),
+        done=("syscall_exit_to_user_mode",),
+        number="a7",
+        arguments=("a0", "a1", "a2", "a3", "a4", "a5"),
+        result="a0",
+    ),
 )  # fmt: skip
 
 
@@ -90,6 +99,7 @@ class RiscvBoard(Board):
         ),
     )
     abi = _ABI
+    scratch = _SCRATCH
     magic = b"RSC\x05"
     first_symbol = "_start"
     debian = "riscv64", "linux-image-riscv64"

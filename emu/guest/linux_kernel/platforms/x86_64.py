@@ -35,7 +35,7 @@ from unicorn import x86_const as uc
 from emu.engine.clock import NANOSECONDS, VirtualClock
 from emu.engine.engine import Engine
 from emu.engine.hooks import Hooks
-from emu.guest.linux_kernel.abi import KernelAbi
+from emu.guest.linux_kernel.abi import CallPath, KernelAbi
 from emu.guest.linux_kernel.devices.device import Device
 from emu.guest.linux_kernel.devices.i8254 import I8254, PORT_B
 from emu.guest.linux_kernel.devices.i8259 import I8259Pair
@@ -53,6 +53,8 @@ if TYPE_CHECKING:
 
 _PAGE: Final = 4096
 _TABLES, _STACK, _PARAMETERS, _COMMAND_LINE = 0x1000, 0x9000, 0x10000, 0x20000
+# Below 1 MiB: Linux leaves all of that alone.
+_SCRATCH: Final = range(0x30000, 0x40000)
 _LOW_END, _HIGH_START = 0x9FC00, 0x10_0000
 _LONGEST_COMMAND_LINE: Final = 2047
 # Fields of struct boot_params (zero-page.rst).
@@ -92,6 +94,13 @@ _ABI: Final = KernelAbi(
     ),
     # Up to 6.14 a structure whose first member it is.
     current_variable=("pcpu_hot", "current_task"),
+    calls=CallPath(
+        entry=("do_syscall_64",),
+        done=("syscall_exit_to_user_mode",),
+        number="orig_rax",
+        arguments=("rdi", "rsi", "rdx", "r10", "r8", "r9"),
+        result="rax",
+    ),
 )  # fmt: skip
 
 
@@ -109,6 +118,7 @@ class PcBoard(Board):
         ),
     )
     abi = _ABI
+    scratch = _SCRATCH
     debian = "amd64", "linux-image-cloud-amd64"
     console = "ttyS0"
     arguments = "acpi=off nolapic noapic nosmp mitigations=off nopti tsc_early_khz=1000000 tsc=reliable reboot=k"

@@ -1,0 +1,158 @@
+"""The system calls of a Linux kernel, heard of where all of them pass.
+
+    enable    breakpoints at the kernel's two functions that every call passes
+    (a call)  the number and the arguments are in struct pt_regs; the armed probe fires
+
+The names are those of the kernel's own table of calls, and their types those of its metadata for
+tracing.  A return has -1, or the result as an int, twice, as in the Linux guest.
+
+Source: Linux 6.12 arch/riscv/kernel/traps.c (do_trap_ecall_u), arch/arm64/kernel/syscall.c
+(invoke_syscall), arch/x86/entry/common.c (do_syscall_64), include/trace/syscall.h.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import Final
+
+from emu.frame import Frame
+from emu.guest.base import BadAddressError
+from emu.guest.linux_kernel.abi import CallPath
+from emu.guest.linux_kernel.guest import LinuxKernelGuest
+from emu.guest.linux_kernel.kallsyms import Symbol
+from emu.guest.system_calls import CallSignature, Moment
+from emu.words import WORD_MASK
+from providers.linux_kernel.sites import LONGEST, entry_site, return_sites
+from providers.linux_kernel.text import Hook, Text
+
+_WORD: Final = 8
+_PASSED: Final = 5
+# More calls than any ABI has.
+_MOST: Final = 600
+# struct syscall_metadata: name, number, how many arguments, their types, their names.
+_METADATA: Final = struct.Struct("<QiiQQ")
+_LONGEST_TYPE: Final = 128
+_INT_SIGN: Final = 0x8000_0000
+_LARGEST_ERROR: Final = 4095
+_NOT_THERE: Final = "sys_ni_syscall"
+
+
+class KernelCalls:
+    """Implements `emu.guest.system_calls.SystemCallTable`; `fire` is the framework's `probe`."""
+
+    module = "linux"
+
+    def __init__(self, guest: LinuxKernelGuest, text: Text, fire: Callable[..., None], path: CallPath) -> None:
+        self._guest = guest
+        self._text = text
+        self._fire = fire
+        self._path = path
+        self._symbols = guest.facts.symbols
+        self._ids: dict[tuple[int, Moment], int] = {}
+        self._numbers: dict[int, int] = {}
+        """Of the tasks that are in a call: its number."""
+        self._rest: Sequence[int] = ()
+        self._hooks: list[tuple[int, Hook]] = []
+
+    @cached_property
+    def names(self) -> dict[int, str]:
+        """The calls by number."""
+        known = self._guest.isa.linux.calls
+        return {number: known.get(number, plain) for number, plain in self._table}
+
+    @property
+    def _table(self) -> Iterator[tuple[int, str]]:
+        """Yield number and name of each call in the kernel's table."""
+        table = self._symbols.get("sys_call_table")
+        if table is None:
+            return
+        for number in range(_MOST):
+            address = self._guest.engine.load(table.value + _WORD * number, _WORD)
+            symbol = self._symbols.holding(address) if address in self._guest.facts.text else None
+            if symbol is None or symbol.value != address:
+                return
+            plain = symbol.name.partition("sys_")[2]
+            if plain and not symbol.name.endswith(_NOT_THERE):
+                yield number, plain
+
+    def signature(self, number: int) -> CallSignature | None:
+        """Return the types of a call, None if they are not known."""
+        plain = dict(self._table).get(number, "")
+        for name in (f"__syscall_meta__{plain}", f"__p_syscall_meta__{plain}"):
+            symbol = self._symbols.get(name)
+            if symbol is not None:
+                return self._signature(symbol)
+        return None
+
+    def _signature(self, symbol: Symbol) -> CallSignature | None:
+        load = self._guest.engine.load
+        try:
+            _, _, count, types, _ = _METADATA.unpack(self._guest.load(symbol.value, _METADATA.size))
+            texts = [self._text_at(load(types + _WORD * place, _WORD)) for place in range(count)]
+        except (BadAddressError, struct.error):
+            return None
+        return CallSignature("long", tuple(texts))
+
+    def _text_at(self, address: int) -> str:
+        return self._guest.load(address, _LONGEST_TYPE).split(b"\0", 1)[0].decode("ascii", "replace")
+
+    def arm(self, number: int, moment: Moment, probe_id: int) -> None:
+        """Give a call the id of a probe, 0 for none; numbers of one name have one probe."""
+        name = self.names[number]
+        for other in (other for other, its in self.names.items() if its == name):
+            self._ids[other, moment] = probe_id
+
+    def enable(self, *, on: bool) -> None:
+        """Write the breakpoints, or take them out."""
+        if on and not self._hooks:
+            for address in self._places(self._path.entry, at_return=False):
+                self._hooks.append((address, self._entered))
+            for address in self._places(self._path.done, at_return=self._path.done_at_return):
+                self._hooks.append((address, self._done))
+            for address, hook in self._hooks:
+                self._text.add(address, hook)
+        elif not on:
+            for address, hook in self._hooks:
+                self._text.remove(address, hook)
+            self._hooks.clear()
+
+    def _places(self, names: Sequence[str], *, at_return: bool) -> list[int]:
+        symbol = next(filter(None, map(self._symbols.get, names)), None)
+        if symbol is None:
+            return []
+        isa, start = self._text.isa, symbol.value
+        if at_return:
+            return [place for place, _ in return_sites(isa, self._text.code(start, symbol.size), start)]
+        found = entry_site(isa, self._text.code(start, 3 * LONGEST), start)
+        return [] if found is None else [found[0]]
+
+    def argument(self, index: int) -> int:
+        """Return an argument past those that are passed."""
+        return self._rest[index] if index < len(self._rest) else 0
+
+    def _entered(self, frame: Frame) -> None:
+        path, passed = self._path, frame.arguments()
+        registers = self._guest.tasks.registers_at(passed[0])
+        number = registers[path.number] if path.number else passed[1] & 0xFFFF_FFFF
+        self._numbers[self._guest.tasks.current()] = number
+        self._guest.tasks.errno = 0
+        probe_id = self._ids.get((number, Moment.ENTRY))
+        if probe_id:
+            self._rest = tuple(registers[name] for name in path.arguments)
+            self._fire(probe_id, *self._rest[:_PASSED])
+            self._rest = ()
+
+    def _done(self, _frame: Frame) -> None:
+        tasks = self._guest.tasks
+        number = self._numbers.pop(tasks.current(), None)
+        probe_id = None if number is None else self._ids.get((number, Moment.RETURN))
+        registers = tasks.user_registers() if probe_id else None
+        if probe_id and registers:
+            result = registers[self._path.result]
+            failed = result > WORD_MASK - _LARGEST_ERROR
+            tasks.errno = WORD_MASK + 1 - result if failed else 0
+            value = -1 if failed else (result & 0xFFFF_FFFF ^ _INT_SIGN) - _INT_SIGN
+            self._fire(probe_id, value & WORD_MASK, value & WORD_MASK)
+            tasks.errno = 0
