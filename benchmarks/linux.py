@@ -17,7 +17,6 @@ import unicorn
 from benchmarks.code import ADDITION, CALL, CALLS, NOP, PROGRAM, RETURN, TRAPS
 from benchmarks.figures import Cell, Figures, Scale, interleaved
 from benchmarks.firing import ROUNDS, bare
-from benchmarks.sweep import Framework
 from emu.elf import Image
 from emu.guest.kernel import images
 from emu.guest.linux.guest import LinuxGuest
@@ -26,6 +25,7 @@ from providers.fasttrap import Fasttrap
 from providers.fasttrap.records import Probe, ProbeType
 from providers.uprobes import Consumer, Uprobes
 from trapline.consumer.tracer import Tracer
+from trapline.lab.check.listener import Listener
 from trapline.machine import linux_machine
 
 _TURNS = 3
@@ -56,8 +56,8 @@ class Bench:
     def fasttrap(self, at: int, kind: ProbeType) -> float:
         """Run with a fasttrap probe, and return the guest's instructions of a hit."""
         guest = self.guest()
-        framework = Framework()
-        fasttrap = Fasttrap(guest.kernel, framework)  # type: ignore[arg-type]
+        framework = Listener()
+        fasttrap = Fasttrap(guest.kernel, framework)
         process = guest.kernel.first
         assert process is not None
         probe = Probe(fasttrap.target(process), kind, self.main, len(PROGRAM[self.isa.name]), (self.main + at,))

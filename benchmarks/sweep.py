@@ -15,7 +15,6 @@ import json
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 from rich.progress import Progress
 
@@ -23,6 +22,7 @@ from emu.guest.kernel import images
 from emu.guest.linux.stdio import Standard
 from emu.isa import ISAS, Isa
 from providers.fasttrap import Fasttrap, PidProbes, Wanted
+from trapline.lab.check.listener import Listener
 from trapline.machine import linux_machine
 
 CASES = (
@@ -44,30 +44,6 @@ PROGRAMS = {
 RESULTS = Path(__file__).parent / "results" / "sweep.json"
 
 
-class Framework:
-    """A framework that counts: what D would make of a firing is not looked at."""
-
-    def __init__(self) -> None:
-        self.probes: list[Any] = [None]
-        self.fired = 0
-
-    def register(self, provider: object) -> None:
-        """Take a provider."""
-
-    def probe_create(self, *details: Any) -> int:
-        """Take a probe."""
-        self.probes.append(details[-1])
-        return len(self.probes) - 1
-
-    def native_runs(self, _probe_id: int) -> int:
-        """Return 0: every firing is counted in Python."""
-        return 0
-
-    def probe(self, *_arguments: int) -> None:
-        """Count a firing."""
-        self.fired += 1
-
-
 def run(isa: Isa, case: str, *, probed: bool) -> tuple[str, int | None, int, Counter[str]]:
     """Return output, exit status, instructions and what was counted."""
     output = bytearray()
@@ -80,15 +56,15 @@ def run(isa: Isa, case: str, *, probed: bool) -> tuple[str, int | None, int, Cou
     guest = linux_machine.start_guest(options)
     counted: Counter[str] = Counter()
     if probed:
-        framework: Any = Framework()
+        framework = Listener()
         refusals: list[str] = []
         fasttrap = Fasttrap(guest.kernel, framework, report=refusals.append)
         pid = PidProbes(fasttrap, framework, guest.objects, lambda: None)
         pid.provide(guest.target, Wanted(module, "", ""))
-        for probe in framework.probes[1:]:
+        for _, probe in framework.created:
             fasttrap.enable(probe)
         guest.run(None)
-        counted.update(probes=len(framework.probes) - 1, refused=len(refusals), fired=framework.fired)
+        counted.update(probes=len(framework.created), refused=len(refusals), fired=framework.fired)
     else:
         guest.run(None)
     return output.decode("utf-8", "replace"), guest.exit_status, guest.engine.instructions, counted

@@ -4,7 +4,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchmarks.sweep import Framework
 from emu.elf import SegmentFlag
 from emu.guest.kernel import images
 from emu.guest.linux.code import ProcessCode
@@ -14,6 +13,7 @@ from providers.fasttrap import Fasttrap, PidError, PidProbes, Wanted
 from providers.fidelity import Fidelity
 from tests.linux.support import expected, start, zoo
 from trapline.consumer.tracer import Tracer
+from trapline.lab.check.listener import Listener
 from trapline.machine.linux_machine import EvalTime
 
 
@@ -32,7 +32,7 @@ def values(isa, case, program, **options):
 def counted(isa, case, fidelity=Fidelity.EXACT, limit=None):
     """Start a case with a fasttrap of its own, over a framework that only counts."""
     machine, output = start(isa, [images.linux(ISAS[isa], "zoo"), case])
-    framework = Framework()
+    framework = Listener()
     fasttrap = Fasttrap(machine.guest.kernel, framework, fidelity, limit)
     pid = PidProbes(fasttrap, framework, machine.guest.objects, lambda: None)
     return SimpleNamespace(
@@ -40,11 +40,15 @@ def counted(isa, case, fidelity=Fidelity.EXACT, limit=None):
     )
 
 
+def probes_of(run):
+    return [probe for _, probe in run.framework.created]
+
+
 def enabled(run, *functions):
     """Probe every instruction of functions."""
     for function in functions:
         run.pid.provide(run.target, Wanted("a.out", function, ""))
-    for probe in run.framework.probes[1:]:
+    for probe in probes_of(run):
         run.fasttrap.enable(probe)
 
 
@@ -118,7 +122,7 @@ def test_disabling_leaves_the_text_as_it_was(isa):
     assert space.peek(text.vaddr, len(text.data)) != before
     while run.framework.fired < 100:
         run.guest.run(run.guest.now() + 100)
-    for probe in reversed(run.framework.probes[1:]):
+    for probe in reversed(probes_of(run)):
         run.fasttrap.disable(probe)
     assert space.peek(text.vaddr, len(text.data)) == before
     run.guest.run(None)
@@ -140,7 +144,7 @@ def test_a_signal_in_the_middle_of_a_slot_is_taken_at_its_end(isa):
         seen.append(area is not None and area.name)
 
     run.pid.provide(run.target, Wanted("a.out", "on_*", "entry"))
-    handlers = {probe.id for probe in run.framework.probes[1:]}
+    handlers = {probe.id for probe in probes_of(run)}
     run.framework.probe = lambda number, *arguments: number in handlers and handler_entered(*arguments[:3])
     enabled(run, "on_*", "*kill*", "raise*", "*sigsuspend*", "*sigmask*", "write_to")
     guest.run(None)
@@ -154,7 +158,7 @@ def test_there_are_no_more_tracepoints_than_the_limit(isa):
     run = counted(isa, "recursion", limit=10)
     with pytest.raises(PidError, match="too many tracepoints"):
         run.pid.provide(run.target, Wanted("a.out", "fib", ""))
-    assert run.fasttrap.total == len(run.framework.probes) - 1 == 10
+    assert run.fasttrap.total == len(run.framework.created) == 10
 
 
 def test_freebsds_limit_is_freebsds_alone():
@@ -175,7 +179,7 @@ def test_an_address_where_no_instruction_begins_is_refused(isa):
     with pytest.raises(PidError, match="in the middle of an instruction of fib"):
         run.pid.provide(run.target, Wanted("a.out", "-", f"{middle:x}"))
     run.pid.provide(run.target, Wanted("a.out", "-", f"{fib:x}"))
-    assert len(run.framework.probes) == 1 + 1
+    assert len(run.framework.created) == 1
 
 
 @pytest.mark.parametrize("isa", ISAS)
@@ -197,7 +201,7 @@ def test_minus_one_is_a_fault_to_freebsds_fuword_alone(fidelity, status):
     code = "c10000583f0400b1e0079f9ac80b80d2010000d41f2003d5ffffffffffffffff"
     ProcessCode(run.guest.kernel, run.guest.kernel.first.space).write_code(main, bytes.fromhex(code))
     run.pid.provide(run.target, Wanted("a.out", "-", f"{main:x}"))
-    run.fasttrap.enable(run.framework.probes[-1])
+    run.fasttrap.enable(probes_of(run)[-1])
     run.guest.run(None)
     assert run.framework.fired == 1
     assert run.guest.exit_status == status

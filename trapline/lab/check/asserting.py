@@ -89,7 +89,7 @@ def _module(image: Image | None, function: str | bytes) -> Module:
 def _probe(guest: FunctionGuest, module: Module, rules: Rules) -> Listener:
     """Put all that FBT has for a function into a guest."""
     listener = Listener()
-    framework: Any = listener
+    framework = listener
     patcher = guest.patcher
     provider = fbt.FBT(framework, patcher, guest.traps, guest.isa, fidelity=rules.fidelity, port=rules.fbt)
     provider.provide_module(module)

@@ -124,7 +124,7 @@ class LinuxRun(LinuxObserver):
         """Put probes at sites; what is refused stays as it is."""
         loaded = next(one for one in self._guest.objects.of(self._process) if one.file is self._process.executable)
         if self._provider == "pid":
-            framework: Any = self._listener
+            framework = self._listener
             provider = fasttrap.Fasttrap(self._kernel, framework, self._rules.fidelity, port=self._rules.pid)
             target = provider.target(self._process)
             target.patcher = self._rules.patcher(target.code)
@@ -207,7 +207,7 @@ class KernelRun:
     def patch(self, sites: Sequence[CheckSite]) -> None:
         """Install the tracepoints of sites."""
         rules = self._rules
-        framework: Any = self._listener
+        framework = self._listener
         provider = fbt.FBT(
             framework, self._patcher, self._guest.traps, self.isa, fidelity=rules.fidelity, port=rules.fbt
         )

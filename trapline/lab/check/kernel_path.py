@@ -58,7 +58,7 @@ class KernelPathChecker:
             guest.boot()
         returns = self._patched.image.symbol("dtrace_invop_return").value
         self._patched.engine.on_code(returns, self._returned)
-        framework: Any = Listener()
+        framework = Listener()
         self._provider = fbt.FBT(
             framework,
             self._patched.patcher,

@@ -1,16 +1,17 @@
 """Takes the place of the framework while providers are checked: firings are only counted."""
 
+# ruff: noqa: ARG002  (the contract passes more than is needed)
+
 from __future__ import annotations
 
 from collections import Counter
 from typing import Any
 
+from providers.base import Framework, Provider
 
-class Listener:
-    """Takes providers, probes and firings, and counts the firings.
 
-    It does what providers need of a `providers.base.Framework`; nothing is ever enabled through it.
-    """
+class Listener(Framework):
+    """Takes providers, probes and firings, and counts the firings; nothing is ever enabled."""
 
     def __init__(self) -> None:
         self.created: list[tuple[str, Any]] = []
@@ -31,18 +32,29 @@ class Listener:
             found[self.created[number - 1][0]] += count
         return found
 
-    def register(self, _provider: object) -> None:
+    def register(self, provider: Provider) -> None:
         """Take a provider."""
 
-    def probe_create(self, _provider: object, _module: str, _function: str, name: str, _aframes: int, kept: Any) -> int:
+    def unregister(self, provider: Provider) -> None:
+        """Let a provider go."""
+
+    def probe_create(self, provider: Provider, module: str, function: str, name: str, aframes: int, arg: Any) -> int:
         """Take a probe."""
-        self.created.append((name, kept))
+        self.created.append((name, arg))
         return len(self.created)
 
-    def native_runs(self, _probe_id: int) -> int:
+    def probe_lookup(self, provider: Provider, module: str, function: str, name: str) -> int:
+        """Return 0: no probe is looked for."""
+        return 0
+
+    def probe_arg(self, provider: Provider, probe_id: int) -> Any:
+        """Return what the provider keeps with a probe."""
+        return self.created[probe_id - 1][1]
+
+    def native_runs(self, probe_id: int) -> int:
         """Return 0: every firing is noted in Python."""
         return 0
 
-    def probe(self, number: int, *_arguments: int) -> None:
+    def probe(self, probe_id: int, arg0: int = 0, arg1: int = 0, arg2: int = 0, arg3: int = 0, arg4: int = 0) -> None:
         """Take a firing."""
-        self.hits[number] += 1
+        self.hits[probe_id] += 1

@@ -76,7 +76,7 @@ class PidProber:
     """The pid provider: probes before and after the instruction, scratch space far and near."""
 
     def __init__(self, cpu: TrialCpu, near: int, rules: Rules) -> None:
-        framework: Any = Listener()
+        framework = Listener()
         self._cpu = cpu
         self._fasttrap = fasttrap.Fasttrap(cpu.kernel, framework, rules.fidelity, port=rules.pid)
         self._target = target = self._fasttrap.target(cpu.process)
@@ -169,7 +169,7 @@ class FbtProber:
 
     def __init__(self, cpu: TrialCpu, module: Module, rules: Rules) -> None:
         listener = Listener()
-        framework: Any = listener
+        framework = listener
         kernel, engine = cpu.kernel, cpu.engine
         patcher = rules.patcher(_KernelCode(kernel, cpu.space))
         traps = TrapHandler()

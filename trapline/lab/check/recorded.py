@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from emu.engine.access import Access
 from emu.engine.engine import Engine
@@ -25,6 +25,7 @@ from providers.fasttrap.records import Probe, ProbeType
 from trapline.lab.check.borrowing import BorrowedSpace, BorrowingCpu, Lend
 from trapline.lab.check.compare import Outcome, SiteChecker, SiteResult
 from trapline.lab.check.guest_runs import LONGEST_RUN, RunSpec
+from trapline.lab.check.listener import Listener
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.site import CheckSite
 from trapline.lab.check.states import State, general_registers
@@ -49,18 +50,17 @@ class RecordedChecker(SiteChecker):
         return [[0]] * ways
 
 
-class _Tap:
+class _Tap(Listener):
     """A framework that calls a function with the probe that was hit."""
 
     def __init__(self, hit: Callable[[int], object]) -> None:
-        self.probe = lambda number, *_arguments: hit(number)
+        super().__init__()
+        self._hit = hit
 
-    def register(self, _provider: object) -> None:
-        """Take a provider."""
-
-    def probe_create(self, *_details: Any) -> int:
-        """Take a probe; its number does not matter."""
-        return 1
+    def probe(self, probe_id: int, arg0: int = 0, arg1: int = 0, arg2: int = 0, arg3: int = 0, arg4: int = 0) -> None:
+        """Take a firing."""
+        del arg0, arg1, arg2, arg3, arg4
+        self._hit(probe_id)
 
 
 class _Visits:
@@ -128,7 +128,7 @@ def _in_program(spec: RunSpec, rules: Rules) -> list[SiteResult]:
 
     visits = _Visits(spec, rules, loaded.bias, lend)
     vectors = guest.engine.vectors()
-    framework: Any = _Tap(lambda number: visits.hit(number, guest.engine, vectors))
+    framework = _Tap(lambda number: visits.hit(number, guest.engine, vectors))
     tap = fasttrap.Fasttrap(guest.kernel, framework)
     target = tap.target(process)
     for number, site in enumerate(visits.moved):
@@ -153,7 +153,7 @@ def _in_kernel(spec: RunSpec, rules: Rules) -> list[SiteResult]:
     def hit(_probe: int) -> None:
         visits.hit(numbers[guest.engine.pc], guest.engine, ())  # a kernel has nothing in its vectors
 
-    framework: Any = _Tap(hit)
+    framework = _Tap(hit)
     provider = fbt.FBT(framework, guest.patcher, guest.traps, isa)
     guest.boot()
     provider.provide_module(Module("kernel", guest.image.symbols, guest.patcher.original))

@@ -7,7 +7,7 @@ FBT has for it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from emu.elf_symbols import Binding, Symbol, SymbolType
 from emu.engine.state import HANDLED
@@ -182,7 +182,7 @@ class InFbt:
     @staticmethod
     def _probed(guest: FunctionGuest, exhibit: Exhibit, rules: Rules) -> Listener:
         listener = Listener()
-        framework: Any = listener
+        framework = listener
         engine, patcher = guest.engine, rules.patcher(guest.engine)
         provider = fbt.FBT(framework, patcher, guest.traps, exhibit.isa, fidelity=rules.fidelity, port=rules.fbt)
         provider.provide_module(_module(exhibit.code, CODE))
