@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from emu.elf_file import ElfError
 from emu.engine.clock import DEFAULT_RATE
@@ -24,7 +25,7 @@ from emu.guest.linux.environment import ENVIRONMENT
 from emu.guest.linux.errno import ENOMEM, LinuxError
 from emu.guest.linux.files import Descriptors
 from emu.guest.linux.inodes import Directory, RegularFile, Symlink, host_file
-from emu.guest.linux.kernel import RAM, Kernel
+from emu.guest.linux.kernel import EPOCH, RAM, Kernel
 from emu.guest.linux.objects import Objects
 from emu.guest.linux.paths import walk
 from emu.guest.linux.process import Process
@@ -35,6 +36,9 @@ from emu.guest.timers import Timers
 from emu.isa.base import Isa
 from emu.isa.linux_signals import Signal, SignalInfo, name_of
 from emu.patcher import Patcher
+
+if TYPE_CHECKING:
+    from emu.native.guest import GuestCode
 
 # Directories that are links into /usr in a Debian of today; packages unpacked by hand lack them.
 _MERGED = ("bin", "sbin", "lib", "lib64")
@@ -292,7 +296,7 @@ class LinuxGuest:
         if current is None:
             return Thread(address=0, tid=0, pid=0, ppid=0, execname="")
         process = current.process
-        return Thread(
+        thread = Thread(
             address=0,
             tid=current.tid,
             pid=process.pid,
@@ -301,6 +305,14 @@ class LinuxGuest:
             execargs=b"\0".join(process.arguments).decode("utf-8", "surrogateescape"),
             errno=current.errno,
         )
+        self.kernel.thread_words.show(thread)
+        return thread
+
+    def machine_code(self) -> GuestCode:
+        """Return what machine code can find out about the guest by itself."""
+        from emu.guest.linux.native_parts import linux_code  # noqa: PLC0415  few runs need it
+
+        return linux_code(self.kernel.engine, self.clock, self.kernel.thread_words, EPOCH)
 
     @property
     def abilities(self) -> Abilities:
@@ -312,6 +324,7 @@ class LinuxGuest:
             signal=self.signal,
             stop=self.stop,
             chill=self.chill,
+            machine_code=self.machine_code,
         )
 
     def thread_time(self) -> int:

@@ -44,6 +44,7 @@ from emu.guest.linux.shared_memory import Segments
 from emu.guest.linux.socket_names import Addresses
 from emu.guest.linux.space import Space
 from emu.guest.linux.terminals import Terminals
+from emu.guest.linux.thread_words import ThreadWords
 from emu.guest.linux.traps import Traps
 from emu.isa.base import Isa
 from emu.isa.linux_signals import SignalInfo
@@ -102,6 +103,8 @@ class Kernel:
         self.processes: dict[int, Process] = {}
         self.threads: dict[int, Thread] = {}
         self._current: Thread | None = None
+        self.thread_words = ThreadWords()
+        """The current thread, for machine code."""
         self.first: Process | None = None
         """The process that the guest was started for."""
         self.observers: list[LinuxObserver] = []
@@ -269,7 +272,11 @@ class Kernel:
         times = (deadline, self.schedule.upcoming())
         stops += [self.clock.instructions_at(time) for time in times if time is not None]
         before = self.engine.instructions
-        fault = self.trapping.advance(thread, lambda: self.engine.run(min(stops)))
+        self.thread_words.running()
+        try:
+            fault = self.trapping.advance(thread, lambda: self.engine.run(min(stops)))
+        finally:
+            self.thread_words.stopped()
         ran = self.engine.instructions - before
         thread.ran += ran
         thread.process.ran += ran

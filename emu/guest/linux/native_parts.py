@@ -1,0 +1,45 @@
+"""What of the Linux guest machine code finds out by itself: the current thread and its process.
+
+It reads the words of `emu.guest.linux.thread_words`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from emu.engine.clock import VirtualClock
+from emu.engine.engine import Engine
+from emu.engine.native_parts import engine_code
+from emu.guest.linux.thread_words import NUMBERS, ThreadState, ThreadWord, ThreadWords
+from emu.native.builder import Callee, Function, Word
+from emu.native.guest import GuestCode, Writer
+
+_WORD: Final = 8
+
+
+def linux_code(engine: Engine, clock: VirtualClock, thread: ThreadWords, epoch: int) -> GuestCode:
+    """Return what machine code finds out about a Linux guest."""
+    functions: dict[str, Writer] = {name: _number(word) for name, word in NUMBERS.items()}
+    functions["execname"] = _name
+    functions["wall"] = lambda f, _slow: f.ret(f.add(f.call(Callee("now")), epoch))
+    return engine_code(engine, clock).joined(GuestCode(functions, {"thread_words": thread.address}))
+
+
+def _number(word: ThreadWord) -> Writer:
+    def write(f: Function, slow: Callable[[], Word]) -> None:
+        _python_unless_known(f, slow)
+        f.ret(f.load(f.module.symbol("thread_words"), _WORD * word))
+
+    return write
+
+
+def _name(f: Function, slow: Callable[[], Word]) -> None:
+    _python_unless_known(f, slow)
+    f.ret(f.add(f.module.symbol("thread_words"), _WORD * ThreadWord.NAME))
+
+
+def _python_unless_known(f: Function, slow: Callable[[], Word]) -> None:
+    state = f.load(f.module.symbol("thread_words"), _WORD * ThreadWord.STATE)
+    with f.when(f.ne(state, ThreadState.KNOWN), likely=False):
+        f.ret(slow())
