@@ -7,6 +7,8 @@ import random
 PROBES = [
     "fbt::sys_read:entry", "fbt::sys_read:return", "fbt::sys_write:entry", "fbt::*alloc*:entry", "fbt::*alloc*:return",
     "syscall:::entry", "syscall:::return", "syscall::write:entry", "fbt::*lookup*:entry", "fbt::*copy*:return",
+    "kinst::sys_read:", "kinst::sys_write:", "vfs:::", "dtmalloc:::", "sched:::", "vminfo:::", "lockstat:::", "proc:::",
+    "profile-4999", "tick-500us", "sysinfo:::", "priv:::",
 ]  # fmt: skip
 DECLARATIONS = """
 int64_t g0; uint64_t g1; string s0;
@@ -20,7 +22,8 @@ NUMBERS = [
     "timestamp % 1000", "errno", "ipl", "stackdepth", "arg7", "(int64_t)caller", "(int64_t)curthread",
     "walltimestamp % 77", "vtimestamp % 5", "(int64_t)uregs[0]", "curthread->td_tid", "rand() % 9",
 ]  # fmt: skip
-STRINGS = ["execname", "probefunc", "probename", "probemod", "probeprov", "s0", "self->t0", "this->m0", '"text"', '""']
+STRINGS = ["execname", "probefunc", "probename", "probemod", "probeprov", "s0", "self->t0", "this->m0", '"text"', '""',
+           "copyinstr(arg1)", "copyinstr(arg0, 9)", "stringof(arg0)", "curthread->td_name"]  # fmt: skip
 # What was to blame, where that is an address and not in DTrace's own memory, whose addresses differ by consumer.
 ERROR = """ERROR { @errors[arg1, arg2, arg4] = count(); }
 ERROR /(arg4 == 1 || arg4 == 2) && arg5 >> 48 != 0x0d7a/ { trace(arg5); }
@@ -41,7 +44,8 @@ ON_STRINGS = ["strjoin({s}, {s})", "substr({s}, {k})", "substr({s}, {k}, {k})", 
 TO_NUMBERS = ["strlen({s})", "index({s}, {s})", "rindex({s}, {s})", "strtoll({s})", "({s} == {s})", "({s} < {s})",
               "*(int *)({n})", "*(uint64_t *)(arg1 & ~7)", "*(uint8_t *)arg0", "*(char *)curthread", "htonl({n})",
               "counts[{n}, {s}]", "places[{s}]", "self->marks[{n}]", "progenyof({n})",
-              "*(int *)copyin(arg1, 4)"]  # fmt: skip
+              "*(int *)copyin(arg1, 4)", "*(short *)copyin({n}, 8)", "strlen(copyinstr(arg1))",
+              "ustackdepth"]  # fmt: skip
 OPERATORS = ["+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>", "<", "<=", "==", "!=", "&&", "||"]
 
 
