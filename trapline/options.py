@@ -106,6 +106,14 @@ def parse_size(text: str | None) -> Value:
     return value
 
 
+def _parse_string_size(text: str | None) -> Value:
+    """Read a size that DIF can describe: dtdt_size has 32 bits."""
+    size = parse_size(text)
+    if isinstance(size, int) and size >> 32:
+        raise OptionError(INVALID_VALUE)
+    return size
+
+
 def parse_time(text: str | None) -> Value:
     """Read a time in nanoseconds, with an optional unit.
 
@@ -263,7 +271,7 @@ def _rows() -> list[Option]:
         Option("specsize", run, parse_size),
         Option("stackframes", run, parse_scalar),
         Option("statusrate", run, parse_time),
-        Option("strsize", run, parse_size),
+        Option("strsize", run, _parse_string_size),
         Option("temporal", run, parse_scalar),
         Option("timeout", run, parse_time),
         Option("ustackframes", run, parse_scalar),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Final
 
 from emu.words import WORD_MASK
 from trapline.d.errors import CompileError
@@ -27,11 +28,15 @@ class Label:
         self.index = -1
 
 
+# Registers that an instruction can name: its fields have eight bits, whatever iregs says.
+_NAMES: Final = 256
+
+
 class Assembler:
     """One DIF object in the making."""
 
     def __init__(self, registers: int, strsize: int) -> None:
-        self._free = [True] * registers
+        self._free = [True] * min(registers, _NAMES)
         self._free[0] = False
         self._strsize = strsize
         self._code: list[int | tuple[Op, Label]] = []

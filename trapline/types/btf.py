@@ -37,6 +37,8 @@ _KEYWORDS: Final = {
 }
 # Encodings of an integer: bits 24 to 27 of the word that follows it.
 _SIGNED, _CHARACTER = 1, 2
+# Types inside types; C asks for 12 declarators and 63 levels of structs.
+_DEEPEST: Final = 128
 _CHARS: Final = frozenset({"char", "signed char", "unsigned char"})
 # The kernel's variables have no types in BTF, but for those of a CPU; these are in many scripts.
 _VARIABLES: Final = {
@@ -60,6 +62,8 @@ class _Lazy(Composite):
     """A struct or union whose members are made when they are asked for."""
 
     __slots__ = ("_made", "_make")
+    _depth = 0
+    """How many alignments are being computed, each for the sake of the one before."""
 
     def __init__(self, kind: Kind, tag: str, size: int, make: Callable[[], tuple[Member, ...]]) -> None:
         self._made: tuple[Member, ...] | None = None
@@ -79,8 +83,14 @@ class _Lazy(Composite):
 
     @property
     def alignment(self) -> int:
-        """The alignment in bytes."""
-        return max((align_of(member.type) for member in self.members), default=1)
+        """The alignment in bytes; 1 for one that holds itself."""
+        if _Lazy._depth > _DEEPEST:
+            return 1
+        _Lazy._depth += 1
+        try:
+            return max((align_of(member.type) for member in self.members), default=1)
+        finally:
+            _Lazy._depth -= 1
 
     @alignment.setter
     def alignment(self, value: int) -> None:
@@ -93,6 +103,8 @@ class BtfTypes:
     def __init__(self, btf: Btf) -> None:
         self._btf = btf
         self._made: dict[int, Type] = {}
+        self._making: set[int] = set()
+        """Numbers of types that are being made, each for the sake of another."""
 
     def typedef(self, name: str) -> Type | None:
         """Return what a typedef names."""
@@ -137,7 +149,13 @@ class BtfTypes:
             except BtfError:
                 return VOID
             if entry.number not in self._made:
-                self._made[entry.number] = self._make(entry)
+                if entry.number in self._making or len(self._making) > _DEEPEST:
+                    return VOID  # a pointer to itself, say: no compiler makes one
+                self._making.add(entry.number)
+                try:
+                    self._made[entry.number] = self._make(entry)
+                finally:
+                    self._making.discard(entry.number)
             self._made[number] = self._made[entry.number]
         return self._made[number]
 

@@ -22,6 +22,8 @@ from emu import disk_cache
 _MAGIC: Final = 0xEB9F
 _HEADER: Final = struct.Struct("<HBBIIIII")
 _TYPE: Final = struct.Struct("<III")
+# Arrays of arrays and structs in structs: what is deeper is a circle.
+_DEEPEST: Final = 64
 _CACHE_VERSION: Final = b"1"
 
 
@@ -139,6 +141,8 @@ class Btf:
             places.append(at)
             names.append(name)
             at += 12 + more[0] + more[1] * (info & 0xFFFF)
+        if at > self._types_end:
+            raise BtfError("BTF whose last type is cut short")
         return places.tobytes() + names.tobytes()
 
     def __len__(self) -> int:
@@ -203,14 +207,16 @@ class Btf:
 
     # -- structures
 
-    def size_of(self, number: int) -> int:
-        """Return a type's size in bytes.  Raises `BtfError`."""
+    def size_of(self, number: int, depth: int = 0) -> int:
+        """Return a type's size in bytes; `depth` is of arrays in arrays.  Raises `BtfError`."""
+        if depth > _DEEPEST:
+            raise BtfError(f"type {number} refers to itself")
         entry = self.resolved(number)
         if entry.kind is Kind.PTR:
             return 8
         if entry.kind is Kind.ARRAY:
             element, _, count = self.words(entry, 3)
-            return count * self.size_of(element)
+            return count * self.size_of(element, depth + 1)
         return entry.size
 
     def struct_size(self, name: str) -> int:
@@ -234,15 +240,17 @@ class Btf:
             raise BtfError(f"there is no struct {name}")
         return entry
 
-    def _member(self, entry: Entry, name: str) -> Member | None:
-        """Find a member, also in members without a name."""
+    def _member(self, entry: Entry, name: str, depth: int = 0) -> Member | None:
+        """Find a member, also in members without a name, of which `depth` are around it."""
+        if depth > _DEEPEST:
+            raise BtfError(f"struct {entry.name} holds itself")
         if entry.kind not in {Kind.STRUCT, Kind.UNION}:
             return None
         for member in self.members(entry):
             if member.name == name:
                 return member
             if not member.name:
-                inner = self._member(self.resolved(member.type), name)
+                inner = self._member(self.resolved(member.type), name, depth + 1)
                 if inner is not None:
                     return inner._replace(offset=member.offset + inner.offset)
         return None

@@ -13,12 +13,14 @@ from tests.fuzz.inputs.kernel_calls import KernelCalls
 from tests.fuzz.inputs.options import OptionValues
 from tests.fuzz.inputs.stapsdt import MarkerArguments
 from tests.fuzz.inputs.system_calls import SystemCalls
+from tests.fuzz.inputs.types import DebugTypes
 from tests.fuzz.inputs.uprobes import Filters, UprobeDefinitions
 
 FUZZERS: dict[str, Fuzzer] = {
     fuzzer.name: fuzzer
     for fuzzer in (
         ElfFiles(),
+        DebugTypes(),
         KernelDof(),
         HelperDof(),
         DPrograms(),

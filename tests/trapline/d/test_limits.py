@@ -10,9 +10,10 @@ import pytest
 
 from tests.trapline.d.support import compile_text, tag_of
 from trapline.consumer.preprocess import PreprocessorError, preprocess
+from trapline.d.compiler import CompileContext, compile_program
 from trapline.d.errors import CompileError
 from trapline.d.trees import DEPTH_MAX
-from trapline.options import Options
+from trapline.options import OptionError, Options
 
 LONG = 2_000
 # Seconds: linear time takes a tenth, quadratic time several times as long.
@@ -134,3 +135,18 @@ def test_macros_that_grow_without_measure_are_refused():
     lines = [f"#define {one} {' '.join([two] * 10)}" for one, two in pairwise(names)]
     with pytest.raises(PreprocessorError, match="macros expand to more than"):
         preprocess("\n".join(lines) + "\nBEGIN { trace(A); }", "script.d", Options())
+
+
+def test_registers_that_no_instruction_can_name_are_not_made():
+    options = Options()
+    options.set("iregs", "2147483648")
+    options.set("zdefs")  # BEGIN is nobody's here
+    before = getrusage(RUSAGE_SELF).ru_maxrss
+    compile_program("BEGIN { trace(pid + 1); }", CompileContext(options))
+    assert getrusage(RUSAGE_SELF).ru_maxrss - before < 50 << 10
+
+
+def test_a_string_larger_than_dif_describes_is_refused():
+    with pytest.raises(OptionError, match="Invalid value"):
+        Options().set("strsize", "4g")
+    Options().set("strsize", "4095m")
