@@ -27,6 +27,7 @@ COMMANDS: Final = {
     "plockstat": "plockstat_command",
     "kldstat": "kldstat_command",
     "kernel": "kernel_command",
+    "oracle": "oracle_command",
     "demo": "demo_command",
 }
 
