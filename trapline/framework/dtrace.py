@@ -191,7 +191,8 @@ class DTrace:
         probe.ecbs.append(ecb)
         if len(probe.ecbs) <= _FEW:
             self._runs[probe.id] = _in_order(probe.ecbs)
-        self._native.set(probe.id, _native_pairs(probe.ecbs))
+        if len(probe.ecbs) > 1 or ecb.clause.form.native is not None:
+            self._native.set(probe.id, _native_pairs(probe.ecbs))
         if len(probe.ecbs) == 1:
             probe.provider.enable(probe.id, probe.arg)
 

@@ -6,6 +6,7 @@ are, and where their pairs of addresses are, (run, ecb).  0: Python runs them.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
@@ -14,6 +15,8 @@ from emu.plain import WORD, address_of, words
 # Probes whose words are made together.
 _TOGETHER: Final = 1 << 10
 _WORDS: Final = 2
+# Pairs that stay in memory after they were replaced.
+_KEPT: Final = 1 << 10
 
 
 class NativeRuns:
@@ -22,6 +25,8 @@ class NativeRuns:
     def __init__(self) -> None:
         self._tables: list[tuple[memoryview[int], int]] = []
         self._pairs: dict[int, memoryview[int]] = {}
+        # An operation of a firing may change what runs at the probe: machine code goes on with the old pairs.
+        self._replaced: deque[memoryview[int]] = deque(maxlen=_KEPT)
 
     def address(self, probe_id: int) -> int:
         """Return where the words of a probe are."""
@@ -35,6 +40,8 @@ class NativeRuns:
         view[place] = 0
         if not pairs:
             return
+        if probe_id in self._pairs:
+            self._replaced.append(self._pairs[probe_id])
         made = self._pairs[probe_id] = words(len(pairs))
         for index, word in enumerate(pairs):
             made[index] = word

@@ -10,6 +10,7 @@ pytest.importorskip("llvmlite")
 
 from tests.support.fake_guest import KERNEL
 from tests.trapline.framework.support import Bench
+from trapline.framework.native.ecb import ClauseCode
 
 ERRORS = "ERROR { trace(arg1); trace(arg2); trace(arg3); trace(arg4); trace(arg5); }"
 CLAUSES = [
@@ -116,3 +117,35 @@ def test_machine_code_runs_a_probe_when_all_its_enablings_have_it(engine, first,
     second.close()
     assert runs[0] == first
     assert bench.dtrace.native_runs(bench.f) == ctypes.addressof(runs)
+
+
+def test_a_clause_is_compiled_once_for_all_its_probes(monkeypatch):
+    monkeypatch.setenv("TRAPLINE_ENGINE", "native")
+    made = []
+    plain = ClauseCode.__init__
+
+    def counting(self, *operands, **options):
+        made.append(self)
+        plain(self, *operands, **options)
+
+    monkeypatch.setattr(ClauseCode, "__init__", counting)
+    bench = Bench(":::entry { trace(arg0); }")
+    bench.fire(bench.f, 1)
+    bench.fire(bench.g, 2)
+    assert len(made) == 1
+    assert bench.numbers() == [1, 2]
+    words = [ctypes.c_uint64.from_address(bench.dtrace.native_runs(probe)).value for probe in (bench.f, bench.g)]
+    assert words == [1, 1]
+
+
+def test_a_clause_becomes_machine_code_when_it_has_fired_often_enough(monkeypatch):
+    monkeypatch.delenv("TRAPLINE_ENGINE", raising=False)
+    bench = Bench("f:entry { trace(arg0); } BEGIN { trace(1); }")
+    count = ctypes.c_uint64.from_address(bench.dtrace.native_runs(bench.f))
+    for firing in range(bench.dtrace.worth_compiling - 1):
+        bench.fire(bench.f, firing)
+    assert count.value == 0
+    bench.fire(bench.f, 1000)
+    assert count.value == 1
+    bench.fire(bench.f, 1001)
+    assert bench.numbers()[-2:] == [1000, 1001]
