@@ -124,7 +124,7 @@ class Handlers:
         return 0
 
     def left(self) -> int:
-        """Settle the count: a probe that machine code has fired has written code, and left its block."""
+        """Settle the count: a probe that machine code fired has written code and left its block."""
         self._counter.settle()
         return 0
 

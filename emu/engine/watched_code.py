@@ -1,4 +1,4 @@
-"""Machine code for the places of `emu.engine.watched`: a kernel calls a probe, and time stands still.
+"""Machine code for the places of `emu.engine.watched`: calls of probes, while time stands still.
 
 What it does is told in `emu.engine.clock`, `emu.guest.kernel.traced` and `emu.guest.kernel.gates`.
 """
