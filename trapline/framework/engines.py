@@ -21,7 +21,7 @@ from emu.native import available
 
 VARIABLE: Final = "TRAPLINE_ENGINE"
 # A clause is worth its machine code after so many firings: compiling takes as long as they did.
-_WORTH: Final = 200
+_WORTH: Final = 1000
 
 
 class ProgramEngine(StrEnum):
