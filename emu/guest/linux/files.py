@@ -55,6 +55,11 @@ class OpenFile:
         self.position = 0
         self.users = 0
         """How many descriptors refer to it."""
+        self.owner = (0, 0)
+        """Who is to be told of its events (F_SETOWN_EX): the kind, and the number; 0: nobody.  It is
+        kept; no signals are sent."""
+        self.signal = 0
+        """The signal for that (F_SETSIG); 0: SIGIO."""
         self.closing: Callable[[], object] | None = None
         """Called when the last descriptor is gone; None: nobody wants to know."""
 

@@ -203,9 +203,19 @@ class Directory(Inode):
     ) -> None:
         super().__init__(permissions, time)
         self.parent = parent or self
-        self.links = 2
+        self.removed = False
+        """Whether it has no name any more."""
         self._host = host
         self._entries: dict[str, Inode] = {}
+
+    @property
+    def links(self) -> int:
+        """Its name, `.`, and the `..` of each directory in it."""
+        return 0 if self.removed else 2 + sum(isinstance(inode, Directory) for inode in self.entries().values())
+
+    @links.setter
+    def links(self, _value: int) -> None:
+        """Leave it: the number follows from what is inside."""
 
     @property
     def size(self) -> int:
@@ -231,7 +241,6 @@ class Directory(Inode):
         self._entries[name] = inode
         if isinstance(inode, Directory):
             inode.parent = self
-            self.links += 1
 
     def remove(self, name: str) -> Inode:
         """Take an entry out.  Raises `LinuxError`: ENOENT, ENOTEMPTY."""
@@ -241,8 +250,7 @@ class Directory(Inode):
         if isinstance(inode, Directory):
             if inode.entries():
                 raise LinuxError(ENOTEMPTY)
-            self.links -= 1
-            inode.links -= 1
+            inode.removed = True
         inode.links -= 1
         del self._entries[name]
         return inode
@@ -371,6 +379,15 @@ class Listing(Directory):
         super().__init__(0o555)
         self._names = names
         self._find = find
+
+    @property
+    def links(self) -> int:
+        """As of a directory whose entries no one counts."""
+        return 2
+
+    @links.setter
+    def links(self, _value: int) -> None:
+        """Leave it."""
 
     def entries(self) -> dict[str, Inode]:
         """Return what is in it now."""

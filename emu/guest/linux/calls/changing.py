@@ -223,6 +223,9 @@ def renameat2(c: Caller, old_at: Int, old: Path, new_at: Int, new: Path, flags: 
         other = target.found()
         entries = source.directory.entries(), target.directory.entries()
         entries[0][source.name], entries[1][target.name] = other, inode
+        for moved, directory in ((other, source.directory), (inode, target.directory)):
+            if isinstance(moved, Directory):
+                moved.parent = directory
         return 0
     if target.inode is not None:
         if isinstance(target.inode, Directory) is not isinstance(inode, Directory):
@@ -230,8 +233,6 @@ def renameat2(c: Caller, old_at: Int, old: Path, new_at: Int, new: Path, flags: 
         target.directory.remove(target.name)
     replaced = target.inode
     del source.directory.entries()[source.name]
-    if isinstance(inode, Directory):
-        source.directory.links -= 1
     target.directory.add(target.name, inode)
     _touch(c, source.directory, target.directory)
     inode.changed = c.kernel.wall()

@@ -11,6 +11,7 @@ from typing import Final
 
 from emu.guest.linux import devices
 from emu.guest.linux.calls.locking import is_record_command, record
+from emu.guest.linux.calls.owning import COMMANDS, own
 from emu.guest.linux.calls.table import AT_FDCWD, Address, Blocking, Caller, Int, Long, Path, Size, Unsigned, call
 from emu.guest.linux.credentials import READ, SEARCH, WRITE
 from emu.guest.linux.errno import (
@@ -230,6 +231,8 @@ def fcntl(c: Caller, fd: Int, command: Unsigned, argument: Long) -> Blocking:
         return 0
     if is_record_command(command, c.word):
         return (yield from record(c, fd, command, argument & c.kernel.isa.address_mask))
+    if command in COMMANDS:
+        return own(c, file, command, argument)
     if command in {_F_GETPIPE_SZ, _F_SETPIPE_SZ}:
         if not isinstance(file, PipeEnd):
             raise LinuxError(EBADF)
