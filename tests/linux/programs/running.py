@@ -28,6 +28,8 @@ class Workload:
     probe: str
     oracle: dict[str, str]
     """ISA under which qemu-user runs it, by the ISA that is tested; for those that differ."""
+    slow: bool
+    """Whether it runs for hundreds of millions of instructions: a benchmark, not a test."""
 
     def is_there(self, isa):
         """Return whether its program was got."""
@@ -44,6 +46,7 @@ def workloads():
             row.get("input", "").encode(),
             row.get("probe", PROBE),
             row.get("oracle", {}),
+            row.get("slow", False),
         )
         for row in rows
     ]
@@ -59,14 +62,21 @@ def under_qemu(isa, workload):
     qemu = [QEMU[isa], "-L", root, "-E", f"LD_LIBRARY_PATH={libraries}", "-0", workload.words[0]]
     told = subprocess.run(
         [*qemu, program, *workload.words[1:]], input=workload.input, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, timeout=120, check=False, cwd="/", env=ENVIRONMENT,
+        stderr=subprocess.STDOUT, timeout=600, check=False, cwd="/", env=ENVIRONMENT,
     )  # fmt: skip
     status = told.returncode if told.returncode >= 0 else 128 - told.returncode
     return told.stdout + f"exit {status}\n".encode()
 
 
-def in_guest(isa, workload, *, probed):
-    """Run a program in the guest; with `probed` each function of its C library is a probe."""
+def _ignored(_data):
+    """Take what no one looks at."""
+
+
+def in_guest(isa, workload, *, probed, errors=True):
+    """Run a program in the guest; with `probed` each function of its C library is a probe.
+
+    Standard error is among what it prints, unless `errors` says otherwise.
+    """
     rest, output, problems = bytearray(workload.input), bytearray(), []
 
     def read(size):
@@ -76,14 +86,9 @@ def in_guest(isa, workload, *, probed):
 
     options = linux_machine.LinuxOptions(
         workload.words, isa=ISAS[isa], root=DEBIAN / isa, report=problems.append,
-        standard=Standard(read=read, write=output.extend, error=output.extend), evaltime=linux_machine.EvalTime.EXEC,
+        standard=Standard(read=read, write=output.extend, error=output.extend if errors else _ignored),
+        evaltime=linux_machine.EvalTime.MAIN if probed else linux_machine.EvalTime.EXEC,
     )  # fmt: skip
-    if probed:
-        options = linux_machine.LinuxOptions(
-            workload.words, isa=ISAS[isa], root=DEBIAN / isa, report=problems.append,
-            standard=Standard(read=read, write=output.extend, error=output.extend),
-            evaltime=linux_machine.EvalTime.MAIN,
-        )  # fmt: skip
     machine = linux_machine.start(options)
     fired = 0
     if probed:
@@ -96,3 +101,23 @@ def in_guest(isa, workload, *, probed):
         machine.guest.run(None)
     text = bytes(output) + f"exit {machine.guest.exit_status}\n".encode()
     return Ran(text, machine.guest.engine.instructions, fired, tuple(problems), machine)
+
+
+SCRIPTS = sorted(path.stem for path in (Path(__file__).parent / "scripts").glob("*.sh"))
+# As scripts/save-expected has it.
+BEGINNING = """
+export PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin HOME=/ LANG=C.UTF-8 TERM=dumb
+mkdir -p /tmp/script /run; cd /tmp/script; printf %s "$1" > script; . ./script
+"""
+
+
+def script_in_guest(isa, name, *, probed):
+    """Run a script and what it starts; return what it printed, and what it is to print.
+
+    With `probed` the functions of the shell's C library are probes.
+    """
+    folder = Path(__file__).parent / "scripts"
+    text = (folder / f"{name}.sh").read_text()
+    words = ("/usr/bin/bash", "-c", BEGINNING, "bash", text)
+    ran = in_guest(isa, Workload(name, words, b"", PROBE, {}, slow=True), probed=probed, errors=False)
+    return ran, (folder / f"{name}.txt").read_bytes()

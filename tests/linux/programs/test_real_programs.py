@@ -9,6 +9,7 @@ from emu.isa import ISAS
 from tests.linux.programs.running import QEMU, in_guest, under_qemu, workloads
 
 WORKLOADS = workloads()
+QUICK = [workload for workload in WORKLOADS if not workload.slow]
 
 
 def need(isa, workload):
@@ -23,7 +24,7 @@ def test_no_two_workloads_have_one_name():
 
 
 @pytest.mark.parametrize("isa", ISAS)
-@pytest.mark.parametrize("workload", WORKLOADS, ids=lambda workload: workload.name)
+@pytest.mark.parametrize("workload", QUICK, ids=lambda workload: workload.name)
 def test_a_real_program_does_what_it_does_under_qemu(isa, workload):
     need(isa, workload)
     plain = in_guest(isa, workload, probed=False)
@@ -32,7 +33,7 @@ def test_a_real_program_does_what_it_does_under_qemu(isa, workload):
 
 
 @pytest.mark.parametrize("isa", ISAS)
-@pytest.mark.parametrize("workload", WORKLOADS[::8], ids=lambda workload: workload.name)
+@pytest.mark.parametrize("workload", QUICK[::8], ids=lambda workload: workload.name)
 def test_probes_in_the_c_library_change_nothing(isa, workload):
     need(isa, workload)
     plain, probed = in_guest(isa, workload, probed=False), in_guest(isa, workload, probed=True)

@@ -1,0 +1,3 @@
+# Commits, a merge, packing, a clone.
+export GIT_AUTHOR_DATE='2024-01-01T00:00:00Z' GIT_COMMITTER_DATE='2024-01-01T00:00:00Z' GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b HOME=$PWD
+git init -q -b main r && cd r && seq 1 200 > f && git add f && git commit -q -m one && git checkout -q -b side && sed -i s/^5$/five/ f && git commit -q -am side && git checkout -q main && sed -i s/^150$/x/ f && git commit -q -am main2 && git merge -q --no-edit side && git log --oneline --graph && git diff --stat HEAD~1 && git gc -q && git fsck && git count-objects && git clone -q . ../c && git -C ../c log -1 --format=%H && git status --short && git stash list; git bundle create -q ../b.bundle main && git bundle verify -q ../b.bundle; echo rc $?

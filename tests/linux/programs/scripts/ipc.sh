@@ -1,0 +1,2 @@
+# ipcs, ipcmk and ipcrm, in a name space of their own.
+ipcs; ipcmk -S 3 -p 0640 | cut -d: -f1; ipcmk -Q | cut -d: -f1; ipcmk -M 5000 | cut -d: -f1; ipcs | sed 's/0x[0-9a-f]*/KEY/'; ipcs -l; ipcs -u | grep -v rss; ipcs -s -i 0 | grep -v time | sed 's/uid=.*//'; ipcs -p | sed 's/[0-9][0-9]* *[0-9]* *$//' ; ipcrm -s 0; ipcrm -q 0 -m 0; ipcs; ipcrm -q 77; echo rc $?; ipcs -t | wc -l; ipcmk -M 100 >/dev/null; ipcrm -a; ipcs -m | wc -l; ls /dev/mqueue | wc -l; wc -l < /proc/sysvipc/sem

@@ -1,0 +1,21 @@
+"""Servers, compilers, archives and shells together do in the guest what they do natively.
+
+What each script is to print was written by `scripts/save-expected`.  A test runs each script on one
+ISA, in turn; `python -m benchmarks.programs` runs all on all.
+"""
+
+import pytest
+
+from emu.isa import ISAS
+from tests.linux.programs.running import DEBIAN, SCRIPTS, script_in_guest
+
+CASES = [(list(ISAS)[place % len(ISAS)], name) for place, name in enumerate(SCRIPTS) if name != "node"]
+
+
+@pytest.mark.parametrize(("isa", "name"), CASES)
+def test_a_script_prints_what_it_prints_natively(isa, name):
+    if not (DEBIAN / isa / "usr/bin/bash").exists():
+        pytest.skip("Debian's programs are not there: `make debian` gets them")
+    ran, wanted = script_in_guest(isa, name, probed=False)
+    assert ran.output == wanted
+    assert not ran.problems, "system calls that are not there"
