@@ -27,6 +27,10 @@ _RUN: Final = ctypes.CFUNCTYPE(ctypes.c_uint64, *(3 * (ctypes.c_uint64,)))
 _ARGUMENTS: Final = 5 * ctypes.c_uint64
 
 
+# Enablings of a clause whose words are made together.
+_TOGETHER: Final = 256
+
+
 class NativeClause:
     """A clause's machine code."""
 
@@ -39,22 +43,26 @@ class NativeClause:
         self._upcalls = upcalls
         self._intern = intern
         self._call = _RUN(self.address)
-        self._blocks: dict[int, memoryview[int]] = {}
+        self._blocks: dict[int, int] = {}
+        """By EPID, the address of an enabling's words."""
+        self._memory: list[memoryview[int]] = []
 
     def words(self, ecb: Ecb) -> int:
         """Return the address of an enabling's words (`EcbWord`)."""
-        block = self._blocks.get(ecb.epid)
-        if block is None:
-            block = self._blocks[ecb.epid] = words(EcbWord.AGGREGATIONS + len(ecb.aggregation_ids))
-            probe = ecb.probe
-            block[EcbWord.EPID], block[EcbWord.PROBE] = ecb.epid, probe.id
+        address = self._blocks.get(ecb.epid)
+        if address is None:
+            size = EcbWord.AGGREGATIONS + len(ecb.aggregation_ids)
+            number = len(self._blocks) % _TOGETHER
+            if not number:
+                self._memory.append(words(_TOGETHER * size))
+            memory, probe, start = self._memory[-1], ecb.probe, number * size
             names = (probe.provider.name, probe.module, probe.function, probe.name)
-            for index, name in enumerate(names, EcbWord.PROVIDER):
-                block[index] = self._intern(name)
-            block[EcbWord.ANCHORED] = bool(probe.function)
-            for index, number in enumerate(ecb.aggregation_ids, EcbWord.AGGREGATIONS):
-                block[index] = number
-        return address_of(block)
+            anchored = int(bool(probe.function))
+            content = (ecb.epid, probe.id, *map(self._intern, names), anchored, *ecb.aggregation_ids)
+            for place, word in enumerate(content, start):
+                memory[place] = word
+            address = self._blocks[ecb.epid] = address_of(memory) + WORD * start
+        return address
 
     def run(self, ecb: Ecb) -> Run:
         """Return what fires an enabling from Python."""

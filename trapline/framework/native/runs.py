@@ -1,7 +1,8 @@
 """By probe: the machine code that runs its enablings, for the callbacks that fire without Python.
 
-A probe has two words, at an address that stays as long as the framework: how many enablings there
-are, and where their pairs of addresses are, (run, ecb).  0: Python runs them.
+A probe has words at an address that stays as long as the framework.  The first is how many
+enablings there are, the second where their pairs of addresses are, (run, ecb).  0: Python runs
+them.  Behind the two is room for one pair: most probes have one enabling.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from emu.plain import WORD, address_of, words
 
 # Probes whose words are made together.
 _TOGETHER: Final = 1 << 10
-_WORDS: Final = 2
+_WORDS: Final = 4
+_PAIR: Final = 2
 # Pairs that stay in memory after they were replaced.
 _KEPT: Final = 1 << 10
 
@@ -40,13 +42,21 @@ class NativeRuns:
         view[place] = 0
         if not pairs:
             return
+        if len(pairs) == _PAIR:
+            view[place + 2], view[place + 3] = pairs
+            view[place + 1] = self._tables[table][1] + WORD * (place + 2)
+        else:
+            view[place + 1] = self._several(probe_id, pairs)
+        view[place] = len(pairs) // 2
+
+    def _several(self, probe_id: int, pairs: Sequence[int]) -> int:
+        """Return where the pairs of several enablings are."""
         if probe_id in self._pairs:
             self._replaced.append(self._pairs[probe_id])
         made = self._pairs[probe_id] = words(len(pairs))
         for index, word in enumerate(pairs):
             made[index] = word
-        view[place + 1] = address_of(made)
-        view[place] = len(pairs) // 2
+        return address_of(made)
 
     def _place(self, probe_id: int) -> tuple[int, int]:
         """Return which table a probe's words are in, and the index of the first."""
