@@ -11,8 +11,9 @@ Read the modules in this order; each uses those before it, and `compiler` puts a
    to text), `descriptions` (probe descriptions), `branches` (if and else to clauses without).
 3. Meaning: `expressions` is the entry. Operators are in `operators`, names in `references` and
    `prototypes`, assignments in `assignments`, elements and members in `elements` with
-   `arguments` (args[]), `translators` and `inlines`; declarations in `declarations`,
-   `providers` and `typetext` (a type from its name); `stability` says how stable a program is.
+   `arguments` (args[]), `translators` (kept in `translator_index`) and `inlines`; declarations in
+   `declarations`, `providers` and `typetext` (a type from its name); `stability` says how stable a
+   program is.
 4. Actions: `statements` is the entry, `values` compiles what an action records, `printf` checks
    formats, `aggregations` and `quantize` compile aggregations.
 5. Code: `codegen` is the entry, with `conditions` (branches) and `widths` (loads, stores,

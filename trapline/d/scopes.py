@@ -15,8 +15,9 @@ from providers.base import Attribute
 from trapline.d.builtins import Vocabulary, vocabulary
 from trapline.d.data_models import LP64, Model, base_type
 from trapline.d.errors import CompileError
+from trapline.d.translator_index import TranslatorIndex
 from trapline.d.type_rules import same
-from trapline.d.typed import Node, Parameter, Translator, Variable
+from trapline.d.typed import Node, Parameter, Variable
 from trapline.d.types import Composite, Enumeration, Type
 from trapline.framework.dif import USER_VARIABLE_BASE, USER_VARIABLE_MAX
 from trapline.framework.program import ActionKind, Scope
@@ -131,7 +132,7 @@ class Globals:
     tags: dict[tuple[str, str], Composite | Enumeration] = field(default_factory=dict)
     """Structs, unions and enums, each with a name space of its own: by keyword and tag."""
     enumerators: dict[str, tuple[int, Enumeration]] = field(default_factory=dict)
-    translators: list[Translator] = field(default_factory=list)
+    translators: TranslatorIndex = field(default_factory=TranslatorIndex)
     providers: dict[str, dict[str, DeclaredProbe]] = field(default_factory=dict)
     """Probes of provider blocks, by provider and name."""
     attributes: dict[str, Attribute] = field(default_factory=dict)

@@ -22,7 +22,7 @@ from trapline.d.errors import CompileError, did_you_mean
 from trapline.d.operators import converted
 from trapline.d.prototypes import argument_fits
 from trapline.d.scopes import Globals
-from trapline.d.type_rules import element_of, is_integer, is_pointer, is_text, pointers_compatible, same
+from trapline.d.type_rules import element_of, is_integer, is_pointer, is_text, pointers_compatible
 from trapline.d.types import STRING, Array, Composite, Type, resolve, type_name
 
 
@@ -51,7 +51,7 @@ class Translators:
             raise CompileError("D_XLATE_SOU", f"{type_name(output)} is not a struct or union with members", node.line)
         specified = self._declarations.specified(node.specifiers)
         input_, name, _keys = self._declarations.declared(specified, node.declarator)
-        if any(known.output is output and same(known.input.type, input_) for known in self._names.translators):
+        if self._names.translators.between(input_, output) is not None:
             raise CompileError(
                 "D_XLATE_REDECL", f"{type_name(output)} < {type_name(input_)} > is translated already", node.line
             )
@@ -59,7 +59,7 @@ class Translators:
         with self._within((translator.input,)):
             for member in node.members:
                 translator.members[member.name] = self._member(output, member)
-        self._names.translators.append(translator)
+        self._names.translators.add(translator)
 
     def _member(self, output: Composite, node: ast.TranslatorMember) -> typed.Node:
         member = output.member(node.name)
@@ -86,11 +86,11 @@ class Translators:
         output = resolve(element_of(target) or target if is_pointer(target) else target)
         if not isinstance(output, Composite) or output.members is None:
             raise CompileError("D_XLATE_SOU", f"{type_name(target)} is not a struct or union with members", line)
-        of_output = [known for known in self._names.translators if known.output is output]
-        for fits in (same, _compatible):
-            for translator in of_output:
-                if fits(translator.input.type, operand.type):
-                    return typed.Translation(translator, operand, target)
+        exact = self._names.translators.between(operand.type, output)
+        others = self._names.translators.to(output)
+        fitting = exact or next((one for one in others if _compatible(one.input.type, operand.type)), None)
+        if fitting is not None:
+            return typed.Translation(fitting, operand, target)
         raise CompileError("D_XLATE_NONE", f"no translator from {type_name(operand.type)} to {type_name(target)}", line)
 
     def implied(self, operand: typed.Node, name: str, line: int) -> typed.Node | None:
@@ -100,9 +100,7 @@ class Translators:
         scripts are to run all the same: with this `args[0]->b_bcount` is what `args[0]->bio_bcount`
         is.
         """
-        fitting = [
-            known for known in self._names.translators if same(known.input.type, operand.type) and name in known.members
-        ]
+        fitting = [known for known in self._names.translators.of(operand.type) if name in known.members]
         if len(fitting) != 1:
             return None
         return self.member(typed.Translation(fitting[0], operand, fitting[0].output), name, line)

@@ -5,6 +5,7 @@ import pytest
 from tests.trapline.d.support import Calculator, compile_text
 from trapline.d.compiler import Globals
 from trapline.d.errors import CompileError
+from trapline.d.type_rules import same
 
 INFO = """
 struct info { int id; unsigned char small; char name[16]; string text; uint64_t big; int low:3; int high:5; };
@@ -69,3 +70,18 @@ def test_an_error_is_told_by_the_line_that_control_lines_give():
     with pytest.raises(CompileError) as caught:
         compile_text('BEGIN { }\n#line 100 "inc.h"\n\nBEGIN { trace(nosuch) }')
     assert str(caught.value).startswith('[D_IDENT_UNDEF] "inc.h", line 101: ')
+
+
+def test_a_translator_is_not_compared_with_all_others(monkeypatch):
+    compared = []
+
+    def counting(left, right):
+        compared.append((left, right))
+        return same(left, right)
+
+    monkeypatch.setattr("trapline.d.translator_index.same", counting)
+    inputs = "".join(
+        f"struct in{n} {{ int id; }}; translator struct info < struct in{n} *I > {{ id = I->id; }};" for n in range(100)
+    )
+    compile_text(f"{INFO} {inputs} BEGIN {{ trace(xlate <struct info *> ((struct in7 *)8)->id) }}")
+    assert len(compared) < 10
