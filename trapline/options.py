@@ -107,9 +107,9 @@ def parse_size(text: str | None) -> Value:
 
 
 def _parse_string_size(text: str | None) -> Value:
-    """Read a size that DIF can describe: dtdt_size has 32 bits."""
+    """Read a size that DIF can describe: not 0, which stands for this option, and of 32 bits."""
     size = parse_size(text)
-    if isinstance(size, int) and size >> 32:
+    if not isinstance(size, int) or not 0 < size < 1 << 32:
         raise OptionError(INVALID_VALUE)
     return size
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from emu.guest.linux import space
 from emu.guest.linux.content import Content, FileMemory
 from emu.guest.linux.errno import LinuxError
 from emu.guest.linux.guest import LinuxGuest, Program
@@ -160,3 +161,11 @@ def test_the_lowest_free_descriptor_is_the_next():
     ]
     results, _, _ = make(calls)
     assert results == [3, 4, 5, 6, 0, 0, 3, 4, 7, 100, 8, 0, 9, 10]
+
+
+def test_a_process_has_only_so_many_areas(monkeypatch):
+    monkeypatch.setattr(space, "AREAS_MAX", 12)
+    calls = [("mmap", 0, 4096, 1 + 2 * (place % 2), 0x22, -1, 0) for place in range(12)]
+    results, _, _ = make(calls)
+    assert results[0] > 0
+    assert results[-1] == -ENOMEM

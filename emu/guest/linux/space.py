@@ -20,6 +20,9 @@ from emu.engine.pages import PAGE
 from emu.guest.base import BadAddressError
 from emu.guest.linux.frames import Frames
 
+# Areas of one address space (DEFAULT_MAX_MAP_COUNT).
+AREAS_MAX = 65_530
+
 
 class Backing(Protocol):
     """What the pages of an area are filled from: a file, or memory that processes share."""
@@ -108,6 +111,11 @@ class Space:
         self._starts: list[int] = []
 
     # -- areas
+
+    @property
+    def full(self) -> bool:
+        """Whether there are as many areas as a process may have (vm.max_map_count)."""
+        return len(self._areas) >= AREAS_MAX
 
     @property
     def size(self) -> int:

@@ -146,7 +146,8 @@ def test_registers_that_no_instruction_can_name_are_not_made():
     assert getrusage(RUSAGE_SELF).ru_maxrss - before < 50 << 10
 
 
-def test_a_string_larger_than_dif_describes_is_refused():
+@pytest.mark.parametrize("size", ["4g", "0", None])
+def test_a_size_of_strings_that_dif_cannot_describe_is_refused(size):
     with pytest.raises(OptionError, match="Invalid value"):
-        Options().set("strsize", "4g")
+        Options().set("strsize", size)
     Options().set("strsize", "4095m")

@@ -44,7 +44,7 @@ def mmap(
     size = _round(length)
     if not length or offset % PAGE or kind not in {_MAP_SHARED, _MAP_PRIVATE, _MAP_SHARED_VALIDATE}:
         raise LinuxError(EINVAL)
-    if size > space.highest:
+    if size > space.highest or space.full:
         raise LinuxError(ENOMEM)
     fixed = flags & (_MAP_FIXED | _MAP_FIXED_NOREPLACE)
     shared = kind != _MAP_PRIVATE
