@@ -16,7 +16,7 @@ from emu.engine.state import Word as EngineWord
 from emu.engine.tlb import FILLS
 from emu.guest.base import Thread
 from emu.native.builder import Function, Word
-from emu.native.guest import GuestCode, Writer
+from emu.native.guest import NAME_SIZE, GuestCode, Writer
 from emu.words import WORD_MASK
 
 _WORD: Final = 8
@@ -46,7 +46,10 @@ def engine_code(engine: Engine, clock: VirtualClock) -> GuestCode:
 def thread_code(thread: Thread) -> GuestCode:
     """Return functions about the only thread that a guest has."""
     numbers = ("address", "tid", "pid", "ppid", "uid", "gid", "errno")
-    return GuestCode({name: _constant(getattr(thread, name)) for name in numbers})
+    name = thread.execname.encode("utf-8", "surrogateescape")[: NAME_SIZE - 1].ljust(NAME_SIZE, b"\0")
+    functions = {number: _constant(getattr(thread, number)) for number in numbers}
+    functions["execname"] = lambda f, _slow: f.ret(f.module.data("thread_name", name))
+    return GuestCode(functions)
 
 
 def _constant(number: int) -> Writer:
