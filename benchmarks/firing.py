@@ -1,14 +1,23 @@
-"""What a firing costs: a tight loop around a small probed function, with three D programs.
+"""What a firing costs: a tight loop around a small probed function, and whole runs of a kernel.
 
-Measured against, in the same run, what Unicorn's binding offers instead: an empty Python callback
-for a trap (UC_HOOK_INTR), and one before an instruction (UC_HOOK_CODE).
+Measured against, in the same run, what Unicorn offers instead: an empty callback for a trap
+(UC_HOOK_INTR) in machine code, the same in Python, and one before an instruction (UC_HOOK_CODE).
+
+In the kernel a program makes one system call again and again, and a firing's cost is the process's
+time beyond the same run with nothing enabled.  What happens once, as compiling the clauses, is
+taken off by the difference between a long run and a short one.
 """
 
 from __future__ import annotations
 
+import ctypes
+import time
 from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Final, NamedTuple
 
 import unicorn
+from unicorn.unicorn_py3.unicorn import uclib
 
 from benchmarks.code import ENTRY, LOOP, SITE, TRAPS
 from benchmarks.figures import Cell, Figures, Scale, interleaved
@@ -16,23 +25,49 @@ from emu.elf_symbols import Binding, Symbol, SymbolType
 from emu.guest.function import CODE, FunctionGuest
 from emu.guest.modules import Module
 from emu.isa import Isa
+from emu.native import available
+from emu.native.builder import Module as NativeModule
+from emu.native.linking import Linked
 from providers.fbt import FBT
 from trapline import dof
 from trapline.consumer.tracer import Tracer
 from trapline.framework.dtrace import DTrace
+from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
 
 ROUNDS = 50_000
 PROGRAMS = {
     "fbt::f:entry { }": "fbt::f:entry { }",
     "with a predicate": "fbt::f:entry /arg0 != 0/ { }",
     "with an aggregation": "fbt::f:entry { @ = count(); }",
+    "with both": "fbt::f:entry /arg0 != 0/ { @ = count(); }",
 }
+# In the kernel guest, by what fires.
+KERNEL_PROGRAMS: Final = {
+    "kernel, fbt:::entry { @[probefunc] = count(); }": "fbt:::entry { @[probefunc] = count(); }",
+    "kernel, fbt:::entry { @[execname, probefunc] = count(); }": "fbt:::entry { @[execname, probefunc] = count(); }",
+    "kernel, fbt:::entry { @[stack()] = count(); }": "fbt:::entry { @[stack()] = count(); }",
+    "kernel, syscall:::entry { @[probefunc] = count(); }": "syscall:::entry { @[probefunc] = count(); }",
+    "kernel, sched:::surrender { @ = count(); }": "sched:::surrender { @ = count(); }",
+}
+CALLS: Final = 20_000
+_NATIVE: Final = "empty native UC_HOOK_INTR callback"
+_TRAP: Final = "empty UC_HOOK_INTR callback"
 _PAGE = 0x1000
 _STACK = 0x7000_0000
 
 
 def bare(isa: Isa, code: bytes, rounds: int, hook: int | None, at: int | None = None) -> Callable[[], None]:
     """Return a run of some code on bare Unicorn, with an empty Python callback."""
+    uc, run = _bare(isa, code, rounds)
+    if hook == unicorn.UC_HOOK_INTR:
+        uc.hook_add(hook, lambda _uc, _number, _data: None)
+    elif hook == unicorn.UC_HOOK_CODE:
+        place = CODE + (at or 0)
+        uc.hook_add(hook, lambda _uc, _address, _size, _data: None, begin=place, end=place)
+    return run
+
+
+def _bare(isa: Isa, code: bytes, rounds: int) -> tuple[unicorn.Uc, Callable[[], None]]:
     uc = unicorn.Uc(isa.unicorn.architecture, isa.unicorn.mode)
     uc.ctl_set_tlb_mode(unicorn.UC_TLB_VIRTUAL)
     uc.mem_map(CODE, _PAGE)
@@ -47,16 +82,30 @@ def bare(isa: Isa, code: bytes, rounds: int, hook: int | None, at: int | None = 
     uc.mem_write(CODE, code)
     landing = CODE + _PAGE - 16
     sp = _STACK + _PAGE - 256
-    if hook == unicorn.UC_HOOK_INTR:
-        uc.hook_add(hook, lambda _uc, _number, _data: None)
-    elif hook == unicorn.UC_HOOK_CODE:
-        place = CODE + (at or 0)
-        uc.hook_add(hook, lambda _uc, _address, _size, _data: None, begin=place, end=place)
 
     def run() -> None:
         enter(uc, isa, sp, landing, rounds)
         uc.emu_start(CODE, landing)
 
+    return uc, run
+
+
+@cache
+def _nothing() -> Linked:
+    """Return a callback in machine code that does nothing."""
+    module = NativeModule()
+    module.function("nothing", 3).ret()
+    return Linked(module.compiled("benchmark"))
+
+
+def bare_native(isa: Isa, code: bytes, rounds: int) -> Callable[[], None]:
+    """Return a run of some code on bare Unicorn, with an empty callback for traps in machine code."""
+    uc, run = _bare(isa, code, rounds)
+    hook = ctypes.c_size_t()
+    at = ctypes.c_void_p(_nothing().address("nothing"))
+    first, last = ctypes.c_uint64(1), ctypes.c_uint64(0)
+    handle = uc._uch  # noqa: SLF001  there is no public way to the handle
+    uclib.uc_hook_add(handle, ctypes.byref(hook), unicorn.UC_HOOK_INTR, at, None, first, last)
     return run
 
 
@@ -99,32 +148,86 @@ def probed(isa: Isa, program: str, rounds: int) -> Callable[[], None]:
     return run
 
 
+class _KernelRun(NamedTuple):
+    seconds: float
+    """Of this process on its CPU."""
+    firings: int
+
+
+def kernel_run(isa: Isa, program: str, calls: int) -> _KernelRun:
+    """Make system calls in the kernel guest, with a D program enabled ("": none)."""
+    machine = boot(kernel_guest(KernelOptions(isa=isa, command=f"spin -y {calls}")))
+    with Tracer(machine.guest, machine.dtrace, {"bufsize": "16m", "aggsize": "16m"}) as tracer:
+        if program:
+            tracer.enable(program)
+        start = time.process_time()
+        if program:
+            tracer.run()
+        else:
+            machine.guest.run(None)
+        seconds = time.process_time() - start
+        firings = sum(element.value for element in tracer.aggregations() if isinstance(element.value, int))
+    return _KernelRun(seconds, firings)
+
+
 def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
     """Measure on some ISAs."""
     rounds = scale.rounds(ROUNDS)
     return Figures(
         "What a firing costs",
-        ("ISA", "what", "ns", "firings/s", "x an empty trap callback"),
-        [row for isa in isas for row in _rows(isa, rounds, scale)],
+        ("ISA", "what", "ns", "firings/s", "x an empty trap callback", "x an empty native one", "x the run"),
+        [row for isa in isas for row in (*_rows(isa, rounds, scale), *_kernel_rows(isa, scale))],
         "Nanoseconds beyond the same loop without probe or hook; least of 5 interleaved runs of "
-        f"{rounds:,} rounds.  The goal for an empty action is 5 times an empty trap callback.",
+        f"{rounds:,} rounds.  In the kernel: process time beyond the same run with nothing enabled, and that run's "
+        "time multiplied by what; a firing, from the difference between a long run and a short one.  "
+        "The goals: an empty action 3 times an empty native callback, all of a kernel's functions 1.3 times the run.",
     )
 
 
 def _rows(isa: Isa, rounds: int, scale: Scale) -> list[list[Cell]]:
     loop, traps = LOOP[isa.name], TRAPS[isa.name]
+    native = {_NATIVE: bare_native(isa, traps, rounds)} if available() else {}
     actions = {
         "the loop": bare(isa, loop, rounds, None),
-        "empty UC_HOOK_INTR callback": bare(isa, traps, rounds, unicorn.UC_HOOK_INTR),
+        **native,
+        _TRAP: bare(isa, traps, rounds, unicorn.UC_HOOK_INTR),
         "empty UC_HOOK_CODE callback": bare(isa, loop, rounds, unicorn.UC_HOOK_CODE, SITE[isa.name]),
         **{name: probed(isa, program, rounds) for name, program in PROGRAMS.items()},
     }
     for action in actions.values():
         action()
-    times = {name: 1e9 * time / rounds for name, time in interleaved(actions, scale.turns(5)).items()}
+    times = {name: 1e9 * found / rounds for name, found in interleaved(actions, scale.turns(5)).items()}
     base = times.pop("the loop")
-    trap = times["empty UC_HOOK_INTR callback"] - base
+    trap, least = times[_TRAP] - base, times.get(_NATIVE, base) - base
     return [
-        [isa.title, name, round(time - base), round(1e9 / (time - base)), (time - base) / trap]
-        for name, time in times.items()
+        [
+            isa.title,
+            name,
+            round(found - base),
+            round(1e9 / (found - base)),
+            (found - base) / trap,
+            (found - base) / least if least > 0 else "",
+            "",
+        ]
+        for name, found in times.items()
     ]
+
+
+def _kernel_rows(isa: Isa, scale: Scale) -> list[list[Cell]]:
+    few = scale.rounds(CALLS)
+    plain = [kernel_run(isa, "", calls).seconds for calls in (few, 5 * few)]
+    rows: list[list[Cell]] = []
+    for name, program in KERNEL_PROGRAMS.items():
+        short, long = (kernel_run(isa, program, calls) for calls in (few, 5 * few))
+        firings = max(1, long.firings - short.firings)
+        beyond = (long.seconds - short.seconds) - (plain[1] - plain[0])
+        rows.append([
+            isa.title,
+            name,
+            round(1e9 * beyond / firings),
+            round(firings / beyond) if beyond > 0 else "",
+            "",
+            "",
+            (long.seconds - short.seconds) / (plain[1] - plain[0]),
+        ])  # fmt: skip
+    return rows
