@@ -24,7 +24,7 @@ Rest = Callable[[int], int]
 class Learner:
     """Learns the hits of one chain of handlers.
 
-    `taker` is who takes the engine's breakpoints: nothing is learned while somebody else does.
+    `taker` is who takes the engine's breakpoints: nothing is learned while another function does.
     `by_space`: an address means another place in each address space.
     """
 

@@ -34,7 +34,7 @@ class Tracepoint:
 
     address: int
     original: bytes
-    """The bytes of the program itself, whoever has patched them since."""
+    """The bytes of the program itself, without any patch."""
     patch: bytes
     owner: str
     """Who made it: a provider's name."""

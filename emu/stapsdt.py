@@ -48,7 +48,7 @@ class Marker:
     location: int
     """Virtual address of the nop, after the adjustment for prelinked files."""
     semaphore: int
-    """Virtual address of the counter that says whether somebody listens; 0: there is none."""
+    """Virtual address of the counter that says whether the probe is enabled; 0: there is none."""
     arguments: str
     """Where its arguments are, as the compiler wrote it."""
     raw: tuple[int, int, int]

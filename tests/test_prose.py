@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -21,6 +21,12 @@ PLACES = ("emu", "providers", "trapline", "docs", "benchmarks", "README.md")
 BEGINNINGS = ("Tell whether", "Have ", "Tell that", "Tell if")
 # A negation that plain English writes with "not".
 IS_NO = re.compile(r"(?<![Tt]here )\b(is|are|was|were) no\b(?! (longer|more|less|fewer|matter))")
+# Words that hide who is meant: name the thread, the process, the user, the caller.
+VAGUE = re.compile(r"\b(somebody|whoever|whosever)\b", re.IGNORECASE)
+# A paragraph that begins so is a fragment of the one before it.
+FRAGMENT = re.compile(
+    r"^(Of (several|two|anything|other|these|those)|And what|Or to|Or by|By its|Those that begin with `)\b"
+)
 
 
 class Offence(NamedTuple):
@@ -117,12 +123,35 @@ def is_no(path: Path) -> Iterator[Offence]:
                         yield _offence(path, node.lineno + number, line)
 
 
+def vague_people(path: Path) -> Iterator[Offence]:
+    """Docstrings and pages name whom they mean, and not "somebody" or "whoever"."""
+    texts: dict[str, Callable[[Path], Iterable[tuple[int, str]]]]
+    texts = {".md": lambda page: [(1, page.read_text())], ".py": _docstrings}
+    for first, text in texts[path.suffix](path):
+        for number, line in enumerate(text.splitlines()):
+            if VAGUE.search(line):
+                yield _offence(path, first + number, line)
+
+
+def fragments(path: Path) -> Iterator[Offence]:
+    """A paragraph of a docstring begins with a whole sentence, not with the rest of the one before it."""
+    if path.suffix != ".py":
+        return
+    for first, text in _docstrings(path):
+        lines = text.splitlines()
+        for number, line in enumerate(lines):
+            if number and not lines[number - 1].strip() and FRAGMENT.match(line.strip()):
+                yield _offence(path, first + number, line)
+
+
 RULES: tuple[Rule, ...] = (
     long_docstring_lines,
     long_markdown_lines,
     strings_below_constants,
     dialect_docstrings,
     is_no,
+    vague_people,
+    fragments,
 )
 
 

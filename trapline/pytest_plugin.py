@@ -5,7 +5,7 @@
                                    `trapline check` takes it; each is a test
 
 Fixtures: `trapline_isa`, `trapline_machine`, `trapline_patcher`, `trapline_function`,
-`assert_same_with_probe`.  Nothing of Trapline is imported before somebody asks for it: the plugin
+`assert_same_with_probe`.  Nothing of Trapline is imported before it is needed: the plugin
 costs a test suite that does not nothing.
 """
 

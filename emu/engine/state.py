@@ -7,8 +7,8 @@ instruction.
 
 Counting.  Unicorn calls a hook at the start of each block.  The number of instructions in it is
 asked of Unicorn once per block; it is written into the translated block (`emu.engine.inlined`) or
-remembered in a table.  `TOTAL` thus runs ahead inside a block; whoever
-stops or faults in mid-block takes back what was not executed (`Engine.instructions`).
+remembered in a table.  `TOTAL` thus runs ahead inside a block: after a stop or a fault in
+mid-block, what was not executed is taken back (`Engine.instructions`).
 
 Deadlines.  `HARD` stops the run at the first block whose start is at or past that count; `SOFT` at
 the first such block in user mode (lower half of the addresses).  A stop lands before the block

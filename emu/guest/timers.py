@@ -1,4 +1,4 @@
-"""Timers in virtual time: what has somebody called while a guest runs."""
+"""Timers in virtual time: they call a function while a guest runs."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ class Fasttrap(ProcessObserver):
             self._listening.remove(probe)
 
     def _count(self, probe: Probe, change: int) -> None:
-        """Tell the program by its semaphores whether somebody listens."""
+        """Tell the program by its semaphores whether its probes are enabled."""
         if not probe.target.live:
             return
         for address in probe.semaphores:

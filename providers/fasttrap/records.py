@@ -99,4 +99,4 @@ class Probe:
     types: tuple[tuple[str, str, int], ...] = ()
     """Native and translated type of each argument, and which native argument it is."""
     semaphores: tuple[int, ...] = ()
-    """Addresses of counters that tell the program that somebody listens."""
+    """Addresses of counters that tell the program that its probes are enabled."""

@@ -217,7 +217,7 @@ class FBT(Provider):
                 self._patcher.remove(record.tracepoint)
 
     def suspend(self, probe_id: int, arg: Record) -> None:
-        """Take the probe's patches out, whoever needs them (fbt_suspend)."""
+        """Take the probe's patches out, even those that other probes need (fbt_suspend)."""
         if arg.module.load_count == arg.load_count:
             for record in arg.of_probe():
                 self._patcher.remove(record.tracepoint)

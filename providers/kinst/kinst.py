@@ -6,7 +6,7 @@ Probes at instructions of kernel functions, made when they are named.
     the probe's breakpoint is installed, and its trampoline holds the copy (a hit)     the probe
     fires; then the instruction is emulated on the interrupted registers, or they go on in the
                 trampoline, which leads back: by a jump on x86-64, elsewhere by a second breakpoint
-    disable     the breakpoint is removed; the trampoline stays, for somebody may be in it
+    disable     the breakpoint is removed; the trampoline stays, for a thread may be in it
 
 Source: FreeBSD sys/cddl/dev/kinst/kinst.c.
 """

@@ -38,7 +38,7 @@ class Context:
     epid: int
     cpu: int
     thread: Thread | None
-    """The current thread, once somebody has asked."""
+    """The current thread, once it was asked for."""
     timestamp: int
     walltimestamp: int
     fault_offset: int

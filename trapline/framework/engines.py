@@ -53,7 +53,7 @@ def chosen() -> ProgramEngine:
 def worth_compiling(engine: ProgramEngine, *, asked: bool) -> int:
     """Return after how many firings a clause becomes machine code; 0: never.
 
-    At once if somebody `asked` for the engine, here or in the environment.
+    It is at once if the engine was `asked` for, here or in the environment.
     """
     if engine is not ProgramEngine.NATIVE:
         return 0

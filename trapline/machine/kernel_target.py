@@ -1,6 +1,6 @@
 """$target on the kernel guest: the first process of -p, or the first that the commands of -c start.
 
-The guest runs to where that process begins when somebody asks for its number, not before: a trace
+The guest runs to where that process begins when its number is asked for, not before: a trace
 that does not ask sees all of the guest from process 1 on.
 """
 

@@ -1,7 +1,7 @@
 """C types from the BTF of a Linux kernel, as D's types.
 
-A kernel's structures refer to thousands of others.  So the members of a struct are made when
-somebody asks for them, and not before.
+A kernel's structures refer to thousands of others.  So the members of a struct are made when they
+are asked for, and not before.
 
 Source: Linux Documentation/bpf/btf.rst.
 """

@@ -85,7 +85,7 @@ class OpenFile:
         return (READABLE if self.read_ready() else 0) | (WRITABLE if self.write_ready() else 0)
 
     def wakeups(self, events: int) -> int:
-        """Return how often somebody who waits for these events was woken; epoll's edges."""
+        """Return how often a thread that waits for these events was woken; epoll's edges."""
         reads, writes = events & (FOR_READERS | ALWAYS), events & (FOR_WRITERS | ALWAYS)
         return (self.arrivals if reads else 0) + (self.departures if writes else 0)
 

@@ -166,7 +166,7 @@ class PipeEnd(OpenFile):
             pipe.opened_for_writing += 1
 
     def wakeups(self, events: int) -> int:
-        """Return how often somebody who waits for these events was woken."""
+        """Return how often a thread that waits for these events was woken."""
         return (self.pipe.arrivals if self.can_read else 0) + (self.pipe.departures if self.can_write else 0)
 
     def events(self) -> int:

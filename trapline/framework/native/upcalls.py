@@ -3,7 +3,7 @@
 Machine code calls one function for all of them, `upcall(which, a, b, c, d)`, which returns a word.
 The words of the firing are copied to the `Context` before, and back after: Python's operations work
 as they do everywhere.  An exception of Python's cannot go through machine code.  It is kept, the
-firing ends as after a fault, and whoever began the firing raises it.
+firing ends as after a fault, and the caller that began the firing raises it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Upcalls:
     def __init__(self, state: ConsumerState) -> None:
         self.firing = Firing()
         self.failure: BaseException | None = None
-        """An exception that an operation has raised, until somebody raises it again."""
+        """An exception that an operation has raised, until it is raised again."""
         self._state = state
         self._machine = machine = state.machine
         self._operations = operations = machine.operations

@@ -21,7 +21,7 @@ from trapline.lab.check.site import CheckSite
 from trapline.lab.check.states import State
 
 _VERSION: Final = 1
-# Seconds to wait for somebody else who writes.
+# Seconds to wait for another process that writes.
 _PATIENCE: Final = 60.0
 _TABLES: Final = """
 CREATE TABLE IF NOT EXISTS spec (text TEXT NOT NULL);

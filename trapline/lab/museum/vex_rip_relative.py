@@ -1,6 +1,6 @@
 """A VEX instruction with an operand relative to rip is moved as it is.
 
-Whoever moves an x86-64 instruction must look for operands relative to rip.  In the old encodings
+Code that moves an x86-64 instruction must look for operands relative to rip.  In the old encodings
 the ModRM byte that says so follows the opcode.  VEX and EVEX have prefixes of their own before it,
 and one of AVX' registers is in there as well.  Tools that were written before them do not see the
 operand.  Moved as it is, the instruction reads from beside its copy; Dyninst noticed in time, and

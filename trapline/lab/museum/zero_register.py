@@ -3,7 +3,7 @@
 A64 has one number, 31, for the zero register and for sp; the instruction decides which.  In mrs and
 msr it is the zero register.  The kernel's saved registers are an array whose entry 31 is sp, and
 code that emulated trapped instructions used the number from the instruction as an index.  So `mrs
-xzr, ctr_el0`, which does nothing, overwrote the program's stack pointer with the answer.  Whoever
+xzr, ctr_el0`, which does nothing, overwrote the program's stack pointer with the answer.  Code that
 emulates displaced instructions keeps such an array, and falls for it as easily.
 """
 

@@ -18,7 +18,7 @@ from trapline.lab.check.rules import load_rules
 def classify(chunk: Chunk) -> ChunkResult:
     """Classify a chunk.  It depends on nothing but the chunk, and runs in any process.
 
-    Raises `trapline.lab.check.rules.RulesError` if somebody's rules cannot be had.
+    Raises `trapline.lab.check.rules.RulesError` if the user's rules cannot be loaded.
     """
     counted: Iterable[Cell]
     if chunk.rules:

@@ -19,7 +19,7 @@ from emu.isa import ISAS
 
 
 class Facts(Flag):
-    """What an instruction is, for whoever wants to move it."""
+    """What an instruction is, for code that wants to move it."""
 
     NONE = 0
     RELATIVE = auto()

@@ -40,7 +40,7 @@ def own(isa: str) -> Mapping[str, Opinion]:
 
 
 def of_rules(isa: str, rules: Rules) -> Mapping[str, Opinion]:
-    """Return what somebody's rules say, by provider; only those that are somebody's."""
+    """Return what the user's rules say, by provider."""
     found: dict[str, Opinion] = {}
     if rules.displaced is not None:
         found["fbt"] = of_table(isa, rules.displaced)

@@ -36,7 +36,7 @@ _SHOWN = 20
 
 
 def providers(isa: str, rules: str = "") -> tuple[str, ...]:
-    """Return the names of the tables that an ISA has, or somebody's rules.  Raises `RulesError`.
+    """Return the names of the tables that an ISA has, or of the user's rules.  Raises `RulesError`.
 
     "pid:freebsd" is fasttrap's with the quirks of the systems that it comes from.
     """
@@ -53,7 +53,7 @@ def providers(isa: str, rules: str = "") -> tuple[str, ...]:
 def fingerprint(isa: str) -> str:
     """Return what finished chunks depend on, short: with another one they are to be done again.
 
-    Chunks of somebody's rules are not worth keeping: nobody knows what these depend on.
+    Chunks of the user's rules are not kept: it is not known what these rules depend on.
     On x86-64 and i386, where the rules are code, that is the text of the modules.
     """
     rules: list[object] = [capstone.__version__]

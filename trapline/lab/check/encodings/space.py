@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-# Encodings of a chunk at most where rules that are code are asked one by one, as somebody's own are on every ISA.
+# Encodings of a chunk at most where rules that are code are asked one by one, as a user's own are on every ISA.
 ASKED: Final = 1 << 16
 # Encodings of a chunk at most: some seconds of work.
 CHUNK: Final = {"aarch64": 1 << 24, "riscv64": 1 << 24, "x86_64": ASKED, "i386": ASKED}
@@ -59,7 +59,7 @@ FORMS: Final[Mapping[str, Mapping[str, Form]]] = {
 class Chunk:
     """A stretch of an ISA's encodings: `count` of a form, from number `first` in steps of `stride`.
 
-    `rules` names somebody's rules, as `trapline.lab.check.rules.load_rules` takes them; "" is the
+    `rules` names the user's rules, as `trapline.lab.check.rules.load_rules` takes them; "" is the
     package's own tables.  Hashable, picklable, and as a tuple of its fields fit for any store.
     """
 

@@ -64,7 +64,7 @@ class Verdict:
 
 
 def rows(isa: str, provider: str, rules: str = "") -> tuple[str, ...]:
-    """Return the names of a table's rows; of somebody's rules that are code there are none."""
+    """Return the names of a table's rows; the user's rules that are code have none."""
     if rules:
         displaced = load_rules(rules).displaced
         return tuple(row.name for row in displaced.rows) if displaced and provider == "fbt" else ()
