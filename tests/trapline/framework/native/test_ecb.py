@@ -140,7 +140,7 @@ def test_a_clause_is_compiled_once_for_all_its_probes(monkeypatch):
 
 def test_a_clause_becomes_machine_code_when_it_has_fired_often_enough(monkeypatch):
     monkeypatch.delenv("TRAPLINE_ENGINE", raising=False)
-    bench = Bench("f:entry { trace(arg0); } BEGIN { trace(1); }")
+    bench = Bench("f:entry { trace(arg0); } BEGIN { trace(1); }", bufsize=1 << 16)
     count = ctypes.c_uint64.from_address(bench.dtrace.native_runs(bench.f))
     for firing in range(bench.dtrace.worth_compiling - 1):
         bench.fire(bench.f, firing)
