@@ -78,7 +78,7 @@ class FunctionGuest:
         self._pages.check(ram)
         self._ram = ram
         self._heap = _HEAP
-        self.engine = Engine(isa, ram, pages=self._pages, accelerated=accelerated)
+        self.engine = Engine(isa, ram, pages=self._pages, on_system_call=self._on_system_call, accelerated=accelerated)
         self.clock = VirtualClock(self.engine)
         self.now = self.clock.now
         """Returns virtual nanoseconds since the guest was made."""
@@ -215,6 +215,13 @@ class FunctionGuest:
         raise FunctionFaultError(
             f"the instruction displaced at {address:#x} cannot reach {error.address:#x}", address
         ) from error
+
+    def _on_system_call(self) -> None:
+        """Refuse a system call: there is no kernel, and no vector that a CPU could take.
+
+        Raises `FunctionFaultError`.
+        """
+        raise FunctionFaultError(f"a system call before {self.engine.pc:#x}", self.engine.pc)
 
     def _on_trap(self, number: int) -> int:
         raise FunctionFaultError(f"exception {number} at {self.engine.pc:#x}", self.engine.pc)
