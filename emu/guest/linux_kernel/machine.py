@@ -160,7 +160,7 @@ class LinuxKernelMachine:
             try:
                 self.idle = engine.run(None, hard)
             except GuestCrashError as error:
-                raise self.error(str(error)) from None
+                raise self._panic() or self.error(str(error)) from None
             if self._fault is not None:
                 fault, self._fault = self._fault, None
                 raise fault
@@ -211,10 +211,15 @@ class LinuxKernelMachine:
         self.engine.stop()
 
     def _reset(self) -> None:
-        panic = next((line for line in self.console.last_lines.splitlines() if "Kernel panic" in line), "")
-        text = panic.partition("Kernel panic - not syncing: ")[2] or panic
-        self._failed(self.error(f"the kernel panicked: {text}" if panic else "the kernel wanted to boot anew"))
+        self._failed(self._panic() or self.error("the kernel wanted to boot anew"))
         self.off = True
+
+    def _panic(self) -> LinuxKernelError | None:
+        """Return the error of a kernel that says it has panicked; None: it does not say so."""
+        lines = self.console.log.decode("utf-8", "replace").splitlines()
+        panic = next((line for line in lines if "Kernel panic - " in line), None)
+        text = "" if panic is None else panic.partition("Kernel panic - not syncing: ")[2] or panic
+        return self.error(f"the kernel panicked: {text.strip()}") if panic else None
 
     def _failed(self, error: BaseException) -> None:
         self._fault = self._fault or error

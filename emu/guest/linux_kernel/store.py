@@ -23,6 +23,7 @@ from typing import Any, Final
 
 from emu.guest.linux_kernel.errors import KernelFileError
 from emu.guest.linux_kernel.image import KernelImage
+from emu.guest.linux_kernel.platforms.boards import BOARDS
 from emu.isa import ISAS
 from emu.isa.base import Isa
 
@@ -83,6 +84,8 @@ def keep(image: KernelImage, busybox: bytes, source: str) -> StoredKernel:
 
 def stored(isa: Isa) -> StoredKernel:
     """Return the kernel of an ISA.  Raises `KernelFileError` if there is none."""
+    if BOARDS.get(isa.name) is None:
+        raise KernelFileError(f"there is no machine for Linux kernels of {isa.title}")
     folder = _folder(isa.name)
     missing: Final = f"no {isa.title} Linux kernel is there; fetch one with: trapline kernel get {isa.name}"
     try:

@@ -106,3 +106,17 @@ def test_tracepoints_are_switched_on_wherever_they_are_compiled_in(isa):
     assert "<seq 1>" in shown
     assert "<tail 1>" in shown
     assert int(shown.partition("<switch ")[2].partition(">")[0]) > 5
+
+
+@every_kernel
+def test_a_kernel_that_panics_shows_its_log_and_says_so_in_one_line(isa):
+    result = run_trapline(["kernel", "boot", "--isa", isa, "--append", "rdinit=/nonexistent root=/dev/none"])
+    assert result.returncode == 1
+    *log, last = result.stderr.splitlines()
+    assert any("Kernel panic - not syncing" in line for line in log) or "Kernel panic" in result.stdout
+    assert "the kernel panicked: VFS: Unable to mount root fs" in last
+
+
+def test_an_isa_without_a_machine_is_refused():
+    result = run_trapline(["dtrace", "--guest", "linux-kernel", "--isa", "i386", "-n", "BEGIN"])
+    assert (result.returncode, result.stderr) == (1, "dtrace: there is no machine for Linux kernels of i386\n")

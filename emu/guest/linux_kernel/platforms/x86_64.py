@@ -121,7 +121,11 @@ class PcBoard(Board):
     scratch = _SCRATCH
     debian = "amd64", "linux-image-cloud-amd64"
     console = "ttyS0"
-    arguments = "acpi=off nolapic noapic nosmp mitigations=off nopti tsc_early_khz=1000000 tsc=reliable reboot=k"
+    # rdtscp stops the run, so that the host can answer it; a kernel without it uses rdtsc.
+    arguments = (
+        "acpi=off nolapic noapic nosmp mitigations=off nopti tsc_early_khz=1000000 tsc=reliable "
+        "clearcpuid=rdtscp reboot=t"
+    )
     early = "earlyprintk=serial,ttyS0,115200"
 
     @classmethod
