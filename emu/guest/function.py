@@ -221,7 +221,7 @@ class FunctionGuest:
 
         Raises `FunctionFaultError`.
         """
-        raise FunctionFaultError(f"a system call before {self.engine.pc:#x}", self.engine.pc)
+        raise FunctionFaultError("the function made a system call: a function guest has no kernel", self.engine.pc)
 
     def _on_trap(self, number: int) -> int:
         raise FunctionFaultError(f"exception {number} at {self.engine.pc:#x}", self.engine.pc)

@@ -10,5 +10,5 @@ from emu.isa import ISAS
 @pytest.mark.parametrize("isa", ISAS.values(), ids=ISAS)
 def test_a_system_call_is_a_fault_of_the_function(isa, accelerated):
     guest = FunctionGuest(isa, isa.linux.system_call * 2, accelerated=accelerated)
-    with pytest.raises(FunctionFaultError, match=f"a system call before {0x10000 + len(isa.linux.system_call):#x}"):
+    with pytest.raises(FunctionFaultError, match="made a system call: a function guest has no kernel"):
         guest.call()
