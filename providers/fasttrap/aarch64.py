@@ -22,6 +22,7 @@ from emu.displaced import (
     Rule,
     Treatment,
 )
+from emu.isa.aarch64.jump import NOP_WORD
 from emu.isa.aarch64.plans import (
     NOP,
     adr,
@@ -37,7 +38,7 @@ from emu.isa.aarch64.plans import (
     stp_frame,
     test_bit,
 )
-from emu.isa.aarch64.traps import BRK_DTRACE, NOP_WORD
+from emu.isa.aarch64.traps import BRK_DTRACE
 from emu.plans import Compare, Plan
 from providers.fasttrap.port import Port
 from providers.fidelity import Fidelity, by_fidelity

@@ -12,8 +12,9 @@ from functools import partial
 
 from emu.displaced import Rule
 from emu.frame import Frame
+from emu.isa.aarch64.jump import NOP_WORD
 from emu.isa.aarch64.stub import STUB
-from emu.isa.aarch64.traps import BRK_DTRACE, NOP_WORD
+from emu.isa.aarch64.traps import BRK_DTRACE
 from providers.fbt.exclusions import UNWINDER
 from providers.fbt.port import ENTRY, RETURN, Exclusion, Function, Port, Refusal, ScanResult, Site
 from providers.fbt.words import handler

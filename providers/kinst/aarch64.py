@@ -14,7 +14,8 @@ from __future__ import annotations
 from typing import Final
 
 from emu.displaced import Code, Emulated, OutOfLine, Rule, Treatment
-from emu.isa.aarch64.traps import BRK_DTRACE, NOP_WORD
+from emu.isa.aarch64.jump import NOP_WORD
+from emu.isa.aarch64.traps import BRK_DTRACE
 from emu.plans import Store
 from providers.fasttrap.aarch64 import PORT as USER
 from providers.fbt.port import Exclusion

@@ -10,10 +10,11 @@ from __future__ import annotations
 from typing import Final
 
 from emu.displaced import Displaced
+from emu.isa.aarch64.jump import JUMP
 from emu.plans import Set
 from providers.linux_kernel.port import ARITHMETIC, Known, Port
 
-_A64_NOP: Final = bytes.fromhex("1f2003d5")
+_A64_NOP: Final = JUMP.nop
 _A64_MOV_X9_LR: Final = bytes.fromhex("e9031eaa")
 _A64_RET: Final = bytes.fromhex("c0035fd6")
 _A64_HINT: Final = 0xD503_201F

@@ -6,7 +6,7 @@ from typing import Final
 
 from emu.isa.base import Jump
 
-NOP: Final = 0xD503_201F
+NOP_WORD: Final = 0xD503_201F
 _B: Final = 0x1400_0000
 _IMM26: Final = (1 << 26) - 1
 
@@ -16,4 +16,4 @@ def _b(distance: int) -> bytes:
 
 
 # 2^26 bytes are what FreeBSD checks; the instruction reaches twice as far.
-JUMP: Final = Jump(NOP.to_bytes(4, "little"), alignment=4, reach=1 << 26, origin=0, encode=_b)
+JUMP: Final = Jump(NOP_WORD.to_bytes(4, "little"), alignment=4, reach=1 << 26, origin=0, encode=_b)

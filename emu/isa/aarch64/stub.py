@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from emu.displaced import Displaced, DisplacedRow, DisplacedTable, Otherwise
+from emu.isa.aarch64.jump import NOP_WORD
 from emu.isa.aarch64.registers import REGISTERS
 from emu.plans import Load, Plan, Set, Store
 
@@ -63,7 +64,7 @@ STUB = DisplacedTable(
             quirk="neither register is looked at: sp is assumed for both",
         ),
         DisplacedRow(
-            "nop", 0xFFFFFFFF, 0xD503201F, 4, lambda _: _NOP, source=_STUB,
+            "nop", 0xFFFFFFFF, NOP_WORD, 4, lambda _: _NOP, source=_STUB,
             why="the first instruction of assembly functions: an entry probe of FBT",
         ),
         DisplacedRow(

@@ -7,8 +7,6 @@ from emu.isa.base import Traps
 # brk #0x40d, FreeBSD's DTRACE_PATCHVAL (sys/cddl/contrib/opensolaris/uts/common/sys/dtrace.h).
 BRK_DTRACE = 0xD4200000 | 0x40D << 5
 
-NOP_WORD = 0xD503201F
-
 TRAPS = Traps(
     breakpoints=(BRK_DTRACE.to_bytes(4, "little"),),
     pc_after=0,
