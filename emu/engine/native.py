@@ -48,7 +48,7 @@ _SYMBOL: Final = "trapline."
 # Sources whose machine code is kept: ISAs, each with and without a kernel of its own.
 _SOURCES: Final = 16
 # How a count is written into a translated block: it depends on the host.
-_WRITE: Final = "inlined_x86_64.ll" if POSSIBLE else "inlined_nowhere.ll"
+_WRITE: Final = "inlined.ll" if POSSIBLE else "not_inlined.ll"
 # A number that no trap has.
 _NO_TRAP: Final = 0x7FFF_FFFF
 _ON_BREAKPOINT: Final = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_uint64)

@@ -233,6 +233,10 @@ class Steps(ProcessObserver):
         if thread is self._kernel.current and (stepping := self._in_chunk(thread)) is not None:
             self._kernel.cpu.discount(1 - stepping.discounted)  # it will not jump back
         self._stepping.pop(thread, None)
+        # Its pc stays in the scratch space, and this is called again when the thread has ended.
+        if any(key.thread is thread for key in self._same):
+            self._same = {key: stepping for key, stepping in self._same.items() if key.thread is not thread}
+            self._kernel.traps.changed()
 
     def _in_chunk(self, thread: Thread) -> Stepping | None:
         """Return what the current thread runs out of line, None if its pc is not there any more."""
@@ -281,8 +285,6 @@ class Steps(ProcessObserver):
         self.stop(thread)
         for key in [key for key in self._chunks if key.thread is thread]:
             chunk = self._chunks.pop(key)
-            self._same.pop(_Key(thread, chunk.address), None)
-            self._kernel.traps.changed()
             if chunk.target.live:
                 chunk.target.slots.give_back(chunk.address)
 
