@@ -21,6 +21,10 @@ from emu.trap import TrapHandler
 Rest = Callable[[int], int]
 
 
+def _anywhere(address: int) -> tuple[int, int, int]:
+    return address, EVERY, EVERY
+
+
 class Learner:
     """Learns the hits of one chain of handlers.
 
@@ -36,12 +40,9 @@ class Learner:
         self._traps = traps
         self._taker = taker
         self._frame = frame
-        self._by_space = by_space
+        self.key: Callable[[int], tuple[int, int, int]] = engine.tracepoints.here if by_space else _anywhere
+        """Returns what hits at an address are known by."""
         traps.watch(engine.tracepoints.clear)
-
-    def key(self, address: int) -> tuple[int, int, int]:
-        """Return what hits are known by."""
-        return self._tracepoints.here(address) if self._by_space else (address, EVERY, EVERY)
 
     def learn(self, address: int, answer: int = 0, plan: Plan | None = None, rest: Rest | None = None) -> None:
         """Let machine code serve the next hits at an address, if it can.
@@ -50,8 +51,10 @@ class Learner:
         they left it to who asked, and `rest` does it in Python.
         """
         key, known = self.key(address), self._tracepoints.known
+        if key in known:  # first, since it is asked at every hit that Python serves
+            return
         everywhere = (*key[:2], EVERY)
-        if key in known or everywhere in known or self._engine.handlers.on_breakpoint != self._taker:
+        if everywhere in known or self._engine.handlers.on_breakpoint != self._taker:
             return
         known[key] = None
         hit = self._traps.describe(address)

@@ -239,6 +239,7 @@ class Tracepoints:
 
     def __init__(self, encoder: Encoder, space: int, thread: int) -> None:
         self.header = Header(space=space, thread=thread)
+        self._space, self._thread = ctypes.c_uint64.from_address(space), ctypes.c_uint64.from_address(thread)
         self.known: dict[tuple[int, int, int], Callable[[int], int] | None] = {}
         """What is decided about hits, by address, space and thread: what does the rest of one that
         machine code could not; None: Python serves the hits."""
@@ -260,8 +261,7 @@ class Tracepoints:
 
     def here(self, address: int) -> tuple[int, int, int]:
         """Return an address with the current address space and the thread that runs."""
-        space, thread = (ctypes.c_uint64.from_address(at).value for at in (self.header.space, self.header.thread))
-        return address, space, thread
+        return address, self._space.value, self._thread.value
 
     def set(self, key: tuple[int, int, int], core: CpuCore, frame: Frame, steps: Steps) -> None:
         """Let machine code serve the hits at an address, in a space and a thread (`EVERY`: in all).
