@@ -60,7 +60,7 @@ class FiringCode:
         table, mask = f.load(self._header, Header.offset("table")), f.load(self._header, Header.offset("mask"))
         hashed = f.lshr(f.mul(address, MULTIPLIER), f.load(self._header, Header.offset("shift")))
         place = f.variable(hashed)
-        with f.loop() as loop:
+        with f.loop():
             entry = f.load(table, f.shl(place.get(), 3))
             f.ret_if(f.eq(entry, 0), 0)
             with f.when(f.eq(f.load(entry, Entry.offset("at")), address)):
@@ -68,7 +68,6 @@ class FiringCode:
                 same = f.both(self._is(f, space, "space"), self._is(f, thread, "thread"))
                 f.ret_if(same, entry)
             place.set(f.and_(f.add(place.get(), 1), mask))
-            del loop
         return f
 
     def _is(self, f: Function, wanted: Value, name: str) -> Condition:

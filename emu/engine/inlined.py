@@ -38,9 +38,10 @@ import mmap
 import platform
 import sys
 import weakref
-from typing import Any, Final
+from typing import Final
 
 from emu.engine.state import Word
+from emu.native.libc import libc
 
 # What the hook gets as its last argument: a number that TCG writes in ten bytes, and that nothing else is.
 MARKER: Final = 0x7472_6170_6C69_6E65
@@ -87,7 +88,7 @@ class Late:
         # movabs $overdue,%rax    call *%rax    jmp *%rax
         stub = b"\x48\xb8" + self.overdue.to_bytes(8, "little") + b"\xff\xd0\xff\xe0"
         ctypes.memmove(address, stub, len(stub))
-        _libc().mprotect(ctypes.c_void_p(address), mmap.PAGESIZE, mmap.PROT_READ | mmap.PROT_EXEC)
+        libc().mprotect(ctypes.c_void_p(address), mmap.PAGESIZE, mmap.PROT_READ | mmap.PROT_EXEC)
         weakref.finalize(self, _unmap, address)
         self._state[Word.OVERDUE] = address
 
@@ -108,20 +109,9 @@ def _near(code: int) -> int:
 def _map(address: int) -> int | None:
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_FIXED_NOREPLACE
     writable = mmap.PROT_READ | mmap.PROT_WRITE
-    found = _libc().mmap(ctypes.c_void_p(address), mmap.PAGESIZE, writable, flags, -1, 0)
+    found = libc().mmap(ctypes.c_void_p(address), mmap.PAGESIZE, writable, flags, -1, 0)
     return None if found == _MAP_FAILED else int(found)
 
 
 def _unmap(address: int) -> None:
-    _libc().munmap(ctypes.c_void_p(address), mmap.PAGESIZE)
-
-
-def _libc() -> Any:
-    library = ctypes.CDLL(None)
-    library.mmap.restype = ctypes.c_void_p
-    library.mmap.argtypes = (
-        ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long,
-    )  # fmt: skip
-    library.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
-    library.mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
-    return library
+    libc().munmap(ctypes.c_void_p(address), mmap.PAGESIZE)

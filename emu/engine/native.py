@@ -34,6 +34,7 @@ from emu.engine.tlb import FILLS, SoftTlb
 from emu.engine.tracepoints import Tracepoints
 from emu.engine.watched import Hooked
 from emu.engine.watched_code import WatchedCode
+from emu.isa.base import Isa
 from emu.native import available
 from emu.native.builder import Module, Value
 from emu.native.compiling import compiled
@@ -100,7 +101,7 @@ class Callbacks:
         addresses |= {
             "env": cpu.env,
             "do_interrupt": _address(getattr(uclib, model.deliver)),
-            "words": ctypes.addressof(counter.state_array),
+            "words": counter.address,
             "table": ctypes.addressof(counter.table),
             "handle": cpu.handle,
             "ram": memory.pointer,
@@ -111,10 +112,8 @@ class Callbacks:
             "fills": windows.address if tlb is None else tlb.table,
             "on_fill": windows.address if tlb is None else _address(tlb.callback),
         }
-        names = _general_names() | _names_of(cpu, counter, delivers=delivers)
-        source = _source(cpu, names, addresses, hosted=tlb is not None)
-        symbols = {_SYMBOL + name: address for name, address in addresses.items()}
-        self._linked = Linked(_machine_code(source), symbols)
+        code = _machine_code(cpu.isa, counter.half, tuple(addresses), delivers=delivers, hosted=tlb is not None)
+        self._linked = Linked(code, {_SYMBOL + name: address for name, address in addresses.items()})
         self.block = self._function("block")
         counter.late.overdue = self._function("overdue").value or 0
         self.trap = self._function("trap")
@@ -132,27 +131,28 @@ class Callbacks:
 
 
 @lru_cache(_SOURCES)
-def _machine_code(source: str) -> bytes:
-    """Return an object file."""
+def _machine_code(isa: Isa, half: int, addresses: tuple[str, ...], *, delivers: bool, hosted: bool) -> bytes:
+    """Return the functions of this ISA as an object file, the same for every engine like this one.
+
+    `half`: the entries of half of the table of blocks.
+    """
+    source = _source(isa, _general_names() | _names_of(isa, half, delivers=delivers), addresses, hosted=hosted)
     return compiled("callbacks", source.encode(), lambda: source)
 
 
-def _source(cpu: Cpu, names: Mapping[str, int], addresses: Iterable[str], *, hosted: bool) -> str:
-    """Return the functions of this ISA, with numbers for names, symbols for addresses.
-
-    This makes the source, and the machine code, the same for every engine of an ISA.
-    """
+def _source(isa: Isa, names: Mapping[str, int], addresses: Iterable[str], *, hosted: bool) -> str:
+    """Return the functions of this ISA, with numbers for names, symbols for addresses."""
     module = Module()
     symbols = {name: module.symbol(_SYMBOL + name) for name in addresses}
-    _write_firing(module, cpu, symbols, hosted=hosted)
+    _write_firing(module, isa, symbols, hosted=hosted)
     places = [files("emu.engine").joinpath("ir", name) for name in ("common.ll", "blocks.ll", _WRITE)]
-    places += [files(package).joinpath("unicorn.ll") for package in cpu.model.ir]
+    places += [files(package).joinpath("unicorn.ll") for package in isa.unicorn.ir]
     text = "\n".join(place.read_text() for place in places)
     numbers = {name: str(_signed(value)) for name, value in names.items()}
     return module.source + Template(text).substitute({**numbers, **symbols})
 
 
-def _write_firing(module: Module, cpu: Cpu, symbols: Mapping[str, Value], *, hosted: bool) -> None:
+def _write_firing(module: Module, isa: Isa, symbols: Mapping[str, Value], *, hosted: bool) -> None:
     """Write the functions that serve hits, for which there is a builder."""
     places = Places(
         words=symbols["words"],
@@ -164,10 +164,10 @@ def _write_firing(module: Module, cpu: Cpu, symbols: Mapping[str, Value], *, hos
         register_read=symbols["uc_reg_read"],
         register_write=symbols["uc_reg_write"],
     )
-    plans = PlanCode(module, cpu.isa, places, hosted=hosted)
+    plans = PlanCode(module, isa, places, hosted=hosted)
     asked = Asked(symbols["on_load"], symbols["on_fired"])
-    firing = FiringCode(module, cpu.isa, places, plans, asked, symbols["tracepoints"])
-    WatchedCode(module, cpu.isa, places, plans, firing, symbols["hooked"], symbols["on_left"])
+    firing = FiringCode(module, isa, places, plans, asked, symbols["tracepoints"])
+    WatchedCode(module, isa, places, plans, firing, symbols["hooked"], symbols["on_left"])
 
 
 def _general_names() -> dict[str, int]:
@@ -178,9 +178,9 @@ def _general_names() -> dict[str, int]:
     return names | {"TB_REQUEST_CACHE": TB_REQUEST_CACHE - (1 << 32)}  # as a signed int
 
 
-def _names_of(cpu: Cpu, counter: Counter, *, delivers: bool) -> dict[str, int]:
-    """Return the names that mean something of this CPU, and of an engine like this one."""
-    isa, model = cpu.isa, cpu.model
+def _names_of(isa: Isa, half: int, *, delivers: bool) -> dict[str, int]:
+    """Return the names that mean something of this ISA, and of an engine like this one."""
+    model = isa.unicorn
     return {
         **model.names,
         "BREAKPOINT_NUMBER": _NO_TRAP if model.breakpoint is None else model.breakpoint,
@@ -192,12 +192,12 @@ def _names_of(cpu: Cpu, counter: Counter, *, delivers: bool) -> dict[str, int]:
         "WORD": isa.word,
         "ADDRESS": isa.address_mask,
         "KERNEL_START": isa.kernel_start,
-        "TABLE_MASK": counter.half - 1,
+        "TABLE_MASK": half - 1,
         "FILLS_MASK": FILLS - 1,
         "READ_KIND": unicorn.UC_MEM_READ,
         "WRITTEN_SIZE": ENTRY_SIZE,
         "MARKER": MARKER,
-        "TABLE_BITS": counter.half.bit_length() - 1,
+        "TABLE_BITS": half.bit_length() - 1,
     }
 
 

@@ -6,6 +6,7 @@
 | `Module`, `Function` (`emu.native.builder`) | functions under construction, an operation at a time |
 | `compiled` (`emu.native.compiling`) | their object code, kept on disk |
 | `Linked` (`emu.native.linking`) | object code in memory, its symbols bound to addresses |
+| `libc` (`emu.native.libc`) | the C library of this process |
 
 Machine code is an accelerator: what has no llvmlite runs in Python, with the same results.
 """

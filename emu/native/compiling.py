@@ -22,6 +22,18 @@ def compiled(kind: str, made_from: bytes, source: Callable[[], str]) -> bytes:
 
 def _compile(source: str) -> bytes:
     """Return an object file for this host."""
+    code: bytes = _target_machine().emit_object(_optimized(source))
+    return code
+
+
+def assembly(source: str) -> tuple[str, str]:
+    """Return the source as LLVM has optimized it, and the host's assembly language, for readers."""
+    module = _optimized(source)
+    return str(module), _target_machine().emit_assembly(module)
+
+
+def _optimized(source: str) -> Any:
+    """Return LLVM's module of its assembly language, checked and optimized for this host."""
     import llvmlite.binding as llvm  # noqa: PLC0415  optional, and 50 ms
 
     machine = _target_machine()
@@ -29,19 +41,7 @@ def _compile(source: str) -> bytes:
     module.verify()
     passes = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
     passes.getModulePassManager().run(module, passes)
-    code: bytes = machine.emit_object(module)
-    return code
-
-
-def assembly(source: str) -> tuple[str, str]:
-    """Return the source as LLVM has optimized it, and the host's assembly language, for readers."""
-    import llvmlite.binding as llvm  # noqa: PLC0415  optional, and 50 ms
-
-    machine = _target_machine()
-    module = llvm.parse_assembly(source)
-    passes = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
-    passes.getModulePassManager().run(module, passes)
-    return str(module), machine.emit_assembly(module)
+    return module
 
 
 @cache

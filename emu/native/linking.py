@@ -12,8 +12,9 @@ import ctypes
 import mmap
 import struct
 from collections.abc import Iterator, Mapping
-from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
+
+from emu.native.libc import libc
 
 _HEADER: Final = struct.Struct("<16xHHIQQQIHHHHHH")
 _SECTION: Final = struct.Struct("<IIQQQQIIQQ")
@@ -78,7 +79,7 @@ class Linked:
         self._symbols = list(self._read_symbols(symbols or {}))
         self._relocate()
         pages = fixed or _up(size, mmap.PAGESIZE) or mmap.PAGESIZE
-        if _libc().mprotect(ctypes.c_void_p(base), ctypes.c_size_t(pages), _PROT_READ_EXECUTE):
+        if libc().mprotect(ctypes.c_void_p(base), ctypes.c_size_t(pages), _PROT_READ_EXECUTE):
             raise LinkError("this system does not let a program execute memory that it wrote")
 
     def address(self, name: str) -> int:
@@ -145,14 +146,9 @@ def _found(name: str, known: Mapping[str, int]) -> int:
     if address is not None:
         return address
     try:
-        return ctypes.cast(_libc()[name], ctypes.c_void_p).value or 0
+        return ctypes.cast(libc()[name], ctypes.c_void_p).value or 0
     except AttributeError:
         raise LinkError(f"the code needs '{name}', which is nowhere") from None
-
-
-@cache
-def _libc() -> Any:
-    return ctypes.CDLL(None)
 
 
 def _string(code: bytes, at: int) -> bytes:
