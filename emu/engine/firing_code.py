@@ -15,7 +15,8 @@ from emu.engine.plan_code import READ, Places, PlanCode
 from emu.engine.state import DELIVER, HANDLED
 from emu.engine.tracepoints import ARGUMENTS, EVERY, MULTIPLIER, Entry, Firing, Header, Step, StepKind
 from emu.isa.base import Isa
-from emu.native.builder import Condition, Function, Module, Value
+from emu.native.builder import Function, Module
+from emu.native.values import Condition, Value
 
 # What `take` answers beside HANDLED; not DELIVER's number.
 ASK: Final = DELIVER + 1

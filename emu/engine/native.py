@@ -36,9 +36,10 @@ from emu.engine.watched import Hooked
 from emu.engine.watched_code import WatchedCode
 from emu.isa.base import Isa
 from emu.native import available
-from emu.native.builder import Module, Value
+from emu.native.builder import Module
 from emu.native.compiling import compiled
 from emu.native.linking import Linked
+from emu.native.values import Value
 
 # Functions of Unicorn that the callbacks call.
 _UNICORN: Final = ("uc_emu_stop", "uc_ctl", "uc_reg_read", "uc_reg_write")

@@ -15,8 +15,9 @@ from emu.engine.pages import PAGE
 from emu.engine.state import Word as EngineWord
 from emu.engine.tlb import FILLS
 from emu.guest.base import Thread
-from emu.native.builder import Function, Word
+from emu.native.builder import Function
 from emu.native.guest import NAME_SIZE, GuestCode, Writer
+from emu.native.values import Word
 from emu.words import WORD_MASK
 
 _WORD: Final = 8

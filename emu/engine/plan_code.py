@@ -14,7 +14,8 @@ from emu.engine.plans import COMPARES, OPERATION_WORDS, Kind, condition_flags
 from emu.engine.state import Word
 from emu.engine.tlb import FILLS
 from emu.isa.base import Isa
-from emu.native.builder import Condition, Function, Module, Value, Variable
+from emu.native.builder import Function, Module, Variable
+from emu.native.values import Condition, Value
 from emu.plans import Compare
 
 # Bits of a page's offset, and the mask of it.

@@ -16,7 +16,8 @@ from emu.engine.state import TableEntry, Word
 from emu.engine.tracepoints import Firing
 from emu.engine.watched import Calls, Hooked, Stretch, Watched, WatchKind
 from emu.isa.base import Isa
-from emu.native.builder import Function, Module, Value
+from emu.native.builder import Function, Module
+from emu.native.values import Value
 
 _ID: Final = 0xFFFF_FFFF
 

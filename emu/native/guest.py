@@ -22,7 +22,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from emu.native.builder import Function, Word
+from emu.native.builder import Function
+from emu.native.values import Word
 
 # Bytes of a process's name, as `execname` has it.
 NAME_SIZE: Final = 24

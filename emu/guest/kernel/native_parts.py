@@ -14,8 +14,9 @@ from emu.engine.native_parts import engine_code
 from emu.guest.kernel.introspection import COMM_MAX, Introspection
 from emu.guest.kernel.native_stacks import StackCode
 from emu.guest.kernel.stacks import KernelStacks
-from emu.native.builder import Callee, Function, Value, Word
+from emu.native.builder import Callee, Function
 from emu.native.guest import GuestCode, Writer
+from emu.native.values import Value, Word
 
 _INT: Final = 4
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final
 from emu.cpu_core import CoreWord
 from emu.engine.tracepoints import Firing
 from emu.guest.kernel.stacks import KNOWN, NO_LINK, KnownWord
-from emu.native.builder import Callee, Condition, Function, Value, Variable, Word
+from emu.native.builder import Callee, Function, Variable
+from emu.native.values import Condition, Value, Word
 from emu.plain import address_of
 from emu.words import WORD_MASK
 

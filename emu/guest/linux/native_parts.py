@@ -12,8 +12,9 @@ from emu.engine.clock import VirtualClock
 from emu.engine.engine import Engine
 from emu.engine.native_parts import engine_code
 from emu.guest.linux.thread_words import NUMBERS, ThreadState, ThreadWord, ThreadWords
-from emu.native.builder import Callee, Function, Word
+from emu.native.builder import Callee, Function
 from emu.native.guest import GuestCode, Writer
+from emu.native.values import Word
 
 _WORD: Final = 8
 

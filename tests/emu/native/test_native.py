@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 pytest.importorskip("llvmlite")
 
 from emu.native.block import Block
-from emu.native.builder import Condition, Module
+from emu.native.builder import Module
 from emu.native.compiling import compiled
 from emu.native.linking import Linked, LinkError
+from emu.native.values import Condition
 
 MASK = (1 << 64) - 1
 WORDS = st.integers(0, MASK) | st.integers(0, 40) | st.sampled_from((MASK, 1 << 63, (1 << 63) - 1))

@@ -17,8 +17,9 @@ from functools import cache
 from struct import Struct
 from typing import Any, Final
 
-from emu.native.builder import Function, Module, Value, Word
+from emu.native.builder import Function, Module
 from emu.native.linking import Linked
+from emu.native.values import Value, Word
 from emu.plain import Pinned
 from emu.words import WORD_MASK
 from trapline.framework.aggbuffer import ID_SIZE, KEY_HEADER, TOO_SMALL, AggregationBuffer, Outcome, usable_space

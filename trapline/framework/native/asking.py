@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import IntEnum, auto
 
-from emu.native.builder import Function, Value, Word
+from emu.native.builder import Function
+from emu.native.values import Value, Word
 
 
 class Upcall(IntEnum):

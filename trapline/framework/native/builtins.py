@@ -6,17 +6,15 @@ Source of what they are: `trapline.framework.builtin`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from emu.native.builder import Value, Word
+from emu.native.values import Value, Word
 from trapline.framework.blocks import EcbWord
 from trapline.framework.dif import Var
 from trapline.framework.native.asking import Upcall
 from trapline.framework.native.firing import UNREAD
 from trapline.framework.native.support import SCALARS
-
-if TYPE_CHECKING:
-    from trapline.framework.native.dif import Translation
+from trapline.framework.native.translation import Translation
 
 _WORD: Final = 8
 

@@ -13,10 +13,11 @@ from trapline.framework.blocks import ConsumerWord, EcbWord
 from trapline.framework.buffers import RingBuffer
 from trapline.framework.dif import USER_VARIABLE_BASE
 from trapline.framework.native import library
-from trapline.framework.native.dif import Surroundings, reference_symbol
 from trapline.framework.native.ecb import ClauseCode, has_native_form
 from trapline.framework.native.support import Support
+from trapline.framework.native.translation import Surroundings
 from trapline.framework.native.upcalls import Upcalls
+from trapline.framework.native.variables import reference_symbol
 from trapline.framework.program import Scope
 
 if TYPE_CHECKING:

@@ -18,8 +18,9 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final
 
-from emu.native.builder import Function, Module, Value, Word
+from emu.native.builder import Function, Module
 from emu.native.linking import Linked
+from emu.native.values import Value, Word
 from emu.plain import address_of, words
 from trapline.framework.blocks import DynamicWord, PoolWord
 from trapline.framework.dynvars import HASH_ENTRY, DynamicVariables, Key, Pool, State, align

@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
-from emu.native.builder import Module, Value, Word
+from emu.native.builder import Module
+from emu.native.values import Value, Word
 from trapline.framework import dif
 from trapline.framework.aggbuffer import Outcome
 from trapline.framework.blocks import BufferWord, ConsumerWord, EcbWord
@@ -24,8 +25,9 @@ from trapline.framework.faults import ERROR, ILLOP, NO_ERROR
 from trapline.framework.layout import HEADER_SIZE, ID_SIZE, Placed, RecordLayout
 from trapline.framework.native.aggregate import apply, kind_word
 from trapline.framework.native.asking import Upcall, asks
-from trapline.framework.native.dif import FLAGS_OFFSET, Surroundings, translate
-from trapline.framework.native.firing import UNREAD, Firing
+from trapline.framework.native.dif import translate
+from trapline.framework.native.firing import FLAGS_OFFSET, UNREAD, Firing
+from trapline.framework.native.translation import Surroundings
 from trapline.framework.needs import goes_stale, needs_scratch
 from trapline.framework.program import BY_REFERENCE, BY_USER_REFERENCE, ActionKind, Difo, TypeKind
 from trapline.framework.translate import constant

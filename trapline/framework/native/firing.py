@@ -8,13 +8,16 @@ from __future__ import annotations
 import ctypes
 from typing import Final
 
-from emu.native.block import Block
+from emu.cpu_core import CoreWord
+from emu.native.block import WORD_SIZE, Block
 from trapline.framework.dif import TUPLE_REGISTERS
 
 # A time that has not been read yet; -1 as a word.
 UNREAD: Final = (1 << 64) - 1
 # Bytes of an entry of the tuple stack: the value, and the size, which is 0 for what is not a reference.
 ENTRY: Final = 16
+# Where the flags are in the words of the CPU's core.
+FLAGS_OFFSET: Final = WORD_SIZE * CoreWord.FLAGS
 
 
 class Firing(Block):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from emu.native.builder import Function, Module, Value, Word
+from emu.native.builder import Function, Module
+from emu.native.values import Value, Word
 
 _LANES: Final = 4
 _WORD: Final = 8

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final
 
 from emu.native.compiling import assembly
 from trapline.framework.layout import lay_out
-from trapline.framework.native.dif import Surroundings
 from trapline.framework.native.ecb import ClauseCode, has_native_form
-from trapline.framework.native.strings import SUBROUTINES, subroutine_name
+from trapline.framework.native.subroutines import SUBROUTINES, subroutine_name
 from trapline.framework.native.support import SCALARS
+from trapline.framework.native.translation import Surroundings
 
 if TYPE_CHECKING:
     from trapline.framework.program import DifVariable, EcbDescription, Program, Scope

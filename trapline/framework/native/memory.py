@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from emu.native.builder import Function, Module, Value, Word
+from emu.native.builder import Function, Module
+from emu.native.values import Value, Word
 from trapline.framework.memory import DTRACE_BASE, OFFSET_MASK, REGION_SHIFT, REGIONS_MAX
 
 _ENTRY_SHIFT: Final = 4

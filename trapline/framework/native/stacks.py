@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from emu.native.builder import Callee, Function, Word
+from emu.native.builder import Callee, Function
+from emu.native.values import Word
 from emu.words import WORD_MASK
 
 _WORD_SHIFT: Final = 3

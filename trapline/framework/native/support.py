@@ -9,7 +9,9 @@ them by their names.  Each has a way to Python for what it cannot find by itself
 | `load1` ... `load8(address)` | a number; a fault sets flags (dtrace_load8 ... dtrace_load64) |
 | `load_user1` ... `load_user8(address)` | a number of the current process |
 | `name()` | `execname`, as an address of DIF |
-| `text`, `take`, `compare`, `subroutine<number>` ... | `trapline.framework.native.strings` |
+| `text`, `take`, `compare` ... | `trapline.framework.native.strings` |
+| `reach`, `copy`, `allocate` ... | `trapline.framework.native.scratch` |
+| `subroutine<number>` | `trapline.framework.native.subroutines` |
 | `pid()`, `tid()` ... | of the current thread, where the guest has them |
 """
 
@@ -20,14 +22,17 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from emu.cpu_core import CoreWord
-from emu.native.builder import Callee, Function, Module, Word
+from emu.native.builder import Callee, Function, Module
 from emu.native.guest import NAME_SIZE, GuestCode
+from emu.native.values import Word
 from trapline.framework.dif import Var
 from trapline.framework.faults import BADALIGN
-from trapline.framework.native import stacks, strings
+from trapline.framework.native import scratch, stacks, strings
 from trapline.framework.native.asking import Upcall, asks
+from trapline.framework.native.firing import FLAGS_OFFSET
 from trapline.framework.native.stacks import UNKNOWN
-from trapline.framework.native.strings import Writing
+from trapline.framework.native.subroutines import SUBROUTINES, subroutine_name
+from trapline.framework.native.writing import Writing
 
 if TYPE_CHECKING:
     from emu.isa.base import Isa
@@ -75,7 +80,7 @@ class Support:
             self._scalar("wall", Upcall.SCALAR, Var.WALLTIMESTAMP)
         if "kernel_callers" in guest.functions:
             self._stacks()
-        strings.write_reach(self._function("reach", 2))
+        scratch.write_reach(self._function("reach", 2))
         for size in _SIZES:
             self._load(size)
             self._load_user(size)
@@ -146,18 +151,18 @@ class Support:
         """Write what works on strings and on scratch space."""
         strings.write_text(self._function("text", 2))
         strings.write_user_text(self._function("user_text", 2))
-        for name, write in (("take", strings.write_take), ("keep", strings.write_keep), ("bring", strings.write_bring)):
+        for name, write in (("take", strings.write_take), ("keep", strings.write_keep), ("bring", scratch.write_bring)):
             write(Writing(self._function(name, 3), self._string_size, lambda: 0))
         strings.write_compare(self._writing("compare", 2, Upcall.COMPARE))
-        strings.write_allocate(self._writing("allocate", 1, Upcall.ALLOCATE))
-        strings.write_copy(self._writing("copy", 3, Upcall.COPY))
+        scratch.write_allocate(self._writing("allocate", 1, Upcall.ALLOCATE))
+        scratch.write_copy(self._writing("copy", 3, Upcall.COPY))
         for size in _SIZES:
             f = self._function(f"write{size}", 2)
             address, value = f.parameters
             slow = asks(f, Upcall.STORE, address, size, value)
-            strings.write_store(Writing(f, self._string_size, slow), size)
-        for number, subroutine in strings.SUBROUTINES.items():
-            f = self._function(strings.subroutine_name(number), 0)
+            scratch.write_store(Writing(f, self._string_size, slow), size)
+        for number, subroutine in SUBROUTINES.items():
+            f = self._function(subroutine_name(number), 0)
             subroutine(Writing(f, self._string_size, asks(f, Upcall.SUBROUTINE, number)))
 
     def _writing(self, name: str, parameters: int, which: Upcall) -> Writing:
@@ -181,8 +186,7 @@ class Support:
         """Fault at an address that is not aligned (FreeBSD's DTRACE_ALIGNCHECK)."""
         core = self.module.symbol("core")
         with f.when(f.ne(f.and_(address, size - 1), 0), likely=False):
-            flags = f.load(core, _WORD * CoreWord.FLAGS)
-            f.store(core, f.or_(flags, BADALIGN), _WORD * CoreWord.FLAGS)
+            f.store(core, f.or_(f.load(core, FLAGS_OFFSET), BADALIGN), FLAGS_OFFSET)
             f.store(core, address, _WORD * CoreWord.ILLVAL)
             f.ret(0)
 

@@ -1,0 +1,94 @@
+"""What functions on strings and on scratch space are written with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from emu.native.builder import Callee, Function
+from emu.native.values import Condition, Value, Word
+from trapline.framework.faults import NOSCRATCH
+from trapline.framework.native.firing import ENTRY, FLAGS_OFFSET, Firing
+from trapline.framework.native.memory import own
+
+
+class Text(NamedTuple):
+    """A string that machine code has found."""
+
+    place: Value
+    """Where the host has it."""
+    length: Value
+
+
+class Writing:
+    """A function under construction that works on strings; `slow` writes what Python does instead."""
+
+    def __init__(self, f: Function, string_size: int, slow: Callable[[], Word]) -> None:
+        self.f = f
+        self.string_size = string_size
+        self.slow = slow
+        self.firing = f.module.symbol("firing")
+
+    def get(self, name: str) -> Value:
+        """Return a word of the firing."""
+        return self.f.load(self.firing, Firing.offset(name))
+
+    def put(self, name: str, value: Word) -> None:
+        """Set a word of the firing."""
+        self.f.store(self.firing, value, Firing.offset(name))
+
+    def has(self, index: int) -> Condition:
+        """Return whether an argument was pushed."""
+        return self.f.ugt(self.get("depth"), index)
+
+    def argument(self, index: int) -> Value:
+        """Return an argument, 0 if it was not pushed."""
+        pushed = self.f.load(self.f.module.symbol("tuple"), ENTRY * index)
+        return self.f.select(self.has(index), pushed, 0)
+
+    def unless(self, condition: Condition) -> None:
+        """Leave it to Python if a condition holds."""
+        with self.f.when(condition, likely=False):
+            self.f.ret(self.slow())
+
+    def text(self, address: Word, limit: Word | None = None, function: str = "text") -> Text:
+        """Find a string of at most strsize bytes, or leave it to Python."""
+        length = self.f.call(Callee(function), address, self.string_size if limit is None else limit)
+        place = self.get("text")
+        self.unless(self.f.eq(place, 0))
+        return Text(place, length)
+
+    def reserve(self, size: Word, alignment: int = 1) -> tuple[Value, Value]:
+        """Take scratch space, or end with a fault; return its address for DIF and for the host."""
+        f = self.f
+        start = self.get("scratch_pointer")
+        if alignment > 1:
+            start = f.and_(f.add(start, alignment - 1), -alignment)
+        end = f.add(start, size)
+        full = f.either(f.ugt(end, self.get("scratch_end")), f.ult(end, start))
+        with f.when(full, likely=False):
+            self.no_scratch()
+        self.put("scratch_pointer", end)
+        return start, own(f, f.module.symbol("regions"), start, size)
+
+    def no_scratch(self) -> None:
+        """End with a fault: there is not enough scratch space."""
+        f = self.f
+        core = f.module.symbol("core")
+        f.store(core, f.or_(f.load(core, FLAGS_OFFSET), NOSCRATCH), FLAGS_OFFSET)
+        f.ret(0)
+
+    def move(self, target: Word, source: Word, size: Word) -> None:
+        """Copy bytes; the places may overlap."""
+        self.f.call(self.f.module.external("memmove", 3), target, source, size)
+
+    def end(self, place: Word, length: Word) -> None:
+        """Put a NUL behind a string."""
+        self.f.store(self.f.add(place, length), 0, size=1)
+
+    def least(self, left: Word, right: Word) -> Value:
+        """Return the smaller of two numbers without sign."""
+        return self.f.select(self.f.ult(left, right), left, right)
+
+
+Writer = Callable[[Writing], None]
