@@ -6,12 +6,10 @@ import ctypes
 from collections.abc import Callable
 from typing import Any, Final
 
-import unicorn
-
 from emu.engine.access import Access
+from emu.engine.code_hooks import CodeHooks
 from emu.engine.counting import PREPAID, Counter
 from emu.engine.cpu import Cpu
-from emu.engine.hooks import Hooks
 from emu.engine.memory import Memory
 from emu.engine.refusals import Refusals
 from emu.engine.state import TableEntry, Word
@@ -24,7 +22,7 @@ class Code:
     """The code that one CPU runs; `fail` takes what a callback raised."""
 
     def __init__(
-        self, cpu: Cpu, memory: Memory, counter: Counter, hooks: Hooks, fail: Callable[[BaseException], None]
+        self, cpu: Cpu, memory: Memory, counter: Counter, hooks: CodeHooks, fail: Callable[[BaseException], None]
     ) -> None:
         self.running = False
         """Whether the CPU runs: then the sizes of blocks are in use."""
@@ -112,12 +110,12 @@ class Code:
 
         pointer = _CODE_HOOK(hook)
         if watched is None or not self.watcher:
-            self._hooks.add(unicorn.UC_HOOK_CODE, pointer, address, address)
+            self._hooks.add(address, pointer, 0)
             return
         watched.python = ctypes.cast(pointer, ctypes.c_void_p).value or 0
         self._watched.append(watched)
         self._kept.append(pointer)
-        self._hooks.add(unicorn.UC_HOOK_CODE, ctypes.c_void_p(self.watcher), address, address, data=watched.address)
+        self._hooks.add(address, ctypes.c_void_p(self.watcher), watched.address)
 
     def _learn(self, watched: Watched, address: int) -> None:
         """Note how many instructions of the present block come before a place."""

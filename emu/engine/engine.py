@@ -35,6 +35,7 @@ from unicorn.unicorn_py3.unicorn import uclib
 from emu.engine import interpreted, native
 from emu.engine.access import Access
 from emu.engine.code import Code
+from emu.engine.code_hooks import CodeHooks
 from emu.engine.counting import PREPAID, Counter
 from emu.engine.cpu import Cpu
 from emu.engine.errors import GuestCrashError, PageFaultError
@@ -93,7 +94,8 @@ class Engine:
         self._plans = Encoder(isa, self.cpu.env)
         self.tracepoints = Tracepoints(self._plans, *self._who())
         self.handlers = Handlers(isa, self.cpu, self.memory, self.counter, self.tracepoints, on_system_call)
-        self.code = Code(self.cpu, self.memory, self.counter, self._hooks, self.handlers.fail)
+        self._code_hooks = CodeHooks()
+        self.code = Code(self.cpu, self.memory, self.counter, self._code_hooks, self.handlers.fail)
         self._pc = isa.registers.slots[isa.registers.pc]
         self._steps = False
         self._spaces: WeakKeyDictionary[AddressSpace, int] = WeakKeyDictionary()
@@ -105,7 +107,8 @@ class Engine:
             self._tlb = SoftTlb(self.cpu, self.memory, _NOWHERE, self._state)
         self.callbacks = self._install_callbacks(delivers=on_system_call is None)
         now = interpreted.Interrupted(self.cpu, self._state, self.handlers)
-        self.special = Special(isa, self.cpu, self.memory, self.counter, now, self.callbacks.special)
+        choose = self._code_hooks.translate
+        self.special = Special(isa, self.cpu, self.memory, self.counter, now, choose, self.callbacks.special)
         self.handlers.take_special = self.special.take_fault
         if self._tlb is not None:
             self._hooks.add(unicorn.UC_HOOK_TLB_FILL, self.callbacks.fill or self._tlb.callback)
@@ -138,6 +141,7 @@ class Engine:
                 self._windows,
                 self.tracepoints,
                 self.code.hooked,
+                self._code_hooks,
                 self._tlb,
                 delivers=delivers,
             )
@@ -147,12 +151,14 @@ class Engine:
             self.code.watcher = callbacks.watched
         add = self._hooks.add
         add(unicorn.UC_HOOK_BLOCK, callbacks.block, data=MARKER)
+        self._code_hooks.attach(partial(add, unicorn.UC_HOOK_CODE, callbacks.code_hook or self._code_hooks.callback))
         add(unicorn.UC_HOOK_INTR, callbacks.trap)
         if callbacks.invalid:
             add(unicorn.UC_HOOK_INSN_INVALID, callbacks.invalid)
         if callbacks.refused and self.isa.refused:
-            hook = partial(add, unicorn.UC_HOOK_CODE, callbacks.refused)
-            self.code.refusals = Refusals(self.isa.refused, hook, self._hooks.remove)
+            refused = callbacks.refused
+            hook = partial(self._code_hooks.add, function=refused, data=self.counter.address)
+            self.code.refusals = Refusals(self.isa.refused, hook, partial(self._code_hooks.remove, function=refused))
         if model.system_call_instruction is not None:
             system_call = callbacks.system_call or _ON_INSTRUCTION(lambda _uc, _words: handlers.system_call())
             add(unicorn.UC_HOOK_INSN, system_call, instruction=model.system_call_instruction)
@@ -275,6 +281,7 @@ class Engine:
             # Blocks of one instruction, or of many: Unicorn runs what it finds translated.
             self.cpu.uc.ctl_flush_tb()
             self._steps = bool(count)
+            self._code_hooks.count_all(counted=self._steps)
         self._state[Word.SOFT], self._state[Word.HARD], self._state[Word.NEXT] = soft, hard, min(soft, hard)
         self._go_on(count)
 

@@ -44,11 +44,16 @@ def install(cpu: Cpu, special: Any, keep: Any) -> None:
     _set(cpu.handle + UC_INVALIDATE, keep)
 
 
-def interpreted(special: Callable[[int], bool]) -> tuple[Any, Any]:
-    """Return what `install` takes, for a predicate in Python, of the address of an instruction."""
+def interpreted(choose: Callable[[int], None], special: Callable[[int], bool]) -> tuple[Any, Any]:
+    """Return what `install` takes, for functions in Python of the address of an instruction.
+
+    `choose` is called first (`emu.engine.code_hooks`); `special` says whether it is an exit.
+    """
 
     def compare(key: int, _node: int, _data: int) -> int:
-        return _EXIT if special(word(key)) else _NO_EXIT
+        address = word(key)
+        choose(address)
+        return _EXIT if special(address) else _NO_EXIT
 
     return _ON_COMPARE(compare), _ON_INVALIDATE(lambda _uc, _address, _size: 0)
 

@@ -53,7 +53,3 @@ class Hooks:
         if error:
             raise EngineError(f"unicorn refused a hook: {unicorn.UcError(error)}")
         return int(hook.value)
-
-    def remove(self, handle: int) -> None:
-        """Take a hook away."""
-        uclib.uc_hook_del(self._reference, ctypes.c_size_t(handle))

@@ -86,6 +86,7 @@ class Callbacks:
         now = Interrupted(cpu, counter.state, handlers)
         self.fill = None  # Python is the hook: emu.engine.tlb
         self.special = None  # Python is asked instead: emu.engine.special
+        self.code_hook = None  # Python is the hook: emu.engine.code_hooks
         self.block = _BLOCK_HOOK(_block(counter, cpu))
         self.trap = _TRAP_HOOK(_trap(now, cpu, delivers=delivers))
         self.invalid = self.system_call = self.refused = None

@@ -26,6 +26,8 @@ UC_CPU: Final = 0x1B8
 UC_EXITS: Final = 0x798
 # The function that drops the code of an address.
 UC_INVALIDATE: Final = 0x178
+# struct hook: the two words that say where its range begins and ends.
+HOOK_RANGE: Final = 0x18
 # CPUState
 CPU_UC: Final = 0x81A8
 CPU_ENV: Final = 0x128

@@ -21,6 +21,8 @@ import unicorn
 from unicorn.unicorn_py3.unicorn import uclib
 
 from emu.engine import layout
+from emu.engine.code_hooks import CodeHooks
+from emu.engine.code_hooks_code import CodeHooksCode
 from emu.engine.counting import Counter
 from emu.engine.cpu import Cpu
 from emu.engine.firing_code import ASK, LATE, Asked, FiringCode
@@ -81,6 +83,7 @@ class Callbacks:
         windows: Windows,
         tracepoints: Tracepoints,
         hooked: Hooked,
+        code_hooks: CodeHooks,
         tlb: SoftTlb | None,
         *,
         delivers: bool,
@@ -109,6 +112,7 @@ class Callbacks:
             "windows": windows.address,
             "tracepoints": tracepoints.header.address,
             "hooked": hooked.address,
+            "code_hooks": code_hooks.block.address,
             # Where the guest has page tables, nothing is filled.
             "fills": windows.address if tlb is None else tlb.table,
             "on_fill": windows.address if tlb is None else _address(tlb.callback),
@@ -123,7 +127,8 @@ class Callbacks:
         self.refused = self._function("refused") if model.on_refused else None
         self.fill = self._function("fill") if tlb else None
         self.watched = self._linked.address("watched")
-        self.special = self._function("special"), self._function("keep")
+        self.code_hook = self._function("code_hook")
+        self.special = self._function("exit_or_not"), self._function("keep")
         self.plan = _PLAN(self._linked.address("plan"))
         """Carries out an encoded plan; for tests."""
 
@@ -168,6 +173,7 @@ def _write_firing(module: Module, isa: Isa, symbols: Mapping[str, Value], *, hos
     plans = PlanCode(module, isa, places, hosted=hosted)
     asked = Asked(symbols["on_load"], symbols["on_fired"])
     firing = FiringCode(module, isa, places, plans, asked, symbols["tracepoints"])
+    CodeHooksCode(module, symbols["code_hooks"])
     WatchedCode(module, isa, places, plans, firing, symbols["hooked"], symbols["on_left"])
 
 

@@ -23,19 +23,19 @@ _LONGEST: Final = 15
 class Refusals:
     """The hooks of one engine.
 
-    `hook(begin, end)` adds one and returns its handle, `unhook(handle)` takes it away.
+    `hook(address)` adds one, `unhook(address)` takes it away.
     """
 
     def __init__(
         self,
         refused: Callable[[bytes], bool],
-        hook: Callable[[int, int], int],
+        hook: Callable[[int], None],
         unhook: Callable[[int], None],
     ) -> None:
         self._refused = refused
         self._hook = hook
         self._unhook = unhook
-        self._hooks: dict[int, int] = {}
+        self._hooks: set[int] = set()
 
     def written(self, memory: Memory, address: int, size: int) -> None:
         """Look at code that was written, before it is translated.
@@ -49,9 +49,11 @@ class Refusals:
     def _look(self, memory: Memory, place: int) -> None:
         if self._refused(_code(memory, place)):
             if place not in self._hooks:
-                self._hooks[place] = self._hook(place, place)
+                self._hooks.add(place)
+                self._hook(place)
         elif place in self._hooks:
-            self._unhook(self._hooks.pop(place))
+            self._hooks.remove(place)
+            self._unhook(place)
 
 
 def _code(memory: Memory, place: int) -> bytes:

@@ -24,11 +24,19 @@ _SEED: Final = 0
 class Special:
     """The special instructions of one CPU: an `emu.isa.unicorn_model.ServingCpu`.
 
-    `functions` are what `exits.install` takes, in machine code; None: Python tells what is special.
+    `functions` are what `exits.install` takes, in machine code.  None: Python tells what is
+    special, and calls `choose` with the address of each instruction that is about to be translated.
     """
 
     def __init__(
-        self, isa: Isa, cpu: Cpu, memory: Memory, counter: Counter, now: Interrupted, functions: tuple[Any, Any] | None
+        self,
+        isa: Isa,
+        cpu: Cpu,
+        memory: Memory,
+        counter: Counter,
+        now: Interrupted,
+        choose: Callable[[int], None],
+        functions: tuple[Any, Any] | None,
     ) -> None:
         self.time: Callable[[], int] = lambda: 10 * counter.instructions
         """Returns virtual nanoseconds since the machine started; a clock replaces it."""
@@ -43,7 +51,7 @@ class Special:
         self._serving = False
         """Whether the exception of a special instruction is being raised: it is not looked at again."""
         self._draw = random.Random(_SEED)  # noqa: S311  the same in every run
-        self._functions = exits.interpreted(self._found) if functions is None else functions
+        self._functions = exits.interpreted(choose, self._found) if functions is None else functions
         exits.install(cpu, *self._functions)
 
     def random(self) -> int:

@@ -1,6 +1,6 @@
 """Places in the code that machine code watches: where a kernel calls probes, and where time stands.
 
-A place is hooked in Unicorn (UC_HOOK_CODE).  Its Python function says what happens there, and does
+A place is hooked (`emu.engine.code_hooks`).  Its Python function says what happens there, and does
 it where machine code cannot: the first time, and whenever a block begins elsewhere.
 
     PAUSE    a stretch begins that takes no time (`VirtualClock.pause`)

@@ -15,6 +15,15 @@ define ptr @env(ptr %words, i64 %offset) {
   ret ptr %field
 }
 
+; The translator asks before each instruction whether it is an exit (emu/engine/exits.py).  The next question is whether it
+; is hooked: the range of the hook is set for that (emu/engine/code_hooks.py).  `choose` is made by code_hooks_code.py.
+define i32 @exit_or_not(ptr %key, ptr %node, ptr %data) {
+  %address = load i64, ptr %key
+  call i64 @choose(i64 %address)
+  %answer = call i32 @special(ptr %key, ptr %node, ptr %data)
+  ret i32 %answer
+}
+
 ; What emu_start calls at its end for each exit (emu/engine/exits.py): nothing is to be dropped.
 define i32 @keep(ptr %uc, i64 %address, i64 %size) {
   ret i32 0

@@ -37,8 +37,7 @@ class TracedStretches:
     def watch(self) -> None:
         """Watch them from now on; to be called before something is traced.
 
-        A run that traces nothing does without: each address that is watched makes all code slower
-        to translate.
+        A run that traces nothing does without: to watch all of them takes some milliseconds.
         """
         if self._watched:
             return

@@ -1,0 +1,157 @@
+"""Functions that are called before chosen instructions: one hook of Unicorn's for all of them.
+
+Unicorn keeps its code hooks in a list, each with the range of addresses it is for.  It walks the
+list for each instruction that it translates, and, if there is more than one hook, again whenever a
+hooked instruction runs.  With a thousand hooks that takes microseconds.  A single hook is called
+directly, and this engine has only one.
+
+Its range is never larger than one instruction.  Before the translator looks whether an instruction
+is hooked, it asks whether the instruction is an exit (`emu.engine.exits`), and that function is the
+engine's own.  So the function looks the address up in a hash table and sets the hook's range: to
+the address, or to an address that no code has.  When the instruction runs, the hook finds what it
+has to call in the same table.
+
+Source: Unicorn 2.1.4, include/uc_priv.h (struct hook, HOOK_EXISTS_BOUNDED), tcg-op.h
+(gen_uc_tracecode); the order of the two questions was observed on each CPU.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any, Final
+
+from emu.engine.errors import EngineError
+from emu.engine.layout import HOOK_RANGE, UNICORN_VERSION
+from emu.native.block import Block
+from emu.words import WORD_MASK
+
+# An address that no code has.
+NOWHERE: Final = 0xFFFF_FFFF_FFFF_FFF0
+# What an address is multiplied with before its upper bits choose a place (Knuth's golden ratio, in 64 bits).
+MULTIPLIER: Final = 0x9E37_79B9_7F4A_7C15
+# What the table begins with, a power of two; at most half of it is used.
+_SIZE: Final = 1 << 6
+_HOOK: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_void_p)
+
+
+class CodeHookTable(Block):
+    """What machine code is told of the hooks (`emu.engine.code_hooks_code`)."""
+
+    table: int
+    """The address of the places of a hash table: addresses of `CodeHook`s."""
+    shift: int
+    """How far a product is shifted right to choose a place."""
+    mask: int
+    """The number of places, less one."""
+    range: int
+    """The address of the words that say where the range of Unicorn's hook begins and ends."""
+    everywhere: int
+    """1: the range is all addresses, and stays so."""
+
+
+class CodeHook(Block):
+    """A function that is called before an instruction."""
+
+    at: int
+    """The address of the instruction."""
+    function: int
+    """Void (uc, address, size, data); 0: none any more."""
+    data: int
+    next: int
+    """The address of another one at the same instruction; 0: there is none."""
+
+
+class CodeHooks:
+    """The functions that are called before instructions of one engine."""
+
+    def __init__(self) -> None:
+        self.block = CodeHookTable()
+        self._range = (ctypes.c_uint64 * 2)()
+        self.callback: Any = _HOOK(self._run)
+        """The hook in Python."""
+        self._functions: dict[int, list[tuple[CodeHook, Callable[..., None]]]] = {}
+        self._counted = False
+        self._table: Any = None
+        self._make_table(_SIZE)
+
+    def attach(self, add: Callable[[int, int], int]) -> None:
+        """Add Unicorn's hook by `add(begin, end)`, which returns its handle.
+
+        Raises `EngineError` if this is not the Unicorn build whose layout is known.
+        """
+        handle = add(NOWHERE, NOWHERE + 1)
+        self._range = (ctypes.c_uint64 * 2).from_address(handle + HOOK_RANGE)
+        if list(self._range) != [NOWHERE, NOWHERE + 1]:
+            raise EngineError(f"this build of unicorn {UNICORN_VERSION} keeps its hooks elsewhere")
+        self.block.range = ctypes.addressof(self._range)
+        self.translate(NOWHERE)
+
+    def add(self, address: int, function: Any, data: int) -> None:
+        """Call a function before the instruction at `address`, once that is translated anew.
+
+        `function` is a ctypes function of (uc, address, size, data), or the address of one as
+        `ctypes.c_void_p`.
+        """
+        hook = CodeHook(address, _address(function), data)
+        here = self._functions.setdefault(address, [])
+        for number, (old, _) in enumerate(here):
+            if not old.function:
+                old.function, old.data = hook.function, data
+                here[number] = old, function
+                return
+        here.append((hook, function))
+        if len(here) > 1:
+            here[-2][0].next = hook.address
+        elif 2 * len(self._functions) > len(self._table):
+            self._make_table(2 * len(self._table))
+        else:
+            self._put(hook)
+        if self._counted:
+            self.count_all(counted=True)
+
+    def remove(self, address: int, function: Any) -> None:
+        """Do not call a function any more."""
+        for hook, _ in self._functions[address]:
+            if hook.function == _address(function):
+                hook.function = 0
+
+    def translate(self, address: int) -> None:
+        """Set the range of the hook for an instruction that is about to be translated."""
+        if not self.block.everywhere:
+            hooks = self._functions.get(address, ())
+            chosen = any(hook.function for hook, _ in hooks)
+            self._range[0] = self._range[1] = address if chosen else NOWHERE
+
+    def count_all(self, *, counted: bool) -> None:
+        """Note whether Unicorn counts instructions: it then looks at the range at each of them.
+
+        So the range is all addresses, if anything is hooked.
+        """
+        self._counted = counted
+        self.block.everywhere = counted and bool(self._functions)
+        self._range[0], self._range[1] = (1, 0) if self.block.everywhere else (NOWHERE, NOWHERE)
+
+    def _run(self, uc: int, address: int, size: int, _data: int) -> None:
+        """Call what is at an address."""
+        for hook, function in self._functions.get(address, ()):
+            if hook.function:
+                function(uc, address, size, hook.data)
+
+    def _make_table(self, size: int) -> None:
+        self._table = (ctypes.c_uint64 * size)()
+        self.block.table = ctypes.addressof(self._table)
+        self.block.shift = 64 - (size.bit_length() - 1)
+        self.block.mask = size - 1
+        for hooks in self._functions.values():
+            self._put(hooks[0][0])
+
+    def _put(self, hook: CodeHook) -> None:
+        place = (hook.at * MULTIPLIER & WORD_MASK) >> self.block.shift
+        while self._table[place]:
+            place = place + 1 & self.block.mask
+        self._table[place] = hook.address
+
+
+def _address(function: Any) -> int:
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
