@@ -49,6 +49,9 @@ _CHILD_CASES: Final = 50_000
 _CHILD_TIME: Final = 30.0
 # Address space beside the fuzzer's limit: each engine reserves a GiB and more that it never uses.
 _RESERVED: Final = 64 << 30
+# Cases between two collections of garbage: a machine of an earlier case keeps its address space until then, and a few
+# dozen machines fill what `_limit` allows.
+_COLLECT: Final = 16
 # Longest report of a finding.
 _TOLD: Final = 200
 # Where a child has its folder, if there is such a place: files on a disk take longer than most cases.
@@ -298,6 +301,8 @@ def _run_cases(fuzzer: Fuzzer, cases: Sequence[Numbered], indices: range, word: 
     for index in indices:
         _, case = cases[index]
         word[0] = index
+        if index % _COLLECT == 0:
+            gc.collect()
         outcome, seconds, largest = _forked(fuzzer, case) if fuzzer.forks else _here(fuzzer, case)
         if largest > most:
             outcome = f"!{_too_much(fuzzer)}"

@@ -127,7 +127,7 @@ class DwarfTypes:
 
     def _entries(self) -> Iterator[Any]:
         for unit in self._dwarf.iter_CUs():
-            yield from unit.get_top_DIE().iter_children()
+            yield from _children(unit.get_top_DIE())
 
     # -- types
 
@@ -181,7 +181,7 @@ class DwarfTypes:
         return made
 
     def _members(self, die: Any) -> Iterator[Member]:
-        for child in die.iter_children():
+        for child in _children(die):
             if child.tag == "DW_TAG_member":
                 offset, bits = _place(child)
                 yield Member(_name(child), self._target(child), offset, bits)
@@ -192,7 +192,7 @@ class DwarfTypes:
         if not _is_declaration(die):
             made.enumerators = {
                 _name(child): _number(child, "DW_AT_const_value")
-                for child in die.iter_children()
+                for child in _children(die)
                 if child.tag == "DW_TAG_enumerator"
             }
         return made
@@ -200,7 +200,7 @@ class DwarfTypes:
     def _array(self, die: Any) -> Type:
         type_ = self._target(die)
         counts = []
-        for child in die.iter_children():
+        for child in _children(die):
             if child.tag == "DW_TAG_subrange_type":
                 upper = child.attributes.get("DW_AT_upper_bound")
                 known = upper is not None and isinstance(upper.value, int)
@@ -210,10 +210,24 @@ class DwarfTypes:
         return type_
 
     def _function(self, die: Any) -> Function:
-        children = list(die.iter_children())
+        children = list(_children(die))
         parameters = tuple(self._target(child) for child in children if child.tag == "DW_TAG_formal_parameter")
         varargs = any(child.tag == "DW_TAG_unspecified_parameters" for child in children)
         return Function(self._target(die), parameters, varargs)
+
+
+def _children(die: Any) -> Iterator[Any]:
+    """Give an entry's children.
+
+    Raises ValueError: DW_AT_sibling of a damaged file leads back.  pyelftools would go round for
+    ever there.
+    """
+    last = die.offset
+    for child in die.iter_children():
+        if child.offset <= last:
+            raise ValueError(f"the entry at {last:#x} has a sibling before itself")
+        last = child.offset
+        yield child
 
 
 def _name(die: Any) -> str:

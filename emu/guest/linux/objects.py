@@ -24,6 +24,12 @@ if TYPE_CHECKING:
     from emu.guest.linux.kernel import Kernel
     from emu.guest.linux.process import Process
 
+_MAGIC = b"\x7fELF"
+
+# A file may be a hole of terabytes that costs the guest nothing: an ELF file is read whole, so its holes may not be
+# larger than what it holds, but for this many bytes.
+_SPARE_HOLES = 16 << 20
+
 
 class Objects(LinuxObserver):
     """Knows the objects of every process, also of those that have ended."""
@@ -41,7 +47,7 @@ class Objects(LinuxObserver):
         """Return a file as ELF, None if it is not one that can be used."""
         if file not in self._images:
             try:
-                self._images[file] = Image(path, content=file.read(0, file.size))
+                self._images[file] = _image(file, path)
             except ElfError:
                 self._images[file] = None
         return self._images[file]
@@ -50,7 +56,7 @@ class Objects(LinuxObserver):
     def refusal(file: RegularFile, isa: Isa) -> str | None:
         """Return why an ISA cannot run a file, without the file's name; None if it can."""
         try:
-            image = Image("program", content=file.read(0, file.size), isa=isa)
+            image = _image(file, "program", isa)
             _ = image.segments  # are they in the file?
         except ElfError as error:
             return str(error).removeprefix("program: ")
@@ -60,7 +66,7 @@ class Objects(LinuxObserver):
     def interpreter(file: RegularFile) -> str | None:
         """Return the interpreter that a program asks for."""
         try:
-            image = Image("program", content=file.read(0, file.size))
+            image = _image(file, "program")
         except ElfError:
             return None
         return image.interpreter
@@ -154,3 +160,12 @@ class Objects(LinuxObserver):
             return int.from_bytes(self._kernel.read(address, isa.word), "little")
 
         return user_stack(frame, isa, load, self.locate(frame.register(isa.registers.pc), None))
+
+
+def _image(file: RegularFile, path: str, isa: Isa | None = None) -> Image:
+    """Read a file of the guest as ELF.  Raises `ElfError`: not ELF, or nearly all of it is a hole."""
+    if file.read(0, len(_MAGIC)) != _MAGIC:
+        return Image(path, content=file.read(0, len(_MAGIC)), isa=isa)  # says what is wrong with it
+    if file.size > 2 * file.allocated + _SPARE_HOLES:
+        raise ElfError(f"{path}: nearly all of the file is a hole")
+    return Image(path, content=file.read(0, file.size), isa=isa)
