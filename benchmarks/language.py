@@ -74,7 +74,7 @@ def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
     assert difo is not None
     device.enable(encode(running))
     device.go()
-    translated = device.translate(difo)
+    translated = device.functions.translate(difo)
     loaded = Loaded(difo, 0)
 
     def machine_runs() -> None:

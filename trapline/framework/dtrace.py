@@ -147,7 +147,7 @@ class DTrace:
     def probes_created(self) -> None:
         """Link what is enabled to the probes that were created since (dtrace_enabling_matchall)."""
         for state in self._states:
-            state.match_new()
+            state.enabling.match_new()
 
     def load_module(self, module: Module) -> None:
         """Offer a kernel module to every provider, also to later ones (dtrace_module_loaded).

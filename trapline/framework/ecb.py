@@ -132,6 +132,7 @@ class _Compiler:
             "failed": state.failed,
             "left": [self._worth],
             "form": form,
+            "make_native": state.enabling.make_native,
         }
 
     def make(self) -> Maker:
@@ -150,7 +151,7 @@ class _Compiler:
         if self._worth:
             yield "if ordinary:"
             yield "    left[0] -= 1"
-            yield "    if not left[0]: state.make_native(form)"
+            yield "    if not left[0]: make_native(form)"
         if _uses(objects, goes_stale):
             yield "state.clean_if_due()"
         yield "cpu = guest.cpu"
@@ -160,7 +161,7 @@ class _Compiler:
             yield f"core[{_FLAGS}] &= {NO_ERROR}"
             yield from self._context(objects)
         if predicate is not None:
-            self._names["predicate"] = self._state.translate(predicate)
+            self._names["predicate"] = self._state.functions.translate(predicate)
             yield "wanted = predicate(ctx)"
             yield f"if core[{_FLAGS}] & {ERROR}: failed(ecb, target, 0); return"
             yield "if not wanted: return"
@@ -199,7 +200,7 @@ class _Compiler:
         known = 0 if difo is None else constant(difo)
         if known is None:
             assert difo is not None
-            self._names[f"e{index}"] = self._state.translate(difo)
+            self._names[f"e{index}"] = self._state.functions.translate(difo)
             yield f"{value} = e{index}(ctx)"
             yield self._check(number)
         else:

@@ -44,26 +44,26 @@ def answer(state: ConsumerState, command: int, buffer: bytes) -> Answer:
 
 def _provider(state: ConsumerState, buffer: bytes) -> bytes:
     name = structures.provider_name(buffer)
-    provider = state.provider(name)
+    provider = state.search.provider(name)
     return structures.pack_provider(name, provider.attributes, provider.privilege)
 
 
 def _probes(state: ConsumerState, buffer: bytes) -> bytes:
     """Give the first probe with a number of at least the one given."""
     number, _pattern = structures.unpack_probe(buffer)
-    found = state.next_probe(None, number)
+    found = state.search.next_probe(None, number)
     return structures.pack_probe(found.description, found.id)
 
 
 def _probematch(state: ConsumerState, buffer: bytes) -> bytes:
     number, pattern = structures.unpack_probe(buffer)
-    found = state.next_probe(pattern, number)
+    found = state.search.next_probe(pattern, number)
     return structures.pack_probe(found.description, found.id)
 
 
 def _probearg(state: ConsumerState, buffer: bytes) -> bytes:
     probe, index = structures.argument_asked(buffer)
-    found = state.probe_argument(probe, index)
+    found = state.search.probe_argument(probe, index)
     return structures.pack_argument(probe, structures.NO_ARGUMENT if found is None else index, found)
 
 

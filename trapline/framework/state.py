@@ -1,16 +1,13 @@
 """One consumer's state: its enablings, buffers and options, and what it is doing (dtrace_state_t).
 
 Source: FreeBSD dtrace.c dtrace_state_create(), dtrace_state_go(), dtrace_state_stop(),
-dtrace_ecb_create(), the ioctls.
+the ioctls.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import replace
 from enum import IntEnum
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from emu.plain import Word, address_of, words
@@ -33,27 +30,24 @@ from trapline.framework.device import (
     ProbeInfo,
     Status,
 )
-from trapline.framework.ecb import Clause, Ecb, Form
+from trapline.framework.ecb import Ecb
 from trapline.framework.enabled import Enabled
+from trapline.framework.enabling import Enabling
 from trapline.framework.engines import ProgramEngine
 from trapline.framework.faults import DROP, fault_code
+from trapline.framework.functions import DifFunctions
 from trapline.framework.ioctl import answer
-from trapline.framework.layout import LayoutError, lay_out
-from trapline.framework.machine import DifMachine, Loaded
-from trapline.framework.memory import SLACK, Region
+from trapline.framework.machine import DifMachine
 from trapline.framework.operations import Operations
-from trapline.framework.program import ActionDescription, Difo, EcbDescription, ProbeDescription, Program
+from trapline.framework.program import ProbeDescription, Program
+from trapline.framework.search import Search
 from trapline.framework.settings import Settings
 from trapline.framework.speculation import Speculations
 from trapline.framework.subroutines import Subroutines
-from trapline.framework.translate import Translated, translate
-from trapline.framework.validate import InvalidDifError, is_destructive, validate
 from trapline.framework.variables import Variables
 
 if TYPE_CHECKING:
-    from providers.base import Provider
     from trapline.framework.dtrace import DTrace
-    from trapline.framework.native.consumer import NativeConsumer
     from trapline.framework.probes import Probe
 
 # FreeBSD stops at 256 KiB (kern.dtrace.dof_maxsize), and tells users to raise it; memory is no concern here.
@@ -93,30 +87,21 @@ class ConsumerState:
         self.buffers: list[PrincipalBuffer] = []
         self.aggregation_buffers: list[AggregationBuffer] = []
         self._enabled = Enabled()
+        self.enabling = Enabling(dtrace, self, self._enabled)
+        self.search = Search(dtrace)
         self.speculations = Speculations(self.world.memory, self._enabled.record_size, self.world.guest.now)
         builtins = Builtins(self.operations)
         self.machine = DifMachine(self.operations, builtins, Subroutines(self.operations, self.speculations))
+        self.functions = DifFunctions(self.machine, self.world.memory, engine)
         self.effects = Effects(self.operations)
         self._dtrace = dtrace
         self.worth_compiling = worth_compiling
         """After how many firings a clause becomes machine code; 0: never."""
-        self._engine = engine
         self._handle = self.world.memory.allocate(bytearray(8))
         self.address = self._handle.base
         """What BEGIN, END and ERROR have as arg0."""
         self._settings = Settings()
         self._options = self._settings.values
-        self._enablings: list[tuple[EcbDescription, Clause]] = []
-        self._valid: set[Difo] = set()
-        """The DIF objects that were checked, and whose variables are declared."""
-        self._forms: dict[tuple[Difo | None, tuple[ActionDescription, ...]], Form] = {}
-        """What clauses compile to, by predicate and actions."""
-        self._native: NativeConsumer | None = None
-        self._newest = 0
-        self._strings: dict[bytes, Region] = {}
-        self._translated: dict[Difo, Translated] = {}
-        self._matched: tuple[ProbeDescription, Sequence[Probe]] = (ProbeDescription(), ())
-        """The pattern that was last looked for, and the probes it matches."""
         self._double_errors = 0
         self._errors_seen = 0
         self._buffer_addresses = words(self.world.cpus)
@@ -133,59 +118,24 @@ class ConsumerState:
 
     # Probes
 
-    def provider(self, name: str) -> Provider:
-        """Return a provider.  Raises `DeviceError` ESRCH."""
-        found = self._dtrace.provider(name)
-        if found is None:
-            raise DeviceError("ESRCH", f"there is no provider {name}")
-        return found
-
-    def next_probe(self, pattern: ProbeDescription | None, number: int) -> ProbeInfo:
-        """Return the first probe that matches (None: any) with a number of at least `number`.
-
-        A search that begins, with number 0, has the providers make what the pattern may mean.
-        Raises `DeviceError` ESRCH when there is no more.
-        """
-        found = self._from(number) if pattern is None else self._matching_from(pattern, number)
-        if found is None:
-            raise DeviceError("ESRCH", "there is no more probe")
-        return ProbeInfo(found.id, found.description, found.provider.attributes)
-
-    def _from(self, number: int) -> Probe | None:
-        table = self._dtrace.table
-        found = (table.get(place) for place in range(number, table.newest + 1))
-        return next((probe for probe in found if probe is not None), None)
-
-    def _matching_from(self, pattern: ProbeDescription, number: int) -> Probe | None:
-        if not number or self._matched[0] != pattern:
-            self._matched = pattern, self._dtrace.match(pattern)
-        probes = self._matched[1]
-        place = bisect_left(probes, number, key=lambda probe: probe.id)
-        return probes[place] if place < len(probes) else None
-
     def probes(self, pattern: ProbeDescription | None = None) -> Sequence[ProbeInfo]:
         """Return the probes that match, by id; None: all."""
-        found = self._dtrace.table if pattern is None else self._dtrace.match(pattern)
-        return [ProbeInfo(probe.id, probe.description, probe.provider.attributes) for probe in found]
+        return self.search.probes(pattern)
 
     def probe_argument(self, probe_id: int, index: int) -> ArgumentDescription | None:
         """Return the type of a probe's argument.
 
         Raises `DeviceError` EINVAL for an unknown probe.
         """
-        probe = self._dtrace.table.get(probe_id)
-        if probe is None:
-            raise DeviceError("EINVAL", f"there is no probe {probe_id}")
-        return probe.provider.argument_description(probe.id, probe.arg, index)
+        return self.search.probe_argument(probe_id, index)
 
     # Options
 
     def set_option(self, name: str, value: int) -> None:
         """Set a run-time option.  Raises `DeviceError` EBUSY once tracing has begun."""
-        if self.activity is not Activity.INACTIVE:
-            raise DeviceError("EBUSY", "tracing has begun")
+        self._must_not_trace()
         self._options[name] = value
-        self._forms.clear()
+        self.enabling.options_changed()
 
     def option(self, name: str) -> int | None:
         """Return an option as it is in force."""
@@ -198,10 +148,13 @@ class ConsumerState:
 
     # Enabling
 
-    def enable(self, dof: bytes) -> Sequence[int]:
-        """Enable a program; see `Device.enable`."""
+    def _must_not_trace(self) -> None:
         if self.activity is not Activity.INACTIVE:
             raise DeviceError("EBUSY", "tracing has begun")
+
+    def enable(self, dof: bytes) -> Sequence[int]:
+        """Enable a program; see `Device.enable`.  Return how many probes each clause matched."""
+        self._must_not_trace()
         try:
             decoded = self._dtrace.dof.decode(dof, _DOF_MAX)
         except DofError as error:
@@ -209,92 +162,11 @@ class ConsumerState:
         for name, value in decoded.options:
             self.set_option(name, value)
         self.operations.string_size = self._options["strsize"]
-        clauses = [self._prepare(description) for description in decoded.ecbs]
-        enablings = list(zip(decoded.ecbs, clauses, strict=True))
-        matched = [self._link(clause, self._dtrace.match(description.probe)) for description, clause in enablings]
-        self._enablings += enablings
-        self._newest = self._dtrace.table.newest
-        return matched
+        return self.enabling.add(decoded.ecbs, self._options)
 
     def replicate(self, match: ProbeDescription, create: ProbeDescription) -> None:
-        """Enable for `create` what was enabled for `match` (dtrace_enabling_replicate)."""
-        for description, _clause in list(self._enablings):
-            if description.probe == match:
-                copy = replace(description, probe=create)
-                clause = self._prepare(copy)
-                self._link(clause, self._dtrace.match(create))
-                self._enablings.append((copy, clause))
-
-    def match_new(self) -> None:
-        """Put the clauses at the probes that were created since (dtrace_enabling_match)."""
-        since, self._newest = self._newest, self._dtrace.table.newest
-        for description, clause in self._enablings:
-            self._link(clause, [probe for probe in self._dtrace.table.match(description.probe) if probe.id > since])
-
-    def _prepare(self, description: EcbDescription) -> Clause:
-        """Check a clause and compile it.  Raises `DeviceError` EINVAL."""
-        objects = [description.predicate, *(action.difo for action in description.actions)]
-        try:
-            for difo in objects:
-                if difo is not None and difo not in self._valid:
-                    validate(difo, self.variables.declared)
-                    self.variables.declare(difo)
-                    self._valid.add(difo)
-            layout = lay_out(description, self._options)
-        except (InvalidDifError, LayoutError) as error:
-            raise DeviceError("EINVAL", str(error)) from None
-        # What a clause does is the same for all its descriptions; only the numbers of the statements are not.
-        doing = description.predicate, tuple(replace(action, statement=0) for action in description.actions)
-        if doing not in self._forms:
-            self._forms[doing] = Form(description, layout, self)
-        return Clause(description, layout, self, self._forms[doing])
-
-    def _link(self, clause: Clause, probes: Sequence[Probe]) -> int:
-        """Put a clause at probes, and return how many those are."""
-        for probe in probes:
-            self._dtrace.link(probe, self._enabled.add(clause, probe))
-        return len(probes)
-
-    def translate(self, difo: Difo) -> Translated:
-        """Return a DIF object as a function; equal objects share one."""
-        found = self._translated.get(difo)
-        if found is None:
-            loaded = Loaded(difo, self.string_table(difo))
-            found = self._translated[difo] = self._as_function(loaded)
-        return found
-
-    def _as_function(self, loaded: Loaded) -> Translated:
-        if self._engine is ProgramEngine.REFERENCE:
-            return partial(self.machine.run, loaded)
-        return translate(self.machine, loaded)
-
-    def string_table(self, difo: Difo) -> int:
-        """Return the address of a DIF object's strings; equal tables share one."""
-        strings = self._strings.get(difo.strings)
-        if strings is None:
-            data = bytearray(difo.strings + bytes(SLACK))
-            strings = self._strings[difo.strings] = self.world.memory.allocate(data)
-        return strings.base
-
-    # Machine code
-
-    def make_native(self, form: Form) -> None:
-        """Let machine code run the enablings of clauses that have fired often enough."""
-        clause = next(clause for _, clause in self._enablings if clause.form is form)
-        if self._native is None:
-            from trapline.framework.native.consumer import NativeConsumer  # noqa: PLC0415  few runs need it
-
-            self._native = NativeConsumer(self)
-        form.native = self._native.compile(clause)
-        if form.native is None:
-            return
-        changed = {}
-        for ecb in self._enabled.ecbs:
-            if ecb.clause.form is form and not self.is_meta(ecb.probe):
-                ecb.run = form.native.run(ecb)
-                changed[ecb.probe.id] = ecb.probe
-        for probe in changed.values():
-            self._dtrace.relink(probe)
+        """Enable for `create` what was enabled for `match`."""
+        self.enabling.replicate(match, create, self._options)
 
     def ecb(self, epid: int) -> Ecb:
         """Return an enabling by its EPID."""
@@ -320,7 +192,7 @@ class ConsumerState:
         """Start tracing; BEGIN fires."""
         if self.activity is not Activity.INACTIVE:
             raise DeviceError("EBUSY", "tracing has begun already")
-        if "destructive" not in self._options and any(map(_is_destructive, self._enabled.ecbs)):
+        if "destructive" not in self._options and self.enabling.is_destructive:
             raise DeviceError("EACCES", "destructive actions are not allowed")
         self._allocate()
         self._settings.clamp()
@@ -402,7 +274,7 @@ class ConsumerState:
         Raises `DeviceError`.
         """
         world, settings = self.world, self._settings
-        settings.decide([clause for _, clause in self._enablings], self._enabled.ecbs)
+        settings.decide(self.enabling.clauses, self._enabled.ecbs)
         reserve = settings.reserve(ecb for ecb in self._enabled.ecbs if self.is_meta(ecb.probe))
         settings.fit(reserve)
         self.buffers += [
@@ -472,23 +344,11 @@ class ConsumerState:
         """Disable everything, and give all memory back."""
         self._set(Activity.STOPPED)
         self._dtrace.closed(self)
-        self._dtrace.unlink(self._enabled.ecbs)
-        self._enablings.clear()
-        self._forms.clear()
-        self._enabled.clear()
+        self.enabling.clear()
         self.speculations.release()
         self.variables.release()
         for buffer in self.buffers:
             buffer.release()
         self.buffers.clear()
-        for region in (*self._strings.values(), self._handle):
-            self.world.memory.release(region)
-        self._strings.clear()
-
-
-def _is_destructive(ecb: Ecb) -> bool:
-    actions = [placed.action for placed in ecb.clause.layout.actions]
-    objects = [ecb.clause.predicate, *(action.difo for action in actions)]
-    return any(action.kind.is_destructive for action in actions) or any(
-        difo is not None and is_destructive(difo) for difo in objects
-    )
+        self.functions.release()
+        self.world.memory.release(self._handle)

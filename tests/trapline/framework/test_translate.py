@@ -85,7 +85,7 @@ def test_programs_do_the_same_translated_and_interpreted(body, args, monkeypatch
     def run(interpreted):
         if interpreted:
             monkeypatch.setattr(
-                "trapline.framework.state.translate", lambda machine, loaded: lambda ctx: machine.run(loaded, ctx)
+                "trapline.framework.functions.translate", lambda machine, loaded: lambda ctx: machine.run(loaded, ctx)
             )
         bench = Bench(f"f:entry {{ {body} }} ERROR {{ trace(arg3); trace(arg4); trace(arg5); }}")
         monkeypatch.undo()

@@ -128,7 +128,7 @@ class NativeConsumer:
         state = self._state
         staged = isinstance(state.buffers[0], RingBuffer)
         code = ClauseCode(clause.predicate, clause.layout, self.surroundings, staged=staged)
-        own = {f"strings{n}": state.string_table(difo) for n, difo in enumerate(code.strings)}
+        own = {f"strings{n}": state.functions.string_table(difo) for n, difo in enumerate(code.strings)}
         staging = words(clause.layout.needed // WORD + 1)
         own["staging"] = address_of(staging)
         linked = Linked(code.module.compiled("clause"), self.symbols | self.references() | own)

@@ -78,7 +78,7 @@ TRIAL = Trial()
 
 def check(difo):
     machine = TRIAL.device.machine
-    loaded = Loaded(difo, TRIAL.device.string_table(difo))
+    loaded = Loaded(difo, TRIAL.device.functions.string_table(difo))
     expected = TRIAL.python(lambda context: machine.run(loaded, context))
     assert TRIAL.python(functions.translate(machine, loaded)) == expected
     assert TRIAL.native(loaded) == expected

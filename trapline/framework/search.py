@@ -1,0 +1,72 @@
+"""Searches for probes, as one consumer makes them.
+
+Source: FreeBSD dtrace.c, the ioctls PROVIDER, PROBES, PROBEMATCH and PROBEARG.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from trapline.framework.device import DeviceError, ProbeInfo
+from trapline.framework.program import ProbeDescription
+
+if TYPE_CHECKING:
+    from providers.base import ArgumentDescription, Provider
+    from trapline.framework.dtrace import DTrace
+    from trapline.framework.probes import Probe
+
+
+class Search:
+    """See the module."""
+
+    def __init__(self, dtrace: DTrace) -> None:
+        self._dtrace = dtrace
+        self._matched: tuple[ProbeDescription, Sequence[Probe]] = (ProbeDescription(), ())
+        """The pattern that was last looked for, and the probes it matches."""
+
+    def provider(self, name: str) -> Provider:
+        """Return a provider.  Raises `DeviceError` ESRCH."""
+        found = self._dtrace.provider(name)
+        if found is None:
+            raise DeviceError("ESRCH", f"there is no provider {name}")
+        return found
+
+    def next_probe(self, pattern: ProbeDescription | None, number: int) -> ProbeInfo:
+        """Return the first probe that matches (None: any) with a number of at least `number`.
+
+        A search that begins, with number 0, has the providers make what the pattern may mean.
+        Raises `DeviceError` ESRCH when there is no more.
+        """
+        found = self._from(number) if pattern is None else self._matching_from(pattern, number)
+        if found is None:
+            raise DeviceError("ESRCH", "there is no more probe")
+        return ProbeInfo(found.id, found.description, found.provider.attributes)
+
+    def _from(self, number: int) -> Probe | None:
+        table = self._dtrace.table
+        found = (table.get(place) for place in range(number, table.newest + 1))
+        return next((probe for probe in found if probe is not None), None)
+
+    def _matching_from(self, pattern: ProbeDescription, number: int) -> Probe | None:
+        if not number or self._matched[0] != pattern:
+            self._matched = pattern, self._dtrace.match(pattern)
+        probes = self._matched[1]
+        place = bisect_left(probes, number, key=lambda probe: probe.id)
+        return probes[place] if place < len(probes) else None
+
+    def probes(self, pattern: ProbeDescription | None = None) -> Sequence[ProbeInfo]:
+        """Return the probes that match, by id; None: all."""
+        found = self._dtrace.table if pattern is None else self._dtrace.match(pattern)
+        return [ProbeInfo(probe.id, probe.description, probe.provider.attributes) for probe in found]
+
+    def probe_argument(self, probe_id: int, index: int) -> ArgumentDescription | None:
+        """Return the type of a probe's argument.
+
+        Raises `DeviceError` EINVAL for an unknown probe.
+        """
+        probe = self._dtrace.table.get(probe_id)
+        if probe is None:
+            raise DeviceError("EINVAL", f"there is no probe {probe_id}")
+        return probe.provider.argument_description(probe.id, probe.arg, index)
