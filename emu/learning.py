@@ -11,7 +11,7 @@ from functools import partial
 
 from emu.engine.engine import Engine
 from emu.engine.state import HANDLED
-from emu.engine.tracepoints import EVERY, Run
+from emu.engine.tracepoints import EVERY, Run, of_exception
 from emu.frame import Frame
 from emu.plan_execution import compile_plan
 from emu.plans import Plan
@@ -65,6 +65,8 @@ class Learner:
             steps = (*steps, Run(plan.operations))
             rest = rest or partial(self._carry_out, plan)
         key = key if hit.by_thread else everywhere
+        if hit.exception is not None:
+            key = (of_exception(hit.exception, 0), EVERY, EVERY)
         known[key] = rest
         self._tracepoints.set(key, self._traps.core, self._frame, steps)
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from emu.cpu_core import CpuCore
-from emu.engine.tracepoints import Fire, FireAfter, Run
+from emu.engine.tracepoints import HitStep
 from emu.frame import Frame
 from emu.plans import Plan
 
@@ -33,7 +33,7 @@ class Served(Enum):
 class Hit:
     """What a handler does at every hit of an address, for machine code to do it."""
 
-    steps: tuple[Fire | FireAfter | Run, ...]
+    steps: tuple[HitStep, ...]
     answer: int = 0
     """What the handler answers, if it leaves the displaced instruction to who asks; 0: the steps do
     it."""
@@ -44,6 +44,8 @@ class Hit:
     or HANDLED is its answer.  None: to carry out the plan is all that is left."""
     by_thread: bool = False
     """Whether it holds for the thread alone that has hit the address."""
+    exception: int | None = None
+    """The number of the exception that is the hit, at any pc; None: the hit is at its address."""
 
 
 # (address of a breakpoint) -> what its handler does there; None: it does not claim the address.

@@ -21,6 +21,8 @@ from emu.native.values import Condition, Value
 # What `take` answers beside HANDLED; not DELIVER's number.
 ASK: Final = DELIVER + 1
 LATE: Final = DELIVER + 2
+# What the step CALL answers beside those: the next step is done.
+GO_ON: Final = DELIVER + 3
 
 # What `Framework.native_runs` returns the address of: how many pairs, and where they are.
 _COUNT, _PAIRS = 0, 8
@@ -99,7 +101,7 @@ class FiringCode:
 
     def _make_fire(self, module: Module) -> Function:
         """u64 fire(firing, core): run a probe's enablings; 0: one of them failed."""
-        f = module.function("fire", 2, local=True)
+        f = module.function("fire", 2)
         firing, core = f.parameters
         runs = f.load(firing, Firing.offset("runs"))
         count = f.load(runs, _COUNT)
@@ -147,11 +149,14 @@ class FiringCode:
             kind, what = f.load(here, Step.offset("kind")), f.load(here, Step.offset("what"))
             loop.leave_if(f.eq(kind, 0))
             step.set(f.add(here, _STEP))
-            with f.choice(f.eq(kind, StepKind.RUN)) as (run, fire):
-                with run:
+            with f.cases(kind) as case:
+                with case(StepKind.RUN):
                     done = f.call(self._plans.plan, what)
                     f.ret_if(f.eq(done, 0), LATE, likely=False)
-                with fire:
+                with case(StepKind.CALL):
+                    answer = f.call(f.load(here, Step.offset("function")), what, core)
+                    f.ret_if(f.ne(answer, GO_ON), answer)
+                with case(StepKind.FIRE, StepKind.FIRE_AFTER):
                     wanted = f.label()
                     f.branch_to(f.eq(kind, StepKind.FIRE), wanted)
                     size = f.load(here, Step.offset("size"))
@@ -174,7 +179,7 @@ class FiringCode:
             kind = f.load(here, Step.offset("kind"))
             loop.leave_if(f.eq(kind, 0))
             step.set(f.add(here, _STEP))
-            loop.again_if(f.eq(kind, StepKind.RUN))
+            loop.again_if(f.either(f.eq(kind, StepKind.RUN), f.eq(kind, StepKind.CALL)))
             runs = f.load(f.load(here, Step.offset("what")), Firing.offset("runs"))
             f.ret_if(f.eq(f.load(runs, _COUNT), 0), ASK, likely=False)
         depth = f.add(self._header, Header.offset("depth"))

@@ -60,7 +60,7 @@ class PlanCode:
 
     def _reach(self, module: Module, *, hosted: bool) -> Function:
         """u64 reach(address, access): where eight bytes are in this process; 0: out of reach."""
-        f = module.function("reach", 2, local=True)
+        f = module.function("reach", 2)
         address, access = f.parameters
         window = f.variable(self._places.windows)
         with f.loop() as loop:

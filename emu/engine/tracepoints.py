@@ -9,6 +9,7 @@ A tracepoint is a list of steps, done one after the other:
     FIRE        a probe's enablings run, with arguments read from registers, numbers, and memory
     RUN         an encoded plan is carried out (`emu.engine.plans`)
     FIRE_AFTER  the same as FIRE, if the pc has left a function
+    CALL        a provider's own machine code runs
 
 The table holds addresses of `Entry`s.  Its size is a power of two, at most half of it is used, and
 an entry that is not where its hash says is behind it: so a look-up costs the same for one
@@ -56,6 +57,7 @@ class StepKind(IntEnum):
     RUN = 1
     FIRE = 2
     FIRE_AFTER = 3
+    CALL = 4
 
 
 class Header(Block):
@@ -95,9 +97,9 @@ class Step(Block):
 
     kind: int
     what: int
-    """The address of a plan, or of a `Firing`."""
+    """The address of a plan, or of a `Firing`; CALL: the argument."""
     function: int
-    """FIRE_AFTER: where the function begins that is to be left."""
+    """FIRE_AFTER: where the function begins that is to be left; CALL: the function."""
     size: int
     """FIRE_AFTER: its size."""
     pc: int
@@ -220,7 +222,20 @@ class Run:
     operations: tuple[NativeOperation, ...]
 
 
-Steps = Sequence[Fire | FireAfter | Run]
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A provider's machine code runs: the step CALL.
+
+    It is `u64 function(argument, core)` and returns what `emu.engine.firing_code` says: GO_ON for
+    the next step, or how the hit ends.  ASK is for the first step only, before anything was done.
+    """
+
+    function: int
+    argument: int
+
+
+HitStep = Fire | FireAfter | Run | Call
+Steps = Sequence[HitStep]
 
 
 class _Context(NamedTuple):
@@ -245,6 +260,14 @@ class Tracepoints:
         machine code could not; None: Python serves the hits."""
         self._contexts: dict[int, _Context] = {}
         """By address of a `Firing`."""
+        self._lasting: dict[int, _Context] = {}
+        """The same of firings that providers keep."""
+        self.fire = 0
+        """Address of `u64 fire(firing, core)`, for the machine code of providers; 0: hits are not
+        served by machine code."""
+        self.reach = 0
+        """Address of `u64 reach(address, access)`: where eight bytes of the guest are in this
+        process; 0: out of reach."""
         self._prepared: CpuCore | None = None
         self.calling: CpuCore | None = None
         """The CPU that the kernel's own calls fire on."""
@@ -309,7 +332,8 @@ class Tracepoints:
 
     def _prepare(self, core: CpuCore) -> None:
         """Show Python code the context of the firing that machine code has under way."""
-        found = self._contexts.get(core.words[CoreWord.FIRING])
+        firing = core.words[CoreWord.FIRING]
+        found = self._contexts.get(firing) or self._lasting.get(firing)
         if found is None:
             return
         self._prepared = core
@@ -317,8 +341,10 @@ class Tracepoints:
         core.framed, core.pushed = found.fire.framed, found.fire.pushed
         core.words[CoreWord.PREPARED] = 1
 
-    def _step(self, core: CpuCore, frame: Frame, step: Fire | FireAfter | Run) -> Step:
+    def _step(self, core: CpuCore, frame: Frame, step: HitStep) -> Step:
         match step:
+            case Call(function, argument):
+                return Step(StepKind.CALL, argument, function)
             case Run(operations):
                 return Step(StepKind.RUN, self._encoder.encode(operations))
             case FireAfter(fire, function, size, pc):
@@ -327,11 +353,25 @@ class Tracepoints:
             case _:
                 return Step(StepKind.FIRE, self._firing(core, frame, step).address)
 
+    def lasting(self, core: CpuCore, frame: Frame, fire: Fire) -> Firing:
+        """Return what a provider's machine code gives to `fire`, as long as it keeps the object."""
+        firing = self._made(core, fire)
+        self._lasting[firing.address] = _Context(frame, fire)
+        return firing
+
+    def temporary(self, name: str) -> int:
+        """Return the address of the word that `Register(name)` reads, where no register has it."""
+        return self._encoder.place(name)
+
     def _firing(self, core: CpuCore, frame: Frame, fire: Fire) -> Firing:
-        firing = Firing(fire.runs, 1, framed=fire.framed, pushed=fire.pushed, flags=fire.flags, trap=1)
-        self.locate(firing, fire.arguments)
+        firing = self._made(core, fire)
         self._kept.append(firing)
         self._contexts[firing.address] = _Context(frame, fire)
+        return firing
+
+    def _made(self, core: CpuCore, fire: Fire) -> Firing:
+        firing = Firing(fire.runs, 1, framed=fire.framed, pushed=fire.pushed, flags=fire.flags, trap=1)
+        self.locate(firing, fire.arguments)
         core.prepare = partial(self._prepare, core)
         return firing
 

@@ -147,6 +147,9 @@ class UnicornModel:
     reservation: int | None = None
     """Offset of the address that a load-exclusive has reserved; all ones: none.  None: there are no
     such instructions."""
+    trap_flag: int | None = None
+    """Offset of the word of the CPU state whose bit 8 makes the CPU trap after an instruction;
+    None: it has no such bit."""
     names: Mapping[str, int] = field(default_factory=dict)
     """What `unicorn.ll` may name after a dollar sign."""
     ir: tuple[str, ...] = ()

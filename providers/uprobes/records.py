@@ -1,10 +1,13 @@
 """Uprobes' books: probes, who wants them, and what is under way in each process and thread.
 
+What machine code needs of them is in blocks of words (`emu.native.block`), which Python uses too.
+
 Source: Linux 6.12 include/linux/uprobes.h, kernel/events/uprobes.c.
 """
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -13,11 +16,14 @@ from typing import TYPE_CHECKING
 from emu.displaced import Emulated, Stepped
 from emu.frame import Frame
 from emu.guest.linux.inodes import RegularFile
+from emu.native.block import Block
 from emu.patcher import Patcher, Tracepoint
 
 if TYPE_CHECKING:
+    from emu.engine.tracepoints import Firing
     from emu.guest.linux.code import ProcessCode, SlotPages
     from emu.guest.linux.process import Process
+    from emu.guest.linux.space import Space
 
 
 class HandlerResult(IntEnum):
@@ -36,15 +42,33 @@ class Consumer:
     `handler(registers)` runs before the instruction, `ret_handler(function, registers)` when the
     function it begins has returned, with the pc there.  `filter(process)` says which processes are
     watched.
+
+    `runs` and `ret_runs` say what machine code runs instead of the two handlers, as
+    `Framework.native_runs` does; 0: nothing.  Its arguments are none, and the function with the two
+    result registers.  It keeps the breakpoint.
     """
 
     handler: Callable[[Frame], HandlerResult | None] | None = None
     ret_handler: Callable[[int, Frame], object] | None = None
     filter: Callable[[Process], bool] | None = None
+    runs: int = 0
+    ret_runs: int = 0
 
     def wants(self, process: Process) -> bool:
         """Return whether a process is watched."""
         return self.filter is None or self.filter(process)
+
+
+class ProbeWords(Block):
+    """What machine code knows of a probe."""
+
+    references: int
+    """Registrations, steps and pending returns that keep it."""
+    known: int
+    """Whether `returns` is right; 0: Python runs the return handlers."""
+    returns: int
+    """Where the addresses are of what fires at a return (`emu.engine.tracepoints.Firing`), ended by
+    0."""
 
 
 @dataclass(eq=False)
@@ -55,11 +79,53 @@ class Uprobe:
     offset: int
     ref_ctr_offset: int = 0
     consumers: list[Consumer] = field(default_factory=list)
-    references: int = 1
-    """Registrations, steps and pending returns that keep it."""
+    words: ProbeWords = field(default_factory=lambda: ProbeWords(references=1))
+    _shown: list[object] = field(default_factory=list)
     treatment: Emulated | Stepped | None = None
     """What becomes of its instruction; None until the first time it is installed."""
     code: bytes = b""
+
+    @property
+    def references(self) -> int:
+        """Registrations, steps and pending returns that keep it."""
+        return self.words.references
+
+    @references.setter
+    def references(self, number: int) -> None:
+        self.words.references = number
+
+    def show_returns(self, firings: list[Firing]) -> None:
+        """Tell machine code what fires when the function returns."""
+        # Machine code may be in the midst of the last ones.
+        places = (ctypes.c_uint64 * (len(firings) + 1))(*(firing.address for firing in firings))
+        self._shown = [*self._shown[-1:], (places, firings)]
+        self.words.returns, self.words.known = ctypes.addressof(places), 1
+
+
+class InstalledWords(Block):
+    """What machine code knows of a probe in an address space."""
+
+    probe: int
+    """Address of its `ProbeWords`."""
+    space: int
+    """Address of its `SpaceWords`."""
+    at: int
+    """Where the breakpoint is."""
+    slot: int
+    """Where its copy runs; 0: it has not run yet.
+
+    Linux takes a slot for each hit; here a probe keeps its own, so that Unicorn need not translate
+    it again.  No other probe uses it while this one is there: a thread may stand in it.
+    """
+    after: int
+    """The address behind the instruction."""
+    scratch: int
+    """Where the register is that stands for the pc while the copy runs; 0: there is none."""
+    absolute: int
+    """Whether the pc is right after the copy (`Stepped`)."""
+    calls: int
+    pushes_flags: int
+    pops_flags: int
 
 
 @dataclass(eq=False)
@@ -67,17 +133,27 @@ class Installed:
     """A probe's breakpoint in one address space."""
 
     probe: Uprobe
+    space: WatchedSpace
     tracepoint: Tracepoint
     run: Callable[..., None] | None
     """The compiled plan of a simulated instruction."""
     counter: int = 0
     """Address of the reference counter that was incremented; 0: none (yet)."""
-    slot: int = 0
-    """Where its copy runs; 0: it has not run yet.
+    words: InstalledWords = field(default_factory=InstalledWords)
 
-    Linux takes a slot for each hit; here a probe keeps its own, so that Unicorn need not translate
-    it again.  No other probe uses it while this one is there: a thread may stand in it.
-    """
+    @property
+    def move(self) -> Stepped:
+        """How its copy is stepped.  Raises TypeError if it has none."""
+        if not isinstance(self.probe.treatment, Stepped):
+            raise TypeError(f"what is displaced at {self.words.address:#x} is not stepped")
+        return self.probe.treatment
+
+
+class SpaceWords(Block):
+    """What machine code knows of an address space."""
+
+    trampoline: int
+    """The slot that return probes come back to; 0: none was needed yet."""
 
 
 @dataclass(eq=False)
@@ -90,34 +166,44 @@ class WatchedSpace:
     slots: SlotPages
     installed: dict[int, Installed] = field(default_factory=dict)
     """By address."""
-    trampoline: int = 0
-    """The slot that return probes come back to; 0: none was needed yet."""
+    words: SpaceWords = field(default_factory=SpaceWords)
 
 
-@dataclass(slots=True)
-class PendingReturn:
+@dataclass(eq=False)
+class Books:
+    """All of one guest."""
+
+    probes: dict[tuple[RegularFile, int], Uprobe] = field(default_factory=dict)
+    """By file and offset."""
+    by_words: dict[int, Uprobe] = field(default_factory=dict)
+    """By the address of their words, which pending returns have."""
+    spaces: dict[Space, WatchedSpace] = field(default_factory=dict)
+
+
+class PendingReturn(Block):
     """A return that is being waited for (struct return_instance)."""
 
-    probe: Uprobe
+    probe: int
+    """Address of its `ProbeWords`."""
     function: int
     stack: int
     """The stack pointer on entry."""
     original: int
     """The true return address."""
-    chained: bool
+    chained: int
     """Whether the function was entered by a tail call: it returns for the one below as well."""
 
 
-@dataclass(slots=True)
-class Step:
-    """An instruction that runs in a slot (struct uprobe_task, state SSTEP)."""
+class TaskWords(Block):
+    """What is under way in a thread (struct uprobe_task)."""
 
-    space: WatchedSpace
-    installed: Installed
-    address: int
-    slot: int
-    move: Stepped
+    step: int
+    """Address of the `InstalledWords` of the probe whose copy it runs (state SSTEP); 0: none."""
     saved: int
     """What the scratch register held."""
     flags: int
-    """The flags before the step, where the CPU is told to trap by one."""
+    """The trap flag before the step, where the CPU is told to trap by one."""
+    depth: int
+    """How many returns are pending."""
+    returns: int
+    """Where they are: `PendingReturn`s, the first entered first."""

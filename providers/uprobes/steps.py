@@ -1,6 +1,7 @@
 """Single steps of uprobes: a copy of the displaced instruction runs in a slot, and is put right.
 
 On x86 the trap flag stops the CPU behind the copy; elsewhere a breakpoint stands there.
+`providers.uprobes.native` does the same in machine code.
 
 Source: Linux 6.12 kernel/events/uprobes.c (pre_ssout, handle_singlestep), arch/x86/kernel/uprobes.c
 (arch_uprobe_pre_xol, arch_uprobe_post_xol, arch_uprobe_abort_xol).
@@ -11,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from emu.displaced import Stepped
 from emu.guest.linux.process import LinuxObserver
 from emu.isa.linux_signals import SignalInfo
 from providers.uprobes.port import Port
-from providers.uprobes.records import Installed, Step, Uprobe, WatchedSpace
+from providers.uprobes.records import Installed, Uprobe, WatchedSpace
+from providers.uprobes.tasks import Task, Tasks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,111 +24,154 @@ if TYPE_CHECKING:
     from emu.guest.linux.kernel import Kernel
     from emu.guest.linux.process import Process, Thread
 
-_TRAP_FLAG: Final = 0x100
+TRAP_FLAG: Final = 0x100
 # Number of x86's exception after a single step.
-_DEBUG: Final = 1
+DEBUG: Final = 1
 
 
 class Steps(LinuxObserver):
     """The threads of a guest that step; `put` gives up a reference to a probe."""
 
-    def __init__(self, kernel: Kernel, port: Port, put: Callable[[Uprobe], None]) -> None:
+    def __init__(self, kernel: Kernel, port: Port, tasks: Tasks, put: Callable[[Uprobe], None]) -> None:
         self._kernel = kernel
         self._engine = kernel.engine
         self._port = port
+        self._tasks = tasks
         self._put = put
-        self._steps: dict[Thread, Step] = {}
+        self._copies: dict[int, Installed] = {}
+        """What has a copy in a slot, by the address of its words."""
         kernel.exceptions.append(self._exception)
         kernel.watch(self)
 
-    def use(self, slot: int) -> bool:
-        """Return whether a thread steps in a slot."""
-        return any(step.slot == slot for step in self._steps.values())
+    def use(self, installed: Installed) -> bool:
+        """Return whether a thread steps a copy."""
+        return installed.words.address in self._tasks.steps()
 
-    def begin(self, thread: Thread, space: WatchedSpace, installed: Installed, address: int, move: Stepped) -> None:
+    def forget(self, installed: Installed) -> None:
+        """Forget a copy, unless a thread steps it."""
+        if not self.use(installed):
+            self._copies.pop(installed.words.address, None)
+
+    def behind(self, address: int, space: WatchedSpace) -> Installed | None:
+        """Return what has a copy whose step ends at an address; None: nothing."""
+        return next(
+            (
+                one
+                for one in self._copies.values()
+                if one.space is space and address == one.words.slot + one.move.length
+            ),
+            None,
+        )
+
+    def begin(self, thread: Thread, installed: Installed) -> None:
         """Run the copy in a slot, for one instruction (pre_ssout)."""
-        engine = self._engine
-        slot = installed.slot
-        if not slot:
-            slot = installed.slot = space.slots.take()
-            space.slots.fill(slot, move.code + self._port.step_trap)
+        engine, task, move, words = self._engine, self._tasks.of(thread).words, installed.move, installed.words
+        if not words.slot:
+            self._prepare(installed)
         installed.probe.references += 1
-        saved = flags = 0
         if move.scratch:
-            saved = engine.read_register(move.scratch)
-            engine.write_register(move.scratch, address + move.length)
-        engine.pc = slot
+            task.saved = engine.read_register(move.scratch)
+            engine.write_register(move.scratch, words.after)
+        engine.pc = words.slot
         if not self._port.step_trap:
             flags = engine.read_register(self._kernel.isa.traps.flags)
-            engine.write_register(self._kernel.isa.traps.flags, flags | _TRAP_FLAG)
+            task.flags = flags & TRAP_FLAG
+            engine.write_register(self._kernel.isa.traps.flags, flags | TRAP_FLAG)
         engine.discount(1)  # the breakpoint: the copy will be counted
-        self._steps[thread] = Step(space, installed, address, slot, move, saved, flags)
+        task.step = words.address
+
+    def _prepare(self, installed: Installed) -> None:
+        """Put the copy into a slot, and say how it is stepped."""
+        move, words, slots = installed.move, installed.words, installed.space.slots
+        words.slot = slots.take()
+        slots.fill(words.slot, move.code + self._port.step_trap)
+        words.after = installed.tracepoint.address + move.length
+        words.absolute, words.calls = move.absolute, move.calls
+        words.pushes_flags, words.pops_flags = move.pushes_flags, move.pops_flags
+        if move.scratch:
+            words.scratch = self._engine.tracepoints.temporary(move.scratch)
+        self._copies[words.address] = installed
+
+    def _stepped(self, thread: Thread | None) -> tuple[Installed, Task] | None:
+        """Return what a thread steps, and its task; None: it does not."""
+        task = self._tasks.known(thread) if thread is not None else None
+        return (self._copies[task.words.step], task) if task is not None and task.words.step else None
 
     def ended_at(self, thread: Thread, address: int) -> bool:
         """Take the breakpoint behind a copy; False: it is not that."""
-        step = self._steps.get(thread)
-        if step is None or address != step.slot + step.move.length:
+        found = self._stepped(thread)
+        if found is None:
+            return False
+        installed, task = found
+        if address != installed.words.slot + installed.move.length:
             return False
         self._engine.discount(1)
-        self._engine.pc = step.address + step.move.length
-        self._end(thread, step)
+        self._engine.pc = installed.words.after
+        self._end(installed, task)
         return True
 
     def _exception(self, number: int, _pc: int) -> bool:
         """Take x86's debug exception after a step; False: it is not ours."""
-        thread = self._kernel.current
-        step = self._steps.get(thread) if thread is not None else None
-        if thread is None or step is None or self._port.step_trap or number != _DEBUG:
+        found = self._stepped(self._kernel.current)
+        if found is None or self._port.step_trap or number != DEBUG:
             return False
-        engine, move, word = self._engine, step.move, self._kernel.isa.word
+        installed, task = found
+        engine, move, word, words = self._engine, installed.move, self._kernel.isa.word, installed.words
         if not move.pops_flags:  # else the flag is the program's own
-            self._restore_trap_flag(step)
+            self._restore_trap_flag(task)
         if not move.absolute:
-            engine.pc += step.address - step.slot
-        if move.pushes_flags and not step.flags & _TRAP_FLAG:
+            engine.pc += installed.tracepoint.address - words.slot
+        if move.pushes_flags and not task.words.flags:
             # Linux leaves the flag in what was pushed: a popf would trap then.
             sp = engine.read_register(self._kernel.isa.registers.sp)
-            engine.store(sp, 2, engine.load(sp, 2) & ~_TRAP_FLAG)  # two bytes: all that a 16-bit pushf stores
+            engine.store(sp, 2, engine.load(sp, 2) & ~TRAP_FLAG)  # two bytes: all that a 16-bit pushf stores
         if move.calls:
-            engine.store(engine.read_register(self._kernel.isa.registers.sp), word, step.address + move.length)
-        self._end(thread, step)
+            engine.store(engine.read_register(self._kernel.isa.registers.sp), word, words.after)
+        self._end(installed, task)
         return True
 
-    def _restore_trap_flag(self, step: Step) -> None:
+    def _restore_trap_flag(self, task: Task) -> None:
         """Make the trap flag what it was before the step."""
         name = self._kernel.isa.traps.flags
         flags = self._engine.read_register(name)
-        self._engine.write_register(name, flags & ~_TRAP_FLAG | step.flags & _TRAP_FLAG)
+        self._engine.write_register(name, flags & ~TRAP_FLAG | task.words.flags)
 
-    def _end(self, thread: Thread, step: Step) -> None:
-        del self._steps[thread]
-        if step.move.scratch:
-            self._engine.write_register(step.move.scratch, step.saved)
-        self._put(step.installed.probe)
+    def _end(self, installed: Installed, task: Task) -> None:
+        task.words.step = 0
+        if installed.move.scratch:
+            self._engine.write_register(installed.move.scratch, task.words.saved)
+        self._put(installed.probe)
 
     # -- what happens to threads
 
     def faulted(self, thread: Thread, info: SignalInfo) -> SignalInfo:
         """Abort a step whose copy faulted (arch_uprobe_abort_xol): the probe is hit again."""
-        step, at = self._steps.get(thread), self._engine.pc
-        if step is None or not step.slot <= at < step.slot + self._port.slot:
+        found, at = self._stepped(thread), self._engine.pc
+        if found is None:
+            return info
+        installed, task = found
+        slot, address = installed.words.slot, installed.tracepoint.address
+        if not slot <= at < slot + self._port.slot:
             return info
         if not self._port.step_trap:
-            self._restore_trap_flag(step)
-        self._end(thread, step)
-        self._engine.pc = step.address
-        return SignalInfo(info.number, info.code, address=step.address) if info.address == at else info
+            self._restore_trap_flag(task)
+        self._end(installed, task)
+        self._engine.pc = address
+        return SignalInfo(info.number, info.code, address=address) if info.address == at else info
 
     def may_be_interrupted(self, thread: Thread) -> bool:
         """Make signals wait while a thread steps (uprobe_deny_signal)."""
-        return thread not in self._steps
+        return not self._tasks.step(thread)
 
     def system_call(self, thread: Thread, name: str, arguments: Sequence[int]) -> None:
         """End the step of a system call: Unicorn does not trap after it."""
         del name, arguments
-        step = self._steps.get(thread)
-        if step is not None and not self._port.step_trap and self._engine.pc == step.slot + step.move.length:
-            self._exception(_DEBUG, 0)
+        found = self._stepped(thread)
+        if found is None or self._port.step_trap:
+            return
+        installed, _ = found
+        if self._engine.pc == installed.words.slot + installed.move.length:
+            self._exception(DEBUG, 0)
 
     def before_exec(self, process: Process) -> None:
         """Forget the steps of a process whose memory goes away."""
@@ -140,6 +184,8 @@ class Steps(LinuxObserver):
 
     def thread_ended(self, thread: Thread) -> None:
         """Drop the step of a thread."""
-        step = self._steps.pop(thread, None)
-        if step is not None:
-            self._put(step.installed.probe)
+        found = self._stepped(thread)
+        if found is not None:
+            installed, task = found
+            task.words.step = 0
+            self._put(installed.probe)

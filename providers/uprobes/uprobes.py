@@ -15,6 +15,9 @@ The life of a hit, as in kernel/events/uprobes.c:
     trampoline    the function returns to the page's first slot: the return handlers run, and the
                   program goes on at the true address (`providers.uprobes.returns`)
 
+All of this exists twice: Python serves the first hit at an address, and machine code the next ones
+(`providers.uprobes.native`), if the consumers have a native form.
+
 Source: Linux 6.12 kernel/events/uprobes.c.
 """
 
@@ -33,20 +36,30 @@ from emu.guest.linux.process import LinuxObserver
 from emu.guest.processes import CARRIED_OUT
 from emu.patcher import Patcher
 from emu.plan_execution import compile_plan
-from emu.trap import Served
 from providers.fidelity import Fidelity
+from providers.uprobes.describing import Description
 from providers.uprobes.port import Port
 from providers.uprobes.ports import PORTS
-from providers.uprobes.records import Consumer, HandlerResult, Installed, Uprobe, WatchedSpace
+from providers.uprobes.records import (
+    Books,
+    Consumer,
+    HandlerResult,
+    Installed,
+    InstalledWords,
+    Uprobe,
+    WatchedSpace,
+)
 from providers.uprobes.returns import Returns
 from providers.uprobes.steps import Steps
+from providers.uprobes.tasks import Tasks
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from emu.guest.linux.kernel import Kernel
     from emu.guest.linux.process import Process, Thread
-    from emu.guest.linux.space import Area, Space
+    from emu.guest.linux.space import Area
+    from emu.patcher import Tracepoint
 
 
 class UprobeError(Exception):
@@ -67,22 +80,15 @@ class Uprobes(LinuxObserver):
         self.problems: list[str] = []
         """Why probes were not installed in mappings that came later: Linux ignores such errors."""
         self._engine = kernel.engine
-        self._probes: dict[tuple[RegularFile, int], Uprobe] = {}
-        self._spaces: dict[Space, WatchedSpace] = {}
-        self._steps = Steps(kernel, self.port, self._put)
-        self._returns = Returns(kernel, self.port, self._put)
-        kernel.traps.add(self._hit, self._describe)
+        self._books = Books()
+        self._tasks = Tasks(kernel)
+        self._steps = Steps(kernel, self.port, self._tasks, self._put)
+        self._returns = Returns(kernel, self.port, self._tasks, self._books.by_words.__getitem__, self._put)
+        description = Description(
+            kernel, self.port, self._books, self._tasks, self._steps, self._returns, self._forget, self._simulate
+        )
+        kernel.traps.add(self._hit, description.describe)
         kernel.observers.append(self)
-
-    def _describe(self, address: int) -> Served | None:
-        """Say whose hits are served here: consumers are Python's."""
-        thread = self.kernel.current
-        space = self._spaces.get(thread.process.space) if thread is not None else None
-        if space is None:
-            return None
-        slots = {installed.slot for installed in space.installed.values()} | {space.trampoline}
-        ours = address in space.installed or any(slot <= address < slot + self.port.slot for slot in slots if slot)
-        return Served.PYTHON if ours else None
 
     # -- registering
 
@@ -99,14 +105,16 @@ class Uprobes(LinuxObserver):
             raise UprobeError(EINVAL, f"offset {offset:#x} is not a multiple of {self.port.alignment}")
         if ref_ctr_offset % 2:
             raise UprobeError(EINVAL, f"the reference counter at {ref_ctr_offset:#x} is not aligned")
-        probe = self._probes.get((file, offset))
+        probe = self._books.probes.get((file, offset))
         if probe is None:
-            probe = self._probes[file, offset] = Uprobe(file, offset, ref_ctr_offset)
+            probe = self._books.probes[file, offset] = Uprobe(file, offset, ref_ctr_offset)
+            self._books.by_words[probe.words.address] = probe
         elif probe.ref_ctr_offset != ref_ctr_offset:
             raise UprobeError(EINVAL, f"offset {offset:#x} is registered with another reference counter")
         else:
             probe.references += 1
         probe.consumers.insert(0, consumer)
+        self._changed(probe)
         try:
             for process in self._processes():
                 if consumer.wants(process):
@@ -123,7 +131,8 @@ class Uprobes(LinuxObserver):
         if consumer not in probe.consumers:
             return
         probe.consumers.remove(consumer)
-        for space in list(self._spaces.values()):
+        self._changed(probe)
+        for space in list(self._books.spaces.values()):
             if not any(other.wants(space.process) for other in probe.consumers):
                 for address, installed in list(space.installed.items()):
                     if installed.probe is probe:
@@ -133,22 +142,32 @@ class Uprobes(LinuxObserver):
     def _put(self, probe: Uprobe) -> None:
         probe.references -= 1
         if not probe.references:
-            del self._probes[probe.file, probe.offset]
+            self._forget(probe)
+
+    def _forget(self, probe: Uprobe) -> None:
+        """Forget a probe that nothing keeps any more."""
+        del self._books.probes[probe.file, probe.offset]
+        del self._books.by_words[probe.words.address]
 
     def _processes(self) -> list[Process]:
         """Return one process for each address space there is."""
         return list({process.space: process for process in self.kernel.processes.values() if process.alive}.values())
 
+    def _changed(self, probe: Uprobe) -> None:
+        """Make machine code ask anew: a probe's consumers have changed."""
+        probe.words.known = 0
+        self.kernel.traps.changed()
+
     # -- installing
 
     def watch(self, process: Process) -> WatchedSpace:
         """Return the books of a process's address space."""
-        if process.space not in self._spaces:
+        if process.space not in self._books.spaces:
             code = ProcessCode(self.kernel, process.space)
             slots = SlotPages(self.kernel, code, self.port.slot, "[uprobes]")
-            self._spaces[process.space] = WatchedSpace(process, code, Patcher(code), slots)
-            self._spaces[process.space].patcher.on_change = self.kernel.traps.changed
-        return self._spaces[process.space]
+            self._books.spaces[process.space] = WatchedSpace(process, code, Patcher(code), slots)
+            self._books.spaces[process.space].patcher.on_change = self.kernel.traps.changed
+        return self._books.spaces[process.space]
 
     def _install(self, process: Process, probe: Uprobe, area: Area) -> None:
         """Write the breakpoint (install_breakpoint).  Raises `UprobeError`."""
@@ -159,9 +178,16 @@ class Uprobes(LinuxObserver):
         treatment = probe.treatment or self._prepare(probe, address)
         run = compile_plan(treatment.plan, self.kernel.isa) if isinstance(treatment, Emulated) else None
         tracepoint = space.patcher.create(address, self.port.breakpoint, "uprobes")
-        space.installed[address] = Installed(probe, tracepoint, run)
+        space.installed[address] = self._installed(probe, space, tracepoint, run)
         space.patcher.install(tracepoint)
         self._count(space, space.installed[address])
+
+    @staticmethod
+    def _installed(
+        probe: Uprobe, space: WatchedSpace, tracepoint: Tracepoint, run: Callable[..., None] | None
+    ) -> Installed:
+        words = InstalledWords(probe=probe.words.address, space=space.words.address, at=tracepoint.address)
+        return Installed(probe, space, tracepoint, run, words=words)
 
     def _prepare(self, probe: Uprobe, address: int) -> Emulated | Stepped:
         """Look at the instruction as the file has it (prepare_uprobe).  Raises `UprobeError`."""
@@ -182,8 +208,9 @@ class Uprobes(LinuxObserver):
         space.patcher.forget(installed.tracepoint)
         if installed.counter:
             _add(space, installed.counter, -1)
-        if installed.slot and not self._steps.use(installed.slot):
-            space.slots.give_back(installed.slot)
+        if installed.words.slot and not self._steps.use(installed):
+            self._steps.forget(installed)
+            space.slots.give_back(installed.words.slot)
 
     @staticmethod
     def _count(space: WatchedSpace, installed: Installed) -> None:
@@ -205,13 +232,13 @@ class Uprobes(LinuxObserver):
 
         A probe that cannot be installed is left out.
         """
-        for probe in [probe for (file, _), probe in self._probes.items() if file is area.backing]:
+        for probe in [probe for (file, _), probe in self._books.probes.items() if file is area.backing]:
             if _holds(area, probe) and any(consumer.wants(process) for consumer in probe.consumers):
                 try:
                     self._install(process, probe, area)
                 except UprobeError as error:
                     self.problems.append(str(error))
-        space = self._spaces.get(process.space)
+        space = self._books.spaces.get(process.space)
         if space is not None:  # it may be where a counter is
             for installed in space.installed.values():
                 if installed.probe.file is area.backing:
@@ -219,10 +246,12 @@ class Uprobes(LinuxObserver):
 
     def unmapped(self, process: Process, areas: Sequence[Area]) -> None:
         """Forget the breakpoints in memory that goes away."""
-        space = self._spaces.get(process.space)
+        space = self._books.spaces.get(process.space)
         if space is not None:
             for address in [one for one in space.installed if any(area.start <= one < area.end for area in areas)]:
-                space.patcher.forget(space.installed.pop(address).tracepoint)
+                installed = space.installed.pop(address)
+                self._steps.forget(installed)
+                space.patcher.forget(installed.tracepoint)
 
     def executed(self, process: Process) -> None:
         """Install the probes of what a process runs now."""
@@ -241,30 +270,33 @@ class Uprobes(LinuxObserver):
         for thread in process.threads:
             self.thread_ended(thread)
         if process.space.users == 1:
-            self._spaces.pop(process.space, None)
+            self._books.spaces.pop(process.space, None)
 
     def thread_ended(self, thread: Thread) -> None:
         """Drop the pending returns of a thread (uprobe_free_utask)."""
-        self._returns.forget(thread)
+        task = self._tasks.drop(thread)
+        if task is not None:
+            self._returns.forget(task)
 
     def forked(self, parent: Process, child: Process) -> None:
         """Give a child its parent's breakpoints and pending returns (uprobe_dup_mmap)."""
         made_by = self.kernel.current
         if made_by is not None:
             self._returns.copy(made_by, child.threads[0])
-        space = self._spaces.get(parent.space)
+        space = self._books.spaces.get(parent.space)
         if space is None or child.space is parent.space:
             return
         twin = self.watch(child)
         space.slots.unmap_from(child.space)
-        if space.trampoline:
+        if space.words.trampoline:
             # At the same address: the stack that was copied holds it.
-            twin.trampoline = twin.slots.take_at(space.trampoline)
-            twin.slots.fill(twin.trampoline, self.port.breakpoint)
+            twin.words.trampoline = twin.slots.take_at(space.words.trampoline)
+            twin.slots.fill(twin.words.trampoline, self.port.breakpoint)
         for address, installed in space.installed.items():
             twin.code.write_code(address, installed.tracepoint.original)
             tracepoint = twin.patcher.create(address, self.port.breakpoint, "uprobes")
-            twin.installed[address] = Installed(installed.probe, tracepoint, installed.run, installed.counter)
+            twin.installed[address] = self._installed(installed.probe, twin, tracepoint, installed.run)
+            twin.installed[address].counter = installed.counter
             twin.patcher.install(tracepoint)
 
     # -- a hit
@@ -275,10 +307,10 @@ class Uprobes(LinuxObserver):
         assert thread is not None
         if self._steps.ended_at(thread, address):
             return CARRIED_OUT
-        space = self._spaces.get(thread.process.space)
+        space = self._books.spaces.get(thread.process.space)
         if space is None:
             return 0
-        if space.trampoline and address == space.trampoline:
+        if address == space.words.trampoline:
             return self._returns.returned(thread, frame)
         installed = space.installed.get(address)
         if installed is None:
@@ -286,7 +318,7 @@ class Uprobes(LinuxObserver):
         if self._run_handlers(thread, space, installed, address, frame):
             self._remove(space, address)
         if self._engine.pc == address:  # else a handler has moved it: the instruction is skipped
-            self._go_on(thread, space, installed, address)
+            self._go_on(thread, installed, address)
         return CARRIED_OUT
 
     def _run_handlers(
@@ -302,11 +334,14 @@ class Uprobes(LinuxObserver):
             self._returns.hijack(thread, space, installed.probe, address)
         return remove and not any(consumer.wants(thread.process) for consumer in installed.probe.consumers)
 
-    def _go_on(self, thread: Thread, space: WatchedSpace, installed: Installed, address: int) -> None:
-        treatment = installed.probe.treatment
-        if isinstance(treatment, Stepped):
-            self._steps.begin(thread, space, installed, address, treatment)
-            return
+    def _go_on(self, thread: Thread, installed: Installed, address: int) -> None:
+        if isinstance(installed.probe.treatment, Stepped):
+            self._steps.begin(thread, installed)
+        else:
+            self._simulate(installed, address)
+
+    def _simulate(self, installed: Installed, address: int) -> None:
+        """Do what the instruction would have done."""
         assert installed.run is not None
         try:
             installed.run(self._engine, address)

@@ -124,7 +124,12 @@ ask:
   %key = xor i64 %upper, %pc
   %taken = call i64 @take(i64 %key)
   %served = icmp eq i64 %taken, $HANDLED
-  br i1 %served, label %done, label %python
+  br i1 %served, label %done, label %anywhere
+anywhere:
+  ; Or the same exception at any pc.
+  %taken.anywhere = call i64 @take(i64 %upper)
+  %served.anywhere = icmp eq i64 %taken.anywhere, $HANDLED
+  br i1 %served.anywhere, label %done, label %python
 python:
   store i64 %block, ptr %block.p
   %answer = call i32 inttoptr (i64 $on_trap to ptr)(i32 %number)

@@ -50,6 +50,7 @@ UNICORN = UnicornModel(
     system_call=_SYSTEM_CALL,
     undefined=x86.INVALID_OPCODE,
     handled=x86.handled,
+    trap_flag=x86.FLAGS,
     # No byte is a REX prefix: inc and dec have those opcodes.
     names={**x86.NAMES, "REX": 0x100},
     ir=(x86.__package__, __package__),

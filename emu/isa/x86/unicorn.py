@@ -22,6 +22,8 @@ GENERAL_PROTECTION: Final = 13
 # The kernel guest's clock interrupt (testbins/kernel/<isa>/intr.S).
 _CLOCK_VECTOR: Final = 32
 
+# The flags but for those of arithmetic.
+FLAGS: Final = 0x88
 # The lowest two bits are the privilege level.
 HFLAGS: Final = 0xB0
 # ES CS SS DS FS GS, of 24 bytes each: selector, base, limit and flags.

@@ -58,6 +58,7 @@ UNICORN = UnicornModel(
     system_call_instruction=uc.UC_X86_INS_SYSCALL,
     undefined=x86.INVALID_OPCODE,
     handled=x86.handled,
+    trap_flag=x86.FLAGS,
     names={
         **x86.NAMES,
         "REX": 0x40,

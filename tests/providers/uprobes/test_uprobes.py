@@ -62,7 +62,7 @@ def test_two_handlers_see_a_function_begin_and_return(isa):
     assert ("returned", 55) in seen
     uprobes.unregister(probe, first)
     uprobes.unregister(probe, second)
-    assert not uprobes._probes
+    assert not uprobes._books.probes
 
 
 @pytest.mark.parametrize("isa", ISAS)
@@ -198,7 +198,7 @@ def test_refusals_carry_the_kernels_numbers(isa):
         assert caught.value.errno == errno
     with pytest.raises(UprobeError, match="needs a handler"):
         uprobes.register(loaded.file, 0, Consumer())
-    assert not uprobes._probes
+    assert not uprobes._books.probes
 
 
 @pytest.mark.parametrize("isa", ISAS)
