@@ -102,8 +102,8 @@ def _part(fuzzer: Fuzzer, part: int, progress: Progress, task: TaskID) -> int:
     since = time.monotonic()
     tally = runner.run(fuzzer, runner.FromNumbers(fuzzer, numbers), lambda _n: progress.advance(task))
     for finding in tally.findings:
-        if finding.keep():
-            progress.console.print(f"{fuzzer.name} {finding.number}: {finding.why}", markup=False, soft_wrap=True)
+        kept = "" if finding.keep() else " (a kept case ends like this)"
+        progress.console.print(f"{fuzzer.name} {finding.number}: {finding.why}{kept}", markup=False, soft_wrap=True)
     _save(fuzzer.name, tally, time.monotonic() - since)
     return len(tally.findings)
 
