@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import IntEnum, IntFlag
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from emu.frame import Frame
 from emu.plain import address_of, words
 from emu.words import WORD_MASK
-
-if TYPE_CHECKING:
-    from emu.frame import Frame
 
 
 class CpuFlag(IntFlag):

@@ -15,9 +15,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from emu.bad_address import BadAddressError
 from emu.elf_file import ElfError, ElfFile, ElfKind
 from emu.elf_symbols import Symbol, SymbolTable, symbol_entries, symbol_kind, symbol_size
-from emu.guest.base import BadAddressError
 from emu.isa import Isa
 from emu.spelling import nearest
 

@@ -15,16 +15,16 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
+from emu.bad_address import BadAddressError
 from emu.displaced import DisplacedTable
 from emu.engine.engine import Engine
 from emu.engine.state import DELIVER, HANDLED
-from emu.frame import LiveFrame
-from emu.guest.base import BadAddressError
 from emu.learning import Learner, Rest
 from emu.patcher import Patcher
 from emu.plan_execution import compile_plan
 from emu.plans import Plan
 from emu.trap import TrapHandler
+from emu.trap_frames import LiveFrame
 
 
 class _Displaced(NamedTuple):

@@ -16,8 +16,8 @@ from typing import Final
 
 from elftools.common.exceptions import ELFError
 
+from emu.bad_address import BadAddressError
 from emu.elf import Image
-from emu.guest.base import BadAddressError
 
 _RELA: Final = struct.Struct("<QQq")
 # i386's: the addend stands where the choice will.

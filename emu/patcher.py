@@ -17,13 +17,13 @@ class CodeMemory(Protocol):
     """Memory that holds code; addresses are virtual."""
 
     def read(self, address: int, size: int) -> bytes:
-        """Return `size` bytes.  Raises `emu.guest.base.BadAddressError`."""
+        """Return `size` bytes.  Raises `emu.bad_address.BadAddressError`."""
         ...
 
     def write_code(self, address: int, data: bytes) -> None:
         """Write bytes and drop what was translated from them.
 
-        Raises `emu.guest.base.BadAddressError`.
+        Raises `emu.bad_address.BadAddressError`.
         """
         ...
 
@@ -59,7 +59,7 @@ class Patcher:
     def create(self, address: int, patch: bytes, owner: str) -> Tracepoint:
         """Make a tracepoint, not yet installed.
 
-        Raises `emu.guest.base.BadAddressError` if there is no code.
+        Raises `emu.bad_address.BadAddressError` if there is no code.
         """
         if not patch:
             raise ValueError(f"{owner}: a tracepoint at {address:#x} needs patch bytes")
@@ -110,7 +110,7 @@ class Patcher:
     def original(self, address: int, size: int) -> bytes:
         """Read code as the program has it, patches left out.
 
-        Raises `emu.guest.base.BadAddressError`.
+        Raises `emu.bad_address.BadAddressError`.
         """
         code = bytearray(self._memory.read(address, size))
         for place in range(size if self._layers else 0):

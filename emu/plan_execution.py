@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
+from emu.isa.base import Isa
 from emu.plans import TEMPORARY, Branch, Check, Clear, Compare, Load, Plan, Set, SetVector, Store, Sum
 from emu.words import WORD_MASK
-
-if TYPE_CHECKING:
-    from emu.isa.base import Isa
 
 # Plans whose functions are kept.
 _COMPILED: Final = 1 << 13
@@ -38,12 +36,12 @@ class Cpu(Protocol):
     def load(self, address: int, size: int) -> int:
         """Return `size` bytes of memory, little-endian.
 
-        Raises `emu.guest.base.BadAddressError`.
+        Raises `emu.bad_address.BadAddressError`.
         """
         ...
 
     def store(self, address: int, size: int, value: int) -> None:
-        """Write the low `size` bytes of `value`.  Raises `emu.guest.base.BadAddressError`."""
+        """Write the low `size` bytes of `value`.  Raises `emu.bad_address.BadAddressError`."""
         ...
 
     def read_register(self, name: str) -> int:
@@ -78,7 +76,7 @@ def holds(test: Check, isa: Isa, left: int, right: int) -> bool:
 def interpret(plan: Plan, isa: Isa, cpu: Cpu) -> None:
     """Carry a plan out, one operation at a time: the meaning of plans.
 
-    Raises `emu.guest.base.BadAddressError`.
+    Raises `emu.bad_address.BadAddressError`.
     """
     slots, mask = isa.registers.slots, isa.address_mask
     pc = isa.registers.pc

@@ -182,3 +182,13 @@ class Plan:
 
     def __str__(self) -> str:
         return "; ".join(map(str, self.operations)) or "nothing, not even the pc moves"
+
+
+def takes_frame_back(plan: Plan | None, frame_pointer: str) -> bool:
+    """Return whether an instruction gives the caller its frame pointer back.
+
+    The frame exists until that instruction has run.
+    """
+    return plan is not None and any(
+        isinstance(operation, Set) and operation.target == frame_pointer for operation in plan.operations
+    )

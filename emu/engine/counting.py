@@ -8,11 +8,11 @@ from __future__ import annotations
 import ctypes
 from typing import Final
 
+from emu.bad_address import BadAddressError
 from emu.engine.cpu import Cpu
 from emu.engine.inlined import ENTRIES, ENTRY_SIZE, Late, low_memory
 from emu.engine.memory import Memory
 from emu.engine.state import NEVER, WORDS, TableEntry, Word
-from emu.guest.base import BadAddressError
 from emu.isa.base import Isa
 
 # Where the count begins: instructions may be taken off it before the first has run.

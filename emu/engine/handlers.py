@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from emu.bad_address import BadAddressError
 from emu.engine.counting import Counter
 from emu.engine.cpu import Cpu
 from emu.engine.memory import Memory
 from emu.engine.state import DELIVER, HANDLED, Word
 from emu.engine.tracepoints import Tracepoints
-from emu.guest.base import BadAddressError
 from emu.isa.base import Isa
 
 

@@ -11,10 +11,10 @@ import mmap
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 
+from emu.bad_address import BadAddressError
 from emu.engine.access import Access
 from emu.engine.pages import PAGE, AddressSpace
 from emu.engine.plans import Window
-from emu.guest.base import BadAddressError
 from emu.isa.base import Isa
 from emu.words import WORD_MASK
 

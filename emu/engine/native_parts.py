@@ -14,9 +14,8 @@ from emu.engine.memory import GuestMemory
 from emu.engine.pages import PAGE
 from emu.engine.state import Word as EngineWord
 from emu.engine.tlb import FILLS
-from emu.guest.base import Thread
 from emu.native.builder import Function
-from emu.native.guest import NAME_SIZE, GuestCode, Writer
+from emu.native.guest import GuestCode, Writer
 from emu.native.values import Word
 from emu.words import WORD_MASK
 
@@ -42,19 +41,6 @@ def engine_code(engine: Engine, clock: VirtualClock) -> GuestCode:
         symbols["fills"] = engine.fills
         functions["user_place"] = _filled
     return GuestCode(functions, symbols)
-
-
-def thread_code(thread: Thread) -> GuestCode:
-    """Return functions about the only thread that a guest has."""
-    numbers = ("address", "tid", "pid", "ppid", "uid", "gid", "errno")
-    name = thread.execname.encode("utf-8", "surrogateescape")[: NAME_SIZE - 1].ljust(NAME_SIZE, b"\0")
-    functions = {number: _constant(getattr(thread, number)) for number in numbers}
-    functions["execname"] = lambda f, _slow: f.ret(f.module.data("thread_name", name))
-    return GuestCode(functions)
-
-
-def _constant(number: int) -> Writer:
-    return lambda f, _slow: f.ret(number)
 
 
 class _Now:

@@ -10,12 +10,10 @@ would then end the run and begin another, which takes 10 us, and a hook takes 0.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from emu.guest.base import BadAddressError
-
-if TYPE_CHECKING:
-    from emu.engine.memory import Memory
+from emu.bad_address import BadAddressError
+from emu.engine.memory import Memory
 
 _LONGEST: Final = 15
 

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 from typing import Any, Final
 
+from emu.bad_address import BadAddressError
 from emu.engine import exits
 from emu.engine.counting import Counter
 from emu.engine.cpu import Cpu
@@ -13,7 +14,6 @@ from emu.engine.interpreted import Interrupted
 from emu.engine.memory import Memory
 from emu.engine.pages import PAGE
 from emu.engine.state import HANDLED, Word
-from emu.guest.base import BadAddressError
 from emu.isa.base import Isa
 
 _LONGEST: Final = 15

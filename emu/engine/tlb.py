@@ -18,18 +18,16 @@ another generation.
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import unicorn
 
 from emu.engine.access import Access
 from emu.engine.cpu import Cpu
+from emu.engine.memory import HostMemory
 from emu.engine.pages import PAGE
 from emu.engine.state import Word
 from emu.words import WORD_MASK
-
-if TYPE_CHECKING:
-    from emu.engine.memory import HostMemory
 
 _ACCESS: Final = {
     unicorn.UC_MEM_READ: Access.READ,

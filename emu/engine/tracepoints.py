@@ -23,15 +23,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from emu.cpu_core import CoreWord, CpuCore
+from emu.engine.plans import Encoder, NativeOperation
+from emu.frame import Frame
 from emu.native.block import Block
 from emu.words import WORD_MASK
-
-if TYPE_CHECKING:
-    from emu.engine.plans import Encoder, NativeOperation
-    from emu.frame import Frame
 
 # Arguments that `dtrace_probe()` takes.
 ARGUMENTS: Final = 5

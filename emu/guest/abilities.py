@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from emu.frame import NamedRegisters
-    from emu.guest.base import Lock
-    from emu.native.guest import GuestCode
+from emu.frame import NamedRegisters
+from emu.native.guest import GuestCode
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """The state of a lock of the kernel (FreeBSD struct lock_class: lc_owner, lc_flags)."""
+
+    held: bool
+    owner: int
+    """Address of the thread that holds it exclusively; 0: nobody, or readers do."""
+    spins: bool
+    """Whether who wants it spins instead of sleeping."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,23 +6,13 @@ fake in a test are the same to it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from emu.guest.abilities import Abilities
-    from emu.isa.base import Isa
-
-
-class BadAddressError(Exception):
-    """A load or store met an address that is not mapped (`address`)."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(f"invalid address {address:#x}")
-        self.address = address
+from emu.guest.abilities import Abilities
+from emu.isa.base import Isa
 
 
 class GuestError(Exception):
@@ -56,17 +46,6 @@ class Location:
     module: str
     symbol: str
     offset: int
-
-
-@dataclass(frozen=True, slots=True)
-class Lock:
-    """The state of a lock of the kernel (FreeBSD struct lock_class: lc_owner, lc_flags)."""
-
-    held: bool
-    owner: int
-    """Address of the thread that holds it exclusively; 0: nobody, or readers do."""
-    spins: bool
-    """Whether who wants it spins instead of sleeping."""
 
 
 class RunState(Enum):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from emu.bad_address import BadAddressError
 from emu.calls import pass_arguments
 from emu.elf import Image, SegmentFlag
 from emu.engine.access import Access
@@ -18,12 +19,12 @@ from emu.engine.clock import VirtualClock
 from emu.engine.engine import Engine
 from emu.engine.errors import GuestCrashError
 from emu.engine.pages import PAGE, PageMap
-from emu.frame import takes_frame_back
 from emu.guest.abilities import Abilities
-from emu.guest.base import BadAddressError, Location, RunState, Thread
+from emu.guest.base import Location, RunState, Thread
 from emu.host_trap import HostTrap
 from emu.isa.base import Isa
 from emu.patcher import Patcher
+from emu.plans import takes_frame_back
 from emu.trap import TrapHandler
 
 if TYPE_CHECKING:
@@ -158,7 +159,8 @@ class FunctionGuest:
 
     def machine_code(self) -> GuestCode:
         """Return what machine code can find out about the guest by itself."""
-        from emu.engine.native_parts import engine_code, thread_code  # noqa: PLC0415  few runs need it
+        from emu.engine.native_parts import engine_code  # noqa: PLC0415  few runs need it
+        from emu.guest.only_thread import thread_code  # noqa: PLC0415  few runs need it
 
         return engine_code(self.engine, self.clock).joined(thread_code(_THREAD))
 
@@ -179,7 +181,7 @@ class FunctionGuest:
             return [self.engine.pc]
         registers = self.isa.registers
         pc = frame.register(registers.pc)
-        if takes_frame_back(self.isa.stub.plan(self.patcher.original(pc, 8), pc), self.isa):
+        if takes_frame_back(self.isa.stub.plan(self.patcher.original(pc, 8), pc), registers.fp):
             place = frame.register(registers.fp) + self.isa.calling.frame_return
             return [pc, self.engine.load(place, self.isa.word)]
         return [pc, frame.register(registers.link) if registers.link else frame.stack_word(0)]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from emu.bad_address import BadAddressError
 from emu.engine.pages import PAGE
 from emu.frame import Frame
-from emu.guest.base import BadAddressError, Location
+from emu.guest.base import Location
 from emu.isa.base import Isa
 
 # Frames of the longest stack that is walked.

@@ -27,14 +27,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
+from emu.displaced import DisplacedTable
 from emu.isa.elf_format import ElfFormat
+from emu.isa.linux_abi import LinuxAbi
 from emu.isa.unicorn_model import UnicornModel
-
-if TYPE_CHECKING:
-    from emu.displaced import DisplacedTable
-    from emu.isa.linux_abi import LinuxAbi
 
 
 @dataclass(frozen=True, slots=True)

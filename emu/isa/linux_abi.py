@@ -11,7 +11,7 @@ import struct
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from emu.isa.linux_signals import (
     BUS_ADRALN,
@@ -20,10 +20,7 @@ from emu.isa.linux_signals import (
     SIGINFO_SIZE,
     Signal,
 )
-
-if TYPE_CHECKING:
-    from emu.engine.engine import Engine
-    from emu.isa.unicorn_model import ModelledCpu
+from emu.isa.unicorn_model import ModelledCpu
 
 BLOCK: Final = 4096
 
@@ -51,6 +48,24 @@ class FileStatus(Protocol):
     @property
     def allocated(self) -> int:
         """Bytes that are kept (st_blocks * 512)."""
+
+
+class StoppedCpu(Protocol):
+    """What an instruction needs that is carried out in an exception (`emu.engine.engine`)."""
+
+    pc: int
+
+    def read(self, address: int, size: int) -> bytes:
+        """Return memory.  Raises `BadAddressError`."""
+
+    def read_register(self, name: str) -> int:
+        """Return a register."""
+
+    def write_register(self, name: str, value: int) -> None:
+        """Set a register."""
+
+    def discount(self, instructions: int) -> None:
+        """Take instructions off the count."""
 
 
 class Fault(NamedTuple):
@@ -158,8 +173,8 @@ class LinuxAbi:
     """Does what a kernel does before it lets programs run, after `initial_registers` are set."""
     tls_is_descriptor: bool = False
     """Whether clone() is given a struct user_desc for the thread pointer."""
-    execute: Callable[[Engine, int, int], bool] | None = None
-    """(engine, exception, pc) -> whether it has carried out the instruction at pc, which a program
+    execute: Callable[[StoppedCpu, int, int], bool] | None = None
+    """(CPU, exception, pc) -> whether it has carried out the instruction at pc, which a program
     may use under Linux but the emulated CPU refuses; None: there is no such instruction."""
     accesses: Callable[[Callable[[str], int], bytes], Iterator[int]] | None = None
     """(value of a register by name, code) -> the addresses that the instruction accesses; None: the

@@ -18,9 +18,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from emu.bad_address import BadAddressError
 from emu.displaced import Code, Emulated, OutOfLine, Refused, Treatment
 from emu.engine.access import Access
-from emu.guest.base import BadAddressError
 from emu.guest.processes import ProcessObserver
 from emu.patcher import Patcher
 from emu.plan_execution import compile_plan

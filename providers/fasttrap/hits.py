@@ -11,13 +11,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from emu.arguments import function_arguments
+from emu.bad_address import BadAddressError
 from emu.cpu_core import CpuFlag
 from emu.displaced import Emulated, OutOfLine
 from emu.engine.plans import NativeOperation
 from emu.engine.state import HANDLED
 from emu.engine.tracepoints import Argument, Fire, FireAfter, InMemory, Number, Register, Run, of_exception
 from emu.frame import Frame
-from emu.guest.base import BadAddressError
 from emu.guest.processes import CARRIED_OUT, ProcessObserver
 from emu.plan_execution import Cpu
 from emu.plans import Load, Plan, Set

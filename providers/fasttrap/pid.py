@@ -14,8 +14,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from emu.bad_address import BadAddressError
 from emu.elf_symbols import Symbol, SymbolType
-from emu.guest.base import BadAddressError
 from emu.guest.objects import LoadedObject
 from emu.guest.processes import Objects, Process, ProcessObserver
 from providers.base import Framework

@@ -19,9 +19,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from emu.bad_address import BadAddressError
 from emu.displaced import OutOfLine
 from emu.engine.tracepoints import Run
-from emu.guest.base import BadAddressError
 from emu.guest.processes import CARRIED_OUT, ProcessObserver
 from emu.plans import Set
 from providers.fasttrap.port import Port

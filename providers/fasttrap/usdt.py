@@ -16,11 +16,11 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from emu.bad_address import BadAddressError
 from emu.elf_file import ElfError
 from emu.engine import tracepoints
 from emu.engine.tracepoints import ARGUMENTS, Argument, Number, Register
 from emu.frame import Frame
-from emu.guest.base import BadAddressError
 from emu.guest.objects import LoadedObject
 from emu.guest.processes import ProcessObserver
 from emu.isa.elf_format import InRegister

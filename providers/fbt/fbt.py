@@ -24,10 +24,10 @@ from functools import lru_cache
 from typing import Final, NamedTuple, Protocol
 
 from emu.arguments import entry_arguments, results
+from emu.bad_address import BadAddressError
 from emu.displaced import Rule
 from emu.elf_symbols import Symbol
 from emu.engine.tracepoints import Fire, Number
-from emu.guest.base import BadAddressError
 from emu.guest.modules import Module
 from emu.isa.base import Isa
 from emu.patcher import Patcher

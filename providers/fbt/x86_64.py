@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from emu.bad_address import BadAddressError
 from emu.cpu_core import CpuCore
 from emu.displaced import Rule
 from emu.frame import Frame
-from emu.guest.base import BadAddressError
 from emu.isa.x86.instruction import LONG_MODE, Mode
 from emu.isa.x86.length import instruction_lengths as lengths
 from emu.isa.x86_64.stub import STUB

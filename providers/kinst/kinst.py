@@ -68,7 +68,7 @@ def look(
 ) -> Iterator[tuple[int, Treatment, Frames]]:
     """Yield (offset, treatment, frame) for each instruction of a function.
 
-    Nothing, if the function is not to be touched.  Raises `emu.guest.base.BadAddressError`.
+    Nothing, if the function is not to be touched.  Raises `emu.bad_address.BadAddressError`.
     """
     if excluded(symbol.name, (*EXCLUSIONS, *port.exclusions)) is not None:
         return

@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 from typing import Final
 
-from emu.guest.base import BadAddressError
+from emu.bad_address import BadAddressError
 
 # list_head, start_addr, end_addr
 _ENTRY: Final = struct.Struct("<4Q")

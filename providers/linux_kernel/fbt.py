@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+from emu.bad_address import BadAddressError
 from emu.frame import Frame
-from emu.guest.base import BadAddressError
 from emu.guest.linux_kernel.kallsyms import Symbol
 from providers.base import ArgumentDescription, Framework, Provider
 from providers.fbt.fbt import SignatureSource

@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Final
 
+from emu.bad_address import BadAddressError
 from emu.frame import Frame
-from emu.guest.base import BadAddressError
 from emu.guest.linux_kernel.abi import CallPath
 from emu.guest.linux_kernel.guest import LinuxKernelGuest
 from emu.guest.linux_kernel.kallsyms import Symbol

@@ -15,9 +15,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from emu.bad_address import BadAddressError
 from emu.displaced import Emulated
 from emu.frame import Frame
-from emu.guest.base import BadAddressError
 from emu.isa.base import Isa
 from emu.patcher import Patcher, Tracepoint
 from emu.trap import TrapHandler

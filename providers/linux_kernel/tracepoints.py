@@ -23,8 +23,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, Protocol
 
+from emu.bad_address import BadAddressError
 from emu.frame import Frame
-from emu.guest.base import BadAddressError
 from emu.guest.linux_kernel.guest import MODULE, LinuxKernelGuest
 from emu.patcher import Tracepoint as Patch
 from emu.words import WORD_MASK

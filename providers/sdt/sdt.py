@@ -62,11 +62,11 @@ class SdtKernel(Protocol):
         ...
 
     def load(self, address: int, size: int) -> bytes:
-        """Read kernel memory.  Raises `emu.guest.base.BadAddressError`."""
+        """Read kernel memory.  Raises `emu.bad_address.BadAddressError`."""
         ...
 
     def store(self, address: int, data: bytes) -> None:
-        """Write kernel data.  Raises `emu.guest.base.BadAddressError`."""
+        """Write kernel data.  Raises `emu.bad_address.BadAddressError`."""
         ...
 
     def watch_traced(self) -> None:

@@ -89,7 +89,7 @@ class Declarations:
 def read_declarations(find: FindSet, read: Read, word: int = 8) -> Declarations:
     """Read the linker sets; one that is missing is empty.
 
-    Raises `emu.guest.base.BadAddressError`.
+    Raises `emu.bad_address.BadAddressError`.
     """
     layout = _LAYOUTS[word]
     names = {

@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from emu.bad_address import BadAddressError
 from emu.frame import Frame
-from emu.guest.base import BadAddressError
 from emu.guest.processes import CARRIED_OUT
 from emu.isa.linux_signals import SI_KERNEL, Signal, SignalInfo
 from providers.uprobes.port import Port

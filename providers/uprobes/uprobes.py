@@ -25,10 +25,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from emu.bad_address import BadAddressError
 from emu.displaced import Code, Emulated, Refused, Stepped
 from emu.engine.access import Access
 from emu.frame import Frame
-from emu.guest.base import BadAddressError
 from emu.guest.linux.code import ProcessCode, SlotPages
 from emu.guest.linux.errno import EINVAL, EIO
 from emu.guest.linux.inodes import RegularFile

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from emu.bad_address import BadAddressError
 from emu.elf import Image, SegmentFlag
 from emu.elf_file import ElfError, ElfKind
 from emu.elf_symbols import Binding, SymbolType
-from emu.guest.base import BadAddressError
 from emu.isa import AARCH64, ISAS, X86_64
 
 from .elf_file import ABSOLUTE, CORE, DYN, FUNC, GLOBAL, GNU_IFUNC, LOCAL, NOTYPE, OBJECT, REL, TEXT, WEAK, ElfFile

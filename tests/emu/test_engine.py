@@ -2,13 +2,13 @@
 
 import pytest
 
+from emu.bad_address import BadAddressError
 from emu.calls import pass_arguments
 from emu.engine import native
 from emu.engine.clock import VirtualClock
 from emu.engine.engine import Engine
 from emu.engine.errors import EngineError
 from emu.engine.state import HANDLED
-from emu.guest.base import BadAddressError
 from emu.guest.function import CODE, STACK, FunctionFaultError, FunctionGuest
 from emu.isa import ISAS
 from tests.emu.code import ADD, ADD_ENTRY, ADD_INSTRUCTIONS, EXCLUSIVE, LOAD, LOOP

@@ -7,7 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
-from emu.guest.base import BadAddressError
+from emu.bad_address import BadAddressError
 from emu.patcher import Patcher
 
 BASE = 0xFFFF_FFFF_8020_0000

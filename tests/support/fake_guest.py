@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from emu.bad_address import BadAddressError
 from emu.guest.abilities import Abilities
-from emu.guest.base import BadAddressError, Location, RunState, Thread
+from emu.guest.base import Location, RunState, Thread
 from emu.isa import X86_64, Isa
 from providers.base import ArgumentDescription, Framework, Provider
 

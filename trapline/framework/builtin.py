@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from emu.bad_address import BadAddressError
 from emu.frame import NamedRegisters
-from emu.guest.base import BadAddressError
 from emu.words import WORD_MASK
 from trapline.framework.context import UNREAD, Context
 from trapline.framework.dif import Var

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from emu.guest.base import BadAddressError, Lock
+from emu.bad_address import BadAddressError
+from emu.guest.abilities import Lock
 from trapline.framework.context import Context
 from trapline.framework.dif import Subr
 from trapline.framework.faults import BADADDR, ILLOP

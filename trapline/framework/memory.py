@@ -15,8 +15,9 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Final
 
+from emu.bad_address import BadAddressError
 from emu.cpu_core import CpuCore
-from emu.guest.base import BadAddressError, Guest
+from emu.guest.base import Guest
 from emu.plain import Pinned, words
 from trapline.framework.faults import BADADDR, BADALIGN
 

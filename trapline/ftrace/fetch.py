@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
-from emu.guest.base import BadAddressError
+from emu.bad_address import BadAddressError
 from emu.isa.base import Isa
 from emu.words import WORD_MASK
 from trapline.ftrace.expressions import (

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from emu.bad_address import BadAddressError
 from emu.elf import Image
 from emu.elf_file import ElfError
-from emu.guest.base import BadAddressError
 from emu.guest.linux.errno import LinuxError
 from emu.guest.linux.inodes import RegularFile
 from emu.guest.linux.paths import path_of, walk

@@ -11,13 +11,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from emu.bad_address import BadAddressError
 from emu.engine.state import HANDLED
-from emu.frame import Frame, SavedFrame
-from emu.guest.base import BadAddressError
+from emu.frame import Frame
 from emu.guest.kernel.guest import KernelGuest
 from emu.plan_execution import interpret
 from emu.plans import Plan
 from emu.trap import Description, Handler, TrapHandler
+from emu.trap_frames import SavedFrame
 from providers.base import Framework, Provider
 from trapline.lab.hit import AskedHandler, CpuSnapshot, Hit, MemoryChange, RecordedFiring
 

@@ -17,11 +17,11 @@ from typing import Final, NamedTuple
 from rich.text import Text
 
 from emu import disassembly
+from emu.bad_address import BadAddressError
 from emu.disassembly import Syntax
 from emu.displaced import Code, Emulated, OutOfLine, Refused, Rule, Stepped, Treatment
 from emu.elf import Image
 from emu.elf_symbols import Symbol
-from emu.guest.base import BadAddressError
 from emu.isa import ISAS, Isa
 from emu.spelling import nearest
 from providers import fasttrap, kinst, uprobes

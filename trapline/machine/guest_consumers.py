@@ -20,7 +20,7 @@ import errno
 import struct
 from typing import Final, NamedTuple
 
-from emu.guest.base import BadAddressError
+from emu.bad_address import BadAddressError
 from emu.guest.kernel.guest import KernelGuest
 from trapline.framework import structures
 from trapline.framework.dtrace import DTrace

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol
 
+from emu.bad_address import BadAddressError
 from emu.engine.pages import PAGE
-from emu.frame import SavedFrame
-from emu.guest.base import BadAddressError
 from emu.guest.kernel.probe_calls import ProbeCalls
+from emu.trap_frames import SavedFrame
 
 if TYPE_CHECKING:
     from emu.guest.kernel.guest import KernelGuest

@@ -11,13 +11,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
+from emu.bad_address import BadAddressError
 from emu.displaced import DisplacedTable
 from emu.elf import Image
 from emu.engine.clock import DEFAULT_RATE, NANOSECONDS, VirtualClock
 from emu.engine.engine import Engine
 from emu.engine.errors import GuestCrashError
 from emu.frame import Frame
-from emu.guest.base import BadAddressError, RunState
+from emu.guest.base import RunState
 from emu.guest.kernel import boot_loader, images, initrd
 from emu.guest.kernel.gates import Consumers, Gates
 from emu.guest.kernel.outside_calls import OutsideCalls

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from emu.bad_address import BadAddressError
 from emu.engine.access import Access
 from emu.engine.pages import PAGE
-from emu.frame import Frame, LiveFrame, SavedFrame
-from emu.guest.base import BadAddressError
+from emu.frame import Frame
+from emu.trap_frames import LiveFrame, SavedFrame
 
 if TYPE_CHECKING:
     from emu.guest.kernel.userland import Userland

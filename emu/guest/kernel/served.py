@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from emu.guest.abilities import Abilities
-from emu.guest.base import Lock
+from emu.guest.abilities import Abilities, Lock
 from emu.guest.kernel.view import KernelView
 
 if TYPE_CHECKING:

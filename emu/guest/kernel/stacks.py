@@ -10,11 +10,11 @@ from typing import Final
 
 from emu.cpu_core import CpuCore
 from emu.engine.engine import Engine
-from emu.frame import LiveFrame, takes_frame_back
 from emu.guest.kernel.introspection import Introspection
 from emu.patcher import Patcher
 from emu.plain import words
-from emu.plans import Plan, Store
+from emu.plans import Plan, Store, takes_frame_back
+from emu.trap_frames import LiveFrame
 from emu.words import WORD_MASK
 
 # Pcs that machine code knows, a power of two.
@@ -71,7 +71,7 @@ class KernelStacks:
             return [pc, *[caller, *self._chain(pointer)][probe_frames:]]
         self._remember(pc)
         pcs = [pc]
-        if frame is not None and not core.framed and not takes_frame_back(self._displaced(pc), self._isa):
+        if frame is not None and not core.framed and not takes_frame_back(self._displaced(pc), self._isa.registers.fp):
             pcs.append(frame.stack_word(core.pushed) if registers.link is None else frame.register(registers.link))
             place = self._link_place(pc)
             calling = self._isa.calling
@@ -84,7 +84,7 @@ class KernelStacks:
         at = (pc & KNOWN - 1) * len(KnownWord)
         if self.known[at] != pc:
             place = self._link_place(pc)
-            self.known[at + KnownWord.FRAMED] = takes_frame_back(self._displaced(pc), self._isa)
+            self.known[at + KnownWord.FRAMED] = takes_frame_back(self._displaced(pc), self._isa.registers.fp)
             self.known[at + KnownWord.LINK] = NO_LINK if place is None else place & WORD_MASK
             self.known[at] = pc
 

@@ -19,11 +19,11 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from emu.bad_address import BadAddressError
 from emu.engine.state import DELIVER, HANDLED
-from emu.frame import SavedFrame
-from emu.guest.base import BadAddressError
 from emu.host_trap import HostTrap
 from emu.learning import Rest
+from emu.trap_frames import SavedFrame
 
 if TYPE_CHECKING:
     from emu.displaced import DisplacedTable

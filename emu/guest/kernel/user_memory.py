@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from emu.bad_address import BadAddressError
 from emu.engine.access import Access
 from emu.engine.pages import PAGE
-from emu.guest.base import BadAddressError
 
 if TYPE_CHECKING:
     from emu.guest.kernel.guest import KernelGuest

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from emu.bad_address import BadAddressError
 from emu.engine.pages import PAGE
 from emu.guest import processes
-from emu.guest.base import BadAddressError
 from emu.guest.kernel.user_memory import File, Space, UserMemory
 
 if TYPE_CHECKING:

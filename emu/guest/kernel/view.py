@@ -6,13 +6,14 @@ import ctypes
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from emu.bad_address import BadAddressError
 from emu.elf import Image
 from emu.elf_file import ElfError
 from emu.elf_symbols import Symbol
 from emu.engine.clock import NANOSECONDS, VirtualClock
 from emu.engine.engine import Engine
-from emu.frame import Frame, LiveFrame, SavedFrame
-from emu.guest.base import BadAddressError, Location, Thread
+from emu.frame import Frame
+from emu.guest.base import Location, Thread
 from emu.guest.kernel import krtld
 from emu.guest.kernel.introspection import Introspection
 from emu.guest.kernel.modules import Modules
@@ -21,6 +22,7 @@ from emu.guest.kernel.traced import TracedStretches
 from emu.isa.base import Isa
 from emu.patcher import Patcher
 from emu.trap import TrapHandler
+from emu.trap_frames import LiveFrame, SavedFrame
 
 if TYPE_CHECKING:
     from emu.guest.kernel.userland import Userland

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from emu.bad_address import BadAddressError
 from emu.engine.access import Access
 from emu.engine.pages import PAGE
-from emu.guest.base import BadAddressError
 from emu.guest.linux.space import Area
 
 if TYPE_CHECKING:

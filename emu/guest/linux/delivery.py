@@ -10,7 +10,7 @@ import struct
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from emu.guest.base import BadAddressError
+from emu.bad_address import BadAddressError
 from emu.guest.linux.errno import EINTR
 from emu.guest.linux.process import Action, Life, Process, Thread
 from emu.isa.linux_signals import (

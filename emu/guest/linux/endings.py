@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from emu.guest.base import BadAddressError
+from emu.bad_address import BadAddressError
 from emu.guest.linux.process import Life, Process, Thread
 from emu.isa.linux_signals import CLD_DUMPED, CLD_EXITED, CLD_KILLED, IGNORE, LAST, SA_NOCLDWAIT, Signal, SignalInfo
 

@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from emu.bad_address import BadAddressError
 from emu.elf_file import ElfError
 from emu.engine.clock import DEFAULT_RATE
 from emu.frame import Frame
 from emu.guest.abilities import Abilities
-from emu.guest.base import BadAddressError, GuestError, Location, RunState, Thread
+from emu.guest.base import GuestError, Location, RunState, Thread
 from emu.guest.linux import devices, procfs, sysfs
 from emu.guest.linux.calls import HANDLERS
 from emu.guest.linux.code import ProcessCode

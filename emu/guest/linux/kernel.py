@@ -21,7 +21,6 @@ from emu.engine.clock import DEFAULT_RATE, NANOSECONDS, VirtualClock
 from emu.engine.engine import Engine
 from emu.engine.pages import PAGE
 from emu.engine.state import BLOCKS
-from emu.frame import LiveFrame
 from emu.guest import processes
 from emu.guest.linux import faults
 from emu.guest.linux.code import ProcessCode, SlotPages
@@ -49,6 +48,7 @@ from emu.guest.linux.traps import Traps
 from emu.isa.base import Isa
 from emu.isa.linux_signals import SignalInfo
 from emu.trap import TrapHandler
+from emu.trap_frames import LiveFrame
 
 if TYPE_CHECKING:
     from emu.guest.linux.calls.table import Handler

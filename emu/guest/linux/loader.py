@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from emu.bad_address import BadAddressError
 from emu.engine.access import Access
 from emu.engine.pages import PAGE
-from emu.guest.base import BadAddressError
 from emu.guest.linux.credentials import Credentials
 from emu.guest.linux.errno import E2BIG, EACCES, EINVAL, ELOOP, ENOEXEC, ENOMEM, LinuxError
 from emu.guest.linux.frames import Frames

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from emu.bad_address import BadAddressError
 from emu.elf import Image
 from emu.elf_file import ElfError, ElfKind
 from emu.elf_symbols import Symbol
 from emu.engine.access import Access
 from emu.frame import Frame
 from emu.guest import processes
-from emu.guest.base import BadAddressError, Location
+from emu.guest.base import Location
 from emu.guest.linux.inodes import RegularFile
 from emu.guest.linux.process import LinuxObserver, own
 from emu.guest.linux.space import Area

@@ -12,11 +12,11 @@ from typing import Any, Final, NamedTuple
 
 import capstone
 
+from emu.bad_address import BadAddressError
 from emu.disassembly import decoder
 from emu.engine.access import Access
 from emu.engine.engine import Engine
 from emu.engine.pages import PAGE
-from emu.guest.base import BadAddressError
 from emu.isa.base import Isa
 from emu.words import WORD_MASK
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from emu.guest.base import BadAddressError
+from emu.bad_address import BadAddressError
 from emu.guest.linux.errno import EDEADLK, EPERM, ESRCH, LinuxError
 from emu.guest.linux.process import Thread
 from emu.guest.linux.space import Space

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping
 from typing import TYPE_CHECKING
 
-from emu.guest.base import BadAddressError
+from emu.bad_address import BadAddressError
 from emu.guest.linux.errno import EFAULT, EINTR, ENOMEM, ENOSYS, LinuxError
 from emu.guest.linux.frames import OutOfMemoryError
 from emu.guest.linux.process import InterruptedBySignalError, Life, SystemCall, Thread

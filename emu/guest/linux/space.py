@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from emu.bad_address import BadAddressError
 from emu.engine.access import Access
 from emu.engine.pages import PAGE
-from emu.guest.base import BadAddressError
 from emu.guest.linux.frames import Frames
 
 # Areas of one address space (DEFAULT_MAX_MAP_COUNT).

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from emu.bad_address import BadAddressError
 from emu.engine.state import DELIVER
-from emu.frame import Frame, LiveFrame
+from emu.frame import Frame
 from emu.guest.abilities import Abilities
-from emu.guest.base import BadAddressError, Location, RunState, Thread
+from emu.guest.base import Location, RunState, Thread
 from emu.guest.linux_kernel.facts import KernelFacts
 from emu.guest.linux_kernel.machine import LinuxKernelMachine
 from emu.guest.linux_kernel.platforms.platform import EPOCH
@@ -18,6 +19,7 @@ from emu.guest.timers import Timers
 from emu.host_trap import HostTrap
 from emu.patcher import Patcher
 from emu.trap import TrapHandler
+from emu.trap_frames import LiveFrame
 
 MODULE: Final = "kernel"
 # User stacks deeper than this are cut.

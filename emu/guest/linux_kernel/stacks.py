@@ -12,9 +12,9 @@ from contextlib import suppress
 from enum import IntEnum
 from typing import Final, NamedTuple, Protocol
 
+from emu.bad_address import BadAddressError
 from emu.engine.engine import Engine
 from emu.frame import Frame
-from emu.guest.base import BadAddressError
 from emu.guest.linux_kernel.facts import KernelFacts
 from emu.guest.linux_kernel.tasks import Tasks
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import struct
 from typing import Final
 
+from emu.bad_address import BadAddressError
 from emu.engine.engine import Engine
-from emu.guest.base import BadAddressError, Thread
+from emu.guest.base import Thread
 from emu.guest.linux_kernel.abi import THREAD_SIZE
 from emu.guest.linux_kernel.facts import KernelFacts
 from emu.guest.linux_kernel.platforms.boards import BOARDS

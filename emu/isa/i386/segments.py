@@ -8,12 +8,10 @@ with the base that set_thread_area and clone have already set.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from emu.isa.i386.registers import GENERAL
-
-if TYPE_CHECKING:
-    from emu.engine.engine import Engine
+from emu.isa.linux_abi import StoppedCpu
 
 _GENERAL_PROTECTION: Final = 13
 _MOV_TO_SEGMENT: Final = 0x8E
@@ -23,22 +21,22 @@ _GS: Final = 5
 _USER_ENTRIES: Final = range(6, 9)
 
 
-def load_segment(engine: Engine, exception: int, pc: int) -> bool:
+def load_segment(cpu: StoppedCpu, exception: int, pc: int) -> bool:
     """Carry out a load of gs, and return True, if that is what caused the exception.
 
     Raises `BadAddressError`: the instruction is not in memory.
     """
     if exception != _GENERAL_PROTECTION:
         return False
-    code = engine.read(pc, 3)
+    code = cpu.read(pc, 3)
     length = 3 if code[0] == _OPERAND_SIZE else 2
     opcode, modrm = code[length - 2], code[length - 1]
     if opcode != _MOV_TO_SEGMENT or modrm >> 6 != 3 or modrm >> 3 & 7 != _GS:
         return False
-    selector = engine.read_register(GENERAL[modrm & 7]) & 0xFFFF
+    selector = cpu.read_register(GENERAL[modrm & 7]) & 0xFFFF
     if selector >> 3 not in _USER_ENTRIES:
         return False
-    engine.write_register("gs_selector", selector)
-    engine.pc = pc + length
-    engine.discount(-1)  # an exception is not counted, but this instruction was executed
+    cpu.write_register("gs_selector", selector)
+    cpu.pc = pc + length
+    cpu.discount(-1)  # an exception is not counted, but this instruction was executed
     return True

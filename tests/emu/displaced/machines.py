@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicorn
 
-from emu.guest.base import BadAddressError
+from emu.bad_address import BadAddressError
 from emu.isa.base import Isa
 from emu.plan_execution import compile_plan, interpret
 from emu.plans import Plan

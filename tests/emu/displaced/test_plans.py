@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from emu.guest.base import BadAddressError
+from emu.bad_address import BadAddressError
 from emu.isa import ISAS
 from emu.plan_execution import compile_plan
 from emu.plans import Clear, Load, Plan, Set, Store

@@ -8,10 +8,10 @@ from emu.disassembly import disassemble
 from emu.displaced import Code, Emulated, OutOfLine, Refused, Stepped
 from emu.elf import Image
 from emu.engine import native
-from emu.frame import LiveFrame
 from emu.guest.function import FunctionGuest
 from emu.guest.kernel import images
 from emu.isa import ISAS
+from emu.trap_frames import LiveFrame
 from providers.fasttrap import PORTS as FASTTRAP
 from providers.fbt import ENTRY, RETURN
 from providers.fbt import PORTS as FBT

@@ -10,9 +10,10 @@ from typing import Any, Final
 
 from elftools.elf.structs import ELFStructs
 
+from emu.bad_address import BadAddressError
 from emu.elf import Image
 from emu.elf_file import ElfError
-from emu.guest.base import BadAddressError, GuestError
+from emu.guest.base import GuestError
 from emu.guest.kernel import images
 from emu.guest.linux.guest import LinuxGuest, Program
 from emu.guest.linux.stdio import Standard

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from emu.bad_address import BadAddressError
 from emu.elf_symbols import Binding, Symbol, SymbolType
-from emu.guest.base import BadAddressError
 from emu.guest.modules import Module
 from emu.isa import ISAS
 from emu.patcher import Patcher

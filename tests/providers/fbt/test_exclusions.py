@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from emu.bad_address import BadAddressError
 from emu.elf_symbols import Binding, SymbolType
-from emu.guest.base import BadAddressError
 from emu.guest.modules import Module
 from providers.fbt import PORTS, walk
 from providers.fbt.exclusions import EXCLUSIONS, excluded, module_name, module_refusal

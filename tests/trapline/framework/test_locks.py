@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from emu.guest.abilities import Abilities
-from emu.guest.base import BadAddressError, Lock
+from emu.bad_address import BadAddressError
+from emu.guest.abilities import Abilities, Lock
 from tests.support.fake_guest import SHELL
 from tests.trapline.framework.support import Bench, trace
 from trapline.framework.locks import QUESTIONS

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emu.guest.base import BadAddressError
+from emu.bad_address import BadAddressError
 from emu.isa import ISAS, X86_64
 from trapline.ftrace.definition import parse
 from trapline.ftrace.errors import UprobeEventError

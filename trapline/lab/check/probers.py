@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
+from emu.bad_address import BadAddressError
 from emu.displaced import Code, Emulated, OutOfLine, Refused, Stepped
-from emu.guest.base import BadAddressError
 from emu.guest.linux.code import ProcessCode, SlotPages
 from emu.guest.modules import Module
 from emu.guest.processes import Slots

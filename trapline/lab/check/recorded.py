@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
+from emu.bad_address import BadAddressError
 from emu.engine.access import Access
 from emu.engine.engine import Engine
 from emu.engine.pages import PAGE
-from emu.guest.base import BadAddressError
 from emu.guest.kernel.guest import KernelGuest
 from emu.guest.linux.guest import LinuxGuest, Program
 from emu.guest.linux.stdio import Standard

@@ -12,11 +12,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
+from emu.bad_address import BadAddressError
 from emu.elf import FileSection, Image, SegmentFlag
 from emu.elf_file import ElfKind
 from emu.elf_symbols import Symbol
 from emu.engine.pages import PAGE
-from emu.guest.base import BadAddressError
 from emu.guest.modules import Module, dependencies
 from emu.isa import ISAS, Isa
 from emu.spelling import nearest

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from emu.bad_address import BadAddressError
 from emu.elf_symbols import Binding, Symbol, SymbolType
 from emu.engine.state import HANDLED
 from emu.frame import Frame
-from emu.guest.base import BadAddressError
 from emu.guest.function import CODE, FunctionFaultError, FunctionGuest
 from emu.guest.modules import Module
 from emu.host_trap import HostTrap

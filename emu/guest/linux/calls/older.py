@@ -8,8 +8,8 @@ from __future__ import annotations
 import struct
 from typing import Final
 
+from emu.bad_address import BadAddressError
 from emu.engine.pages import PAGE
-from emu.guest.base import BadAddressError
 from emu.guest.linux.calls.looking import entries_of
 from emu.guest.linux.calls.table import Address, Caller, Int, Path, Size, Unsigned, call
 from emu.guest.linux.credentials import WRITE, Capability

@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from emu.guest.base import BadAddressError
+from emu.bad_address import BadAddressError
 from emu.guest.linux.calls.reading import gather, read_in, readable, scatter, vector_of, writable, write_out
 from emu.guest.linux.calls.table import Address, Blocking, Caller, Int, Size, Unsigned, call
 from emu.guest.linux.errno import EAGAIN, EBADF, EINVAL, EISDIR, EPIPE, ESPIPE, LinuxError

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from emu.guest.base import BadAddressError
+from emu.bad_address import BadAddressError
 from emu.guest.linux.errno import E2BIG, EACCES, EBADF, EFAULT, ENAMETOOLONG, ENOTDIR, LinuxError
 from emu.guest.linux.files import OpenFile
 from emu.guest.linux.inodes import Directory, Inode
