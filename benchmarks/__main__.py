@@ -53,7 +53,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHMARKS)}; all by default")
     parser.add_argument("--save", action="store_true", help="write benchmarks/results/NAME.json")
     parser.add_argument("--isa", choices=list(ISAS), action="append", help="of these ISAs only; all by default")
-    parser.add_argument("--smallest", action="store_true", help="run the least that goes through everything")
+    parser.add_argument("--smallest", action="store_true", help="run the smallest workload of each benchmark")
     arguments = parser.parse_args()
     if arguments.save and (arguments.isa or arguments.smallest):
         parser.error("--save is for whole results: leave out --isa and --smallest")

@@ -71,7 +71,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.encodings", description="Look at every encoding.")
     parser.add_argument("--isa", choices=SWEPT, action="append")
     parser.add_argument("--sample", type=int, metavar="N", help="look at N encodings of each ISA only")
-    parser.add_argument("--save", action="store_true", help="keep the totals of a sample too")
+    parser.add_argument("--save", action="store_true", help="save the totals of a sample too")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     arguments = parser.parse_args()
     right = True
@@ -94,4 +94,4 @@ if __name__ == "__main__":
     try:
         sys.exit(main())
     except KeyboardInterrupt:
-        sys.exit("stopped; what is finished is kept, and the same command goes on")
+        sys.exit("stopped; finished work is saved, and the same command continues there")

@@ -233,9 +233,9 @@ class Image:
         place = bisect_right(self._starts, address) - 1
         segment = self.segments[place] if place >= 0 else None
         if segment is None or address >= segment.vaddr + segment.memsz:
-            return "there is nothing there"
+            return "no segment is loaded there"
         if not segment.flags & SegmentFlag.EXECUTE:
-            return "there is data, not code"
+            return "it holds data, not code"
         found = self.symbol_at(address)
         if found is None or not found[0].is_function:
             return None
@@ -246,7 +246,7 @@ class Image:
             if not length:
                 return None
             at += length
-        return None if at == offset else f"it is in the middle of an instruction of {symbol.name}"
+        return None if at == offset else f"it is inside an instruction of {symbol.name}"
 
     def code(self, symbol: Symbol, beyond: int = 0) -> bytes:
         """Return the bytes of a function, and up to `beyond` of those that follow.

@@ -75,7 +75,7 @@ class ElfFile:
         if len(self.data) < (sizes[0] if sizes else 6):
             raise self.error("truncated: the ELF header is not whole")
         if sizes is None:
-            raise self.error("not a little-endian ELF file; no other kind is known")
+            raise self.error("not a little-endian ELF file; only these are supported")
         _, program_header, section_header = sizes
         try:
             elf = ELFFile(io.BytesIO(self.data) if isinstance(self.data, bytes) else cast("IO[bytes]", self.data))
@@ -116,7 +116,7 @@ class ElfFile:
         for isa in ISAS.values():
             if isa.elf.machine == machine:
                 return isa
-        raise self.error(f"made for machine {machine}; known are {', '.join(ISAS)}")
+        raise self.error(f"made for machine {machine}; supported are {', '.join(ISAS)}")
 
     def _find_kind(self) -> ElfKind:
         try:
@@ -124,7 +124,7 @@ class ElfFile:
         except ValueError:
             kind = self.elf.header["e_type"]
             what = "a core file" if kind == "ET_CORE" else f"of type {kind}"
-            raise self.error(f"{what}; executables, shared objects and modules are known") from None
+            raise self.error(f"{what}; only executables, shared objects and modules are supported") from None
 
     def section_of_type(self, kind: str) -> Section | None:
         """Return the first section of a type (SHT_*); None: there is none."""

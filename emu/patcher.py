@@ -71,7 +71,7 @@ class Patcher:
         """Write the patch; a tracepoint that is in stays in."""
         self.on_change()
         if tracepoint not in self._tracepoints:
-            raise ValueError(f"{tracepoint.owner}: the tracepoint at {tracepoint.address:#x} was forgotten")
+            raise ValueError(f"{tracepoint.owner}: the tracepoint at {tracepoint.address:#x} was removed")
         if tracepoint.installed:
             return
         self._memory.write_code(tracepoint.address, tracepoint.patch)

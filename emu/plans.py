@@ -181,7 +181,7 @@ class Plan:
         return hash(self.operations)
 
     def __str__(self) -> str:
-        return "; ".join(map(str, self.operations)) or "nothing, not even the pc moves"
+        return "; ".join(map(str, self.operations)) or "does nothing and does not advance the pc"
 
 
 def takes_frame_back(plan: Plan | None, frame_pointer: str) -> bool:

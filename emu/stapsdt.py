@@ -170,7 +170,7 @@ def _operand(text: str, isa: Isa) -> Operand:
             displacement = int(parts.get("displacement") or "0", 0) + int(parts.get("after") or "0", 0)
             symbol, at, relation = (parts.get("symbol") or "").partition("@")
             if at and relation != _GOTOFF:
-                raise MarkerArgumentError(f"'{text}': what @{relation} is relative to is not known")
+                raise MarkerArgumentError(f"'{text}': the base of @{relation} is not known")
             if symbol and (at or base == isa.registers.pc):
                 base = ""
             return InMemory(base, displacement, index, int(parts.get("scale") or 1), symbol)

@@ -66,10 +66,10 @@ def _run(command: Sequence[str], cwd: Path) -> str:
         )
     except FileNotFoundError:
         raise KernelFileError(
-            f"{command[0]} is not installed: kernels are fetched on Debian and its like; give one with --image FILE"
+            f"{command[0]} is not installed: fetching kernels needs Debian or a derivative; give one with --image FILE"
         ) from None
     except subprocess.TimeoutExpired:
-        raise KernelFileError(f"{command[0]} has taken more than {_TIMEOUT} s") from None
+        raise KernelFileError(f"{command[0]} did not finish within {_TIMEOUT} s") from None
     if done.returncode:
         reason = next((line for line in reversed(done.stderr.splitlines()) if line.strip()), "no reason given")
         raise KernelFileError(f"{command[0]} {' '.join(w for w in command[1:] if w[:1] != '-')}: {reason.strip()}")
@@ -120,7 +120,7 @@ def _kernel_package(apt: _Apt, isa: Isa) -> str:
     shown = apt.run("apt-cache", "show", "--no-all-versions", newest)
     found = re.search(r"^Depends:.*?\b(linux-image-\d\S*)", shown, re.MULTILINE)
     if found is None:
-        raise KernelFileError(f"{newest}: no package of a kernel is among those that it needs")
+        raise KernelFileError(f"{newest}: none of the packages that it depends on is a kernel")
     return found[1]
 
 
@@ -129,7 +129,7 @@ def _busybox(apt: _Apt) -> bytes:
     for path in ("usr/bin/busybox", "bin/busybox"):
         if (folder / path).is_file():
             return (folder / path).read_bytes()
-    raise KernelFileError(f"{BUSYBOX}: there is no busybox in the package")
+    raise KernelFileError(f"{BUSYBOX}: the package contains no busybox")
 
 
 def get(
@@ -150,7 +150,7 @@ def get(
         folder = _unpacked(apt, name)
         images = sorted((folder / "boot").glob("vmlinu*")) if (folder / "boot").is_dir() else []
         if not images:
-            raise KernelFileError(f"{name}: there is no kernel in the package")
+            raise KernelFileError(f"{name}: the package contains no kernel")
         image = kernel_of(images[0].read_bytes(), f"{name}: {images[0].name}")
         if ISAS[image.isa] is not isa:
             raise KernelFileError(f"{name}: a kernel of {image.isa}")

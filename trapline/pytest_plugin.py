@@ -29,9 +29,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options."""
     group = parser.getgroup("trapline", "Trapline: probes in running code")
     group.addoption("--trapline-check", action="store_true", help="run the checks that trapline_check lists, as tests")
-    group.addoption("--trapline-isa", action="append", metavar="ISA", help="only this ISA (may be repeated)")
+    group.addoption("--trapline-isa", action="append", metavar="ISA", help="check only this ISA (may be repeated)")
     parser.addini(
-        "trapline_check", "what --trapline-check checks: arguments of `trapline check`, a line each", "linelist"
+        "trapline_check", "the checks of --trapline-check: arguments of `trapline check`, one line each", "linelist"
     )
 
 
@@ -42,7 +42,7 @@ def _isas(config: pytest.Config) -> list[str]:
     wanted: list[str] = config.getoption("--trapline-isa") or list(ISAS)
     for name in wanted:
         if name not in ISAS:
-            raise pytest.UsageError(f"--trapline-isa {name}: known are {', '.join(ISAS)}")
+            raise pytest.UsageError(f"--trapline-isa {name}: supported are {', '.join(ISAS)}")
     return wanted
 
 

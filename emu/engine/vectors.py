@@ -36,7 +36,7 @@ def locate(uc: unicorn.Uc, isa: Isa, env: int, context: UcContext) -> tuple[tupl
             uc.reg_write(number, file.value(pattern))
             place = ctypes.string_at(env, _STATE).find(pattern)
             if place < 0:
-                raise EngineError(f"unicorn: register {number} of {isa.name} is not where the CPU state is searched")
+                raise EngineError(f"unicorn: register {number} of {isa.name} is not in the CPU state that is searched")
             places.append(place)
         found.append((env + places[0], places[1] + file.size - places[0]))
     uc.context_restore(context)

@@ -210,7 +210,7 @@ class FunctionGuest:
 
     def unclaimed(self, address: int) -> int:
         """Refuse a breakpoint that no handler claims.  Raises `FunctionFaultError`."""
-        raise FunctionFaultError(f"a breakpoint at {address:#x} that nobody claims", address)
+        raise FunctionFaultError(f"a breakpoint at {address:#x} that no probe claims", address)
 
     def faulted(self, address: int, error: BadAddressError) -> int:
         """Say that a displaced instruction met an invalid address.  Raises `FunctionFaultError`."""

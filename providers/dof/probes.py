@@ -137,7 +137,7 @@ class _HelperDof:
         start = parts.arguments.offset + mapping
         mapped = tuple(self._data[start : start + nxargs])
         if any(one >= nargs for one in mapped):
-            parts.probes.bad("an argument mapping to an argument that is not there")
+            parts.probes.bad("an argument mapping to an argument that does not exist")
         places = self._words(parts.offsets, first, count)
         asked: tuple[int, ...] = ()
         if count_questions:

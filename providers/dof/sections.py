@@ -110,7 +110,7 @@ class DofSections:
         if section.type in OF_PROVIDERS and not self._defines_probes:
             section.bad("a program that enables probes cannot define any")
         if section.type in {*SectionType} - NOT_LOADED - {SectionType.NONE} and not section.flags & LOAD:
-            section.bad("it is of a loadable kind, but not to be loaded")
+            section.bad("its kind is loadable, but its flags say otherwise")
         if not section.flags & LOAD:
             return
         if not section.alignment or section.alignment & (section.alignment - 1):

@@ -61,7 +61,7 @@ def _refused(name: str, mask: int, value: int, why: str, source: str = _OURS) ->
 
 _READS: Final = "it reads from an address relative to the pc"
 _JUMPS: Final = "it transfers control"
-_NAMES: Final = "it names an address relative to the pc"
+_NAMES: Final = "it uses an address relative to the pc"
 _ROWS: Final = (
     _refused("BRK", 0xFFE0001F, 0xD4200000, "it is a breakpoint"),
     _emulated("STANDARD_FUNCTION_ENTRY", 0xFFFFFFFF, 0xA9BF7BFD, stp_frame, "most functions begin with it"),
@@ -88,14 +88,14 @@ _ROWS: Final = (
     _emulated("PRFM_PC_REL", 0xFF000000, 0xD8000000, lambda _: NOP, _READS),
     _refused(
         "EXCLUSIVE_MEM", 0x3F800000, 0x08000000,
-        "it reads or writes memory exclusively: a trap loses what it reserved", _XNU,
+        "it reads or writes memory exclusively: a trap loses the reservation", _XNU,
     ),
-    _emulated("NOP", 0xFFFFFFFF, NOP_WORD, lambda _: NOP, "nothing to do"),
-    _refused("BRAA", 0xFEDFF800, 0xD61F0800, "braa, blraa and their kin authenticate their target"),
+    _emulated("NOP", 0xFFFFFFFF, NOP_WORD, lambda _: NOP, "it does nothing"),
+    _refused("BRAA", 0xFEDFF800, 0xD61F0800, "braa, blraa and the like authenticate their target"),
     _refused("BC_COND", 0xFF000010, 0x54000010, "bc.cond is newer than XNU's table and than the CPU that is emulated"),
     _refused("RETAA", 0xFFFFFBFF, 0xD65F0BFF, "retaa and retab authenticate their target"),
     DisplacedRow(
-        "COMMON", 0, 0, 4, Otherwise.OUT_OF_LINE, why="it does the same wherever it stands", source=_XNU,
+        "COMMON", 0, 0, 4, Otherwise.OUT_OF_LINE, why="it does the same at any address", source=_XNU,
     ),
 )  # fmt: skip
 # XNU's masks where ours are others.  For br and blr it has a bit too many: x16 to x31 are not known, and run out of
@@ -110,7 +110,7 @@ TABLES: Final = by_fidelity(
 MALFORMED: Final = Rule("MALFORMED", "the bytes are not an instruction", _XNU)
 IN_SEQUENCE: Final = Rule(
     "IN_SEQUENCE",
-    "it stands between a load-exclusive and its store-exclusive: a trap there makes the store fail for ever",
+    "it is between a load-exclusive and its store-exclusive: a trap there makes the store fail forever",
     _OURS,
 )
 _EXCLUSIVE: Final = 0x3F000000, 0x08000000

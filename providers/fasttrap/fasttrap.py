@@ -192,7 +192,7 @@ class Fasttrap(ProcessObserver):
         try:
             treatment = self.look(target, address, function)
         except BadAddressError:
-            raise TracepointError(f"no code at {address:#x} in pid {target.process.pid}") from None
+            raise TracepointError(f"no code is loaded at {address:#x} in pid {target.process.pid}") from None
         if isinstance(treatment, Refused):
             raise TracepointError(f"no tracepoint at {address:#x}: {treatment.rule.why} ({treatment.rule.source})")
         assert isinstance(treatment, Emulated | OutOfLine), "fasttrap runs code out of line, it does not step"

@@ -273,7 +273,7 @@ class Hits(ProcessObserver):
 
     def _carry_out(self, point: Point) -> int:
         engine = self._kernel.cpu
-        assert point.run is not None, "a point that is emulated has its plan compiled"
+        assert point.run is not None, "the plan of an emulated tracepoint is compiled"
         cpu: Cpu = _MinusOneFaults(engine) if self._fidelity is Fidelity.FREEBSD else engine
         try:
             point.run(cpu, point.address)

@@ -287,7 +287,7 @@ class PidProbes(ProcessObserver):
             self._fasttrap.report(f"pid {process.pid} runs {program} now: its probes are gone, as on FreeBSD")
             return
         if any(wanted.function == ABSOLUTE for wanted in asked):
-            self._fasttrap.report(f"pid {process.pid} runs {program} now: probes at addresses are not made again")
+            self._fasttrap.report(f"pid {process.pid} runs {program} now: its address probes are not created again")
         provider = self._provider(process.pid)
         self._made = {made for made in self._made if made[0] is not provider}
         for loaded in self._objects.of(process):

@@ -66,12 +66,12 @@ def _refused(name: str, mask: int, value: int, length: int, why: str, source: st
 _JUMPS: Final = "it transfers control"
 _RESERVED: Final = "the encoding is reserved"
 _RESERVATION: Final = "lr and sc belong together: a trap at either loses the reservation"
-_COMMON: Final = "it does the same wherever it stands"
+_COMMON: Final = "it does the same at any address"
 _SIMULATOR: Final = "this simulator"
 TABLE: Final = DisplacedTable((
     _refused("EBREAK", 0xFFFFFFFF, EBREAK, 4, "it is a breakpoint", _SIMULATOR),
     _refused("C_EBREAK", 0xFFFF, C_EBREAK, 2, "it is a breakpoint", _SIMULATOR),
-    _refused("C_UNIMP", 0xFFFF, 0x0000, 2, "it is not an instruction and never will be"),
+    _refused("C_UNIMP", 0xFFFF, 0x0000, 2, "the encoding is defined to be illegal"),
     _refused("LR", _EXCLUSIVE, _LR, 4, _RESERVATION),
     _refused("SC", _EXCLUSIVE, _SC, 4, _RESERVATION),
     _refused("BRANCH, reserved", 0x607F, 0x2063, 4, _RESERVED),
@@ -79,19 +79,19 @@ TABLE: Final = DisplacedTable((
     _emulated("JAL", 0x7F, 0x6F, 4, jal, _JUMPS),
     _emulated("JALR", 0x707F, 0x67, 4, jalr, _JUMPS),
     _refused("JALR, reserved", 0x7F, 0x67, 4, _RESERVED),
-    _emulated("AUIPC", 0x7F, 0x17, 4, auipc, "it names an address relative to the pc"),
+    _emulated("AUIPC", 0x7F, 0x17, 4, auipc, "it uses an address relative to the pc"),
     _emulated("C_J", 0xE003, 0xA001, 2, c_j, _JUMPS),
     _refused("C_JR, reserved", 0xFFFF, 0x8002, 2, _RESERVED),
     _emulated("C_JR", 0xE07F, 0x8002, 2, c_jump, _JUMPS),
     _emulated("C_BEQZ", 0xE003, 0xC001, 2, c_branch(Compare.EQ), _JUMPS),
     _emulated("C_BNEZ", 0xE003, 0xE001, 2, c_branch(Compare.NE), _JUMPS),
-    _emulated("NOP", 0xFFFFFFFF, 0x00000013, 4, lambda _: Plan((Set("pc", "pc", 4),)), "nothing to do"),
-    _emulated("C_NOP", 0xFFFF, 0x0001, 2, lambda _: Plan((Set("pc", "pc", 2),)), "nothing to do"),
+    _emulated("NOP", 0xFFFFFFFF, 0x00000013, 4, lambda _: Plan((Set("pc", "pc", 4),)), "it does nothing"),
+    _emulated("C_NOP", 0xFFFF, 0x0001, 2, lambda _: Plan((Set("pc", "pc", 2),)), "it does nothing"),
     DisplacedRow("COMMON", 0x3, 0x3, 4, Otherwise.OUT_OF_LINE, why=_COMMON, source=_SIMULATOR),
     DisplacedRow("C_COMMON", 0, 0, 2, Otherwise.OUT_OF_LINE, why=_COMMON, source=_SIMULATOR),
 ), by_code=False)  # fmt: skip
 MALFORMED: Final = Rule("MALFORMED", "the bytes are not an instruction", _SPEC)
-IN_SEQUENCE: Final = Rule("IN_SEQUENCE", "it stands between lr and sc: a trap there makes sc fail for ever", _SIMULATOR)
+IN_SEQUENCE: Final = Rule("IN_SEQUENCE", "it is between lr and sc: a trap there makes sc fail forever", _SIMULATOR)
 # ret and c.ret: jumps to ra that leave nothing behind.
 _RETURNS: Final = frozenset({(4, 0x00008067), (2, 0x8082)})
 

@@ -23,7 +23,7 @@ from providers.x86 import Row, Table, always, copy, emulate, extended, offset, o
 from providers.x86_vectors import moved
 
 _ISA: Final = "FreeBSD sys/cddl/contrib/opensolaris/uts/intel/dtrace/fasttrap_isa.c"
-_OURS: Final = "this simulator: it would compute something else"
+_OURS: Final = "this simulator: the copy would compute another result"
 _JUMPS: Final = "it transfers control"
 # What makes system calls on i386.
 SYSTEM_CALL: Final = b"\xcd\x80"
@@ -85,7 +85,7 @@ def _refused(name: str, test: Callable[[Instruction], bool], why: str, source: s
 
 _SYSTEM_CALL: Final = Row(
     "SYSTEM_CALL",
-    "it makes a system call, which is the same wherever it stands; FreeBSD refuses every software interrupt",
+    "it makes a system call, which is the same at any address; FreeBSD refuses every software interrupt",
     "this simulator",
     lambda insn: insn.data == SYSTEM_CALL,
     copy,
@@ -98,7 +98,7 @@ _UNTRUSTWORTHY: Final = (
     _refused(
         "XBEGIN",
         lambda insn: insn.opcode == 0xC7 and insn.second == 0xF8,
-        "xbegin names the address of its handler relative to itself",
+        "the address of xbegin's handler is relative to the pc",
         _OURS,
     ),
     _refused(
@@ -126,7 +126,7 @@ _KINDS: Final = (
     _emulated(
         "PUSHL_EBP", lambda insn: insn.opcode == 0x55 and insn.length == 1, push_fp, "most functions begin with it"
     ),
-    _emulated("NOP", lambda insn: insn.opcode == 0x90 and not insn.rex & 1, _nop, "nothing to do"),
+    _emulated("NOP", lambda insn: insn.opcode == 0x90 and not insn.rex & 1, _nop, "it does nothing"),
 )
 # FreeBSD's plans where they differ from the CPU: the plan, and how it differs.
 _QUIRKS: Final[Mapping[str, tuple[_Planner, str]]] = {
@@ -143,14 +143,14 @@ _QUIRKS: Final[Mapping[str, tuple[_Planner, str]]] = {
 }
 _RELATIVE_NAME: Final = "COMMON, by a register"
 _BY_REGISTER: Final = Row(
-    _RELATIVE_NAME, "it names an address relative to rip", _ISA, lambda insn: insn.relative_at is not None, _by_register
+    _RELATIVE_NAME, "it uses an address relative to rip", _ISA, lambda insn: insn.relative_at is not None, _by_register
 )
 _BY_RAX: Final = replace(
     _BY_REGISTER,
     what=_by_rax,
     quirk="the register is rax or rcx, which the instruction may use although its ModRM byte does not name it",
 )
-_COMMON: Final = Row("COMMON", "it does the same wherever it stands", _ISA, always, copy)
+_COMMON: Final = Row("COMMON", "it does the same at any address", _ISA, always, copy)
 _MALFORMED: Final = Rule("MALFORMED", "the bytes are not an instruction", _ISA)
 
 

@@ -33,7 +33,7 @@ _INVOP_STP, _INVOP_RET, _INVOP_B, _INVOP_SUB = (STUB.number(code) for code in ("
 
 NO_FRAME = Rule(
     "no frame",
-    "no nop comes first, and nowhere is there stp xt1, xt2, [sp, #imm]! or sub sp, sp, #imm",
+    "it does not begin with a nop, and has neither stp xt1, xt2, [sp, #imm]! nor sub sp, sp, #imm",
     f"{_ISA}, the search for STP_64 and SUB_INSTR",
 )
 FALSE_TAIL_CALL = Rule(
@@ -47,7 +47,7 @@ BACKWARD_TAIL_CALL = Rule(
     f"{_ISA}, B_MASK",
 )
 EARLY_RETURN = Rule(
-    "before the entry", "the search for returns starts at the entry site, and this comes before it", _ISA
+    "before the entry", "the search for returns starts at the entry site, and this return precedes it", _ISA
 )
 
 _ANY_B_MASK, _ANY_B = 0xFC000000, 0x14000000
@@ -56,7 +56,7 @@ _ANY_B_MASK, _ANY_B = 0xFC000000, 0x14000000
 _OTHER_RETURNS = (
     (0xFFFFFC1F, 0xD65F0000, Rule("ret xn", "returns through a register other than x30", _ISA)),
     (0xFFFFFBFF, 0xD65F0BFF, Rule("retaa", "an authenticating return has another encoding than ret", _ISA)),
-    (0xFFFFFC1F, 0xD61F0000, Rule("br", "a jump through a register: a tail call or a switch, nobody knows", _ISA)),
+    (0xFFFFFC1F, 0xD61F0000, Rule("br", "a jump through a register: it may be a tail call or a switch", _ISA)),
     (0xFFFFFFFF, 0xD69F03E0, Rule("eret", "returns from an exception", _ISA)),
 )
 

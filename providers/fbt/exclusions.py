@@ -21,18 +21,18 @@ EXCLUSIONS = (
     Exclusion(
         Rule(
             "dtrace_*",
-            "DTrace may call it in a probe; those that are safe to probe are named dtrace_safe_*",
+            "DTrace may call it in a probe; functions that are safe to probe are named dtrace_safe_*",
             f"{_FBT}, fbt_excluded",
         ),
         prefix="dtrace_",
         unless="dtrace_safe_",
     ),
     Exclusion(
-        Rule("db_*", "the kernel debugger runs where nothing may be probed", f"{_FBT}, fbt_excluded"),
+        Rule("db_*", "the kernel debugger runs in contexts that must not be probed", f"{_FBT}, fbt_excluded"),
         prefix="db_",
     ),
     Exclusion(
-        Rule("kdb_*", "the kernel debugger runs where nothing may be probed", f"{_FBT}, fbt_excluded"),
+        Rule("kdb_*", "the kernel debugger runs in contexts that must not be probed", f"{_FBT}, fbt_excluded"),
         prefix="kdb_",
     ),
     Exclusion(

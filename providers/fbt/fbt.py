@@ -44,10 +44,10 @@ _REMEMBERED: Final = 1 << 13
 
 WALK_ENDED = Rule(
     "walk ended",
-    "an excluded function earlier in the symbol table ended the walk; this one was never looked at",
+    "an excluded function earlier in the symbol table ended the walk; this one was not examined",
     "FreeBSD sys/kern/link_elf.c, link_elf_each_function_nameval",
 )
-NO_CODE = Rule("no code", "nothing is loaded where the symbol points", "this simulator; a kernel would not survive it")
+NO_CODE = Rule("no code", "no segment is loaded at the symbol's address", "this simulator; a kernel would panic")
 
 
 class Signature(NamedTuple):

@@ -41,16 +41,16 @@ _instructions = partial(instructions, mode=PROTECTED_MODE)
 
 NO_FRAME = Rule(
     "no frame pointer",
-    "it does not begin with push ebp and mov ebp, esp: nothing is done before the frame on i386",
+    "it does not begin with push ebp and mov ebp, esp: on i386 the scan looks nowhere else",
     f"{SOURCE}, FBT_PUSHL_EBP and FBT_MOVL_ESP_EBP",
 )
 BARE_RETURN = Rule(
     "ret alone",
-    "no pop ebp or leave comes right before it: those are what is patched, the ret itself could not be emulated",
+    "no pop ebp or leave comes right before it: FBT patches those, since the ret itself could not be emulated",
     f"{SOURCE}, FBT_POPL_EBP, FBT_LEAVE",
 )
 _OTHER_RETURNS = (
-    (b"\xf3\xc3", Rule("rep ret", "a prefix stands before the c3", SOURCE)),
+    (b"\xf3\xc3", Rule("rep ret", "a prefix precedes the c3", SOURCE)),
     (b"\xca", Rule("far return", "returns to another code segment; only c3 and c2 are looked for", SOURCE)),
     (b"\xcb", Rule("far return", "returns to another code segment; only c3 and c2 are looked for", SOURCE)),
     (b"\xcf", Rule("iret", "returns from a trap; only c3 and c2 are looked for", SOURCE)),

@@ -54,12 +54,12 @@ _RET = _pattern("RET", "C_RET")
 
 NO_SAVED_RA = Rule(
     "ra is not saved",
-    "nowhere is there sd ra, imm(sp) or c.sdsp ra: a function that calls nobody, most likely",
+    "it has neither sd ra, imm(sp) nor c.sdsp ra: most likely it is a leaf function",
     f"{_ISA}, the search for MATCH_SD and MATCH_C_SDSP",
 )
 SAVE_OUT_OF_STEP = Rule(
     "ra saved out of step",
-    "sd ra, imm(sp) is there, but the walk goes in steps of four bytes and passes it between two of them",
+    "it has sd ra, imm(sp), but the scan goes in steps of four bytes and misses it",
     f"{_ISA}, instr++ on a pointer to 32 bits",
 )
 HALF_INSTRUCTION = Rule(
@@ -70,17 +70,17 @@ HALF_INSTRUCTION = Rule(
 )
 OUT_OF_STEP = Rule(
     "out of step",
-    "the walk goes in steps of four bytes and passes this return between two of them",
+    "the scan goes in steps of four bytes and misses this return",
     f"{_ISA}, instr++ on a pointer to 32 bits",
 )
 EARLY_RETURN = Rule(
-    "before the entry", "the search for returns starts at the entry site, and this comes before it", _ISA
+    "before the entry", "the search for returns starts at the entry site, and this return precedes it", _ISA
 )
 TAIL_CALL = Rule("tail call", "leaves the function by a jump; only ret is looked for", _ISA)
 
 # Other ways out of a function, by mask and value; none is looked for.
 _OTHER_RETURNS = (
-    (0x00007FFF, 0x00000067, Rule("jr", "a jump through a register: a tail call or a switch, nobody knows", _ISA)),
+    (0x00007FFF, 0x00000067, Rule("jr", "a jump through a register: it may be a tail call or a switch", _ISA)),
     (0xFFFFFFFF, 0x10200073, Rule("sret", "returns from a trap", _ISA)),
     (0xFFFFFFFF, 0x30200073, Rule("mret", "returns from a trap", _ISA)),
 )

@@ -32,7 +32,7 @@ _LONGEST_INSTRUCTION = 15
 
 NO_FRAME = Rule(
     "no frame pointer",
-    "no instruction is push rbp: nothing marks where the function begins",
+    "it has no push rbp, so nothing marks its entry",
     f"{SOURCE}, the search for FBT_PUSHL_EBP",
 )
 UNDECODABLE_FIRST = Rule(
@@ -51,15 +51,15 @@ JUMP_TABLE = Rule(
     f"{SOURCE}, the test of the pointers that overlap the site",
 )
 EARLY_RETURN = Rule(
-    "before the entry", "the search for returns starts at the entry site, and this comes before it", SOURCE
+    "before the entry", "the search for returns starts at the entry site, and this return precedes it", SOURCE
 )
 TAIL_CALL = Rule("tail call", "leaves the function by a jump; only the byte c3 is a return on x86", SOURCE)
 
 # Other ways out of a function, by their first bytes; none is looked for.
 _OTHER_RETURNS = (
     (b"\xc2", Rule("ret imm16", "a ret that also pops arguments begins with c2; only c3 is looked for", SOURCE)),
-    (b"\xf3\xc3", Rule("rep ret", "a prefix stands before the c3, so the instruction does not begin with it", SOURCE)),
-    (b"\xf2\xc3", Rule("bnd ret", "a prefix stands before the c3, so the instruction does not begin with it", SOURCE)),
+    (b"\xf3\xc3", Rule("rep ret", "a prefix precedes the c3, so the instruction does not begin with it", SOURCE)),
+    (b"\xf2\xc3", Rule("bnd ret", "a prefix precedes the c3, so the instruction does not begin with it", SOURCE)),
     (b"\xca", Rule("far return", "returns to another code segment; only c3 is looked for", SOURCE)),
     (b"\xcb", Rule("far return", "returns to another code segment; only c3 is looked for", SOURCE)),
     (b"\x48\xcb", Rule("far return", "returns to another code segment; only c3 is looked for", SOURCE)),

@@ -17,7 +17,7 @@ from providers.kinst.port import ENTERED, FRAMED, Frames, Port
 from providers.x86 import Row, Table, Test, always, emulate, extended, offset, opcodes, refuse
 
 _ISA: Final = "FreeBSD sys/cddl/dev/kinst/amd64/kinst_isa.c"
-_OURS: Final = "this simulator: FreeBSD copies it as it is, and it would compute something else"
+_OURS: Final = "this simulator: FreeBSD copies it unchanged, and the copy would compute another result"
 _INT3: Final = 0xCC
 # DTRACE_INVOP_NOP and DTRACE_INVOP_CALL: with the latter the stub pushes the return address that the handler leaves in
 # its scratch space.
@@ -62,7 +62,7 @@ def _conditional(rule: Rule, insn: Instruction) -> Treatment:
 
 
 _TOO_SHORT: Final = "it has no form that reaches further than 127 bytes"
-_AWAY: Final = "it transfers control to wherever it says, from anywhere"
+_AWAY: Final = "it transfers control, and does the same at any address"
 TABLE: Final = Table(
     LONG_MODE,
     Rule("malformed", "the bytes are not an instruction", _ISA),
@@ -70,8 +70,8 @@ TABLE: Final = Table(
         _refused("two segments", lambda insn: len(insn.segments) > 1, "it has two segment prefixes"),
         _refused("int3", opcodes(_INT3), "it is a breakpoint", _OURS),
         _refused("int", opcodes(0xCD), "it is a software interrupt", _OURS),
-        _refused("popf", opcodes(0x9D), "it may enable interrupts, and then two interrupts could want one trampoline"),
-        _refused("sti", opcodes(0xFB), "it enables interrupts, and then two interrupts could want one trampoline"),
+        _refused("popf", opcodes(0x9D), "it may enable interrupts, and then two interrupts could need one trampoline"),
+        _refused("sti", opcodes(0xFB), "it enables interrupts, and then two interrupts could need one trampoline"),
         _refused("jrcxz", opcodes(0xE3), _TOO_SHORT),
         _refused("loop", opcodes(0xE0, 0xE1, 0xE2), _TOO_SHORT, _OURS),
         _refused(
@@ -81,15 +81,15 @@ TABLE: Final = Table(
             _OURS,
         ),
         _refused("far call", extended(0xFF, 3), "it is a far call", _OURS),
-        Row("call", "it must leave the address behind the original", _ISA, opcodes(0xE8),
+        Row("call", "it must save the return address of the original", _ISA, opcodes(0xE8),
             emulate(lambda insn: transfer(insn, call=True, offset=offset(insn)))),
-        Row("call, indirect", "it must leave the address behind the original", _ISA, extended(0xFF, 2),
+        Row("call, indirect", "it must save the return address of the original", _ISA, extended(0xFF, 2),
             emulate(lambda insn: indirect(insn, call=True))),
-        Row("jcc", "its distance is longer from the trampoline", _ISA, lambda insn: insn.is_conditional, _conditional),
-        Row("jmp", "its distance is longer from the trampoline", _ISA, opcodes(0xE9, 0xEB), _jump),
+        Row("jcc", "its distance from the trampoline is longer", _ISA, lambda insn: insn.is_conditional, _conditional),
+        Row("jmp", "its distance from the trampoline is longer", _ISA, opcodes(0xE9, 0xEB), _jump),
         Row("jmp, indirect", _AWAY, _ISA, extended(0xFF, 4, 5), _leaving),
         Row("ret", _AWAY, _ISA, opcodes(0xC2, 0xC3, 0xCA, 0xCB, 0xCF), _leaving),
-        Row("copied", "it does the same wherever it stands", _ISA, always, _copied),
+        Row("copied", "it does the same at any address", _ISA, always, _copied),
     ),
 )  # fmt: skip
 

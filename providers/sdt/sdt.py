@@ -290,4 +290,4 @@ class Sdt:
 def _no_nop(jump: Jump, patcher: Patcher, site: int) -> str | None:
     """Return what is wrong with the bytes at a site, None if they are the nop."""
     found = patcher.original(site, len(jump.nop))
-    return None if found == jump.nop else f"{found.hex(' ')} is there, not {jump.nop.hex(' ')}"
+    return None if found == jump.nop else f"its bytes are {found.hex(' ')}, not {jump.nop.hex(' ')}"

@@ -90,7 +90,7 @@ _ROWS: Final = (
     _literal("ldr st, label", 0x1C000000, 4),
     _literal("ldr dt, label", 0x5C000000, 8),
     _literal("ldr qt, label", 0x9C000000, 16),
-    _stepped("anything else", 0, 0, "it does the same wherever it stands"),
+    _stepped("anything else", 0, 0, "it does the same at any address"),
 )  # fmt: skip
 # Linux' masks miss them: the copy loads from as far beside the slot.
 _LITERALS: Final = frozenset({"ldr st, label", "ldr dt, label", "ldr qt, label"})
@@ -98,7 +98,7 @@ TABLES: Final = by_fidelity(
     DisplacedTable(_ROWS, by_code=False),
     linux=DisplacedTable(
         tuple(
-            replace(row, what=Otherwise.STEP, quirk="the copy loads from beside the slot")
+            replace(row, what=Otherwise.STEP, quirk="the copy would load from an address relative to the slot")
             if row.name in _LITERALS
             else row
             for row in _ROWS
@@ -106,7 +106,7 @@ TABLES: Final = by_fidelity(
         by_code=False,
     ),
 )
-_MALFORMED: Final = Rule("malformed", "the file ends", _SOURCE, errno=EINVAL)
+_MALFORMED: Final = Rule("malformed", "the file ends within the instruction", _SOURCE, errno=EINVAL)
 
 
 def _treat(code: Code, fidelity: Fidelity) -> Treatment:

@@ -32,8 +32,8 @@ def _stepped(name: str, mask: int, value: int, length: int, why: str) -> Displac
     return DisplacedRow(name, mask, value, length, Otherwise.STEP, why=why, source=_SOURCE)
 
 
-_RESERVED: Final = "the encoding is reserved: Linux carries out nothing and stays where it is, for ever"
-_SAME: Final = "it does the same wherever it stands"
+_RESERVED: Final = "the encoding is reserved: Linux does not advance the pc, and the probe hits forever"
+_SAME: Final = "it does the same at any address"
 TABLE: Final = DisplacedTable((
     _refused("ebreak", 0xFFFFFFFF, EBREAK, 4, "it is a breakpoint", _CORE),
     _refused("c.ebreak", 0xFFFF, C_EBREAK, 2, "it is a breakpoint", _CORE),
@@ -52,7 +52,7 @@ TABLE: Final = DisplacedTable((
     _stepped("anything else", 0x3, 0x3, 4, _SAME),
     _stepped("anything else, compressed", 0, 0, 2, _SAME),
 ), by_code=False)  # fmt: skip
-_MALFORMED: Final = Rule("malformed", "the file ends", _SOURCE, errno=EINVAL)
+_MALFORMED: Final = Rule("malformed", "the file ends within the instruction", _SOURCE, errno=EINVAL)
 
 
 def _treat(code: Code, _fidelity: Fidelity) -> Treatment:

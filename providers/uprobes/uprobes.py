@@ -193,7 +193,7 @@ class Uprobes(LinuxObserver):
         """Look at the instruction as the file has it (prepare_uprobe).  Raises `UprobeError`."""
         probe.code = probe.file.read(probe.offset, self.port.longest)
         if not probe.code:
-            raise UprobeError(EIO, f"there is nothing at offset {probe.offset:#x}")
+            raise UprobeError(EIO, f"the file has no data at offset {probe.offset:#x}")
         treatment = self.port.treat(Code(probe.code, address), self.fidelity)
         if isinstance(treatment, Refused):
             rule = treatment.rule

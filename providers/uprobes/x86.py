@@ -24,7 +24,7 @@ from providers.x86 import Row, Table, always, emulate, offset, refuse
 from providers.x86_vectors import moved
 
 _SOURCE: Final = "Linux arch/x86/kernel/uprobes.c"
-_OURS: Final = "this simulator: it would compute something else"
+_OURS: Final = "this simulator: the copy would compute another result"
 _JUMPS: Final = "it transfers control"
 _BAD_PREFIXES: Final = frozenset({0x26, 0x2E, 0x36, 0x3E, 0xF0})
 # One-byte opcodes that are refused in 64-bit mode (good_insns_64).
@@ -150,7 +150,7 @@ _UNTRUSTWORTHY: Final = (
     _refused(
         "part of a word",
         _pushes_part_of_a_word,
-        "the return address that it pushes is smaller than a word",
+        "it pushes a return address that is smaller than a word",
         _OURS,
     ),
 )
@@ -160,7 +160,7 @@ def _simulated(name: str, test: _Test, plan: Callable[[Instruction], Plan], why:
     return Row(name, why, _SOURCE, _plain(test), emulate(plan))
 
 
-_NOTHING: Final = "nothing to do"
+_NOTHING: Final = "it does nothing"
 _SIMULATED: Final = (
     _simulated("jmp", lambda insn: insn.opcode in {0xE9, 0xEB},
                lambda insn: transfer(insn, call=False, offset=offset(insn))),
@@ -174,13 +174,13 @@ _ONLY_NOP: Final = _simulated(
 )
 _ANY_NOP: Final = replace(
     _simulated("nop", lambda insn: insn.opcode == _NOP, _nop, _NOTHING),
-    quirk="with any prefixes: xchg %r8,%rax does nothing",
+    quirk="accepted with any prefix: xchg %r8,%rax then does nothing",
 )
 _STEPPED: Final = (
-    Row("stepped, goes away", "it goes to an address that it names in full", _SOURCE, _goes_away, _step_away),
-    Row("stepped, flags", "the trap flag of the step is among the flags that it moves", _SOURCE,
+    Row("stepped, goes away", "it jumps to an absolute address", _SOURCE, _goes_away, _step_away),
+    Row("stepped, flags", "it saves or loads the flags, and the step has set the trap flag", _SOURCE,
         _plain(lambda insn: insn.opcode in {_PUSHF, _POPF}), _step_flags),
-    Row("stepped", "it does the same wherever it stands, once the pc is put right", _SOURCE, always, _step),
+    Row("stepped", "it does the same at any address, once the pc is corrected", _SOURCE, always, _step),
 )  # fmt: skip
 
 
@@ -209,7 +209,7 @@ def _vector(test: Callable[[int, Instruction], bool]) -> _Test:
     return lambda insn: not _is_plain(insn) and test(_opcode(insn), insn)
 
 
-_MISTAKE: Final = "Linux reads the opcode behind a VEX or EVEX prefix as one of the old map"
+_MISTAKE: Final = "Linux reads the opcode after a VEX or EVEX prefix as a legacy opcode"
 
 
 def _mistaken(

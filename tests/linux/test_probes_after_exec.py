@@ -78,4 +78,4 @@ def test_freebsd_leaves_the_new_program_alone_and_that_is_said(isa, tmp_path):
 def test_probes_at_addresses_are_not_made_again_and_that_is_said(tmp_path):
     counts, told = traced("x86_64", tmp_path, "recursion", f"pid$target:a.out:-:{BASE:x} {{ @[probename] = count(); }}")
     assert counts == {f"{BASE:x}": 1}
-    assert told == ["pid 100 runs zoo now: probes at addresses are not made again"]
+    assert told == ["pid 100 runs zoo now: its address probes are not created again"]

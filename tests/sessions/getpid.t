@@ -3,7 +3,7 @@
 NAME what fires without a breakpoint
 RUN trapline step -n 'syscall::getpid:entry' -c 'getpid 1'
 STDERR
-|Error: syscall::getpid:entry: fired without a breakpoint; step takes one apart: try fbt
+|Error: syscall::getpid:entry: fired without a breakpoint, and step explains breakpoints: try fbt
 EXIT 1
 
 NAME what does not fire at all
@@ -32,13 +32,13 @@ EXPECT
 |     <+0>    f0 89 e5                  lock mov ebp, esp
 |{{...}}
 |2. exception
-|   #UD, vector 6: LOCK before an instruction that it cannot lock is a fault, so the saved eip points at it.
+|   #UD, vector 6: LOCK before an instruction that cannot be locked is a fault, so the saved eip points at it.
 |{{...}}
 |   instruction  push ebp
 |   plan         [esp-4] = ebp; esp = esp-4; eip = eip+1
 |{{...}}
 |7. resume
-|   Execution goes on as if the displaced instruction had run where it stood.
+|   Execution goes on as if the displaced instruction had run in its place.
 |   pc    0xc{{[0-9a-f]+}}
 |   in    kernel`sys_getpid+0x1
 |   next  mov ebp, esp

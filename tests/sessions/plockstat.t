@@ -92,7 +92,7 @@ NAME a process that never comes
 ISAS x86_64
 RUN trapline plockstat -p 99
 STDERR
-|plockstat: failed to grab process 99: the guest never has a program of that number
+|plockstat: failed to grab process 99: the guest never has a process of that number
 EXIT 1
 
 NAME two processes

@@ -142,7 +142,7 @@ ISAS aarch64
 RUN trapline uprobe 'p:bad $ZOO:0x8001' -c '$ZOO recursion'
 EXIT 1
 STDERR
-|Error: bad: {{.*}}/zoo:0x8001: it is in the middle of an instruction of {{\w+}} (-F probes it anyway)
+|Error: bad: {{.*}}/zoo:0x8001: it is inside an instruction of {{\w+}} (-F probes it anyway)
 
 NAME an offset in the middle of an instruction is the kernel's to refuse when it is forced
 ISAS aarch64

@@ -91,19 +91,19 @@ EXPECT
 NAME a process that never comes
 RUN trapline dtrace -n BEGIN -p 777
 STDERR
-|dtrace: failed to grab process 777: the guest never has a program of that number
+|dtrace: failed to grab process 777: the guest never has a process of that number
 EXIT 1
 
 NAME a command that starts no program
 RUN trapline dtrace -n 'pid$target::main:entry' -c 'cd /'
 STDERR
-|dtrace: -c 'cd /': the guest's shell runs no program for it
+|dtrace: -c 'cd /': the guest's shell ran no program for it
 EXIT 1
 
 NAME a program that is neither here nor in the guest
 RUN trapline dtrace -n BEGIN -c './nosuch | cat'
 STDERR
-|dtrace: -c './nosuch | cat': no such program, here or in the guest (-c 'ls /bin' lists its)
+|dtrace: -c './nosuch | cat': no such program, here or in the guest (-c 'ls /bin' lists the guest's)
 EXIT 1
 
 NAME a program of the guest by its path, and what the shell makes of the rest

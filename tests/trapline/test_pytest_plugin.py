@@ -60,7 +60,7 @@ def test_the_fixtures_run_for_each_isa(suite: pytest.Pytester) -> None:
 def test_one_isa_alone(suite: pytest.Pytester) -> None:
     suite.runpytest_subprocess("--trapline-isa", "riscv64", "-k", "same").assert_outcomes(passed=1, deselected=2)
     result = suite.runpytest_subprocess("--trapline-isa", "riscv46")
-    result.stderr.fnmatch_lines(["*--trapline-isa riscv46: known are x86_64, *"])
+    result.stderr.fnmatch_lines(["*--trapline-isa riscv46: supported are x86_64, *"])
 
 
 def test_checks_are_tests(pytester: pytest.Pytester) -> None:
@@ -108,5 +108,5 @@ def test_the_assertion_tells_where_they_part(isa: str) -> None:
 def test_functions_of_programs(isa: str) -> None:
     program = images.built(ISAS[isa]) / "functions" / "work"
     assert_same_with_probe("work", 1, program=program, states=4)
-    with pytest.raises(TypeError, match="name the program"):
+    with pytest.raises(TypeError, match="give its program"):
         assert_same_with_probe("work", 1)

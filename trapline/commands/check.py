@@ -108,9 +108,9 @@ class Wanted:
         """Return why a subject cannot be run; "" if it can."""
         image = subject.image
         if is_guest_program(subject.path, subject.isa):
-            return "it is a program of the kernel guest (testbins:kernel runs them)"
+            return "it is a program of the kernel guest (check testbins:kernel instead)"
         if subject.kind == "fbt":
-            return "a kernel or module runs only as testbins:kernel"
+            return "a kernel or a module is run only by testbins:kernel"
         if image.kind is ElfKind.RELOCATABLE or not image.entry:
             return "it is not a program"
         if image.interpreter is None:
@@ -169,7 +169,7 @@ class _Bar:
 @click.argument("program", required=False)
 @click.argument("arguments", nargs=-1)
 @click.option(
-    "--isa", type=click.Choice(list(ISAS)), help="The program's ISA; default: the file's own, and all of testbins."
+    "--isa", type=click.Choice(list(ISAS)), help="The ISA; default: that of the file, and for testbins all of them."
 )
 @click.option(
     "--provider",
@@ -179,32 +179,28 @@ class _Bar:
 )
 @click.option("--function", metavar="GLOB", help="Only functions whose names match, such as 'crc32*'.")
 @click.option(
-    "--every-instruction", is_flag=True, help="All instructions, not only the entries and returns of functions."
+    "--every-instruction", is_flag=True, help="Try every instruction, not only the entries and returns of functions."
 )
 @click.option(
     "--states",
     type=click.IntRange(1, 10_000),
     default=_STATES,
     show_default=True,
-    help="States that each site is tried in.",
+    help="Number of CPU states in which each site is tried.",
 )
-@click.option(
-    "--run/--no-run", default=True, show_default=True, help="Run the whole program as well, plain and patched."
-)
+@click.option("--run/--no-run", default=True, show_default=True, help="Also run the whole program, plain and patched.")
 @click.option(
     "--root",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="The directory that the program sees as /.",
 )
 @click.option(
-    "--rules", default="", metavar="MODULE:OBJECT", help="A patcher or a table of yours that replaces the package's."
+    "--rules", default="", metavar="MODULE:OBJECT", help="Check your own patcher or table, instead of the package's."
 )
 @click.option("--fidelity", type=click.Choice([one.value for one in Fidelity]), default="exact",
-              show_default=True, help="With that system's own mistakes, which are then found.")  # fmt: skip
+              show_default=True, help="Reproduce the bugs of that system; the check then finds them.")  # fmt: skip
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Worker processes.")
-@click.option(
-    "--dask", metavar="ADDRESS", help="Let the workers of a Dask cluster do the work, such as tcp://host:8786."
-)
+@click.option("--dask", metavar="ADDRESS", help="Use the workers of a Dask cluster, such as tcp://host:8786.")
 @click.option(
     "--report", "reports", multiple=True, metavar="FILE", help="Write a report: .html, .json, .xml (JUnit) or .txt."
 )
@@ -213,10 +209,10 @@ class _Bar:
     "kept",
     type=click.Path(dir_okay=False),
     metavar="FILE",
-    help="Keep the results (SQLite), and go on with them next time.",
+    help="Save the results in this SQLite file, and continue from it next time.",
 )
 @click.option("--encodings", type=click.Choice(SWEPT), help="Check the decode tables of an ISA, encoding by encoding.")
-@click.option("--sample", type=click.IntRange(1), metavar="N", help="Look at about N of the encodings.")
+@click.option("--sample", type=click.IntRange(1), metavar="N", help="Check a sample of about N encodings.")
 @syntax_option
 @click.option("--museum", metavar="NAME", help="Show a bug of a real probe implementation; 'list' prints the names.")
 def check_command(
@@ -274,7 +270,7 @@ def _check(spec: Spec, kept: str | None, jobs: int, executor: MakeExecutor | Non
         with _Bar(shown=sys.stderr.isatty()) as bar:
             tally = check(spec, results=results, executor=executor, jobs=jobs, progress=bar)
     except KeyboardInterrupt:
-        click.echo(f"trapline: interrupted; the same command goes on where this one stopped ({path})", err=True)
+        click.echo(f"trapline: interrupted; the same command continues where this one stopped ({path})", err=True)
         sys.exit(_INTERRUPTED)
     finally:
         results.close()

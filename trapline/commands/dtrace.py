@@ -36,7 +36,7 @@ _ENVIRONMENT: Final = (("LD_NOLAZYLOAD", "1"),)
     "dtrace",
     add_help_option=False,
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
-    short_help="Trace the guest with D: the flags are those of dtrace(1).",
+    short_help="Trace a guest with D programs; the flags are those of dtrace(1).",
 )
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
@@ -180,7 +180,9 @@ def _open_kernel(wanted: MachineOptions) -> TracedMachine:
     isa = ISAS[wanted.isa or DEFAULT_ISA.name]
     for command in wanted.commands[:1]:
         if is_missing(command, isa):
-            raise MachineError(f"-c '{command}': no such program, here or in the guest (-c 'ls /bin' lists its)")
+            raise MachineError(
+                f"-c '{command}': no such program, here or in the guest (-c 'ls /bin' lists the guest's)"
+            )
     console = Console(sys.stdout)
     console.shown = wanted.console
     options = KernelOptions(

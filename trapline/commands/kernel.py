@@ -27,7 +27,7 @@ from trapline.machine.linux_kernel_machine import LinuxKernelOptions, command_li
 
 _isa_option: Callable[[Any], Any] = click.option("--isa", type=click.Choice(list(BOARDS)), required=True)
 _root_option: Callable[[Any], Any] = click.option(
-    "--root", type=click.Path(path_type=Path), help="The directory that the kernel starts with, instead of busybox."
+    "--root", type=click.Path(path_type=Path), help="The directory for the initial file system, instead of busybox."
 )
 # The guest's time between two looks at the keyboard, and how long the host waits for a key while the guest idles.
 _TURN = NANOSECONDS // 50
@@ -52,10 +52,10 @@ def kernel_command() -> None:
 
 @kernel_command.command("get")
 @click.argument("isa", type=click.Choice(list(BOARDS)))
-@click.option("--image", type=click.Path(path_type=Path), help="Keep this kernel: an Image, a bzImage, a vmlinux.")
-@click.option("--busybox", type=click.Path(path_type=Path), help="A static busybox for the ISA (else Debian's).")
+@click.option("--image", type=click.Path(path_type=Path), help="Store this kernel: an Image, a bzImage or a vmlinux.")
+@click.option("--busybox", type=click.Path(path_type=Path), help="A static busybox for the ISA (default: Debian's).")
 @click.option("--suite", default=kernel_packages.DEFAULT_SUITE, show_default=True, help="Debian's release.")
-@click.option("--package", help="Debian's package of a kernel (else the newest of the suite).")
+@click.option("--package", help="The kernel's Debian package (default: the newest of the suite).")
 def get_command(isa: str, image: Path | None, busybox: Path | None, suite: str, package: str | None) -> None:
     """Fetch a Debian kernel for ISA with apt, or take a file, and keep it.
 
@@ -72,7 +72,7 @@ def get_command(isa: str, image: Path | None, busybox: Path | None, suite: str, 
             kept = kernel_packages.take(ISAS[isa], image, busybox=busybox, suite=suite, report=report)
         else:
             kept = kernel_packages.get(ISAS[isa], suite=suite, package=package, report=report)
-    click.echo(f"Linux {kept.image.release} for {ISAS[isa].title} is kept in {kept.busybox.parent}")
+    click.echo(f"Linux {kept.image.release} for {ISAS[isa].title} is stored in {kept.busybox.parent}")
 
 
 @kernel_command.command("list")
@@ -82,14 +82,14 @@ def list_command() -> None:
     for kernel in kernels:
         click.echo(f"{kernel.image.isa:10} {kernel.image.release:32} {kernel.source}")
     if not kernels:
-        click.echo("no kernels are kept; fetch one with: trapline kernel get ISA", err=True)
+        click.echo("no kernels are stored; fetch one with: trapline kernel get ISA", err=True)
 
 
 @kernel_command.command("boot")
 @_isa_option
 @_root_option
-@click.option("--append", default="", help="More for the kernel's command line.")
-@click.option("-c", "command", default="", help="A command for its shell.")
+@click.option("--append", default="", help="Parameters to add to the kernel's command line.")
+@click.option("-c", "command", default="", help="A command for the kernel's shell.")
 def boot_command(isa: str, root: Path | None, append: str, command: str) -> None:
     """Boot a kernel from its first instruction, show what it prints, and say what it took."""
     with _one_line():

@@ -17,7 +17,7 @@ _MARK = "-- loaded --"
 
 @click.command("kldstat")
 @click.argument("modules", nargs=-1, metavar="[MODULE]...")
-@click.option("-v", "verbose", is_flag=True, help="Name each file's path, and the modules in it.")
+@click.option("-v", "verbose", is_flag=True, help="Show the path of each file, and the modules in it.")
 @click.option("--isa", type=click.Choice(list(ISAS)), default=DEFAULT_ISA.name, show_default=True)
 def kldstat_command(modules: tuple[str, ...], isa: str, *, verbose: bool) -> None:
     """Show the modules of the kernel guest while it is traced, and what loading each MODULE adds.

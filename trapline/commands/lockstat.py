@@ -120,7 +120,7 @@ class Request:
     "lockstat",
     add_help_option=False,
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
-    short_help="Watch the kernel guest's locks: the flags are those of lockstat(1).",
+    short_help="Trace the locks of the kernel guest; the flags are those of lockstat(1).",
 )
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context

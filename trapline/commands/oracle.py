@@ -13,8 +13,8 @@ from trapline.lab import oracle
 
 @click.command("oracle")
 @click.option("--isa", type=click.Choice(list(BOARDS)), required=True)
-@click.option("-f", "--function", "functions", multiple=True, help="A function of the kernel (else a few).")
-@click.option("-c", "workload", default=oracle.WORKLOAD, help="What the guest's shell runs meanwhile.")
+@click.option("-f", "--function", "functions", multiple=True, help="A function of the kernel (default: a few).")
+@click.option("-c", "workload", default=oracle.WORKLOAD, help="The commands that the guest's shell runs.")
 def oracle_command(isa: str, functions: tuple[str, ...], workload: str) -> None:
     """Compare our breakpoints with a kernel's own kprobes, in the same boot, hit by hit.
 

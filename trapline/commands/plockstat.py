@@ -59,7 +59,7 @@ class Request:
     _NAME,
     add_help_option=False,
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
-    short_help="Statistics of the locks of a threaded program: the flags are those of plockstat(1).",
+    short_help="Trace the locks of a threaded program; the flags are those of plockstat(1).",
 )
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def plockstat_command(arguments: tuple[str, ...]) -> None:

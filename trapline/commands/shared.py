@@ -16,7 +16,7 @@ syntax_option: Final[Callable[[Any], Any]] = click.option(
     type=click.Choice([syntax.value for syntax in Syntax]),
     default=Syntax.INTEL.value,
     show_default=True,
-    help="How x86 instructions are written.",
+    help="The syntax of x86 instructions.",
 )
 
 

@@ -55,7 +55,9 @@ class _Asked:
 @click.option("--function", metavar="GLOB", help="Only functions whose names match, such as 'sys_*'.")
 @click.option("--isa", type=click.Choice(list(ISAS)), help="Refuse the file if it is for another machine.")
 @click.option(
-    "--root", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Where TARGET is looked up."
+    "--root",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="The root directory for TARGET.",
 )
 @click.option(
     "--provider",
@@ -67,9 +69,9 @@ class _Asked:
     type=click.Choice([one.value for one in Fidelity]),
     default=Fidelity.EXACT.value,
     show_default=True,
-    help="With the quirks of that system.",
+    help="Reproduce the quirks of that system.",
 )
-@click.option("--summary", is_flag=True, help="Show only how many sites each rule decides about.")
+@click.option("--summary", is_flag=True, help="Show only the number of sites that each rule decides.")
 @syntax_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def sites_command(

@@ -17,7 +17,7 @@ from trapline.machine.kernel_machine import KernelOptions
 
 
 @click.command("step")
-@click.option("-n", "clause", required=True, metavar="CLAUSE", help="A probe: 'fbt::malloc:entry /arg0 > 64/'.")
+@click.option("-n", "clause", required=True, metavar="CLAUSE", help="A probe, such as 'fbt::malloc:entry /arg0 > 64/'.")
 @click.option("-c", "command", metavar="CMD", help="Run CMD in the guest's shell instead of its start-up script.")
 @click.option("--isa", type=click.Choice(list(ISAS)), default=DEFAULT_ISA.name, show_default=True)
 @click.option("--trap", type=click.Choice([path.value for path in TrapPath]), default="host", show_default=True)

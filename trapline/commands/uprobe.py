@@ -22,7 +22,7 @@ _FORM = re.compile(
     "-l",
     "target",
     metavar="TARGET",
-    help="List functions: of a path, a name in --root, testbins:NAME.",
+    help="List the functions of a path, a name in --root, or testbins:NAME.",
 )
 @click.argument("definition", required=False)
 @click.argument("condition", metavar="[FILTER]", required=False)

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 @click.command("usdt", context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("-l", "listed", metavar="TARGET", help="List markers: of a path, a name in --root, testbins:NAME.")
-@click.option("-L", "detailed", metavar="TARGET", help="List them with their places, semaphores and arguments.")
-@click.option("-i", "enabled", is_flag=True, help="Set semaphores, as perf-tools' usdt does; they are always set here.")
+@click.option("-l", "listed", metavar="TARGET", help="List the markers of a path, a name in --root, or testbins:NAME.")
+@click.option("-L", "detailed", metavar="TARGET", help="List them with their locations, semaphores and arguments.")
+@click.option("-i", "enabled", is_flag=True, help="Accepted for perf-tools' usdt; semaphores are always set here.")
 @click.argument("definition", metavar="[[PATH:]PROVIDER:NAME [ARGUMENT ...]]", required=False)
 @click.argument("condition", metavar="[FILTER]", required=False)
 @show_options("-t")

@@ -88,7 +88,7 @@ def in_order(wanted: Sequence[LibraryFile], exists: Callable[[str, str], bool]) 
         for kind, needed in file.depends:
             if kind == "library":
                 if needed not in by_name:
-                    raise LibraryError(f"{file.path}: the library depends on {needed}, which is nowhere")
+                    raise LibraryError(f"{file.path}: the library depends on {needed}, which cannot be found")
                 usable &= visit(by_name[needed])
             else:
                 usable &= exists(kind, needed)

@@ -97,9 +97,9 @@ class Assignments:
         if isinstance(node.target, ast.Aggregation) or (
             isinstance(node.target, ast.Index) and isinstance(node.target.base, ast.Aggregation)
         ):
-            raise CompileError("D_CG_EXPR", "an aggregation is a statement of its own", line)
+            raise CompileError("D_CG_EXPR", "an assignment to an aggregation must be a statement of its own", line)
         if _is_aggregating(node.target):
-            raise CompileError("D_OP_LVAL", f"operator {operator}: what an aggregation is assigned is not kept", line)
+            raise CompileError("D_OP_LVAL", f"operator {operator}: an assignment to an aggregation has no value", line)
         if isinstance(node.target, ast.Index) and isinstance(node.target.base, ast.Index):
             self._check(node.target)
         if operator != "=":
@@ -161,7 +161,7 @@ def _is_aggregating(node: ast.Expression) -> bool:
 def _described(value: typed.Node) -> str:
     """Say what a value is that is not one."""
     if isinstance(value, typed.Aggregate):
-        return f"aggregation @{value.name}: printa() shows it, nothing reads it, so it"
+        return f"aggregation @{value.name}: printa() prints it, but it has no value, so it"
     return "void" if is_void(value.type) else "a translation"
 
 

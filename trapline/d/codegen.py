@@ -254,7 +254,7 @@ class _Generator:
 
     @staticmethod
     def _aggregate(node: typed.Aggregate) -> int:
-        raise CompileError("D_CG_EXPR", f"@{node.name} is an aggregation: printa() shows it, nothing reads it")
+        raise CompileError("D_CG_EXPR", f"@{node.name} is an aggregation: printa() prints it, but it has no value")
 
     def _build(self, node: typed.Build) -> int:
         """Allocate a struct, filled with zeroes, and store its members one after another."""

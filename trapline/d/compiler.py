@@ -101,7 +101,7 @@ def compile_program(text: str, context: CompileContext) -> Program:
         raise
     except RecursionError:
         # Each item is within the limit, but inlines or typedefs stand for one another through too many.
-        deep = CompileError("D_SYNTAX", "names stand for one another through too many inlines or types")
+        deep = CompileError("D_SYNTAX", "inlines or types refer to each other through too many levels")
         deep.place = compiler.place(compiler.line) if context.form is Form.SCRIPT else None
         raise deep from None
 

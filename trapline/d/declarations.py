@@ -57,7 +57,7 @@ class Declarations:
         """Return the type that a cast, sizeof or parameter names."""
         specified = self.specified(node.specifiers)
         if specified.storage and specified.storage != "register":
-            raise CompileError("D_DECL_PARMCLASS", f"{specified.storage} cannot stand before a type here", node.line)
+            raise CompileError("D_DECL_PARMCLASS", f"{specified.storage} is not allowed here", node.line)
         return self.declared(specified, node.declarator)[0] if node.declarator else specified.type
 
     def specified(self, node: ast.Specifiers) -> Specified:
@@ -68,12 +68,12 @@ class Declarations:
         for word in node.words:
             if isinstance(word, ast.Word) and word.word in SCOPES:
                 if scope is not Scope.GLOBAL or storage:
-                    raise CompileError("D_DECL_CLASS", f"{word.word} cannot stand with another class", word.line)
+                    raise CompileError("D_DECL_CLASS", f"{word.word} cannot be combined with another class", word.line)
                 scope = SCOPES[word.word]
             elif isinstance(word, ast.Word) and word.word in STORAGE_WORDS:
                 if storage or scope is not Scope.GLOBAL:
                     storage = storage or scope.name.lower()
-                    raise CompileError("D_DECL_CLASS", f"{storage} and {word.word} cannot stand together", word.line)
+                    raise CompileError("D_DECL_CLASS", f"{storage} and {word.word} cannot be combined", word.line)
                 storage = word.word
             elif isinstance(word, ast.Word) and word.word in QUALIFIERS:
                 userland = userland or word.word == "userland"
@@ -89,7 +89,7 @@ class Declarations:
         if named is not None:
             if words:
                 tag = _COMBINATIONS.get(words[0], "D_DECL_COMBO")
-                raise CompileError(tag, f"{words[0]} cannot stand with {type_name(named)}", line)
+                raise CompileError(tag, f"{words[0]} cannot be combined with {type_name(named)}", line)
             return named
         base = base_type(words, self._names.model)
         if base is None:
@@ -214,7 +214,7 @@ class Declarations:
                     type_ = Function(type_, self._parameters(part), part.varargs)
                 case ast.ArrayPart(keys=parameters) if parameters is not None:
                     if part.varargs:
-                        raise CompileError("D_DECL_PROTO_VARARGS", "a list of keys has no ...", part.line)
+                        raise CompileError("D_DECL_PROTO_VARARGS", "a list of keys cannot end in ...", part.line)
                     if place:
                         raise CompileError(
                             "D_DECL_DYNOBJ", f"{node.name}: an associative array cannot be part of an array", part.line
@@ -255,7 +255,7 @@ class Declarations:
             raise CompileError("D_DECL_PROTO_FORM", "two parameters of one name", part.line)
         if any(is_void(type_) for _name, type_ in found):
             if len(found) > 1:
-                raise CompileError("D_DECL_PROTO_VOID", "void cannot stand with other parameters", part.line)
+                raise CompileError("D_DECL_PROTO_VOID", "void must be the only parameter", part.line)
             if names:
                 raise CompileError("D_DECL_PROTO_NAME", f"{names[0]}: a void parameter has no name", part.line)
             return ()

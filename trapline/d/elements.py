@@ -238,7 +238,7 @@ def dereference(operand: typed.Node, line: int) -> typed.Node:
     if target is None:
         raise CompileError("D_DEREF_NONPTR", f"operator * needs a pointer, not {type_name(operand.type)}", line)
     if is_void(target):
-        raise CompileError("D_DEREF_VOID", "a void pointer points at nothing that can be read: cast it", line)
+        raise CompileError("D_DEREF_VOID", "a void pointer cannot be dereferenced: cast it", line)
     if isinstance(resolve(target), Function):
         raise CompileError("D_DEREF_FUNC", "a function cannot be read", line)
     if is_userland(operand.type) or (isinstance(operand, typed.Memory) and operand.userland):

@@ -268,7 +268,7 @@ class Lexer:
         elif text in _CLOSING:
             bracket, line = self._open.pop() if self._open else ("", 0)
             if bracket != _CLOSING[text]:
-                what = f"the '{bracket}' of line {line} is not closed" if bracket else f"'{text}' closes nothing"
+                what = f"the '{bracket}' of line {line} is not closed" if bracket else f"'{text}' is unmatched"
                 raise CompileError("D_SYNTAX", f'{what}: syntax error near "{text}"')
             self._type_seen = text == "}"
         elif text in {";", ",", "<", ">"}:

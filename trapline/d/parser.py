@@ -119,7 +119,7 @@ def _syntax_error(token: Token, expected: set[str], region: Region | None) -> Co
     where = "near end of input" if token.type == "$END" else f'near "{one_line(token.text)}"'
     hint = ""
     if token.type == "UNUSED":
-        hint = f" ('{token.text}' has no use in D: there are no loops)"
+        hint = f" ('{token.text}' is not supported: D has no loops)"
     elif region is Region.PREDICATE and token.text == "{":
         hint = " (is the / after the predicate missing before it?)"
     elif "SEMICOLON" in expected and token.type not in {"$END", "RBRACE"}:

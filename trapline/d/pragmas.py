@@ -163,7 +163,7 @@ class Pragmas:
         if kind == "library":
             raise CompileError("D_PRAGMA_DEPEND", f"depends_on library {name}: only a library depends on one", line)
         if not self._exists(kind, name):
-            raise CompileError("D_PRAGMA_DEPEND", f"the program needs {kind} {name}, which is not there", line)
+            raise CompileError("D_PRAGMA_DEPEND", f"the program needs {kind} {name}, which does not exist", line)
 
 
 def _error(words: list[str], line: int) -> None:

@@ -64,14 +64,16 @@ def _linear(parameters: Sequence[Constant], known: Aggregation, line: int) -> in
         raise CompileError("D_LQUANT_STEPVAL", f"lquantize( ): a step is at most {_U16}, not {step}", line)
     levels = (limit - base) // step
     if levels == 0:
-        raise CompileError("D_LQUANT_STEPLARGE", f"lquantize( ): no step of {step} fits between the bounds", line)
+        raise CompileError("D_LQUANT_STEPLARGE", f"lquantize( ): the step {step} does not fit between the bounds", line)
     if levels > _U16:
         raise CompileError("D_LQUANT_STEPSMALL", f"lquantize( ): {levels} steps, and at most {_U16} are possible", line)
     encoded = step << 48 | levels << 32 | base & _U32
     if known.argument and known.argument != encoded:
         first = _Linear(known.argument)
         tag = "BASE" if first.base != base & _U32 else "LIM" if first.span != levels * step else "STEP"
-        raise CompileError(f"D_LQUANT_MATCH{tag}", f"@{known.name} has had other parameters of lquantize( )", line)
+        raise CompileError(
+            f"D_LQUANT_MATCH{tag}", f"@{known.name} has other parameters of lquantize( ) elsewhere", line
+        )
     return encoded
 
 
@@ -117,5 +119,7 @@ def _log_linear(parameters: Sequence[Constant], known: Aggregation, line: int) -
     if known.argument and known.argument != encoded:
         shifts = (48, 32, 16, 0)
         name = next(n for n, s, v in zip(_NAMES, shifts, values, strict=True) if known.argument >> s & _U16 != v)
-        raise CompileError(f"D_LLQUANT_{name}MATCH", f"@{known.name} has had other parameters of llquantize( )", line)
+        raise CompileError(
+            f"D_LLQUANT_{name}MATCH", f"@{known.name} has other parameters of llquantize( ) elsewhere", line
+        )
     return encoded

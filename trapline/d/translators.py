@@ -75,7 +75,7 @@ class Translators:
             if not argument_fits(value, member.type):
                 raise CompileError(
                     "D_XLATE_INCOMPAT",
-                    f"{node.name} is {type_name(member.type)}: {type_name(value.type)} does not go with it",
+                    f"{node.name} is {type_name(member.type)}: {type_name(value.type)} cannot be assigned to it",
                     node.line,
                 ) from None
             fitting = value

@@ -217,5 +217,5 @@ def diftype(type_: Type, *, userland: bool = False) -> DifType:
     flags = (BY_USER_REFERENCE if userland else BY_REFERENCE) if is_reference(type_) else 0
     size = size_of(type_)
     if size > _LARGEST:
-        raise CompileError("D_DECL_ARRBIG", f"a value of {size} bytes: there is room for {_LARGEST}")
+        raise CompileError("D_DECL_ARRBIG", f"a value of {size} bytes is too large: at most {_LARGEST} are possible")
     return DifType(TypeKind.CTF, kind(type_).value, flags, size)

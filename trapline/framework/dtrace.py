@@ -85,7 +85,7 @@ class DTrace:
         if not name.isidentifier() or len(name) >= PROVIDER_NAME_MAX or numbered:
             raise ValueError(f"'{name}' cannot be the name of a provider")
         if name in self._providers:
-            raise ValueError(f"there is a provider '{name}' already")
+            raise ValueError(f"a provider named '{name}' exists already")
         self._providers[name] = provider
         for module in self._modules:
             provider.provide_module(module)

@@ -41,7 +41,7 @@ class Search:
         """
         found = self._from(number) if pattern is None else self._matching_from(pattern, number)
         if found is None:
-            raise DeviceError("ESRCH", "there is no more probe")
+            raise DeviceError("ESRCH", "there are no more probes")
         return ProbeInfo(found.id, found.description, found.provider.attributes)
 
     def _from(self, number: int) -> Probe | None:

@@ -66,7 +66,7 @@ class _Parser:
     def _take(self) -> str:
         token = self.peek()
         if not token:
-            raise FilterError("the filter ends early")
+            raise FilterError("the filter is incomplete")
         self._at += 1
         return token
 

@@ -58,20 +58,20 @@ def show_options(tid: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]
         click.option("-c", "command", metavar="CMD", help="The program to trace, with its arguments."),
         click.option("--root", type=click.Path(path_type=Path), help="The directory that the program sees as /."),
         click.option("--isa", type=click.Choice(list(ISAS)), help="Refuse a program for another machine."),
-        click.option("-F", "forced", is_flag=True, help="Force: trace an offset though no instruction begins there."),
-        click.option("-d", "seconds", type=float, metavar="SECS", help="Trace for so long, then print."),
+        click.option("-F", "forced", is_flag=True, help="Force: trace an offset even if no instruction begins there."),
+        click.option("-d", "seconds", type=float, metavar="SECS", help="Trace for this many seconds, then print."),
         click.option("-H", "header", is_flag=True, help="Print the column headings."),
         click.option("-s", "stacks", is_flag=True, help="Print user stacks."),
         click.option("-v", "formats", is_flag=True, help="Print the event's format, and do not trace."),
-        click.option("-p", "pid", type=int, metavar="PID", help="Only this process."),
+        click.option("-p", "pid", type=int, metavar="PID", help="Trace only this process."),
         click.option(
             "--fidelity",
             type=click.Choice(["exact", "linux"]),
             default="exact",
             show_default=True,
-            help="linux: with the mistakes that Linux makes.",
+            help="linux: reproduce the bugs of Linux.",
         ),
-        click.option(tid, "tid", type=int, metavar="TID", help="Only this thread."),
+        click.option(tid, "tid", type=int, metavar="TID", help="Trace only this thread."),
     )
 
     def add(function: Callable[..., Any]) -> Callable[..., Any]:

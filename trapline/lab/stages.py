@@ -148,7 +148,7 @@ def _resume(guest: KernelGuest, hit: Hit, words: CodeText) -> Stage:
     executed = hit.resumed.instructions - hit.returning.instructions if hit.returning else 0
     return Stage(
         "resume",
-        "Execution goes on as if the displaced instruction had run where it stood.",
+        "Execution goes on as if the displaced instruction had run in its place.",
         {"pc": pc, "in": words.place(pc), "next": words.instruction(guest.patcher.original(pc, 16), pc)},
         instructions=executed,
     )

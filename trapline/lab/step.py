@@ -53,7 +53,7 @@ def step(clause: str, options: KernelOptions, syntax: Syntax = Syntax.INTEL) -> 
         if not device.status().exiting:
             raise StepError(f"{clause.strip()}: did not fire before the guest ended")
         if hit is None:
-            raise StepError(f"{clause.strip()}: fired without a breakpoint; step takes one apart: try fbt")
+            raise StepError(f"{clause.strip()}: fired without a breakpoint, and step explains breakpoints: try fbt")
         recorder.complete()
         description = device.probes(ProbeDescription(id=hit.firings[-1].probe_id))[0].description
         found = guest.image.symbol_at(hit.address)

@@ -1,7 +1,7 @@
 """What the pid provider, uprobes and kinst make of a file, instruction by instruction.
 
 Every instruction of a function is a site of theirs, so the question is what becomes of each
-displaced instruction: it is emulated, it runs out of line, or no probe may go there, and why.
+displaced instruction: it is emulated, it runs out of line, or no probe is allowed there, and why.
 """
 
 from __future__ import annotations

@@ -45,8 +45,8 @@ class KernelTarget(KernelGuestObserver):
         process = grab(self.guest, wanted)
         if process is None:
             if self.pid is not None:
-                raise GuestError(f"failed to grab process {self.pid}: the guest never has a program of that number")
-            raise GuestError(f"-c '{self.command}': the guest's shell runs no program for it")
+                raise GuestError(f"failed to grab process {self.pid}: the guest never has a process of that number")
+            raise GuestError(f"-c '{self.command}': the guest's shell ran no program for it")
         if self.evaltime != "exec" and process.pid != INIT:
             run_to_start(self.guest, process, main=self.evaltime != "preinit")
         self.guest.userland.watch(self)

@@ -152,7 +152,7 @@ def command_line(commands: Sequence[str]) -> bytes:
     line = "; ".join(commands) or ":"
     data = line.replace("\n", "; ").encode("utf-8", "surrogateescape")
     if len(data) > _LONGEST_COMMAND:
-        raise KernelFileError(f"-c: {len(data)} bytes; a command that is typed has at most {_LONGEST_COMMAND}")
+        raise KernelFileError(f"-c: {len(data)} bytes; a command for the console has at most {_LONGEST_COMMAND}")
     return data + b"\n"
 
 

@@ -155,7 +155,7 @@ class KernelGuest(Served):
                         self.clock.skip_to(deadline)
                         return RunState.RUNNING
                     if self._tick is None:
-                        raise self.crash("every process waits and no clock interrupt was asked for")
+                        raise self.crash("every process waits, and no clock interrupt is scheduled")
                     self.clock.skip_to(self._next_tick)
                 self._idle = False
                 self._deliver_tick()

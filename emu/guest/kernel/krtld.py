@@ -48,6 +48,6 @@ def probe_calls(image: Image) -> tuple[ProbeCall, ...]:
         if not name.startswith(PREFIX):
             continue
         if image.read(offset - 1, 1)[0] != CALL:
-            raise ElfError(f"{image.path}: what refers to {name} at {offset - 1:#x} is not a call")
+            raise ElfError(f"{image.path}: the reference to {name} at {offset - 1:#x} is not a call")
         found.append(ProbeCall(name.removeprefix(PREFIX), offset))
     return tuple(found)

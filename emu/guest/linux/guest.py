@@ -203,7 +203,7 @@ class LinuxGuest:
                     f"libraries: --root DIR"
                 )
         if error.number == ENOMEM:
-            return f"{path}: no program of Linux: its segments are at addresses that no process has (a kernel?)"
+            return f"{path}: not a Linux program: its segments are outside user space (is it a kernel?)"
         return f"{path}: {os.strerror(error.number).lower()}"
 
     # -- running

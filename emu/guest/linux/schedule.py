@@ -244,5 +244,5 @@ class Schedule:
                 f"{thread.process.name} ({thread.tid}) in {thread.call_name or 'a stop'}"
                 for thread in self._kernel.threads.values()
             )
-            raise Stuck(f"every thread of the guest waits, and nothing can wake one: {blocked}")
+            raise Stuck(f"every thread of the guest waits, and no event can wake one: {blocked}")
         self._clock.skip_to(upcoming if deadline is None else min(upcoming, deadline))

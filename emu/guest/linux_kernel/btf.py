@@ -112,14 +112,14 @@ class Btf:
         except struct.error:
             raise BtfError("no BTF header") from None
         if magic != _MAGIC or version != 1:
-            raise BtfError(f"BTF of magic {magic:#x}, version {version}")
+            raise BtfError(f"unknown BTF: magic {magic:#x}, version {version}")
         self._data = data
         self._types = header + types
         self._types_end = self._types + types_size
         self._strings = header + strings
         self._strings_end = self._strings + strings_size
         if max(self._types_end, self._strings_end) > len(data):
-            raise BtfError("BTF that is cut short")
+            raise BtfError("truncated BTF")
         made = disk_cache.cached("btf", _CACHE_VERSION + identity.encode(), self._scan) if identity else self._scan()
         half = len(made) // 2
         self._places = array("I", made[:half])
@@ -134,7 +134,7 @@ class Btf:
             try:
                 name, info, _ = unpack(self._data, at)
             except struct.error:
-                raise BtfError("BTF that is cut short") from None
+                raise BtfError("truncated BTF") from None
             more = follows[info >> 24 & 0x1F]
             if more is None:
                 raise BtfError(f"BTF kind {info >> 24 & 0x1F}")
@@ -142,7 +142,7 @@ class Btf:
             names.append(name)
             at += 12 + more[0] + more[1] * (info & 0xFFFF)
         if at > self._types_end:
-            raise BtfError("BTF whose last type is cut short")
+            raise BtfError("truncated BTF: its last type is incomplete")
         return places.tobytes() + names.tobytes()
 
     def __len__(self) -> int:
@@ -243,7 +243,7 @@ class Btf:
     def _member(self, entry: Entry, name: str, depth: int = 0) -> Member | None:
         """Find a member, also in members without a name, of which `depth` are around it."""
         if depth > _DEEPEST:
-            raise BtfError(f"struct {entry.name} holds itself")
+            raise BtfError(f"struct {entry.name} contains itself")
         if entry.kind not in {Kind.STRUCT, Kind.UNION}:
             return None
         for member in self.members(entry):

@@ -76,7 +76,7 @@ def unpack(data: bytes, name: str) -> bytes:
     """
     known = next((each for each in _FORMATS if data.startswith(each.magic)), None)
     if known is None:
-        raise KernelFileError(f"{name}: compressed in an unknown way ({data[:4].hex(' ')}); unpack it first")
+        raise KernelFileError(f"{name}: unknown compression ({data[:4].hex(' ')}); unpack it first")
     if known.unpack is None:
         raise KernelFileError(f"{name}: compressed with {known.name}, which is not supported; unpack it first")
     try:

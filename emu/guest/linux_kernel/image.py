@@ -112,7 +112,7 @@ def kernel_of(data: bytes, name: str) -> KernelImage:
 def _release(data: bytes, name: str) -> str:
     found = _VERSION.search(data)
     if found is None:
-        raise KernelFileError(f"{name}: not a Linux kernel: it says nowhere which version it is")
+        raise KernelFileError(f"{name}: not a Linux kernel: it contains no version string")
     return found[1].decode("ascii", "replace")
 
 
@@ -120,7 +120,7 @@ def _bzimage(data: bytes, name: str) -> KernelImage:
     start, size = struct.unpack_from("<II", data, _PAYLOAD)
     start += ((data[_SETUP_SECTORS] or 4) + 1) * _SECTOR
     if start + size > len(data):
-        raise KernelFileError(f"{name}: cut short: its payload ends behind the file")
+        raise KernelFileError(f"{name}: truncated: its payload ends after the end of the file")
     elf = _elf(unpack(data[start : start + size], name), name)
     setup = data[_SETUP_SECTORS : data[0x201] + _HEADER_MAGIC]
     return KernelImage(elf.isa, elf.release, elf.read, elf.base, elf.entry, setup)
@@ -146,7 +146,7 @@ def _elf(data: bytes, name: str) -> KernelImage:
     except struct.error:
         raise KernelFileError(f"{name}: a damaged ELF file") from None
     if not segments:
-        raise KernelFileError(f"{name}: an ELF file without anything to load: not a kernel")
+        raise KernelFileError(f"{name}: an ELF file without loadable segments: not a kernel")
     base = min(physical for physical, _ in segments)
     end = max(physical + len(content) for physical, content in segments)
     if end - base > _LARGEST:

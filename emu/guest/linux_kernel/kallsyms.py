@@ -152,9 +152,7 @@ def read_kallsyms(data: bytes, name: str) -> list[tuple[int, str]]:
         symbols = _symbols(data, *tables)
         if symbols is not None:
             return symbols
-    raise KernelFileError(
-        f"{name}: no kallsyms in it; a kernel with CONFIG_KALLSYMS=y, as distributions have, is needed"
-    )
+    raise KernelFileError(f"{name}: it has no kallsyms; use a kernel with CONFIG_KALLSYMS=y, as distributions build it")
 
 
 def _token_tables(data: bytes, digits: int) -> tuple[int, list[bytes], int] | None:

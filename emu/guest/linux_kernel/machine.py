@@ -106,7 +106,7 @@ class LinuxKernelMachine:
         """
         self.run(limit, until=lambda: self.ready and self.idle)
         if not (self.ready and self.idle):
-            what = "it switched itself off" if self.off else f"not within {limit // NANOSECONDS} s of its own time"
+            what = "it powered off" if self.off else f"not within {limit // NANOSECONDS} s of its own time"
             raise LinuxKernelError(
                 f"Linux {self.parts.kernel.release} did not reach user space: {what}", self.console.last_lines
             )
@@ -123,7 +123,7 @@ class LinuxKernelMachine:
         self.type(line)
         self.run(self.clock.now() + COMMAND_LIMIT, until=lambda: self.target is not None)
         if self.target is None:
-            raise self.error("/init has not taken the command; its root directory needs a working /bin/sh")
+            raise self.error("/init did not accept the command; its root directory needs a working /bin/sh")
 
     # -- running
 
@@ -170,7 +170,7 @@ class LinuxKernelMachine:
         """Let the time pass in which the CPU waits for an interrupt."""
         wakes = min((time for time in (due, deadline) if time is not None), default=None)
         if wakes is None:
-            raise self.error("the kernel waits for ever: no timer is set, and nothing is typed")
+            raise self.error("the kernel waits forever: no timer is set, and the console has no input")
         self.clock.skip_to(wakes)
 
     def _halted(self) -> None:
@@ -211,7 +211,7 @@ class LinuxKernelMachine:
         self.engine.stop()
 
     def _reset(self) -> None:
-        self._failed(self._panic() or self.error("the kernel wanted to boot anew"))
+        self._failed(self._panic() or self.error("the kernel rebooted"))
         self.off = True
 
     def _panic(self) -> LinuxKernelError | None:

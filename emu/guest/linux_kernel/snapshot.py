@@ -176,7 +176,7 @@ def _load(machine: LinuxKernelMachine, content: memoryview) -> bool:
 def _encoded(value: Any) -> Any:
     if isinstance(value, bytes | bytearray):
         return {_BYTES: bytes(value).hex()}
-    raise TypeError(f"{value!r} is not what snapshots keep")
+    raise TypeError(f"{value!r} has a type that snapshots do not support")
 
 
 def _decoded(value: dict[str, Any]) -> Any:
@@ -192,6 +192,6 @@ def _registers(engine: Engine) -> bytes:
 def _set_registers(engine: Engine, data: bytes) -> None:
     context = engine.new_context()
     if context.size != len(data):
-        raise ValueError("registers of another build")
+        raise ValueError("registers of another build of unicorn")
     ctypes.memmove(context.context, data, len(data))
     engine.restore(context)

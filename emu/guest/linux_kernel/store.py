@@ -87,7 +87,7 @@ def stored(isa: Isa) -> StoredKernel:
     if BOARDS.get(isa.name) is None:
         raise KernelFileError(f"there is no machine for Linux kernels of {isa.title}")
     folder = _folder(isa.name)
-    missing: Final = f"no {isa.title} Linux kernel is there; fetch one with: trapline kernel get {isa.name}"
+    missing: Final = f"no {isa.title} Linux kernel is installed; fetch one with: trapline kernel get {isa.name}"
     try:
         facts: dict[str, Any] = json.loads((folder / _FACTS).read_text())
         image = KernelImage(
@@ -103,7 +103,7 @@ def stored(isa: Isa) -> StoredKernel:
     except FileNotFoundError:
         raise KernelFileError(missing) from None
     except (OSError, ValueError, KeyError, TypeError):
-        raise KernelFileError(f"{folder}: damaged; fetch it anew with: trapline kernel get {isa.name}") from None
+        raise KernelFileError(f"{folder}: damaged; fetch it again with: trapline kernel get {isa.name}") from None
     if not (folder / _BUSYBOX).is_file() or not (folder / _KERNEL).is_file():
         raise KernelFileError(missing)
     return StoredKernel(image, folder / _BUSYBOX, source)

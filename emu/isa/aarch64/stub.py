@@ -51,17 +51,17 @@ STUB = DisplacedTable(
         DisplacedRow(
             "stp xt1, xt2, [sp, #imm]!", 0xFFC00000, 0xA9800000, 4, _stp, invop=1, code="STP", source=_STUB,
             why="opens the frame: where FBT puts most entry probes",
-            quirk="the base register is not looked at: sp is assumed",
+            quirk="the base register is not checked: sp is assumed",
         ),
         DisplacedRow(
             "ldp xt1, xt2, [sp], #imm", 0xFFC00000, 0xA8C00000, 4, _ldp, source=_STUB,
             why="closes the frame; emulated by the stub, not a site of FBT",
-            quirk="the base register is not looked at: sp is assumed",
+            quirk="the base register is not checked: sp is assumed",
         ),
         DisplacedRow(
             "sub sp, sp, #imm", 0xFFC00000, 0xD1000000, 4, _sub, invop=4, code="SUB", source=_STUB,
             why="opens a large frame: where FBT puts the entry probe of such functions",
-            quirk="neither register is looked at: sp is assumed for both",
+            quirk="neither register is checked: sp is assumed for both",
         ),
         DisplacedRow(
             "nop", 0xFFFFFFFF, NOP_WORD, 4, lambda _: _NOP, source=_STUB,
@@ -70,15 +70,15 @@ STUB = DisplacedTable(
         DisplacedRow(
             "b label", 0xFF000000, 0x14000000, 4, _b, invop=3, code="B", source=_STUB,
             why="leaves the function as a tail call: a return probe of FBT",
-            quirk="the mask has two bits too many: only branches forward, and less than 64 MiB, are known",
+            quirk="the mask has two bits too many: only forward branches of less than 64 MiB are recognized",
         ),
         DisplacedRow(
             "ret", 0xFFFFFFFF, 0xD65F03C0, 4, lambda _: _RET, invop=2, code="RET", source=_STUB,
-            why="goes back to the caller: where FBT puts the return probe",
+            why="returns to the caller: where FBT puts the return probe",
         ),
         DisplacedRow(
             "anything else", 0, 0, 0, Otherwise.REFUSE, source=_STUB,
-            why="the stub knows nothing of it and leaves the pc alone: the breakpoint would repeat for ever",
+            why="the stub does not handle it and does not advance the pc: the breakpoint would repeat forever",
         ),
     ),
 )  # fmt: skip

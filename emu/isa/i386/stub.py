@@ -21,7 +21,7 @@ STUB = DisplacedTable(
         ),
         DisplacedRow(
             "pop ebp", 0xFF, 0x5D, 1, lambda _: _POP, invop=2, code="POPL_EBP", source=_STUB,
-            why="takes the caller's frame pointer back, right before ret: where FBT puts the return probe",
+            why="restores the caller's frame pointer, right before ret: where FBT puts the return probe",
         ),
         DisplacedRow(
             "leave", 0xFF, 0xC9, 1, lambda _: _LEAVE, invop=3, code="LEAVE", source=_STUB,
@@ -29,7 +29,7 @@ STUB = DisplacedTable(
         ),
         DisplacedRow(
             "nop", 0xFF, 0x90, 1, lambda _: _NOP, invop=4, code="NOP", source=_STUB,
-            why="one byte to step over",
+            why="a nop of one byte",
         ),
         DisplacedRow(
             "ret", 0xFF, 0xC3, 1, Otherwise.REFUSE, invop=5, code="RET", source=_STUB,

@@ -22,7 +22,7 @@ TRAPS = Traps(
     flags="eflags",
     wait=b"\xf4",  # hlt
     exception=(
-        "#UD, vector 6: LOCK before an instruction that it cannot lock is a fault, so the saved eip points at it."
+        "#UD, vector 6: LOCK before an instruction that cannot be locked is a fault, so the saved eip points at it."
     ),
     states=STATES,
     settable=SETTABLE,

@@ -30,11 +30,11 @@ STUB = DisplacedTable(
         DisplacedRow(
             "sd ra, imm(sp)", 0x01FFF07F, 0x00113023, 4, _sd, invop=1, code="SD", source=_STUB,
             why="saves the return address: where FBT puts the entry probe",
-            quirk="the offset is taken as unsigned: from -2048 to -1 it lands 4096 bytes too high",
+            quirk="the offset is read as unsigned: from -2048 to -1 the store goes 4096 bytes too high",
         ),
         DisplacedRow(
             "ret", 0xFFFFFFFF, 0x00008067, 4, lambda _: _RET, invop=3, code="RET", source=_STUB,
-            why="goes back to the caller: where FBT puts the return probe",
+            why="returns to the caller: where FBT puts the return probe",
         ),
         DisplacedRow(
             "c.sdsp ra, imm(sp)", 0xE07F, 0xE006, 2, _c_sdsp, invop=2, code="C_SDSP", source=_STUB,
@@ -42,16 +42,16 @@ STUB = DisplacedTable(
         ),
         DisplacedRow(
             "c.jr ra", 0xFFFF, 0x8082, 2, lambda _: _RET, invop=4, code="C_RET", source=_STUB,
-            why="goes back to the caller: where FBT puts the return probe",
+            why="returns to the caller: where FBT puts the return probe",
         ),
         DisplacedRow(
             "c.nop", 0xFFFF, 0x0001, 2, lambda _: _STAY, invop=5, code="NOP", source=_STUB,
-            why="how kinst says that it has set the pc itself; never a site of FBT",
-            quirk="the pc is not advanced: a c.nop displaced by anybody else would trap for ever",
+            why="tells the stub that kinst has set the pc itself; never a site of FBT",
+            quirk="the pc is not advanced: a c.nop displaced by another provider would trap forever",
         ),
         DisplacedRow(
             "anything else", 0, 0, 0, Otherwise.REFUSE, source=_STUB,
-            why="the stub answers -1: a breakpoint nobody claims, and a panic",
+            why="the stub returns -1: no handler claims the breakpoint, and the kernel panics",
         ),
     ),
 )  # fmt: skip

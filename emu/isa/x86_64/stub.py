@@ -39,15 +39,15 @@ STUB = DisplacedTable(
         ),
         DisplacedRow(
             "nop", 0xFF, 0x90, 1, lambda _: _NOP, invop=4, code="NOP", source=_STUB,
-            why="one byte to step over",
+            why="a nop of one byte",
         ),
         DisplacedRow(
             "ret", 0xFF, 0xC3, 1, lambda _: _RET, invop=5, code="RET", source=_STUB,
-            why="goes back to the caller: where FBT puts the return probe",
+            why="returns to the caller: where FBT puts the return probe",
         ),
         DisplacedRow(
             "call rel32", 0xFF, 0xE8, 5, _call, invop=6, code="CALL", source=_STUB,
-            why="a call must push the address after the original, so a copy elsewhere will not do; for kinst",
+            why="a call must push the return address of the original, so a copy elsewhere cannot run; for kinst",
         ),
         DisplacedRow(
             "anything else", 0, 0, 0, Otherwise.REFUSE, source=_STUB,

@@ -130,7 +130,7 @@ def test_plans_read_as_words():
         (Load("%0", "sp", 8), Store("", "sp", -8), Set("sp", "sp", -16), Clear("pc", "ra", 1), Set("x0", "", 5))
     )
     assert str(plan) == "%0 = [sp+8]; [sp-8] = 0; sp = sp-16; pc = ra & ~0x1; x0 = 0x5"
-    assert str(Plan(())) == "nothing, not even the pc moves"
+    assert str(Plan(())) == "does nothing and does not advance the pc"
 
 
 def test_the_x86_stub_goes_by_the_code_and_not_by_the_instruction():

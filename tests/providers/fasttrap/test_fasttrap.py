@@ -176,7 +176,7 @@ def test_an_address_where_no_instruction_begins_is_refused(isa):
     with pytest.raises(PidError, match="data, not code"):
         run.pid.provide(run.target, Wanted("a.out", "-", f"{data:x}"))
     middle = {"x86_64": fib + 5, "aarch64": fib + 2, "riscv64": fib + 1, "i386": fib + 2}[isa]
-    with pytest.raises(PidError, match="in the middle of an instruction of fib"):
+    with pytest.raises(PidError, match="inside an instruction of fib"):
         run.pid.provide(run.target, Wanted("a.out", "-", f"{middle:x}"))
     run.pid.provide(run.target, Wanted("a.out", "-", f"{fib:x}"))
     assert len(run.framework.created) == 1

@@ -153,7 +153,7 @@ def section(type_, field, value):
         (patched(40, "<Q", 1 << 40), "exceeds the maximum"),
         (patched(40, "<Q", len(SAMPLE) + 1), "load size"),
         (section(SectionType.DIF, "type", SectionType.PROVIDER), "cannot define"),
-        (section(SectionType.DIF, "flags", 0), "not to be loaded"),
+        (section(SectionType.DIF, "flags", 0), "but its flags say otherwise"),
         (section(SectionType.DIF, "align", 3), "alignment of 3"),
         (section(SectionType.DIF, "offset", 1), "not aligned"),
         (section(SectionType.DIF, "size", 1 << 30), "beyond"),

@@ -77,7 +77,7 @@ def test_no_kernel_is_said_in_one_line(tmp_path, monkeypatch):
     monkeypatch.setenv("TRAPLINE_DATA", str(tmp_path))
     result = run_trapline(command)
     assert result.returncode == 1
-    assert result.stderr == ("dtrace: no RISC-V Linux kernel is there; fetch one with: trapline kernel get riscv64\n")
+    assert result.stderr == "dtrace: no RISC-V Linux kernel is installed; fetch one with: trapline kernel get riscv64\n"
 
 
 @every_kernel

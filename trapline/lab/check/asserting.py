@@ -72,7 +72,7 @@ def assert_same_with_probe(
 
 def _bytes_of(function: str | bytes) -> bytes:
     if isinstance(function, str):
-        raise TypeError(f"'{function}' is a name: name the program that has it, too (program=...)")
+        raise TypeError(f"'{function}' is the name of a function: give its program, too (program=...)")
     return function
 
 

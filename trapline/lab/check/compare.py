@@ -229,7 +229,7 @@ class SiteChecker:
 def _cut(cpu: TrialCpu) -> None:
     """Make a string instruction repeat only a few times."""
     counter = cpu.isa.registers.counter
-    assert counter is not None, "instructions repeat that count nothing down"
+    assert counter is not None, "instructions that repeat without a counter"
     cpu.engine.write_register(counter, cpu.engine.read_register(counter) & _FEW)
 
 

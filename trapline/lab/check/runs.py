@@ -42,7 +42,7 @@ def run_check(spec: RunSpec, rules: Rules, syntax: Syntax = Syntax.INTEL) -> Run
     culprit = ""
     if found:
         if any(differences(plain, make_run(spec, rules).go(), spec)):
-            culprit = "nothing: the program does not do the same twice without probes either"
+            culprit = "nothing: without probes, too, the program does not do the same twice"
         else:
             first = bisect(sites, lambda some: any(differences(plain, patched(some), spec)))
             culprit = explain(spec, rules, first, syntax)

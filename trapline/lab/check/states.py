@@ -111,12 +111,12 @@ _MAKERS: Final = {
     "random values": _anything,
     "pointers": _pointers,
     "base and index": _base_and_index,
-    "sp at the start of a page, none before": _stack(0, 0),
-    "sp eight bytes into a page, none before": _stack(0, 8),
-    "sp at the end of a page, none after": _stack(6, -8),
+    "sp at the start of a page, with no page before it": _stack(0, 0),
+    "sp eight bytes into a page, with no page before it": _stack(0, 8),
+    "sp at the end of a page, with no page after it": _stack(6, -8),
     "sp across the end of a page": _stack(2, -4),
-    "sp in a page that cannot be written": _stack(5, 64),
-    "sp in no page": _stack(7, 64),
+    "sp in a read-only page": _stack(5, 64),
+    "sp in an unmapped page": _stack(7, 64),
 }
 
 

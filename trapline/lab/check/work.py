@@ -194,7 +194,7 @@ def work(spec: Spec, unit: Unit) -> Done:
 def crashed(spec: Spec, unit: Unit, error: BaseException | None) -> Done:
     """Return the result of a unit of one site, or of a run, that killed its worker."""
     died = error is None or isinstance(error, BrokenExecutor)
-    why = "the worker process died: the CPU emulator did not survive it" if died else f"{type(error).__name__}: {error}"
+    why = "the worker process died: the CPU emulator crashed" if died else f"{type(error).__name__}: {error}"
     if unit.kind not in {"sites", "guest"}:
         name = f"encodings {unit.first}" if unit.kind == "encodings" else spec.runs[unit.number].name
         lost = RunResult(name, same=False, instructions=0, fired=0, differences=(why,))

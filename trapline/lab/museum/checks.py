@@ -207,6 +207,6 @@ def _leave_to_the_kernel(guest: FunctionGuest, isa: Isa, address: int) -> int:
     breakpoint is hit again.
     """
     if not isa.traps.repeats_unclaimed:
-        raise FunctionFaultError("a breakpoint that nobody claims", address)
+        raise FunctionFaultError("a breakpoint that no probe claims", address)
     guest.engine.pc = address
     return HANDLED

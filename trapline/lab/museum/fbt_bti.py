@@ -41,7 +41,7 @@ EXHIBIT = Exhibit(
         "c0035fd6"  # ret
     ),
     old=Rules(fbt=replace(RIGHT, scan=scan)),
-    was="the first instruction is what the symbol points at",
-    now="a bti that comes first is stepped over, and never patched",
+    was="the first instruction is the one that the symbol points at",
+    now="a bti that comes first is skipped, and never patched",
     check=InFbt(arguments=(41,)),
 )

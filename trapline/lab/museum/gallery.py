@@ -73,7 +73,7 @@ def show(name: str, echo: Callable[[str], object], syntax: Syntax = Syntax.INTEL
 def _label(exhibit: Exhibit, syntax: Syntax) -> Iterator[str]:
     yield f"{exhibit.name}: {exhibit.title}"
     yield f"{exhibit.system}"
-    yield f"shown here on {exhibit.isa_name}, in the rules of {exhibit.provider}"
+    yield f"shown here on {exhibit.isa_name}, with the rules of {exhibit.provider}"
     for paragraph in exhibit.story:
         yield ""
         yield from textwrap.wrap(paragraph, _WIDTH, break_long_words=False)

@@ -31,7 +31,7 @@ EXHIBIT = Exhibit(
         "8280"  # c.jr ra
     ),
     old=Rules(fidelity=Fidelity.FREEBSD),
-    was="whatever reads as c.jr ra is a return",
-    now="what lies within another instruction is none",
+    was="any half-word equal to c.jr ra is a return",
+    now="a half-word inside another instruction is not a return",
     check=InFbt(),
 )

@@ -39,7 +39,7 @@ EXHIBIT = Exhibit(
         "c3"  # ret
     ),
     old=Rules(pid=replace(RIGHT, treat=treat)),
-    was="rax stands in for rip, for the ModRM byte names rcx",
-    now="rsi stands in for rip: no instruction with such an operand uses it unnamed",
+    was="rax replaces rip, since the ModRM byte names rcx",
+    now="rsi replaces rip: no instruction with such an operand uses it implicitly",
     check=InStates(),
 )

@@ -43,7 +43,7 @@ EXHIBIT = Exhibit(
         "c0035fd6"  # ret
     ),
     old=Rules(pid=replace(RIGHT, treat=treat)),
-    was="eight bytes are loaded, whatever the register's width",
-    now="as many bytes are loaded as the instruction loads",
+    was="eight bytes are loaded, whatever the width of the register",
+    now="the number of bytes loaded is that of the instruction",
     check=InStates(),
 )

@@ -40,7 +40,7 @@ EXHIBIT = Exhibit(
         "8280"  # c.jr ra
     ),
     old=Rules(uprobe=replace(RIGHT, treat=treat)),
-    was="what has no odd second register is c.jr (mask f007)",
-    now="what has no second register is c.jr (mask f07f)",
+    was="an encoding whose second register is even is c.jr (mask f007)",
+    now="an encoding whose second register is zero is c.jr (mask f07f)",
     check=InStates(),
 )

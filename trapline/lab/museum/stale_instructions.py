@@ -49,6 +49,6 @@ EXHIBIT = Exhibit(
     ),
     old=Rules(patcher=patcher),
     was="the original bytes are written back",
-    now="the original bytes are written back, and what was made of the patch is dropped",
+    now="the original bytes are written back, and the translation of the patch is dropped",
     check=InRun(arguments=(41,)),
 )

@@ -38,7 +38,7 @@ EXHIBIT = Exhibit(
         "c3"  # ret
     ),
     old=Rules(uprobe=replace(RIGHT, treat=treat)),
-    was="what the copy pushed stays as it is",
-    now="the trap flag is cleared in what the copy pushed, unless the program had set it",
+    was="the flags that the copy pushed stay as they are",
+    now="the trap flag is cleared in the pushed flags, unless the program had set it",
     check=InStates(),
 )

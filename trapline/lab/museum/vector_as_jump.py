@@ -26,7 +26,7 @@ EXHIBIT = Exhibit(
         "c3"  # ret
     ),
     old=Rules(fidelity=Fidelity.LINUX),
-    was="the opcode is 7f: a conditional jump, by an immediate that is not there",
-    now="an instruction with a VEX prefix is stepped, whatever its opcode was in the old map",
+    was="the opcode is 7f: a conditional jump, by an immediate that does not exist",
+    now="an instruction with a VEX prefix is stepped, whatever its opcode means without the prefix",
     check=InStates(),
 )

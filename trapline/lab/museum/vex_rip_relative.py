@@ -18,7 +18,7 @@ from trapline.lab.museum.checks import InStates
 from trapline.lab.museum.exhibit import Exhibit
 
 RIGHT = PORTS["x86_64"]
-RULE = Rule("VEX as it is", "it is stepped where it is put", "see the references")
+RULE = Rule("VEX unchanged", "it is stepped without a rewrite", "see the references")
 
 
 def treat(code: Code, fidelity: Fidelity) -> Treatment:
@@ -45,6 +45,6 @@ EXHIBIT = Exhibit(
     ),
     old=Rules(uprobe=replace(RIGHT, treat=treat)),
     was="the copy is the instruction, byte for byte",
-    now="the copy goes by way of a register that holds what rip would",
+    now="the copy uses a register that holds the value of rip",
     check=InStates(),
 )

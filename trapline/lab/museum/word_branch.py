@@ -52,7 +52,7 @@ EXHIBIT = Exhibit(
         "c3"  # ret
     ),
     old=Rules(uprobe=replace(RIGHT, treat=treat)),
-    was="jmpw goes as far as its offset says",
-    now="jmpw has no probe",
+    was="jmpw jumps by its whole offset",
+    now="jmpw is not probed",
     check=InStates(),
 )

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from emu.guest.linux.kernel import Kernel
     from emu.guest.linux.process import Thread
 
-# Calls by the error they give.  Programs that ask for these parts do without them.
+# The calls that fail, with their errors and reasons.  Programs have a fallback for each of them.
 REFUSED: Final[dict[str, tuple[int, str]]] = {
     **dict.fromkeys(
         """
         _sysctl afs_syscall create_module epoll_ctl_old epoll_wait_old get_kernel_syms getpmsg lookup_dcookie nfsservctl
         putpmsg query_module security sysfs tuxcall uselib ustat vm86 vserver
         """.split(),
-        (ENOSYS, "Linux has it no more, or never had"),
+        (ENOSYS, "Linux has removed it, or never had it"),
     ),
     **dict.fromkeys(
         """
@@ -31,19 +31,19 @@ REFUSED: Final[dict[str, tuple[int, str]]] = {
         landlock_create_ruleset landlock_restrict_self map_shadow_stack memfd_secret modify_ldt pkey_alloc pkey_free
         quotactl_fd request_key riscv_hwprobe rseq uprobe uretprobe userfaultfd
         """.split(),
-        (ENOSYS, "as of a kernel that was built without it"),
+        (ENOSYS, "as in a kernel that was built without it"),
     ),
     **dict.fromkeys(
         """
         get_mempolicy mbind migrate_pages move_pages set_mempolicy set_mempolicy_home_node
         """.split(),
-        (ENOSYS, "as of a kernel for machines with one memory (CONFIG_NUMA)"),
+        (ENOSYS, "as in a kernel that was built without CONFIG_NUMA"),
     ),
     **dict.fromkeys(
         """
         cachestat listmount remap_file_pages statmount
         """.split(),
-        (ENOSYS, "it tells or changes what the guest does not keep"),
+        (ENOSYS, "it reads or changes state that the guest does not keep"),
     ),
     **dict.fromkeys(
         """
@@ -52,10 +52,10 @@ REFUSED: Final[dict[str, tuple[int, str]]] = {
         pivot_root ptrace quotactl reboot setdomainname sethostname setns settimeofday stime swapoff swapon umount2
         unshare adjtimex
         """.split(),
-        (EPERM, "the machine is not the program's"),
+        (EPERM, "it administers the machine, which needs a privilege"),
     ),
     "name_to_handle_at": (EOPNOTSUPP, "the file system has no handles"),
-    "seccomp": (EINVAL, "as of a kernel that was built without filters"),
+    "seccomp": (EINVAL, "as in a kernel that was built without filters"),
 }
 
 
@@ -67,5 +67,5 @@ def _refusal(number: int) -> Handler:
 
 
 for _name, (_number, _why) in REFUSED.items():
-    assert _name not in HANDLERS, f"{_name} is there, and refused"
+    assert _name not in HANDLERS, f"{_name} has a handler and is refused"
     HANDLERS[_name] = _refusal(_number)

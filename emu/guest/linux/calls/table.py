@@ -220,7 +220,7 @@ def call(*names: str) -> Callable[[Function], Function]:
             return result
 
         for name in names:
-            assert name not in HANDLERS, f"{name} is there twice"
+            assert name not in HANDLERS, f"{name} has two handlers"
             HANDLERS[name] = handler
             SIGNATURES[name] = CallSignature("long", types)
         return function

@@ -179,7 +179,7 @@ class ArmBoard(Board):
         table = ctypes.c_void_p.from_address(cpu.address + _CP_REGS).value
         info = find(table, key)
         if not info or ctypes.string_at(ctypes.c_void_p.from_address(info).value or 0) != name:
-            raise EngineError(f"this build of unicorn keeps {name.decode()} elsewhere")
+            raise EngineError(f"this build of unicorn keeps {name.decode()} at another place")
         reader = _READ(lambda _env, _info: read())
         self._kept.append(reader)
         ctypes.c_void_p.from_address(info + _READ_FN).value = ctypes.cast(reader, ctypes.c_void_p).value

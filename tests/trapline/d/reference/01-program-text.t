@@ -101,15 +101,15 @@ $ -x errtags -n 'BEGIN { auto = 1; }'
 = 1
 
 $ -x errtags -n 'BEGIN { break; }'
-!dtrace: invalid probe specifier ...: [D_SYNTAX] in action list: syntax error ('break' has no use in D: there are no loops) near "break"
+!dtrace: invalid probe specifier ...: [D_SYNTAX] in action list: syntax error ('break' is not supported: D has no loops) near "break"
 = 1
 
 $ -x errtags -n 'BEGIN { while (1) ; }'
-!dtrace: invalid probe specifier ...: [D_SYNTAX] in action list: syntax error ('while' has no use in D: there are no loops) near "while"
+!dtrace: invalid probe specifier ...: [D_SYNTAX] in action list: syntax error ('while' is not supported: D has no loops) near "while"
 = 1
 
 $ -x errtags -n 'BEGIN { goto x; }'
-!dtrace: invalid probe specifier ...: [D_SYNTAX] in action list: syntax error ('goto' has no use in D: there are no loops) near "goto"
+!dtrace: invalid probe specifier ...: [D_SYNTAX] in action list: syntax error ('goto' is not supported: D has no loops) near "goto"
 = 1
 
 $ -x errtags -n 'BEGIN { probe = 1; }'

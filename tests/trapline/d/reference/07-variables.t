@@ -357,7 +357,7 @@ $ -x errtags -n 'BEGIN { x = @a; }'
 = 1
 
 $ -x errtags -n 'BEGIN { @a[1] = count(); x = @a[1]; }'
-!dtrace: invalid probe specifier ...: [D_OP_INCOMPAT] in action list: aggregation @a: printa() shows it, nothing reads it, so it cannot be assigned
+!dtrace: invalid probe specifier ...: [D_OP_INCOMPAT] in action list: aggregation @a: printa() prints it, but it has no value, so it cannot be assigned
 = 1
 
 $ -q -n 'int x[10,20];'
@@ -373,7 +373,7 @@ $ -x errtags -n 'int x[-1];'
 = 1
 
 $ -x errtags -n 'int x[int, ...];'
-!dtrace: invalid probe specifier ...: [D_DECL_PROTO_VARARGS] a list of keys has no ...
+!dtrace: invalid probe specifier ...: [D_DECL_PROTO_VARARGS] a list of keys cannot end in ...
 = 1
 
 $ -x errtags -n 'int x[void];'

@@ -77,15 +77,15 @@ $ -x errtags -n 'BEGIN { @ = llquantize(1, 10, 0, 3, 70000); }'
 = 1
 
 $ -x errtags -n 'BEGIN { @ = llquantize(1, 10, 0, 3, 10); @ = llquantize(1, 100, 0, 3, 100); }'
-!dtrace: invalid probe specifier ...: [D_LLQUANT_FACTORMATCH] in action list: @_ has had other parameters of llquantize( )
+!dtrace: invalid probe specifier ...: [D_LLQUANT_FACTORMATCH] in action list: @_ has other parameters of llquantize( ) elsewhere
 = 1
 
 $ -x errtags -n 'BEGIN { @ = lquantize(1, 0, 10); @ = lquantize(1, 1, 10); }'
-!dtrace: invalid probe specifier ...: [D_LQUANT_MATCHBASE] in action list: @_ has had other parameters of lquantize( )
+!dtrace: invalid probe specifier ...: [D_LQUANT_MATCHBASE] in action list: @_ has other parameters of lquantize( ) elsewhere
 = 1
 
 $ -x errtags -n 'BEGIN { @ = lquantize(1, 0, 10); @ = lquantize(1, 0, 11); }'
-!dtrace: invalid probe specifier ...: [D_LQUANT_MATCHLIM] in action list: @_ has had other parameters of lquantize( )
+!dtrace: invalid probe specifier ...: [D_LQUANT_MATCHLIM] in action list: @_ has other parameters of lquantize( ) elsewhere
 = 1
 
 $ -x errtags -n 'BEGIN { @[@a] = count(); }'
@@ -571,7 +571,7 @@ $ -x errtags -n 'BEGIN { @a = sum(&`proc0); exit(0); }'
 |      -2146434560
 
 $ -x errtags -n 'BEGIN { @a = min(5), @b = max(4); exit(0); }'
-!dtrace: invalid probe specifier ...: [D_CG_EXPR] in action list: an aggregation is a statement of its own
+!dtrace: invalid probe specifier ...: [D_CG_EXPR] in action list: an assignment to an aggregation must be a statement of its own
 = 1
 
 $ -x errtags -n 'BEGIN { @a = count(); @a = count(); exit(0); } END { printa(@a); }'

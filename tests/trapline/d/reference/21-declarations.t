@@ -134,7 +134,7 @@ $ -x errtags -n 'provider foo { probe a(void); }; BEGIN { exit(0); }'
 |
 
 $ -x errtags -n 'provider foo { probe a(void, int); };'
-!dtrace: invalid probe specifier ...: [D_DECL_PROTO_VOID] void cannot stand with other parameters
+!dtrace: invalid probe specifier ...: [D_DECL_PROTO_VOID] void must be the only parameter
 = 1
 
 $ -x errtags -n 'provider foo { probe a(void x); };'
@@ -222,7 +222,7 @@ $ -x errtags -s a.d
 |#pragma D depends_on provider nosuch
 |BEGIN { exit(0) }
 $ -x errtags -s a.d
-!dtrace: failed to compile script ...: [D_PRAGMA_DEPEND] line 1: the program needs provider nosuch, which is not there
+!dtrace: failed to compile script ...: [D_PRAGMA_DEPEND] line 1: the program needs provider nosuch, which does not exist
 = 1
 
 > a.d
@@ -519,11 +519,11 @@ $ -x errtags -n 'extern int x; BEGIN { x = 1; trace(x); exit(0); }'
 |
 
 $ -x errtags -n 'typedef static int x;'
-!dtrace: invalid probe specifier ...: [D_DECL_CLASS] typedef and static cannot stand together
+!dtrace: invalid probe specifier ...: [D_DECL_CLASS] typedef and static cannot be combined
 = 1
 
 $ -x errtags -n 'self static int x;'
-!dtrace: invalid probe specifier ...: [D_DECL_CLASS] thread and static cannot stand together
+!dtrace: invalid probe specifier ...: [D_DECL_CLASS] thread and static cannot be combined
 = 1
 
 $ -x errtags -n 'const int x; volatile int *y; int *const z; int *restrict w; BEGIN { x = 1; trace(x); exit(0); }'
@@ -633,15 +633,15 @@ $ -x errtags -n 'long string x;'
 = 1
 
 $ -x errtags -n 'long struct proc x;'
-!dtrace: invalid probe specifier ...: [D_DECL_LONGINT] long cannot stand with struct proc
+!dtrace: invalid probe specifier ...: [D_DECL_LONGINT] long cannot be combined with struct proc
 = 1
 
 $ -x errtags -n 'int struct proc x;'
-!dtrace: invalid probe specifier ...: [D_DECL_COMBO] int cannot stand with struct proc
+!dtrace: invalid probe specifier ...: [D_DECL_COMBO] int cannot be combined with struct proc
 = 1
 
 $ -x errtags -n 'struct proc int x;'
-!dtrace: invalid probe specifier ...: [D_DECL_COMBO] int cannot stand with struct proc
+!dtrace: invalid probe specifier ...: [D_DECL_COMBO] int cannot be combined with struct proc
 = 1
 
 $ -x errtags -n 'signed uint8_t x;'

@@ -74,15 +74,15 @@ $ -x errtags -q -n 'BEGIN { @c[0][2] = tick-1(); }'
 = 1
 
 $ -x errtags -q -n 'BEGIN { @ = lquantize(1, 0, 100, 10); @ = lquantize(1, 1, 200, 20); }'
-!dtrace: invalid probe specifier ...: [D_LQUANT_MATCHBASE] in action list: @_ has had other parameters of lquantize( )
+!dtrace: invalid probe specifier ...: [D_LQUANT_MATCHBASE] in action list: @_ has other parameters of lquantize( ) elsewhere
 = 1
 
 $ -x errtags -q -n 'BEGIN { @ = lquantize(1, 0, 100, 10); @ = lquantize(1, 0, 200, 20); }'
-!dtrace: invalid probe specifier ...: [D_LQUANT_MATCHLIM] in action list: @_ has had other parameters of lquantize( )
+!dtrace: invalid probe specifier ...: [D_LQUANT_MATCHLIM] in action list: @_ has other parameters of lquantize( ) elsewhere
 = 1
 
 $ -x errtags -q -n 'BEGIN { @ = lquantize(1, 0, 100, 10); @ = lquantize(1, 0, 100, 20); }'
-!dtrace: invalid probe specifier ...: [D_LQUANT_MATCHSTEP] in action list: @_ has had other parameters of lquantize( )
+!dtrace: invalid probe specifier ...: [D_LQUANT_MATCHSTEP] in action list: @_ has other parameters of lquantize( ) elsewhere
 = 1
 
 $ -x errtags -q -n 'BEGIN { @ = lquantize("s", 0, 100, 10); }'
@@ -90,17 +90,17 @@ $ -x errtags -q -n 'BEGIN { @ = lquantize("s", 0, 100, 10); }'
 = 1
 
 $ -x errtags -q -n 'BEGIN { (@a = count()) = count(); }'
-!dtrace: invalid probe specifier ...: [D_OP_LVAL] in action list: operator =: what an aggregation is assigned is not kept
+!dtrace: invalid probe specifier ...: [D_OP_LVAL] in action list: operator =: an assignment to an aggregation has no value
 = 1
 
 # 6: declarations
 
 $ -x errtags -q -n 'self this int x; BEGIN { }'
-!dtrace: invalid probe specifier ...: [D_DECL_CLASS] this cannot stand with another class
+!dtrace: invalid probe specifier ...: [D_DECL_CLASS] this cannot be combined with another class
 = 1
 
 $ -x errtags -q -n 'this self int x; BEGIN { }'
-!dtrace: invalid probe specifier ...: [D_DECL_CLASS] self cannot stand with another class
+!dtrace: invalid probe specifier ...: [D_DECL_CLASS] self cannot be combined with another class
 = 1
 
 $ -x errtags -q -n 'int f(int a[int]); BEGIN { }'
@@ -358,7 +358,7 @@ $ -L . -e -n BEGIN
 |#pragma D depends_on library nosuch.d
 |inline int A = 1;
 $ -L . -e -n BEGIN
-!dtrace: failed to load libraries: c.d: the library depends on nosuch.d, which is nowhere
+!dtrace: failed to load libraries: c.d: the library depends on nosuch.d, which cannot be found
 = 1
 
 > a.d

@@ -206,7 +206,7 @@ def test_a_patcher_under_test() -> None:
         (("no-such-file",), "no-such-file: no such file"),
         (("testbins:kernl",), "did you mean 'testbins:kernel'"),
         (("testbins:zoo", "--isa", "x86_64", "--function", "mian"), "did you mean 'main'"),
-        (("testbins:tiny", "--report", "x.doc"), "no report is written as '.doc'"),
+        (("testbins:tiny", "--report", "x.doc"), "cannot write reports as '.doc'"),
         (("testbins:tiny", "--rules", "x"), "write module:object"),
         (("--museum", "trap-flga"), "did you mean 'trap-flag'"),
     ],

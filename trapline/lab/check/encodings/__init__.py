@@ -1,7 +1,7 @@
 """Every encoding of an ISA against the providers' tables and capstone.
 
 A table is right if each of its rows is reached, and if of each encoding the row that takes it and
-capstone say the same: how long it is, whether it names an address relative to the pc, and whether
+capstone say the same: how long it is, whether it uses an address relative to the pc, and whether
 it transfers control.  Where they differ for a reason, `exemptions` has it.
 
     classify(chunk) for chunk in chunks("aarch64")  ->  ChunkResult, which adds up, is written down

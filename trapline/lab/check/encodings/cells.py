@@ -56,7 +56,7 @@ def pack(key: Key) -> int:
     """Make a number of a key."""
     packed = 0
     for choice in key.choices:
-        assert choice.row < 1 << ROW_BITS, "a table has more rows than a key has room for"
+        assert choice.row < 1 << ROW_BITS, "the table has more rows than a key can hold"
         packed = (packed << ROW_BITS | choice.row) << EXEMPTION_BITS | choice.exemption
     return (packed << NUMBER_BITS | key.number) << BITS | key.bits
 

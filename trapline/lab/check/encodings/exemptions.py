@@ -36,9 +36,7 @@ _RELATIVE: Final = Facts.RELATIVE
 _CONTROL: Final = Facts.CONTROL
 _BOTH: Final = Facts.RELATIVE | Facts.CONTROL
 _PID: Final = ("pid", "pid:freebsd")
-_UNDEFINED: Final = (
-    "capstone decodes nothing here: the CPU that is emulated faults, or does the same wherever the copy stands"
-)
+_UNDEFINED: Final = "capstone decodes nothing here: the CPU that is emulated faults, or does the same at any address"
 _PRIVILEGED: Final = "privileged: in user mode the copy faults, as the original does"
 _AARCH64: Final = (
     Exemption(
@@ -48,15 +46,15 @@ _AARCH64: Final = (
     ),
     Exemption(
         _PID, ("PRFM_PC_REL",), 0xFF000000, 0xD8000000, frozenset({"prfm"}), _RELATIVE,
-        "a prefetch may be left out: nothing that the program sees depends on it",
+        "a prefetch may be skipped: the program cannot observe it",
     ),
     Exemption(
         ("pid:freebsd",), ("COMMON",), 0xFFFFFE1F, 0xD61F0200, frozenset({"br"}), _CONTROL,
-        "XNU's mask for br has a bit too many: x16 to x31 are not known",
+        "XNU's mask for br has a bit too many: x16 to x31 are not recognized",
     ),
     Exemption(
         ("pid:freebsd",), ("COMMON",), 0xFFFFFE1F, 0xD63F0200, frozenset({"blr"}), _CONTROL,
-        "XNU's mask for blr has a bit too many: x16 to x31 are not known",
+        "XNU's mask for blr has a bit too many: x16 to x31 are not recognized",
     ),
     Exemption(
         (*_PID, "uprobe"), ("COMMON", "anything else"), 0x7E000000, 0x74000000, _NOTHING, _NONE,
@@ -77,7 +75,7 @@ _AARCH64: Final = (
     ),
     Exemption(
         (*_PID, "uprobe"), ("COMMON", "anything else"), 0xFFFFDBFF, 0xDAC183FE, _NOTHING, _NONE,
-        "FEAT_PAuth_LR, paciasppc and its kin, which sign with the pc: newer than capstone 5 and than the CPU that is "
+        "FEAT_PAuth_LR, paciasppc and the like, which sign with the pc: newer than capstone 5 and than the CPU that is "
         "emulated, which faults",
     ),
     Exemption(_PID, ("COMMON",), 0xFFFFFFFF, 0xD69F03E0, frozenset({"eret"}), _CONTROL, _PRIVILEGED),
@@ -91,7 +89,7 @@ _AARCH64: Final = (
 _RISCV64: Final = (
     Exemption(
         ("pid", "uprobe"), ("COMMON", "anything else"), 0x1F, 0x1F, _NOTHING, _NONE,
-        "reserved for instructions of 48 bits and more, of which there are none: whatever length it has, it faults",
+        "reserved for instructions of 48 bits and more, none of which exist: it faults, whatever its length",
     ),
     Exemption(("pid",), ("COMMON",), 0xFFFFFFFF, 0x10200073, frozenset({"sret"}), _CONTROL, _PRIVILEGED),
     Exemption(("pid",), ("COMMON",), 0xFFFFFFFF, 0x30200073, frozenset({"mret"}), _CONTROL, _PRIVILEGED),
@@ -102,7 +100,7 @@ _RISCV64: Final = (
         "reserved, or a hint: the copy faults, or does nothing, as the original does",
     ),
 )  # fmt: skip
-_SAME: Final = "it goes to an address that it reads, or names in full: it goes there from anywhere"
+_SAME: Final = "it jumps to an absolute address, or to one that it reads: it does the same at any address"
 
 
 def _x86(common: tuple[str, ...], away: frozenset[str], counted: frozenset[str], privileged: frozenset[str],
@@ -129,7 +127,7 @@ def _x86(common: tuple[str, ...], away: frozenset[str], counted: frozenset[str],
             0,
             frozenset({"xbegin"}),
             _BOTH,
-            "FreeBSD runs it out of line: where a transaction fails is relative to the copy",
+            "FreeBSD runs it out of line: the address of the abort handler is relative to the copy",
         ),
         Exemption((*_PID, "uprobe"), ("COMMON", "stepped"), 0, 0, privileged, _CONTROL, _PRIVILEGED),
         Exemption(
@@ -148,8 +146,7 @@ def _x86(common: tuple[str, ...], away: frozenset[str], counted: frozenset[str],
             0,
             frozenset({"xbegin"}),
             _BOTH,
-            "relative to the copy, for all Linux does: it has no rule for it; the CPU that is emulated does not "
-            "have it",
+            "relative to the copy, since Linux has no rule for it; the CPU that is emulated does not have it",
         ),
     )
 

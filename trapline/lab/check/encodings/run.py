@@ -44,7 +44,7 @@ def providers(isa: str, rules: str = "") -> tuple[str, ...]:
         found = tuple(ports.of_rules(isa, load_rules(rules)))
         if not found:
             raise RulesError(
-                f"{rules} says nothing about encodings: a DisplacedTable or a Port of fasttrap or uprobes does"
+                f"{rules} has no rules for encodings: give a DisplacedTable, or a Port of fasttrap or uprobes"
             )
         return found
     return tuple(tables(isa)) if isa in FORMS else tuple(x86.ROWS[isa])
@@ -86,9 +86,9 @@ def summary(verdict: Verdict) -> Iterator[str]:
         f"capstone, and {exempted(verdict):,} for {len(verdict.exempted)} known reasons"
     )
     for row in verdict.unreached:
-        yield f"  row '{row}' is never reached: the rows before it take all that it matches"
+        yield f"  row '{row}' is never reached: the rows before it match all its encodings"
     for exemption in verdict.unused:
-        yield f"  exemption of {', '.join(exemption.rows)} for nothing: {exemption.why}"
+        yield f"  unused exemption of {', '.join(exemption.rows)}: {exemption.why}"
     for disagreement in verdict.disagreements[:_SHOWN]:
         yield f"  {disagreement}"
     if len(verdict.disagreements) > _SHOWN:

@@ -35,7 +35,7 @@ def writer(path: str | Path) -> Writer:
     """
     suffix = Path(path).suffix.lower()
     if suffix not in WRITERS:
-        raise ReportError(f"{path}: no report is written as '{suffix}'; name a file that ends in {', '.join(WRITERS)}")
+        raise ReportError(f"{path}: cannot write reports as '{suffix}'; name a file that ends in {', '.join(WRITERS)}")
     return WRITERS[suffix]
 
 

@@ -17,11 +17,11 @@ from trapline.lab.check.results import Tally
 from trapline.lab.check.site import CheckSite
 
 MEANING: Final[Mapping[Outcome, str]] = {
-    Outcome.AGREED: "the same with a probe as without, in every state",
+    Outcome.AGREED: "the same with and without a probe, in every state",
     Outcome.DIVERGED: "not the same with a probe",
-    Outcome.REFUSED: "no probe may go there",
-    Outcome.UNREPEATABLE: "the instruction itself does not do the same twice",
-    Outcome.CRASHED: "the CPU emulator did not survive it",
+    Outcome.REFUSED: "no probe is allowed there",
+    Outcome.UNREPEATABLE: "the instruction itself does not give the same result twice",
+    Outcome.CRASHED: "the CPU emulator crashed",
     Outcome.FAILED: "the rules under test raised an exception",
 }
 # Characters that XML and HTML cannot contain, or that control terminals.

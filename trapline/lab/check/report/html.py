@@ -142,7 +142,7 @@ def _table(
 
 
 def _outcomes(tally: Tally) -> Iterator[ET.Element]:
-    yield _tag("h2", f"What became of {tally.sites:,} sites")
+    yield _tag("h2", f"Outcomes of {tally.sites:,} sites")
     legend = _tag("ul", of="legend")
     for outcome, count in _in_order(tally.outcomes):
         legend.append(_tag("li", _key(outcome), _tag("b", f"{count:,}"), f" {outcome.value}: ", _meaning(outcome)))
@@ -206,7 +206,7 @@ def _refusals(refusals: Counter[str]) -> ET.Element:
         return _svg(f"0 0 {_WIDTH} 24", rect, of="small-bar", **{"aria-hidden": "true"})
 
     return _table(
-        "Sites that no probe may go to, by the rule that refuses them",
+        "Sites where no probe is allowed, by the rule that refuses them",
         ("rule", "", "sites"),
         ((rule, picture(count), count) for rule, count in refusals.most_common()),
         cells=("", "picture", ""),

@@ -20,8 +20,8 @@ from trapline.lab.check.results import Tally
 
 _TAGS: Final = {Outcome.DIVERGED: "failure", Outcome.CRASHED: "error", Outcome.FAILED: "error"}
 _SKIPPED: Final = {
-    Outcome.REFUSED: "no probe may go there",
-    Outcome.UNREPEATABLE: "instructions that do not do the same twice",
+    Outcome.REFUSED: "no probe is allowed there",
+    Outcome.UNREPEATABLE: "instructions that do not give the same result twice",
 }
 
 
