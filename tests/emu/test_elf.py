@@ -181,7 +181,11 @@ BAD = {
     "it is big-endian": (5, b"\x02", "not a little-endian ELF file"),
     "it is a core dump": (16, struct.pack("<H", CORE), "a core file; only executables, shared objects and modules"),
     "its type is unknown": (16, b"\x77\x77", "of type 30583; only executables"),
-    "its machine is unknown": (18, b"\x08\x00", "made for machine EM_MIPS; supported are x86_64, aarch64, riscv64, i386"),
+    "its machine is unknown": (
+        18,
+        b"\x08\x00",
+        "made for machine EM_MIPS; supported are x86_64, aarch64, riscv64, i386",
+    ),
     "program headers are beyond the end": (32, struct.pack("<Q", 1 << 40), "truncated: the program header table ends"),
     "program headers have a wrong size": (54, b"\x10\x00", "corrupt: program headers of 16 bytes"),
     "section headers have no size": (58, b"\x00\x00", "corrupt: section headers of 0 bytes"),

@@ -83,26 +83,27 @@ Usage: dtrace [-32|-64] [-aACeFGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]]
 \t-X  specify ISO C conformance settings for preprocessor
 \t-Z  permit probe descriptions that match zero probes
 
-\tTrapline's own:
+\tOptions that only Trapline has:
 
 \t--isa x86_64|aarch64|riscv64|i386  CPU of the machine to trace (the program's, or x86_64)
 \t--guest kernel|linux|linux-kernel
-\t                              what runs on it: the teaching kernel, a Linux program alone (the guest
+\t                              the guest: the teaching kernel, a Linux program without a kernel (default
 \t                              if the command of -c is an ELF file), or an unmodified Linux kernel
-\t                              (trapline kernel get)
-\t--root DIR                    what a Linux program, or a Linux kernel, sees as /
-\t--trap host|guest             who handles breakpoints: the emulator, or the guest's kernel (host)
+\t                              (see trapline kernel get)
+\t--root DIR                    the directory that a Linux program or a Linux kernel sees as /
+\t--trap host|guest             who handles breakpoints: the emulator (default), or the guest's kernel
 \t--console                     show the guest's console output
 \t-x timeout=TIME               stop tracing after TIME, such as 10s or 500ms, of the guest's time
-\t-x machinecode                with -S: LLVM's code and the machine code of every clause too
+\t-x machinecode                with -S: also print LLVM's code and the machine code of every clause
 \t-x hosttimeout=TIME           stop tracing after TIME of the host's time, with exit status 1
-\t-x fidelity=exact|freebsd     freebsd keeps those quirks of its kernel that change what is traced:
-\t                              FBT sites in the middle of RISC-V instructions, loop counted off by
-\t                              one, -1 taken for a fault (exact)
+\t-x fidelity=exact|freebsd     freebsd reproduces the bugs of FreeBSD that change the traced program,
+\t                              such as FBT sites inside of RISC-V instructions or a loop
+\t                              instruction that is off by one (default: exact)
 \t-x ram=SIZE                   memory of a Linux guest, such as 256m or 2g (1g; linux-kernel: 256m)
-\t-x load=MODULE[,MODULE...]    kernel modules that are loaded before tracing begins
-\t-x sdt=2005|2013|2018|2024    how the kernel's static probes work: illumos's LOCK over a nop, the
-\t                              probe's id tested, a flag tested, a nop patched (2024)
+\t-x load=MODULE[,MODULE...]    load these kernel modules before tracing begins
+\t-x sdt=2005|2013|2018|2024    the mechanism of the kernel's static probes: LOCK over a nop (illumos),
+\t                              a test of the probe's id, a test of a flag, or a patched nop (default
+\t                              2024)
 """
 
 
