@@ -60,7 +60,7 @@ def main() -> int:
     isas = [ISAS[name] for name in arguments.isa or ISAS]
     unknown = sorted(set(arguments.names) - set(BENCHMARKS))
     if unknown:
-        parser.error(f"no benchmark {unknown[0]!r}: there are {', '.join(BENCHMARKS)}")
+        parser.error(f"no benchmark {unknown[0]!r}: the benchmarks are {', '.join(BENCHMARKS)}")
     for name in arguments.names or BENCHMARKS:
         figures = BENCHMARKS[name](isas, Scale(arguments.smallest))
         show(figures)
