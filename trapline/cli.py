@@ -85,9 +85,11 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         # What modules make stays: looking through it for garbage, now and later, takes a tenth of a short run.
+        # Looking through tens of thousands of probes while they are made takes half of a long one.
         gc.disable()
         module = import_module(f"trapline.commands.{cmd_name}")
         gc.freeze()
+        gc.set_threshold(100_000, 20, 20)
         gc.enable()
         command: click.Command = getattr(module, COMMANDS[cmd_name])
         return command

@@ -44,7 +44,7 @@ from emu.engine.hooks import Hooks
 from emu.engine.inlined import MARKER
 from emu.engine.memory import GuestMemory, HostMemory, Memory
 from emu.engine.pages import PAGE, AddressSpace, PageMap
-from emu.engine.plans import Adjust, Encoder, Windows
+from emu.engine.plans import Adjust, Encoder, Window, Windows
 from emu.engine.refusals import Refusals
 from emu.engine.special import Special
 from emu.engine.state import BLOCKS, NEVER, Word
@@ -183,6 +183,16 @@ class Engine:
         if isinstance(self.memory, GuestMemory):
             space = self.cpu.env + 8 * self.isa.registers.slots[self.isa.registers.root]
         return space, thread
+
+    def show_window(self, window: Window) -> None:
+        """Take note of a stretch of kernel addresses that lies in RAM in one piece.
+
+        Host and machine code then reach it without a walk through the page tables.  The guest must
+        have its own kernel.
+        """
+        assert isinstance(self.memory, GuestMemory)
+        self.memory.show(window)
+        self._show_windows()
 
     def _show_windows(self) -> None:
         self._windows.set(self.memory.windows(), self.memory.pointer)

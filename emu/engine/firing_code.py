@@ -156,12 +156,14 @@ class FiringCode:
                 with case(StepKind.CALL):
                     answer = f.call(f.load(here, Step.offset("function")), what, core)
                     f.ret_if(f.ne(answer, GO_ON), answer)
-                with case(StepKind.FIRE, StepKind.FIRE_AFTER):
+                with case(StepKind.FIRE, StepKind.FIRE_AFTER, StepKind.FIRE_WHEN):
                     wanted = f.label()
                     f.branch_to(f.eq(kind, StepKind.FIRE), wanted)
                     size = f.load(here, Step.offset("size"))
                     led = f.and_(f.load(f.load(here, Step.offset("pc"))), self._isa.address_mask)
-                    loop.again_if(f.ult(f.sub(led, f.load(here, Step.offset("function"))), size))
+                    inside = f.flag(f.ult(f.sub(led, f.load(here, Step.offset("function"))), size))
+                    # FIRE_WHEN is for a pc, so to speak, that is in a function of one byte.
+                    loop.again_if(f.eq(inside, f.flag(f.eq(kind, StepKind.FIRE_AFTER))))
                     f.at(wanted)
                     f.ret_if(f.eq(f.call(self.fire, what, core), 0), HANDLED, likely=False)
         f.ret(HANDLED)

@@ -113,10 +113,15 @@ class GuestMemory(Memory):
         self._user_root = slots[isa.registers.root]
         self._kernel_root = slots[isa.registers.kernel_root]
         self._kernel_start = isa.kernel_start
+        self._more: tuple[Window, ...] = ()
 
     def windows(self) -> Iterable[Window]:
-        """Return the linear map."""
-        return (Window(self._base, self.size, 0),)
+        """Return the linear map, and the other stretches that were shown."""
+        return (Window(self._base, self.size, 0), *self._more)
+
+    def show(self, window: Window) -> None:
+        """Take note of another stretch of kernel addresses that lies in RAM in one piece."""
+        self._more = (*self._more, window)
 
     def physical_word(self, address: int) -> int:
         """Return the 64-bit word at an aligned physical address.
@@ -128,15 +133,21 @@ class GuestMemory(Memory):
     def translate(self, address: int, root: int | None = None, access: Access = Access.READ) -> int | None:  # noqa: ARG002
         """Walk the page tables: the host reads and writes whatever is mapped."""
         if root is None:
+            for start, size, offset in self._more:
+                if 0 <= address - start < size:
+                    return address - start + offset
             root = self._cpu[self._kernel_root if address >= self._kernel_start else self._user_root]
         physical = self._walk(self.physical_word, root, address)
         return physical if physical is not None and physical < self.size else None
 
     def read(self, address: int, size: int, root: int | None = None) -> bytes:
-        """Return bytes; from the linear map with one comparison.  Raises `BadAddressError`."""
+        """Return bytes; from a window without a walk.  Raises `BadAddressError`."""
         physical = address - self._base
         if 0 <= physical <= self.size - size:
             return bytes(self.ram[physical : physical + size])
+        for start, length, offset in self._more:
+            if 0 <= address - start <= length - size:
+                return bytes(self.ram[address - start + offset : address - start + offset + size])
         return super().read(address, size, root)
 
     def load(self, address: int, size: int) -> int:

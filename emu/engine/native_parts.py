@@ -12,11 +12,14 @@ from emu.engine.counting import PREPAID
 from emu.engine.engine import Engine
 from emu.engine.memory import GuestMemory
 from emu.engine.pages import PAGE
+from emu.engine.plans import Window
 from emu.engine.state import Word as EngineWord
 from emu.engine.tlb import FILLS
+from emu.engine.walk_code import write_walk
+from emu.isa.base import Isa
 from emu.native.builder import Function
 from emu.native.guest import GuestCode, Writer
-from emu.native.values import Word
+from emu.native.values import Value, Word
 from emu.words import WORD_MASK
 
 _WORD: Final = 8
@@ -36,7 +39,8 @@ def engine_code(engine: Engine, clock: VirtualClock) -> GuestCode:
     if clock.period:
         functions["now"] = _Now(engine, clock).write
     if isinstance(engine.memory, GuestMemory):
-        functions["kernel_place"] = _linear(engine.isa.kernel_base, engine.memory.size)
+        symbols["ram_end"] = engine.memory.pointer + engine.memory.size
+        functions["kernel_place"] = _kernel_place(engine.isa, tuple(engine.memory.windows()))
     elif engine.fills is not None:
         symbols["fills"] = engine.fills
         functions["user_place"] = _filled
@@ -91,16 +95,36 @@ class _Now:
         return index.get()
 
 
-def _linear(base: int, size: int) -> Writer:
-    """Write `kernel_place`: the linear map has all RAM."""
+def _kernel_place(isa: Isa, windows: tuple[Window, ...]) -> Writer:
+    """Write `kernel_place`: what is in no window is looked up in the page tables."""
 
     def write(f: Function, _slow: Callable[[], Word]) -> None:
         address, length = f.parameters
-        offset = f.sub(address, base)
-        inside = f.both(f.ule(length, size), f.ule(offset, f.sub(size, length)))
-        f.ret(f.select(inside, f.add(f.module.symbol("ram"), offset), 0))
+        for start, size, physical in windows:
+            offset = f.sub(address, start)
+            inside = f.both(f.ule(length, size), f.ule(offset, f.sub(size, length)))
+            f.ret_if(inside, f.add(f.module.symbol("ram"), f.add(offset, physical)))
+        if isa.paging.tables is None or isa.word != _WORD:
+            f.ret(0)
+            return
+        f.ret_if(f.ult(address, isa.kernel_start), 0)
+        f.ret(walked(f, isa, isa.registers.kernel_root, address, length))
 
     return write
+
+
+def walked(f: Function, isa: Isa, root: str, address: Word, length: Word) -> Value:
+    """Return where bytes of one page are, by the page tables that a register names; 0: nowhere."""
+    tables = isa.paging.tables
+    assert tables is not None, isa.name
+    table = f.load(f.module.symbol("cpu_words"), _WORD * isa.registers.slots[root])
+    symbols = f.module.symbol("ram"), f.module.symbol("ram_end")
+    walk = write_walk(f.module.function(f"{f.name}.walk", 2, local=True), tables, *symbols)
+    found = f.variable(0)
+    room = f.sub(PAGE, f.and_(address, PAGE - 1))
+    with f.when(f.ule(length, room), likely=True):
+        found.set(f.call(walk, table, address))
+    return found.get()
 
 
 def _filled(f: Function, _slow: Callable[[], Word]) -> None:

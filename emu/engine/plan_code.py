@@ -13,6 +13,7 @@ from typing import Final
 from emu.engine.plans import COMPARES, OPERATION_WORDS, Kind, condition_flags
 from emu.engine.state import Word
 from emu.engine.tlb import FILLS
+from emu.engine.walk_code import write_walk
 from emu.isa.base import Isa
 from emu.native.builder import Function, Module, Variable
 from emu.native.values import Condition, Value
@@ -25,6 +26,7 @@ _OFFSET: Final = 0xFFF
 READ: Final = 1
 WRITE: Final = 2
 _SIZES: Final = (1, 2, 4, 8)
+WORD: Final = 8
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,8 @@ class Places:
     """Unicorn's handle."""
     ram: Value
     """RAM in this process."""
+    ram_end: Value
+    """Where it ends."""
     windows: Value
     """The table of windows."""
     fills: Value
@@ -60,6 +64,10 @@ class PlanCode:
 
     def _reach(self, module: Module, *, hosted: bool) -> Function:
         """u64 reach(address, access): where eight bytes are in this process; 0: out of reach."""
+        places, tables = self._places, self._isa.paging.tables
+        walk = None
+        if not hosted and tables is not None and self._isa.word == WORD:
+            walk = write_walk(module.function("walk", 2, local=True), tables, places.ram, places.ram_end)
         f = module.function("reach", 2)
         address, access = f.parameters
         window = f.variable(self._places.windows)
@@ -80,6 +88,12 @@ class PlanCode:
             known = f.both(known, f.ule(offset, _OFFSET - 7))
             physical = f.or_(f.and_(answer, ~_OFFSET), offset)
             f.ret_if(known, f.add(self._places.ram, physical))
+        elif walk is not None:
+            # The kernel's own memory elsewhere, in one page; a program's may be of another's too, and copied on write.
+            near = f.ule(f.and_(address, _OFFSET), _OFFSET - 7)
+            with f.when(f.both(near, f.uge(address, self._isa.kernel_start))):
+                slot = self._isa.registers.slots[self._isa.registers.kernel_root]
+                f.ret(f.call(walk, f.load(self._places.env, 8 * slot), address))
         f.ret(0)
         return f
 

@@ -10,6 +10,7 @@ A tracepoint is a list of steps, done one after the other:
     RUN         an encoded plan is carried out (`emu.engine.plans`)
     FIRE_AFTER  the same as FIRE, if the pc has left a function
     CALL        a provider's own machine code runs
+    FIRE_WHEN   the same as FIRE, if a register has a value
 
 The table holds addresses of `Entry`s.  Its size is a power of two, at most half of it is used, and
 an entry that is not where its hash says is behind it: so a look-up costs the same for one
@@ -56,6 +57,7 @@ class StepKind(IntEnum):
     FIRE = 2
     FIRE_AFTER = 3
     CALL = 4
+    FIRE_WHEN = 5
 
 
 class Header(Block):
@@ -97,11 +99,13 @@ class Step(Block):
     what: int
     """The address of a plan, or of a `Firing`; CALL: the argument."""
     function: int
-    """FIRE_AFTER: where the function begins that is to be left; CALL: the function."""
+    """FIRE_AFTER: where the function begins that is to be left; FIRE_WHEN: the value; CALL: the
+    function."""
     size: int
-    """FIRE_AFTER: its size."""
+    """FIRE_AFTER: its size.  FIRE_WHEN: 1."""
     pc: int
-    """FIRE_AFTER: the address of the word that says where the instruction led to."""
+    """FIRE_AFTER: the address of the word that says where the instruction led to.  FIRE_WHEN: that
+    of the register."""
 
 
 class Firing(Block):
@@ -214,6 +218,15 @@ class FireAfter:
 
 
 @dataclass(frozen=True, slots=True)
+class FireWhen:
+    """A probe fires if a register has a value: the step FIRE_WHEN."""
+
+    fire: Fire
+    register: str
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """Operations are carried out: the step RUN."""
 
@@ -232,7 +245,7 @@ class Call:
     argument: int
 
 
-HitStep = Fire | FireAfter | Run | Call
+HitStep = Fire | FireAfter | FireWhen | Run | Call
 Steps = Sequence[HitStep]
 
 
@@ -348,6 +361,9 @@ class Tracepoints:
             case FireAfter(fire, function, size, pc):
                 firing = self._firing(core, frame, fire)
                 return Step(StepKind.FIRE_AFTER, firing.address, function, size, self._encoder.place(pc))
+            case FireWhen(fire, register, value):
+                firing = self._firing(core, frame, fire)
+                return Step(StepKind.FIRE_WHEN, firing.address, value, 1, self._encoder.place(register))
             case _:
                 return Step(StepKind.FIRE, self._firing(core, frame, step).address)
 

@@ -145,6 +145,33 @@ class Traps:
 
 
 @dataclass(frozen=True, slots=True)
+class PageTables:
+    """The shape of page tables whose entries have eight bytes, 512 to a table.
+
+    Machine code walks them (`emu.engine.walk_code`); `Paging.translate` does the same in Python.
+    """
+
+    shifts: tuple[int, ...]
+    """How far an address is shifted to get its place in the table of each level."""
+    root_mask: int
+    """The bits of the register that name the root table; 0 there: the MMU is off."""
+    root_shift: int
+    """How far those are shifted left to get a physical address."""
+    valid: int
+    """The bit of a valid entry."""
+    frame_mask: int
+    """The bits of an entry that name a table or a page."""
+    frame_shift: int
+    """How far those are shifted left to get a physical address."""
+    leaf_mask: int
+    """The bits of an entry that say whether it is a page."""
+    leaf_set: bool
+    """Whether a page has one of these bits set; else it has all of them clear."""
+    leaf_last: bool = False
+    """Whether the entries of the last level must say so too."""
+
+
+@dataclass(frozen=True, slots=True)
 class Paging:
     """Page tables of an ISA, as the kernel guest uses them."""
 
@@ -156,6 +183,8 @@ class Paging:
     """The value of those bits if they may."""
     root: Callable[[int], int] = lambda table: table
     """Physical address of the root table -> value of the register that names it."""
+    tables: PageTables | None = None
+    """Their shape, for machine code; None: only Python walks them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,14 +13,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+from emu.arguments import entry_arguments, results
 from emu.bad_address import BadAddressError
+from emu.engine.tracepoints import Argument, Fire, Number
 from emu.frame import Frame
 from emu.guest.linux_kernel.kallsyms import Symbol
 from providers.base import ArgumentDescription, Framework, Provider
 from providers.fbt.fbt import SignatureSource
 from providers.fbt.port import ENTRY, RETURN
 from providers.linux_kernel.sites import LONGEST, entry_site, return_sites
-from providers.linux_kernel.text import Hook, Text
+from providers.linux_kernel.text import Fires, Hook, Text
 
 MODULE: Final = "kernel"
 _AFRAMES: Final = 3
@@ -133,7 +135,14 @@ class LinuxFbt(Provider):
             first, second = frame.results()
             fire(probe_id, offset, first, second)
 
-        return entered if probe.kind == ENTRY else returns
+        if probe.kind == ENTRY:
+            return Hook(entered, lambda: self._fires(probe_id, entry_arguments(self._text.isa)))
+        return Hook(returns, lambda: self._fires(probe_id, (Number(offset), *results(self._text.isa))))
+
+    def _fires(self, probe_id: int, arguments: tuple[Argument, ...]) -> Fires:
+        """Say what a hit does, for machine code."""
+        runs = self._framework.native_runs(probe_id)
+        return (Fire(runs, arguments),) if runs else None
 
     def disable(self, probe_id: int, arg: _Probe) -> None:
         """Take them out."""

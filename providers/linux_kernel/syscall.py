@@ -108,9 +108,9 @@ class KernelCalls:
         """Write the breakpoints, or take them out."""
         if on and not self._hooks:
             for address in self._places(self._path.entry, at_return=False):
-                self._hooks.append((address, self._entered))
+                self._hooks.append((address, Hook(self._entered)))
             for address in self._places(self._path.done, at_return=self._path.done_at_return):
-                self._hooks.append((address, self._done))
+                self._hooks.append((address, Hook(self._done)))
             for address, hook in self._hooks:
                 self._text.add(address, hook)
         elif not on:

@@ -24,6 +24,7 @@ from functools import cached_property
 from typing import Final, Protocol
 
 from emu.bad_address import BadAddressError
+from emu.engine.tracepoints import Fire, FireWhen, Register
 from emu.frame import Frame
 from emu.guest.linux_kernel.guest import MODULE, LinuxKernelGuest
 from emu.patcher import Tracepoint as Patch
@@ -31,7 +32,7 @@ from emu.words import WORD_MASK
 from providers.base import ArgumentDescription, Framework, Provider
 from providers.linux_kernel.ports import PORTS
 from providers.linux_kernel.sites import LONGEST, entry_site
-from providers.linux_kernel.text import Text
+from providers.linux_kernel.text import Fires, Hook, Text
 
 OWNER: Final = "sdt"
 _TRACEPOINT, _EVENT = "__tracepoint_", "event_"
@@ -97,6 +98,7 @@ class Tracepoints(Provider):
         """Probes by the address of their lists, which is their mark."""
         self._place = 0
         """Where the breakpoint is."""
+        self._hook = Hook(self._hit, self._fires)
         framework.register(self)
 
     def provide(self, description: tuple[str, str, str, str] | None) -> None:
@@ -159,12 +161,13 @@ class Tracepoints(Provider):
             if found is None:
                 return
             self._place = found[0]
-            self._text.add(self._place, self._hit)
+            self._text.add(self._place, self._hook)
         arg.slot, arg.before = slot, self._guest.engine.load(functions, _WORD)
         mine = _FUNCTION.pack(empty.value, slot, 0)
         self._guest.store(slot, self._list(arg.before) + mine + bytes(_FUNCTION.size))
         self._guest.store(functions, struct.pack("<Q", slot))
         self._on[slot] = probe_id
+        self._text.changed()
         for site, target in self._places.get(arg.address + offset("tracepoint", "key"), ()):
             jump = self._jump(site, target)
             if jump is not None:
@@ -193,6 +196,18 @@ class Tracepoints(Provider):
         if probe_id is not None:
             self._framework.probe(probe_id, *map(frame.register, arguments[1 : 1 + _PASSED]))
 
+    def _fires(self) -> Fires:
+        """Say what a hit does, for machine code."""
+        calling = self._text.isa.calling
+        arguments = tuple(map(Register, calling.arguments[1 : 1 + _PASSED]))
+        steps = []
+        for mark, probe_id in self._on.items():
+            runs = self._framework.native_runs(probe_id)
+            if not runs:
+                return None
+            steps.append(FireWhen(Fire(runs, arguments), calling.arguments[0], mark))
+        return steps
+
     def _jump(self, site: int, target: int) -> bytes | None:
         """Return the jump that replaces a nop.
 
@@ -213,9 +228,10 @@ class Tracepoints(Provider):
             functions = arg.address + self._guest.facts.btf.offset("tracepoint", "funcs")
             self._guest.store(functions, struct.pack("<Q", arg.before))
             del self._on[arg.slot]
+            self._text.changed()
             arg.slot = 0
             if not self._on:
-                self._text.remove(self._place, self._hit)
+                self._text.remove(self._place, self._hook)
 
     def argument_description(self, probe_id: int, arg: _Probe, index: int) -> ArgumentDescription | None:
         """Return an argument's type."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from dataclasses import replace
 
 import pytest
 
@@ -10,7 +11,7 @@ from benchmarks.code import ENTRY, LOOP
 from emu.cpu_core import CoreWord
 from emu.elf_symbols import Binding, Symbol, SymbolType
 from emu.engine.handlers import Handlers
-from emu.engine.tracepoints import EVERY
+from emu.engine.tracepoints import EVERY, FireWhen
 from emu.guest.function import CODE, FunctionFaultError, FunctionGuest
 from emu.guest.modules import Module
 from emu.isa import ISAS
@@ -239,3 +240,24 @@ def test_ten_thousand_tracepoints_are_found_as_one_is():
     assert longest < 64
     tracepoints.clear()
     assert len(tracepoints) == 0
+
+
+@isas
+@pytest.mark.parametrize("distance", [0, 8])
+def test_a_probe_that_waits_for_a_registers_value_fires_at_that_value_alone(isa, distance):
+    traced = Traced(isa).enable("entry")
+    traps, sp, values = traced.guest.traps, isa.registers.sp, []
+
+    def handler(address, frame, extra):
+        values.append(frame.register(sp))
+        return traced.fbt._handler(address, frame, extra)
+
+    def describe(address):
+        hit = traced.fbt._describe(address)
+        return replace(hit, steps=tuple(FireWhen(fire, sp, values[0] + distance) for fire in hit.steps))
+
+    traps.add(handler, describe)
+    traced.guest.call(5)
+    assert len(values) == 1
+    (number, *_) = traced.enablings
+    assert traced.enablings[number][0].count == (0 if distance else 4)

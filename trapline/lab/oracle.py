@@ -20,7 +20,7 @@ from emu.guest.base import GuestError
 from emu.isa.base import Isa
 from emu.plans import Branch
 from providers.linux_kernel.sites import LONGEST, entry_site
-from providers.linux_kernel.text import Text
+from providers.linux_kernel.text import Hook, Text
 from trapline.machine.linux_kernel_machine import LinuxKernelOptions, TracedLinuxKernel, start
 
 # Functions that the workload calls, often and rarely.
@@ -89,7 +89,7 @@ def compare(isa: Isa, functions: tuple[str, ...] = FUNCTIONS, workload: str = WO
             places.append(place)
     traced = start(LinuxKernelOptions(isa=isa, commands=(_script(isa, rows, places, workload),), console=shown.extend))
     for row, place in zip(rows, places, strict=True):
-        traced.text.add(place.ours, _hook(traced.text, row, place))
+        traced.text.add(place.ours, Hook(_hook(traced.text, row, place)))
     traced.guest.run(None)
     if traced.guest.machine.status:
         raise GuestError(f"the oracle's script ended with status {traced.guest.machine.status}: {shown[-200:]!r}")

@@ -38,6 +38,13 @@ class KernelFacts:
         low, high = self.symbols.get(first), self.symbols.get(last)
         return range(low.value, high.value) if low and high else range(0)
 
+    def parts(self) -> Iterator[range]:
+        """Yield the stretches of the kernel's image that stay: its text, and its data."""
+        end = self.symbols.get("_end")
+        for low, high in ((self.text.start, self.init.start), (self.init.stop, end.value if end else 0)):
+            if low < high:
+                yield range(low, high)
+
     @cached_property
     def btf(self) -> Btf:
         """The types.  Raises `KernelFileError` if there are none."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from emu.bad_address import BadAddressError
+from emu.engine.plans import Window
 from emu.engine.state import DELIVER
 from emu.frame import Frame
 from emu.guest.abilities import Abilities
@@ -20,6 +21,9 @@ from emu.host_trap import HostTrap
 from emu.patcher import Patcher
 from emu.trap import TrapHandler
 from emu.trap_frames import LiveFrame
+
+if TYPE_CHECKING:
+    from emu.native.guest import GuestCode
 
 MODULE: Final = "kernel"
 # User stacks deeper than this are cut.
@@ -58,6 +62,8 @@ class LinuxKernelGuest:
         scratch, linear = machine.board.scratch, self.isa.kernel_base
         self.scratch = range(linear + scratch.start, linear + scratch.stop)
         """Kernel memory that the kernel leaves alone, by virtual addresses."""
+        self._kept: list[object] = []
+        self._show_image()
         self._unwinder = unwinder(self.engine, self.facts, self.tasks)
         self._trap = HostTrap(
             self.engine,
@@ -68,6 +74,13 @@ class LinuxKernelGuest:
             lowest=self.isa.kernel_start,
         )
         self._trap.attach()
+
+    def _show_image(self) -> None:
+        """Show the engine where the kernel's own text and data are, so that it need not walk."""
+        for part in self.facts.parts():
+            first, last = (self.engine.memory.translate(address) for address in (part.start, part.stop - 1))
+            if first is not None and last == first + len(part) - 1:
+                self.engine.show_window(Window(part.start, len(part), first))
 
     def _faulted(self, address: int, error: BadAddressError) -> int:
         raise self.machine.error(f"the instruction displaced at {address:#x} met an {error}")
@@ -106,7 +119,16 @@ class LinuxKernelGuest:
         return Abilities(
             thread_time=self.thread_time,
             user_frame=self.user_frame,
+            machine_code=self.machine_code,
         )
+
+    def machine_code(self) -> GuestCode:
+        """Return what machine code can find out about the guest by itself."""
+        from emu.guest.linux_kernel.native_parts import linux_kernel_code  # noqa: PLC0415  few runs need it
+
+        code, kept = linux_kernel_code(self.engine, self.clock, self.tasks, self._unwinder, EPOCH)
+        self._kept.append(kept)
+        return code
 
     def thread_time(self) -> int:
         """Return how many nanoseconds the current thread has run, as the scheduler last counted."""

@@ -19,7 +19,7 @@ from emu.guest.linux_kernel.facts import KernelFacts
 from emu.guest.linux_kernel.tasks import Tasks
 
 # Frames that a stack has at most: a damaged one may lead in a circle.
-_MOST: Final = 128
+MOST: Final = 128
 _WORD: Final = 8
 _MASK: Final = (1 << 64) - 1
 
@@ -47,8 +47,10 @@ class FramePointers:
         self._registers = engine.isa.registers
         self._calling = engine.isa.calling
         entry, end = (facts.symbols.get(name) for name in ("handle_exception", "ret_from_fork_asm"))
-        self._entry = range(entry.value, end.value) if entry and end else range(0)
+        self.entry = range(entry.value, end.value) if entry and end else range(0)
         """RISC-V's code that saves registers: its frames end where they are saved."""
+        self.saved = tasks.abi.pt_regs
+        """The registers there, in their order."""
 
     def callers(self, frame: Frame, *, framed: bool) -> list[int]:
         """Return return addresses."""
@@ -60,13 +62,13 @@ class FramePointers:
     def _chain(self, pointer: int) -> list[int]:
         load, calling, is_kernel = self._engine.load, self._calling, self._engine.isa.is_kernel_address
         pcs: list[int] = []
-        while len(pcs) < _MOST and is_kernel(pointer) and not pointer & 7:
+        while len(pcs) < MOST and is_kernel(pointer) and not pointer & 7:
             try:
                 pc, following = load(pointer + calling.frame_return, _WORD), load(pointer + calling.frame_next, _WORD)
                 if not is_kernel(pc):
                     break
                 pcs.append(pc)
-                if pc in self._entry:
+                if pc in self.entry:
                     saved = self._tasks.registers_at(pointer)
                     if not is_kernel(saved["pc"]):
                         break
@@ -78,7 +80,7 @@ class FramePointers:
         return pcs
 
 
-class _Register(IntEnum):
+class OrcRegister(IntEnum):
     """What an ORC entry counts from (ORC_REG_*)."""
 
     UNDEFINED = 0
@@ -94,13 +96,14 @@ class _Register(IntEnum):
 
 
 # Types of entries (ORC_TYPE_*).
-_CALL, _REGS, _REGS_PARTIAL = 2, 3, 4
+CALL, REGS, REGS_PARTIAL = 2, 3, 4
 _ORC: Final = struct.Struct("<hhH")
-_NAMED: Final = {_Register.R10: "r10", _Register.R13: "r13", _Register.DI: "rdi", _Register.DX: "rdx"}
+ORC_ENTRY: Final = _ORC.size
+_NAMED: Final = {OrcRegister.R10: "r10", OrcRegister.R13: "r13", OrcRegister.DI: "rdi", OrcRegister.DX: "rdx"}
 # struct pt_regs: words from its start.
-_REGS_IP, _REGS_SP, _REGS_BP = 16, 19, 4
+REGS_IP, REGS_SP, REGS_BP = 16, 19, 4
 # A frame of iret: ip, cs, flags, sp.
-_IRET_SP: Final = 3
+IRET_SP: Final = 3
 
 
 class _Entry(NamedTuple):
@@ -118,9 +121,9 @@ class Orc:
     def __init__(self, engine: Engine, facts: KernelFacts) -> None:
         self._engine = engine
         address = facts.symbols.address
-        self._ips, end = address("__start_orc_unwind_ip"), address("__stop_orc_unwind_ip")
-        self._count = (end - self._ips) // 4
-        self._entries = address("__start_orc_unwind")
+        self.ips, end = address("__start_orc_unwind_ip"), address("__stop_orc_unwind_ip")
+        self.count = (end - self.ips) // 4
+        self.entries = address("__start_orc_unwind")
         self._known: dict[int, _Entry | None] = {}
 
     def callers(self, frame: Frame, *, framed: bool) -> list[int]:  # noqa: ARG002  (the tables know)
@@ -134,51 +137,51 @@ class Orc:
         load = self._engine.load
         ip, sp, bp = frame.register("rip"), frame.register("rsp"), frame.register("rbp")
         exact = True  # the ip is that of an instruction to come, not of one after a call
-        while len(pcs) < _MOST:
+        while len(pcs) < MOST:
             entry = self._entry(ip if exact else ip - 1)
-            if entry is None or entry.type not in {_CALL, _REGS, _REGS_PARTIAL}:
+            if entry is None or entry.type not in {CALL, REGS, REGS_PARTIAL}:
                 return
             base = self._base(entry, sp, bp, frame.register if not pcs else None)
             if base is None:
                 return
             frame_sp, frame_bp = base, bp
-            if entry.type == _CALL:
+            if entry.type == CALL:
                 ip, sp = load(base - _WORD, _WORD), base
-            elif entry.type == _REGS:
-                ip, sp = load(base + _WORD * _REGS_IP, _WORD), load(base + _WORD * _REGS_SP, _WORD)
-                bp = load(base + _WORD * _REGS_BP, _WORD)
+            elif entry.type == REGS:
+                ip, sp = load(base + _WORD * REGS_IP, _WORD), load(base + _WORD * REGS_SP, _WORD)
+                bp = load(base + _WORD * REGS_BP, _WORD)
             else:
-                ip, sp = load(base, _WORD), load(base + _WORD * _IRET_SP, _WORD)
-            if entry.bp_register == _Register.PREV_SP:
+                ip, sp = load(base, _WORD), load(base + _WORD * IRET_SP, _WORD)
+            if entry.bp_register == OrcRegister.PREV_SP:
                 bp = load(frame_sp + entry.bp_offset, _WORD)
-            elif entry.bp_register == _Register.BP:
+            elif entry.bp_register == OrcRegister.BP:
                 bp = load(frame_bp + entry.bp_offset & _MASK, _WORD)
             if not self._engine.isa.is_kernel_address(ip):
                 return
-            exact = entry.signal or entry.type != _CALL
+            exact = entry.signal or entry.type != CALL
             pcs.append(ip)
 
     def _base(self, entry: _Entry, sp: int, bp: int, register: Callable[[str], int] | None) -> int | None:
         """Return the sp that the caller's frame begins at; None: unknown."""
         offset = entry.sp_offset
         match entry.sp_register:
-            case _Register.SP:
+            case OrcRegister.SP:
                 return sp + offset
-            case _Register.BP:
+            case OrcRegister.BP:
                 return bp + offset & _MASK
-            case _Register.SP_INDIRECT:
+            case OrcRegister.SP_INDIRECT:
                 return self._engine.load(sp, _WORD) + offset
-            case _Register.BP_INDIRECT:
+            case OrcRegister.BP_INDIRECT:
                 return self._engine.load(bp + offset & _MASK, _WORD)
             case number if number in _NAMED and register is not None:
-                return register(_NAMED[_Register(number)])
+                return register(_NAMED[OrcRegister(number)])
         return None
 
     def _entry(self, ip: int) -> _Entry | None:
         """Return the entry for an address: the last that does not begin behind it."""
         if ip in self._known:
             return self._known[ip]
-        low, high = 0, self._count
+        low, high = 0, self.count
         while low < high:
             middle = (low + high) // 2
             if self._ip(middle) <= ip:
@@ -187,14 +190,14 @@ class Orc:
                 high = middle
         found = None
         if low:
-            sp, bp, rest = _ORC.unpack(self._engine.read(self._entries + _ORC.size * (low - 1), _ORC.size))
+            sp, bp, rest = _ORC.unpack(self._engine.read(self.entries + _ORC.size * (low - 1), _ORC.size))
             found = _Entry(sp, bp, rest & 0xF, rest >> 4 & 0xF, rest >> 8 & 7, bool(rest >> 11 & 1))
         self._known[ip] = found
         return found
 
     def _ip(self, number: int) -> int:
         """Return an address of the table: each is a distance from where it stands."""
-        place = self._ips + 4 * number
+        place = self.ips + 4 * number
         (distance,) = struct.unpack("<i", self._engine.read(place, 4))
         return place + int(distance)
 

@@ -11,9 +11,10 @@ from emu.guest.base import Thread
 from emu.guest.linux_kernel.abi import THREAD_SIZE
 from emu.guest.linux_kernel.facts import KernelFacts
 from emu.guest.linux_kernel.platforms.boards import BOARDS
+from emu.plain import address_of, words
 
 _WORD: Final = 8
-_COMM: Final = 16
+COMM: Final = 16
 # As much of the arguments as pr_psargs shows.
 _ARGUMENTS: Final = 4096
 _NOBODY: Final = Thread(0, 0, 0, 0, "swapper")
@@ -36,11 +37,22 @@ class Tasks:
             f"{name}.{member}": btf.offset(name, member) for name, members in _WANTED.items() for member in members
         }
         self._regs_size = btf.struct_size("pt_regs")
-        self.errno = 0
-        """Error number of the system call that is about to return, 0 for none."""
-        self._variable = self._per_cpu(facts)
+        self._error = words(1)
+        self.error_address = address_of(self._error)
+        """Where machine code finds `errno`."""
+        self.variable = self._per_cpu(facts)
+        """Address of the variable that holds the current task; 0: a register does."""
         init = facts.symbols.get("init_task")
         self._init = init.value if init else 0
+
+    @property
+    def errno(self) -> int:
+        """Error number of the system call that is about to return, 0 for none."""
+        return self._error[0]
+
+    @errno.setter
+    def errno(self, number: int) -> None:
+        self._error[0] = number
 
     def _per_cpu(self, facts: KernelFacts) -> int:
         """Return the address of the variable that holds the current task; 0: a register does."""
@@ -52,8 +64,8 @@ class Tasks:
     def current(self) -> int:
         """Return the address of the current task_struct, 0 before there is one."""
         engine, abi = self._engine, self.abi
-        if self._variable:
-            return engine.load(self._variable, _WORD)
+        if self.variable:
+            return engine.load(self.variable, _WORD)
         if engine.isa.is_kernel_address(engine.pc) or abi.current_in_user is None:
             return engine.read_register(abi.current)
         return engine.cpu.read_public(abi.current_in_user)
@@ -85,7 +97,7 @@ class Tasks:
 
     def name(self, task: int) -> str:
         """Return a task's name."""
-        text = self._engine.read(task + self.offsets["task_struct.comm"], _COMM)
+        text = self._engine.read(task + self.offsets["task_struct.comm"], COMM)
         return text.split(b"\0", 1)[0].decode("utf-8", "replace")
 
     def word(self, address: int, member: str) -> int:
@@ -159,5 +171,5 @@ class Tasks:
     def registers_at(self, address: int) -> dict[str, int]:
         """Return the registers of a struct pt_regs.  Raises `BadAddressError`."""
         names = self.abi.pt_regs
-        words = struct.unpack(f"<{len(names)}Q", self._engine.read(address, _WORD * len(names)))
-        return dict(zip(names, words, strict=True))
+        found = struct.unpack(f"<{len(names)}Q", self._engine.read(address, _WORD * len(names)))
+        return dict(zip(names, found, strict=True))

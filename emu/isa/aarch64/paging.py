@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from emu.isa.base import Paging
+from emu.isa.base import PageTables, Paging
 
 _VALID = 1
 _TABLE = 2
@@ -28,4 +28,14 @@ def _translate(read_word: Callable[[int], int], root: int, address: int) -> int 
     return None
 
 
-PAGING = Paging(_translate, writable_mask=_READ_ONLY, writable=0)
+TABLES = PageTables(
+    shifts=(30, 21, 12),
+    root_mask=_ADDRESS,
+    root_shift=0,
+    valid=_VALID,
+    frame_mask=_ADDRESS,
+    frame_shift=0,
+    leaf_mask=_TABLE,
+    leaf_set=False,
+)
+PAGING = Paging(_translate, writable_mask=_READ_ONLY, writable=0, tables=TABLES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from emu.isa.base import Paging
+from emu.isa.base import PageTables, Paging
 
 _VALID = 1
 _LEAF = 0b1110  # readable, writable or executable
@@ -33,4 +33,15 @@ def _satp(table: int) -> int:
     return _MODE_SV39 << 60 | table >> 12
 
 
-PAGING = Paging(_translate, writable_mask=_WRITABLE, writable=_WRITABLE, root=_satp)
+_TABLES = PageTables(
+    shifts=(30, 21, 12),
+    root_mask=0xFFF_FFFF_FFFF,
+    root_shift=12,
+    valid=_VALID,
+    frame_mask=0xFFF_FFFF_FFFF << 10,
+    frame_shift=2,
+    leaf_mask=_LEAF,
+    leaf_set=True,
+    leaf_last=True,
+)
+PAGING = Paging(_translate, writable_mask=_WRITABLE, writable=_WRITABLE, root=_satp, tables=_TABLES)

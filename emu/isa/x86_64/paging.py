@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from emu.isa.base import Paging
+from emu.isa.base import PageTables, Paging
 
 _PRESENT = 1
 _LARGE = 1 << 7
@@ -28,4 +28,14 @@ def _translate(read_word: Callable[[int], int], root: int, address: int) -> int 
     return None
 
 
-PAGING = Paging(_translate, writable_mask=_WRITABLE, writable=_WRITABLE)
+_TABLES = PageTables(
+    shifts=(39, 30, 21, 12),
+    root_mask=_ADDRESS,
+    root_shift=0,
+    valid=_PRESENT,
+    frame_mask=_ADDRESS,
+    frame_shift=0,
+    leaf_mask=_LARGE,
+    leaf_set=True,
+)
+PAGING = Paging(_translate, writable_mask=_WRITABLE, writable=_WRITABLE, tables=_TABLES)

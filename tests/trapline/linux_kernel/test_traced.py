@@ -67,6 +67,24 @@ def test_a_run_is_the_same_twice(isa):
 
 
 @every_kernel
+def test_hits_that_machine_code_serves_are_as_those_that_python_serves(isa, monkeypatch):
+    program = """
+    fbt::vfs_*:entry, fbt::vfs_*:return, sdt:::sched_switch, fbt::*alloc*:entry {
+        @[execname, pid, tid, ppid, uid, gid, errno, probefunc, stack()] = count();
+        @callers[caller, curthread] = sum(arg1);
+        @times = sum(vtimestamp); @late = max(walltimestamp); @last = max(timestamp);
+    }
+    syscall::openat:entry { @paths[copyinstr(arg1)] = count(); }
+    """
+    shown = {}
+    for engine in ("native", "python"):
+        monkeypatch.setenv("TRAPLINE_ENGINE", engine)
+        shown[engine] = traced(isa, program, "seq 1 300 | sort | tail -n 1")
+    assert shown["native"] == shown["python"]
+    assert len(shown["native"].splitlines()) > 500
+
+
+@every_kernel
 def test_stacks_lead_to_the_entry_of_the_kernel(isa):
     shown = traced(isa, "fbt::vfs_read:entry /pid == $target/ { stack(); exit(0); }", "dd if=/etc/motd of=/dev/null")
     assert "ksys_read" in shown

@@ -34,6 +34,7 @@ from emu.guest.linux_kernel.devices.pl011 import PERIPHERAL_ID, Pl011
 from emu.guest.linux_kernel.devices.psci import Psci
 from emu.guest.linux_kernel.platforms.platform import Board, Wires
 from emu.isa.aarch64 import AARCH64
+from emu.isa.aarch64.paging import TABLES
 from emu.isa.base import Paging
 from emu.isa.unicorn_model import SpecialInstructions
 
@@ -70,6 +71,8 @@ _READ: Final = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_
 _WRITE: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64)
 # Bits of a page table's entry.
 _VALID, _TABLE, _ADDRESS = 1, 2, 0x0000_FFFF_FFFF_F000
+# How far an address is shifted at each level.
+_SHIFTS: Final = (39, 30, 21, 12)
 
 
 def _translate(read_word: Callable[[int], int], root: int, address: int) -> int | None:
@@ -77,11 +80,11 @@ def _translate(read_word: Callable[[int], int], root: int, address: int) -> int 
     table = root & _ADDRESS & ~1
     if not table:
         return address  # the MMU is off until the kernel loads its tables
-    for shift in (39, 30, 21, 12):
+    for shift in _SHIFTS:
         entry = read_word(table + (address >> shift & 0x1FF) * 8)
         if not entry & _VALID:
             return None
-        if shift == 12 or not entry & _TABLE:
+        if shift == 12 or (shift < _SHIFTS[0] and not entry & _TABLE):
             offset = (1 << shift) - 1
             return (entry & _ADDRESS & ~offset) | (address & offset)
         table = entry & _ADDRESS
@@ -113,7 +116,12 @@ class ArmBoard(Board):
     isa = replace(
         AARCH64,
         kernel_base=_LINEAR_MAP,
-        paging=Paging(_translate, AARCH64.paging.writable_mask, AARCH64.paging.writable),
+        paging=Paging(
+            _translate,
+            AARCH64.paging.writable_mask,
+            AARCH64.paging.writable,
+            tables=replace(TABLES, shifts=_SHIFTS),
+        ),
         unicorn=replace(
             AARCH64.unicorn,
             # The counter is read from the registers below; no instruction has these words.

@@ -1,0 +1,137 @@
+"""What of a Linux kernel machine code finds out by itself: the current task, and memory.
+
+The structures are read as `Tasks` reads them, by the same offsets; what is not as it should be is
+left to Python.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Final
+
+from emu.engine.clock import VirtualClock
+from emu.engine.engine import Engine
+from emu.engine.native_parts import engine_code
+from emu.engine.pages import PAGE
+from emu.engine.walk_code import write_walk
+from emu.guest.linux_kernel.native_stacks import stack_code
+from emu.guest.linux_kernel.stacks import Unwinder
+from emu.guest.linux_kernel.tasks import COMM, Tasks
+from emu.native.builder import Callee, Function
+from emu.native.guest import NAME_SIZE, GuestCode, Writer
+from emu.native.values import Value, Word
+
+_WORD: Final = 8
+_INT: Final = 4
+
+
+def linux_kernel_code(
+    engine: Engine, clock: VirtualClock, tasks: Tasks, unwinder: Unwinder, epoch: int
+) -> tuple[GuestCode, object]:
+    """Return what machine code finds out about a Linux kernel, and what must live as long."""
+    reader = _Reader(engine, tasks)
+    room = ctypes.create_string_buffer(NAME_SIZE)
+    functions: dict[str, Writer] = {
+        "address": reader.address,
+        "tid": reader.member("task_struct.pid", _INT),
+        "pid": reader.member("task_struct.tgid", _INT),
+        "thread_time": reader.member("task_struct.se.sum_exec_runtime", _WORD),
+        "ppid": reader.behind("task_struct.real_parent", "task_struct.tgid"),
+        "uid": reader.behind("task_struct.cred", "cred.uid"),
+        "gid": reader.behind("task_struct.cred", "cred.gid"),
+        "errno": lambda f, _slow: f.ret(f.load(f.module.symbol("error"))),
+        "execname": reader.name,
+        "user_place": reader.user_place,
+        "wall": lambda f, _slow: f.ret(f.add(f.call(Callee("now")), epoch)),
+        **stack_code(engine.isa, unwinder),
+    }
+    symbols = {"name_room": ctypes.addressof(room), "error": tasks.error_address}
+    return engine_code(engine, clock).joined(GuestCode(functions, symbols)), room
+
+
+class _Reader:
+    """Writes functions that follow pointers from the current task."""
+
+    def __init__(self, engine: Engine, tasks: Tasks) -> None:
+        self._isa = engine.isa
+        self._current = tasks.variable
+        self._register = tasks.abi.current
+        self._offset = tasks.offsets
+
+    def address(self, f: Function, slow: Callable[[], Word]) -> None:
+        """Write `address`."""
+        f.ret(self._task(f, slow))
+
+    def member(self, member: str, size: int) -> Writer:
+        """Return what writes a function that reads a number of the task."""
+
+        def write(f: Function, slow: Callable[[], Word]) -> None:
+            f.ret(self._load(f, slow, self._task(f, slow), member, size))
+
+        return write
+
+    def behind(self, pointer: str, member: str) -> Writer:
+        """Return what writes a function that reads an int of what the task points to."""
+
+        def write(f: Function, slow: Callable[[], Word]) -> None:
+            there = self._load(f, slow, self._task(f, slow), pointer, _WORD)
+            self._need(f, slow, there)
+            f.ret(self._load(f, slow, there, member, _INT))
+
+        return write
+
+    def name(self, f: Function, slow: Callable[[], Word]) -> None:
+        """Write `execname`: a copy, since what follows the name in the task is not zero."""
+        place = self._place(f, slow, self._task(f, slow), "task_struct.comm", COMM)
+        room = f.module.symbol("name_room")
+        for offset in range(0, COMM, _WORD):
+            f.store(room, f.load(place, offset), offset)
+        f.ret(room)
+
+    def user_place(self, f: Function, slow: Callable[[], Word]) -> None:
+        """Write `user_place`: by the page table of the task's mm, whatever the CPU has loaded."""
+        tables = self._isa.paging.tables
+        assert tables is not None
+        address, length = f.parameters
+        for edge in (address, f.add(address, length)):
+            f.ret_if(f.uge(edge, self._isa.kernel_start), 0)
+        f.ret_if(f.ugt(length, f.sub(PAGE, f.and_(address, PAGE - 1))), 0)
+        mm = self._load(f, slow, self._task(f, slow), "task_struct.mm", _WORD)
+        self._need(f, slow, mm)
+        table = f.call(Callee("kernel_place"), self._load(f, slow, mm, "mm_struct.pgd", _WORD), PAGE)
+        self._need(f, slow, table)
+        ram = f.module.symbol("ram")
+        walk = f.module.function("user_walk", 2, local=True)
+        write_walk(walk, tables, ram, f.module.symbol("ram_end"))
+        f.ret(f.call(walk, f.lshr(f.sub(table, ram), tables.root_shift), address))
+
+    def _task(self, f: Function, slow: Callable[[], Word]) -> Value:
+        """Load the address of the current task; before there is one Python answers."""
+        words, slots = f.module.symbol("cpu_words"), self._isa.registers.slots
+        if self._current:
+            place = f.call(Callee("kernel_place"), self._current, _WORD)
+            self._need(f, slow, place)
+            task = f.load(place)
+        else:
+            pc = f.load(words, _WORD * slots[self._isa.registers.pc])
+            with f.when(f.ult(pc, self._isa.kernel_start), likely=False):
+                f.ret(slow())
+            task = f.load(words, _WORD * slots[self._register])
+        with f.when(f.ult(task, self._isa.kernel_start), likely=False):
+            f.ret(slow())
+        return task
+
+    def _load(self, f: Function, slow: Callable[[], Word], structure: Word, member: str, size: int) -> Value:
+        return f.load(self._place(f, slow, structure, member, size), size=size, signed=size == _INT)
+
+    def _place(self, f: Function, slow: Callable[[], Word], structure: Word, member: str, size: int) -> Value:
+        """Return where the host has a member; if machine code does not know, Python answers."""
+        place = f.call(Callee("kernel_place"), f.add(structure, self._offset[member]), size)
+        self._need(f, slow, place)
+        return place
+
+    @staticmethod
+    def _need(f: Function, slow: Callable[[], Word], value: Word) -> None:
+        with f.when(f.eq(value, 0), likely=False):
+            f.ret(slow())

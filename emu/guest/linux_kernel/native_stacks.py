@@ -1,0 +1,209 @@
+"""Stacks of a Linux kernel in machine code: what `FramePointers` and `Orc` do at a breakpoint.
+
+Where memory is out of reach, or a frame is of a rare kind, Python walks the stack anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from emu.cpu_core import CoreWord
+from emu.engine.tracepoints import Firing
+from emu.guest.linux_kernel.stacks import (
+    CALL,
+    IRET_SP,
+    MOST,
+    ORC_ENTRY,
+    REGS,
+    REGS_BP,
+    REGS_IP,
+    REGS_PARTIAL,
+    REGS_SP,
+    FramePointers,
+    Orc,
+    OrcRegister,
+    Unwinder,
+)
+from emu.isa.base import Isa
+from emu.native.builder import Callee, Function, Variable
+from emu.native.guest import Writer
+from emu.native.values import Condition, Value, Word
+from emu.words import WORD_MASK
+
+_WORD: Final = 8
+_UNKNOWN: Final = WORD_MASK
+# Bytes of an entry of .orc_unwind_ip.
+_IP: Final = 4
+
+
+def stack_code(isa: Isa, unwinder: Unwinder) -> dict[str, Writer]:
+    """Return what writes `kernel_callers(place, limit)` for a kernel."""
+    match unwinder:
+        case FramePointers():
+            return {"kernel_callers": _FramePointerCode(isa, unwinder).write}
+        case Orc():
+            return {"kernel_callers": _OrcCode(isa, unwinder).write}
+    return {}
+
+
+class _StackCode:
+    """What both have in common."""
+
+    def __init__(self, isa: Isa) -> None:
+        self._isa = isa
+
+    def _begin(self, f: Function) -> Value:
+        """Return the firing; Python serves what is not a hit in the kernel."""
+        firing = f.load(f.module.symbol("core"), _WORD * CoreWord.FIRING)
+        self._python_if(f, f.eq(firing, 0))
+        self._python_if(f, f.ult(self._register(f, self._isa.registers.pc), self._isa.kernel_start))
+        return firing
+
+    def _register(self, f: Function, name: str) -> Value:
+        return f.load(f.module.symbol("cpu_words"), _WORD * self._isa.registers.slots[name])
+
+    def _load(self, f: Function, address: Word) -> Value:
+        place = f.call(Callee("kernel_place"), address, _WORD)
+        self._python_if(f, f.eq(place, 0))
+        return f.load(place)
+
+    @staticmethod
+    def _python_if(f: Function, condition: Condition) -> None:
+        with f.when(condition, likely=False):
+            f.ret(_UNKNOWN)
+
+    @staticmethod
+    def _add(f: Function, place: Word, count: Variable, pc: Word) -> None:
+        f.store(f.add(place, f.shl(count.get(), 3)), pc)
+        count.set(f.add(count.get(), 1))
+
+
+class _FramePointerCode(_StackCode):
+    """The twin of `FramePointers`."""
+
+    def __init__(self, isa: Isa, unwinder: FramePointers) -> None:
+        super().__init__(isa)
+        self._entry = unwinder.entry
+        self._saved = unwinder.saved
+
+    def write(self, f: Function, _slow: Callable[[], Word]) -> None:
+        """Write the function."""
+        place, limit = f.parameters
+        firing = self._begin(f)
+        registers, calling, lowest = self._isa.registers, self._isa.calling, self._isa.kernel_start
+        count, pointer = f.variable(0), f.variable(self._register(f, registers.fp))
+        framed = f.load(firing, Firing.offset("framed"))
+        assert registers.link is not None
+        with f.when(f.both(f.eq(framed, 0), f.ne(limit, 0))):
+            self._add(f, place, count, self._register(f, registers.link))
+        walked = f.variable(0)
+        with f.loop() as loop:
+            frame = pointer.get()
+            loop.leave_if(f.uge(count.get(), limit))
+            loop.leave_if(f.uge(walked.get(), MOST))
+            loop.leave_if(f.either(f.ult(frame, lowest), f.ne(f.and_(frame, _WORD - 1), 0)))
+            pc = self._load(f, f.add(frame, calling.frame_return))
+            following = f.variable(self._load(f, f.add(frame, calling.frame_next)))
+            loop.leave_if(f.ult(pc, lowest))
+            self._add(f, place, count, pc)
+            walked.set(f.add(walked.get(), 1))
+            if self._entry:
+                inside = f.ult(f.sub(pc, self._entry.start), len(self._entry))
+                with f.when(inside, likely=False):
+                    interrupted = self._load(f, f.add(frame, _WORD * self._saved.index("pc")))
+                    f.ret_if(f.ult(interrupted, lowest), count.get())
+                    f.ret_if(f.uge(count.get(), limit), count.get())
+                    self._add(f, place, count, interrupted)
+                    walked.set(f.add(walked.get(), 1))
+                    following.set(self._load(f, f.add(frame, _WORD * self._saved.index(registers.fp))))
+            pointer.set(following.get())
+        f.ret(count.get())
+
+
+class _OrcCode(_StackCode):
+    """The twin of `Orc`."""
+
+    def __init__(self, isa: Isa, unwinder: Orc) -> None:
+        super().__init__(isa)
+        self._table = unwinder
+
+    def write(self, f: Function, _slow: Callable[[], Word]) -> None:
+        """Write the function."""
+        place, limit = f.parameters
+        self._begin(f)
+        table, lowest = self._table, self._isa.kernel_start
+        ips = f.call(Callee("kernel_place"), table.ips, _IP * table.count)
+        entries = f.call(Callee("kernel_place"), table.entries, ORC_ENTRY * table.count)
+        self._python_if(f, f.either(f.eq(ips, 0), f.eq(entries, 0)))
+        search = self._search(f)
+        ip, sp, bp = (f.variable(self._register(f, name)) for name in ("rip", "rsp", "rbp"))
+        count, exact = f.variable(0), f.variable(1)
+        with f.loop() as loop:
+            loop.leave_if(f.uge(count.get(), limit))
+            loop.leave_if(f.uge(count.get(), MOST))
+            wanted = f.sub(ip.get(), f.sub(1, exact.get()))
+            found = f.call(search, ips, wanted)
+            loop.leave_if(f.eq(found, 0))
+            at = f.add(entries, f.mul(f.sub(found, 1), ORC_ENTRY))
+            sp_offset, bp_offset = f.load(at, 0, 2, signed=True), f.load(at, 2, 2, signed=True)
+            rest = f.load(at, 4, 2)
+            kind = f.and_(f.lshr(rest, 8), 7)
+            known = f.either(f.eq(kind, CALL), f.either(f.eq(kind, REGS), f.eq(kind, REGS_PARTIAL)))
+            loop.leave_if(f.fails(known))
+            base = self._base(f, f.and_(rest, 0xF), sp.get(), bp.get(), sp_offset)
+            own_bp = bp.get()
+            with f.cases(kind) as case:
+                with case(CALL):
+                    ip.set(self._load(f, f.sub(base, _WORD)))
+                    sp.set(base)
+                with case(REGS):
+                    ip.set(self._load(f, f.add(base, _WORD * REGS_IP)))
+                    sp.set(self._load(f, f.add(base, _WORD * REGS_SP)))
+                    bp.set(self._load(f, f.add(base, _WORD * REGS_BP)))
+                with case(REGS_PARTIAL):
+                    ip.set(self._load(f, base))
+                    sp.set(self._load(f, f.add(base, _WORD * IRET_SP)))
+            with f.cases(f.and_(f.lshr(rest, 4), 0xF)) as case:
+                with case(OrcRegister.PREV_SP):
+                    bp.set(self._load(f, f.add(base, bp_offset)))
+                with case(OrcRegister.BP):
+                    bp.set(self._load(f, f.add(own_bp, bp_offset)))
+            loop.leave_if(f.ult(ip.get(), lowest))
+            signal = f.and_(f.lshr(rest, 11), 1)
+            exact.set(f.or_(signal, f.flag(f.ne(kind, CALL))))
+            self._add(f, place, count, ip.get())
+        f.ret(count.get())
+
+    def _base(self, f: Function, register: Value, sp: Value, bp: Value, offset: Value) -> Value:
+        """Return the sp that the caller's frame begins at."""
+        base = f.variable(0)
+        with f.cases(register) as case:
+            with case(OrcRegister.SP):
+                base.set(f.add(sp, offset))
+            with case(OrcRegister.BP):
+                base.set(f.add(bp, offset))
+            with case(OrcRegister.SP_INDIRECT):
+                base.set(f.add(self._load(f, sp), offset))
+            with case(OrcRegister.BP_INDIRECT):
+                base.set(self._load(f, f.add(bp, offset)))
+        self._python_if(f, f.eq(base.get(), 0))
+        return base.get()
+
+    def _search(self, f: Function) -> Function:
+        """u64 search(ips, ip): how many entries do not begin behind an address."""
+        s = f.module.function("orc_search", 2, local=True)
+        ips, ip = s.parameters
+        low, high = s.variable(0), s.variable(self._table.count)
+        with s.loop() as loop:
+            loop.leave_if(s.uge(low.get(), high.get()))
+            middle = s.lshr(s.add(low.get(), high.get()), 1)
+            place = s.mul(middle, _IP)
+            begins = s.add(s.add(place, self._table.ips), s.load(s.add(ips, place), 0, _IP, signed=True))
+            with s.choice(s.ule(begins, ip)) as (lower, upper):
+                with lower:
+                    low.set(s.add(middle, 1))
+                with upper:
+                    high.set(middle)
+        s.ret(low.get())
+        return s
