@@ -50,16 +50,16 @@ def fetch(argument: FetchArgument, target: Target, isa: Isa) -> str:
     kind, expression = argument.type, argument.expression
     if isinstance(expression, Immediate):
         return (
-            f'"{expression.value}"' if isinstance(expression.value, str) else _shown(expression.value & WORD_MASK, kind)
+            f'"{expression.value}"' if isinstance(expression.value, str) else shown(expression.value & WORD_MASK, kind)
         )
     if isinstance(expression, Comm):
         return f'"{target.comm}"'
     if not isinstance(expression, (Dereference, Memory)):
-        return _shown(_word(expression, target, isa), kind)
+        return shown(_word(expression, target, isa), kind)
     try:
         address = _address(expression, target, isa)
     except BadAddressError:
-        return "(fault)" if kind.name == "string" else _shown(0, kind)
+        return "(fault)" if kind.name == "string" else shown(0, kind)
     if not kind.count:
         return _at(address, kind, target)
     step = isa.word if kind.name == "string" else kind.size
@@ -81,9 +81,9 @@ def _at(address: int, kind: ValueType, target: Target) -> str:
         text = _string(address, target)
         return "(fault)" if text is None else f'"{text}"'
     try:
-        return _shown(int.from_bytes(target.load(address & WORD_MASK, kind.size), "little"), kind)
+        return shown(int.from_bytes(target.load(address & WORD_MASK, kind.size), "little"), kind)
     except BadAddressError:
-        return _shown(0, kind)
+        return shown(0, kind)
 
 
 def _address(expression: Dereference | Memory, target: Target, isa: Isa) -> int:
@@ -134,7 +134,8 @@ def _string(address: int, target: Target) -> str | None:
     return data.decode("utf-8", "replace")
 
 
-def _shown(value: int, kind: ValueType) -> str:
+def shown(value: int, kind: ValueType) -> str:
+    """Return how a number of a type is shown."""
     value &= (1 << 8 * kind.size) - 1
     if kind.width:
         return str(value >> kind.shift & (1 << kind.width) - 1)

@@ -1,5 +1,8 @@
 """Event filters: `file == 0 && cmd ~ "SELECT*"`.
 
+A filter is data, which is called with the values of an event; `trapline.ftrace.native.filters`
+makes machine code of it.
+
 Source: Linux Documentation/trace/events.rst (section 5), kernel/trace/trace_events_filter.c.
 """
 
@@ -9,10 +12,10 @@ import fnmatch
 import operator
 import re
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
-# Values of the fields as they are shown -> whether the event is wanted.
-Filter = Callable[[Mapping[str, str]], bool]
+# Values of the fields, as they are shown.
+Values = Mapping[str, str]
 _TOKEN: Final = re.compile(r'\s*(&&|\|\||==|!=|<=|>=|[<>&~!()]|"[^"]*"|\'[^\']*\'|[\w.+-]+)')
 _COMPARE: Final[dict[str, Callable[[int, int], object]]] = {
     "==": operator.eq,
@@ -24,6 +27,65 @@ _COMPARE: Final[dict[str, Callable[[int, int], object]]] = {
     "&": operator.and_,
 }
 
+
+class Comparison(NamedTuple):
+    """FIELD SIGN NUMBER; a value that is not a number is 0."""
+
+    field: str
+    sign: str
+    wanted: int
+
+    def __call__(self, values: Values) -> bool:
+        """Return whether it holds."""
+        return bool(_COMPARE[self.sign](_number(values[self.field]), self.wanted))
+
+
+class Match(NamedTuple):
+    """FIELD SIGN "TEXT", of ==, != and ~."""
+
+    field: str
+    sign: str
+    wanted: str
+
+    def __call__(self, values: Values) -> bool:
+        """Return whether it holds."""
+        text = values[self.field].strip('"')
+        if self.sign == "~":
+            return fnmatch.fnmatchcase(text, self.wanted)
+        return (text == self.wanted) is (self.sign == "==")
+
+
+class Both(NamedTuple):
+    """All of some filters."""
+
+    parts: tuple[Filter, ...]
+
+    def __call__(self, values: Values) -> bool:
+        """Return whether all hold."""
+        return all(part(values) for part in self.parts)
+
+
+class Either(NamedTuple):
+    """One of some filters."""
+
+    parts: tuple[Filter, ...]
+
+    def __call__(self, values: Values) -> bool:
+        """Return whether one holds."""
+        return any(part(values) for part in self.parts)
+
+
+class Not(NamedTuple):
+    """What a filter is not."""
+
+    inner: Filter
+
+    def __call__(self, values: Values) -> bool:
+        """Return whether it does not hold."""
+        return not self.inner(values)
+
+
+Filter = Comparison | Match | Both | Either | Not
 
 # Bytes of a filter (PAGE_SIZE: event_filter_write).
 _LONGEST: Final = 4096
@@ -75,14 +137,14 @@ class _Parser:
         while self.peek() == "||":
             self._take()
             parts.append(self._both())
-        return parts[0] if len(parts) == 1 else lambda values: any(part(values) for part in parts)
+        return parts[0] if len(parts) == 1 else Either(tuple(parts))
 
     def _both(self) -> Filter:
         parts = [self._one()]
         while self.peek() == "&&":
             self._take()
             parts.append(self._one())
-        return parts[0] if len(parts) == 1 else lambda values: all(part(values) for part in parts)
+        return parts[0] if len(parts) == 1 else Both(tuple(parts))
 
     def _one(self) -> Filter:
         wanted = True
@@ -90,7 +152,7 @@ class _Parser:
             self._take()
             wanted = not wanted
         inner = self._enclosed() if self.peek() == "(" else self._comparison()
-        return inner if wanted else lambda values: not inner(values)
+        return inner if wanted else Not(inner)
 
     def _enclosed(self) -> Filter:
         self._depth += 1
@@ -116,16 +178,13 @@ class _Parser:
             wanted = int(value, 0)
         except ValueError:
             raise FilterError(f"'{value[:40]}' is not a number") from None
-        compare = _COMPARE[sign]
-        return lambda values: bool(compare(_number(values[field]), wanted))
+        return Comparison(field, sign, wanted)
 
 
 def _text_test(field: str, sign: str, wanted: str) -> Filter:
-    if sign == "~":
-        return lambda values: fnmatch.fnmatchcase(values[field].strip('"'), wanted)
-    if sign in {"==", "!="}:
-        return lambda values: (values[field].strip('"') == wanted) is (sign == "==")
-    raise FilterError(f"'{sign}' does not compare strings; ==, != and ~ do")
+    if sign not in {"~", "==", "!="}:
+        raise FilterError(f"'{sign}' does not compare strings; ==, != and ~ do")
+    return Match(field, sign, wanted)
 
 
 def _number(shown: str) -> int:

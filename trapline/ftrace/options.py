@@ -26,7 +26,8 @@ from trapline.ftrace.definition import Definition, parse
 from trapline.ftrace.errors import UprobeEventError
 from trapline.ftrace.filter import FilterError, parse_filter
 from trapline.ftrace.format import event_format
-from trapline.ftrace.tracing import EventTrace, TraceError, TraceOptions, check_place, explain
+from trapline.ftrace.trace_options import TraceOptions
+from trapline.ftrace.tracing import EventTrace, TraceError, check_place, explain
 from trapline.machine import linux_machine
 from trapline.machine.programs import split
 from trapline.own_files import TargetError, own_program
@@ -164,7 +165,10 @@ def _trace(
             events.add(definition)
         click.echo(announcement)
         with Interrupts(lambda _count: guest.interrupt()):
-            guest.run(None if show.seconds is None else guest.now() + int(show.seconds * _SECOND))
+            try:
+                guest.run(None if show.seconds is None else guest.now() + int(show.seconds * _SECOND))
+            finally:
+                events.finish()
     except FilterError as error:
         raise click.ClickException(f"setting filter: {error}") from None
     except TraceError as error:

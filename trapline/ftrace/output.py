@@ -20,13 +20,16 @@ HEADER: Final = """\
 #              | |         |   |||||     |         |
 """
 # Interrupts are off while a uprobe's handlers run; nothing else is.
-_FLAGS: Final = "d...."
+FLAGS: Final = "d...."
+# Characters of a thread's name, and of its number.
+NAME_WIDTH: Final = 16
+TID_WIDTH: Final = 7
 
 
 def prefix(comm: str, tid: int, cpu: int, time: int) -> str:
     """Give what every line begins with; `time` in nanoseconds."""
     seconds, rest = divmod(time // 1000, 1_000_000)
-    return f"{comm:>16}-{tid:<7} [{cpu:03d}] {_FLAGS} {seconds:5d}.{rest:06d}: "
+    return f"{comm:>{NAME_WIDTH}}-{tid:<{TID_WIDTH}} [{cpu:03d}] {FLAGS} {seconds:5d}.{rest:06d}: "
 
 
 def event(name: str, address: int, function: int | None, arguments: Sequence[tuple[str, str]]) -> str:

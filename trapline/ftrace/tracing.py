@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,37 +12,26 @@ from emu.elf_file import ElfError
 from emu.guest.linux.errno import LinuxError
 from emu.guest.linux.inodes import RegularFile
 from emu.guest.linux.paths import path_of, walk
-from providers.fidelity import Fidelity
+from emu.guest.linux.process import LinuxObserver
 from providers.uprobes import Consumer, UprobeError, Uprobes
+from trapline.framework.engines import chosen, worth_compiling
 from trapline.ftrace import output
 from trapline.ftrace.definition import Definition
 from trapline.ftrace.errors import UprobeEventError
 from trapline.ftrace.expressions import FetchArgument
 from trapline.ftrace.fetch import fetch
-from trapline.ftrace.filter import Filter
+from trapline.ftrace.native.lines import EventRuns, Lines
+from trapline.ftrace.trace_options import TraceOptions
 from trapline.own_files import OWN
 from trapline.targets import find_in
 
 if TYPE_CHECKING:
-    from emu.frame import Frame
     from emu.guest.linux.guest import LinuxGuest
+    from emu.guest.linux.process import Thread
 
 
 class TraceError(Exception):
     """An event that cannot be traced; the message names it and says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class TraceOptions:
-    """What is shown of the events."""
-
-    wanted: Filter | None = None
-    """Which events, by the values of their arguments."""
-    pid: int | None = None
-    tid: int | None = None
-    stacks: bool = False
-    fidelity: Fidelity = Fidelity.EXACT
-    """What uprobes keep of Linux' quirks."""
 
 
 @dataclass(slots=True)
@@ -67,35 +56,60 @@ class _Hit:
         return self.address - self.offset + offset
 
 
-class EventTrace:
-    """Traces events of a guest; each line goes to `write`."""
+class EventTrace(LinuxObserver):
+    """Traces events of a guest; lines go to `write`, several at once.
+
+    An event that is hit often becomes machine code, which puts its lines into a buffer.  They are
+    shown before anything that the program itself does, and `finish` shows the last ones.
+    """
 
     def __init__(self, guest: LinuxGuest, write: Callable[[str], object], options: TraceOptions | None = None) -> None:
         self._guest = guest
         self._write = write
         self._options = options or TraceOptions()
         self._uprobes = Uprobes(guest.kernel, self._options.fidelity)
-        self.count = 0
+        self._lines = Lines(guest, self._options, write)
+        self._worth = worth_compiling(chosen(), asked=False) if guest.kernel.engine.accelerated else 0
+        self._shown = 0
+        guest.kernel.watch(self)
+
+    @property
+    def count(self) -> int:
         """Events shown."""
+        return self._shown + self._lines.count
+
+    def system_call(self, thread: Thread, name: str, arguments: Sequence[int]) -> None:
+        """Show what was hit before a system call."""
+        del thread, name, arguments
+        self._lines.drain()
+
+    def finish(self) -> None:
+        """Show the lines that are not shown yet."""
+        self._lines.drain()
 
     def add(self, definition: Definition) -> None:
         """Enable an event.  Raises `TraceError` with the kernel's reason."""
         file, _ = find_file(self._guest, definition.path)
 
-        def hit(frame: Frame) -> None:
-            self._show(definition, frame, None)
+        runs = EventRuns()
 
-        def returned(function: int, frame: Frame) -> None:
-            self._show(definition, frame, function)
+        def show(function: int) -> None:
+            runs.hits += 1
+            self._show(definition, function if definition.returns else None)
+            if runs.hits == self._worth:
+                self._lines.compile(definition, runs, show)
 
-        consumer = Consumer(ret_handler=returned) if definition.returns else Consumer(handler=hit)
+        consumer = Consumer(handler=lambda _frame: show(0), runs=runs.address)
+        if definition.returns:
+            consumer = Consumer(ret_handler=lambda function, _frame: show(function), ret_runs=runs.address)
         try:
             self._uprobes.register(file, definition.offset, consumer, definition.counter)
         except UprobeError as error:
             raise TraceError(f"{definition.path}: enabling {definition.event}: error {error.errno}, {error}") from None
 
-    def _show(self, definition: Definition, _frame: Frame, function: int | None) -> None:
+    def _show(self, definition: Definition, function: int | None) -> None:
         guest, options = self._guest, self._options
+        self._lines.drain()
         thread = guest.thread()
         if options.pid not in {None, thread.pid} or options.tid not in {None, thread.tid}:
             return
@@ -104,7 +118,7 @@ class EventTrace:
         values = [(one.name, self._value(one, target)) for one in definition.arguments]
         if options.wanted is not None and not options.wanted({**dict(values), "common_pid": str(thread.tid)}):
             return
-        self.count += 1
+        self._shown += 1
         head = output.prefix(thread.execname, thread.tid, guest.cpu, guest.now())
         self._write(head + output.event(definition.event, pc, function, values) + "\n")
         if options.stacks:

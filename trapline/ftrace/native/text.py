@@ -1,0 +1,163 @@
+"""Text that machine code writes: constants, numbers, names, and strings of the guest.
+
+What is written goes to a place that moves on.  There is always more room behind it than a line
+needs, so pieces of a fixed size are copied, and what is behind their end is written over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from emu.engine.pages import PAGE
+from emu.native.builder import Callee, Function, Module
+from emu.native.guest import NAME_SIZE
+from emu.native.values import Condition, Value, Word
+
+# Bytes of a number, with room for what it is aligned with.
+NUMBER_SIZE: Final = 24
+# Bytes of a string that are shown (`trapline.ftrace.fetch`).
+STRING_MAX: Final = 4096
+_HIGH_BITS: Final = 0x8080_8080_8080_8080
+_ASCII: Final = 0x80
+_DIGITS: Final = b"0123456789abcdef"
+
+
+class Text:
+    """Writes a line; `module` gets the functions that the pieces need.
+
+    `python()` writes how the function leaves a hit to Python, for a text that is not ASCII.
+    """
+
+    def __init__(self, f: Function, place: Word, python: Callable[[], None]) -> None:
+        self._f = f
+        self._place = f.variable(place)
+        self._python = python
+        self._constants = 0
+
+    @property
+    def place(self) -> Value:
+        """Where the next piece goes."""
+        return self._place.get()
+
+    def unless(self, condition: Condition) -> None:
+        """Leave the hit to Python if a condition holds."""
+        with self._f.when(condition, likely=False):
+            self._python()
+
+    def constant(self, text: str) -> None:
+        """Write a text that is always the same."""
+        content, f = text.encode(), self._f
+        if content:
+            self._constants += 1
+            f.copy(self.place, f.module.data(f"text{self._constants}", content), len(content))
+            self._place.set(f.add(self.place, len(content)))
+
+    def number(self, value: Word, base: int = 10, least: int = 1, fill: str = " ") -> None:
+        """Write a number without a sign; what is shorter than `least` is filled in front."""
+        self._place.set(self._f.call(Callee(f"number{base}"), self.place, value, least, ord(fill)))
+
+    def signed(self, value: Value) -> None:
+        """Write a number with its sign."""
+        f = self._f
+        with f.when(f.slt(value, 0)):
+            self.constant("-")
+        self.number(f.select(f.slt(value, 0), f.neg(value), value))
+
+    def hexadecimal(self, value: Word) -> None:
+        """Write a number as 0x..."""
+        self.constant("0x")
+        self.number(value, 16)
+
+    def character(self, value: Value) -> None:
+        """Write a character of Latin-1 as UTF-8 has it."""
+        f = self._f
+        two = f.or_(0x80C0, f.or_(f.lshr(value, 6), f.shl(f.and_(value, 0x3F), 8)))
+        is_ascii = f.ult(value, _ASCII)
+        f.store(self.place, f.select(is_ascii, value, two), size=2)
+        self._place.set(f.add(self.place, f.select(is_ascii, 1, 2)))
+
+    def name(self, place: Value, least: int = 0) -> None:
+        """Write a thread's name, which may be shorter than `least`: then there are spaces before."""
+        f = self._f
+        self.unless(f.eq(place, 0))
+        words = [f.load(place, 8 * index) for index in range(NAME_SIZE // 8)]
+        combined = f.or_(f.or_(words[0], words[1]), words[2])
+        self.unless(f.ne(f.and_(combined, _HIGH_BITS), 0))
+        length = f.call(f.module.external("strnlen", 2), place, NAME_SIZE)
+        self.unless(f.uge(length, NAME_SIZE - 1))  # it may be cut
+        if least:
+            short = f.ult(length, least)
+            f.fill(self.place, ord(" "), least)
+            self._place.set(f.add(self.place, f.select(short, f.sub(least, length), 0)))
+        f.copy(self.place, place, NAME_SIZE)
+        self._place.set(f.add(self.place, length))
+
+    def left(self, start: Value, least: int) -> None:
+        """Fill up what began at `start` with spaces behind it."""
+        f = self._f
+        written = f.sub(self.place, start)
+        f.fill(self.place, ord(" "), least)
+        self._place.set(f.add(self.place, f.select(f.ult(written, least), f.sub(least, written), 0)))
+
+    def string(self, address: Value) -> None:
+        """Write a string of the guest, in quotes."""
+        f = self._f
+        self.constant('"')
+        end = f.call(Callee("string"), self.place, address)
+        self.unless(f.eq(end, 0))
+        self._place.set(end)
+        self.constant('"')
+
+
+def write_functions(module: Module) -> None:
+    """Write the functions that `Text` calls; `user_place` is the guest's."""
+    _write_number(module, 10)
+    _write_number(module, 16)
+    _write_string(module)
+
+
+def _write_number(module: Module, base: int) -> None:
+    """u64 number<base>(place, value, least, fill): write digits; where they end."""
+    f = module.function(f"number{base}", 4, local=True)
+    place, value, least, fill = f.parameters
+    digits = module.data("digits", _DIGITS)
+    room = f.room(NUMBER_SIZE)
+    for word in range(NUMBER_SIZE // 8):
+        f.store(room, f.mul(fill, 0x0101_0101_0101_0101), 8 * word)
+    at, left = f.variable(NUMBER_SIZE), f.variable(value)
+    with f.loop() as loop:
+        at.set(f.sub(at.get(), 1))
+        digit = f.load(f.add(digits, f.urem(left.get(), base)), size=1)
+        f.store(f.add(room, at.get()), digit, size=1)
+        left.set(f.udiv(left.get(), base))
+        loop.leave_if(f.eq(left.get(), 0))
+    furthest = f.sub(NUMBER_SIZE, least)
+    start = f.select(f.ult(furthest, at.get()), furthest, at.get())
+    f.copy(place, f.add(room, start), f.sub(NUMBER_SIZE, start))
+    f.ret(f.add(place, f.sub(NUMBER_SIZE, start)))
+
+
+def _write_string(module: Module) -> None:
+    """u64 string(place, address): copy a string of the guest; where it ends, 0: Python has to."""
+    f = module.function("string", 2, local=True)
+    place, address = f.parameters
+    copied = f.variable(0)
+    with f.loop() as pages:
+        pages.leave_if(f.uge(copied.get(), STRING_MAX))
+        here = f.add(address, copied.get())
+        source = f.call(Callee("user_place"), here, 1)
+        f.ret_if(f.eq(source, 0), 0, likely=False)
+        left, most = f.sub(PAGE, f.and_(here, PAGE - 1)), f.sub(STRING_MAX, copied.get())
+        size = f.select(f.ult(left, most), left, most)
+        first, index = copied.get(), f.variable(0)
+        with f.loop() as bytes_:
+            bytes_.leave_if(f.uge(index.get(), size))
+            byte = f.load(f.add(source, index.get()), size=1)
+            target = f.add(f.add(place, first), index.get())
+            f.ret_if(f.eq(byte, 0), target)
+            f.ret_if(f.uge(byte, _ASCII), 0, likely=False)
+            f.store(target, byte, size=1)
+            index.set(f.add(index.get(), 1))
+        copied.set(f.add(first, size))
+    f.ret(f.add(place, copied.get()))

@@ -1,0 +1,21 @@
+"""Which events are shown, and with what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from providers.fidelity import Fidelity
+from trapline.ftrace.filter import Filter
+
+
+@dataclass(frozen=True, slots=True)
+class TraceOptions:
+    """What is shown of the events."""
+
+    wanted: Filter | None = None
+    """Which events, by the values of their arguments."""
+    pid: int | None = None
+    tid: int | None = None
+    stacks: bool = False
+    fidelity: Fidelity = Fidelity.EXACT
+    """What uprobes keep of Linux' quirks."""
