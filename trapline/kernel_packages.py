@@ -18,7 +18,7 @@ from typing import Final
 
 from emu.guest.linux_kernel import store
 from emu.guest.linux_kernel.errors import KernelFileError
-from emu.guest.linux_kernel.image import kernel_of, read_kernel
+from emu.guest.linux_kernel.image_files import kernel_of, read_kernel
 from emu.guest.linux_kernel.platforms.boards import BOARDS
 from emu.isa import ISAS
 from emu.isa.base import Isa

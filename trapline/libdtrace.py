@@ -36,7 +36,7 @@ from trapline.consumer.usage import Request, Source, Specifier
 if TYPE_CHECKING:
     from emu.guest.base import Guest
     from trapline.consumer.environment import Framework
-    from trapline.consumer.plan import Firing
+    from trapline.consumer.steps import Firing
     from trapline.d.scopes import Foreign
     from trapline.framework.device import ProbeInfo, Status
     from trapline.framework.program import ProbeDescription, Program

@@ -16,7 +16,7 @@ from trapline.options import OptionError, Options
 if TYPE_CHECKING:
     from trapline.consumer.aggregate import Aggregate
     from trapline.consumer.output import Output
-    from trapline.consumer.plan import Firing
+    from trapline.consumer.steps import Firing
     from trapline.framework.device import RecordDescription
 
 # The format the compiler gives freopen(""): restore the output.

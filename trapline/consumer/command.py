@@ -45,7 +45,7 @@ from trapline.options import OptionError, parse_time
 
 if TYPE_CHECKING:
     from trapline.consumer.faults import Drop, Fault
-    from trapline.consumer.plan import Firing
+    from trapline.consumer.steps import Firing
     from trapline.framework.program import Program
 
 SUCCESS: Final = 0

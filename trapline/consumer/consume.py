@@ -15,8 +15,9 @@ from trapline.consumer.actions import Actions
 from trapline.consumer.faults import Fault
 from trapline.consumer.flow import Flow
 from trapline.consumer.layout import SIGNED
-from trapline.consumer.plan import Firing, Planner, RecordPlan
+from trapline.consumer.plan import Planner
 from trapline.consumer.records import BufferRecord, Turn
+from trapline.consumer.steps import Firing, RecordPlan
 from trapline.consumer.text import pad
 from trapline.framework.program import ProbeDescription
 

@@ -9,7 +9,7 @@ from trapline.consumer.symbols import Frame
 
 if TYPE_CHECKING:
     from trapline.consumer.elements import Element
-    from trapline.consumer.plan import Firing
+    from trapline.consumer.steps import Firing
     from trapline.framework.device import ProbeInfo
     from trapline.framework.program import ProbeDescription
 

@@ -6,18 +6,18 @@ A statement of the program is one step: it shows text, gives a Python value, or 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from trapline.consumer.faults import ERROR_STATEMENT
-from trapline.consumer.layout import COLUMNS, SIGNED, TRACE_WIDTH, UNSIGNED, dump, show_bytes
+from trapline.consumer.layout import COLUMNS, TRACE_WIDTH, UNSIGNED, dump, show_bytes
 from trapline.consumer.printf import PRINTF_LIKE, USER_STACKS, bind_format
 from trapline.consumer.report import SYMBOLIC, show_symbol
+from trapline.consumer.steps import Firing, RecordPlan, Records, Step
 from trapline.consumer.symbols import DEFAULT_INDENT, show_frames
-from trapline.consumer.text import c_string, decode, pad
-from trapline.consumer.values import Read, value_reader
+from trapline.consumer.text import pad
+from trapline.consumer.values import value_reader
 from trapline.framework.format import parse_format
 from trapline.framework.program import ActionKind, LibraryAction
 
@@ -29,69 +29,7 @@ if TYPE_CHECKING:
     from trapline.framework.device import EnabledProbe, ProbeInfo, RecordDescription
     from trapline.options import Options
 
-Records: TypeAlias = Sequence["RecordDescription"]
-Effect: TypeAlias = Callable[["Firing"], None]
-
 _SYMBOL_WIDTH: Final = -50
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One statement; exactly one of `text` and `effect` is there."""
-
-    text: Render | None = None
-    """Shows its data; given the buffer and where the record starts in it."""
-    effect: Effect | None = None
-    """Acts on the consumer."""
-    value: Read | None = None
-    """Gives its data as a Python value; None: it has none."""
-
-
-@dataclass(frozen=True, slots=True)
-class RecordPlan:
-    """What an EPID's records are."""
-
-    epid: int
-    probe: ProbeInfo
-    size: int
-    lead: str
-    """Probe number and name as they begin a line."""
-    steps: tuple[Step, ...]
-    texts: tuple[Render, ...] | None
-    """What each step shows; None if a step does something else."""
-    is_error: bool
-    """Whether it is the consumer's own ERROR enabling."""
-
-
-@dataclass(frozen=True, slots=True)
-class Firing:
-    """A record as the user's program sees it."""
-
-    plan: RecordPlan
-    cpu: int
-    timestamp: int
-    """Virtual nanoseconds."""
-    data: bytes
-    offset: int
-
-    @property
-    def probe(self) -> ProbeInfo:
-        """The probe that fired."""
-        return self.plan.probe
-
-    @property
-    def values(self) -> tuple[Any, ...]:
-        """The value of each statement: int, str, bytes, a tuple of frames, a printf()'s text."""
-        return tuple(step.value(self.data, self.offset) for step in self.plan.steps if step.value is not None)
-
-    def integer(self, record: RecordDescription) -> int:
-        """Read an integer of the record, signed."""
-        return SIGNED[record.size](self.data, self.offset + record.offset)
-
-    def text(self, record: RecordDescription) -> str:
-        """Read a string of the record."""
-        start = self.offset + record.offset
-        return decode(c_string(self.data[start : start + record.size]))
 
 
 class Planner:

@@ -30,7 +30,7 @@ __all__ = ["Aggregations", "Element", "Event", "Tracer"]
 if TYPE_CHECKING:
     from trapline.consumer.environment import Framework
     from trapline.consumer.faults import Drop, Fault
-    from trapline.consumer.plan import Firing
+    from trapline.consumer.steps import Firing
     from trapline.d.scopes import Foreign
     from trapline.framework.program import ProbeDescription
 

@@ -16,7 +16,7 @@ from trapline.lockstat.records import LockRecord
 from trapline.options import OptionError
 
 if TYPE_CHECKING:
-    from trapline.consumer.plan import Firing
+    from trapline.consumer.steps import Firing
     from trapline.machine.kernel_machine import KernelMachine
 
 _SMALLEST: Final = 16 << 10

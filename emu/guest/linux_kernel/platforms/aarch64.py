@@ -18,7 +18,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from unicorn import arm64_const as uc
 
@@ -32,14 +32,12 @@ from emu.guest.linux_kernel.devices.generic_timer import GenericTimer
 from emu.guest.linux_kernel.devices.gicv2 import Gicv2
 from emu.guest.linux_kernel.devices.pl011 import PERIPHERAL_ID, Pl011
 from emu.guest.linux_kernel.devices.psci import Psci
+from emu.guest.linux_kernel.image import KernelImage
 from emu.guest.linux_kernel.platforms.platform import Board, Wires
 from emu.isa.aarch64 import AARCH64
 from emu.isa.aarch64.paging import TABLES
 from emu.isa.base import Paging
 from emu.isa.unicorn_model import SpecialInstructions
-
-if TYPE_CHECKING:
-    from emu.guest.linux_kernel.image import KernelImage
 
 _KERNEL: Final = 2 << 20
 # Reserved by the device tree.

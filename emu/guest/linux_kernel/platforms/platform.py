@@ -9,17 +9,15 @@ import ctypes
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from emu.engine.clock import VirtualClock
 from emu.engine.engine import Engine
 from emu.guest.linux_kernel.abi import KernelAbi
 from emu.guest.linux_kernel.devices.device import Device
+from emu.guest.linux_kernel.image import KernelImage
+from emu.guest.linux_kernel.kallsyms import Symbols
 from emu.isa.base import Isa
-
-if TYPE_CHECKING:
-    from emu.guest.linux_kernel.image import KernelImage
-    from emu.guest.linux_kernel.kallsyms import Symbols
 
 # CPUState of the pinned build: what QEMU looks at between blocks (emu/engine/layout.py checks the build).
 _INTERRUPT_REQUEST = 0x1C

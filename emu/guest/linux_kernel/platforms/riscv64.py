@@ -16,7 +16,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from unicorn import riscv_const as uc
 
@@ -28,13 +28,11 @@ from emu.guest.linux_kernel.devices import plic
 from emu.guest.linux_kernel.devices.ns16550 import Ns16550
 from emu.guest.linux_kernel.devices.plic import Plic
 from emu.guest.linux_kernel.devices.sbi import SHUTDOWN, Sbi
+from emu.guest.linux_kernel.image import KernelImage
 from emu.guest.linux_kernel.platforms.platform import Board, Wires
 from emu.isa.riscv64 import RISCV64
 from emu.isa.riscv64.special import SPECIAL, TIME
 from emu.isa.unicorn_model import ModelledCpu
-
-if TYPE_CHECKING:
-    from emu.guest.linux_kernel.image import KernelImage
 
 _FIRMWARE: Final = 2 << 20
 # Of what is the firmware's.

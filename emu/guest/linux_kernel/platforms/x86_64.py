@@ -27,7 +27,7 @@ import ctypes
 import struct
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import unicorn
 from unicorn import x86_const as uc
@@ -41,15 +41,13 @@ from emu.guest.linux_kernel.devices.i8254 import I8254, PORT_B
 from emu.guest.linux_kernel.devices.i8259 import I8259Pair
 from emu.guest.linux_kernel.devices.mc146818 import Mc146818
 from emu.guest.linux_kernel.devices.ns16550 import Ns16550
+from emu.guest.linux_kernel.image import KernelImage
+from emu.guest.linux_kernel.kallsyms import Symbols
 from emu.guest.linux_kernel.platforms.platform import EPOCH, Board, Wires
 from emu.isa.x86.special import special
 from emu.isa.x86.unicorn import HFLAGS
 from emu.isa.x86_64 import X86_64
 from emu.isa.x86_64.unicorn import GENERAL_REGISTERS
-
-if TYPE_CHECKING:
-    from emu.guest.linux_kernel.image import KernelImage
-    from emu.guest.linux_kernel.kallsyms import Symbols
 
 _PAGE: Final = 4096
 _TABLES, _STACK, _PARAMETERS, _COMMAND_LINE = 0x1000, 0x9000, 0x10000, 0x20000
