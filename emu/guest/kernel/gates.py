@@ -10,15 +10,16 @@ executes the return.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from emu.bad_address import BadAddressError
 from emu.engine.pages import PAGE
+from emu.frame import Frame
+from emu.guest.kernel.panic import KernelPanicError
 from emu.guest.kernel.probe_calls import ProbeCalls
+from emu.guest.kernel.view import KernelView
+from emu.guest.modules import Module
 from emu.trap_frames import SavedFrame
-
-if TYPE_CHECKING:
-    from emu.guest.kernel.guest import KernelGuest
 
 _TEXT_LIMIT: Final = 1024
 _PROT_EXEC: Final = 4
@@ -49,11 +50,38 @@ class Consumers(Protocol):
         ...
 
 
-class Gates:
-    """Answers the gates of one guest."""
+class Gated(Protocol):
+    """What the kernel's gates ask of the guest (`emu.guest.kernel.guest`)."""
 
-    def __init__(self, guest: KernelGuest, console_input: bytes) -> None:
+    ready: bool
+    console: Callable[[bytes], object]
+    consumers: Consumers | None
+    on_module_loaded: Callable[[Module], object]
+    on_module_unload: Callable[[Module], bool]
+
+    def interrupt(self) -> None:
+        """Make the run under way return soon."""
+        ...
+
+    def start_clock(self, interval: int) -> None:
+        """Send the kernel a clock interrupt every `interval` nanoseconds from now on."""
+        ...
+
+    def power_off(self, status: int) -> None:
+        """End the run."""
+        ...
+
+    def crash(self, reason: str, frame: Frame | None = None) -> KernelPanicError:
+        """Return the error of a guest that cannot go on."""
+        ...
+
+
+class Gates:
+    """Answers the gates of one guest; `invop` is the answer of `dtrace_invop`."""
+
+    def __init__(self, guest: KernelView, host: Gated, invop: Gate, console_input: bytes) -> None:
         self._guest = guest
+        self._host = host
         self._engine = guest.engine
         self._input = console_input
         isa = guest.isa
@@ -69,10 +97,10 @@ class Gates:
             "gate_nanouptime": lambda *_: guest.clock.now(),
             "gate_clock_start": self._clock_start,
             "gate_icache_sync": self._icache_sync,
-            "dtrace_invop": guest.kernel_traps.invop,
+            "dtrace_invop": invop,
             "dtrace_kld_load": self._kld_load,
             "dtrace_kld_unload_try": self._kld_unload_try,
-            "dtrace_dev_open": lambda *_: guest.consumers.open() if guest.consumers else 0,
+            "dtrace_dev_open": lambda *_: host.consumers.open() if host.consumers else 0,
             "dtrace_dev_close": self._dev_close,
             "dtrace_dev_ioctl": self._dev_ioctl,
         }
@@ -107,11 +135,11 @@ class Gates:
     # -- the machine
 
     def _ready(self, *_: int) -> None:
-        self._guest.ready = True
-        self._guest.interrupt()
+        self._host.ready = True
+        self._host.interrupt()
 
     def _console_write(self, address: int, size: int, _: int) -> None:
-        self._guest.console(self._engine.read(address, size))
+        self._host.console(self._engine.read(address, size))
 
     def _console_read(self, address: int, size: int, _: int) -> int:
         text, self._input = self._input[:size], self._input[size:]
@@ -119,10 +147,10 @@ class Gates:
         return len(text)
 
     def _poweroff(self, status: int, *_: int) -> None:
-        self._guest.power_off(status & 0xFF)
+        self._host.power_off(status & 0xFF)
 
     def _panic(self, message: int, frame: int, _: int) -> None:
-        raise self._guest.crash(self._text(message), SavedFrame(self._engine, frame) if frame else None)
+        raise self._host.crash(self._text(message), SavedFrame(self._engine, frame) if frame else None)
 
     def _text(self, address: int) -> str:
         data = bytearray()
@@ -137,7 +165,7 @@ class Gates:
         return data.decode("utf-8", "replace")
 
     def _clock_start(self, interval: int, *_: int) -> None:
-        self._guest.start_clock(interval)
+        self._host.start_clock(interval)
 
     def _icache_sync(self, address: int, size: int, _: int) -> None:
         self._engine.forget_code(address - self._guest.isa.kernel_base, size)
@@ -164,19 +192,19 @@ class Gates:
         self._calls.learn(number)
 
     def _dev_close(self, consumer: int, *_: int) -> None:
-        if self._guest.consumers is not None:
-            self._guest.consumers.close(consumer)
+        if self._host.consumers is not None:
+            self._host.consumers.close(consumer)
 
     def _dev_ioctl(self, consumer: int, command: int, data: int) -> int:
-        consumers = self._guest.consumers
+        consumers = self._host.consumers
         return _ENXIO if consumers is None else consumers.ioctl(consumer, command, data)
 
     def _kld_load(self, file: int, *_: int) -> None:
-        self._guest.on_module_loaded(self._guest.modules.add(file))
+        self._host.on_module_loaded(self._guest.modules.add(file))
 
     def _kld_unload_try(self, file: int, *_: int) -> int:
         module = self._guest.modules.get(file)
-        if module is not None and not self._guest.on_module_unload(module):
+        if module is not None and not self._host.on_module_unload(module):
             return _EBUSY
         self._guest.modules.remove(file)
         return 0

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from emu.elf_file import ElfError
 from emu.frame import Frame
+from emu.guest.kernel.guest import KernelGuest
+from emu.guest.kernel.user_processes import Process
 from emu.guest.processes import CARRIED_OUT
 from emu.patcher import Patcher
-
-if TYPE_CHECKING:
-    from emu.guest.kernel.guest import KernelGuest
-    from emu.guest.kernel.user_processes import Process
 
 INIT = 1
 

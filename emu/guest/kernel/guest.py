@@ -18,7 +18,7 @@ from emu.engine.clock import DEFAULT_RATE, NANOSECONDS, VirtualClock
 from emu.engine.engine import Engine
 from emu.engine.errors import GuestCrashError
 from emu.frame import Frame
-from emu.guest.base import RunState
+from emu.guest.base import Location, RunState
 from emu.guest.kernel import boot_loader, images, initrd
 from emu.guest.kernel.gates import Consumers, Gates
 from emu.guest.kernel.outside_calls import OutsideCalls
@@ -95,15 +95,15 @@ class KernelGuest(Served):
         self._interrupted = False
         self._callouts, self._ticks = (self.image.symbol(name).value for name in ("callout_queue", "ticks"))
         self.timers = Timers()
-        self.kernel_traps = KernelTraps(self, trap_path, displaced)
+        self.kernel_traps = KernelTraps(self, self, trap_path, displaced)
         self.host_trap = self.kernel_traps.host_trap
         self._outside = OutsideCalls(engine, self.image, self.introspection, self.clock, self.crash)
         self.call = self._outside.call
         """Makes the kernel run one of its functions, between two runs: `call(name, *arguments)`."""
         self.soon = self._outside.soon
         """Does something between two runs: now, or before the guest executes its next block."""
-        self.gates = Gates(self, console_input)
-        self.userland = Userland(self)
+        self.gates = Gates(self, self, self.kernel_traps.invop, console_input)
+        self.userland = Userland(self, self._outside, self.kernel_traps, self.gates)
         self.text_end = boot_loader.load(engine, self.image, initrd.archive(self._files))
         """Where the kernel's text, and what the boot loader has put behind it, ends."""
 
@@ -127,6 +127,19 @@ class KernelGuest(Served):
             return
         self.exit_status = status
         self.engine.stop()
+
+    # -- user programs
+
+    def user_stack(self) -> list[int]:
+        """Return the user pcs of the current thread, innermost first."""
+        frame = self.user_frame()
+        return [] if frame is None else self.userland.objects.stack(frame)
+
+    def locate_user(self, address: int, pid: int | None = None) -> Location | None:
+        """Name an address of a process; of one that has ended, as it last was."""
+        if self.isa.is_kernel_address(address):
+            return None
+        return self.userland.objects.locate(address, pid)
 
     # -- running
 

@@ -8,20 +8,17 @@ the stack.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from emu.cpu_core import CoreWord
 from emu.engine.tracepoints import Firing
-from emu.guest.kernel.stacks import KNOWN, NO_LINK, KnownWord
+from emu.guest.kernel.introspection import Introspection
+from emu.guest.kernel.stacks import KNOWN, NO_LINK, KernelStacks, KnownWord
+from emu.isa.base import Isa
 from emu.native.builder import Callee, Function, Variable
 from emu.native.values import Condition, Value, Word
 from emu.plain import address_of
 from emu.words import WORD_MASK
-
-if TYPE_CHECKING:
-    from emu.guest.kernel.introspection import Introspection
-    from emu.guest.kernel.stacks import KernelStacks
-    from emu.isa.base import Isa
 
 _WORD: Final = 8
 _ENTRY: Final = _WORD * len(KnownWord)

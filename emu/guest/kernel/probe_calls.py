@@ -6,13 +6,11 @@ The first call of a probe goes to Python; the next ones find its `Firing` in a t
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from emu.engine.tracepoints import ARGUMENTS, Argument, Firing, InMemory, Register
 from emu.engine.watched import Calls, Watched, WatchKind
-
-if TYPE_CHECKING:
-    from emu.guest.kernel.guest import KernelGuest
+from emu.guest.kernel.view import KernelView
 
 # Ids that the table has at first.
 _SIZE: Final = 1 << 12
@@ -21,7 +19,7 @@ _SIZE: Final = 1 << 12
 class ProbeCalls:
     """The probes of one guest's kernel."""
 
-    def __init__(self, guest: KernelGuest) -> None:
+    def __init__(self, guest: KernelView) -> None:
         self._guest = guest
         core = guest.traps.core
         guest.engine.tracepoints.calling = core

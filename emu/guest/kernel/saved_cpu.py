@@ -6,16 +6,14 @@ program itself could store at once; elsewhere it is refused, and the kernel is t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from emu.bad_address import BadAddressError
 from emu.engine.access import Access
 from emu.engine.pages import PAGE
 from emu.frame import Frame
+from emu.guest.kernel.user_processes import UserProcesses
 from emu.trap_frames import LiveFrame, SavedFrame
-
-if TYPE_CHECKING:
-    from emu.guest.kernel.userland import Userland
 
 _FLAGS_OF_SPSR = 0xF000_0000
 
@@ -23,9 +21,9 @@ _FLAGS_OF_SPSR = 0xF000_0000
 class UserCpu:
     """The live CPU, in user mode."""
 
-    def __init__(self, userland: Userland) -> None:
-        self._userland = userland
-        self._engine = userland.engine
+    def __init__(self, table: UserProcesses) -> None:
+        self._table = table
+        self._engine = table.engine
         self.words = self._engine.words
         self.frame: Frame = LiveFrame(self._engine)
         self.load = self._engine.load
@@ -45,23 +43,23 @@ class UserCpu:
 
     def store(self, address: int, size: int, value: int) -> None:
         """Store an integer.  Raises `BadAddressError`; then nothing is written."""
-        store(self._userland, address, size, value)
+        store(self._table, address, size, value)
 
 
 class SavedCpu:
     """The registers of a trap frame."""
 
-    def __init__(self, userland: Userland, address: int) -> None:
-        self._userland = userland
-        self._engine = userland.engine
+    def __init__(self, table: UserProcesses, address: int, discount: Callable[[int], None]) -> None:
+        self._table = table
+        self._engine = table.engine
         self._address = address
-        self.words = _SavedWords(userland, address)
+        self.words = _SavedWords(table, address)
         self.frame: Frame = SavedFrame(self._engine, address)
-        self._slots = userland.isa.registers.slots
-        self._pc = self._slots[userland.isa.registers.pc]
+        self._slots = table.isa.registers.slots
+        self._pc = self._slots[table.isa.registers.pc]
         self.load = self._engine.load
         self.write_vector = self._engine.write_vector
-        self.discount = userland.guest.clock.discount
+        self.discount = discount
 
     @property
     def pc(self) -> int:
@@ -86,20 +84,20 @@ class SavedCpu:
 
     def store(self, address: int, size: int, value: int) -> None:
         """Store an integer to memory.  Raises `BadAddressError`; then nothing is written."""
-        store(self._userland, address, size, value)
+        store(self._table, address, size, value)
 
 
 class _SavedWords:
     """The words of a trap frame, by the slots of the registers they hold."""
 
-    def __init__(self, userland: Userland, address: int) -> None:
-        self._engine = userland.engine
-        self._word = userland.isa.word
-        names = {slot: name for name, slot in userland.isa.registers.slots.items()}
+    def __init__(self, table: UserProcesses, address: int) -> None:
+        self._engine = table.engine
+        self._word = table.isa.word
+        names = {slot: name for name, slot in table.isa.registers.slots.items()}
         self._places = {
-            slot: address + self._word * userland.isa.traps.frame.index(name)
+            slot: address + self._word * table.isa.traps.frame.index(name)
             for slot, name in names.items()
-            if name in userland.isa.traps.frame
+            if name in table.isa.traps.frame
         }
 
     def __getitem__(self, slot: int) -> int:
@@ -109,12 +107,12 @@ class _SavedWords:
         self._engine.store(self._places[slot], self._word, value)
 
 
-def store(userland: Userland, address: int, size: int, value: int) -> None:
+def store(table: UserProcesses, address: int, size: int, value: int) -> None:
     """Store to the current process's memory, if all of it may be written to as it is."""
-    thread = userland.current
+    thread = table.current
     assert thread is not None
     space = thread.process.space
     for place in {address, address + size - 1}:
-        if userland.memory.physical(space, place // PAGE * PAGE, Access.WRITE) is None:
+        if table.memory.physical(space, place // PAGE * PAGE, Access.WRITE) is None:
             raise BadAddressError(place)
-    userland.engine.store(address, size, value)
+    table.engine.store(address, size, value)

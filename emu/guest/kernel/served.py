@@ -7,14 +7,12 @@ blocks.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from emu.guest.abilities import Abilities, Lock
+from emu.guest.kernel.introspection import Introspection
+from emu.guest.kernel.panic import KernelPanicError
 from emu.guest.kernel.view import KernelView
-
-if TYPE_CHECKING:
-    from emu.guest.kernel.introspection import Introspection
-    from emu.guest.kernel.panic import KernelPanicError
 
 # Where lo_flags has the class of a lock (FreeBSD sys/sys/lock.h).
 _CLASS_SHIFT: Final = 24

@@ -17,17 +17,16 @@ clock.
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from emu.bad_address import BadAddressError
+from emu.displaced import DisplacedTable
 from emu.engine.state import DELIVER, HANDLED
+from emu.guest.kernel.panic import KernelPanicError
+from emu.guest.kernel.view import KernelView
 from emu.host_trap import HostTrap
 from emu.learning import Rest
 from emu.trap_frames import SavedFrame
-
-if TYPE_CHECKING:
-    from emu.displaced import DisplacedTable
-    from emu.guest.kernel.guest import KernelGuest
 
 
 class TrapPath(Enum):
@@ -37,14 +36,48 @@ class TrapPath(Enum):
     GUEST = "guest"
 
 
+class UserTraps(Protocol):
+    """Takes the traps of user mode (`emu.guest.kernel.userland`)."""
+
+    def breakpoint(self, address: int) -> int:
+        """Take a breakpoint; answer as `Handlers.on_breakpoint` does."""
+        ...
+
+    def rest(self, address: int) -> Rest | None:
+        """Return what does the rest of a hit that machine code could not."""
+        ...
+
+    def exception(self, number: int) -> bool:
+        """Take an exception; False: it is not one of a displaced instruction."""
+        ...
+
+
+class Trapped(Protocol):
+    """What a trap needs of the guest (`emu.guest.kernel.guest`)."""
+
+    @property
+    def userland(self) -> UserTraps:
+        """The user programs."""
+        ...
+
+    def time_goes_on(self, instructions: int) -> None:
+        """Note that the clock goes on after a probe that these instructions still belong to."""
+        ...
+
+    def crash(self, reason: str) -> KernelPanicError:
+        """Return the error of a guest that cannot go on."""
+        ...
+
+
 class KernelTraps:
     """Takes the exceptions of one kernel guest.
 
     `table` says what displaced instructions do, if not the ISA's.
     """
 
-    def __init__(self, guest: KernelGuest, path: TrapPath, table: DisplacedTable | None) -> None:
+    def __init__(self, guest: KernelView, host: Trapped, path: TrapPath, table: DisplacedTable | None) -> None:
         self._guest = guest
+        self._host = host
         self._engine = engine = guest.engine
         self._clock = guest.clock
         self._isa = guest.isa
@@ -78,11 +111,11 @@ class KernelTraps:
 
     def _user_breakpoint(self, address: int) -> int:
         """Take a breakpoint of user mode on the host path."""
-        return self._guest.userland.breakpoint(address)
+        return self._host.userland.breakpoint(address)
 
     def _user_rest(self, address: int) -> Rest | None:
         """Return what does the rest of a hit of user mode that machine code could not."""
-        return self._guest.userland.rest(address)
+        return self._host.userland.rest(address)
 
     def _enter_vector(self, _address: int) -> int:
         """Let the CPU take a breakpoint into the kernel's vector.
@@ -118,7 +151,7 @@ class KernelTraps:
         if not self._guest.traced.inside:
             self._clock.resume(extra - self._uncounted)
             self._uncounted = 0
-            self._guest.time_goes_on(extra)
+            self._host.time_goes_on(extra)
 
     # -- other exceptions
 
@@ -126,7 +159,7 @@ class KernelTraps:
         if self._isa.is_kernel_address(self._engine.pc):
             return self._invalid_opcode(number) if self._guest.probe_calls else DELIVER
         self.leave_probe()
-        return HANDLED if self._guest.userland.exception(number) else DELIVER
+        return HANDLED if self._host.userland.exception(number) else DELIVER
 
     def _invalid_opcode(self, number: int) -> int:
         """Take illumos's LOCK NOP as the breakpoint that it is.
@@ -145,4 +178,4 @@ class KernelTraps:
         return answer
 
     def _displaced_fault(self, _address: int, error: BadAddressError) -> int:
-        raise self._guest.crash(f"the displaced instruction cannot reach {error.address:#x}") from None
+        raise self._host.crash(f"the displaced instruction cannot reach {error.address:#x}") from None

@@ -8,14 +8,13 @@ first (proc_rwmem_page), and the emulator writes to it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from emu.bad_address import BadAddressError
 from emu.engine.access import Access
 from emu.engine.pages import PAGE
-
-if TYPE_CHECKING:
-    from emu.guest.kernel.guest import KernelGuest
+from emu.guest.kernel.outside_calls import OutsideCalls
+from emu.guest.kernel.view import KernelView
 
 # Names in the longest path that is put together.
 _NAMES_DEEPEST: Final = 32
@@ -55,8 +54,9 @@ class Space(NamedTuple):
 class UserMemory:
     """All address spaces."""
 
-    def __init__(self, guest: KernelGuest) -> None:
+    def __init__(self, guest: KernelView, outside: OutsideCalls) -> None:
         self._guest = guest
+        self._call = outside.call
         self._engine = guest.engine
         self._load = guest.engine.load
         self._word = guest.isa.word
@@ -181,7 +181,7 @@ class UserMemory:
         key = space, address // PAGE
         if key in self._own and (known := self.physical(space, address)) is not None:
             return known // PAGE * PAGE
-        physical = self._guest.call("proc_rwmem_page", space.address, address)
+        physical = self._call("proc_rwmem_page", space.address, address)
         if not physical:
             raise BadAddressError(address)
         self._own.add(key)
@@ -200,5 +200,5 @@ class UserMemory:
     def own_again(self, pages: set[tuple[Space, int]]) -> None:
         """Make pages a space's own again, as far as they still exist."""
         for space, page in sorted(pages):
-            if self._guest.call("proc_rwmem_page", space.address, page * PAGE):
+            if self._call("proc_rwmem_page", space.address, page * PAGE):
                 self._own.add((space, page))

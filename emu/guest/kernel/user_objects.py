@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from emu.elf import Image
 from emu.elf_file import ElfError, ElfKind
+from emu.elf_symbols import Symbol
 from emu.engine.access import Access
 from emu.frame import Frame
 from emu.guest import processes
 from emu.guest.base import Location
 from emu.guest.kernel.user_memory import Area, File
-from emu.guest.kernel.user_processes import Process, own
+from emu.guest.kernel.user_processes import Process, UserProcesses, own
 from emu.guest.objects import LoadedObject
 from emu.guest.user_stack import user_stack
-
-if TYPE_CHECKING:
-    from emu.elf_symbols import Symbol
-    from emu.guest.kernel.userland import Userland
 
 
 class Objects:
     """The ELF files that processes have mapped.  Implements `emu.guest.processes.Objects`."""
 
-    def __init__(self, userland: Userland) -> None:
-        self._userland = userland
+    def __init__(self, table: UserProcesses) -> None:
+        self._table = table
         self._images: dict[File, Image | None] = {}
         self._last: dict[int, tuple[LoadedObject, ...]] = {}
 
     def of(self, process: processes.Process) -> tuple[LoadedObject, ...]:
         """Return the objects of a process: the program first, then by address."""
         program = process.executable
-        areas = self._userland.memory.areas(own(process).space)
+        areas = self._table.memory.areas(own(process).space)
         found = [one for area in areas if (one := self.loaded(area)) is not None]
         return tuple(sorted(found, key=lambda one: (one.file != program, one.bias)))
 
@@ -39,12 +34,10 @@ class Objects:
         """Return the object whose code an area holds, None if it holds no object's."""
         if not isinstance(area, Area) or not area.vnode or Access.EXECUTE not in area.access:
             return None
-        file = self._userland.memory.file(area.vnode)
+        file = self._table.memory.file(area.vnode)
         if file not in self._images:
             try:
-                self._images[file] = Image(
-                    self._userland.path(area.vnode), content=self._userland.memory.content(area.vnode)
-                )
+                self._images[file] = Image(self._table.path(area.vnode), content=self._table.memory.content(area.vnode))
             except ElfError:
                 self._images[file] = None
         image = self._images[file]
@@ -67,14 +60,14 @@ class Objects:
 
     def stack(self, frame: Frame) -> list[int]:
         """Return the pcs of the current thread's stack by frame pointers, innermost first."""
-        isa, load = self._userland.isa, self._userland.engine.load
+        isa, load = self._table.isa, self._table.engine.load
         located = self.locate(frame.register(isa.registers.pc), None)
         return user_stack(frame, isa, lambda address: load(address, isa.word), located, leaves_save_pointer=True)
 
     def locate(self, address: int, pid: int | None) -> Location | None:
         """Name an address of a process, None for the current one; None if no object holds it."""
-        thread = self._userland.current if pid is None else None
-        process = self._userland.process(pid) if pid is not None else thread.process if thread else None
+        thread = self._table.current if pid is None else None
+        process = self._table.process(pid) if pid is not None else thread.process if thread else None
         objects = self._last.get(pid or 0, ()) if process is None else self.of(process)
         found = next((one for one in objects if one.holds(address)), None)
         return None if found is None else found.locate(address)

@@ -1,16 +1,16 @@
-"""A process of the kernel guest, its threads, its memory, and the scratch pages in it."""
+"""The processes and threads of the kernel guest, found by the kernel's own lists."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import Final
 
-from emu.bad_address import BadAddressError
-from emu.engine.pages import PAGE
 from emu.guest import processes
 from emu.guest.kernel.user_memory import File, Space, UserMemory
+from emu.guest.kernel.view import KernelView
 
-if TYPE_CHECKING:
-    from emu.guest.kernel.userland import Userland
+# p_state of a process that has ended (testbins/kernel/sys/proc.h).
+_ZOMBIE: Final = 2
 
 
 class Thread:
@@ -26,8 +26,8 @@ class Thread:
 class Process:
     """A process (struct proc)."""
 
-    def __init__(self, userland: Userland, address: int, pid: int) -> None:
-        self._userland = userland
+    def __init__(self, table: UserProcesses, address: int, pid: int) -> None:
+        self._table = table
         self.address = address
         self.pid = pid
         self.alive = True
@@ -36,24 +36,24 @@ class Process:
     @property
     def parent(self) -> Process | None:
         """Return the process that made it."""
-        return self._userland.process_at(self._userland.word(self.address, "P_PPTR"))
+        return self._table.process_at(self._table.word(self.address, "P_PPTR"))
 
     @property
     def space(self) -> Space:
         """Return its address space."""
-        return Space(self._userland.word(self.address, "P_VMSPACE"))
+        return Space(self._table.word(self.address, "P_VMSPACE"))
 
     @property
     def executable(self) -> File | None:
         """Return the program's file."""
-        vnode = self._userland.word(self.address, "P_TEXTVP")
-        return self._userland.memory.file(vnode) if vnode else None
+        vnode = self._table.word(self.address, "P_TEXTVP")
+        return self._table.memory.file(vnode) if vnode else None
 
     @property
     def path(self) -> str:
         """Return the path of the program."""
-        vnode = self._userland.word(self.address, "P_TEXTVP")
-        return self._userland.path(vnode) if vnode else ""
+        vnode = self._table.word(self.address, "P_TEXTVP")
+        return self._table.path(vnode) if vnode else ""
 
 
 def own(process: processes.Process) -> Process:
@@ -63,72 +63,79 @@ def own(process: processes.Process) -> Process:
     return process
 
 
-class UserCode:
-    """The memory of one address space.  Implements `emu.guest.processes.Code`."""
+class UserProcesses:
+    """The processes that have a program."""
 
-    def __init__(self, memory: UserMemory, space: Space) -> None:
-        self._memory = memory
-        self._space = space
+    def __init__(self, guest: KernelView, memory: UserMemory) -> None:
+        self.isa = guest.isa
+        self.engine = guest.engine
+        self.memory = memory
+        self._image = guest.image
+        self._current = guest.introspection.current
+        self._processes: dict[int, Process] = {}
+        self._threads: dict[int, Thread] = {}
 
-    def read(self, address: int, size: int) -> bytes:
-        """Return bytes.  Raises `BadAddressError`."""
-        return self._memory.read(self._space, address, size)
+    def word(self, address: int, name: str) -> int:
+        """Return a word of one of the kernel's structures."""
+        return self.engine.load(address + self.memory.offset[name], self.isa.word)
 
-    def write(self, address: int, data: bytes) -> None:
-        """Write, whatever the rights there.  Raises `BadAddressError`."""
-        self._memory.write(self._space, address, data)
+    def process_at(self, address: int) -> Process | None:
+        """Return the process of a struct proc; None if the address is 0."""
+        if not address:
+            return None
+        pid = self.engine.load(address + self.memory.offset["P_PID"], 4)
+        found = self._processes.get(pid)
+        if found is None or found.address != address:
+            found = self._processes[pid] = Process(self, address, pid)
+        return found
 
-    write_code = write
+    def all(self) -> Iterator[Process]:
+        """Return the processes that have a program, by the kernel's list (allproc)."""
+        address = self.engine.load(self._image.symbol("allproc").value, self.isa.word)
+        while address:
+            state = self.engine.load(address + self.memory.offset["P_STATE"], 4)
+            if state != _ZOMBIE and self.word(address, "P_VMSPACE"):
+                process = self.process_at(address)
+                assert process is not None
+                yield process
+            address = self.word(address, "P_LIST")
 
+    def process(self, pid: int) -> Process | None:
+        """Return a process that has a program."""
+        return next((process for process in self.all() if process.pid == pid), None)
 
-class ScratchPages:
-    """Pages where displaced instructions run, below the room of the stack (fasttrap_scraddr).
+    @property
+    def current(self) -> Thread | None:
+        """Return the thread that runs; None before there is one."""
+        address = self.engine.load(self._current, self.isa.word)
+        return self.thread_at(address) if address else None
 
-    A page can be made between two runs only: where there is none, the run is ended, and the caller
-    tries again.
-    """
+    def thread_at(self, address: int) -> Thread:
+        """Return the thread of a struct thread."""
+        found = self._threads.get(address)
+        if found is None:
+            process = self.process_at(self.word(address, "TD_PROC"))
+            assert process is not None
+            found = self._threads[address] = Thread(address, process)
+            process.threads.append(found)
+        return found
 
-    def __init__(self, userland: Userland, space: Space, size: int) -> None:
-        self._userland = userland
-        self._space = space
-        self._size = size
-        self._free: list[int] = []
-        self._contents: dict[int, bytes] = {}
-        self.pages: list[int] = []
-        self._full = False
+    def path(self, vnode: int) -> str:
+        """Return a file's path, a number where its name is forgotten."""
+        return self.memory.path(vnode) or f"<{self.memory.file(vnode).number}>"
 
-    def _add_page(self) -> None:
-        offset = self._userland.memory.offset
-        address = offset["USRSTACK"] - offset["MAXSSIZ"] - PAGE * (len(self.pages) + 1)
-        if not self._userland.guest.call("fasttrap_scraddr", self._space.address, address):
-            self._full = True
-            return
-        self._userland.memory.take_over(self._space, address)
-        self.pages.append(address)
-        self._free += range(address + PAGE - self._size, address - 1, -self._size)
+    def is_shared(self, process: processes.Process) -> bool:
+        """Return whether another process has the same address space."""
+        return any(other is not process and other.space == process.space for other in self.all())
 
-    def ready(self) -> bool:
-        """Return whether `take` may be called.
+    def thread_ended(self, thread: Thread) -> None:
+        """Forget a thread."""
+        thread.process.threads.remove(thread)
+        self._threads.pop(thread.address, None)
 
-        False: room is being made, and the caller is to try again.
-        """
-        if not self._free and not self._full:
-            self._userland.guest.soon(self._add_page)
-            return False
-        return True
-
-    def take(self) -> int:
-        """Return the address of a free slot.  Raises `BadAddressError` if there is no room."""
-        if not self._free:
-            raise BadAddressError(self._userland.memory.offset["USRSTACK"])
-        return self._free.pop()
-
-    def give_back(self, address: int) -> None:
-        """Free a slot."""
-        self._free.append(address)
-
-    def fill(self, address: int, code: bytes) -> None:
-        """Write a slot's code, unless the slot holds it already."""
-        if self._contents.get(address) != code:
-            self._userland.memory.write(self._space, address, code)
-            self._contents[address] = code
+    def ended(self, process: Process) -> None:
+        """Forget a process, and its threads."""
+        process.alive = False
+        for thread in process.threads:
+            self._threads.pop(thread.address, None)
+        self._processes.pop(process.pid, None)

@@ -3,7 +3,7 @@
 Processes and threads are the guest kernel's; they are found here by their addresses, and the kernel
 reports their forks, execs and ends by its gates (dtrace_fasttrap_fork and the others).  Memory of a
 process is written between two runs: a gate or a trap that wants to write ends the run first
-(`KernelGuest.soon`).
+(`OutsideCalls.soon`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from emu.engine.access import Access
 from emu.engine.pages import PAGE
@@ -20,20 +20,20 @@ from emu.engine.state import DELIVER, HANDLED
 from emu.engine.tracepoints import of_exception
 from emu.frame import Frame
 from emu.guest import processes
+from emu.guest.kernel.gates import Gates
+from emu.guest.kernel.outside_calls import OutsideCalls
 from emu.guest.kernel.saved_cpu import SavedCpu, UserCpu
+from emu.guest.kernel.trap_path import KernelTraps
+from emu.guest.kernel.user_code import ScratchPages, UserCode
 from emu.guest.kernel.user_memory import UserMemory
 from emu.guest.kernel.user_objects import Objects
-from emu.guest.kernel.user_processes import Process, ScratchPages, Thread, UserCode, own
+from emu.guest.kernel.user_processes import Process, Thread, UserProcesses, own
+from emu.guest.kernel.view import KernelView
 from emu.guest.observer import Observer
 from emu.guest.processes import CARRIED_OUT
 from emu.learning import Learner, Rest
 from emu.trap import TrapHandler
 
-if TYPE_CHECKING:
-    from emu.guest.kernel.guest import KernelGuest
-
-# p_state of a process that has ended (testbins/kernel/sys/proc.h).
-_ZOMBIE: Final = 2
 # struct dof_helper, as the kernel passes it (testbins/kernel/sys/dof.h).
 _DOF_HELPER: Final = struct.Struct("<64sQQii")
 
@@ -42,36 +42,32 @@ _DOF_HELPER: Final = struct.Struct("<64sQQii")
 KernelGuestObserver: TypeAlias = Observer[Process, Thread, processes.Area]
 
 
-class Userland:
-    """The processes of one kernel guest."""
+class Userland(UserProcesses):
+    """The processes of one kernel guest, and what happens to them."""
 
-    def __init__(self, guest: KernelGuest) -> None:
-        self.guest = guest
-        self.isa = guest.isa
-        self.engine = guest.engine
+    def __init__(self, guest: KernelView, outside: OutsideCalls, traps: KernelTraps, gates: Gates) -> None:
+        super().__init__(guest, UserMemory(guest, outside))
+        self._outside = outside
+        self._kernel_traps = traps
+        self._discount = guest.clock.discount
         self.traps = TrapHandler(guest.traps.core)
         self.exceptions: list[Callable[[int, int], bool]] = []
-        self.memory = UserMemory(guest)
         self.objects = Objects(self)
         self.executed: list[Callable[[Process], object]] = []
         """Called when a process is about to execute the first instruction of another program."""
         self._watchers: list[KernelGuestObserver] = []
         self._live = UserCpu(self)
         self._cpu: UserCpu | SavedCpu = self._live
-        host_trap = guest.kernel_traps.host_trap
-        self._learner = Learner(self.engine, self.traps, host_trap.breakpoint, self._live.frame, by_space=True)
-        self._processes: dict[int, Process] = {}
-        self._threads: dict[int, Thread] = {}
-        self._current = guest.introspection.current
+        self._learner = Learner(self.engine, self.traps, traps.host_trap.breakpoint, self._live.frame, by_space=True)
         self._generations = count(1)
-        guest.gates.serve("dtrace_pid_probe", self._pid_probe)
-        guest.gates.serve("dtrace_fasttrap_fork", self._forked)
-        guest.gates.serve("dtrace_fasttrap_exec", self._executed)
-        guest.gates.serve("dtrace_fasttrap_exit", self._exited)
-        guest.gates.serve("dtrace_fasttrap_sendsig", self._signal)
-        guest.gates.serve("dtrace_fasttrap_thread_exit", self._thread_ended)
-        guest.gates.serve("dtrace_helper_slurp", self._helper)
-        guest.gates.serve("dtrace_helper_destroygen", self._no_helper)
+        gates.serve("dtrace_pid_probe", self._pid_probe)
+        gates.serve("dtrace_fasttrap_fork", self._forked)
+        gates.serve("dtrace_fasttrap_exec", self._executed)
+        gates.serve("dtrace_fasttrap_exit", self._exited)
+        gates.serve("dtrace_fasttrap_sendsig", self._signal)
+        gates.serve("dtrace_fasttrap_thread_exit", self._thread_ended)
+        gates.serve("dtrace_helper_slurp", self._helper)
+        gates.serve("dtrace_helper_destroygen", self._no_helper)
 
     # -- the CPU of the thread in a trap
 
@@ -93,7 +89,7 @@ class Userland:
     @contextmanager
     def _saved(self, frame: int) -> Iterator[None]:
         """Show probes the registers that the kernel has saved, instead of those of the CPU."""
-        self._cpu = SavedCpu(self, frame)
+        self._cpu = SavedCpu(self, frame, self._discount)
         try:
             yield
         finally:
@@ -128,7 +124,7 @@ class Userland:
             claimed = bool(self.traps.invop(address, self._cpu.frame))
             if not claimed:
                 self._cpu.pc = pc
-        self.guest.kernel_traps.user_probe(claimed=claimed)
+        self._kernel_traps.user_probe(claimed=claimed)
         return claimed
 
     def raise_bad_address(self, address: int) -> None:
@@ -145,7 +141,7 @@ class Userland:
 
         def ask() -> None:
             for access in (Access.WRITE, Access.READ):
-                if self.guest.call("vm_fault", space.address, address, int(access)) == 0:
+                if self._outside.call("vm_fault", space.address, address, int(access)) == 0:
                     for watcher in self._watchers:
                         watcher.again(thread, place)
                     return
@@ -153,57 +149,7 @@ class Userland:
                 watcher.uncover(thread, place)
 
         self._cpu.discount(1)  # the breakpoint will be counted again
-        self.guest.soon(ask)
-
-    # -- processes and threads
-
-    def word(self, address: int, name: str) -> int:
-        """Return a word of one of the kernel's structures."""
-        return self.engine.load(address + self.memory.offset[name], self.isa.word)
-
-    def process_at(self, address: int) -> Process | None:
-        """Return the process of a struct proc; None if the address is 0."""
-        if not address:
-            return None
-        pid = self.engine.load(address + self.memory.offset["P_PID"], 4)
-        found = self._processes.get(pid)
-        if found is None or found.address != address:
-            found = self._processes[pid] = Process(self, address, pid)
-        return found
-
-    def all(self) -> Iterator[Process]:
-        """Return the processes that have a program, by the kernel's list (allproc)."""
-        address = self.engine.load(self.guest.image.symbol("allproc").value, self.isa.word)
-        while address:
-            state = self.engine.load(address + self.memory.offset["P_STATE"], 4)
-            if state != _ZOMBIE and self.word(address, "P_VMSPACE"):
-                process = self.process_at(address)
-                assert process is not None
-                yield process
-            address = self.word(address, "P_LIST")
-
-    def process(self, pid: int) -> Process | None:
-        """Return a process that has a program."""
-        return next((process for process in self.all() if process.pid == pid), None)
-
-    @property
-    def current(self) -> Thread | None:
-        """Return the thread that runs; None before there is one."""
-        address = self.engine.load(self._current, self.isa.word)
-        return self._thread(address) if address else None
-
-    def _thread(self, address: int) -> Thread:
-        found = self._threads.get(address)
-        if found is None:
-            process = self.process_at(self.word(address, "TD_PROC"))
-            assert process is not None
-            found = self._threads[address] = Thread(address, process)
-            process.threads.append(found)
-        return found
-
-    def path(self, vnode: int) -> str:
-        """Return a file's path, a number where its name is forgotten."""
-        return self.memory.path(vnode) or f"<{self.memory.file(vnode).number}>"
+        self._outside.soon(ask)
 
     def watch(self, watcher: KernelGuestObserver) -> None:
         """Report to an observer from now on."""
@@ -216,22 +162,18 @@ class Userland:
     def slots(self, process: processes.Process, size: int, name: str) -> ScratchPages:
         """Return the out-of-line slots of a process."""
         del name
-        return ScratchPages(self, own(process).space, size)
+        return ScratchPages(self.memory, self._outside, own(process).space, size)
 
     def drop_slots(self, slots: processes.Slots, child: processes.Process) -> None:
         """Remove the slots from a child, which has got a copy of them by a fork."""
         assert isinstance(slots, ScratchPages)
         for page in slots.pages:
-            self.guest.call("vm_map_delete", own(child).space.address, page, page + PAGE)
-
-    def is_shared(self, process: processes.Process) -> bool:
-        """Return whether another process has the same address space."""
-        return any(other is not process and other.space == process.space for other in self.all())
+            self._outside.call("vm_map_delete", own(child).space.address, page, page + PAGE)
 
     def set_pc(self, thread: processes.Thread, pc: int) -> None:
         """Move a thread that does not run, and is on its way to user mode."""
         assert isinstance(thread, Thread)
-        SavedCpu(self, self.word(thread.address, "TD_FRAME")).pc = pc
+        SavedCpu(self, self.word(thread.address, "TD_FRAME"), self._discount).pc = pc
 
     # -- what the kernel reports
 
@@ -245,7 +187,7 @@ class Userland:
         first, second = self._known(parent), self._known(child)
         maker = self.current
         pages = self.memory.forget(first.space)
-        thread = self._thread(self.word(child, "P_THREADS"))
+        thread = self.thread_at(self.word(child, "P_THREADS"))
 
         if not self._watchers or maker is None:
             return
@@ -257,7 +199,7 @@ class Userland:
                     watcher.forked(first, second)
             self.memory.own_again(pages)
 
-        self.guest.soon(tell)
+        self._outside.soon(tell)
 
     def _executed(self, address: int, *_: int) -> None:
         process = self._known(address)
@@ -274,24 +216,20 @@ class Userland:
             watcher.exited(process)
             for thread in process.threads:
                 watcher.thread_ended(thread)
-        process.alive = False
         if not self.is_shared(process):
             self.memory.forget(process.space)
-        for thread in process.threads:
-            self._threads.pop(thread.address, None)
-        self._processes.pop(process.pid, None)
+        self.ended(process)
 
     def _thread_ended(self, address: int, *_: int) -> None:
-        thread = self._thread(address)
+        thread = self.thread_at(address)
         for watcher in self._watchers:
             watcher.thread_ended(thread)
-        thread.process.threads.remove(thread)
-        self._threads.pop(address, None)
+        self.thread_ended(thread)
 
     def _signal(self, thread: int, frame: int, _: int) -> None:
         with self._saved(frame):
             for watcher in self._watchers:
-                watcher.signalled(self._thread(thread))
+                watcher.signalled(self.thread_at(thread))
 
     def _helper(self, address: int, helper: int, _: int) -> int:
         process = self._known(address)
@@ -303,7 +241,7 @@ class Userland:
             for watcher in self._watchers:
                 watcher.helper_added(process, name, load_address, dof, generation)
 
-        self.guest.soon(tell)
+        self._outside.soon(tell)
         return generation
 
     def _no_helper(self, address: int, generation: int, _: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from emu.bad_address import BadAddressError
 from emu.elf import Image
@@ -20,13 +20,10 @@ from emu.guest.kernel.modules import Modules
 from emu.guest.kernel.stacks import KernelStacks
 from emu.guest.kernel.traced import TracedStretches
 from emu.isa.base import Isa
+from emu.native.guest import GuestCode
 from emu.patcher import Patcher
 from emu.trap import TrapHandler
 from emu.trap_frames import LiveFrame, SavedFrame
-
-if TYPE_CHECKING:
-    from emu.guest.kernel.userland import Userland
-    from emu.native.guest import GuestCode
 
 # Wall time at power on: a constant, so that a run is the same every day.
 EPOCH: Final = 1_700_000_000 * NANOSECONDS
@@ -45,8 +42,6 @@ class KernelView:
     """What can be read of one kernel guest, and written to its memory."""
 
     cpu = 0
-    userland: Userland
-    """The user programs."""
 
     def __init__(
         self,
@@ -179,11 +174,6 @@ class KernelView:
         saved = self.introspection.user_frame()
         return None if saved is None else SavedFrame(self.engine, saved)
 
-    def user_stack(self) -> list[int]:
-        """Return the user pcs of the current thread, innermost first."""
-        frame = self.user_frame()
-        return [] if frame is None else self.userland.objects.stack(frame)
-
     # -- names
 
     def linker_set(self, name: str) -> tuple[int, int] | None:
@@ -223,9 +213,3 @@ class KernelView:
         text = self.image.segments[0]
         inside = text.vaddr <= address < text.vaddr + text.memsz
         return Location("kernel", "", address - text.vaddr) if inside else None
-
-    def locate_user(self, address: int, pid: int | None = None) -> Location | None:
-        """Name an address of a process; of one that has ended, as it last was."""
-        if self.isa.is_kernel_address(address):
-            return None
-        return self.userland.objects.locate(address, pid)
