@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, TypeAlias
 
 from emu.words import WORD_MASK
 from trapline.d import conditions, typed
@@ -47,10 +47,17 @@ def generate(
 ) -> Difo:
     """Generate the DIF object that computes a node.
 
-    `returns` overrides the type it is said to return.  Raises `CompileError` D_NOREG when
-    `registers` (%r0 included) are too few.
+    `returns` overrides the type it is said to return.  Arguments of inlines and translators are
+    computed once, and held in registers.  If there are too few of those, small arguments are
+    computed at each use, as libdtrace computes all of them.  Raises `CompileError` D_NOREG when
+    `registers` (%r0 included) are too few for that, too.
     """
-    return _Generator(registers, strsize).object(node, returns)
+    try:
+        return _Generator(registers, strsize).object(node, returns)
+    except CompileError as error:
+        if error.tag != "D_NOREG":
+            raise
+        return _Generator(registers, strsize, again=True).object(node, returns)
 
 
 def constant(value: int, *, returns: DifType) -> Difo:
@@ -58,11 +65,17 @@ def constant(value: int, *, returns: DifType) -> Difo:
     return Difo((encode_index(Op.SETX, 0, 1), encode_registers(Op.RET, 0, 0, 1)), (value & WORD_MASK,), returns=returns)
 
 
+# What parameters mean: a register, or an argument that is computed at each use, with the parameters it names.
+_Bound: TypeAlias = "dict[typed.Parameter, int | tuple[typed.Node, _Bound]]"
+
+
 class _Generator:
-    def __init__(self, registers: int, strsize: int) -> None:
+    def __init__(self, registers: int, strsize: int, *, again: bool = False) -> None:
         self._strsize = strsize
         self._out = Assembler(registers, strsize)
-        self._parameters: dict[typed.Parameter, int] = {}
+        self._again = again
+        """Whether small arguments are computed at each use."""
+        self._parameters: _Bound = {}
         self._table: dict[type, Callable[..., int]] = {
             typed.Constant: self._constant,
             typed.Text: self._text,
@@ -210,8 +223,16 @@ class _Generator:
         return register
 
     def _parameter(self, node: typed.Parameter) -> int:
+        bound = self._parameters[node]
+        if isinstance(bound, tuple):
+            argument, outer = bound
+            inner, self._parameters = self._parameters, outer
+            register = self._node(argument)
+            self._parameters = inner
+            cast(self._out, register, argument.type, node.type)
+            return register
         register = self._out.allocate()
-        self._out.emit(Op.MOV, self._parameters[node], rd=register)
+        self._out.emit(Op.MOV, bound, rd=register)
         return register
 
     def _let(self, node: typed.Let) -> int:
@@ -219,20 +240,26 @@ class _Generator:
 
         A body names its own parameters alone: where one is used for nothing but the next, those of
         the first are not held on to; and a parameter handed on as it is needs no register of its
-        own.
+        own. A variable is loaded where it is used, which takes no longer than a copy does and holds
+        no register.
         """
         outer, held = self._parameters, set[int]()
         body: typed.Node = node
         while isinstance(body, typed.Let):
-            bound: dict[typed.Parameter, int] = {}
+            bound: _Bound = {}
             for parameter, argument in zip(body.parameters, body.arguments, strict=True):
                 if isinstance(argument, typed.Parameter) and argument.type == parameter.type:
                     bound[parameter] = self._parameters[argument]
                     continue
-                bound[parameter] = self._node(argument)
-                cast(self._out, bound[parameter], argument.type, parameter.type)
-                held.add(bound[parameter])
-            for register in held - set(bound.values()):
+                as_wide = size_of(argument.type) == size_of(parameter.type)
+                if (as_wide and _is_variable(argument)) or (self._again and _is_small(argument)):
+                    bound[parameter] = argument, self._parameters
+                    continue
+                register = self._node(argument)
+                cast(self._out, register, argument.type, parameter.type)
+                bound[parameter] = register
+                held.add(register)
+            for register in held - _registers(bound):
                 self._out.release(register)
                 held.remove(register)
             self._parameters = bound
@@ -262,10 +289,10 @@ class _Generator:
         self._out.set(register, size_of(node.type))
         self._out.emit(Op.ALLOCS, register, rd=register)
         for member, value in node.fields:
+            content = self._node(value)  # before the address, which would be held on to meanwhile
             where = self._out.allocate()
             self._out.set(where, member.place)
             self._out.emit(Op.ADD, register, where, where)
-            content = self._node(value)
             self._write(member.type, member, where, content)
             self._out.release(content)
             self._out.release(where)
@@ -317,3 +344,42 @@ class _Generator:
             insert(self._out, member, where, register)
         else:
             self._out.emit(STORES[size_of(type_)], register, rd=where)
+
+
+def _is_variable(node: typed.Node) -> bool:
+    """Return whether a node is a clause-local or global variable of the program, cast or not."""
+    inner = node
+    while isinstance(inner, typed.Relabel | typed.Convert):
+        inner = inner.operand
+    return isinstance(inner, typed.Scalar) and not inner.variable.builtin and inner.variable.scope is not Scope.THREAD
+
+
+# Nodes of an argument that is computed at each use, at most.
+_SMALL: Final = 8
+
+
+def _is_small(node: typed.Node) -> bool:
+    """Return whether a node takes few instructions, each of which may be executed again."""
+    pending, count = [node], 0
+    while pending:
+        count += 1
+        match pending.pop():
+            case typed.Relabel(operand=operand) | typed.Convert(operand=operand):
+                pending.append(operand)
+            case typed.Memory(address=address):
+                pending.append(address)
+            case typed.Binary(left=left, right=right):
+                pending += (left, right)
+            case typed.Scalar() | typed.Constant() | typed.Parameter():
+                pass
+            case _:
+                return False
+    return count <= _SMALL
+
+
+def _registers(bound: _Bound) -> set[int]:
+    """Return the registers that parameters are in, and those that are named by other arguments."""
+    found = set[int]()
+    for meaning in bound.values():
+        found |= {meaning} if isinstance(meaning, int) else _registers(meaning[1])
+    return found

@@ -209,6 +209,7 @@ class _Compiler:
                 self._expressions.inlines.define(item)
             case ast.Translator():
                 self._expressions.translators.define(item)
+                self._pragmas.translator_defined(item.line)
             case ast.Provider():
                 self._providers.define(item)
 

@@ -211,8 +211,10 @@ class Elements:
 
 
 def _is_given(node: typed.Node) -> bool:
-    """Return whether a node is args[ ] or curthread, which illumos' scripts see otherwise."""
-    inner = node.operand if isinstance(node, typed.Relabel) else node
+    """Return whether a node is args[ ] or curthread, cast or not, which illumos' scripts see otherwise."""
+    inner = node
+    while isinstance(inner, typed.Relabel | typed.Convert):
+        inner = inner.operand
     if isinstance(inner, typed.BuiltinElement):
         return inner.variable.id == Var.ARGS
     return isinstance(inner, typed.Scalar) and inner.variable.id == Var.CURTHREAD

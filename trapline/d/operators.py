@@ -197,8 +197,8 @@ def is_zero(node: typed.Node) -> bool:
 
 
 def is_null(pointer: typed.Node, constant: typed.Node) -> bool:
-    """Return whether these are a pointer (or string) and the constant 0."""
-    return is_zero(constant) and (is_pointer(pointer.type) or is_string(pointer.type))
+    """Return whether these are a pointer, array or string and the constant 0 (dt_node_is_ptrcompat)."""
+    return is_zero(constant) and (element_of(pointer.type) is not None or is_string(pointer.type))
 
 
 def _holds(operator: str, left: typed.Constant, right: typed.Constant, *, signed: bool) -> bool:

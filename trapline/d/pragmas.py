@@ -31,6 +31,10 @@ class _Origin(NamedTuple):
     file: str | None
 
 
+# The name that pragmas have for the next translator, which has none of its own.
+_TRANSLATOR: Final = "translator"
+
+
 class Pragmas:
     """The control lines of one program.
 
@@ -141,6 +145,10 @@ class Pragmas:
         if name in self._foreign:
             raise CompileError("D_PRAGMA_SCOPE", f"{name} is defined outside this program", line)
         self._named.append((name, line))
+
+    def translator_defined(self, line: int) -> None:
+        """Let the pragmas before a translator, which name it by the keyword alone, be about it."""
+        self._named = [(name, at) for name, at in self._named if name != _TRANSLATOR or at > line]
 
     def check_used(self) -> None:
         """Refuse pragmas for names that the program has not defined in the end.

@@ -21,4 +21,3 @@ typedef struct in6_addr {
 	};
 } in6_addr_t;
 typedef unsigned short in_port_t;
-typedef unsigned short sa_family_t;

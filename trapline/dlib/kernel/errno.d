@@ -93,3 +93,17 @@ inline int ENOTCAPABLE = 93;
 inline int ECAPMODE = 94;
 inline int ENOTRECOVERABLE = 95;
 inline int EOWNERDEAD = 96;
+inline int EBADRPC = 72;
+inline int ERPCMISMATCH = 73;
+inline int EPROGUNAVAIL = 74;
+inline int EPROGMISMATCH = 75;
+inline int EPROCUNAVAIL = 76;
+inline int EINTEGRITY = 97;
+inline int ELAST = 97;
+
+/* What a system call returns inside the kernel alone. */
+inline int ERESTART = -1;
+inline int EJUSTRETURN = -2;
+inline int ENOIOCTL = -3;
+inline int EDIRIOCTL = -4;
+inline int ERELOOKUP = -5;

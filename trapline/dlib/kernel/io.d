@@ -15,6 +15,7 @@ inline int B_PAGEIO = 0x0010;
 inline int B_PHYS = 0x0020;
 
 typedef struct bufinfo {
+	int b_cmd;		/* BIO_READ, BIO_WRITE */
 	int b_flags;		/* B_READ or B_WRITE, B_DONE, B_ERROR */
 	long b_bcount;		/* bytes wanted */
 	void *b_addr;
@@ -28,6 +29,7 @@ typedef struct bufinfo {
 } bufinfo_t;
 
 translator bufinfo_t < struct bio *B > {
+	b_cmd = B->bio_cmd;
 	b_flags = (B->bio_cmd == BIO_READ ? B_READ : B_WRITE) | (B->bio_flags & 1 ? B_ERROR : 0) |
 	    (B->bio_flags & 2 ? B_DONE : 0);
 	b_bcount = B->bio_bcount;

@@ -42,3 +42,49 @@ inline int CLD_DUMPED = 3;
 inline int CLD_TRAPPED = 4;
 inline int CLD_STOPPED = 5;
 inline int CLD_CONTINUED = 6;
+
+/* Their names (FreeBSD cddl/lib/libdtrace/signal.d). */
+inline string signal_string[int signal] =
+    signal == SIGHUP ? "SIGHUP" :
+    signal == SIGINT ? "SIGINT" :
+    signal == SIGQUIT ? "SIGQUIT" :
+    signal == SIGILL ? "SIGILL" :
+    signal == SIGTRAP ? "SIGTRAP" :
+    signal == SIGABRT ? "SIGABRT" :
+    signal == SIGEMT ? "SIGEMT" :
+    signal == SIGFPE ? "SIGFPE" :
+    signal == SIGKILL ? "SIGKILL" :
+    signal == SIGBUS ? "SIGBUS" :
+    signal == SIGSEGV ? "SIGSEGV" :
+    signal == SIGSYS ? "SIGSYS" :
+    signal == SIGPIPE ? "SIGPIPE" :
+    signal == SIGALRM ? "SIGALRM" :
+    signal == SIGTERM ? "SIGTERM" :
+    signal == SIGURG ? "SIGURG" :
+    signal == SIGSTOP ? "SIGSTOP" :
+    signal == SIGTSTP ? "SIGTSTP" :
+    signal == SIGCONT ? "SIGCONT" :
+    signal == SIGCHLD ? "SIGCHLD" :
+    signal == SIGTTIN ? "SIGTTIN" :
+    signal == SIGTTOU ? "SIGTTOU" :
+    signal == SIGIO ? "SIGIO" :
+    signal == SIGXCPU ? "SIGXCPU" :
+    signal == SIGXFSZ ? "SIGXFSZ" :
+    signal == SIGVTALRM ? "SIGVTALRM" :
+    signal == SIGPROF ? "SIGPROF" :
+    signal == SIGWINCH ? "SIGWINCH" :
+    signal == SIGINFO ? "SIGINFO" :
+    signal == SIGUSR1 ? "SIGUSR1" :
+    signal == SIGUSR2 ? "SIGUSR2" :
+    signal == SIGTHR ? "SIGTHR" :
+    signal == SIGLIBRT ? "SIGLIBRT" :
+    "UNKNOWN";
+
+inline string child_signal_string[int child_signal] =
+    child_signal == CLD_EXITED ? "child exited" :
+    child_signal == CLD_KILLED ? "child terminated abnormally" :
+    child_signal == CLD_DUMPED ? "child core dumped" :
+    child_signal == CLD_TRAPPED ? "traced child trapped" :
+    child_signal == CLD_STOPPED ? "child stopped" :
+    child_signal == CLD_CONTINUED ? "stopped child continued" :
+    strjoin("unknown SIGCHLD code (", strjoin(lltostr(child_signal), ")"));

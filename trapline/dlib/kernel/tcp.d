@@ -9,6 +9,8 @@ inline int TH_RST = 0x04;
 inline int TH_PUSH = 0x08;
 inline int TH_ACK = 0x10;
 inline int TH_URG = 0x20;
+inline int TH_ECE = 0x40;
+inline int TH_CWR = 0x80;
 
 inline int TCPS_CLOSED = 0;
 inline int TCPS_LISTEN = 1;
@@ -71,6 +73,22 @@ typedef struct tcpsinfo {
 	uint32_t tcps_cwnd;	/* no link can be congested */
 	uint32_t tcps_mss;
 	int tcps_retransmit;	/* nothing is ever sent again */
+	/* What the rest says of congestion, urgent data, lost segments and round trips: the loopback has none. */
+	uint32_t tcps_swl1;
+	uint32_t tcps_swl2;
+	uint32_t tcps_rup;
+	uint32_t tcps_cwnd_ssthresh;
+	uint32_t tcps_srecover;
+	uint32_t tcps_sack_fack;
+	uint32_t tcps_sack_snxt;
+	uint32_t tcps_rto;
+	int tcps_srtt;
+	int tcps_debug;		/* SO_DEBUG is set: there is no such option */
+	int tcps_cookie;
+	int32_t tcps_dupacks;
+	uint32_t tcps_rtttime;
+	uint32_t tcps_rtseq;
+	uint32_t tcps_ts_recent;
 } tcpsinfo_t;
 
 typedef struct tcplsinfo {
@@ -89,6 +107,20 @@ typedef struct tcpinfo {
 	uint16_t tcp_urgent;
 	struct tcphdr *tcp_hdr;
 } tcpinfo_t;
+
+/* FreeBSD's name for a header whose numbers the input path has turned already: ours never turns them. */
+typedef struct tcpinfoh {
+	uint16_t tcp_sport;
+	uint16_t tcp_dport;
+	uint32_t tcp_seq;
+	uint32_t tcp_ack;
+	uint8_t tcp_offset;
+	uint8_t tcp_flags;
+	uint16_t tcp_window;
+	uint16_t tcp_checksum;
+	uint16_t tcp_urgent;
+	struct tcphdr *tcp_hdr;
+} tcpinfoh_t;
 
 translator csinfo_t < struct tcpcb *p > {
 	cs_addr = p == NULL ? 0 : (uintptr_t)p->t_inpcb;
@@ -121,6 +153,21 @@ translator tcpsinfo_t < struct tcpcb *p > {
 	tcps_cwnd = p == NULL ? 0 : p->snd_wnd;
 	tcps_mss = p == NULL ? 0 : p->t_maxseg;
 	tcps_retransmit = 0;
+	tcps_swl1 = 0;
+	tcps_swl2 = 0;
+	tcps_rup = 0;
+	tcps_cwnd_ssthresh = 0;
+	tcps_srecover = 0;
+	tcps_sack_fack = 0;
+	tcps_sack_snxt = 0;
+	tcps_rto = 0;
+	tcps_srtt = 0;
+	tcps_debug = 0;
+	tcps_cookie = 0;
+	tcps_dupacks = 0;
+	tcps_rtttime = 0;
+	tcps_rtseq = 0;
+	tcps_ts_recent = 0;
 };
 
 translator tcplsinfo_t < int s > {
@@ -128,6 +175,19 @@ translator tcplsinfo_t < int s > {
 };
 
 translator tcpinfo_t < struct tcphdr *p > {
+	tcp_sport = p == NULL ? 0 : ntohs(p->th_sport);
+	tcp_dport = p == NULL ? 0 : ntohs(p->th_dport);
+	tcp_seq = p == NULL ? 0 : ntohl(p->th_seq);
+	tcp_ack = p == NULL ? 0 : ntohl(p->th_ack);
+	tcp_offset = p == NULL ? 0 : p->th_off << 2;
+	tcp_flags = p == NULL ? 0 : p->th_flags;
+	tcp_window = p == NULL ? 0 : ntohs(p->th_win);
+	tcp_checksum = p == NULL ? 0 : ntohs(p->th_sum);
+	tcp_urgent = p == NULL ? 0 : ntohs(p->th_urp);
+	tcp_hdr = p;
+};
+
+translator tcpinfoh_t < struct tcphdr *p > {
 	tcp_sport = p == NULL ? 0 : ntohs(p->th_sport);
 	tcp_dport = p == NULL ? 0 : ntohs(p->th_dport);
 	tcp_seq = p == NULL ? 0 : ntohl(p->th_seq);

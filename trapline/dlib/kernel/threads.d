@@ -1,4 +1,4 @@
-/* Threads by the names that illumos has for their members: curthread->t_procp. */
+/* Threads by the names that illumos has for their members, curthread->t_procp, and by FreeBSD's of several CPUs. */
 
 #pragma D depends_on module kernel
 
@@ -8,6 +8,10 @@ typedef struct kthread_names {
 	id_t t_did;
 	int t_pri;
 	int t_state;
+	struct ucred *td_ucred;
+	int td_priority;
+	int td_oncpu;
+	int td_lastcpu;
 } kthread_names_t;
 
 translator kthread_names_t < struct thread *T > {
@@ -16,4 +20,8 @@ translator kthread_names_t < struct thread *T > {
 	t_did = T->td_tid;
 	t_pri = 0; /* there is one priority */
 	t_state = T->td_state;
+	td_ucred = T->td_proc->p_ucred;
+	td_priority = 0;
+	td_oncpu = T->td_state == TDS_RUNNING ? 0 : -1;
+	td_lastcpu = 0;
 };

@@ -457,3 +457,41 @@ $ -x errtags -q -n 'BEGIN { uregs[0] = 1; }'
 
 $ -x errtags -q -n 'int *p; BEGIN { p = 0; p = NULL; p = (void *)8; trace((int)p); exit(0); }'
 |8
+
+# a pragma before a translator names it by the keyword, and only the next one
+
+> b.d
+|typedef struct s { int a; } s_t;
+|#pragma D binding "1.13" translator
+|#pragma D attributes Stable/Stable/Common translator
+|translator s_t < int X > { a = X; };
+|BEGIN { trace(xlate <s_t> (4).a); exit(0); }
+$ -x errtags -q -s b.d
+|4
+
+> c.d
+|typedef struct s { int a; } s_t;
+|translator s_t < int X > { a = X; };
+|#pragma D binding "1.13" translator
+|BEGIN { exit(0); }
+$ -x errtags -q -s c.d
+!dtrace: failed to compile script ...: [D_PRAGMA_UNUSED] line 3: the program does not define translator
+= 1
+
+# arrays compare with 0 as pointers do, and pass to pointers
+
+$ -x errtags -q -n 'struct s { char t[4]; int n[2]; }; struct s *p; BEGIN { p = alloca(12); printf("%d %d", p->t != 0, p->n == 0); exit(0); }'
+|1 0
+
+# what a translator and inlines with parameters need is computed at each use if there are too few registers
+
+> d.d
+|struct in { char t[8]; int k; }; struct out { string a; };
+|inline string word[int k, char t[8]] = k == 1 ? strjoin(
+|    strjoin(strjoin(lltostr(t[0] & 0xff), "."), strjoin(lltostr(t[1] & 0xff), ".")),
+|    strjoin(strjoin(lltostr(t[2] & 0xff), "."), lltostr(t[3] & 0xff))) : "";
+|translator struct out < struct in *I > { a = word[I->k, I->t]; };
+|this struct out o; this struct in *i;
+|BEGIN { this->i = alloca(12); this->i->k = 1; this->i->t[2] = 5; this->o = xlate <struct out> (this->i); trace(this->o.a); exit(0); }
+$ -x errtags -q -s d.d
+|0.0.5.0
