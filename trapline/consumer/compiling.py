@@ -130,7 +130,7 @@ class Compiler:
         try:
             found, included = preprocess(text, path, self._session.options)
         except PreprocessorError as error:
-            raise CompileError("D_UNKNOWN", f"{error}: the preprocessor failed") from None
+            raise CompileError("", f"Preprocessor failed to process input program: {error}") from None
         if self._session.options.is_set("cpphdrs"):
             self._report("".join(f"{name}\n" for name in included))
         return found

@@ -211,7 +211,7 @@ class Elements:
 
 
 def _is_given(node: typed.Node) -> bool:
-    """Return whether a node is args[ ] or curthread, cast or not, which illumos' scripts see otherwise."""
+    """Return whether a node is args[ ] or curthread, cast or not: illumos has other types for them."""
     inner = node
     while isinstance(inner, typed.Relabel | typed.Convert):
         inner = inner.operand

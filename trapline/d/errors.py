@@ -31,6 +31,8 @@ class Place:
 class CompileError(Exception):
     """A program the compiler refuses.
 
+    `tag` is libdtrace's name of the error; it is empty for those that have none, such as the
+    preprocessor's.
     `place` is None, and `region` may be set, for programs given on the command line, which have no
     lines.
     """
@@ -46,7 +48,7 @@ class CompileError(Exception):
 
     def text(self, *, errtags: bool) -> str:
         """Give the text that follows "failed to compile script FILE:" and its like."""
-        tag = f"[{self.tag}] " if errtags else ""
+        tag = f"[{self.tag}] " if errtags and self.tag else ""
         if self.place is not None:
             return f"{tag}{self.place}: {self.message}"
         if self.region is not None:

@@ -197,7 +197,7 @@ def is_zero(node: typed.Node) -> bool:
 
 
 def is_null(pointer: typed.Node, constant: typed.Node) -> bool:
-    """Return whether these are a pointer, array or string and the constant 0 (dt_node_is_ptrcompat)."""
+    """Return whether these are a pointer, array or string and the constant 0."""
     return is_zero(constant) and (element_of(pointer.type) is not None or is_string(pointer.type))
 
 

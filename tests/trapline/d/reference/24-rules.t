@@ -406,14 +406,14 @@ $ -x errtags -q -n 'BEGIN { trace(sizeof (struct { int a:1; })); trace(sizeof (s
 |#endif
 |BEGIN { }
 $ -x errtags -q -C -s a.d
-!dtrace: failed to compile script ...: [D_UNKNOWN] "a.d", line 3: #else after #else: the preprocessor failed
+!dtrace: failed to compile script ...: Preprocessor failed to process input program: "a.d", line 3: #else after #else
 = 1
 
 > a.d
 |#if 1
 |BEGIN { }
 $ -x errtags -q -C -s a.d
-!dtrace: failed to compile script ...: [D_UNKNOWN] "a.d", line 1: Unterminated #if 1: the preprocessor failed
+!dtrace: failed to compile script ...: Preprocessor failed to process input program: "a.d", line 1: Unterminated #if 1
 = 1
 
 $ -x errtags -q -n 'BEGIN { @ = llquantize(0, 100, 0, 9, 100); }'
