@@ -20,6 +20,7 @@ from emu.guest.linux.inodes import Directory
 from emu.isa import ISAS
 from providers.fidelity import Fidelity
 from trapline.commands.shared import print_lines, syntax_option
+from trapline.framework.engines import EngineError, ProgramEngine
 from trapline.lab.check import report
 from trapline.lab.check.checking import check, default_results, describe
 from trapline.lab.check.encodings import SWEPT
@@ -35,7 +36,16 @@ from trapline.targets import find_files, find_in, isas_of
 
 _INTERRUPTED: Final = 130
 # Errors in the question itself.
-ERRORS: Final = (ElfError, TargetError, SubjectError, RulesError, ResultsError, MuseumError, report.ReportError)
+ERRORS: Final = (
+    ElfError,
+    TargetError,
+    SubjectError,
+    RulesError,
+    ResultsError,
+    MuseumError,
+    EngineError,
+    report.ReportError,
+)
 _STATES: Final = 20
 
 
@@ -57,6 +67,7 @@ class Wanted:
     encodings: str | None
     sample: int | None
     syntax: str = Syntax.INTEL.value
+    engine: str | None = None
 
     def spec(self) -> Spec:
         """Return what is checked.  Raises `ElfError` and `SubjectError`."""
@@ -78,6 +89,7 @@ class Wanted:
             self.rules,
             Fidelity(self.fidelity),
             runs,
+            native=None if self.engine is None else self.engine == ProgramEngine.NATIVE,
             syntax=Syntax(self.syntax),
             omitted=tuple(dict.fromkeys(what for subject in subjects for what in self._omitted(subject))),
         )
@@ -199,6 +211,12 @@ class _Bar:
 )
 @click.option("--fidelity", type=click.Choice([one.value for one in Fidelity]), default="exact",
               show_default=True, help="Reproduce the bugs of that system; the check then finds them.")  # fmt: skip
+@click.option(
+    "--engine",
+    type=click.Choice([ProgramEngine.NATIVE.value, ProgramEngine.PYTHON.value]),
+    default=None,
+    help="What tries the states: machine code, or only Python; default: machine code if llvmlite is installed.",
+)
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Worker processes.")
 @click.option("--dask", metavar="ADDRESS", help="Use the workers of a Dask cluster, such as tcp://host:8786.")
 @click.option(

@@ -66,6 +66,11 @@ class Traps:
         called, self._called = self._called, False
         return called
 
+    def forget(self) -> SignalInfo | None:
+        """Forget what ended a run that `advance` did not begin; return its fault."""
+        fault, self._called, self._fault = self._fault, False, None
+        return fault
+
     def on_system_call(self) -> None:
         """Note a system call, and end the run."""
         self._called = True

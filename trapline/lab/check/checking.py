@@ -108,6 +108,7 @@ def check(
             sum(size(spec, unit) for unit in every), sum(size(spec, unit) for unit in every if unit not in left)
         )
     fresh = 0
+    executed: Counter[str] = Counter()
     pending = Counter(unit.whole for unit in left)
     if progress is not None and not pending[False]:
         progress.runs(pending[True])
@@ -116,6 +117,7 @@ def check(
         for done in crew.run(spec, left):
             results.add(done.unit.name, done.data, done.sites)
             fresh += sum(result.states for _, _, result in done.sites)
+            executed.update(done.data.get("executed", {}))
             found(done)
             pending[done.unit.whole] -= 1
             if progress is not None:
@@ -127,7 +129,7 @@ def check(
     tally = results.tally()
     tally.encodings = verdicts(spec, results.chunks())
     tally.seconds = time.monotonic() - before
-    tally.fresh = fresh
+    tally.fresh, tally.executed = fresh, executed
     tally.syntax = spec.syntax
     tally.omitted = spec.omitted
     return tally

@@ -8,17 +8,18 @@ while it still shows the difference.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
 from typing import Final, NamedTuple
 
-from emu.engine.pages import PAGE
 from trapline.lab.check.cpu import Ending, TrialCpu
+from trapline.lab.check.native.batch import Batches, possible
 from trapline.lab.check.probers import NoProbe, Prober, Way
 from trapline.lab.check.site import CheckSite
-from trapline.lab.check.states import State, chosen, general_registers, pool
+from trapline.lab.check.states import LAST_PAGE, State, chosen, general_registers, pool
 
 # Bytes, or registers, that a divergence names one by one.
 _SHOWN: Final = 6
@@ -26,11 +27,6 @@ _SHOWN: Final = 6
 _RESERVED: Final = 2
 # The count of a repeated string instruction is cut to this.
 _FEW: Final = 0xFF
-
-
-# Unicorn takes an access to the last page of the address space for one to an empty entry of its TLB: loads find zeros,
-# and stores do not fault.  A plan's accesses fault, as a CPU's do; so such states show nothing.
-_LAST_PAGE: Final = (1 << 64) - PAGE
 
 
 class Outcome(Enum):
@@ -47,6 +43,10 @@ class Outcome(Enum):
     FAILED = "failed"
     """The rules under test raised an exception."""
 
+
+# Who tries a site in a state.
+MACHINE_CODE: Final = "machine code"
+PYTHON: Final = "Python"
 
 # Outcomes that make a check fail.
 TROUBLE: Final = (Outcome.DIVERGED, Outcome.CRASHED, Outcome.FAILED)
@@ -83,7 +83,7 @@ class SiteResult:
     states: int = 0
     """States in which both were compared."""
     left_out: int = 0
-    """States that the CPU emulator gets wrong (`_LAST_PAGE`)."""
+    """States that the CPU emulator gets wrong (`LAST_PAGE`)."""
     divergences: tuple[Divergence, ...] = ()
     """At most one for each way."""
 
@@ -93,15 +93,25 @@ _Seen = tuple[Ending, bytes, int, list[bytes], dict[str, bytes]]
 
 
 class SiteChecker:
-    """Checks the sites of one program for one provider, on two CPUs, one of which is probed."""
+    """Checks the sites of one program for one provider, on two CPUs, one of which is probed.
 
-    def __init__(self, plain: TrialCpu, patched: TrialCpu, prober: Prober, states: int) -> None:
+    `native`: machine code tries the states (`trapline.lab.check.native`), and Python those that it
+    cannot, or in which it finds a difference.  None: if it can run here, and TRAPLINE_ENGINE is not
+    another one.
+    """
+
+    def __init__(
+        self, plain: TrialCpu, patched: TrialCpu, prober: Prober, states: int, *, native: bool | None = None
+    ) -> None:
         self._plain = plain
         self._patched = patched
         self._prober = prober
         self._states = states
         self._pool = pool(plain.isa.name)
         self._names = general_registers(plain.isa)
+        self._batches = Batches(plain, patched, self._pool) if possible(plain, patched, wanted=native) else None
+        self.executed: Counter[str] = Counter()
+        """Site-states that machine code has tried, and those that Python has, by name."""
 
     def check(self, site: CheckSite) -> SiteResult:
         """Check a site in all ways in which its instruction may come to be executed."""
@@ -114,7 +124,7 @@ class SiteChecker:
         repeats = self._plain.isa.repeats is not None and self._plain.isa.repeats(site.code)
         for index, way in enumerate(looked.ways):
             with way.in_place():
-                for number in numbers[index]:
+                for number in self._for_python(site, numbers[index], repeats):
                     if self._agree(site, number, repeats):
                         continue
                     if not self._repeatable(site, number, repeats):
@@ -125,6 +135,19 @@ class SiteChecker:
         return SiteResult(
             site, outcome, looked.how, sum(map(len, numbers)) - self._left_out, self._left_out, tuple(divergences)
         )
+
+    def _for_python(self, site: CheckSite, numbers: list[int], repeats: bool) -> Iterator[int]:
+        """Yield the states that machine code could not try, or found different."""
+        natively = self._batches is not None and not repeats
+        found = self._batches.left_over(site.address, numbers) if self._batches and natively else numbers
+        left = 0
+        try:
+            for number in found:
+                left += 1
+                yield number
+        finally:
+            self.executed[PYTHON] += left
+            self.executed[MACHINE_CODE] += (len(numbers) - left) * natively
 
     def _numbers(self, site: CheckSite, ways: int) -> list[list[int]]:
         """Return which states of the pool are tried in each way: they share them."""
@@ -239,7 +262,7 @@ def _without(state: State, name: str) -> State:
 
 def _beyond(ending: Ending) -> bool:
     """Return whether a plan met the page that the CPU emulator does not know."""
-    return ending.fault is not None and ending.fault[2] >= _LAST_PAGE
+    return ending.fault is not None and ending.fault[2] >= LAST_PAGE
 
 
 def _bytes(what: str, original: bytes, patched: bytes) -> Iterator[Difference]:

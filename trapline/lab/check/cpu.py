@@ -111,8 +111,10 @@ class TrialCpu:
         self.clobbered_by_calls = isa.calling.system_call_clobbers
         """Registers in which a system call leaves where it was made."""
         places = (self._registers, *self._vectors)
-        self._places = [(ctypes.addressof(ctypes.c_uint8.from_buffer(place)), len(place)) for place in places]
+        self.places = [(ctypes.addressof(ctypes.c_uint8.from_buffer(place)), len(place)) for place in places]
+        """Address in this process and size of each run of registers that is compared."""
         self._pristine = ctypes.create_string_buffer(pristine_memory(), KINDS * PAGE)
+        self.pristine_at, self.memory_size = ctypes.addressof(self._pristine), KINDS * PAGE
         self._taken = 0
         self.clean()
 
@@ -188,7 +190,7 @@ class TrialCpu:
             for cpu in (self, other):
                 for name in self.clobbered_by_calls:
                     cpu.engine.write_register(name, 0)
-        for (at, size), (there, _) in zip(self._places, other._places, strict=True):
+        for (at, size), (there, _) in zip(self.places, other.places, strict=True):
             if _memcmp(at, there, size):
                 return False
         return self.flags() == other.flags()

@@ -9,6 +9,7 @@ vector; everything else is as awkward as on the host path.
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -22,7 +23,7 @@ from emu.guest.kernel.trap_path import TrapPath
 from emu.guest.modules import Module
 from emu.isa import ISAS
 from providers import fbt
-from trapline.lab.check.compare import Difference, Divergence, Outcome, SiteResult
+from trapline.lab.check.compare import PYTHON, Difference, Divergence, Outcome, SiteResult
 from trapline.lab.check.listener import Listener
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.site import CheckSite
@@ -50,6 +51,8 @@ class KernelPathChecker:
         self._isa = subject.isa
         self._names = general_registers(self._isa)
         self._states = states
+        self.executed: Counter[str] = Counter()
+        """Site-states that were tried: all of them by Python (`SiteChecker.executed`)."""
         self._plain, self._patched = (
             KernelGuest(self._isa, image=subject.path, trap_path=TrapPath.GUEST, ram=_RAM, patcher=rules.patcher)
             for _ in range(2)
@@ -109,6 +112,7 @@ class KernelPathChecker:
             self._clean()
         outcome = Outcome.DIVERGED if divergence else Outcome.AGREED
         states = self._states - left_out
+        self.executed[PYTHON] += self._states
         how = str(self._isa.stub.plan(site.code, site.address))
         return SiteResult(site, outcome, how, states, left_out, (divergence,) if divergence else ())
 

@@ -24,7 +24,7 @@ from providers.fasttrap.records import Probe, ProbeType
 from providers.fasttrap.stepping import CHUNK
 from providers.fbt.records import Record
 from trapline.lab.check.cpu import TrialCpu
-from trapline.lab.check.listener import Listener
+from trapline.lab.check.native.listening import CountingListener
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.site import CheckSite
 
@@ -76,7 +76,7 @@ class PidProber:
     """The pid provider: probes before and after the instruction, scratch space far and near."""
 
     def __init__(self, cpu: TrialCpu, near: int, rules: Rules) -> None:
-        framework = Listener()
+        framework = CountingListener()
         self._cpu = cpu
         self._fasttrap = fasttrap.Fasttrap(cpu.kernel, framework, rules.fidelity, port=rules.pid)
         self._target = target = self._fasttrap.target(cpu.process)
@@ -168,7 +168,7 @@ class FbtProber:
     """FBT: the emulator handles the trap; the plan is carried out natively, and by Python."""
 
     def __init__(self, cpu: TrialCpu, module: Module, rules: Rules) -> None:
-        listener = Listener()
+        listener = CountingListener()
         framework = listener
         kernel, engine = cpu.kernel, cpu.engine
         patcher = rules.patcher(_KernelCode(kernel, cpu.space))

@@ -81,7 +81,7 @@ class _Visits:
         )
         for cpu in (plain, patched):
             cpu.space.lend = lend
-        self._checker = RecordedChecker(plain, patched, subject.prober(patched, rules, bias), 1)
+        self._checker = RecordedChecker(plain, patched, subject.prober(patched, rules, bias), 1, native=False)
         self._hits: Counter[int] = Counter()
         self._results: dict[int, SiteResult] = {}
 

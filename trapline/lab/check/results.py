@@ -83,6 +83,8 @@ class Tally:
     """How reports write instructions."""
     fresh: int = 0
     """Site-states that this run itself compared."""
+    executed: Counter[str] = field(default_factory=Counter)
+    """How many this run tried by machine code, and how many by Python (`SiteChecker.executed`)."""
 
     @property
     def sites(self) -> int:

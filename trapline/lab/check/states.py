@@ -20,6 +20,9 @@ from emu.words import WORD_MASK
 
 # How many states there are.
 POOL: Final = 320
+# Unicorn takes an access to the last page of the address space for one to an empty entry of its TLB: loads find zeros,
+# and stores do not fault.  A plan's accesses fault, as a CPU's do; so such states show nothing.
+LAST_PAGE: Final = (1 << 64) - PAGE
 # Pages come in kinds, by their number modulo this (`trapline.lab.check.aliased.RIGHTS`).
 KINDS: Final = 8
 # Bytes of a word -> where a range begins in which no program is loaded, and how many times the pages of all kinds

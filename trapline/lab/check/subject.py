@@ -99,7 +99,7 @@ class Subject:
     def prober(self, cpu: TrialCpu, rules: Rules, bias: int = 0) -> Prober:
         """Return the provider on a CPU that runs patched code `bias` bytes from its place."""
         if self.kind == "fbt":
-            return FbtProber(cpu, self._module, rules)
+            return FbtProber(cpu, self._new_module(), rules)
         end = max(segment.vaddr + segment.memsz for segment in self.image.segments)
         near = (end + bias) // PAGE * PAGE + _BEYOND
         return PidProber(cpu, near, rules) if self.kind == "pid" else UprobeProber(cpu, near, rules)
@@ -128,8 +128,8 @@ class Subject:
         glob = self.function
         return [one for one in self.image.functions if one.size and (glob is None or fnmatchcase(one.name, glob))]
 
-    @cached_property
-    def _module(self) -> Module:
+    def _new_module(self) -> Module:
+        """Return the kernel or module, without probes: it keeps which it has."""
         glob = self.function
         needed = dependencies(self.image.symbols)
         symbols = self.image.symbols
@@ -139,7 +139,7 @@ class Subject:
 
     def _fbt(self, rules: Rules) -> Iterator[CheckSite]:
         port = rules.fbt or fbt.PORTS[self.isa.name]
-        functions = self._module.functions()
+        functions = self._new_module().functions()
         for symbol, function, result in fbt.walk(port, functions, self.image.read, fidelity=rules.fidelity):
             if function is None or not result.sites:
                 continue

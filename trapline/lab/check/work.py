@@ -6,6 +6,7 @@ answer as data.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ from emu.guest.base import GuestError
 from emu.guest.kernel.trap_path import TrapPath
 from providers.fidelity import Fidelity
 from trapline.lab.check import encodings
-from trapline.lab.check.compare import Outcome, SiteChecker, SiteResult
+from trapline.lab.check.compare import PYTHON, Outcome, SiteChecker, SiteResult
 from trapline.lab.check.encodings import run
 from trapline.lab.check.guest_runs import RunSpec
 from trapline.lab.check.kernel_path import KernelPathChecker
@@ -57,6 +58,9 @@ class Spec:
     runs: tuple[RunSpec, ...] = ()
     encodings: tuple[EncodingsSpec, ...] = ()
     accelerated: bool | None = None
+    native: bool | None = None
+    """Whether machine code tries the states; None: if it can, and TRAPLINE_ENGINE does not forbid
+    it."""
     syntax: Syntax = Syntax.INTEL
     """How reports write instructions."""
     omitted: tuple[str, ...] = ()
@@ -121,7 +125,8 @@ def _checker(spec: Spec, number: int) -> SiteChecker:
     subject = spec.subjects[number]
     plain = subject.cpu(stepping=True, accelerated=spec.accelerated)
     patched = subject.cpu(stepping=False, accelerated=spec.accelerated)
-    return SiteChecker(plain, patched, subject.prober(patched, spec.all_rules(), subject.bias), spec.states)
+    prober = subject.prober(patched, spec.all_rules(), subject.bias)
+    return SiteChecker(plain, patched, prober, spec.states, native=spec.native)
 
 
 @lru_cache(maxsize=1)
@@ -142,9 +147,13 @@ def _each(spec: Spec, unit: Unit, checker: Any, provider: str) -> Done:
     subject = spec.subjects[unit.number]
     path = str(subject.path)
     found = []
+    executed: Counter[str] = Counter()
     for site in sites_of(spec, unit.number)[unit.first : unit.last]:
         try:
-            result = replace(checker(spec, unit.number).check(site.moved(subject.bias)), site=site)
+            one = checker(spec, unit.number)
+            result = replace(one.check(site.moved(subject.bias)), site=site)
+            executed += one.executed
+            one.executed.clear()
         except (EngineError, GuestError) as error:
             result = SiteResult(site, Outcome.CRASHED, f"{type(error).__name__}: {error}")
             checker.cache_clear()
@@ -152,7 +161,7 @@ def _each(spec: Spec, unit: Unit, checker: Any, provider: str) -> Done:
             result = SiteResult(site, Outcome.FAILED, f"{type(error).__name__}: {error}")
             checker.cache_clear()
         found.append((path, provider, result))
-    return Done(unit, {}, found)
+    return Done(unit, {"executed": dict(executed)}, found)
 
 
 def _run(spec: Spec, unit: Unit) -> Done:
@@ -163,7 +172,8 @@ def _recorded(spec: Spec, unit: Unit) -> Done:
     wanted = spec.runs[unit.number]
     provider = f"{wanted.subject.kind}, met in a run"
     found = check_recorded(wanted, spec.all_rules())
-    return Done(unit, {}, [(str(wanted.subject.path), provider, result) for result in found])
+    executed = {PYTHON: sum(result.states for result in found)}
+    return Done(unit, {"executed": executed}, [(str(wanted.subject.path), provider, result) for result in found])
 
 
 @lru_cache(maxsize=1)

@@ -255,7 +255,7 @@ def test_memory_is_lent_anew_at_each_visit() -> None:
     code = [Stretch(ADDRESS, bytes.fromhex("8b0424") * 8)]  # mov eax, [rsp]
     plain, patched = (BorrowingCpu(isa, code, stepping=stepping, space=BorrowedSpace) for stepping in (True, False))
     plain.space.lend = patched.space.lend = lend
-    checker = RecordedChecker(plain, patched, PidProber(patched, NEAR, Rules()), 1)
+    checker = RecordedChecker(plain, patched, PidProber(patched, NEAR, Rules()), 1, native=False)
     state = State("met in a run", {**dict.fromkeys(general_registers(isa), 0), "rsp": 0x7000_0000}, 2)
     for visit in (1, 2):
         assert checker.check_in(CheckSite(ADDRESS, code[0].data[:16]), state).outcome is Outcome.AGREED

@@ -48,6 +48,7 @@ def as_data(tally: Tally) -> dict[str, Any]:
         "encodings": tally.encodings,
         "seconds": tally.seconds,
         "site_states_compared": tally.fresh,
+        "site_states_tried_by": dict(tally.executed),
     }
 
 

@@ -12,7 +12,7 @@ from emu.disassembly import Syntax
 from emu.elf import Image
 from emu.elf_file import ElfError
 from emu.isa import ISAS, Isa
-from trapline.lab.check.compare import Divergence, Outcome, SiteResult
+from trapline.lab.check.compare import MACHINE_CODE, Divergence, Outcome, SiteResult
 from trapline.lab.check.results import Tally
 from trapline.lab.check.site import CheckSite
 
@@ -117,7 +117,9 @@ def rate(tally: Tally) -> str:
     """Say how fast this run was; "" if it compared nothing itself."""
     if not tally.fresh or not tally.seconds:
         return ""
-    return f"{tally.fresh:,} site-states in {tally.seconds:,.1f} s, {tally.fresh / tally.seconds:,.0f} per second"
+    rate = f"{tally.fresh:,} site-states in {tally.seconds:,.1f} s, {tally.fresh / tally.seconds:,.0f} per second"
+    total = tally.executed.total()
+    return f"{rate}; {tally.executed[MACHINE_CODE] / total:.0%} tried by machine code" if total else rate
 
 
 def troubles(tally: Tally) -> list[Trouble]:

@@ -1,0 +1,143 @@
+"""Machine code finds what Python finds, state by state, and tries nearly all states itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from emu.displaced import Emulated
+from emu.isa import ISAS
+from emu.isa.base import Isa
+from emu.native import available
+from emu.plans import Branch, Plan, Set, Store
+from providers import fasttrap
+from tests.trapline.lab.check.test_site_check import ADDRESS, NEAR, SITES
+from trapline.lab.check.compare import MACHINE_CODE, PYTHON, Outcome, SiteChecker, SiteResult
+from trapline.lab.check.cpu import Stretch, TrialCpu
+from trapline.lab.check.probers import PidProber, Prober, UprobeProber
+from trapline.lab.check.rules import Rules
+from trapline.lab.check.site import CheckSite
+
+pytestmark = pytest.mark.skipif(not available(), reason="needs llvmlite")
+
+STATES = 42
+# Bytes of code that each instruction has for itself.
+ROOM = 64
+# An instruction that every ISA's pid provider emulates, and that faults in no state.
+HARMLESS = {"x86_64": "90", "aarch64": "80000010", "riscv64": "17050000", "i386": "90"}
+# One that stores at the stack pointer.
+STORES = {"x86_64": "55", "aarch64": "fd7bbfa9", "riscv64": "2334a100", "i386": "55"}
+# Where the provider emulates it.
+EMULATED_STORES = {isa: code for isa, code in STORES.items() if isa != "riscv64"}
+
+
+def program(isa: Isa, codes: list[str]) -> tuple[list[Stretch], list[CheckSite]]:
+    """Return the code of some instructions, apart from each other, and their sites."""
+    filler = isa.traps.breakpoints[0]
+    data = b"".join((bytes.fromhex(code) + filler * ROOM)[:ROOM] for code in codes)
+    places = range(0, len(data), ROOM)
+    return [Stretch(ADDRESS, data + filler * ROOM)], [CheckSite(ADDRESS + at, data[at : at + 16]) for at in places]
+
+
+def checker(isa: Isa, code: list[Stretch], make: type[Prober], rules: Rules, **options: Any) -> SiteChecker:
+    """Return a checker of a program."""
+    plain, patched = (TrialCpu(isa, code, stepping=stepping) for stepping in (True, False))
+    return SiteChecker(plain, patched, make(patched, NEAR, rules), STATES, **options)  # type: ignore[call-arg]
+
+
+def both(isa: Isa, codes: list[str], make: type[Prober], rules: Rules | None = None) -> Iterator[list[SiteResult]]:
+    """Yield what machine code finds, and what Python finds."""
+    code, sites = program(isa, codes)
+    for native in (True, False):
+        one = checker(isa, code, make, rules or Rules(), native=native)
+        yield [one.check(site) for site in sites]
+
+
+@pytest.mark.parametrize("make", [PidProber, UprobeProber])
+@pytest.mark.parametrize("isa", SITES)
+def test_both_find_the_same(isa: str, make: type[Prober]) -> None:
+    natively, by_python = both(ISAS[isa], list(SITES[isa].values()), make)
+    assert natively == by_python
+    assert any(one.outcome is Outcome.AGREED for one in natively)
+
+
+def wrong_pc(isa: Isa, plan: Plan) -> Plan:
+    """Return a plan that goes on four bytes too far."""
+    pc = isa.registers.pc
+    return Plan((*plan.operations[:-1], *(_further(one, pc) for one in plan.operations[-1:])))
+
+
+def _further(operation: Any, pc: str) -> Any:
+    if isinstance(operation, Set) and operation.target == pc:
+        return operation._replace(offset=operation.offset + 4)
+    if isinstance(operation, Branch):
+        return operation._replace(taken=operation.taken + 4)
+    return operation
+
+
+def stores_too_much(isa: Isa, plan: Plan) -> Plan:
+    """Return a plan that writes memory which is not the instruction's to write."""
+    sp = isa.registers.sp
+    return Plan((Store(sp, sp, 16, isa.word), *plan.operations))
+
+
+def forgets(_: Isa, plan: Plan) -> Plan:
+    """Return a plan without its first store: the memory alone differs."""
+    stores = [one for one in plan.operations if isinstance(one, Store)]
+    return Plan(tuple(one for one in plan.operations if one is not stores[0]))
+
+
+WRONG = [
+    (wrong, isa, code)
+    for wrong, codes in ((wrong_pc, HARMLESS), (stores_too_much, HARMLESS), (forgets, EMULATED_STORES))
+    for isa, code in codes.items()
+]
+
+
+@pytest.mark.parametrize(("wrong", "isa", "code"), WRONG, ids=lambda one: getattr(one, "__name__", one))
+def test_a_wrong_plan_is_found(isa: str, wrong: Any, code: str) -> None:
+    right = fasttrap.PORTS[isa]
+
+    def treat(displaced: Any, fidelity: Any) -> Any:
+        found = right.treat(displaced, fidelity)
+        assert isinstance(found, Emulated)
+        return replace(found, plan=wrong(ISAS[isa], found.plan))
+
+    rules = Rules(pid=replace(right, treat=treat))
+    natively, by_python = both(ISAS[isa], [code], PidProber, rules)
+    assert natively == by_python
+    assert [one.outcome for one in natively] == [Outcome.DIVERGED]
+
+
+@pytest.mark.parametrize("isa", SITES)
+def test_python_is_asked_for_little(isa: str) -> None:
+    code, sites = program(ISAS[isa], [HARMLESS[isa], STORES[isa]])
+    one = checker(ISAS[isa], code, PidProber, Rules(), native=True)
+    for site in sites:
+        one.check(site)
+    assert one.executed.total() == len(sites) * STATES
+    assert one.executed[PYTHON] <= 0.1 * one.executed[MACHINE_CODE]
+
+
+def test_an_exception_of_a_rule_is_raised_as_from_a_run() -> None:
+    isa = ISAS["x86_64"]
+    code, sites = program(isa, ["90"])
+    one = checker(isa, code, PidProber, Rules(), native=True)
+
+    def fails(_address: int, _frame: object, _extra: int) -> int:
+        raise ZeroDivisionError("a rule's mistake")
+
+    one._patched.kernel.traps.add(fails)
+    with pytest.raises(ZeroDivisionError, match="a rule's mistake"):
+        one.check(sites[0])
+
+
+def test_without_machine_code_python_tries_all() -> None:
+    isa = ISAS["x86_64"]
+    code, sites = program(isa, ["90"])
+    one = checker(isa, code, PidProber, Rules(), native=False)
+    one.check(sites[0])
+    assert one.executed == {PYTHON: STATES, MACHINE_CODE: 0}

@@ -1,0 +1,492 @@
+"""Machine code that tries one instruction in many states, on the plain CPU and on the patched one.
+
+It runs Unicorn's own translated blocks, one after the other, as `cpu_exec` does, but without what
+`emu_start` does before and after.  A breakpoint goes to the same callback of the engine that
+`emu_start` calls (`emu.engine.native`), so providers, tracepoints and plans are the product's.
+
+A state in which both end alike is done.  Whatever else happens (a difference, an exception that is
+not the breakpoint's, code that nothing here knows) ends the batch: Python tries that state.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final
+
+from emu.engine.state import NEVER, Word
+from emu.isa.base import Isa
+from emu.native.block import Block
+from emu.native.builder import Callee, Function, Module, Variable
+from emu.native.values import Value
+from trapline.lab.check.native import layout
+from trapline.lab.check.states import LAST_PAGE
+
+# Runs of registers that are compared: the general ones, and the files of vectors.
+PLACES: Final = 4
+# Stretches of code in which copies of instructions run.
+SCRATCH: Final = 64
+# Blocks after which an instruction is left to Python.
+_BLOCKS: Final = 64
+# Instead of what a block returns: it was left by an exception; it is not translated yet.
+_LONGJUMP: Final = -1
+_UNKNOWN: Final = -2
+
+
+class Outcome(IntEnum):
+    """How an execution ended."""
+
+    STRANGE = 0
+    """Not known here: Python is to try it."""
+    DONE = 1
+    """The pc is at the next instruction."""
+    FAULT = 2
+    """A page refused the access."""
+    SIGNAL = 3
+    """Python has raised a fault in the trap."""
+
+
+class TrialBlock(Block):
+    """One CPU."""
+
+    uc: int
+    cpu: int
+    env: int
+    size: int
+    """Bytes of the CPU state that a state sets."""
+    images: int
+    """Address of the addresses of the states, by their numbers: the CPU state as it is then."""
+    words: int
+    """The engine's words (`emu.engine.state`)."""
+    trap: int
+    """The engine's callbacks."""
+    invalid: int
+    memory: int
+    """The eight pages."""
+    place0: int
+    """Registers that are compared: where they are."""
+    place1: int
+    place2: int
+    place3: int
+    ended: int
+    """`Outcome`."""
+    pc: int
+    refused: int
+    """The address of a fault."""
+
+
+class BatchBlock(Block):
+    """A site, and the states it is tried in."""
+
+    site: int
+    """Its address."""
+    next: int
+    """The number of the next state, by its place in the list."""
+    count: int
+    numbers: int
+    """Address of the numbers of states, of 64 bits each."""
+    pristine: int
+    memory_size: int
+    size0: int
+    """Bytes of the runs of registers that are compared."""
+    size1: int
+    size2: int
+    size3: int
+    scratch: int
+    """How many stretches of scratch space there are, and where their starts and ends are."""
+    stretches: int
+    first: int
+    """Where the trap has led to first."""
+    traps: int
+    signalled: int
+    """u64 (): whether Python has raised the fault that the plain CPU has met."""
+
+
+class TrialCode:
+    """The function `agree(batch, plain, patched)`: tries states until one is Python's."""
+
+    def __init__(self, isa: Isa, *, flags: int | None) -> None:
+        self._isa = isa
+        self._pc = 8 * isa.registers.slots[isa.registers.pc]
+        self._flags = flags
+        self._target = isa.unicorn.target
+        self.module = module = Module()
+        self._names: set[str] = set()
+        self._run = self._make_run(module)
+        self._next = self._make_next(module)
+        self._code = self._make_code(module)
+        self._begin = self._make_begin(module)
+        self._end = self._make_end(module)
+        self._faulted = self._make_faulted(module)
+        self._in_scratch = self._make_in_scratch(module)
+        self._fetched = self._make_fetched(module)
+        self._plain = self._make_plain(module)
+        self._trapped = self._make_trapped(module)
+        self._after_block = self._make_after_block(module)
+        self._patched = self._make_patched(module)
+        self._same_fault = self._make_same_fault(module)
+        self._same = self._make_same(module)
+        self._agree = self._make_agree(module)
+
+    def _function(self, name: str, parameters: int) -> Callee:
+        """Return one of QEMU's functions for this CPU."""
+        name = f"{name}_{self._target}"
+        self._names.add(name)
+        return self.module.external(name, parameters)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The functions of Unicorn's library that the code calls."""
+        return tuple(sorted(self._names))
+
+    # -- blocks
+
+    def _make_run(self, module: Module) -> Function:
+        """u64 run(buffer, prologue, env, code): what a block returned; `_LONGJUMP`: an exception."""
+        f = module.function("run_block", 4, local=True)
+        buffer, prologue, env, code = f.parameters
+        self._when_jumped(f, buffer, _LONGJUMP)
+        f.ret(f.call(prologue, env, code))
+        return f
+
+    def _make_next(self, module: Module) -> Function:
+        """u64 next(buffer, tcg, env): run the block at the pc; `_UNKNOWN`: it is not translated."""
+        f = module.function("next_block", 3, local=True)
+        buffer, tcg, env = f.parameters
+        self._when_jumped(f, buffer, _LONGJUMP)
+        code = f.call(self._function("helper_lookup_tb_ptr", 1), env)
+        f.ret_if(f.eq(code, f.load(tcg, layout.TCG_EPILOGUE)), _UNKNOWN, likely=False)
+        f.ret(f.call(f.load(tcg, layout.TCG_PROLOGUE), env, code))
+        return f
+
+    @staticmethod
+    def _when_jumped(f: Function, buffer: Value, answer: int) -> None:
+        """Return here if QEMU leaves by an exception (cpu_loop_exit)."""
+        f.module.declare("__sigsetjmp", "declare i32 @__sigsetjmp(ptr, i32) returns_twice")
+        place = f.value(f"inttoptr i64 {buffer} to ptr")
+        found = f.value(f"call i32 @__sigsetjmp(ptr {place}, i32 0) returns_twice")
+        f.ret_if(f.condition(f"icmp ne i32 {found}, 0"), answer)
+
+    def _make_code(self, module: Module) -> Function:
+        """u64 code(trial, how): the block at the pc; 0: there is none.
+
+        `how`: 1 for a block of one instruction, 0 for an ordinary one.
+        """
+        f = module.function("code", 2, local=True)
+        trial, how = f.parameters
+        cpu, env = f.load(trial, TrialBlock.offset("cpu")), f.load(trial, TrialBlock.offset("env"))
+        pc, base, flags = layout.KEYS[self._target](f, env, self._function)
+        how = f.or_(how, f.shl(f.load(cpu, layout.CPU_CLUSTER, 4), layout.CLUSTER_SHIFT))
+        self._when_jumped(f, f.add(f.load(trial, TrialBlock.offset("uc")), layout.UC_JUMP_BUFFERS), 0)
+        found = f.call(self._function("tb_htable_lookup", 5), cpu, pc, base, flags, how)
+        f.ret_if(f.ne(found, 0), found)
+        f.ret(f.call(self._function("tb_gen_code", 5), cpu, pc, base, flags, how))
+        return f
+
+    # -- one execution
+
+    def _make_begin(self, module: Module) -> Function:
+        """u64 begin(trial, batch, number): load a state."""
+        f = module.function("begin", 3, local=True)
+        trial, batch, number = f.parameters
+        cpu, env = f.load(trial, TrialBlock.offset("cpu")), f.load(trial, TrialBlock.offset("env"))
+        image = f.load(f.load(trial, TrialBlock.offset("images")), f.shl(number, 3))
+        f.copy(env, image, f.load(trial, TrialBlock.offset("size")))
+        f.store(env, f.load(batch, BatchBlock.offset("site")), self._pc)
+        self._quiet(f, trial)
+        f.call(f.load(f.load(cpu, layout.CPU_CLASS), layout.CLASS_ENTER), cpu)
+        f.ret()
+        return f
+
+    def _quiet(self, f: Function, trial: Value) -> None:
+        """Take back whatever asks the CPU to stop."""
+        uc, cpu = f.load(trial, TrialBlock.offset("uc")), f.load(trial, TrialBlock.offset("cpu"))
+        f.store(uc, 0, layout.UC_COUNTER)
+        f.store(uc, 0, layout.UC_INVALID_ERROR, 4)
+        f.store(uc, 0, layout.UC_STOP_REQUEST, 2)
+        f.store(cpu, 0, layout.CPU_EXIT_REQUEST, 1)
+        f.store(cpu, layout.NO_EXCEPTION, layout.CPU_EXCEPTION, 4)
+        f.store(f.load(cpu, layout.CPU_BUDGET), 0, 2, 2)
+
+    def _make_end(self, module: Module) -> Function:
+        """u64 end(trial, outcome): note how an execution ended."""
+        f = module.function("end", 2, local=True)
+        trial, outcome = f.parameters
+        cpu, env = f.load(trial, TrialBlock.offset("cpu")), f.load(trial, TrialBlock.offset("env"))
+        f.call(f.load(f.load(cpu, layout.CPU_CLASS), layout.CLASS_EXIT), cpu)
+        f.store(trial, f.load(env, self._pc), TrialBlock.offset("pc"))
+        f.store(trial, outcome, TrialBlock.offset("ended"))
+        f.store(f.load(trial, TrialBlock.offset("words")), 0, 8 * Word.BLOCK)
+        f.ret(outcome)
+        return f
+
+    def _make_faulted(self, module: Module) -> Function:
+        """u64 faulted(trial): whether it was a refused page; its address is noted."""
+        f = module.function("faulted", 1, local=True)
+        (trial,) = f.parameters
+        uc, cpu = f.load(trial, TrialBlock.offset("uc")), f.load(trial, TrialBlock.offset("cpu"))
+        none = f.eq(f.load(cpu, layout.CPU_EXCEPTION, 4), layout.NO_EXCEPTION)
+        refused = f.eq(f.load(uc, layout.UC_INVALID_ERROR, 4), layout.ERROR_EXCEPTION)
+        address = f.load(uc, layout.UC_INVALID_ADDRESS)
+        f.store(trial, address, TrialBlock.offset("refused"))
+        # Unicorn takes the last page for an empty entry of its TLB: nothing has refused it.
+        known = f.ult(address, LAST_PAGE)
+        f.ret(f.flag(f.both(f.both(none, refused), known)))
+        return f
+
+    def _make_plain(self, module: Module) -> Function:
+        """u64 plain(batch, trial): execute one instruction as it is; the state is loaded."""
+        f = module.function("plain", 2, local=True)
+        batch, trial = f.parameters
+        uc, env = f.load(trial, TrialBlock.offset("uc")), f.load(trial, TrialBlock.offset("env"))
+        block = f.call(self._code, trial, 1)
+        f.ret_if(f.eq(block, 0), f.call(self._end, trial, Outcome.STRANGE))
+        buffer, tcg = f.add(uc, layout.UC_JUMP_BUFFERS), f.load(uc, layout.UC_TCG)
+        code = f.load(block, layout.BLOCK_CODE)
+        found = f.call(self._run, buffer, f.load(tcg, layout.TCG_PROLOGUE), env, code)
+        with f.when(f.eq(found, _LONGJUMP)):
+            f.ret_if(f.eq(f.call(self._faulted, trial), 0), f.call(self._end, trial, Outcome.STRANGE))
+            f.ret(f.call(self._end, trial, f.call(self._fetched, batch, trial)))
+        begun = f.ne(f.and_(found, 3), layout.NOT_BEGUN)
+        # A system call has asked the run to end.
+        goes_on = f.eq(f.load(uc, layout.UC_STOP_REQUEST, 1), 0)
+        f.ret(f.call(self._end, trial, f.mul(f.flag(f.both(begun, goes_on)), Outcome.DONE)))
+        return f
+
+    def _make_in_scratch(self, module: Module) -> Function:
+        """u64 in_scratch(batch, pc): whether the pc is where copies of instructions run."""
+        f = module.function("in_scratch", 2, local=True)
+        batch, pc = f.parameters
+        stretch = f.variable(f.load(batch, BatchBlock.offset("stretches")))
+        end = f.add(stretch.get(), f.shl(f.load(batch, BatchBlock.offset("scratch")), 4))
+        with f.loop() as loop:
+            here = stretch.get()
+            loop.leave_if(f.uge(here, end))
+            start = f.load(here)
+            f.ret_if(f.ult(f.sub(pc, start), f.sub(f.load(here, 8), start)), 1)
+            stretch.set(f.add(here, 16))
+        f.ret(0)
+        return f
+
+    def _make_fetched(self, module: Module) -> Function:
+        """u64 fetched(batch, trial): DONE if a page refuses the next instruction, else FAULT."""
+        f = module.function("fetched", 2, local=True)
+        batch, trial = f.parameters
+        led = f.load(f.load(trial, TrialBlock.offset("env")), self._pc)
+        f.ret_if(f.ne(led, f.load(trial, TrialBlock.offset("refused"))), Outcome.FAULT)
+        f.ret_if(f.eq(led, f.load(batch, BatchBlock.offset("site"))), Outcome.FAULT)
+        f.ret(f.select(f.eq(f.call(self._in_scratch, batch, led), 0), Outcome.DONE, Outcome.FAULT))
+        return f
+
+    def _make_trapped(self, module: Module) -> Function:
+        """u64 trapped(batch, trial): let the engine take an exception; 0: nobody knows it."""
+        f = module.function("trapped", 2, local=True)
+        batch, trial = f.parameters
+        uc, cpu = f.load(trial, TrialBlock.offset("uc")), f.load(trial, TrialBlock.offset("cpu"))
+        env, words = f.load(trial, TrialBlock.offset("env")), f.load(trial, TrialBlock.offset("words"))
+        number = f.load(cpu, layout.CPU_EXCEPTION, 4)
+        f.ret_if(f.uge(number, layout.OWN_EXCEPTIONS), 0)
+        stops, invalid = f.load(uc, layout.UC_STOP_INTERRUPT), f.variable(0)
+        with f.when(f.ne(stops, 0)):
+            invalid.set(f.and_(f.call(stops, uc, number), 0xFF))
+        with f.choice(f.ne(invalid.get(), 0)) as (refused, other):
+            with refused:
+                callback = f.load(trial, TrialBlock.offset("invalid"))
+                f.ret_if(f.eq(callback, 0), 0)
+                f.ret_if(f.eq(f.and_(f.call(callback, uc, words), 1), 0), 0)
+            with other:
+                layout.before_hook(f, self._isa, env)
+                f.call(f.load(trial, TrialBlock.offset("trap")), uc, number, words)
+        f.store(cpu, layout.NO_EXCEPTION, layout.CPU_EXCEPTION, 4)
+        f.store(cpu, 1, layout.CPU_CAN_DO_IO, 4)
+        self._count_trap(f, batch, env)
+        f.ret(1)
+        return f
+
+    def _count_trap(self, f: Function, batch: Value, env: Value) -> None:
+        """Note that the breakpoint was taken, and where the first one has led to."""
+        traps = f.load(batch, BatchBlock.offset("traps"))
+        with f.when(f.eq(traps, 0)):
+            f.store(batch, f.load(env, self._pc), BatchBlock.offset("first"))
+        f.store(batch, f.add(traps, 1), BatchBlock.offset("traps"))
+
+    def _make_patched(self, module: Module) -> Function:
+        """u64 patched(batch, trial): run what is patched until one instruction is counted."""
+        f = module.function("patched", 2, local=True)
+        batch, trial = f.parameters
+        uc, env = f.load(trial, TrialBlock.offset("uc")), f.load(trial, TrialBlock.offset("env"))
+        cpu, words = f.load(trial, TrialBlock.offset("cpu")), f.load(trial, TrialBlock.offset("words"))
+        buffer, tcg = f.add(uc, layout.UC_JUMP_BUFFERS), f.load(uc, layout.UC_TCG)
+        f.store(batch, 0, BatchBlock.offset("traps"))
+        f.store(batch, 0, BatchBlock.offset("first"))
+        for word, value in ((Word.BLOCK, 0), (Word.STOPPED, 0), (Word.SOFT, NEVER)):
+            f.store(words, value, 8 * word)
+        deadline = f.variable(f.add(f.load(words, 8 * Word.TOTAL), 1))
+        left = f.variable(_BLOCKS)
+        with f.loop():
+            f.ret_if(f.eq(left.get(), 0), f.call(self._end, trial, Outcome.STRANGE), likely=False)
+            left.set(f.sub(left.get(), 1))
+            f.store(words, deadline.get(), 8 * Word.HARD)
+            f.store(words, deadline.get(), 8 * Word.NEXT)
+            found = f.variable(f.call(self._next, buffer, tcg, env))
+            with f.when(f.eq(found.get(), _UNKNOWN), likely=False):
+                block = f.call(self._code, trial, 0)
+                f.ret_if(f.eq(block, 0), f.call(self._end, trial, Outcome.STRANGE))
+                code, prologue = f.load(block, layout.BLOCK_CODE), f.load(tcg, layout.TCG_PROLOGUE)
+                found.set(f.call(self._run, buffer, prologue, env, code))
+            f.store(cpu, 1, layout.CPU_CAN_DO_IO, 4)
+            f.call(self._after_block, batch, trial, found.get())
+            ended = f.load(trial, TrialBlock.offset("ended"))
+            f.ret_if(f.ne(ended, Outcome.DONE), f.call(self._end, trial, ended))
+            self._leave_if_over(f, batch, trial, deadline)
+        return f
+
+    def _make_after_block(self, module: Module) -> Function:
+        """u64 after_block(batch, trial, found): see how a block of patched code ended, and note it.
+
+        DONE: the next block may run.
+        """
+        f = module.function("after_block", 3, local=True)
+        batch, trial, found = f.parameters
+        uc, env = f.load(trial, TrialBlock.offset("uc")), f.load(trial, TrialBlock.offset("env"))
+        outcome = f.variable(Outcome.DONE)
+        with f.choice(f.ne(f.load(uc, layout.UC_QUIT_REQUEST, 1), 0), likely=False) as (led, other):
+            with led:
+                # A hook has raised the exception, and it was served: the pc is set.
+                self._count_trap(f, batch, env)
+                f.store(uc, 0, layout.UC_QUIT_REQUEST, 1)
+                outcome.set(self._signal(f, uc, Outcome.SIGNAL))
+            with other, f.choice(f.eq(found, _LONGJUMP)) as (raised, ended):
+                with raised:
+                    fault = f.call(self._faulted, trial)
+                    with f.choice(f.ne(fault, 0)) as (refused, exception):
+                        with refused:
+                            outcome.set(f.call(self._fetched, batch, trial))
+                        with exception:
+                            known = f.call(self._trapped, batch, trial)
+                            outcome.set(f.mul(known, self._signal(f, uc, Outcome.SIGNAL)))
+                with ended, f.choice(f.eq(f.and_(found, 3), layout.NOT_BEGUN)) as (due, whole):
+                    with due:
+                        # The deadline has stopped it: its pc is not in the CPU yet.
+                        self._at_block(f, env, f.and_(found, ~3))
+                        self._quiet(f, trial)
+                    with whole:
+                        outcome.set(self._signal(f, uc, Outcome.STRANGE))
+        f.store(trial, outcome.get(), TrialBlock.offset("ended"))
+        f.ret()
+        return f
+
+    def _signal(self, f: Function, uc: Value, outcome: Outcome) -> Value:
+        """Return DONE, or another outcome if something has asked the run to end."""
+        return f.select(f.eq(f.load(uc, layout.UC_STOP_REQUEST, 1), 0), Outcome.DONE, outcome)
+
+    def _at_block(self, f: Function, env: Value, block: Value) -> None:
+        """Put the pc where a block begins (synchronize_from_tb)."""
+        start = f.load(block, layout.BLOCK_PC)
+        if self._target == "x86_64":
+            start = f.sub(start, f.load(block, 8))
+        f.store(env, start, self._pc)
+
+    def _leave_if_over(self, f: Function, batch: Value, trial: Value, deadline: Variable) -> None:
+        words, env = f.load(trial, TrialBlock.offset("words")), f.load(trial, TrialBlock.offset("env"))
+        total = f.load(words, 8 * Word.TOTAL)
+        with f.when(f.uge(total, deadline.get())):
+            inside = f.call(self._in_scratch, batch, f.load(env, self._pc))
+            trapped = f.ne(f.load(batch, BatchBlock.offset("traps")), 0)
+            over = f.eq(inside, 0)
+            with f.when(over):
+                f.ret(f.call(self._end, trial, f.mul(f.flag(trapped), Outcome.DONE)))
+            # A copy that ends its block: on to what leads back.
+            deadline.set(f.add(total, 1))
+
+    # -- comparing
+
+    def _make_same_fault(self, module: Module) -> Function:
+        """u64 same_fault(batch, plain, patched): whether a copy has met the fault of the original."""
+        f = module.function("same_fault", 3, local=True)
+        batch, plain, patched = f.parameters
+        refused = f.load(plain, TrialBlock.offset("refused"))
+        f.ret_if(f.ne(f.load(patched, TrialBlock.offset("ended")), Outcome.FAULT), 0)
+        f.ret_if(f.ne(f.load(patched, TrialBlock.offset("refused")), refused), 0)
+        # Of the accesses that a page refuses there is one kind, unless it is one that providers have mapped.
+        f.ret_if(f.ne(f.call(self._in_scratch, batch, refused), 0), 0)
+        # It is where the trap has led to: from there the thread is put back to the original.
+        led = f.load(batch, BatchBlock.offset("first"))
+        f.ret_if(f.ne(f.load(patched, TrialBlock.offset("pc")), led), 0)
+        f.ret_if(f.eq(f.load(batch, BatchBlock.offset("traps")), 0), 0)
+        f.ret(f.call(self._in_scratch, batch, led))
+        return f
+
+    def _make_same(self, module: Module) -> Function:
+        """u64 same(batch, plain, patched): whether both ended alike, the memory left aside."""
+        f = module.function("same", 3, local=True)
+        batch, plain, patched = f.parameters
+
+        def of(trial: Value, name: str) -> Value:
+            return f.load(trial, TrialBlock.offset(name))
+
+        ended = of(plain, "ended")
+        pc = f.variable(of(patched, "pc"))
+        with f.choice(f.eq(ended, Outcome.DONE)) as (done, other):
+            with done:
+                f.ret_if(f.ne(of(patched, "ended"), Outcome.DONE), 0)
+            with other, f.choice(f.eq(of(patched, "ended"), Outcome.SIGNAL)) as (signal, fault):
+                with signal:
+                    alike = f.call(f.load(batch, BatchBlock.offset("signalled")))
+                    f.ret_if(f.eq(f.and_(alike, 1), 0), 0)
+                with fault:
+                    f.ret_if(f.eq(f.call(self._same_fault, batch, plain, patched), 0), 0)
+                    pc.set(f.load(batch, BatchBlock.offset("site")))
+        f.ret_if(f.ne(of(plain, "pc"), pc.get()), 0)
+        for number in range(PLACES):
+            size = f.load(batch, BatchBlock.offset(f"size{number}"))
+            f.ret_if(f.fails(f.same(of(plain, f"place{number}"), of(patched, f"place{number}"), size)), 0)
+        if self._flags is not None:
+            f.ret_if(f.ne(self._read(f, of(plain, "uc")), self._read(f, of(patched, "uc"))), 0)
+        f.ret(1)
+        return f
+
+    def _read(self, f: Function, uc: Value) -> Value:
+        """Return the flags, by Unicorn's own call."""
+        room = f.room(8)
+        f.store(room, 0)
+        assert self._flags is not None
+        self._names.add("uc_reg_read")
+        f.call(self.module.external("uc_reg_read", 3), uc, self._flags, room)
+        return f.load(room)
+
+    def _make_agree(self, module: Module) -> Function:
+        """u64 agree(batch, plain, patched): try the states from `next` on; `next` is then Python's."""
+        f = module.function("agree", 3)
+        batch, plain, patched = f.parameters
+        for trial in (plain, patched):
+            uc = f.load(trial, TrialBlock.offset("uc"))
+            f.store(uc, 1, layout.UC_LEVEL, 4)
+            f.store(uc, 0, layout.UC_DONE, 2)
+            f.store(uc, -1, layout.UC_COUNT)
+        words = f.load(plain, TrialBlock.offset("words"))
+        for word in (Word.SOFT, Word.HARD, Word.NEXT):
+            f.store(words, NEVER, 8 * word)
+        numbers, count = f.load(batch, BatchBlock.offset("numbers")), f.load(batch, BatchBlock.offset("count"))
+        pristine, size = f.load(batch, BatchBlock.offset("pristine")), f.load(batch, BatchBlock.offset("memory_size"))
+        memory = [f.load(trial, TrialBlock.offset("memory")) for trial in (plain, patched)]
+        with f.loop() as loop:
+            at = f.load(batch, BatchBlock.offset("next"))
+            loop.leave_if(f.uge(at, count))
+            number = f.load(numbers, f.shl(at, 3))
+            f.call(self._begin, plain, batch, number)
+            loop.leave_if(f.eq(f.call(self._plain, batch, plain), Outcome.STRANGE))
+            f.call(self._begin, patched, batch, number)
+            loop.leave_if(f.eq(f.call(self._patched, batch, patched), Outcome.STRANGE))
+            loop.leave_if(f.eq(f.call(self._same, batch, plain, patched), 0))
+            loop.leave_if(f.fails(f.same(memory[0], memory[1], size)))
+            with f.when(f.fails(f.same(memory[0], pristine, size))):
+                for one in memory:
+                    f.copy(one, pristine, size)
+            f.store(batch, f.add(at, 1), BatchBlock.offset("next"))
+        for trial in (plain, patched):
+            uc = f.load(trial, TrialBlock.offset("uc"))
+            self._quiet(f, trial)
+            f.store(uc, 0, layout.UC_LEVEL, 4)
+            f.store(uc, 1, layout.UC_DONE, 1)
+        f.ret(f.load(batch, BatchBlock.offset("next")))
+        return f
