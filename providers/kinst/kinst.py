@@ -19,23 +19,23 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from emu.displaced import ALWAYS, Code, Emulated, OutOfLine, Treatment
+from emu.displaced import Code, Emulated, OutOfLine, Treatment
 from emu.elf_symbols import Symbol
 from emu.engine.clock import VirtualClock
-from emu.engine.plans import Adjust, AdjustIf
 from emu.engine.tracepoints import Fire, Run
 from emu.frame import Frame
 from emu.guest.kernel.trampolines import Trampolines, TrampolinesFullError
 from emu.guest.modules import Module
 from emu.isa.base import Isa
 from emu.patcher import Patcher, Tracepoint
-from emu.plans import Check, Compare, Set
+from emu.plans import Set
 from emu.trap import Hit, Served, TrapHandler
 from emu.words import decimal
 from providers import fbt
 from providers.base import Framework, Provider
 from providers.fbt.exclusions import excluded, module_name, module_refusal
 from providers.fbt.port import Function
+from providers.kinst.copies import hidden_instructions, hide_instructions
 from providers.kinst.exclusions import EXCLUSIONS
 from providers.kinst.flow import follow
 from providers.kinst.port import Frames, Port
@@ -203,7 +203,7 @@ class Kinst(Provider):
         treatment = point.treatment
         if isinstance(treatment, OutOfLine):
             # The breakpoint stands for the instruction; what it leads to is not the kernel's.
-            self._clock.hide(1 if self._leaves(treatment, frame) else 2)
+            self._clock.hide(hidden_instructions(self._isa, treatment, frame))
             frame.go_to(point.trampoline, self._port.bias)
             return self._port.answer
         left = frame.carry_out(treatment.plan, address, self._port.bias, extra)
@@ -223,21 +223,7 @@ class Kinst(Provider):
         treatment = point.treatment
         if isinstance(treatment, Emulated):
             return Hit((fire,), plan=treatment.plan)
-        return Hit((fire, Run((self._hiding(treatment), Set(pc, "", point.trampoline)))))
-
-    def _hiding(self, copied: OutOfLine) -> Adjust | AdjustIf:
-        """Say how many instructions of a trampoline take no time (`_leaves`)."""
-        hidden = self._clock.hidden
-        if copied.leaves is None or copied.leaves == ALWAYS:
-            return Adjust(hidden, 1 if copied.leaves == ALWAYS else 2)
-        return AdjustIf(hidden, (Check(Compare.FLAGS, right=copied.leaves),), 1, 2)
-
-    def _leaves(self, copied: OutOfLine, frame: Frame) -> bool:
-        """Return whether the copy leads elsewhere than to the jump or the breakpoint behind it."""
-        if copied.leaves is None or copied.leaves == ALWAYS:
-            return copied.leaves == ALWAYS
-        assert self._isa.condition is not None
-        return self._isa.condition(copied.leaves, frame.register(self._isa.traps.flags))
+        return Hit((fire, Run((hide_instructions(self._clock, treatment), Set(pc, "", point.trampoline)))))
 
     def _trampoline_ended(self, address: int, frame: Frame) -> int:
         """Go back to the code after the original (kinst_jump_next_instr)."""

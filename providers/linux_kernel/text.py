@@ -2,8 +2,8 @@
 
     add       a hook at an address: the first one writes the breakpoint
     (a hit)   the hooks are called in the order in which they were added, then the displaced
-              instruction's plan is carried out
-    remove    the last one takes the breakpoint out
+              instruction's plan is carried out, or a copy of it runs elsewhere and leads back
+    remove    the last one takes the breakpoint out; the copy stays, for a task may be in it
 
 The first hit is Python's.  A hook that says which probe it fires lets machine code serve the next
 ones (`emu.learning`).
@@ -16,15 +16,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 
 from emu.bad_address import BadAddressError
-from emu.displaced import Emulated
-from emu.engine.tracepoints import HitStep
+from emu.displaced import Emulated, OutOfLine
+from emu.engine.clock import VirtualClock
+from emu.engine.tracepoints import HitStep, Run
 from emu.frame import Frame
+from emu.guest.linux_kernel.executable import NoRoomError
 from emu.isa.base import Isa
 from emu.patcher import Patcher, Tracepoint
+from emu.plans import Set
 from emu.trap import Hit, Served, TrapHandler
+from providers.kinst.copies import hidden_instructions, hide_instructions
 from providers.kinst.ports import PORTS
 from providers.linux_kernel.sites import LONGEST, treat
 
@@ -47,6 +51,20 @@ class Hook:
     call: Callable[[Frame], None]
     fires: Callable[[], Fires] = _python
     """The same for machine code; asked whenever it may have changed."""
+    framed: bool = False
+    """Whether the function's frame is there (`CpuCore.framed`)."""
+
+
+class Room(Protocol):
+    """Where copies of instructions run."""
+
+    def take(self, size: int) -> int:
+        """Return the address of a piece.  Raises `NoRoomError`."""
+        ...
+
+    def fill(self, address: int, code: bytes) -> None:
+        """Write code into a piece."""
+        ...
 
 
 class NoPlanError(Exception):
@@ -56,18 +74,28 @@ class NoPlanError(Exception):
 @dataclass(slots=True, eq=False)
 class _Point:
     tracepoint: Tracepoint
-    treatment: Emulated
+    treatment: Emulated | OutOfLine
+    copy: int = 0
+    """Where the copy is, 0 if there is none."""
     hooks: list[Hook] = field(default_factory=list)
 
 
 class Text:
     """The breakpoints of one kernel."""
 
-    def __init__(self, isa: Isa, patcher: Patcher, traps: TrapHandler) -> None:
+    def __init__(self, isa: Isa, patcher: Patcher, traps: TrapHandler, room: Room, clock: VirtualClock) -> None:
+        """`room` is where copies of instructions run; `clock` leaves out the way back."""
         self.isa = isa
+        self._room = room
+        self._clock = clock
+        self._port = PORTS[isa.name]
+        self._copies: dict[int, _Point] = {}
+        """By address of the instruction."""
+        self._ends: dict[int, int] = {}
+        """Address of the breakpoint that ends a copy -> where it leads."""
         self._patcher = patcher
         self._traps = traps
-        self._patch = PORTS[isa.name].patch
+        self._core = traps.core
         self._points: dict[int, _Point] = {}
         traps.add(self._invop, self._describe)
 
@@ -75,24 +103,46 @@ class Text:
         """Return code as the kernel has it, without breakpoints.  Raises `BadAddressError`."""
         return self._patcher.original(address, size)
 
-    def add(self, address: int, hook: Hook) -> None:
+    def add(self, address: int, hook: Hook, treatment: Emulated | OutOfLine | None = None) -> None:
         """Call `hook` whenever the instruction at an address is about to run.
+
+        `treatment` is what becomes of it, if that is known.
 
         Raises `NoPlanError`.
         """
         point = self._points.get(address)
         if point is None:
-            try:
-                treatment = treat(self.isa, self.code(address, LONGEST), address)
-            except BadAddressError as error:
-                raise NoPlanError(str(error)) from None
-            if treatment is None:
-                raise NoPlanError(f"the instruction at {address:#x} has no plan")
-            tracepoint = self._patcher.create(address, self._patch(treatment.length), OWNER)
-            point = self._points[address] = _Point(tracepoint, treatment)
-            self._patcher.install(tracepoint)
+            point = self._points[address] = self._point(address, treatment)
+            self._patcher.install(point.tracepoint)
         point.hooks.append(hook)
         self._traps.changed()
+
+    def _point(self, address: int, treatment: Emulated | OutOfLine | None) -> _Point:
+        try:
+            treatment = treatment or treat(self.isa, self.code(address, LONGEST), address)
+            if treatment is None:
+                raise NoPlanError(f"the instruction at {address:#x} has no plan")
+            tracepoint = self._patcher.create(address, self._port.patch(treatment.length), OWNER)
+        except BadAddressError as error:
+            raise NoPlanError(str(error)) from None
+        point = _Point(tracepoint, treatment)
+        if isinstance(treatment, OutOfLine):
+            known = self._copies.get(address)
+            point.copy = known.copy if known and known.treatment == treatment else self._copied(treatment, address)
+            self._copies[address] = point
+        return point
+
+    def _copied(self, treatment: OutOfLine, address: int) -> int:
+        """Write a copy of an instruction, and what leads back; return where it is."""
+        port = self._port
+        try:
+            copy = self._room.take(port.size)
+        except NoRoomError as error:
+            raise NoPlanError(str(error)) from None
+        self._room.fill(copy, port.trampoline(treatment, copy, address))
+        if port.trap is not None:
+            self._ends[copy + port.trap(treatment)] = address + treatment.length
+        return copy
 
     def remove(self, address: int, hook: Hook) -> None:
         """Take a hook back.  Raises KeyError or ValueError if it is not there."""
@@ -111,21 +161,42 @@ class Text:
     def _invop(self, address: int, frame: Frame, _extra: int) -> int:
         point = self._points.get(address)
         if point is None:
-            return 0
+            return self._ended(address, frame)
         for hook in tuple(point.hooks):
+            self._core.framed = hook.framed
             hook.call(frame)
-        frame.carry_out(point.treatment.plan, address)
+        self._core.framed = False
+        treatment = point.treatment
+        if isinstance(treatment, Emulated):
+            frame.carry_out(treatment.plan, address)
+        else:
+            # The breakpoint stands for the instruction; what it leads to is not the kernel's.
+            self._clock.hide(hidden_instructions(self.isa, treatment, frame))
+            frame.go_to(point.copy)
+        return _CLAIMED
+
+    def _ended(self, address: int, frame: Frame) -> int:
+        """Go back from a copy to the code after the original; 0: there is no copy."""
+        after = self._ends.get(address)
+        if after is None:
+            return 0
+        frame.go_to(after)
         return _CLAIMED
 
     def _describe(self, address: int) -> Hit | Served | None:
         """Say what the handler does at an address."""
+        pc = self.isa.registers.pc
         point = self._points.get(address)
         if point is None:
-            return None
+            after = self._ends.get(address)
+            return None if after is None else Hit((Run((Set(pc, "", after),)),))
         steps: list[HitStep] = []
         for hook in point.hooks:
             fires = hook.fires()
             if fires is None:
                 return Served.PYTHON
             steps += fires
-        return Hit(tuple(steps), plan=point.treatment.plan)
+        if isinstance(point.treatment, Emulated):
+            return Hit(tuple(steps), plan=point.treatment.plan)
+        hiding = hide_instructions(self._clock, point.treatment)
+        return Hit((*steps, Run((hiding, Set(pc, "", point.copy)))))

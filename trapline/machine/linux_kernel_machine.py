@@ -19,6 +19,7 @@ from providers.cpc import Cpc
 from providers.fbt.fbt import Signature
 from providers.linux_kernel.blacklist import Blacklist
 from providers.linux_kernel.fbt import LinuxFbt
+from providers.linux_kernel.kinst import LinuxKinst
 from providers.linux_kernel.syscall import KernelCalls
 from providers.linux_kernel.text import Text
 from providers.linux_kernel.tracepoints import Tracepoints
@@ -168,13 +169,22 @@ def start(options: LinuxKernelOptions) -> TracedLinuxKernel:
     guest = LinuxKernelGuest(machine)
     dtrace = DTrace(guest, guest.traps.core, dof)
     types = BtfTypes(guest.facts.btf)
-    text = Text(guest.isa, guest.patcher, guest.traps)
+    text = Text(guest.isa, guest.patcher, guest.traps, guest.executable, guest.clock)
     head = guest.facts.symbols.get("kprobe_blacklist")
     blacklist = Blacklist(head.value if head else 0, guest.load)
+    functions = _Functions(guest.facts)
+    LinuxKinst(
+        dtrace,
+        text,
+        functions,
+        forbidden=blacklist.__contains__,
+        exceptions=guest.facts.exception_table,
+        matches=_matches,
+    )
     LinuxFbt(
         dtrace,
         text,
-        _Functions(guest.facts),
+        functions,
         forbidden=blacklist.__contains__,
         matches=_matches,
         is_glob=is_glob,

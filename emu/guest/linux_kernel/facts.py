@@ -58,6 +58,11 @@ class KernelFacts:
                 f"Linux {self.image.release}: {error}; a kernel with CONFIG_DEBUG_INFO_BTF=y is needed"
             ) from None
 
+    @cached_property
+    def exception_table(self) -> range:
+        """Where the kernel keeps the addresses of instructions that may fault."""
+        return self._between("__start___ex_table", "__stop___ex_table")
+
     def functions(self) -> Iterator[Symbol]:
         """Yield the functions of the kernel's own text, by address; of several names the first."""
         latest = 0

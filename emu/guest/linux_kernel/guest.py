@@ -11,6 +11,7 @@ from emu.engine.state import DELIVER
 from emu.frame import Frame
 from emu.guest.abilities import Abilities
 from emu.guest.base import Location, RunState, Thread
+from emu.guest.linux_kernel.executable import ExecutableMemory
 from emu.guest.linux_kernel.facts import KernelFacts
 from emu.guest.linux_kernel.machine import LinuxKernelMachine
 from emu.guest.linux_kernel.platforms.platform import EPOCH
@@ -60,8 +61,11 @@ class LinuxKernelGuest:
         self.patcher = Patcher(self.engine)
         self.live = LiveFrame(self.engine)
         scratch, linear = machine.board.scratch, self.isa.kernel_base
-        self.scratch = range(linear + scratch.start, linear + scratch.stop)
+        half = (scratch.start + scratch.stop) // 2
+        self.scratch = range(linear + scratch.start, linear + half)
         """Kernel memory that the kernel leaves alone, by virtual addresses."""
+        self.executable = ExecutableMemory(self.engine, range(half, scratch.stop), self.facts.text.start)
+        """The same for copies of instructions."""
         self._kept: list[object] = []
         self._show_image()
         self._unwinder = unwinder(self.engine, self.facts, self.tasks)

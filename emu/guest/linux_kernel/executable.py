@@ -1,0 +1,97 @@
+"""Kernel memory in which copies of instructions run.
+
+The kernel maps its own reserved memory for data alone.  One entry of its page tables, which it
+leaves empty, becomes a second mapping of that memory, made as the one of its text: 510 MiB behind
+the start of the image's block of one GiB, so that copies reach all the text by their distances.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from emu.engine.engine import Engine
+from emu.isa.base import PageTables
+
+_BLOCK_SHIFT: Final = 21
+_BLOCK: Final = 1 << _BLOCK_SHIFT
+_GIB: Final = 1 << 30
+_FIRST: Final = 510 << 20
+_TRIES: Final = 32
+_ALIGNMENT: Final = 64
+_WORD: Final = 8
+_PLACES: Final = 0x1FF
+# Bit 52 of an entry says on AArch64 that it is one of several that belong together; elsewhere it means nothing here.
+_CONTIGUOUS: Final = 1 << 52
+
+
+class NoRoomError(Exception):
+    """There is no room left, or the kernel's page tables have no place for the mapping."""
+
+
+class ExecutableMemory:
+    """Pieces of a stretch of physical memory, by virtual addresses that may execute.
+
+    `text` is an address of the kernel's text.  Nobody gives a piece back.
+    """
+
+    def __init__(self, engine: Engine, physical: range, text: int) -> None:
+        self._engine = engine
+        self._physical = physical
+        self._text = text
+        self._next = 0
+        self._end = 0
+
+    def take(self, size: int) -> int:
+        """Return the address of a piece.  Raises `NoRoomError`."""
+        if not self._end:
+            base = self._map()
+            self._next, self._end = base + self._physical.start % _BLOCK, base + self._physical.stop % _BLOCK
+        address = self._next
+        if address + size > self._end:
+            raise NoRoomError(f"more than {len(self._physical) // _ALIGNMENT} copies of instructions")
+        self._next += size + -size % _ALIGNMENT
+        return address
+
+    def fill(self, address: int, code: bytes) -> None:
+        """Write code into a piece."""
+        self._engine.write_code(address, code)
+
+    def _map(self) -> int:
+        """Map the memory once more; return where its block begins."""
+        tables = self._engine.isa.paging.tables
+        assert tables is not None
+        _, like = self._entry(tables, self._text, leaf=True)
+        first = self._text & -_GIB | _FIRST
+        for base in range(first, first - _TRIES * _BLOCK, -_BLOCK):
+            place, entry = self._entry(tables, base, leaf=False)
+            if not entry & tables.valid:
+                self._store(place, _block(tables, like, self._physical.start & -_BLOCK))
+                return base
+        raise NoRoomError("the kernel's page tables have no place for copies of instructions")
+
+    def _entry(self, tables: PageTables, address: int, *, leaf: bool) -> tuple[int, int]:
+        """Return where the entry of a block, or of what holds an address, is, and the entry."""
+        engine = self._engine
+        root = engine.words[engine.isa.registers.slots[engine.isa.registers.kernel_root]]
+        table = (root & tables.root_mask) << tables.root_shift
+        for shift in tables.shifts:
+            place = table + (address >> shift & _PLACES) * _WORD
+            entry = int.from_bytes(engine.memory.ram[place : place + _WORD], "little")
+            is_leaf = bool(entry & tables.leaf_mask) is tables.leaf_set
+            if (leaf and is_leaf) or (not leaf and shift == _BLOCK_SHIFT) or shift == tables.shifts[-1]:
+                return place, entry
+            if is_leaf or not entry & tables.valid:
+                raise NoRoomError("the kernel's page tables are not as they should be")
+            table = (entry & tables.frame_mask) << tables.frame_shift
+        raise AssertionError
+
+    def _store(self, place: int, entry: int) -> None:
+        self._engine.memory.ram[place : place + _WORD] = entry.to_bytes(_WORD, "little")
+
+
+def _block(tables: PageTables, like: int, physical: int) -> int:
+    """Return the entry of a block with the rights of another entry."""
+    entry = like & ~tables.frame_mask & ~_CONTIGUOUS | physical >> tables.frame_shift
+    if not tables.leaf_set:
+        return entry & ~tables.leaf_mask
+    return entry if entry & tables.leaf_mask else entry | tables.leaf_mask

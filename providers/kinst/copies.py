@@ -1,0 +1,35 @@
+"""Copies of instructions that run elsewhere: how many instructions of theirs take no time.
+
+The breakpoint stands for the instruction.  The copy, and what leads back from it, are not the
+kernel's, unless the copy itself leads elsewhere.
+"""
+
+from __future__ import annotations
+
+from emu.displaced import ALWAYS, OutOfLine
+from emu.engine.clock import VirtualClock
+from emu.engine.plans import Adjust, AdjustIf
+from emu.frame import Frame
+from emu.isa.base import Isa
+from emu.plans import Check, Compare
+
+
+def hidden_instructions(isa: Isa, copied: OutOfLine, frame: Frame) -> int:
+    """Return how many instructions take no time from here on."""
+    return 1 if _leaves(isa, copied, frame) else 2
+
+
+def _leaves(isa: Isa, copied: OutOfLine, frame: Frame) -> bool:
+    """Return whether the copy leads elsewhere than to the jump or the breakpoint behind it."""
+    if copied.leaves is None or copied.leaves == ALWAYS:
+        return copied.leaves == ALWAYS
+    assert isa.condition is not None
+    return isa.condition(copied.leaves, frame.register(isa.traps.flags))
+
+
+def hide_instructions(clock: VirtualClock, copied: OutOfLine) -> Adjust | AdjustIf:
+    """Return the operation that takes them out of the time, for machine code."""
+    hidden = clock.hidden
+    if copied.leaves is None or copied.leaves == ALWAYS:
+        return Adjust(hidden, 1 if copied.leaves == ALWAYS else 2)
+    return AdjustIf(hidden, (Check(Compare.FLAGS, right=copied.leaves),), 1, 2)

@@ -1,0 +1,151 @@
+"""kinst:kernel:vfs_read:12 and its like: probes at instructions of a Linux kernel's functions.
+
+A probe is made when it is named, by the offset of an instruction or for all of a function.  There
+is none where Linux has no kprobe either: on its blacklist, at instructions that may fault and have
+an entry in the exception table, on ftrace's pad but for its first instruction, and between a load
+and a store that belong together; nor where `providers.kinst` has no treatment.
+
+Source: FreeBSD sys/cddl/dev/kinst/kinst.c; Linux 6.12 kernel/kprobes.c (check_kprobe_address_safe).
+"""
+
+# ruff: noqa: ARG002  (the contract passes more than is needed)
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from emu.bad_address import BadAddressError
+from emu.displaced import Code, Emulated, OutOfLine
+from emu.engine.tracepoints import Fire
+from emu.frame import Frame
+from emu.guest.linux_kernel.kallsyms import Symbol
+from emu.words import decimal
+from providers.base import Framework, Provider
+from providers.kinst.flow import follow
+from providers.kinst.ports import PORTS as KINST_PORTS
+from providers.linux_kernel.fbt import MODULE, Functions
+from providers.linux_kernel.ports import PORTS
+from providers.linux_kernel.sites import treat
+from providers.linux_kernel.text import Fires, Hook, NoPlanError, Text
+
+_AFRAMES: Final = 3
+# struct exception_table_entry: distances of the instruction and of what mends it, then 4 bytes.
+_EXCEPTION: Final = struct.Struct("<ii4x")
+
+
+@dataclass(slots=True, eq=False)
+class _Point:
+    address: int
+    treatment: Emulated | OutOfLine
+    framed: bool
+    probe_id: int = 0
+    hook: Hook | None = None
+
+
+class LinuxKinst(Provider):
+    """See the module; `exceptions` is where the exception table is."""
+
+    name = "kinst"
+
+    def __init__(
+        self,
+        framework: Framework,
+        text: Text,
+        functions: Functions,
+        *,
+        forbidden: Callable[[int], bool],
+        exceptions: range,
+        matches: Callable[[str, str], bool],
+    ) -> None:
+        self._framework = framework
+        self._text = text
+        self._functions = functions
+        self._forbidden = forbidden
+        self._exceptions = exceptions
+        self._matches = matches
+        self._known: set[int] = set()
+        framework.register(self)
+
+    def provide(self, description: tuple[str, str, str, str] | None) -> None:
+        """Make the probes of one function, at an offset or everywhere (KINSTIOC_MAKEPROBE)."""
+        if description is None or description[0] != self.name or not description[2]:
+            return
+        _, module, function, name = description
+        offset = decimal(name)
+        if (name and offset is None) or not self._matches(module, MODULE):
+            return
+        for symbol in self._functions.named(function):
+            self._provide(symbol, offset)
+
+    def _provide(self, symbol: Symbol, wanted: int | None) -> None:
+        for offset, treatment, framed in self._look(symbol):
+            address = symbol.value + offset
+            if wanted in {None, offset} and address not in self._known:
+                self._known.add(address)
+                point = _Point(address, treatment, framed)
+                point.probe_id = self._framework.probe_create(self, MODULE, symbol.name, str(offset), _AFRAMES, point)
+
+    def _look(self, symbol: Symbol) -> Iterator[tuple[int, Emulated | OutOfLine, bool]]:
+        """Yield offset, treatment, and whether the frame is there, of each instruction."""
+        isa, start = self._text.isa, symbol.value
+        port = KINST_PORTS[isa.name]
+        try:
+            code = self._text.code(start, symbol.size + port.longest)
+        except BadAddressError:
+            return
+        body = code[: symbol.size]
+        landing = PORTS[isa.name].landing(code)
+        pad = range(landing + 1, landing + PORTS[isa.name].pad(code[landing:]))
+        treatments = {}
+        for offset in port.boundaries(body):
+            piece = code[offset : offset + port.longest]
+            before = body[max(0, offset - port.behind) : offset]
+            treatments[offset] = treat(isa, piece, start + offset) or port.treat(Code(piece, start + offset, before))
+        frames = follow(port, isa, body, start, treatments)
+        for offset, treatment in treatments.items():
+            address = start + offset
+            refused = offset in pad or address in self._may_fault or self._forbidden(address)
+            if isinstance(treatment, Emulated | OutOfLine) and not refused:
+                yield offset, treatment, frames[offset].made
+
+    @cached_property
+    def _may_fault(self) -> frozenset[int]:
+        """The instructions with an entry in the exception table."""
+        table = self._exceptions
+        data = self._text.code(table.start, len(table))
+        return frozenset(
+            table.start + _EXCEPTION.size * number + distance
+            for number, (distance, _) in enumerate(_EXCEPTION.iter_unpack(data))
+        )
+
+    def enable(self, probe_id: int, arg: _Point) -> None:
+        """Write the breakpoint; without room for a copy of the instruction the probe stays silent."""
+        fire = self._framework.probe
+
+        def hit(_frame: Frame) -> None:
+            fire(probe_id)
+
+        hook = Hook(hit, lambda: self._fires(arg), framed=arg.framed)
+        try:
+            self._text.add(arg.address, hook, arg.treatment)
+        except NoPlanError:
+            return
+        arg.hook = hook
+
+    def _fires(self, point: _Point) -> Fires:
+        runs = self._framework.native_runs(point.probe_id)
+        return (Fire(runs, (), framed=point.framed),) if runs else None
+
+    def disable(self, probe_id: int, arg: _Point) -> None:
+        """Take it out."""
+        if arg.hook is not None:
+            self._text.remove(arg.address, arg.hook)
+            arg.hook = None
+
+    def destroy(self, probe_id: int, arg: _Point) -> None:
+        """Forget a probe."""
+        self._known.discard(arg.address)
