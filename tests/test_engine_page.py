@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "engine.md").read_text("utf-8")
 COMMAND = re.findall(r"^```shell\ntrapline (.*?)\n```$", PAGE, re.MULTILINE)[0]
 SHOWN = re.findall(r"^```text\n(.*?)\n```$", PAGE, re.MULTILINE | re.DOTALL)[0]
-VERSION = re.findall(r"this is what llvmlite (\S+) makes", PAGE)[0]
+VERSION = re.findall(r"output of llvmlite (\S+)\.", PAGE)[0]
 MACHINE_CODE = "- machine code -"
 
 
