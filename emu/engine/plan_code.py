@@ -126,6 +126,8 @@ class PlanCode:
                         for bytes_ in _SIZES:
                             with sized(bytes_):
                                 f.store(place, value, 0, bytes_)
+                with case(Kind.DEPOSIT):
+                    f.store(self._at(f, second, third, READ), f.load(first))
                 with case(Kind.READ):
                     f.store(first, self._read_public(f, second))
                 with case(Kind.COMPARE):

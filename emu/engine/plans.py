@@ -44,8 +44,15 @@ class AdjustIf(NamedTuple):
     fails: int
 
 
+class Deposit(NamedTuple):
+    """The guest's memory at `address` = `source`: a probe's own memory, which programs only read."""
+
+    source: str
+    address: int
+
+
 # What machine code carries out: operations of plans, and its own.
-NativeOperation = Operation | Adjust | AdjustIf
+NativeOperation = Operation | Adjust | AdjustIf | Deposit
 
 
 class Kind(IntEnum):
@@ -73,6 +80,8 @@ class Kind(IntEnum):
     """low, high, Unicorn's number of the vector register."""
     ADJUST = 11
     """place, -, amount."""
+    DEPOSIT = 12
+    """source, base (nothing), address."""
 
 
 # The comparisons that COMPARE does, in this order.
@@ -217,6 +226,8 @@ class Encoder:
             case AdjustIf(at, tests, holds, fails):
                 yield from map(self._check, tests)
                 yield Kind.BRANCH, at, at, holds, fails
+            case Deposit(source, address):
+                yield Kind.DEPOSIT, place(source), place(""), address
             case Adjust(at, amount):
                 yield Kind.ADJUST, at, 0, amount
 
@@ -235,7 +246,7 @@ class Encoder:
 def _read_by(operation: NativeOperation) -> Iterator[str]:
     """Yield the operands that an operation reads."""
     match operation:
-        case Set(_, source, _) | Clear(_, source, _):
+        case Set(_, source, _) | Clear(_, source, _) | Deposit(source, _):
             yield source
         case Sum(_, base, scaled, _, _):
             yield from (base, scaled)

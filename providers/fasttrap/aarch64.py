@@ -152,7 +152,7 @@ def _treat(code: Code, fidelity: Fidelity) -> Treatment:
     return replace(found, leaves=True) if isinstance(found, Emulated) and found.rule.name == "RET" else found
 
 
-def _chunk(move: OutOfLine, _at: int, _after: int, _saved: int) -> bytes:
+def _chunk(move: OutOfLine, _at: int, _after: int) -> bytes:
     return move.code + BRK_RETURN.to_bytes(4, "little")
 
 

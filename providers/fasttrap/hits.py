@@ -40,6 +40,9 @@ PASSED: Final = 5
 _ENTRY: Final = int(CpuFlag.ENTRY)
 # Where an emulated instruction has led to, while the probes after it fire.
 _NEW_PC: Final = "%new pc"
+# What a scratch register held.
+_SAVED: Final = "%saved"
+_WORD: Final = 8
 # What of a hit's key is the pc (`of_exception`).
 _PC: Final = (1 << 56) - 1
 
@@ -96,7 +99,8 @@ class Hits(ProcessObserver):
             return Served.PYTHON
         if isinstance(point.treatment, OutOfLine):
             run = self.steps.describe(thread, point, point.treatment)
-            return Served.PYTHON if run is None else Hit((*before, run), by_thread=True)
+            rest = partial(self._begin, point, point.treatment)
+            return Served.PYTHON if run is None else Hit((*before, run), rest=rest, by_thread=True)
         plan = point.treatment.plan
         after = self._after(point, (), leaves=point.treatment.leaves)
         if after is None or not self._is_safe(plan):
@@ -110,16 +114,26 @@ class Hits(ProcessObserver):
 
     def _describe_return(self, stepping: Stepping) -> Hit | Served:
         """Say what a return trap does (`Steps.returned`)."""
-        if stepping.move.scratch:
-            return Served.PYTHON
-        pc, engine = self._kernel.isa.registers.pc, self._kernel.engine
-        back = (engine.discounting(1), Set(pc, "", stepping.after))
+        pc, engine, scratch = self._kernel.isa.registers.pc, self._kernel.engine, stepping.move.scratch
+        back: tuple[NativeOperation, ...] = (engine.discounting(1), Set(pc, "", stepping.after))
+        if scratch:
+            if self._fidelity is Fidelity.FREEBSD:  # the instruction may have written the register: it is looked at
+                return Served.PYTHON
+            saved = Load(_SAVED, "", self.steps.saved_at(stepping), _WORD)
+            back = (saved, *back, Set(scratch, _SAVED))
         after = self._after(stepping.point, back, leaves=False) if stepping.fires else [Run(back)]
         return Served.PYTHON if after is None else Hit(tuple(after), by_thread=True)
 
     def _is_safe(self, plan: Plan) -> bool:
         """Return whether machine code does what fasttrap does: FreeBSD's loads fail at -1."""
         return self._fidelity is not Fidelity.FREEBSD or not any(isinstance(one, Load) for one in plan.operations)
+
+    def _begin(self, point: Point, move: OutOfLine, _address: int) -> int:
+        """Begin a step whose scratch space machine code could not reach."""
+        thread = self._kernel.current
+        assert thread is not None
+        self.steps.begin(thread, point, move)
+        return HANDLED
 
     def _rest(self, point: Point, _address: int) -> int:
         """Carry out a plan whose memory machine code could not reach; fire the probes after it."""

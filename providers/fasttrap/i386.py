@@ -25,7 +25,7 @@ def _treat(code: Code, fidelity: Fidelity) -> Treatment:
     return PROTECTED_TABLES[fidelity].decide(code)
 
 
-def _chunk(move: OutOfLine, at: int, after: int, _saved: int) -> bytes:
+def _chunk(move: OutOfLine, at: int, after: int) -> bytes:
     distance = after - (at + len(move.code) + _JUMP_SIZE) & PROTECTED_MODE.mask
     return move.code + bytes((_JUMP,)) + distance.to_bytes(4, "little") + move.code + RETURN_TRAP
 

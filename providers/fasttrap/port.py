@@ -37,9 +37,8 @@ class Port:
     """Words on the stack before the first argument there: the return address."""
     results: tuple[str, ...]
     """Registers of arg1 and up of a return probe."""
-    chunk: Callable[[OutOfLine, int, int, int], bytes]
-    """(instruction, address of the chunk, address after the instruction, value of the scratch
-    register) -> scratch code."""
+    chunk: Callable[[OutOfLine, int, int], bytes]
+    """(instruction, address of the chunk, address after the instruction) -> scratch code."""
     copies: int
     """How many instructions of a chunk run besides the copy itself, where no return trap is
     wanted."""
@@ -49,6 +48,9 @@ class Port:
     """Offset in the chunk of the return trap."""
     always_steps: bool
     """Whether every chunk ends in a return trap: there is no jump that reaches everywhere."""
+    saved_offset: Callable[[OutOfLine], int] = lambda _move: 0
+    """Offset in the chunk of the word with the value of the scratch register, which the code reads
+    back."""
     behind: int = 0
     """How many bytes before an instruction `treat` wants to see."""
     has_jump_table: Callable[[bytes, Fidelity], bool] = lambda _code, _fidelity: False

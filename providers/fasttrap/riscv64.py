@@ -136,7 +136,7 @@ def _treat(code: Code, fidelity: Fidelity) -> Treatment:
     return found
 
 
-def _chunk(move: OutOfLine, _at: int, _after: int, _saved: int) -> bytes:
+def _chunk(move: OutOfLine, _at: int, _after: int) -> bytes:
     return move.code + EBREAK.to_bytes(4, "little")
 
 

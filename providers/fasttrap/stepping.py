@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from emu.bad_address import BadAddressError
 from emu.displaced import OutOfLine
+from emu.engine.plans import Deposit, NativeOperation
 from emu.engine.tracepoints import Run
 from emu.guest.processes import CARRIED_OUT, ProcessObserver
 from emu.plans import Set
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from emu.guest.processes import Processes, Thread
     from emu.isa.linux_signals import SignalInfo
 
+_WORD: Final = 8
 # Bytes of scratch space per instruction (FASTTRAP_SCRATCH).
 CHUNK: Final = 64
 
@@ -49,8 +51,6 @@ class Stepping:
     """Where the return trap is, None if the code jumps back by itself."""
     after: int
     """The address after the original."""
-    saved: int
-    """What the scratch register held."""
     discounted: int
     """Instructions that were taken off the count beforehand, because they are not the program's."""
     fires: bool
@@ -99,7 +99,7 @@ class Steps(ProcessObserver):
         self._chunks: dict[_Key, _Chunk] = {}
         self._same: dict[_Key, Stepping] = {}
         """By thread and scratch space: what a thread does in it that is there, whether Python or
-        machine code sent it.  What is saved for a step is not in these."""
+        machine code sent it."""
         kernel.exceptions.append(self._exception)
         kernel.watch(self)
 
@@ -116,13 +116,26 @@ class Steps(ProcessObserver):
     def describe(self, thread: Thread, point: Point, move: OutOfLine) -> Run | None:
         """Say what `begin` does, now that it was done; None: it is not the same each time."""
         chunk = self._chunks.get(_Key(thread, point.address))
-        if chunk is None or move.scratch:
+        if chunk is None:
             return None
         stepping = self._same.get(_Key(thread, chunk.address))
         if stepping is None or stepping.fires is not bool(point.after):
             return None
-        discounting = self._kernel.engine.discounting(stepping.discounted)
-        return Run((discounting, Set(self._kernel.isa.registers.pc, "", stepping.start)))
+        operations: list[NativeOperation] = []
+        if move.scratch:
+            operations += [Deposit(move.scratch, self.saved_at(stepping)), Set(move.scratch, "", stepping.after)]
+        operations.append(self._kernel.engine.discounting(stepping.discounted))
+        return Run((*operations, Set(self._kernel.isa.registers.pc, "", stepping.start)))
+
+    def saved_at(self, stepping: Stepping) -> int:
+        """Return the address of what the scratch register held."""
+        return stepping.chunk + self._port.saved_offset(stepping.move)
+
+    def _restore(self, stepping: Stepping) -> None:
+        """Give the scratch register its value back."""
+        if stepping.move.scratch:
+            saved = stepping.point.target.code.read(self.saved_at(stepping), _WORD)
+            self._kernel.cpu.write_register(stepping.move.scratch, int.from_bytes(saved, "little"))
 
     def forget(self, thread: Thread) -> None:
         """Forget a step that has come back by itself."""
@@ -142,10 +155,8 @@ class Steps(ProcessObserver):
         if chunk is None:
             return self._no_scratch(point)
         at, after, fires = chunk.address, point.address + move.length, bool(point.after)
-        saved = cpu.read_register(move.scratch) if move.scratch else 0
-        # The code gives the scratch register its value back, so with one it is another each time.
-        if move.scratch or chunk.traps is not fires:
-            point.target.slots.fill(at, port.chunk(move, at, after, saved))
+        if chunk.traps is not fires:
+            point.target.slots.fill(at, port.chunk(move, at, after))
             chunk.traps = fires
         trapped = fires or port.always_steps
         start = at + (port.second_copy(move) if trapped else 0)
@@ -155,11 +166,11 @@ class Steps(ProcessObserver):
         # as well: the jump, and before it the load of the scratch register.
         discounted = 1 + (0 if trapped else port.copies + bool(move.scratch))
         cpu.discount(discounted)
-        stepping = Stepping(point, move, at, start, trap, after, saved, discounted, fires)
-        self._stepping[thread] = stepping
-        if not move.scratch:
-            self._same[_Key(thread, at)] = stepping
+        stepping = Stepping(point, move, at, start, trap, after, discounted, fires)
+        self._stepping[thread] = self._same[_Key(thread, at)] = stepping
         if move.scratch:
+            saved = cpu.read_register(move.scratch)
+            point.target.code.write(self.saved_at(stepping), saved.to_bytes(_WORD, "little"))
             cpu.write_register(move.scratch, after)
         cpu.pc = start
         return CARRIED_OUT
@@ -201,7 +212,7 @@ class Steps(ProcessObserver):
         # Only now: until here a signal's frame had to show the program's value.  If the register is not what it was
         # set to, then the instruction has written it, and what it wrote stays.
         if move.scratch and cpu.read_register(move.scratch) == stepping.after:
-            cpu.write_register(move.scratch, stepping.saved)
+            self._restore(stepping)
         if stepping.fires:
             # The probes find the pc where they are; FreeBSD's return trap leaves it in the scratch space.
             cpu.pc = stepping.point.address
@@ -214,16 +225,14 @@ class Steps(ProcessObserver):
         cpu = self._kernel.cpu
         self._stepping.pop(thread, None)
         cpu.discount(1 - stepping.discounted)
-        if stepping.move.scratch:
-            cpu.write_register(stepping.move.scratch, stepping.saved)
+        self._restore(stepping)
         cpu.pc = stepping.point.address
 
     def _finish(self, thread: Thread, stepping: Stepping) -> None:
         """Put a thread whose copy has run behind the original instruction."""
         cpu = self._kernel.cpu
         self._stepping.pop(thread, None)
-        if stepping.move.scratch:
-            cpu.write_register(stepping.move.scratch, stepping.saved)
+        self._restore(stepping)
         if stepping.trap is None:
             cpu.discount(1 - stepping.discounted)  # it will not jump back
         cpu.pc = stepping.after

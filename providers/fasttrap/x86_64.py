@@ -22,8 +22,10 @@ T_DTRACE_RET: Final = 32
 RETURN_TRAP: Final = bytes((0xCD, T_DTRACE_RET))
 # jmp [rip]: to the address that follows.
 _JUMP: Final = bytes.fromhex("ff2500000000")
-# Bytes of the instruction that gives the scratch register its value back.
-_RESTORE: Final = 10
+# Where a jump goes, and a register's value: words in the scratch space.
+_WORD: Final = 8
+# Bytes of the instruction that gives the scratch register its value back, mov rip+distance, reg.
+_RESTORE: Final = 7
 
 
 def _treat(code: Code, fidelity: Fidelity) -> Treatment:
@@ -31,16 +33,26 @@ def _treat(code: Code, fidelity: Fidelity) -> Treatment:
     return LONG_TABLES[fidelity].decide(code)
 
 
-def _chunk(move: OutOfLine, _at: int, after: int, saved: int) -> bytes:
-    restore = b""
+def _chunk(move: OutOfLine, _at: int, after: int) -> bytes:
+    """Return a copy, the way back, and a copy that ends in a return trap.
+
+    FreeBSD has the value of the scratch register in the code, as an operand; here it is a word
+    behind the jump, so that the code stays the same from hit to hit.
+    """
+    restore = saved = b""
     if move.scratch:
         number = REGISTERS.index(move.scratch)
-        restore = bytes((0x48 | number >> 3, 0xB8 | number & 7)) + saved.to_bytes(8, "little")
-    return move.code + restore + _JUMP + after.to_bytes(8, "little") + move.code + RETURN_TRAP
+        restore = bytes((0x48 | number >> 3 << 2, 0x8B, (number & 7) << 3 | 5, len(_JUMP) + _WORD, 0, 0, 0))
+        saved = bytes(_WORD)
+    return move.code + restore + _JUMP + after.to_bytes(_WORD, "little") + saved + move.code + RETURN_TRAP
+
+
+def _saved_offset(move: OutOfLine) -> int:
+    return len(move.code) + _RESTORE + len(_JUMP) + _WORD
 
 
 def _second_copy(move: OutOfLine) -> int:
-    return len(move.code) + (_RESTORE if move.scratch else 0) + len(_JUMP) + 8
+    return _saved_offset(move) + _WORD if move.scratch else len(move.code) + len(_JUMP) + _WORD
 
 
 PORT: Final = Port(
@@ -55,6 +67,7 @@ PORT: Final = Port(
     stack_skip=1,
     results=("rax", "rbx"),
     chunk=_chunk,
+    saved_offset=_saved_offset,
     copies=1,
     second_copy=_second_copy,
     trap_offset=lambda move: _second_copy(move) + len(move.code),

@@ -2,10 +2,13 @@
 
 import pytest
 
+from emu.displaced import Code, OutOfLine
 from emu.guest.kernel import images
 from emu.isa import ISAS
 from emu.native import available
-from providers.fasttrap import Fasttrap, PidProbes, Wanted
+from providers.fasttrap import PORTS, Fasttrap, PidProbes, Wanted
+from providers.fasttrap.records import Probe, ProbeType
+from providers.fidelity import Fidelity
 from tests.linux.support import expected, start
 from tests.support.native import LoggingFramework
 
@@ -44,3 +47,30 @@ def test_every_probe_fires_as_in_python(isa, case, functions):
     assert same == instructions
     assert machine.fired == python.fired
     assert machine.by_python < machine.fired
+
+
+def test_copies_that_name_rip_by_a_register_are_machine_codes():
+    """Before and after each: the value of the register lies in the thread's scratch space."""
+    runs = []
+    for native in (False, True):
+        machine, output = start("x86_64", [images.linux(ISAS["x86_64"], "zoo"), "threads"])
+        framework = LoggingFramework(native=native)
+        fasttrap = Fasttrap(machine.guest.kernel, framework)
+        process = machine.guest.kernel.first
+        loaded = machine.guest.objects.of(process)[0]
+        target, port = fasttrap.target(process), PORTS["x86_64"]
+        for symbol in loaded.functions():
+            code = loaded.image.code(symbol)
+            for offset in port.boundaries(code) if symbol.name.startswith(("thread", "say", "puts", "fputs")) else ():
+                treatment = port.treat(Code(code[offset : offset + 15], symbol.value + offset), Fidelity.EXACT)
+                if isinstance(treatment, OutOfLine) and treatment.scratch:
+                    for kind in (ProbeType.OFFSETS, ProbeType.POST_OFFSETS):
+                        probe = Probe(target, kind, symbol.value, symbol.size, (symbol.value + offset,))
+                        probe.id = framework.probe_create(probe)
+                        fasttrap.enable(probe)
+        machine.guest.run(None)
+        assert output.decode() + f"exit {machine.guest.exit_status}\n" == expected("threads", "x86_64")
+        runs.append((framework.log(), machine.guest.engine.instructions, machine.guest.now()))
+    assert runs[0] == runs[1]
+    assert len(runs[0][0]) > 100
+    assert framework.by_python < len(runs[0][0]) / 3
