@@ -176,6 +176,9 @@ class LinuxAbi:
     execute: Callable[[StoppedCpu, int, int], bool] | None = None
     """(CPU, exception, pc) -> whether it has carried out the instruction at pc, which a program
     may use under Linux but the emulated CPU refuses; None: there is no such instruction."""
+    raised: Callable[[ModelledCpu, StoppedCpu, int, int], tuple[int, int]] | None = None
+    """(CPU, its registers and memory, exception, pc) -> the exception and the pc that a CPU gives,
+    where Unicorn gives others; None: it gives no others.  Raises `BadAddressError`."""
     accesses: Callable[[Callable[[str], int], bytes], Iterator[int]] | None = None
     """(value of a register by name, code) -> the addresses that the instruction accesses; None: the
     disassembler's operands tell."""

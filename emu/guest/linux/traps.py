@@ -85,9 +85,9 @@ class Traps:
     def _breakpoint(self, address: int) -> int:
         answer = self._kernel.traps.invop(address, self._kernel.frame)
         if not answer:
-            if self._is_undefined(address):
+            if self._is_undefined():
                 return DELIVER
-            self._engine.pc = address + self._kernel.isa.traps.pc_after
+            self._engine.pc = address + self._kernel.isa.traps.saved_user_pc_after
             return self.raise_fault(SignalInfo(Signal.SIGTRAP, SI_KERNEL, address=address))
         self._learner.learn(address)
         return HANDLED if answer == CARRIED_OUT else answer
@@ -97,19 +97,14 @@ class Traps:
         rest = self._learner.rest(address)
         return DELIVER if rest is None else rest(address)
 
-    def _is_undefined(self, address: int) -> bool:
-        """Return whether what trapped is not a breakpoint.
+    def _is_undefined(self) -> bool:
+        """Return whether what trapped is an undefined instruction.
 
-        Where FBT patches by LOCK, #UD asks its handlers first.
+        Where FBT patches by LOCK, #UD asks its handlers first.  The bytes do not tell: int3 has a
+        form of two bytes, too.
         """
         isa = self._kernel.isa
-        if isa.refused is None:
-            return False
-        thread = self._kernel.current
-        assert thread is not None
-        code = thread.process.space.peek(address, 1)
-        # The prefix that FBT writes is a fault of the program's own, too, where nobody has written it.
-        return code not in isa.traps.breakpoints or isa.refused(code)
+        return isa.refused is not None and self._engine.cpu.exception.value != isa.unicorn.breakpoint
 
     def _trap(self, number: int) -> int:
         pc = self._engine.pc
@@ -119,4 +114,8 @@ class Traps:
         execute = self._kernel.abi.execute
         if execute is not None and execute(self._engine, number, pc):
             return HANDLED
+        raised = self._kernel.abi.raised
+        if raised is not None:
+            number, pc = raised(self._engine.cpu, self._engine, number, pc)
+            self._engine.pc = pc
         return self.raise_fault(faults.exception(self._kernel.isa, number, pc))

@@ -10,7 +10,7 @@ from emu.isa.i386.linux_calls import CALLS
 from emu.isa.i386.segments import load_segment
 from emu.isa.linux_abi import BLOCK, FileStatus, LinuxAbi, OpenFlags, SignalFrame, blocks, times
 from emu.isa.x86.cpuid import FEATURES
-from emu.isa.x86.linux import FAULTS, FLAGS, FLOATING_POINT, USER
+from emu.isa.x86.linux import FAULTS, FLAGS, FLOATING_POINT, USER, raised
 
 _STAT64: Final = struct.Struct("<Q4xIIIIIQ4xqIQIIIIIIQ")
 
@@ -75,6 +75,7 @@ LINUX: Final = LinuxAbi(
     red_zone=0,
     packed_epoll_event=True,
     faults=FAULTS,
+    raised=raised,
     probe_registers=_PROBE_REGISTERS,
     initial_registers={
         "hflags": _PROTECTED_MODE | USER,

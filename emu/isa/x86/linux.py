@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from emu.isa.linux_abi import GENERAL_PROTECTION, ILLEGAL, MISALIGNED, Fault
+from emu.isa.linux_abi import GENERAL_PROTECTION, ILLEGAL, MISALIGNED, Fault, StoppedCpu
 from emu.isa.linux_signals import FPE_INTDIV, TRAP_BRKPT, Signal
+from emu.isa.unicorn_model import ModelledCpu
+from emu.isa.x86 import unicorn as x86
+from emu.isa.x86.instruction import PREFIXES
+from emu.isa.x86.lock import LOCK
 
 # Signal by the CPU's vector.
 FAULTS: Final = {
@@ -27,3 +31,35 @@ USER: Final = 3
 FLOATING_POINT: Final = {"fpcw": 0x37F, "fptag": 0xFFFF, "mxcsr": 0x1F80}
 # Interrupts are enabled.
 FLAGS: Final = 0x202
+
+_DEBUG: Final = 1
+_OVERFLOW: Final = 4
+# The `int` instructions that a program may use but for int3: their gates are open to it (arch/x86/kernel/idt.c,
+# SYSG).
+_OPEN_GATES: Final = frozenset({_OVERFLOW})
+_INT: Final = 0xCD
+_INT_LENGTH: Final = 2
+_ICEBP: Final = 0xF1
+_LONGEST: Final = 15
+
+
+def raised(cpu: ModelledCpu, stopped: StoppedCpu, number: int, pc: int) -> tuple[int, int]:
+    """Return the exception that a CPU raises where Unicorn raises `number`, and its frame's pc.
+
+    Unicorn has no table of gates here, so `int 14` looks like a page fault; a CPU gives #GP at the
+    instruction.  Prefixes before it are not looked for.  Unicorn does not know icebp (f1); a CPU
+    gives #DB behind it.  Before either, LOCK is undefined.  Source: Intel SDM volume 3, 6.4.4 and
+    6.12.1.2.
+    """
+    if number not in _OPEN_GATES and x86.raised_by_int(cpu):
+        return x86.GENERAL_PROTECTION, pc - _INT_LENGTH
+    if number == x86.INVALID_OPCODE:
+        for at in range(pc, pc + _LONGEST):
+            byte = stopped.read(at, 1)[0]
+            if byte == _INT:
+                return x86.GENERAL_PROTECTION, pc
+            if byte == _ICEBP:
+                return _DEBUG, at + 1
+            if byte not in PREFIXES or byte == LOCK:
+                break
+    return number, pc

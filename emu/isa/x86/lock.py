@@ -10,6 +10,7 @@ sys/cddl/dev/fbt/x86/fbt_isa.c.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 LOCK: Final = 0xF0
@@ -40,11 +41,20 @@ def refused(code: bytes) -> bool:
     at = 1
     while at < len(code) and code[at] in _OTHER_PREFIXES:
         at += 1
-    rest, table = code[at : at + 3], _LOCKABLE
-    if rest[:1] == b"\x0f":
-        rest, table = rest[1:], _LOCKABLE_0F
-    if len(rest) < 2:
-        return True
-    modrm = rest[1]
-    in_memory = modrm >> 6 != 3
-    return not (in_memory and modrm >> 3 & 7 in table.get(rest[0], ()))
+    rest = code[at : at + 3]
+    escape = rest[:1] == b"\x0f"
+    opcode, modrm = rest[escape : escape + 1], rest[escape + 1 : escape + 2]
+    return not modrm or not lockable(opcode[0], lambda: modrm[0], escape=escape)
+
+
+def lockable(opcode: int, modrm: Callable[[], int], *, escape: bool) -> bool:
+    """Return whether LOCK may stand before an instruction.
+
+    `escape`: 0f stands before its opcode; `modrm()` reads the byte behind it, and is not called for
+    an opcode that cannot be locked.
+    """
+    fields = (_LOCKABLE_0F if escape else _LOCKABLE).get(opcode)
+    if fields is None:
+        return False
+    byte = modrm()
+    return byte >> 6 != 3 and byte >> 3 & 7 in fields

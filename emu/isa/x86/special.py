@@ -3,9 +3,10 @@
 Unicorn answers rdtsc with the host's clock and rdrand with the host's random numbers, and cpuid
 promises what the guests do not have (`emu.isa.x86.cpuid`).  LOCK before
 bt, bts, btr or btc with a register operand makes QEMU 5's translator read a value that it has not
-set, and abort the process; a CPU refuses such an instruction (Intel SDM volume 2, LOCK).  Unicorn
-lets a user program reach ports, and takes rdpmc and sysenter for instructions that it may have: a
-CPU gives #GP, and #UD as AMD's do with sysenter in long mode (AMD64 manual volume 3).
+set, and abort the process; a CPU refuses such an instruction (Intel SDM volume 2, LOCK).  Before
+most other instructions Unicorn skips the prefix; a kernel's are left to `emu.engine.refusals`.
+Unicorn lets a user program reach ports, and takes rdpmc and sysenter for instructions that it may
+have: a CPU gives #GP, and #UD as AMD's do with sysenter in long mode (AMD64 manual volume 3).
 
 Found by the pattern below, which reads no byte that the instruction does not have:
 
@@ -17,6 +18,7 @@ Found by the pattern below, which reads no byte that the instruction does not ha
                                                 0f  34        sysenter, of a user program
                                                 e4 to e7, ec to ef, 6c to 6f: in, out, ins, outs
                                     with LOCK:  0f  a3 ab b3 bb ba, ModRM from c0 on
+                                                whatever cannot be locked, of a user program
 """
 
 from __future__ import annotations
@@ -28,10 +30,10 @@ from typing import Final, NamedTuple
 
 from emu.isa.unicorn_model import ModelledCpu, Raise, ServingCpu, SpecialInstructions
 from emu.isa.x86.cpuid import answer
+from emu.isa.x86.lock import LOCK, lockable
 from emu.isa.x86.unicorn import general_protection, in_user_mode, invalid_opcode
 
-_LOCK: Final = 0xF0
-_PREFIXES: Final = frozenset({0x26, 0x2E, 0x36, 0x3E, 0x64, 0x65, 0x66, 0x67, 0xF2, 0xF3, _LOCK})
+_PREFIXES: Final = frozenset({0x26, 0x2E, 0x36, 0x3E, 0x64, 0x65, 0x66, 0x67, 0xF2, 0xF3, LOCK})
 _REX: Final = range(0x40, 0x50)
 _MOST_PREFIXES: Final = 14
 _ESCAPE: Final = 0x0F
@@ -98,15 +100,23 @@ def _special(fetch: Callable[[int], int], address: int, *, long_mode: bool) -> _
 def _kind(fetch: Callable[[int], int], at: int, prefixes: set[int]) -> _Kind | None:
     first = fetch(at)
     if first != _ESCAPE:
-        return _Kind.PROTECTED if first in _PORTS else None
-    second = fetch(at + 1)
+        kind = _Kind.PROTECTED if first in _PORTS else None
+        refused = kind is None and LOCK in prefixes and not lockable(first, lambda: fetch(at + 1), escape=False)
+    else:
+        second = fetch(at + 1)
+        kind = _escaped(second, lambda: fetch(at + 2), prefixes)
+        refused = kind is None and LOCK in prefixes and not lockable(second, lambda: fetch(at + 2), escape=True)
+    return _Kind.UNKNOWN if refused else kind
+
+
+def _escaped(second: int, third: Callable[[], int], prefixes: set[int]) -> _Kind | None:
     if second == _RDTSCP[0]:
-        return _Kind.COUNTER_AND_CPU if fetch(at + 2) == _RDTSCP[1] else None
+        return _Kind.COUNTER_AND_CPU if third() == _RDTSCP[1] else None
     if second == _RDRAND:
         # With f3 the upper half is rdpid, which the CPU does not have.
         random = range(_RDRAND_REGISTER, _RDSEED_REGISTER if _REPEAT in prefixes else 0x100)
-        return _Kind.RANDOM if fetch(at + 2) in random else None
-    if _LOCK in prefixes and second in _BIT_TESTS and fetch(at + 2) >= _REGISTER:
+        return _Kind.RANDOM if third() in random else None
+    if LOCK in prefixes and second in _BIT_TESTS and third() >= _REGISTER:
         return _Kind.LOCKED
     return _KINDS.get(second)
 
@@ -121,7 +131,7 @@ def _found(cpu: ModelledCpu, fetch: Callable[[int], int], address: int, *, long_
 def _serve(cpu: ServingCpu, code: bytes, registers: tuple[str, ...], flags: str) -> int | Raise:
     found = _special(code.__getitem__, 0, long_mode=len(registers) > 8)
     assert found is not None
-    if _LOCK in found.prefixes:
+    if LOCK in found.prefixes:
         return invalid_opcode
     match found.kind:
         case _Kind.PROTECTED:

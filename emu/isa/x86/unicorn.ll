@@ -38,7 +38,7 @@ look:
   %is.rex = icmp eq i32 %high, $REX
   br i1 %is.rex, label %prefix, label %other
 other:
-  switch i32 %first, label %maybe.port [
+  switch i32 %first, label %plain [
     i32 38, label %prefix  i32 46, label %prefix  i32 54, label %prefix  i32 62, label %prefix  i32 100, label %prefix
     i32 101, label %prefix  i32 102, label %prefix  i32 103, label %prefix  i32 242, label %prefix
     i32 243, label %prefix  i32 240, label %prefix
@@ -52,7 +52,7 @@ prefix:
 opcode:
   %third.at = add i64 %at, 2
   %second = call i32 @code(i64 %behind)
-  switch i32 %second, label %no [
+  switch i32 %second, label %escaped [
     i32 $X86_RDTSC, label %yes  i32 162, label %yes
     i32 51, label %user  i32 52, label %user
     i32 1, label %group7
@@ -63,7 +63,7 @@ opcode:
 group7:
   %rdtscp = call i32 @code(i64 %third.at)
   %is.rdtscp = icmp eq i32 %rdtscp, 249
-  br i1 %is.rdtscp, label %yes, label %no
+  br i1 %is.rdtscp, label %yes, label %escaped
 group9:
   %modrm9 = call i32 @code(i64 %third.at)
   %is.rdrand = icmp uge i32 %modrm9, 240
@@ -71,21 +71,31 @@ group9:
   %is.rdpid = and i1 %is.rdseed, %repeat
   %no.rdpid = xor i1 %is.rdpid, true
   %random = and i1 %is.rdrand, %no.rdpid
-  br i1 %random, label %yes, label %no
+  br i1 %random, label %yes, label %escaped
 bit.test:
-  br i1 %locked, label %locked.bit.test, label %no
+  br i1 %locked, label %locked.bit.test, label %escaped
 locked.bit.test:
   %modrm = call i32 @code(i64 %third.at)
   %is.register = icmp uge i32 %modrm, 192
-  br i1 %is.register, label %yes, label %no
-maybe.port:
+  br i1 %is.register, label %yes, label %escaped
+escaped:
+  br i1 %locked, label %locked.escaped, label %no
+locked.escaped:
+  %lockable.escaped = call i1 @lockable(i32 %second, i32 256, i64 %third.at)
+  br i1 %lockable.escaped, label %no, label %user
+plain:
   ; in and out: e4 to e7 and ec to ef; ins and outs: 6c to 6f
   %port.bits = and i32 %first, 244
   %is.port = icmp eq i32 %port.bits, 228
   %string.bits = and i32 %first, 252
   %is.string = icmp eq i32 %string.bits, 108
   %is.input = or i1 %is.port, %is.string
-  br i1 %is.input, label %user, label %no
+  br i1 %is.input, label %user, label %no.port
+no.port:
+  br i1 %locked, label %locked.plain, label %no
+locked.plain:
+  %lockable.plain = call i1 @lockable(i32 %first, i32 0, i64 %behind)
+  br i1 %lockable.plain, label %no, label %user
 user:
   %hflags.p = getelementptr i8, ptr inttoptr (i64 $env to ptr), i64 $X86_HFLAGS
   %hflags = load i32, ptr %hflags.p
@@ -96,6 +106,57 @@ yes:
   ret i32 0
 no:
   ret i32 1
+}
+
+; Whether LOCK may stand before an opcode (emu/isa/x86/lock.py); 256 is the map of those behind 0f.  Each opcode has a
+; mask of what may be in the reg field of its ModRM byte, which is at the address; the operand is in memory.
+define internal i1 @lockable(i32 %opcode, i32 %map, i64 %modrm.at) {
+entry:
+  %index = or i32 %opcode, %map
+  switch i32 %index, label %never [
+    ; add, or, adc, sbb, and, sub, xor; xchg
+    i32 0, label %any  i32 1, label %any  i32 8, label %any  i32 9, label %any  i32 16, label %any
+    i32 17, label %any  i32 24, label %any  i32 25, label %any  i32 32, label %any  i32 33, label %any
+    i32 40, label %any  i32 41, label %any  i32 48, label %any  i32 49, label %any
+    i32 134, label %any  i32 135, label %any
+    ; those with an immediate, but for cmp
+    i32 128, label %immediate  i32 129, label %immediate  i32 131, label %immediate
+    ; not, neg
+    i32 246, label %negate  i32 247, label %negate
+    ; inc, dec
+    i32 254, label %step  i32 255, label %step
+    ; cmpxchg, xadd; bts, btr, btc
+    i32 432, label %any  i32 433, label %any  i32 448, label %any  i32 449, label %any
+    i32 427, label %any  i32 435, label %any  i32 443, label %any
+    i32 442, label %bit
+    ; cmpxchg8b, cmpxchg16b
+    i32 455, label %exchange
+  ]
+any:
+  br label %look
+immediate:
+  br label %look
+negate:
+  br label %look
+step:
+  br label %look
+bit:
+  br label %look
+exchange:
+  br label %look
+look:
+  %mask = phi i32 [ 127, %immediate ], [ 12, %negate ], [ 3, %step ], [ 224, %bit ], [ 2, %exchange ], [ 255, %any ]
+
+  %modrm = call i32 @code(i64 %modrm.at)
+  %in.memory = icmp ult i32 %modrm, 192
+  %shifted = lshr i32 %modrm, 3
+  %field = and i32 %shifted, 7
+  %allowing = lshr i32 %mask, %field
+  %allowed = trunc i32 %allowing to i1
+  %may = and i1 %allowed, %in.memory
+  ret i1 %may
+never:
+  ret i1 false
 }
 
 ; A byte of code, read as the translator reads it: where there is none, QEMU leaves for its handler of page faults.

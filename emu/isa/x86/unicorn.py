@@ -89,6 +89,11 @@ def in_user_mode(cpu: ModelledCpu) -> bool:
     return ctypes.c_uint32.from_address(cpu.env + HFLAGS).value & 3 == 3
 
 
+def raised_by_int(cpu: ModelledCpu) -> bool:
+    """Return whether an `int` instruction raised the latest exception."""
+    return bool(ctypes.c_int32.from_address(cpu.env + _IS_INT).value)
+
+
 def _raise(cpu: InterruptedCpu, number: int) -> int:
     ctypes.c_uint32.from_address(cpu.env + _ERROR_CODE).value = 0
     ctypes.c_uint32.from_address(cpu.env + _IS_INT).value = 0

@@ -7,7 +7,7 @@ from typing import Final
 
 from emu.isa.linux_abi import BLOCK, FileStatus, LinuxAbi, OpenFlags, SignalFrame, blocks, times
 from emu.isa.x86.cpuid import FEATURES
-from emu.isa.x86.linux import FAULTS, FLAGS, FLOATING_POINT, USER
+from emu.isa.x86.linux import FAULTS, FLAGS, FLOATING_POINT, USER, raised
 from emu.isa.x86_64.elf import ELF
 from emu.isa.x86_64.linux_calls import CALLS
 
@@ -79,6 +79,7 @@ LINUX: Final = LinuxAbi(
     packed_epoll_event=True,
     spaced_semaphore_times=True,
     faults=FAULTS,
+    raised=raised,
     probe_registers=_PROBE_REGISTERS,
     initial_registers={
         "hflags": _LONG_MODE | USER,

@@ -109,6 +109,29 @@ def test_lock_before_a_bit_test_of_a_register_is_refused(isa, code, before, acce
     assert guest.engine.instructions == before
 
 
+@pytest.mark.skipif(not native.available(), reason="llvmlite is not installed")
+@pytest.mark.parametrize("isa", ["x86_64", "i386"])
+def test_machine_code_finds_what_python_finds_with_lock(isa):
+    guest = FunctionGuest(ISAS[isa], bytes(64), accelerated=True)
+    engine, rules = guest.engine, ISAS[isa].unicorn.special
+    engine.write_register("hflags", engine.read_register("hflags") | 3)  # a program's instructions
+    compare = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+    ask = compare(engine.callbacks.special[0].value)
+    key, found = ctypes.c_uint64(CODE), 0
+    codes = [
+        bytes.fromhex(prefixes) + opcode + bytes((modrm, 0x80))
+        for prefixes in ("f0", "66f0", "f0f3", "f048", "2e")
+        for opcode in (*(bytes((one,)) for one in range(256)), *(bytes((0x0F, one)) for one in range(256)))
+        for modrm in (0x00, 0x08, 0x10, 0x28, 0x38, 0xC0, 0xC8, 0xF0, 0xFF)
+    ]
+    for code in codes:
+        engine.memory.write(CODE, code.ljust(16, b"\x90"))
+        wanted = rules.found(engine.cpu, lambda at: engine.memory.read(at, 1)[0], CODE)
+        assert (ask(ctypes.byref(key), None, None) == 0) == wanted, code.hex()
+        found += wanted
+    assert 0 < found < len(codes)
+
+
 @engines
 @pytest.mark.parametrize(("isa", "code"), [(isa, code) for isa, codes in ORDINARY.items() for code in codes])
 def test_what_only_looks_like_a_special_instruction_runs(isa, code, accelerated):
