@@ -22,7 +22,7 @@ _DIGEST = hashlib.sha256().digest_size
 
 
 def folder() -> Path | None:
-    """Return the cache's folder, made if it was not there; None: there is none to be had."""
+    """Return the cache's folder, made if it was not there; None: none is available."""
     chosen = os.environ.get("TRAPLINE_CACHE")
     if chosen == "":
         return None

@@ -1,4 +1,4 @@
-"""What becomes of a displaced instruction, decided once, as data.
+"""How a displaced instruction is executed: a decision, as data.
 
 A breakpoint takes the place of an instruction, so something has to do what that instruction would
 have done.  Four things can be done, and each carries the rule that decided: a plan is carried out
@@ -166,7 +166,7 @@ class DisplacedRow(Rule):
         return word & self.mask == self.value
 
     def treat(self, insn: Displaced, code: bytes) -> Treatment:
-        """Return what becomes of an instruction that falls under this row.
+        """Return how an instruction that matches this row is displaced.
 
         `code` begins with its bytes.
         """

@@ -91,7 +91,7 @@ class Image:
     def symbols(self) -> tuple[Symbol, ...]:
         """The defined, named symbols in the order of the symbol table.
 
-        They are the dynamic table's where there is no other.
+        Without a symbol table they are those of the dynamic symbol table.
         """
         return tuple(self._read_symbols())
 

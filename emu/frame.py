@@ -44,7 +44,7 @@ class Frame(NamedRegisters, Protocol):
         ...
 
     def stack_words(self, first: int) -> tuple[int, int, int, int, int]:
-        """Return five words of the stack from sp + `first` words on, 0 where there is no stack."""
+        """Return five words of the stack from sp + `first` words on, 0 beyond its end."""
         ...
 
     def go_to(self, address: int, stub_adds: int = 0) -> None:

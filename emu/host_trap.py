@@ -39,10 +39,10 @@ class _Displaced(NamedTuple):
 class HostTrap:
     """Takes the breakpoints of one engine: `attach` makes the engine bring them to `breakpoint`.
 
-    `unclaimed(address)` is told of a breakpoint that no handler claims, and answers `DELIVER` or
-    `HANDLED`, or raises.  `faulted(address, error)` is told that a displaced instruction met an
-    invalid address, and raises, or answers; the registers are as they were before that instruction.
-    A breakpoint below `lowest` is not a kernel's: `below(address)` answers it, and
+    `unclaimed(address)` is called for a breakpoint that no handler claims; it returns `DELIVER` or
+    `HANDLED`, or raises.  `faulted(address, error)` is called if a displaced instruction faults; it
+    raises, or returns the same; the registers are as they were before that instruction. A
+    breakpoint below `lowest` is not a kernel's: `below(address)` answers it, and
     `below_rest(address)` is what does the rest of one that machine code could not.  `table` says
     what displaced instructions do, if not the ISA's.
     """

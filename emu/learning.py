@@ -1,4 +1,4 @@
-"""From a hit that Python has served to machine code that serves the next ones.
+"""Learning of hits: after Python has handled a hit, machine code handles the next ones.
 
 The handler that claims an address says what it does there (`emu.trap.Hit`).  The engine's table
 keeps that until something changes (`emu.engine.tracepoints`).

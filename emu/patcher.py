@@ -1,9 +1,9 @@
 """Tracepoints, and the one place that writes them into code.
 
 A tracepoint is a few patch bytes (int3, brk, ebreak) over the first bytes of an instruction.
-Providers decide where and when; the `Patcher` alone writes.  It has each translated copy of the
-code dropped as it does so, and it keeps the books: whatever was installed over whatever, in any
-order, taking all of it out leaves the bytes that were there first.
+Providers decide where and when; the `Patcher` alone writes.  It also invalidates the code that the
+CPU has translated. Tracepoints may overlap: whatever the order of installing and removing, the
+original bytes are back when all are removed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Tracepoint:
     """The bytes of the program itself, without any patch."""
     patch: bytes
     owner: str
-    """Who made it: a provider's name."""
+    """The name of the provider that created it."""
     installed: bool = False
     """Whether the patch is in; only the `Patcher` changes it."""
 
@@ -123,7 +123,7 @@ class Patcher:
         return range(tracepoint.address, tracepoint.address + len(tracepoint.patch))
 
     def _uncover(self, tracepoint: Tracepoint) -> None:
-        """Take a tracepoint out of the books."""
+        """Remove a tracepoint from the layers of its bytes."""
         if tracepoint.installed:
             tracepoint.installed = False
             for address in self._bytes_of(tracepoint):

@@ -1,4 +1,4 @@
-"""Two ways to carry out a plan in Python: `interpret` says what plans mean.
+"""Two ways to execute a plan in Python: `interpret` defines what plans mean.
 
 `compile_plan` does the same, faster.
 """

@@ -1,13 +1,13 @@
-"""Plans: what is done instead of a displaced instruction, as plain data.
+"""Plans: the emulation of displaced instructions, as plain data.
 
-A plan is a few operations on registers and memory.  It says nothing of where or by what it is
-carried out: `emu.plan_execution` does it in Python, `emu.engine.plans` in machine code, and the
+A plan is a few operations on registers and memory.  It does not depend on how it is executed:
+`emu.plan_execution` executes it in Python, `emu.engine.plans` in machine code, and the
 documentation prints it.
 
     push rbp    ->    [rsp-8] = rbp; rsp = rsp-8; rip = rip+1
 
 A plan starts with the pc register on the displaced instruction, as if it had never been patched,
-and moves the pc itself.  So one plan serves every place where the same instruction stands.
+and moves the pc itself.  So one plan is valid at every address with the same instruction.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Help with a misspelt name."""
+"""Suggestions for misspelt names."""
 
 from __future__ import annotations
 

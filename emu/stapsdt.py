@@ -143,7 +143,7 @@ _ITEMS: Final = re.compile(r"(?:[^\s\[\]]|\[[^\]]*\])+")
 def parse_arguments(text: str, isa: Isa) -> tuple[MarkerArgument, ...]:
     """Read a marker's arguments.
 
-    Raises `MarkerArgumentError`, naming the one that is in no known form.
+    Raises `MarkerArgumentError`, which names an argument of an unknown form.
     """
     return tuple(_argument(element, isa) for element in _ITEMS.findall(text))
 

@@ -100,7 +100,7 @@ class LiveFrame:
         return self._load(self._words[self._sp] + self._word * index, self._word)
 
     def stack_words(self, first: int) -> tuple[int, int, int, int, int]:
-        """Return five words from sp + `first` words on, 0 where there is no stack."""
+        """Return five words from sp + `first` words on, 0 beyond the end of the stack."""
         return _five_words(self._engine, self._words[self._sp] + self._word * first)
 
     def go_to(self, address: int, stub_adds: int = 0) -> None:  # noqa: ARG002  (there is no stub)
@@ -200,7 +200,7 @@ class SavedFrame:
 
 
 class _SavedCpu:
-    """A trap frame as the executor of plans wants a CPU.
+    """A trap frame with the interface of a CPU, for the execution of plans.
 
     What is written is kept apart until all is done.
     """

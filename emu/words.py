@@ -1,7 +1,6 @@
-"""Machine words of 64 bits: the one arithmetic that everything here shares.
+"""Arithmetic of 64-bit machine words, which all layers share.
 
-It stands apart from `emu.isa` because the tables of the ISAs are themselves made of things that
-need it.
+It is not part of `emu.isa`, because the modules that the tables of the ISAs use need it.
 """
 
 from __future__ import annotations

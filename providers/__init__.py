@@ -1,1 +1,1 @@
-"""Providers: who puts tracepoints into code and turns a trap into a probe firing."""
+"""Providers: they put tracepoints into code, and turn traps into firings of probes."""

@@ -1,4 +1,4 @@
-"""What DTrace's disassembler knows of x86.
+"""The x86 instructions that DTrace's disassembler cannot decode.
 
 FBT's scans and the pid provider's end where it cannot decode an instruction.
 
@@ -20,7 +20,7 @@ from emu.isa.x86.length import instruction_length
 
 SOURCE: Final = "FreeBSD sys/cddl/dev/dtrace/x86/dis_tables.c"
 _VEX2, _EVEX, _XOP = 0xC5, 0x62, 0x8F
-# The two-byte opcodes that are INVALID in dis_op0F and in the tables for 66, f2 and f3 (0f 1e is endbr64 and its kin).
+# The two-byte opcodes that are INVALID in dis_op0F and in the tables for 66, f2 and f3 (0f 1e is endbr64 and similar).
 _UNKNOWN_0F: Final = frozenset(
     {0x04, 0x0A, 0x0C, 0x0E, 0x0F, *range(0x19, 0x1F), 0x25, 0x27, 0x36, 0x37, 0x39, *range(0x3B, 0x40), 0xA6, 0xA7,
      0xB9, 0xFF}

@@ -1,4 +1,4 @@
-"""Whose behaviour is wanted where a real system's probes are not exact."""
+"""Fidelity: whether the bugs of the real systems are reproduced."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _T = TypeVar("_T")
 
 
 class Fidelity(Enum):
-    """Whose behaviour is wanted; docs/fidelity.md lists the differences."""
+    """The system whose behaviour is reproduced; docs/fidelity.md lists the differences."""
 
     EXACT = "exact"
     """The CPU's: a probed program computes what it would compute without probes."""

@@ -2,8 +2,8 @@
 
 A test, and what is done where it holds.
 
-The tables of the other ISAs compare a word with masks (`emu.displaced.DisplacedRow`).  An
-instruction of x86 is taken apart first, so its rows ask functions.
+The tables of the other ISAs compare a word with masks (`emu.displaced.DisplacedRow`).  An x86
+instruction is decoded first, so the rows have predicates.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Table:
         return (self.malformed.name, *(row.name for row in self.rows))
 
     def decide(self, code: Code) -> Treatment:
-        """Return what becomes of an instruction: the first row whose test holds decides."""
+        """Return how an instruction is displaced: the first row whose test holds decides."""
         insn = take_apart(code.data, self.mode)
         if insn is None:
             return Refused(self.malformed)

@@ -41,7 +41,7 @@ BROKEN_PIPE: Final = 141
 def _writing() -> Iterator[None]:
     """End the process when its output cannot be written: the one rule of all commands.
 
-    A reader that is gone (`| head`) ends it without a word, as SIGPIPE ends other tools; any other
+    If the reader has exited (`| head`), it ends silently, as SIGPIPE ends other tools; any other
     error, such as a full disk, is one line.  What is still buffered is written first.
     """
     try:
@@ -61,7 +61,7 @@ def _writing() -> Iterator[None]:
 
 
 def _abandon_output() -> None:
-    """Send the rest of the output nowhere: the interpreter writes its buffer when it ends."""
+    """Discard the rest of the output: the interpreter writes its buffer when it ends."""
     with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

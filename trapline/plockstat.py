@@ -1,8 +1,8 @@
 """Statistics of user-level locks, from the probes of the threads library: what plockstat(1) does.
 
 Each kind of event is a row of a table: between which probes it lasts, and what it is called.  The D
-program is made of the rows that are wanted; what it has aggregated is shown as a table per kind,
-the longest in all first.
+program has the rows for the requested events; its aggregations are shown as one table for each
+kind, ordered by total time.
 
 Source: FreeBSD cddl/contrib/opensolaris/cmd/plockstat/plockstat.c (options, columns, which events),
 and lib/libthr/plockstat.d (probes).  FreeBSD shows the function of the threads library itself for

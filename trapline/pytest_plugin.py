@@ -36,7 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def _isas(config: pytest.Config) -> list[str]:
-    """Return the ISAS that are wanted.  Raises `pytest.UsageError`."""
+    """Return the selected ISAs.  Raises `pytest.UsageError`."""
     from emu.isa import ISAS  # noqa: PLC0415
 
     wanted: list[str] = config.getoption("--trapline-isa") or list(ISAS)

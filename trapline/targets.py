@@ -1,4 +1,4 @@
-"""TARGET: the word by which every command names the file it looks at.
+"""TARGET: the word by which each command names the file to examine.
 
 * a path; with a root directory, a path in it first;
 * `testbins:NAME`: one of the package's own, such as `testbins:kernel` or `testbins:zoo`;

@@ -53,7 +53,7 @@ class VirtualClock:
         return (words[_PAUSED] if words[_STANDS] else self._counter.instructions) - words[_HIDDEN]
 
     def at_block(self) -> int:
-        """Return the time at the start of the block under way.
+        """Return the time at the start of the current block.
 
         A guest's own clock is read by instructions inside blocks, very often.
         """

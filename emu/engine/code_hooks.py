@@ -36,7 +36,7 @@ _HOOK: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c
 
 
 class CodeHookTable(Block):
-    """What machine code is told of the hooks (`emu.engine.code_hooks_code`)."""
+    """The data of the hooks for machine code (`emu.engine.code_hooks_code`)."""
 
     table: int
     """The address of the places of a hash table: addresses of `CodeHook`s."""

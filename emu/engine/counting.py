@@ -105,7 +105,7 @@ class Counter:
 
     @property
     def before_block(self) -> int:
-        """Instructions executed before the block under way: it needs no look at the code."""
+        """Instructions executed before the current block: it needs no look at the code."""
         entry = self.state[_BLOCK]
         total = self.state[_TOTAL] - PREPAID
         return int(total - (self._entries[(entry - self._entries_at >> 3) + 1] & _COUNT) if entry else total)

@@ -10,8 +10,8 @@
 | `special` (`emu.engine.special`) | instructions that the host serves: counters, random numbers |
 | `emu.engine.native`, `emu.engine.interpreted` | what Unicorn calls, in machine code and in Python |
 
-What Unicorn can and cannot do shapes these files; the facts they rely on are told where they are
-used.  Rules for what is added to them:
+Unicorn's abilities and limits shape these files; the facts are documented where they are used.
+Rules for what is added to them:
 
 * no per-instruction hook, no memory hook, no `timeout=`, no `until` inside code: each costs all
   guests their speed or exactness;
@@ -254,9 +254,9 @@ class Engine:
     def run(self, soft: int | None = None, hard: int | None = None) -> bool:
         """Run until `stop`, until the CPU waits for an interrupt, or to a deadline.
 
-        `soft` is looked at in user mode, `hard` anywhere, both at block starts.  Returns True if
-        the CPU waits.  Raises what a callback raised, `emu.engine.errors.PageFaultError` where the
-        host keeps the address space, and `GuestCrashError` when the CPU cannot go on.
+        `soft` is checked in user mode, `hard` anywhere, both at the start of blocks.  Returns True
+        if the CPU waits.  Raises what a callback raised, `emu.engine.errors.PageFaultError` where
+        the host keeps the address space, and `GuestCrashError` when the CPU cannot go on.
         """
         # A time may be long past: the clock can be put forward further than instructions were ever executed.
         soft = NEVER if soft is None else min(NEVER, max(0, soft + PREPAID))
@@ -322,7 +322,7 @@ class Engine:
         raise GuestCrashError(f"the CPU cannot go on at {self.pc:#x}: {unicorn.UcError(crash)}", self.pc)
 
     def stop(self) -> None:
-        """End the run under way before its next block; between two runs this does nothing.
+        """End the current run before its next block; between two runs this does nothing.
 
         A deadline that has passed stops cleanly: emu_stop in a code hook would leave the hooked
         instruction to be met again.
@@ -330,11 +330,11 @@ class Engine:
         self._state[Word.HARD] = self._state[Word.NEXT] = 0
 
     def stop_in_user_mode(self) -> None:
-        """End the run under way before its next block of user mode."""
+        """End the current run before its next block of user mode."""
         self._state[Word.SOFT] = self._state[Word.NEXT] = 0
 
     def leave(self) -> None:
-        """End the run under way now; from a trap or a system call."""
+        """End the current run now; from a trap or a system call."""
         self._state[Word.STOPPED] = 1
         self._state[Word.NEXT] = 0
         self.cpu.uc.emu_stop()

@@ -1,7 +1,7 @@
 """Machine code that serves a hit: a tracepoint is found, and its steps are done.
 
-What the steps mean is told in `emu.engine.tracepoints`.  Python is entered for what a probe's
-enablings have no native form of, and for memory out of reach.
+`emu.engine.tracepoints` documents the steps.  Python is entered for what a probe's enablings have
+no native form of, and for memory out of reach.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ class Handlers:
             self.fail(error)
 
     def load(self, address: int, size: int) -> int:
-        """Return `size` bytes for a probe's argument; 0 where there is no memory."""
+        """Return `size` bytes for a probe's argument; 0 if no memory is mapped there."""
         try:
             return self._memory.load(address, size)
         except BadAddressError:

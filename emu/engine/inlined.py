@@ -20,7 +20,7 @@ counting takes:
 Nothing is written but over code that is exactly the known one, with this engine's own addresses in
 it; any other block goes on calling the hook, which counts by its table.  `late` is a few bytes near
 the translated code: they ask `overdue` whether to stop, and go on at the second call, which leaves
-the block.  Whatever wants a run to end sets the word NEXT to 0, so that the next block gets there.
+the block.  To end a run, code sets the word NEXT to 0, so that the next block takes this path.
 
 Each written block has an entry of its own, as those of the table are, and where to go on behind it.
 Entries and words are in the lowest 2 GiB of the address space, where an address takes four bytes of
@@ -60,7 +60,7 @@ POSSIBLE: Final = sys.platform == "linux" and platform.machine() == "x86_64"
 
 
 def low_memory(size: int) -> mmap.mmap | None:
-    """Return zeroed memory in the lowest 2 GiB; None if there is none to be had."""
+    """Return zeroed memory in the lowest 2 GiB; None if none is available."""
     if not POSSIBLE:
         return None
     try:

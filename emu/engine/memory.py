@@ -188,7 +188,7 @@ class HostMemory(Memory):
         return (Window(start, size, physical) for start, size, physical in self.space.runs())
 
     def translate(self, address: int, root: int | None = None, access: Access = Access.READ) -> int | None:  # noqa: ARG002
-        """Look the page up; there is no other address space than the current one."""
+        """Look the page up; the current address space is the only one."""
         frame = (self._writable if access is Access.WRITE else self._readable).get(address >> 12)
         return self.space.reach(address, access) if frame is None else frame + (address & 0xFFF)
 

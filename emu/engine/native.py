@@ -216,5 +216,5 @@ def _address(function: Any) -> int:
 
 
 def _signed(value: int) -> int:
-    """Return a word as LLVM's parser wants it."""
+    """Return a word in the form that LLVM's parser accepts."""
     return value - (value >> 63 << 64) if value > 0 else value

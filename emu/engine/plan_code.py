@@ -157,7 +157,7 @@ class PlanCode:
         f.store(target, f.and_(value, self._isa.address_mask))
 
     def _at(self, f: Function, base: Value, offset: Value, access: int) -> Value:
-        """Return where memory is in this process; if it is nowhere, give the plan up."""
+        """Return the address of memory in this process; if it has none, abandon the plan."""
         address = f.and_(f.add(f.load(base), offset), self._isa.address_mask)
         place = f.call(self.reach, address, access)
         f.ret_if(f.eq(place, 0), 0, likely=False)

@@ -1,7 +1,7 @@
 """Instructions that the CPU refuses and Unicorn would execute: a hook before each raises #UD.
 
 Such an instruction comes about in one way: a breakpoint that is a prefix (`emu.isa.x86.lock`).  So
-only code that the emulator itself writes is looked at.
+only code that the emulator itself writes is checked.
 
 These are not special instructions (`emu.engine.exits`), although that would be less code: a firing
 would then end the run and begin another, which takes 10 us, and a hook takes 0.3 us.

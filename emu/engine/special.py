@@ -85,7 +85,7 @@ class Special:
         return self._serve(pc)
 
     def _serve(self, pc: int) -> int:
-        """Do what an instruction does; DELIVER if its exception is under way, else HANDLED."""
+        """Do what an instruction does; DELIVER if it has raised its exception, else HANDLED."""
         served = self._rules.serve(self, self._code(pc))
         if isinstance(served, int):
             self._now.pc.value = pc + served & self._isa.address_mask

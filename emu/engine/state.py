@@ -35,8 +35,8 @@ class Word(IntEnum):
     SOFT = 2
     HARD = 3
     BLOCK = 4
-    """Address of the table entry of the block under way; 0 when there is nothing of a block to take
-    back."""
+    """Address of the table entry of the current block; 0 if nothing of a block must be
+    subtracted."""
     CPU = 5
     ENV = 6
     UC = 7

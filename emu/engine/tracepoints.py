@@ -61,7 +61,7 @@ class StepKind(IntEnum):
 
 
 class Header(Block):
-    """What machine code is told of the table."""
+    """The data of the table for machine code."""
 
     table: int
     """The address of its places."""
@@ -85,7 +85,7 @@ class Entry(Block):
     space: int
     """The address space it is in, as the word of the current one says; `EVERY`."""
     thread: int
-    """The thread it is for, as the word of the one that runs says; `EVERY`."""
+    """The thread that it applies to, as in the word of the running thread; or `EVERY`."""
     steps: int
     """Address of its steps: of `Step`s."""
     core: int
@@ -342,7 +342,7 @@ class Tracepoints:
                 core.raise_failure()
 
     def _prepare(self, core: CpuCore) -> None:
-        """Show Python code the context of the firing that machine code has under way."""
+        """Show Python code the context of the current firing of machine code."""
         firing = core.words[CoreWord.FIRING]
         found = self._contexts.get(firing) or self._lasting.get(firing)
         if found is None:

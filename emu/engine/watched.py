@@ -66,7 +66,7 @@ class Calls(Block):
 
 
 class Hooked(Block):
-    """What machine code and Python say of the hook under way."""
+    """The state of the current hook, shared by machine code and Python."""
 
     inside: int
     """1: one is; code that is written then leaves the block."""

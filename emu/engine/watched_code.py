@@ -1,6 +1,7 @@
 """Machine code for the places of `emu.engine.watched`: calls of probes, while time stands still.
 
-What it does is told in `emu.engine.clock`, `emu.guest.kernel.traced` and `emu.guest.kernel.gates`.
+Its behaviour is documented in `emu.engine.clock`, `emu.guest.kernel.traced` and
+`emu.guest.kernel.gates`.
 """
 
 from __future__ import annotations

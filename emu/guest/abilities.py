@@ -17,7 +17,7 @@ class Lock:
     owner: int
     """Address of the thread that holds it exclusively; 0: nobody, or readers do."""
     spins: bool
-    """Whether who wants it spins instead of sleeping."""
+    """Whether a waiting thread spins instead of sleeping."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +40,7 @@ class Abilities:
     """Returns the address of an open file of the current process, 0: there is none; getf()."""
     lock: Callable[[int], Lock | None] | None = None
     """Returns the state of a lock, None: it is not one; raises `BadAddressError`.  mutex_owned()
-    and its like."""
+    and the like."""
     signal: Callable[[int], None] | None = None
     """Sends a signal to the current process: raise()."""
     stop: Callable[[], None] | None = None

@@ -114,7 +114,7 @@ class Guest(Protocol):
         ...
 
     def run(self, deadline: int | None) -> RunState:
-        """Run until virtual time `deadline` (None: for ever), or until the guest ends.
+        """Run until virtual time `deadline` (None: forever), or until the guest ends.
 
         Raises `GuestError`.
         """

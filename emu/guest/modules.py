@@ -39,7 +39,7 @@ class Module:
     enabled: int = 0
     """How many of its probes are enabled: while there are any, it may not be unloaded."""
     fbt_entries: int = 0
-    """How many FBT records it has: once there are any, it is not looked at again."""
+    """How many FBT records it has: once there are any, it is not scanned again."""
 
     def functions(self) -> Iterator[Symbol]:
         """Yield the function symbols in order (FreeBSD link_elf_each_function_nameval).

@@ -40,7 +40,7 @@ class LoadedObject(NamedTuple):
         return Location(self.path, named[0].name, named[1])
 
     def functions(self) -> Sequence[Symbol]:
-        """Return its functions with a size; of aliases the one that libproc prefers."""
+        """Return its functions with a size; of aliases only the one that libproc prefers."""
         found: dict[tuple[int, int], Symbol] = {}
         for symbol in self.image.functions:
             key = (symbol.value, symbol.size)

@@ -4,8 +4,8 @@ Each guest has its own kinds of process, thread and area.  An observer says by i
 which it can take: those of one guest (`emu.guest.linux.process.LinuxObserver`), or what all guests
 have in common (`emu.guest.processes.ProcessObserver`).
 
-The Linux guest tells of everything here but `again` and `uncover`.  The kernel guest tells of
-forks, execs, ends, signals and helpers, and of `again` and `uncover`.
+The Linux guest reports all events except `again` and `uncover`.  The kernel guest reports forks,
+execs, ends, signals and helpers, and `again` and `uncover`.
 """
 
 # ruff: noqa: D401  (an observer defines what it wants to hear; a docstring says what has happened)

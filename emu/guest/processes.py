@@ -1,8 +1,8 @@
 """What the providers of user probes need from the system that runs the programs.
 
 A system (`Processes`) has processes and threads, shows the CPU while one of them is in a trap, and
-tells its watchers what becomes of them.  The Linux guest and the kernel guest are such systems.
-Each takes back only processes and threads of its own, and raises TypeError for others.
+reports their events to its watchers.  The Linux guest and the kernel guest are such systems. Each
+takes back only processes and threads of its own, and raises TypeError for others.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """System calls as their provider sees them.
 
-Names, types, and where they tell that they begin and end.
+Their names, types, and the hooks at their entries and returns.
 """
 
 from __future__ import annotations

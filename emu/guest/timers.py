@@ -14,12 +14,12 @@ from emu.guest.base import RunState
 class Timer:
     """A timer that goes off every `interval` nanoseconds.
 
-    `fire(late)` is told by how many it is late.
+    `fire(late)` gets the number by which it is late.
     """
 
     due: int
     number: int
-    """Of two that are due at once, the one that was started first goes off first."""
+    """Of two timers that are due at the same time, the one that was started first expires first."""
     interval: int = field(compare=False)
     fire: Callable[[int], object] = field(compare=False)
     running: bool = field(compare=False, default=True)

@@ -94,7 +94,7 @@ class SignalFrame(NamedTuple):
     registers: Mapping[str, int]
     """Register -> where it is saved."""
     fault_address: int | None
-    """Where the address of a fault is put; None: nowhere but in the siginfo."""
+    """Where the address of a fault is put; None: only in the siginfo."""
     return_address: int | None
     """Where the address of the restorer is put; None: into the link register."""
     arguments: tuple[int, ...] = ()

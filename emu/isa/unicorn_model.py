@@ -38,7 +38,7 @@ class ModelledCpu(Protocol):
     env: int
     """Address of the CPU's registers (QEMU's CPUArchState)."""
     exception: ctypes.c_int32
-    """Number of the exception under way (QEMU's exception_index); -1: none."""
+    """Number of the current exception (QEMU's exception_index); -1: none."""
 
     def deliver(self) -> None:
         """Let QEMU deliver the exception to the guest's own vector."""

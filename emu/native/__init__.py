@@ -1,4 +1,4 @@
-"""What every maker of machine code needs.
+"""Generation of machine code: the parts that all users share.
 
 | part | what it is |
 | --- | --- |

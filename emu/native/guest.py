@@ -1,4 +1,4 @@
-"""What a guest offers to machine code: it writes the code that finds things out.
+"""The interface of a guest for machine code: functions that the guest generates.
 
 Python reads a guest through `emu.guest.base.Guest`.  Machine code asks functions of these names,
 whose bodies a guest may write; what it does not write, or cannot find by machine code at the

@@ -1,6 +1,6 @@
 """Operations of machine code under construction: one method for each, which appends an instruction.
 
-They know no branches; `emu.native.builder` has the functions that are made of them.
+They have no branches; `emu.native.builder` has the functions that consist of them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What machine code under construction computes with: words and truth values, as text."""
+"""The values of machine code under construction: words and truth values, as text."""
 
 from __future__ import annotations
 

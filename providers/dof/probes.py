@@ -1,6 +1,6 @@
 """The probes that a user program describes in DOF.
 
-Provider sections, checked as the kernel checks them.
+They are in provider sections, which are checked as the kernel checks them.
 
 Source: FreeBSD sys/cddl/contrib/opensolaris/uts/common/dtrace/dtrace.c
 (dtrace_helper_provider_validate, dtrace_helper_provide_one, dtrace_dof_relocate); structures:

@@ -1,4 +1,4 @@
-"""The sections of DOF, with every check that the kernel makes before it believes a word of it.
+"""The sections of DOF, with every check that the kernel makes.
 
 Programs for the framework and the probes that user programs define come in the same container, and
 the kernel reads both by one function.

@@ -1,4 +1,4 @@
-"""The dtmalloc provider: probes where memory of a type is taken and given back."""
+"""The dtmalloc provider: probes at allocations and frees of memory of a type."""
 
 from __future__ import annotations
 

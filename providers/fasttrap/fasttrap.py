@@ -1,4 +1,4 @@
-"""Fasttrap: breakpoints in user programs.  Here are its books: which probes there are, and where.
+"""Fasttrap: breakpoints in user programs. This module manages the probes and their tracepoints.
 
 The life of a probe:
 
@@ -52,9 +52,10 @@ class TracepointError(Exception):
 class Fasttrap(ProcessObserver):
     """All fasttrap probes of one guest.
 
-    `report` is told why probes were not enabled: FreeBSD tells nobody.  `limit` is how many
-    tracepoints there may be; None: as many as FreeBSD has room for when its behaviour is asked for,
-    any number otherwise.  `port` is what the ISA brings, if it is not to be `PORTS`' own.
+    `report` gets the reasons why probes were not enabled; FreeBSD does not report them.  `limit` is
+    how many tracepoints there may be; None: as many as FreeBSD has room for when its behaviour is
+    asked for, any number otherwise.  `port` is what the ISA brings, if it is not to be `PORTS`'
+    own.
     """
 
     def __init__(

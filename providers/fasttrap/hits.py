@@ -1,4 +1,4 @@
-"""A hit: probes fire, the instruction is carried out, the probes after it fire.
+"""Handling of a hit: probes fire, the instruction is executed, the probes after it fire.
 
 Source: FreeBSD sys/cddl/contrib/opensolaris/uts/intel/dtrace/fasttrap_isa.c (fasttrap_pid_probe,
 fasttrap_return_common).
@@ -308,7 +308,7 @@ class Hits(ProcessObserver):
     def again(self, thread: Thread, address: int) -> None:
         """Make a thread hit an address once more, without its probes.
 
-        The page it needs has come meanwhile.
+        The page that it needs is present now.
         """
         self._resumed[thread] = address
         self._kernel.traps.changed()

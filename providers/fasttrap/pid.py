@@ -1,7 +1,7 @@
 """Probes of the pid provider, made from descriptions such as `pid$target:libc:malloc:entry`.
 
 There could be one for every instruction, so a probe is made only when a description asks for it.
-libdtrace says what a description means; what becomes of the probes is fasttrap's.
+The meaning of a description is that of libdtrace; fasttrap then manages the probes.
 
 Source: FreeBSD libdtrace common/dt_pid.c (which probes there are), sys fasttrap.c
 (fasttrap_add_probe).

@@ -1,6 +1,6 @@
-"""What an ISA brings to fasttrap, as fasttrap_isa.c does.
+"""The contract of fasttrap's port to an ISA, as fasttrap_isa.c is.
 
-It says what becomes of each instruction, and where functions return.
+A port decides how instructions are displaced, and finds the returns of functions.
 
 To add an ISA write `providers/fasttrap/<isa>.py` with a `Port` and list it in `PORTS` of
 `providers/fasttrap/__init__.py` (docs/adding-a-provider.md).
@@ -24,7 +24,7 @@ class Port:
     longest: int
     """Bytes of the longest instruction."""
     treat: Callable[[Code, Fidelity], Treatment]
-    """What becomes of an instruction: `Emulated`, `OutOfLine` or `Refused`."""
+    """How an instruction is displaced: `Emulated`, `OutOfLine` or `Refused`."""
     returns: Callable[[bytes, int, Fidelity], Iterator[int]]
     """(function's code, address) -> offsets of its return sites."""
     boundaries: Callable[[bytes], Iterator[int]]
@@ -40,8 +40,7 @@ class Port:
     chunk: Callable[[OutOfLine, int, int], bytes]
     """(instruction, address of the chunk, address after the instruction) -> scratch code."""
     copies: int
-    """How many instructions of a chunk run besides the copy itself, where no return trap is
-    wanted."""
+    """The number of instructions that run besides the copy, if no return trap is needed."""
     second_copy: Callable[[OutOfLine], int]
     """Offset in the chunk of the code that ends in the return trap."""
     trap_offset: Callable[[OutOfLine], int]
@@ -52,7 +51,7 @@ class Port:
     """Offset in the chunk of the word with the value of the scratch register, which the code reads
     back."""
     behind: int = 0
-    """How many bytes before an instruction `treat` wants to see."""
+    """The number of bytes before an instruction that `treat` reads."""
     has_jump_table: Callable[[bytes, Fidelity], bool] = lambda _code, _fidelity: False
     """Function's code -> whether data lies between the instructions: there are no offset probes
     then."""

@@ -1,4 +1,4 @@
-"""Fasttrap's books: probes, tracepoints, and the processes they are in.
+"""Fasttrap's records: probes, tracepoints, and the processes that they are in.
 
 Source: FreeBSD sys/cddl/contrib/opensolaris/uts/common/sys/fasttrap_impl.h.
 """

@@ -104,7 +104,7 @@ class Steps(ProcessObserver):
         kernel.watch(self)
 
     def of(self, thread: Thread, pc: int) -> Stepping | None:
-        """Return what a thread was doing out of line last; it may have come back meanwhile.
+        """Return the last out-of-line step of a thread, which may have ended meanwhile.
 
         `pc` is where it is.
         """
@@ -138,7 +138,7 @@ class Steps(ProcessObserver):
             self._kernel.cpu.write_register(stepping.move.scratch, int.from_bytes(saved, "little"))
 
     def forget(self, thread: Thread) -> None:
-        """Forget a step that has come back by itself."""
+        """Remove a step that has ended by itself."""
         self._stepping.pop(thread, None)
 
     def has_room(self, thread: Thread, point: Point) -> bool:
@@ -176,7 +176,7 @@ class Steps(ProcessObserver):
         return CARRIED_OUT
 
     def _chunk(self, thread: Thread, point: Point) -> _Chunk | None:
-        """Return a thread's scratch space for an instruction; None: there is none to be had."""
+        """Return a thread's scratch space for an instruction; None: none is available."""
         key = _Key(thread, point.address)
         if key not in self._chunks:
             try:
@@ -186,7 +186,7 @@ class Steps(ProcessObserver):
         return self._chunks[key]
 
     def _no_scratch(self, point: Point) -> int:
-        """Take the tracepoint out for good: there is no scratch space to be had."""
+        """Take the tracepoint out for good: no scratch space is available."""
         point.target.patcher.remove(point.tracepoint)
         self._kernel.cpu.pc = point.address
         return CARRIED_OUT

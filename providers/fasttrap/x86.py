@@ -1,4 +1,4 @@
-"""What fasttrap does with instructions of x86-64 and i386.
+"""The rules of fasttrap for instructions of x86-64 and i386.
 
 The tables have one row for each kind of tracepoint and each refusal.
 

@@ -1,6 +1,6 @@
-"""What FBT leaves alone whatever its code looks like.
+"""The functions that FBT excludes by name.
 
-DTrace itself, and what runs while a probe fires.
+They belong to DTrace itself, or run while a probe fires.
 
 Probing any of these would make a probe fire in the middle of a probe.  Source: FreeBSD
 sys/cddl/dev/fbt/fbt.c, fbt_excluded() and fbt_provide_module().

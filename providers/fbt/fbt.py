@@ -86,7 +86,7 @@ def walk(
 ) -> Iterator[tuple[Symbol, Function | None, ScanResult]]:
     """Look at functions in order, as FBT does.
 
-    Each with its bytes, if they were looked at, and what came of it.
+    Each comes with its bytes, if they were scanned, and the result of the scan.
 
     Those whose names are not `wanted` are left out, and have the effect on the walk that they have.
     """
@@ -250,7 +250,7 @@ class FBT(Provider):
         return Fire(runs, (Number(record.roffset), *found), port.return_caller)
 
     def double_trap(self) -> None:
-        """Take every patch out: a fault in a fault handler is under way (fbt_doubletrap)."""
+        """Take every patch out: a fault has occurred in a fault handler (fbt_doubletrap)."""
         for record in self.table:
             self._patcher.remove(record.tracepoint)
 

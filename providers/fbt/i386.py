@@ -1,7 +1,7 @@
 """FBT on i386: probes on `push ebp`, and on the `pop ebp` or `leave` before a `ret`.
 
-The oldest FBT there is.  No int3: a LOCK prefix takes the place of the one-byte instruction, and
-before `mov ebp, esp` or `ret` it is an undefined instruction (`emu.isa.x86.lock`).
+This is the oldest form of FBT.  No int3: a LOCK prefix takes the place of the one-byte instruction,
+and before `mov ebp, esp` or `ret` it is an undefined instruction (`emu.isa.x86.lock`).
 
 Source: FreeBSD sys/cddl/dev/fbt/x86/fbt_isa.c, its i386 branches; illumos
 usr/src/uts/intel/dtrace/fbt.c before int3.

@@ -1,6 +1,6 @@
-"""What an ISA brings to FBT, as FreeBSD's fbt_isa.c does.
+"""The contract of FBT's port to an ISA, as FreeBSD's fbt_isa.c is.
 
-It says where the probes of a function go, and what a hit fires.
+A port finds the sites of a function's probes, and handles their hits.
 
 To add an ISA write `providers/fbt/<isa>.py` with a `Port` and list it in
 `providers/fbt/ports.py` (docs/adding-a-provider.md).  It has
@@ -93,7 +93,7 @@ class Exclusion:
     unless: str = ""
     names: frozenset[str] = frozenset()
     ends_walk: bool = False
-    """The rest of the module's functions is not looked at either."""
+    """The remaining functions of the module are not scanned, either."""
 
     def matches(self, name: str) -> bool:
         """Return whether a function of this name is excluded."""

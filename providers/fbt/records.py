@@ -1,4 +1,4 @@
-"""FBT's own books: a record for each patched address of each probe, in a hash table by address.
+"""FBT's records: a record for each patched address of each probe, in a hash table by address.
 
 Source: FreeBSD sys/cddl/dev/fbt/fbt.h (fbt_probe_t) and fbt.c (fbt_probetab).  A record is in up to
 three lists:

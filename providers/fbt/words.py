@@ -1,6 +1,6 @@
-"""FBT's invop handler where an instruction is a word.
+"""FBT's invop handler for ISAs with instructions of one word.
 
-AArch64 and RISC-V, whose fbt_invop() are alike.
+The fbt_invop() of AArch64 and RISC-V are alike.
 
 Source: FreeBSD sys/cddl/dev/fbt/aarch64/fbt_isa.c, sys/cddl/dev/fbt/riscv/fbt_isa.c.
 """

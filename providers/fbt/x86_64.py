@@ -162,7 +162,7 @@ def leaves_by_jump(function: Function, offset: int, length: int) -> Rule | None:
 def top_of_stack(frame: Frame) -> int:
     """Return the top of the stack.
 
-    The push has not run at the entry, and at the ret the frame is gone.
+    At the entry the push has not run, and at the ret the frame no longer exists.
     """
     try:
         return frame.stack_word(0)

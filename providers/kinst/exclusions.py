@@ -1,4 +1,4 @@
-"""The functions that kinst leaves alone on every ISA.
+"""The functions that kinst excludes on every ISA.
 
 Source: FreeBSD sys/cddl/dev/kinst/kinst.c.
 """

@@ -1,6 +1,6 @@
-"""kinst::malloc:17 and its like.
+"""The kinst provider: kinst::malloc:17 and the like.
 
-Probes at instructions of kernel functions, made when they are named.
+Its probes are at instructions of kernel functions, and are created when they are named.
 
     provide     a name with a function and an offset, or none for all of them, becomes probes enable
     the probe's breakpoint is installed, and its trampoline holds the copy (a hit)     the probe
@@ -127,7 +127,7 @@ class Kinst(Provider):
             self._modules.append(module)
 
     def forget_module(self, module: Module) -> None:
-        """Take note that a module is gone."""
+        """Handle the unloading of a module."""
         if module in self._modules:
             self._modules.remove(module)
 

@@ -1,6 +1,6 @@
-"""What an ISA brings to kinst, as FreeBSD's kinst_isa.c does.
+"""The contract of kinst's port to an ISA, as FreeBSD's kinst_isa.c is.
 
-It says what becomes of each instruction, and where the instruction may run.
+A port decides how instructions are displaced, and where they run.
 
 To add an ISA write `providers/kinst/<isa>.py` with a `Port` and list it in `PORTS` of
 `providers/kinst/ports.py` (docs/adding-a-provider.md).
@@ -47,9 +47,9 @@ class Port:
     longest: int
     """Bytes of the longest instruction."""
     behind: int
-    """How many bytes before an instruction `treat` wants to see."""
+    """The number of bytes before an instruction that `treat` reads."""
     treat: Callable[[Code], Treatment]
-    """What becomes of an instruction: `Emulated`, `OutOfLine` or `Refused`."""
+    """How an instruction is displaced: `Emulated`, `OutOfLine` or `Refused`."""
     frame_after: Callable[[bytes, Frames], Frames]
     """(instruction, what is known of the frame before it) -> what is known after it."""
     size: int

@@ -1,4 +1,4 @@
-"""Where Linux lets no kprobe be, as the running kernel has it in its list.
+"""The blacklist of kprobes, read from the memory of the running kernel.
 
 Source: Linux 6.12 kernel/kprobes.c (struct kprobe_blacklist_entry, within_kprobe_blacklist).
 """

@@ -1,4 +1,4 @@
-"""kinst:kernel:vfs_read:12 and its like: probes at instructions of a Linux kernel's functions.
+"""kinst:kernel:vfs_read:12 and the like: probes at instructions of a Linux kernel's functions.
 
 A probe is made when it is named, by the offset of an instruction or for all of a function.  There
 is none where Linux has no kprobe either: on its blacklist, at instructions that may fault and have

@@ -4,10 +4,9 @@ Linux compiles its functions with a pad at the entry, which ftrace turns into a 
 a landing pad for indirect jumps may come before it.  A breakpoint on the ftrace pad would be
 overwritten when ftrace is switched on, so an entry probe goes, if it can,
 
-1. onto the landing pad (x86-64 endbr64, AArch64 bti or paciasp), which nobody rewrites;
-2. else onto the first instruction behind ftrace's pad;
-3. else onto the pad itself;
-4. in a function without pads, onto the first instruction.
+1. onto the landing pad (x86-64 endbr64, AArch64 bti or paciasp), which is never rewritten; 2. else
+onto the first instruction behind ftrace's pad; 3. else onto the pad itself; 4. in a function
+without pads, onto the first instruction.
 
 "If it can" means that the instruction displaced there is one whose effect is known as a plan: the
 host carries it out.  Return probes go onto every return instruction.

@@ -149,7 +149,7 @@ class Tracepoints(Provider):
             yield (start.value + _JUMP_ENTRY.size * place, *entry)
 
     def enable(self, probe_id: int, arg: _Probe) -> None:
-        """Switch a tracepoint on; one for which there is no room stays silent."""
+        """Enable a tracepoint; if there is no room for it, it never fires."""
         offset = self._guest.facts.btf.offset
         functions = arg.address + offset("tracepoint", "funcs")
         slot = self._free_slot()

@@ -83,7 +83,7 @@ class _Probe:
 
     interval: int
     late: bool
-    """Whether it tells how late it is: profile-N does."""
+    """Whether it reports how late it is: profile-N does."""
     timer: Timer | None = None
 
 

@@ -143,7 +143,7 @@ class SdtProvider(Provider):
 
 @dataclass(slots=True)
 class _Flag:
-    """A variable of the kernel's that is true while anybody needs it."""
+    """A variable of the kernel that is true while any probe needs it."""
 
     address: int | None
     users: int = 0
@@ -268,7 +268,7 @@ class Sdt:
             provider.unregistered()
 
     def gone(self, provider: str) -> None:
-        """Take note that a provider is gone.
+        """Handle the end of a provider.
 
         Without any provider the kernel's calls have no effect (sdt_unload).
         """

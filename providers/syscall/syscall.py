@@ -1,4 +1,4 @@
-"""syscall:freebsd:read:entry and its like.
+"""The syscall provider: syscall:freebsd:read:entry and the like.
 
 Nothing is patched, the system call path asks whether it is to fire.
 

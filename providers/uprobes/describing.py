@@ -1,4 +1,4 @@
-"""What machine code is told of uprobes: what each hit does, as Python does it.
+"""The description of uprobes for machine code: what each hit does, as Python does it.
 
 The learner (`emu.learning`) asks after a hit that Python has served.  Machine code serves the next
 ones, unless a consumer has no native form.

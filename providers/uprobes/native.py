@@ -1,7 +1,7 @@
 """Uprobes in machine code: what `returns` and `steps` do, on the same words.
 
-Each function is a step of a hit (`emu.engine.tracepoints.Call`).  What it cannot do, because memory
-is out of reach or a probe is gone, it leaves to Python.
+Each function is a step of a hit (`emu.engine.tracepoints.Call`).  Python handles the other cases,
+in which memory is out of reach or a probe was removed.
 
 | function | what it does |
 | --- | --- |

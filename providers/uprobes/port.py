@@ -1,6 +1,6 @@
 """What an ISA brings to uprobes, as arch/*/kernel/**/uprobes.c does.
 
-It says what becomes of each displaced instruction.
+A port decides how instructions are displaced.
 
 To add an ISA write `providers/uprobes/<isa>.py` with a `Port` and list it in `PORTS` of
 `providers/uprobes/ports.py` (docs/adding-a-provider.md).
@@ -33,7 +33,8 @@ class Port:
     slot: int
     """Bytes of a slot."""
     step_trap: bytes
-    """What follows the copy in its slot and ends the step; b"": the CPU is told to trap after one
+    """What follows the copy in its slot and ends the step; b"": the CPU is set to trap after one
     instruction."""
     treat: Callable[[Code, Fidelity], Treatment]
-    """What becomes of an instruction: `Emulated`, `Stepped`, or `Refused` by a rule with an errno."""
+    """How an instruction is displaced: `Emulated`, `Stepped`, or `Refused` by a rule with an
+    errno."""

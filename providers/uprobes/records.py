@@ -1,4 +1,4 @@
-"""Uprobes' books: probes, who wants them, and what is under way in each process and thread.
+"""Uprobes' books: probes, their consumers, and the state of each process and thread.
 
 What machine code needs of them is in blocks of words (`emu.native.block`), which Python uses too.
 
@@ -31,13 +31,13 @@ class HandlerResult(IntEnum):
 
     KEEP = 0
     REMOVE = 1
-    """This process need not be watched: its breakpoint goes, if all handlers say so and no filter
-    wants it."""
+    """This process need not be watched: its breakpoint is removed, if all handlers return this and
+    no filter needs it."""
 
 
 @dataclass(eq=False)
 class Consumer:
-    """Who wants to know (struct uprobe_consumer); one of the first two is needed.
+    """A consumer of a probe (struct uprobe_consumer); one of the first two is required.
 
     `handler(registers)` runs before the instruction, `ret_handler(function, registers)` when the
     function it begins has returned, with the pc there.  `filter(process)` says which processes are
@@ -82,7 +82,7 @@ class Uprobe:
     words: ProbeWords = field(default_factory=lambda: ProbeWords(references=1))
     _shown: list[object] = field(default_factory=list)
     treatment: Emulated | Stepped | None = None
-    """What becomes of its instruction; None until the first time it is installed."""
+    """How its instruction is displaced; None until it is installed for the first time."""
     code: bytes = b""
 
     @property
@@ -195,14 +195,14 @@ class PendingReturn(Block):
 
 
 class TaskWords(Block):
-    """What is under way in a thread (struct uprobe_task)."""
+    """The state of a thread (struct uprobe_task)."""
 
     step: int
     """Address of the `InstalledWords` of the probe whose copy it runs (state SSTEP); 0: none."""
     saved: int
     """What the scratch register held."""
     flags: int
-    """The trap flag before the step, where the CPU is told to trap by one."""
+    """The trap flag before the step, on ISAs that step by a trap flag."""
     depth: int
     """How many returns are pending."""
     returns: int

@@ -1,4 +1,4 @@
-"""What is under way in each thread: a step, and returns that are pending.
+"""The state of each thread: a step, and returns that are pending.
 
 Python and machine code (`providers.uprobes.native`) work on the same words.
 

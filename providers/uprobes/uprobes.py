@@ -127,7 +127,7 @@ class Uprobes(LinuxObserver):
         return probe
 
     def unregister(self, probe: Uprobe, consumer: Consumer) -> None:
-        """Remove a consumer; breakpoints that nobody wants any more go."""
+        """Remove a consumer; breakpoints without a consumer are removed."""
         if consumer not in probe.consumers:
             return
         probe.consumers.remove(consumer)
@@ -161,7 +161,7 @@ class Uprobes(LinuxObserver):
     # -- installing
 
     def watch(self, process: Process) -> WatchedSpace:
-        """Return the books of a process's address space."""
+        """Return the records of a process's address space."""
         if process.space not in self._books.spaces:
             code = ProcessCode(self.kernel, process.space)
             slots = SlotPages(self.kernel, code, self.port.slot, "[uprobes]")

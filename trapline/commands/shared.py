@@ -21,7 +21,7 @@ syntax_option: Final[Callable[[Any], Any]] = click.option(
 
 
 class ReportConsole(Console):
-    """Standard output; that nobody reads it any more is for `trapline.cli` to handle."""
+    """Standard output; `trapline.cli` handles the end of its reader."""
 
     def __init__(self, width: int | None = None) -> None:
         super().__init__(highlight=False, width=width)

@@ -51,7 +51,7 @@ class Client:
     """Makes requests of a device.  Implements `trapline.framework.device.Device`."""
 
     def __init__(self, file: File, log: Callable[[str], object] | None = None) -> None:
-        """Take an open device; `log` is told of every request (-x verbose_ioctl)."""
+        """Take an open device; `log` is called for every request (-x verbose_ioctl)."""
         self._file = file
         self._log = log
         self._attributes: dict[str, ProviderAttributes] = {}

@@ -166,7 +166,7 @@ class _Command:
         return self._session.options.text("format") == "json"
 
     def _firing(self, firing: Firing) -> bool:
-        """Show a record as a line of JSON if that is wanted, else as dtrace(1) does."""
+        """Show a record as a line of JSON (-x format=json), or else as dtrace(1) does."""
         if self._json and firing.values:
             self._output.write(firing_line(firing))
         return not self._json

@@ -37,7 +37,7 @@ _FLOW_WIDTH: Final = -41
 
 @dataclass(slots=True)
 class Handlers:
-    """Who is told what happens; the text of the trace goes to the output all the same."""
+    """Callbacks for events of the trace; its text is always written to the output."""
 
     fault: Callable[[Fault], None]
     drop: Callable[[Drop], None]

@@ -105,7 +105,7 @@ class Drop:
 
 
 def status_drops(old: Status, new: Status) -> Iterator[Drop]:
-    """Give what was lost between two looks at the counters."""
+    """Return the drops between two readings of the counters."""
     for kind in DropKind:
         counter = kind.value[2]
         if counter and (count := getattr(new, counter) - getattr(old, counter)):

@@ -61,7 +61,7 @@ def _provider(name: str, probes: Mapping[str, DeclaredProbe]) -> str:
 
 
 def _probe(provider: str, probe: DeclaredProbe) -> Iterator[str]:
-    """Yield a probe's macros, its declarations, and the macros where there is no DTrace."""
+    """Yield a probe's macros, its declarations, and the macros for systems without DTrace."""
     macro = f"{provider}_{probe.name}".replace("-", "_").upper()
     function = f"{provider}___{probe.name.replace('-', '__')}"
     arguments = ", ".join(f"arg{place}" for place in range(len(probe.native)))

@@ -69,8 +69,8 @@ def files(folders: Sequence[Path]) -> list[LibraryFile]:
 def in_order(wanted: Sequence[LibraryFile], exists: Callable[[str, str], bool]) -> Iterator[LibraryFile]:
     """Yield files after those they depend on, without those whose dependencies are missing.
 
-    `exists` tells whether there is a module or a provider of a name.  Raises `LibraryError` for a
-    cycle, and for a library that is nowhere.
+    `exists` returns whether a module or a provider of a name exists.  Raises `LibraryError` for a
+    cycle, and for a library that cannot be found.
     """
     by_name = {one.path.name: one for one in wanted}
     states: dict[str, bool | None] = {}

@@ -1,8 +1,8 @@
 """printf() and printa() formats bound to the records they print.
 
-A format is taken apart once for each enabling; what is left for each record is reading values and
-filling fields.  %Y and %T show local time, as TZ has it.  Names are not looked up: %P shows the
-number of a port and %I the address, so that a trace is the same on every host.
+A format is parsed once for each enabling; for each record only values are read and fields filled.
+%Y and %T show local time, as TZ has it.  Names are not looked up: %P shows the number of a port and
+%I the address, so that a trace is the same on every host.
 
 Source: FreeBSD libdtrace dt_printf.c.
 """

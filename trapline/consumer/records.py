@@ -1,4 +1,4 @@
-"""Principal buffers taken apart: which record comes when.
+"""Decoding of principal buffers: which record comes when.
 
 Source: FreeBSD dtrace.h (the header of a record) and libdtrace dt_consume.c (dtrace_consume).
 """

@@ -166,7 +166,7 @@ class Session:
         self._look()
 
     def work(self) -> Work:
-        """Look at the status, and consume what there is.
+        """Check the status, and consume the available data.
 
         An exit() is seen at once, unless option statusrate says how often to look.  Ring and fill
         buffers are consumed once tracing has stopped.  Raises `ConsumerError`.

@@ -43,7 +43,7 @@ def c_string(data: bytes) -> bytes:
 
 
 def escape(data: bytes) -> str:
-    """Write bytes with C escapes, octal where there is no name (libdtrace strchr2esc)."""
+    """Write bytes with C escapes, or in octal (libdtrace strchr2esc)."""
     return "".join(map(_ESCAPES.__getitem__, data))
 
 

@@ -186,7 +186,7 @@ class MachineOptions:
     ram: int | None = None
     """Bytes of memory of a Linux guest; None: as many as it has by itself."""
     evaltime: str = "main"
-    """How far a Linux program has come when probes are created."""
+    """The point in the start of a Linux program at which probes are created."""
     commands: tuple[str, ...] = ()
     """The commands of -c."""
     pids: tuple[int, ...] = ()

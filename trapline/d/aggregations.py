@@ -1,6 +1,6 @@
 """Aggregations: what they are assigned, and the actions that show and change them.
 
-Source: FreeBSD libdtrace dt_cc.c (dt_compile_agg(), dt_action_printa(), dt_action_clear() and their
+Source: FreeBSD libdtrace dt_cc.c (dt_compile_agg(), dt_action_printa(), dt_action_clear() and the
 like).
 """
 

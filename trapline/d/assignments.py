@@ -117,7 +117,7 @@ class Assignments:
         return typed.Store(self._written(found, operator, line), stored)
 
     def _change(self, node: ast.Assign) -> typed.Node:
-        """Check `+=` and its like: they read their target first, so that it must be known."""
+        """Check `+=` and the like: they read their target first, so that it must be known."""
         operator, line = node.operator, node.line
         if self._is_new(node.target):
             raise CompileError("D_VAR_UNDEF", f"{shown(node.target)} has not been declared or assigned", line)

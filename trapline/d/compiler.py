@@ -84,7 +84,7 @@ class CompileContext:
     """Is told of the types of arguments before they are looked up: compiles the libraries that have
     them."""
     library: bool = False
-    """Whether it is a D library, whose dependencies were looked at before."""
+    """Whether it is a D library, whose dependencies were checked before."""
 
 
 def compile_program(text: str, context: CompileContext) -> Program:

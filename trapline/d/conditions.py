@@ -2,7 +2,7 @@
 
 Each function generates a node's value and returns the register it is in, which the caller must
 release.  The sequences are those of libdtrace (FreeBSD dt_cg.c: dt_cg_compare_op(),
-dt_cg_logical_and() and its like, dt_cg_ternary_op()).
+dt_cg_logical_and() and the like, dt_cg_ternary_op()).
 """
 
 from __future__ import annotations

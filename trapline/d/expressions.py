@@ -98,7 +98,7 @@ class Expressions:
         self._known.clear()
 
     def chosen(self, node: ast.Expression) -> ast.Expression:
-        """Return the branch that a constant `?:` takes: the other one is never looked at."""
+        """Return the branch that a constant `?:` takes: the other one is never checked."""
         while isinstance(node, ast.Conditional):
             test = self.check(node.test)
             if not isinstance(test, typed.Constant):

@@ -1,4 +1,4 @@
-"""Macro arguments and variables: `$1`, `$$1`, `$target` and their like."""
+"""Macro arguments and variables: `$1`, `$$1`, `$target` and the like."""
 
 from __future__ import annotations
 

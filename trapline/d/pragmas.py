@@ -1,4 +1,4 @@
-"""Control lines: `#pragma D option`, `#line` and their like.
+"""Control lines: `#pragma D option`, `#line` and the like.
 
 Source: FreeBSD libdtrace dt_pragma.c.
 """
@@ -40,7 +40,7 @@ class Pragmas:
 
     `main` is the path of the program's own file: what `#line` says of it is not another file's.
     `exists` returns whether there is a module or a provider of a name; it is None in a library,
-    whose dependencies were looked at before.
+    whose dependencies were checked before.
     """
 
     def __init__(

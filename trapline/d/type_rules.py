@@ -1,6 +1,6 @@
 """What D asks of a type: its size, what it may be used for, which operands go together.
 
-Source: FreeBSD libdtrace dt_parser.c (dt_node_is_integer and its like, dt_node_promote).
+Source: FreeBSD libdtrace dt_parser.c (dt_node_is_integer and the like, dt_node_promote).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """D's types: C's, and string.
 
 A type is immutable, except that a struct, union or enum tag may be completed once after it was
-named (C types may refer to themselves).  `const` and its like are not kept: D accepts and ignores
+named (C types may refer to themselves).  `const` and the like are not kept: D accepts and ignores
 them.
 """
 
@@ -61,7 +61,7 @@ class Special(Enum):
     VOID = "void"
     STRING = "string"
     STACK = "stack"
-    """What stack() and its like give: aggregation keys only."""
+    """What stack() and the like give: aggregation keys only."""
     SYMBOL = "_symaddr"
     """A kernel address shown as a name: sym(), func(), mod()."""
     USER_SYMBOL = "_usymaddr"

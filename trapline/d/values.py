@@ -1,6 +1,6 @@
 """Expressions as the data of actions, and the actions that have a value.
 
-Source: FreeBSD libdtrace dt_cc.c (dt_action_stack(), dt_action_symmod() and their like), dt_cg.c.
+Source: FreeBSD libdtrace dt_cc.c (dt_action_stack(), dt_action_symmod() and the like), dt_cg.c.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Values:
         return value
 
     def _value_action(self, node: ast.Expression) -> ActionDescription | None:
-        """Compile a call of stack(), sym() and their like; None for anything else."""
+        """Compile a call of stack(), sym() and the like; None for anything else."""
         if not isinstance(node, ast.Call) or not isinstance(node.function, ast.Name):
             return None
         name, count = node.function.name, len(node.arguments)

@@ -1,7 +1,6 @@
 """The actions of an enabling that do more than record a value.
 
-Source: FreeBSD dtrace.c dtrace_probe(), dtrace_action_raise(), dtrace_action_ustack() and their
-like.
+Source: FreeBSD dtrace.c dtrace_probe(), dtrace_action_raise(), dtrace_action_ustack() and the like.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Dynamic variables: thread-locals and elements of associative arrays, in chunks of one fixed size.
 
 A variable takes a chunk of the CPU that stores it first; freed, its chunk waits on that CPU's dirty
-list until the cleaner has made sure that nobody looks at it any more.  When a CPU has none left it
-takes another's; when nobody has, the store is dropped, and counted by what stood in the way.
+list until the cleaner has made sure that no CPU uses it any more.  When a CPU has none left it
+takes another's; when no CPU has one, the store is dropped, and counted by its cause.
 
-Here the cleaner has nobody to wait for, so a chunk is rinsed and clean in one step, and DYNRINSE
-drops cannot happen.
+Here the cleaner has no other CPU to wait for, so a chunk is rinsed and clean in one step, and
+DYNRINSE drops cannot happen.
 
 Source: FreeBSD dtrace.c dtrace_dynvar(), dtrace_dynvar_clean(), dtrace_dstate_init(),
 dtrace_difo_chunksize(); the sizes are those of an LP64 kernel.
@@ -166,7 +166,7 @@ class DynamicVariables:
         return None
 
     def remove(self, key: Key, cpu: int) -> bool:
-        """Free a variable; tell whether it existed, so that there is something to clean."""
+        """Free a variable; return whether it existed, so that there is something to clean."""
         variable = self.variables.pop(key, None)
         if variable is None:
             return False

@@ -1,4 +1,4 @@
-"""printf formats: the text taken apart, and put together again.
+"""printf formats: parsing of the text, and formatting of values.
 
 The compiler checks formats and writes argument types into them; the consumer prints by them.  Both
 see a format as the pieces `parse_format` gives: literal text and conversions.  Pure data, nothing
@@ -22,7 +22,7 @@ POINTER_WIDTH: Final = 16
 
 
 class FormatError(ValueError):
-    """A format that cannot be taken apart; the message names the conversion by its number."""
+    """A format that cannot be parsed; the message names the conversion by its number."""
 
 
 class Flag(IntFlag):

@@ -37,7 +37,7 @@ class Search:
         """Return the first probe that matches (None: any) with a number of at least `number`.
 
         A search that begins, with number 0, has the providers make what the pattern may mean.
-        Raises `DeviceError` ESRCH when there is no more.
+        Raises `DeviceError` ESRCH when there are no more.
         """
         found = self._from(number) if pattern is None else self._matching_from(pattern, number)
         if found is None:

@@ -254,5 +254,5 @@ def _check_use(pc: int, code: int, known: Declared) -> None:
 
 
 def is_destructive(difo: Difo) -> bool:
-    """Return whether a DIF object changes the process it looks at."""
+    """Return whether a DIF object changes the traced process."""
     return any(dif.opcode(code) == Op.CALL and dif.index(code) in (Subr.COPYOUT, Subr.COPYOUTSTR) for code in difo.code)

@@ -28,7 +28,7 @@ _STRING_MAX: Final = 4096
 
 
 class Target(Protocol):
-    """What an event looks at when it is hit."""
+    """The state that an event reads when it is hit."""
 
     comm: str
 

@@ -1,9 +1,9 @@
 """Our breakpoints beside a Linux kernel's own kprobes: same boot, same program, same functions.
 
-The kernel is told through tracefs to put a kprobe on each of some functions, behind the place of
-our own breakpoint, and a workload runs.  Ours records a hit only while the kernel's probe is armed,
-which is read off the kernel's text.  So both must have the same hits, one for one; and where the
-kernel records them, the same arguments in the same order.
+Through tracefs the kernel puts a kprobe on each of some functions, after the instruction of our own
+breakpoint, and a workload runs.  Ours records a hit only while the kernel's probe is armed, which
+is read off the kernel's text.  So both must have the same hits, one for one; and where the kernel
+records them, the same arguments in the same order.
 
 Source: Linux Documentation/trace/kprobetrace.rst.
 """

@@ -111,7 +111,8 @@ class _Rehearsal:
 class Recorder:
     """Records the latest hit of a kernel guest whose chain is a `RecordingTraps`.
 
-    After each firing it asks `wanted`; the first hit that is wanted is kept, and the run ends.
+    After each firing it calls `wanted`; the first hit for which that is true is kept, and the run
+    ends.
     """
 
     def __init__(self, guest: KernelGuest, traps: RecordingTraps) -> None:

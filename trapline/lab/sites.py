@@ -55,7 +55,7 @@ class ProbeSite:
     """Invop code the provider keeps with the site."""
     invop_name: str
     treatment: Treatment
-    """What becomes of the displaced instruction, and the row of the table that decides."""
+    """How the instruction is displaced, and the row of the table that decides it."""
     remark: Rule | None
     """Why the site should not be one, if so: the real system's mistakes are kept."""
 

@@ -21,7 +21,7 @@ from trapline.options import Options
 
 @dataclass(frozen=True, slots=True)
 class Stepped:
-    """A firing taken apart."""
+    """One firing, in stages."""
 
     isa: str
     trap_path: str

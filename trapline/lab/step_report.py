@@ -1,4 +1,4 @@
-"""A firing taken apart, as text for a terminal and as JSON."""
+"""The stages of a firing, as text for a terminal and as JSON."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What the pid provider, uprobes and kinst make of a file, instruction by instruction.
 
-Every instruction of a function is a site of theirs, so the question is what becomes of each
-displaced instruction: it is emulated, it runs out of line, or no probe is allowed there, and why.
+Every instruction of a function is a site of theirs; each is shown with how it is displaced: it is
+emulated, it runs out of line, or no probe is allowed there, and why.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _STYLES = {
 
 @dataclass(frozen=True, slots=True)
 class UserSite:
-    """One instruction of a function, and what becomes of it."""
+    """One instruction of a function, and how it is displaced."""
 
     function: str
     offset: int
@@ -90,7 +90,7 @@ PROVIDERS: Final[dict[str, Treat]] = {
 
 
 def _told(treatment: Treatment, provider: str) -> tuple[str, str]:
-    """Return what becomes of an instruction, and how."""
+    """Return how an instruction is displaced, and how."""
     match treatment:
         case Refused(rule):
             errno = f"errno {rule.errno}: " if rule.errno else ""
@@ -169,7 +169,7 @@ class _CodeOf(NamedTuple):
 def _looked_at(
     image: Image, symbol: Symbol, provider: str, fidelity: Fidelity
 ) -> Iterator[tuple[_CodeOf, str, Treatment]]:
-    """Yield each instruction of a function, its probes' names, and what becomes of it."""
+    """Yield each instruction of a function, the names of its probes, and how it is displaced."""
     port, treat = fasttrap.PORTS[image.isa.name], PROVIDERS[provider]
     try:
         code = image.code(symbol, beyond=_LONGEST)

@@ -1,7 +1,7 @@
 """What lockstat can watch, by number: probes and what they mean.
 
-Source: FreeBSD cddl/contrib/opensolaris/cmd/lockstat/lockstat.c (g_event_info).  A kind of lock
-with readers tells which it is by an argument of the probe (sys/sys/lockstat.h).
+Source: FreeBSD cddl/contrib/opensolaris/cmd/lockstat/lockstat.c (g_event_info).  A lock with
+readers and writers passes the kind as an argument of the probe (sys/sys/lockstat.h).
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class LockRecord:
-    """Events that are told apart from no others."""
+    """Events that are counted in one row."""
 
     event: int
     lock: int

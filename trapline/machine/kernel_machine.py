@@ -36,7 +36,7 @@ _MODULES = "boot/kernel/"
 
 
 class NoKernelError(Exception):
-    """There is no kernel, or no module, built as asked for; the message says which."""
+    """The requested kernel or module does not exist; the message names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ def boot(
 ) -> KernelMachine:
     """Boot a guest and put the framework and the providers over it.
 
-    `watch` may wrap the framework as providers see it; `report` is told of tracepoints of user
+    `watch` may wrap the framework as providers see it; `report` is called for tracepoints of user
     programs that were refused.  Raises `emu.guest.base.GuestError`.
     """
     guest.boot()

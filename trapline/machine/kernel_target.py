@@ -28,7 +28,7 @@ class KernelTarget(KernelGuestObserver):
     pid: int | None = None
     """The process of -p."""
     evaltime: str = "main"
-    """How far its program has come when its probes are made (option evaltime)."""
+    """The point in its program's start at which probes are created (option evaltime)."""
     _process: Process | None = None
     _told: bool = False
 
@@ -53,7 +53,7 @@ class KernelTarget(KernelGuestObserver):
         return process
 
     def exited(self, process: Process) -> None:
-        """Make the run under way return soon: the trace ends with its process."""
+        """Make the current run return soon: the trace ends with its process."""
         if process is self._process:
             self.guest.interrupt()
 

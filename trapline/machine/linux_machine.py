@@ -25,7 +25,7 @@ from trapline.machine.programs import program_isa
 
 
 class EvalTime(Enum):
-    """How far a program has come when its probes are created (option evaltime)."""
+    """The point in a program's start at which its probes are created (option evaltime)."""
 
     EXEC = "exec"
     """Not an instruction was executed; of a dynamic program only its interpreter is there beside

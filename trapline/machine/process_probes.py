@@ -35,7 +35,7 @@ class Refusals:
             self.report(text)
 
     def rest(self) -> tuple[str, ...]:
-        """Return what there is to say of those that were not reported."""
+        """Return a message about those that were not reported."""
         more = len(self.texts) - _REFUSALS_TOLD
         return (f"{more} more tracepoints were refused (trapline sites --provider pid shows why)",) if more > 0 else ()
 

@@ -1,7 +1,7 @@
 """CTF as it is written: `.SUNW_ctf` (versions 2 and 3) and the GNU linker's `.ctf`.
 
-The three say the same in fields of different widths; `Dialect` has the widths.  A GNU archive of
-several dictionaries is read for its first, the one that all share.
+The three say the same in fields of different widths; `Dialect` has the widths.  Of a GNU archive of
+several dictionaries only the first is read, which the others share.
 
 Source: FreeBSD sys/sys/ctf.h; binutils include/ctf.h; illumos ctf(5).
 """

@@ -219,8 +219,8 @@ class DwarfTypes:
 def _children(die: Any) -> Iterator[Any]:
     """Give an entry's children.
 
-    Raises ValueError: DW_AT_sibling of a damaged file leads back.  pyelftools would go round for
-    ever there.
+    Raises ValueError: DW_AT_sibling of a damaged file leads back.  pyelftools would go round
+    forever there.
     """
     last = die.offset
     for child in die.iter_children():

@@ -60,7 +60,7 @@ class Gated(Protocol):
     on_module_unload: Callable[[Module], bool]
 
     def interrupt(self) -> None:
-        """Make the run under way return soon."""
+        """Make the current run return soon."""
         ...
 
     def start_clock(self, interval: int) -> None:

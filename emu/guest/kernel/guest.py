@@ -144,7 +144,7 @@ class KernelGuest(Served):
     # -- running
 
     def run(self, deadline: int | None) -> RunState:
-        """Run until virtual time `deadline` (None: for ever), or until power off.
+        """Run until virtual time `deadline` (None: forever), or until power off.
 
         Raises `KernelPanicError`.
         """
@@ -239,7 +239,7 @@ class KernelGuest(Served):
                 self.engine.stop()
 
     def interrupt(self) -> None:
-        """Make the run under way return soon."""
+        """Make the current run return soon."""
         self.timers.interrupt()
         self._come_back()
 

@@ -2,7 +2,7 @@
 
 It makes them nops, and notes where they were.
 
-A site is compiled as a call of `__dtrace_probe_<name>`, a function that is nowhere.  The linker
+A site is compiled as a call of `__dtrace_probe_<name>`, a function that is not defined.  The linker
 comes upon its relocation, overwrites the five bytes of the call, and keeps the name and the address
 of the relocated operand: the call's second byte.
 

@@ -13,7 +13,7 @@ class TrampolinesFullError(Exception):
 
 
 class Trampolines:
-    """Pieces of executable kernel memory; nobody gives one back.
+    """Pieces of executable kernel memory, which are never freed.
 
     FreeBSD's kinst takes pages of the kernel's map for that (sys/cddl/dev/kinst/trampoline.c).
     """

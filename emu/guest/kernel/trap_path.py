@@ -141,7 +141,7 @@ class KernelTraps:
             self._engine.stop_in_user_mode()
 
     def leave_probe(self) -> None:
-        """Start the clock, if it was a probe that user mode has come back from."""
+        """Start the clock, if user mode has returned from a probe."""
         if self.probe_taken:
             self.probe_taken = False
             self._clock.resume()

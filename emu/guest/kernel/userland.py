@@ -2,7 +2,7 @@
 
 Processes and threads are the guest kernel's; they are found here by their addresses, and the kernel
 reports their forks, execs and ends by its gates (dtrace_fasttrap_fork and the others).  Memory of a
-process is written between two runs: a gate or a trap that wants to write ends the run first
+process is written between two runs: a gate or a trap that must write ends the run first
 (`OutsideCalls.soon`).
 """
 

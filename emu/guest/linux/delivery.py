@@ -75,7 +75,7 @@ class Delivery:
             self._queue(thread.pending, info)
 
     def _prepare(self, process: Process, number: int) -> bool:
-        """Continue what the signal continues; tell whether the signal is to be kept."""
+        """Continue the stopped threads if the signal does so; return whether it becomes pending."""
         if number in {Signal.SIGCONT, Signal.SIGKILL} and process.stopped_by:
             process.stopped_by = 0
             process.continued = number == Signal.SIGCONT

@@ -1,4 +1,4 @@
-"""The devices of the guest: /dev/null and its kin."""
+"""The devices of the guest: /dev/null and similar devices."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def open_device(kernel: Kernel, inode: Device, flags: int, path: str) -> OpenFil
 
 
 def populate(root: Directory, kernel: Kernel) -> None:
-    """Make /dev; what the host's directory has there is gone."""
+    """Create /dev, which replaces that of the host's directory."""
     if root.get("dev") is not None:
         del root.entries()["dev"]
     devices, time = root.make("dev"), kernel.wall()

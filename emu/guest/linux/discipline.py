@@ -1,6 +1,6 @@
 """The line discipline of a terminal.
 
-It decides what becomes of bytes that are typed, and of bytes that are written.
+It processes the bytes that are typed, and the bytes that are written.
 
 Source: Linux drivers/tty/n_tty.c, drivers/tty/tty_io.c, include/uapi/asm-generic/termbits.h.
 """
@@ -242,7 +242,7 @@ class Discipline:
         return not self.canonical and not self.characters[_VMIN] and not self.characters[_VTIME]
 
     def patience(self) -> int | None:
-        """Return how long reading waits, in nanoseconds; None: for ever."""
+        """Return how long reading waits, in nanoseconds; None: forever."""
         if self.canonical or self.characters[_VMIN] or not self.characters[_VTIME]:
             return None
         return self.characters[_VTIME] * _TENTH

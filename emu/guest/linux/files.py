@@ -129,7 +129,7 @@ class OpenFile:
         raise LinuxError(ESPIPE)
 
     def closed(self) -> None:
-        """Be told that the last descriptor is gone."""
+        """Handle the end of the last descriptor."""
 
 
 class AnonymousOpen(OpenFile):

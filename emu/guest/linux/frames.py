@@ -19,7 +19,7 @@ class OutOfMemoryError(Exception):
 class Frames:
     """Hands out frames of `ram`, the memory from physical address 0 on.
 
-    `forget_code(physical, size)` is told of a frame that held code and gets new content.
+    `forget_code(physical, size)` is called for a frame that held code and gets new content.
     """
 
     def __init__(self, ram: memoryview, forget_code: Callable[[int, int], None]) -> None:

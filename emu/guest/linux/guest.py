@@ -64,8 +64,8 @@ class LinuxGuest:
 
     The guest sees `root` and nothing else of the host; without one it sees the program alone.  A
     path that is not in the root is taken from the host, and put there.  Nothing that the guest
-    writes reaches the host, but for its standard streams.  `report` is told of system calls that
-    are not there.
+    writes reaches the host, but for its standard streams.  `report` is called for unknown system
+    calls.
 
     Raises `emu.guest.base.GuestError` if the program cannot be started.
     """
@@ -231,7 +231,7 @@ class LinuxGuest:
         return f"pid {self.target} has exited"
 
     def run(self, deadline: int | None) -> RunState:
-        """Run until virtual time `deadline` (None: for ever) or the first process's end."""
+        """Run until virtual time `deadline` (None: forever) or the first process's end."""
         return self.timers.run(self._run, self.now, deadline)
 
     def pc(self) -> int:
@@ -281,7 +281,7 @@ class LinuxGuest:
             self.traps.remove(stop)
 
     def interrupt(self) -> None:
-        """Make the run under way return soon."""
+        """Make the current run return soon."""
         self.timers.interrupt()
         self.kernel.interrupt()
 
@@ -345,7 +345,7 @@ class LinuxGuest:
     def signal(self, number: int) -> None:
         """Send the current process a signal (raise).
 
-        It is taken where the run under way comes back to user mode.
+        It is delivered when the current run returns to user mode.
         """
         current = self.kernel.current
         if current is not None:

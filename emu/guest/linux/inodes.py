@@ -1,6 +1,6 @@
 """Files and directories of the guest.
 
-A tree in memory, filled from a directory of the host as it is looked at.
+A tree in memory, which is filled from a directory of the host on demand.
 
 The host's files are read when the guest first uses them, and never written: a file that the guest
 writes to gets a copy of its own, a directory it changes is changed in memory.  Symbolic links are
@@ -71,7 +71,7 @@ class Inode:
 
 
 class RegularFile(Inode):
-    """A file with content.  `host` has it until the guest looks at it."""
+    """A file with content.  `host` is the file that it is read from on the first access."""
 
     kind = stat.S_IFREG
 
@@ -194,7 +194,7 @@ class RegularFile(Inode):
 
 
 class Directory(Inode):
-    """A directory.  `host` is the one it is filled from, when it is first looked at."""
+    """A directory.  `host` is the directory that it is filled from on the first access."""
 
     kind = stat.S_IFDIR
 

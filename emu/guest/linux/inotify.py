@@ -32,7 +32,7 @@ _QUEUE_MAX: Final = 16384
 
 @dataclass(slots=True, eq=False)
 class Watch:
-    """What one inotify wants to hear of one inode."""
+    """The events of one inode that one inotify instance watches."""
 
     number: int
     inode: Inode
@@ -77,7 +77,7 @@ class Inotify(AnonymousOpen):
         self._put(number, IN_IGNORED, 0, "")
 
     def hear(self, watch: Watch, mask: int, name: str, cookie: int) -> None:
-        """Take an event, if it is wanted."""
+        """Queue an event, if it is watched."""
         if not mask & watch.mask & IN_ALL or watch.number not in self.known:
             return
         self._put(watch.number, mask, cookie, name)
@@ -134,7 +134,7 @@ class Inotify(AnonymousOpen):
 
 
 class Watches:
-    """All watches of one kernel, and what is told to them."""
+    """All watches of one kernel, and the delivery of events to them."""
 
     def __init__(self) -> None:
         self._by_inode: dict[Inode, list[Watch]] = {}
@@ -178,14 +178,14 @@ class Watches:
         self._hear(inode, mask)
 
     def removed(self, directory: Directory, name: str, inode: Inode) -> None:
-        """Report that a name is gone, and perhaps what it stood for."""
+        """Report that a name was removed, and perhaps its inode."""
         if not self._by_inode:
             return
         self.lost(inode)
         self.tell_name(directory, IN_DELETE, name, inode)
 
     def lost(self, inode: Inode) -> None:
-        """Tell those who watch an inode that it has a name less, or is gone with its last one."""
+        """Report to the watches of an inode that a name was removed, or the last name."""
         if not isinstance(inode, Directory):
             self._hear(inode, IN_ATTRIB)
         if inode.links <= 0 or isinstance(inode, Directory):

@@ -255,7 +255,7 @@ class Kernel:
         return EPOCH + self.clock.now()
 
     def interrupt(self) -> None:
-        """Make the run under way return soon."""
+        """Make the current run return soon."""
         self.interrupted = True
         self.engine.stop()
 

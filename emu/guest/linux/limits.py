@@ -17,7 +17,7 @@ _MOST_FILES: Final = 1 << 20
 
 
 class Limit(NamedTuple):
-    """A limit: the one that counts, and the one up to which a process may raise it."""
+    """A limit: the soft limit, and the hard limit, up to which a process may raise it."""
 
     soft: int = INFINITE
     hard: int = INFINITE

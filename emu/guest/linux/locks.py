@@ -45,11 +45,11 @@ class FileLocks:
         self._held: list[LockRecord] = []
 
     def conflict(self, wanted: LockRecord) -> LockRecord | None:
-        """Return the first lock that refuses a wanted one."""
+        """Return the first lock that conflicts with a requested one."""
         return next((held for held in self._held if held.refuses(wanted)), None)
 
     def add(self, lock: LockRecord) -> None:
-        """Add a lock, which nothing refuses; what its owner had there is gone."""
+        """Add a lock without conflicts; it replaces its owner's locks in that range."""
         self.remove(lock.owner, lock.start, lock.end)
         for held in list(self._held):  # one lock with its neighbours of the same kind
             if (

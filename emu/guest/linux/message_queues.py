@@ -140,7 +140,7 @@ class MessageQueues:
         return message
 
     def remove(self, queue: MessageQueue) -> None:
-        """Remove a queue; those who wait are told so."""
+        """Remove a queue; waiting threads get an error."""
         self.table.remove(queue)
         for sender in queue.senders:
             sender.error = EIDRM

@@ -36,7 +36,7 @@ class OnCpu:
         self._engine.use(space)
 
     def leave_space(self, space: Space) -> None:
-        """Count one user of an address space less; it is gone after the last."""
+        """Drop one user of an address space; the last one frees it."""
         space.users -= 1
         if not space.users:
             if space is getattr(self._engine.memory, "space", None):

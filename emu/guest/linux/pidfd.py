@@ -9,7 +9,7 @@ from emu.guest.linux.readiness import POLLHUP, READABLE
 
 
 class ProcessFile(AnonymousOpen):
-    """A process, whatever becomes of its number."""
+    """A process, which stays the same even if its pid is reused."""
 
     def __init__(self, inode: Inode, flags: int, process: Process) -> None:
         super().__init__(inode, flags, "anon_inode:[pidfd]")

@@ -93,7 +93,7 @@ class Pipe:
         self._memory.give_back(len(self.buffers))
 
     def put(self, data: bytes, *, packet: bool = False) -> int:
-        """Append what there is room for, and return its size.
+        """Append as many bytes as fit, and return their number.
 
         The part of a write that does not fill a page goes into the last buffer if it fits there, so
         a write of up to a page (PIPE_BUF) is done whole or not at all.  Raises `LinuxError` ENOMEM:
@@ -190,13 +190,13 @@ class PipeEnd(OpenFile):
         return not self.pipe.full or not self.pipe.readers
 
     def read(self, size: int, offset: int | None = None) -> bytes:
-        """Take what is there.  Raises `LinuxError` ESPIPE."""
+        """Return the available bytes.  Raises `LinuxError` ESPIPE."""
         if offset is not None:
             raise LinuxError(ESPIPE)
         return self.pipe.take(size)
 
     def write(self, data: bytes, offset: int | None = None) -> int:
-        """Put in what there is room for.  Raises `LinuxError`: ESPIPE, EPIPE."""
+        """Write as many bytes as fit.  Raises `LinuxError`: ESPIPE, EPIPE."""
         if offset is not None:
             raise LinuxError(ESPIPE)
         if not data:

@@ -57,7 +57,7 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Who is told once when a message comes into the empty queue."""
+    """The process that is notified once when a message arrives in the empty queue."""
 
     process: Process
     kind: int
@@ -156,7 +156,7 @@ class QueueOpen(AnonymousOpen):
         return data
 
     def closed(self) -> None:
-        """Forget that its opener wanted to be told."""
+        """Remove the notification that its opener has registered."""
         notice = self.inode.notice
         if notice is not None and notice.process is self._process:
             self.inode.notice = None

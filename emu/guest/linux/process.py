@@ -27,7 +27,7 @@ class Wait:
 
     ready: Callable[[], bool] = lambda: False
     deadline: int | None = None
-    """Virtual nanoseconds; None: for ever."""
+    """Virtual nanoseconds; None: forever."""
     host: bool = False
     """Whether the condition depends on the host's input."""
     uninterruptible: bool = False
@@ -234,7 +234,7 @@ class Thread:
     """Of its last system call; 0: that succeeded."""
     wait: Wait | None = None
     restart: tuple[int, int] | None = None
-    """(number, first argument) of the system call under way, which may have to be made again."""
+    """(number, first argument) of the current system call, which may have to be restarted."""
     clear_tid: int = 0
     robust_list: int = 0
     scheduling: Scheduling = field(default_factory=Scheduling)

@@ -1,4 +1,4 @@
-"""/proc: what the guest's kernel tells of its processes, as files."""
+"""/proc: information of the guest's kernel about its processes, as files."""
 
 from __future__ import annotations
 

@@ -204,7 +204,7 @@ class Schedule:
         self._timers.pop(timer, None)
 
     def ring(self) -> None:
-        """Let the timers expire whose time has come."""
+        """Expire the timers that are due."""
         now = self._clock.now()
         for timer in [timer for timer in self._timers if timer.due is not None and timer.due <= now]:
             assert timer.due is not None

@@ -154,14 +154,14 @@ class SemaphoreSets:
         self.wake(found)
 
     def remove(self, found: SemaphoreSet) -> None:
-        """Remove a set; those who wait are told so."""
+        """Remove a set; waiting threads get an error."""
         self.table.remove(found)
         for sleeper in found.sleepers:
             sleeper.done, sleeper.error = True, EIDRM
         found.sleepers.clear()
 
     def ended(self, process: Process) -> None:
-        """Undo what a process wanted to be undone when it ends (exit_sem)."""
+        """Undo the operations with SEM_UNDO of a process that ends (exit_sem)."""
         for found in self.table:
             undo = found.undo.pop(process, None)
             if undo is None:

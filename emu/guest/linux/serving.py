@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Serving:
     """Serves the system calls of one kernel from a table of functions by name.
 
-    `report` is told, once each, of those that are not in the table.
+    `report` is called once for each call that is not in the table.
     """
 
     def __init__(self, kernel: Kernel, calls: Mapping[str, Handler], report: Callable[[str], object]) -> None:

@@ -59,7 +59,7 @@ class Options:
 
     pass_credentials: bool = False
     receive_timeout: int | None = None
-    """Nanoseconds; None: for ever."""
+    """Nanoseconds; None: forever."""
     send_timeout: int | None = None
     others: dict[int, int] = field(default_factory=dict)
     """Integers that are only remembered, by option."""
@@ -232,7 +232,7 @@ class Socket(OpenFile):
 
     def send(self, data: bytes, credentials: Credentials, *, files: Sequence[OpenFile] = (), to: Socket | None = None
              ) -> int:  # fmt: skip
-        """Send what there is room for, and return how much that was; -1: a datagram has to wait.
+        """Send as many bytes as fit, and return their number; -1: a datagram has to wait.
 
         Raises `LinuxError`: EPIPE, ENOTCONN, ECONNREFUSED, EMSGSIZE, ...
         """
@@ -326,7 +326,7 @@ class Socket(OpenFile):
         return max(0, self.send(data, self.credentials))
 
     def control(self, c: Caller, request: int, argument: int) -> int:
-        """Say how much there is to receive, or is under way.
+        """Return the number of bytes that can be received, or that are in transit.
 
         Raises `LinuxError`: EINVAL, ENOTTY.
         """

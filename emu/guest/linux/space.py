@@ -158,7 +158,7 @@ class Space:
         return end - size if end - size >= self.lowest else None
 
     def map(self, area: Area) -> None:
-        """Add an area; what was mapped there is gone."""
+        """Add an area, which replaces the mappings in its range."""
         self.unmap(area.start, area.end)
         self._insert(area)
 

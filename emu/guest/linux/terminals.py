@@ -212,7 +212,7 @@ class MasterFile(_End):
         return events | (WRITABLE if terminal.discipline.room() > 0 else 0)
 
     def read_ready(self) -> bool:
-        """Return whether there is something to see, or nobody who would write."""
+        """Return whether there are bytes to read, or no writer exists."""
         terminal = self.terminal
         return bool(terminal.discipline.screen) or (terminal.was_opened and not terminal.slaves)
 

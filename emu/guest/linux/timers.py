@@ -1,6 +1,6 @@
 """Timers of processes.
 
-There are those that send SIGALRM and its kin, POSIX timers, and timers that are files.
+There are timers that send SIGALRM and similar signals, POSIX timers, and timers that are files.
 
 Source: Linux kernel/time/itimer.c, kernel/time/posix-timers.c, fs/timerfd.c.
 """
@@ -64,7 +64,7 @@ class Countdown:
             schedule.add_timer(self._timer)
 
     def _arm(self) -> None:
-        """Ask to be called when the time may have come: CPU time does not pass faster than time."""
+        """Ask for a call when it may have expired: CPU time is not faster than time."""
         assert self._due is not None
         self._timer.due = self._kernel.clock.now() + max(0, self._due - self.now())
 

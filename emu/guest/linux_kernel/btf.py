@@ -193,7 +193,7 @@ class Btf:
             yield Member(self.string(name), type_, offset & 0xFF_FFFF if entry.flag else offset, bits)
 
     def resolved(self, number: int, *, typedefs: bool = True) -> Entry:
-        """Return a type without qualifiers, and without typedefs unless they are wanted.
+        """Return a type without qualifiers, and without typedefs unless they are requested.
 
         Raises `BtfError` if it refers to itself.
         """

@@ -92,14 +92,14 @@ class LinuxKernelGuest:
     # -- running
 
     def run(self, deadline: int | None) -> RunState:
-        """Run until virtual time `deadline` (None: for ever), or until power off.
+        """Run until virtual time `deadline` (None: forever), or until power off.
 
         Raises `LinuxKernelError`.
         """
         return self.timers.run(self.machine.run, self.now, deadline, self.machine.interrupt)
 
     def interrupt(self) -> None:
-        """Make the run under way return soon."""
+        """Make the current run return soon."""
         self.timers.interrupt()
         self.machine.interrupt()
 

@@ -1,8 +1,8 @@
 """A machine with a Linux kernel on it, run in virtual time.
 
-Between two runs of the engine the machine looks at its timers, lets interrupts in, and lets idle
-time pass at once.  All that a run depends on is the kernel, the initramfs, and what is typed: the
-same gives the same, to the instruction.
+Between two runs of the engine the machine checks its timers, delivers interrupts, and skips idle
+time.  All that a run depends on is the kernel, the initramfs, and what is typed: the same gives the
+same, to the instruction.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ class LinuxKernelMachine:
         self.off = True
 
     def interrupt(self) -> None:
-        """Make the run under way return soon."""
+        """Make the current run return soon."""
         self._interrupted = True
         self.engine.stop()
 

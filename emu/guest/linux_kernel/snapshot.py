@@ -140,7 +140,7 @@ def save(machine: LinuxKernelMachine, path: Path) -> None:
 
 
 def load(machine: LinuxKernelMachine, path: Path) -> bool:
-    """Make a new machine what it was when the snapshot was saved; False: there is no whole one."""
+    """Restore a new machine from its snapshot; False: there is no complete snapshot."""
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             return _load(machine, memoryview(content))

@@ -1,4 +1,4 @@
-"""i386 traps: #UD by a LOCK prefix for FBT, #BP by int3 for everybody else."""
+"""i386 traps: #UD by a LOCK prefix for FBT, #BP by int3 for all other providers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What RISC-V's instructions do that transfer control or name an address relative to the pc.
+"""Plans of the RISC-V instructions that transfer control or use an address relative to the pc.
 
 Source: RISC-V unprivileged specification, chapters 2 and 16.
 """

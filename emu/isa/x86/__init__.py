@@ -1,4 +1,4 @@
 """What x86-64 and i386 share.
 
-Instructions taken apart, what is done with branches, conditions, lengths, LOCK.
+It has decoded instructions, plans of branches, conditions, lengths, and LOCK.
 """

@@ -1,4 +1,4 @@
-"""Instructions of x86 taken apart, in 64-bit mode and in 32-bit mode.
+"""Decoded instructions of x86, in 64-bit mode and in 32-bit mode.
 
 Source: Intel SDM volume 2.
 """
@@ -62,7 +62,7 @@ _VECTOR_OPCODES: Final = {0xC5: 2, 0xC4: 3, 0x62: 4}
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """An instruction taken apart as far as the rules look."""
+    """A decoded instruction, with the fields that the rules use."""
 
     data: bytes
     prefixes: frozenset[int]

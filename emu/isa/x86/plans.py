@@ -1,4 +1,4 @@
-"""What the instructions of x86 do that transfer control, as plans.
+"""Plans of the x86 instructions that transfer control.
 
 Source: Intel SDM volume 2.
 """
@@ -45,7 +45,7 @@ def loop(insn: Instruction, *, quirks: bool = False) -> Plan:
 
 
 def jcxz(insn: Instruction, *, quirks: bool = False) -> Plan:
-    """Plan jrcxz, jecxz and jcxz; with `quirks` the prefix is not looked at."""
+    """Plan jrcxz, jecxz and jcxz; with `quirks` the prefix is ignored."""
     bits = 8 * insn.mode.word >> (0x67 in insn.prefixes and not quirks)
     test = Check(Compare.EQ, insn.mode.count, 0, bits)
     return _branch((test,), insn.length + insn.signed(insn.at + 1, 1), insn.length)

@@ -70,7 +70,7 @@ _KINDS: Final = {_RDTSC: _Kind.COUNTER, _RDPMC: _Kind.PROTECTED, _SYSENTER: _Kin
 
 
 class _Special(NamedTuple):
-    """A special instruction taken apart."""
+    """A decoded special instruction."""
 
     kind: _Kind
     at: int

@@ -4,8 +4,8 @@
 small function for each, which use a `Translation`.  `trapline.framework.native.variables` has those
 on variables.
 
-What has no native form is an upcall.  After each operation that can fault the flags are looked at:
-a fault ends the function with the result 0, and the firing's words say where it was.
+What has no native form is an upcall.  After each operation that can fault the flags are tested: a
+fault ends the function with the result 0, and the firing's words say where it was.
 """
 
 from __future__ import annotations

@@ -319,7 +319,7 @@ class SharedDynamicVariables(DynamicVariables):
         return self.region.base + offset if offset else 0
 
     def remove(self, key: Key, cpu: int) -> bool:
-        """Free a variable; tell whether it existed, so that there is something to clean."""
+        """Free a variable; return whether it existed, so that there is something to clean."""
         encoded = key_bytes(key)
         return bool(self._remove(self.address, encoded, len(encoded), cpu))
 

@@ -21,7 +21,7 @@ FLAGS_OFFSET: Final = WORD_SIZE * CoreWord.FLAGS
 
 
 class Firing(Block):
-    """What the machine code of one consumer's clauses knows of the firing under way."""
+    """The state of the current firing, for the machine code of one consumer's clauses."""
 
     fault_offset: int
     """Byte offset of the DIF instruction that faulted."""

@@ -23,7 +23,7 @@ from trapline.framework.program import BY_REFERENCE, Difo, DifVariable, Scope
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """A DIF instruction taken apart."""
+    """A decoded DIF instruction."""
 
     place: int
     op: Op

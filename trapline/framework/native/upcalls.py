@@ -103,7 +103,7 @@ class Upcalls:
         return bytes(self.firing) + bytes(self._tuple) if self._under_way else None
 
     def end(self, before: bytes | None) -> None:
-        """Restore the words of the firing that is under way; raise what an operation has raised."""
+        """Restore the words of the current firing; raise what an operation has raised."""
         if before is not None:
             size = ctypes.sizeof(self.firing)
             ctypes.memmove(self.firing.address, before, size)

@@ -1,8 +1,8 @@
 """The function of an event in machine code: `u64 run(first, arguments, core)`, as probes call it.
 
-It looks whether the thread is wanted, reads the arguments, writes the line behind those that are in
-the buffer, and keeps it if the filter holds.  Whatever it cannot do it leaves to Python, which then
-does the whole hit.
+It checks whether the thread is traced, reads the arguments, appends the line to the buffer, and
+keeps it if the filter matches.  Whatever it cannot do it leaves to Python, which then does the
+whole hit.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def has_native_form(wanted: Filter) -> bool:
 
 
 def needs_text(wanted: Filter) -> bool:
-    """Return whether a filter looks at texts, so that the line has to be written first."""
+    """Return whether a filter compares strings, so that the line must be written first."""
     match wanted:
         case Comparison():
             return False

@@ -130,7 +130,7 @@ def _compare(plain: Called, probed: Called, fired: int) -> Iterator[str]:
 
 
 def _sites(isa: Isa, image: Image | None, function: str | bytes, rules: Rules, states: int) -> Iterator[str]:
-    """Check each instruction in awkward states, and tell of those that diverge."""
+    """Check each instruction in awkward states, and report those that diverge."""
     for result in _results(isa, image, function, rules, states):
         if result.outcome is Outcome.DIVERGED:
             divergence = result.divergences[0]

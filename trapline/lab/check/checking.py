@@ -30,7 +30,7 @@ _OURS: Final = (*(Path(str(package.__file__)).parent for package in (emu, provid
 
 
 class Progress(Protocol):
-    """Hears how far a check has come, in site-states."""
+    """Receives the progress of a check, in site-states."""
 
     def begin(self, total: int, done: int) -> object:
         """Hear how much work there is, and how much of it was done earlier."""
@@ -94,8 +94,8 @@ def check(
     """Do what is left of a check, and return what was found, now and earlier.
 
     `executor`: one of `concurrent.futures`' kind, or what makes them (a new one is made when a
-    worker has died); None: `jobs` processes.  `found` is told of each unit as it is done.  Raises
-    `emu.elf.ElfError`, `SubjectError` and `RulesError`.
+    worker has died); None: `jobs` processes.  `found` is called for each unit when it is complete.
+    Raises `emu.elf.ElfError`, `SubjectError` and `RulesError`.
     """
     spec.all_rules()
     results = results or Results(":memory:", describe(spec))

@@ -1,8 +1,8 @@
 """Many units on many workers, some of which may die.
 
-A worker that dies takes its executor's other futures with it, and nobody says which unit it was.
-So everything that was under way is done again, one unit at a time; a unit that breaks its worker
-alone is halved until it is one site.
+A worker that dies takes its executor's other futures with it, and no information shows which unit
+it was. So all unfinished units are repeated one at a time; a unit that crashes its worker is halved
+until it is one site.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Crew:
         self._under_way: dict[Future[Done], Unit] = {}
 
     def close(self) -> None:
-        """Stop: what is under way is left."""
+        """Stop: unfinished units are abandoned."""
         for future in self._under_way:
             future.cancel()
         processes = dict(getattr(self._executor, "_processes", None) or {})

@@ -1,8 +1,8 @@
 """How a site is probed during a check: each provider installs its own probe, by its own code.
 
-A prober looks at a site and answers with the rule that refuses it, or with the ways in which its
-displaced instruction may come to be executed.  Each way is put in place, tried in a number of
-states, and taken out again.
+For each site a prober returns the rule that refuses it, or the ways in which its displaced
+instruction can be executed.  Each way is put in place, tried in a number of states, and taken out
+again.
 """
 
 from __future__ import annotations

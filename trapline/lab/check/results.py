@@ -88,7 +88,7 @@ class Tally:
 
     @property
     def sites(self) -> int:
-        """How many sites were looked at."""
+        """The number of sites that were checked."""
         return self.outcomes.total()
 
     @property
@@ -107,7 +107,7 @@ class Tally:
 
 
 class Results:
-    """The file; `path` ":memory:" for one that nobody keeps.
+    """The file; `path` ":memory:" for a temporary one.
 
     `spec` says what is checked: a file that holds results of something else is refused.  Raises
     `ResultsError`.

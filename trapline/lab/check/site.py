@@ -12,9 +12,9 @@ class CheckSite(NamedTuple):
     code: bytes
     """Its bytes and some of those after it: as many as the longest instruction has."""
     function: str = ""
-    """The function it is in; "": nobody knows."""
+    """The function it is in; "": unknown."""
     start: int = 0
-    """Where that function begins; 0: nobody knows."""
+    """Where that function begins; 0: unknown."""
     probe: str = ""
     """entry or return, where it is one."""
 

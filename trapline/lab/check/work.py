@@ -42,7 +42,7 @@ class EncodingsSpec:
     provider: str = ""
     """Whose table is judged; "": all."""
     sample: int | None = None
-    """How many encodings are looked at; None: all there are."""
+    """The number of encodings that are checked; None: all there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Spec:
     rules: str = ""
     """"module:object"; "": the package's own."""
     fidelity: Fidelity = Fidelity.EXACT
-    """Whether the systems' own mistakes are wanted (`fidelity=freebsd`)."""
+    """Whether the systems' bugs are reproduced (`fidelity=freebsd`)."""
     runs: tuple[RunSpec, ...] = ()
     encodings: tuple[EncodingsSpec, ...] = ()
     accelerated: bool | None = None

@@ -1,7 +1,7 @@
-"""A landing pad comes before the instruction that FBT wants to see first.
+"""A landing pad precedes the instruction at which FBT puts its probe.
 
-With Branch Target Identification a function that is called through a pointer begins with `bti`.
-The CPU looks at that instruction itself, before any breakpoint, so it can be neither displaced nor
+With Branch Target Identification a function that is called through a pointer begins with `bti`. The
+CPU checks that instruction before it takes a breakpoint, so it can be neither displaced nor
 emulated.  FreeBSD marks assembly functions for FBT with a nop, which had to be their first
 instruction: once `bti c` stands before it, a scan that does not step over it finds no frame being
 opened either, and such functions lose their probes.

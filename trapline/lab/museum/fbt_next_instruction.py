@@ -1,11 +1,11 @@
-"""FBT patches the instruction after the one that it was looking for.
+"""FBT patches the instruction after the one that it searches for.
 
-The scan for the instruction that opens the frame (stp or sub) used to leave its loop by a flag.
-The loop's own step came before the flag was looked at, so the probe went to the next word.  When
-that breakpoint is hit, the handler answers with the word that it displaced, here `mov x29, sp`.
-The stub emulates stp, ldp, sub, nop, b and ret; of anything else it leaves the pc alone, and
-arm64's trap code does not look at its answer.  So the breakpoint is hit again, and again: the
-report has one probe of pf, hit once, and 8,893,079 drops.
+The scan for the instruction that opens the frame (stp or sub) used to leave its loop by a flag. The
+loop advanced before it tested the flag, so the probe went to the next word.  When that breakpoint
+is hit, the handler answers with the word that it displaced, here `mov x29, sp`. The stub emulates
+stp, ldp, sub, nop, b and ret; of anything else it leaves the pc alone, and arm64's trap code does
+not look at its answer.  So the breakpoint is hit again, and again: the report has one probe of pf,
+hit once, and 8,893,079 drops.
 """
 
 from dataclasses import replace

@@ -1,10 +1,10 @@
 """The breakpoint goes into the middle of an instruction, and changes what that one computes.
 
 RISC-V instructions have two or four bytes, and only who has read all of them from the start of the
-function knows where one begins.  FreeBSD's FBT looks at every half of every word instead.  The
-upper half of a `lui` may be the two bytes of `c.jr ra`: it is taken for a return and patched, and
-the lui loads another number; no probe ever fires there.  Linux' kprobes took such a place from
-their user, and panicked, until they went through the function first.
+function knows where one begins.  FreeBSD's FBT tests every half-word instead.  The upper half of a
+`lui` may be the two bytes of `c.jr ra`: it is taken for a return and patched, and the lui loads
+another number; no probe ever fires there.  Linux' kprobes took such a place from their user, and
+panicked, until they went through the function first.
 """
 
 from providers.fidelity import Fidelity

@@ -1,10 +1,10 @@
-"""The register that stands in for rip is one that the instruction uses without naming it.
+"""The register that replaces rip is one that the instruction uses implicitly.
 
 A copy of an instruction with an operand relative to rip gets a register instead, which must be one
 that it does not use.  Solaris' fasttrap, and FreeBSD's, takes rax unless the ModRM byte names it.
-But cmpxchg compares with rax, and mul and div take it for an operand, named nowhere: they compute
-with an address.  Linux' uprobes chose the same, and changed to rsi, rdi or rbx in 2014; what uses
-which is told in a comment of its source.
+But rax is an implicit operand of cmpxchg, mul and div: they compute with an address.  Linux'
+uprobes chose the same, and changed to rsi, rdi or rbx in 2014; a comment of its source lists the
+implicit operands.
 """
 
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The emulated loop looks at the count before it decrements it.
+"""The emulated loop tests the count before it decrements it.
 
 `loop` decrements rcx and jumps unless it is zero then.  Fasttrap emulates it the other way round:
 it looks, and then decrements.  A probed loop runs once more than it should, and what begins at

@@ -1,9 +1,9 @@
 """A branch with an operand-size prefix is simulated as if the prefix were not there.
 
 In 32-bit code `jmpw`, `callw` and their kind leave sixteen bits of the pc: the program goes on in
-the first 64 KiB, and a call stores two bytes.  The first simulation of branches looked at the
-opcode alone and went where the full offset leads.  Since then an instruction of this kind has no
-probe: nobody uses them, and in 64-bit code vendors disagree about what they mean.
+the first 64 KiB, and a call stores two bytes.  The first simulation of branches tested only the
+opcode, and jumped by the full offset.  Since then an instruction of this kind has no probe: no
+program uses them, and in 64-bit code the CPUs of different vendors disagree about them.
 """
 
 from dataclasses import replace

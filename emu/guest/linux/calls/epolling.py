@@ -68,7 +68,7 @@ def epoll_ctl(c: Caller, epoll_fd: Int, operation: Int, fd: Int, event: Address)
 
 
 def _wait(c: Caller, fd: int, to: int, most: int, timeout: int | None) -> Blocking:
-    """Wait up to `timeout` nanoseconds; None: for ever."""
+    """Wait up to `timeout` nanoseconds; None: forever."""
     if not 0 < most <= _MOST:
         raise LinuxError(EINVAL)
     epoll, form = _epoll(c, fd), _form(c)

@@ -1,4 +1,4 @@
-"""System calls that tell about files: stat and its kin, links, directories, file systems.
+"""System calls that tell about files: stat and related calls, links, directories, file systems.
 
 Source: Linux fs/stat.c, fs/readdir.c, fs/statfs.c, fs/xattr.c.
 """

@@ -149,7 +149,7 @@ def open_(c: Caller, path: Path, flags: Unsigned, mode: Unsigned) -> Blocking:
 
 @call("openat2")
 def openat2(c: Caller, directory: Int, path: Path, how: Address, size: Size) -> Blocking:
-    """Open a file; how the path may be followed is not looked at."""
+    """Open a file; the restrictions on how the path is resolved are ignored."""
     if size < 24:
         raise LinuxError(EINVAL)
     flags, mode, _resolve = struct.unpack("<QQQ", c.read(how, 24))

@@ -35,7 +35,7 @@ def until(c: Caller, timeout: int | None) -> int | None:
 
 
 def _poll(c: Caller, fds: int, count: int, timeout: int | None) -> Blocking:
-    """Wait up to `timeout` nanoseconds; None: for ever."""
+    """Wait up to `timeout` nanoseconds; None: forever."""
     if count > c.process.files.limit:
         raise LinuxError(EINVAL)
     data = c.read(fds, _POLLFD.size * count)

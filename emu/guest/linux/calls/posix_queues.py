@@ -112,7 +112,7 @@ def mq_open(c: Caller, name: Path, flags: Int, mode: Unsigned, attributes: Addre
 
 @call("mq_unlink")
 def mq_unlink(c: Caller, name: Path) -> int:
-    """Remove the name of a queue, which is gone with the last who has it open."""
+    """Remove the name of a queue; the queue is freed when it is closed for the last time."""
     directory, known = c.kernel.posix_queues, _name(name)
     inode = directory.get(known)
     if inode is None:

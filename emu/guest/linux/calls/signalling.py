@@ -22,7 +22,7 @@ _STACK: Final = {8: struct.Struct("<QixxxxQ"), 4: struct.Struct("<IiI")}
 
 @call("rt_sigaction")
 def rt_sigaction(c: Caller, number: Int, new: Address, old: Address, size: Size) -> int:
-    """Set or tell what is done with a signal."""
+    """Set or return the action of a signal."""
     if not 1 <= number <= LAST or size != 8:
         raise LinuxError(EINVAL)
     action = c.process.signals.actions[number]
@@ -44,7 +44,7 @@ def rt_sigaction(c: Caller, number: Int, new: Address, old: Address, size: Size)
 
 @call("rt_sigprocmask")
 def rt_sigprocmask(c: Caller, how: Int, new: Address, old: Address, size: Size) -> int:
-    """Set or tell which signals are blocked."""
+    """Set or return the blocked signals."""
     if size != 8:
         raise LinuxError(EINVAL)
     before = c.thread.mask

@@ -130,7 +130,7 @@ def packed_address(name: bytes) -> bytes:
 
 
 def write_address(c: Caller, data: bytes, to: int, size_at: int) -> None:
-    """Write an address, cut to the size that is told, and the size that it has.
+    """Write an address, truncated to the given size, and its real size.
 
     Raises `LinuxError` EINVAL.
     """

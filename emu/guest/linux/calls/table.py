@@ -101,7 +101,7 @@ class Caller:
 
     @property
     def time_form(self) -> str:
-        """How `struct` calls the numbers of a timespec in the call under way."""
+        """The format of a timespec for `struct` in the current call."""
         return "q" if self.kernel.abi.word == 8 or self.thread.call_name.endswith("64") else "i"
 
     def words(self, address: int, count: int) -> tuple[int, ...]:

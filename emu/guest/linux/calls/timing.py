@@ -90,7 +90,7 @@ def _sleep(c: Caller, deadline: int, left: int) -> Blocking:
 
 
 def timespec(c: Caller, address: int) -> tuple[int, int]:
-    """Read seconds and nanoseconds, in the size that the call under way has them."""
+    """Read seconds and nanoseconds, in the sizes of the current call."""
     form = struct.Struct(f"<2{c.time_form}")
     seconds, nanoseconds = form.unpack(c.read(address, form.size))
     return seconds, nanoseconds

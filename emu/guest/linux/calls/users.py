@@ -234,7 +234,7 @@ def capget(c: Caller, header: Address, data: Address) -> int:
 
 @call("capset")
 def capset(c: Caller, header: Address, data: Address) -> int:
-    """Set the capabilities: those that are permitted can be taken on, or given up for ever."""
+    """Set the capabilities: those that are permitted can be taken on, or given up forever."""
     words = _version(c, header)
     if words is None:
         raise LinuxError(EINVAL)

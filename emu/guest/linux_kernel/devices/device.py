@@ -10,7 +10,7 @@ Line = Callable[[bool], object]
 
 
 def unconnected(_level: bool) -> None:
-    """Lead nowhere."""
+    """Do nothing: the line is not connected."""
 
 
 class Device:

@@ -4,7 +4,7 @@
     CVAL  the count at which its time has come
     TVAL  the same, counted from now, in 32 bits with a sign
 
-Its interrupt is a line that is up while the timer is on, unmasked, and its time has come.
+Its interrupt line is high while the timer is enabled, unmasked and expired.
 
 Source: Arm ARM DDI 0487, D11.2 (the generic timer in AArch64 state).
 """

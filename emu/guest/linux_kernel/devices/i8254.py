@@ -89,7 +89,7 @@ class _Counter:
         return int(value >> 8 if high else value & 0xFF)
 
     def expired(self) -> bool:
-        """Return whether it has come to 0."""
+        """Return whether it has reached 0."""
         return bool(self._now() - self.state["start"] >= self.state["reload"])
 
     def next(self, after: int) -> int | None:

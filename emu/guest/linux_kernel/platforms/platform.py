@@ -35,7 +35,7 @@ class Wires:
     power_off: Callable[[], object]
     """The kernel has switched the machine off."""
     reset: Callable[[], object]
-    """The kernel wants the machine to start anew, as it does after a panic."""
+    """The kernel requests a reset of the machine, as it does after a panic."""
     failed: Callable[[BaseException], object]
     """Takes what a device raised: no exception may cross the emulator."""
 
@@ -83,7 +83,7 @@ class Board(ABC):
 
     @abstractmethod
     def load(self, kernel: KernelImage, initramfs: bytes, command_line: str) -> None:
-        """Put a kernel into memory, and the CPU where the boot protocol wants it."""
+        """Put a kernel into memory, and set the CPU's registers as the boot protocol requires."""
 
     @abstractmethod
     def receive(self, data: bytes) -> None:

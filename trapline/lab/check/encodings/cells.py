@@ -30,7 +30,7 @@ class Choice(NamedTuple):
 
 
 class Key(NamedTuple):
-    """A key taken apart."""
+    """A decoded key."""
 
     choices: tuple[Choice, ...]
     """In the order of `tables(isa)`."""
@@ -39,7 +39,7 @@ class Key(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """Some encodings of which everybody says the same."""
+    """Encodings about which the tables and capstone say the same."""
 
     key: int
     encodings: int

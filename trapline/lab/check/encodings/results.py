@@ -1,4 +1,4 @@
-"""What is known of a stretch of encodings once it was looked at.
+"""The result of one chunk of encodings.
 
 Cells, which add up, and go to a store and back.
 """

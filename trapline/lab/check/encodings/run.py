@@ -70,7 +70,7 @@ def fingerprint(isa: str) -> str:
 
 
 def verdicts(isa: str, results: Iterable[ChunkResult], wanted: Iterable[str] | None = None) -> tuple[Verdict, ...]:
-    """Judge the tables of the providers that are wanted, or of all."""
+    """Judge the tables of the given providers, or of all."""
     kept = tuple(results)
     rules = next((result.chunk.rules for result in kept), "")
     return tuple(judge(isa, provider, kept) for provider in wanted or providers(isa, rules))

@@ -1,4 +1,4 @@
-"""The encodings of an ISA, in stretches that can be looked at one by one, in any order, anywhere.
+"""The encodings of an ISA, in chunks that can be classified in any order and in any process.
 
 AArch64 has one form of 2^32 words.  RISC-V has 2^30 words of 32 bits, those whose two low bits are
 3, and for each other value of these bits 2^14 of 16 bits; the 16 bits after a compressed

@@ -59,7 +59,7 @@ class EncodingsSummary(NamedTuple):
     title: str
     encodings: int
     classes: tuple[tuple[str, int], ...]
-    """What becomes of encodings, and of how many."""
+    """The number of encodings by the way in which they are displaced."""
     disagreements: tuple[str, ...]
     unreached: tuple[str, ...]
     """Rows of the table that nothing reaches."""
@@ -134,7 +134,7 @@ def _troubles(tally: Tally) -> Iterator[Trouble]:
 
 
 def _isa(named: Any, file: str) -> Isa | None:
-    """Return the ISA of a file's sites: the one that was asked for, or what the file says."""
+    """Return the ISA of a file's sites: the one that was requested, or that of the file."""
     return ISAS[named] if isinstance(named, str) and named in ISAS else _isa_of(file)
 
 
