@@ -6,6 +6,7 @@ import ctypes
 from collections.abc import Callable
 from typing import Any, Final
 
+from emu.bad_address import BadAddressError
 from emu.engine.access import Access
 from emu.engine.code_hooks import CodeHooks
 from emu.engine.counting import PREPAID, Counter
@@ -15,6 +16,8 @@ from emu.engine.refusals import Refusals
 from emu.engine.state import TableEntry, Word
 from emu.engine.watched import Hooked, Watched
 
+# The alignment of instructions that have two sizes.
+_HALF: Final = 2
 _CODE_HOOK: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_void_p)
 
 
@@ -72,6 +75,25 @@ class Code:
             self._counter.forget_user_blocks()
         else:
             self._counter.user_code_written()
+
+    def serve(self, address: int) -> None:
+        """Serve the breakpoint at an address without an exception from now on, if there is one.
+
+        It is one that was hit, and whose next hits machine code knows to serve.
+        """
+        try:
+            code = self._memory.read(address, self._breakpoint_size(address))
+            places = self._memory.places(address, len(code))
+        except BadAddressError:  # what stands for another exception is not an address
+            return
+        if self._hooks.serve(address, code):
+            for start, end in places:
+                self._forget_translation(start, end)
+
+    def _breakpoint_size(self, address: int) -> int:
+        """Return how many bytes the breakpoint at an address has; on x86 it is the first byte."""
+        alignment = self._cpu.isa.instruction_alignment
+        return alignment if alignment != _HALF else self._cpu.isa.instruction_length(self._memory.read(address, _HALF))
 
     def forget(self, physical: int, size: int) -> None:
         """Drop Unicorn's translation of physical memory whose content the guest replaced.

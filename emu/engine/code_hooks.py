@@ -39,7 +39,7 @@ class CodeHookTable(Block):
     """The data of the hooks for machine code (`emu.engine.code_hooks_code`)."""
 
     table: int
-    """The address of the places of a hash table: addresses of `CodeHook`s."""
+    """The address of the places of a hash table: addresses of `HookedPlace`s."""
     shift: int
     """How far a product is shifted right to choose a place."""
     mask: int
@@ -50,27 +50,46 @@ class CodeHookTable(Block):
     """1: the range is all addresses, and stays so."""
 
 
-class CodeHook(Block):
-    """A function that is called before an instruction."""
+class HookedPlace(Block):
+    """An instruction that is hooked."""
 
     at: int
-    """The address of the instruction."""
+    """Its address."""
+    calls: int
+    """The address of the first `HookedCall`; 0: there is none."""
+    size: int
+    """Bytes of the breakpoint that is served there; 0: none is."""
+    code: int
+    """Those bytes, as a number."""
+
+
+class HookedCall(Block):
+    """A function that is called before an instruction."""
+
     function: int
-    """Void (uc, address, size, data); 0: none any more."""
+    """U64 (uc, address, size, data); 0: none any more."""
     data: int
+    leaves: int
+    """Whether it is called only while the place's breakpoint is there, and its result counts: 1
+    says that it has set the pc, and that the block is to be left."""
     next: int
-    """The address of another one at the same instruction; 0: there is none."""
+    """The address of the next one; 0: there is none."""
 
 
 class CodeHooks:
-    """The functions that are called before instructions of one engine."""
+    """The functions that are called before instructions of one engine.
+
+    After them a breakpoint may be served there, without its exception: that is for machine code
+    only (`emu.engine.firing_code`).
+    """
 
     def __init__(self) -> None:
         self.block = CodeHookTable()
         self._range = (ctypes.c_uint64 * 2)()
         self.callback: Any = _HOOK(self._run)
         """The hook in Python."""
-        self._functions: dict[int, list[tuple[CodeHook, Callable[..., None]]]] = {}
+        self._places: dict[int, HookedPlace] = {}
+        self._functions: dict[int, list[tuple[HookedCall, Callable[..., Any]]]] = {}
         self._counted = False
         self._table: Any = None
         self._make_table(_SIZE)
@@ -93,34 +112,61 @@ class CodeHooks:
         `function` is a ctypes function of (uc, address, size, data), or the address of one as
         `ctypes.c_void_p`.
         """
-        hook = CodeHook(address, _address(function), data)
+        self._add(address, function, data)
+
+    def refuse(self, address: int, code: bytes, function: Any, data: int) -> None:
+        """Call a function there while it is this code; its result may say that the block is left."""
+        self._add(address, function, data, leaves=True)
+        self.serve(address, code)
+
+    def _add(self, address: int, function: Any, data: int, *, leaves: bool = False) -> None:
+        call = HookedCall(_address(function), data, leaves)
         here = self._functions.setdefault(address, [])
         for number, (old, _) in enumerate(here):
             if not old.function:
-                old.function, old.data = hook.function, data
+                old.function, old.data, old.leaves = call.function, call.data, call.leaves
                 here[number] = old, function
                 return
-        here.append((hook, function))
+        here.append((call, function))
         if len(here) > 1:
-            here[-2][0].next = hook.address
-        elif 2 * len(self._functions) > len(self._table):
-            self._make_table(2 * len(self._table))
+            here[-2][0].next = call.address
         else:
-            self._put(hook)
-        if self._counted:
-            self.count_all(counted=True)
+            self._place(address).calls = call.address
 
     def remove(self, address: int, function: Any) -> None:
         """Do not call a function any more."""
-        for hook, _ in self._functions[address]:
-            if hook.function == _address(function):
-                hook.function = 0
+        for call, _ in self._functions[address]:
+            if call.function == _address(function):
+                call.function = 0
+
+    def serve(self, address: int, code: bytes) -> bool:
+        """Serve the breakpoint at an address, once that is translated anew, while it is this code.
+
+        Returns False if that is so already.
+        """
+        place, number = self._place(address), int.from_bytes(code, "little")
+        if (place.size, place.code) == (len(code), number):
+            return False
+        place.size, place.code = len(code), number
+        return True
+
+    def _place(self, address: int) -> HookedPlace:
+        place = self._places.get(address)
+        if place is not None:
+            return place
+        place = self._places[address] = HookedPlace(address)
+        if 2 * len(self._places) > len(self._table):
+            self._make_table(2 * len(self._table))
+        else:
+            self._put(place)
+        if self._counted:
+            self.count_all(counted=True)
+        return place
 
     def translate(self, address: int) -> None:
         """Set the range of the hook for an instruction that is about to be translated."""
         if not self.block.everywhere:
-            hooks = self._functions.get(address, ())
-            chosen = any(hook.function for hook, _ in hooks)
+            chosen = any(call.function for call, _ in self._functions.get(address, ()))
             self._range[0] = self._range[1] = address if chosen else NOWHERE
 
     def count_all(self, *, counted: bool) -> None:
@@ -129,28 +175,28 @@ class CodeHooks:
         So the range is all addresses, if anything is hooked.
         """
         self._counted = counted
-        self.block.everywhere = counted and bool(self._functions)
+        self.block.everywhere = counted and bool(self._places)
         self._range[0], self._range[1] = (1, 0) if self.block.everywhere else (NOWHERE, NOWHERE)
 
     def _run(self, uc: int, address: int, size: int, _data: int) -> None:
         """Call what is at an address."""
-        for hook, function in self._functions.get(address, ()):
-            if hook.function:
-                function(uc, address, size, hook.data)
+        for call, function in self._functions.get(address, ()):
+            if call.function:
+                function(uc, address, size, call.data)
 
     def _make_table(self, size: int) -> None:
         self._table = (ctypes.c_uint64 * size)()
         self.block.table = ctypes.addressof(self._table)
         self.block.shift = 64 - (size.bit_length() - 1)
         self.block.mask = size - 1
-        for hooks in self._functions.values():
-            self._put(hooks[0][0])
+        for place in self._places.values():
+            self._put(place)
 
-    def _put(self, hook: CodeHook) -> None:
-        place = (hook.at * MULTIPLIER & WORD_MASK) >> self.block.shift
-        while self._table[place]:
-            place = place + 1 & self.block.mask
-        self._table[place] = hook.address
+    def _put(self, place: HookedPlace) -> None:
+        index = (place.at * MULTIPLIER & WORD_MASK) >> self.block.shift
+        while self._table[index]:
+            index = index + 1 & self.block.mask
+        self._table[index] = place.address
 
 
 def _address(function: Any) -> int:

@@ -1,68 +1,139 @@
 """Machine code for `emu.engine.code_hooks`.
 
-The range of Unicorn's hook is set, and functions are called.
+The range of Unicorn's hook is set; functions are called, and breakpoints served, when the hook is.
+
+A block is left by returning from the hook into the next one.  The hook is called by the translated
+block, whose registers are in memory by then; so its return address is replaced by that of the block
+at the pc, which QEMU looks up as it does after an indirect jump.  That takes a few nanoseconds; an
+exception that is raised, and the loop of the emulator that goes on after it, take 30.
 """
 
 from __future__ import annotations
 
-from emu.engine.code_hooks import MULTIPLIER, NOWHERE, CodeHook, CodeHookTable
+from dataclasses import dataclass
+
+from emu.engine.code_hooks import MULTIPLIER, NOWHERE, CodeHookTable, HookedCall, HookedPlace
+from emu.engine.watched import Hooked
 from emu.native.builder import Function, Module
 from emu.native.values import Value
+
+_RETURN_ADDRESS = "llvm.addressofreturnaddress.p0"
+
+
+@dataclass(frozen=True)
+class HookPlaces:
+    """Values that the linker puts in."""
+
+    table: Value
+    """The `CodeHookTable`."""
+    hooked: Value
+    """The `Hooked`."""
+    env: Value
+    """The CPU state."""
+    code_byte: Value
+    """U32 cpu_ldub_code(env, address): a byte as the translator reads it."""
+    next_block: Value
+    """Code *helper_lookup_tb_ptr(env): the block at the pc, or where blocks end."""
 
 
 class CodeHooksCode:
     """The functions `choose`, for the translator, and `code_hook`, the hook.
 
-    `block` is where the table is.
+    `serve` serves the breakpoint at an address and says whether it did.
     """
 
-    def __init__(self, module: Module, block: Value) -> None:
-        self._block = block
+    def __init__(self, module: Module, places: HookPlaces, serve: Function) -> None:
+        self._places = places
+        self._serve = serve
         self._find = self._make_find(module)
+        self._served = self._make_served(module)
         self._make_choose(module)
-        self._make_code(module)
+        self._call = self._make_call(module)
+        self._make_code_hook(module)
 
     def _make_find(self, module: Module) -> Function:
-        """u64 hooked(address): the first hook there, 0 if there is none."""
+        """u64 hooked(address): the place, 0 if there is none."""
         f = module.function("hooked", 1, local=True)
         (address,) = f.parameters
-        table, mask = (f.load(self._block, CodeHookTable.offset(name)) for name in ("table", "mask"))
-        hashed = f.lshr(f.mul(address, MULTIPLIER), f.load(self._block, CodeHookTable.offset("shift")))
-        place = f.variable(hashed)
+        table, mask = (f.load(self._places.table, CodeHookTable.offset(name)) for name in ("table", "mask"))
+        hashed = f.lshr(f.mul(address, MULTIPLIER), f.load(self._places.table, CodeHookTable.offset("shift")))
+        index = f.variable(hashed)
         with f.loop():
-            hook = f.load(table, f.shl(place.get(), 3))
-            f.ret_if(f.eq(hook, 0), 0)
-            f.ret_if(f.eq(f.load(hook, CodeHook.offset("at")), address), hook)
-            place.set(f.and_(f.add(place.get(), 1), mask))
+            place = f.load(table, f.shl(index.get(), 3))
+            f.ret_if(f.eq(place, 0), 0)
+            f.ret_if(f.eq(f.load(place, HookedPlace.offset("at")), address), place)
+            index.set(f.and_(f.add(index.get(), 1), mask))
+        return f
+
+    def _make_served(self, module: Module) -> Function:
+        """u64 served(place): whether a breakpoint is to be served there, and still is there."""
+        f = module.function("served", 1, local=True)
+        (place,) = f.parameters
+        size = f.load(place, HookedPlace.offset("size"))
+        f.ret_if(f.eq(size, 0), 0)
+        address, code = f.load(place, HookedPlace.offset("at")), f.variable(f.load(place, HookedPlace.offset("code")))
+        done = f.variable(0)
+        with f.loop() as loop:
+            loop.leave_if(f.eq(done.get(), size))
+            byte = f.call(self._places.code_byte, self._places.env, f.add(address, done.get()))
+            f.ret_if(f.ne(f.and_(f.xor(byte, code.get()), 0xFF), 0), 0)
+            code.set(f.lshr(code.get(), 8))
+            done.set(f.add(done.get(), 1))
+        f.ret(1)
         return f
 
     def _make_choose(self, module: Module) -> None:
         """Void choose(address): set the range of the hook for an instruction to be translated."""
         f = module.function("choose", 1)
         (address,) = f.parameters
-        f.ret_if(f.ne(f.load(self._block, CodeHookTable.offset("everywhere")), 0), likely=False)
-        hook = f.variable(f.call(self._find, address))
+        f.ret_if(f.ne(f.load(self._places.table, CodeHookTable.offset("everywhere")), 0), likely=False)
+        place = f.call(self._find, address)
         chosen = f.variable(NOWHERE)
-        with f.loop() as loop:
-            loop.leave_if(f.eq(hook.get(), 0))
-            with f.when(f.ne(f.load(hook.get(), CodeHook.offset("function")), 0)):
+        with f.when(f.ne(place, 0), likely=False):
+            call = f.variable(f.load(place, HookedPlace.offset("calls")))
+            with f.loop() as loop:
+                loop.leave_if(f.eq(call.get(), 0))
+                here = call.get()
+                call.set(f.load(here, HookedCall.offset("next")))
+                loop.again_if(f.ne(f.load(here, HookedCall.offset("leaves")), 0))
+                with f.when(f.ne(f.load(here, HookedCall.offset("function")), 0)):
+                    chosen.set(address)
+            with f.when(f.ne(f.call(self._served, place), 0)):
                 chosen.set(address)
-            hook.set(f.load(hook.get(), CodeHook.offset("next")))
-        place = f.load(self._block, CodeHookTable.offset("range"))
-        f.store(place, chosen.get())
-        f.store(place, chosen.get(), 8)
+        range_ = f.load(self._places.table, CodeHookTable.offset("range"))
+        f.store(range_, chosen.get())
+        f.store(range_, chosen.get(), 8)
         f.ret()
 
-    def _make_code(self, module: Module) -> None:
-        """Void code_hook(uc, address, size, data): call what is before an instruction."""
+    def _make_call(self, module: Module) -> Function:
+        """u64 call_hooks(uc, address, size): do what is to be done; 1: the block is to be left."""
+        f = module.function("call_hooks", 3, local=True)
+        uc, address, size = f.parameters
+        place = f.call(self._find, address)
+        f.ret_if(f.eq(place, 0), 0, likely=False)
+        call = f.variable(f.load(place, HookedPlace.offset("calls")))
+        with f.loop() as loop:
+            here = call.get()
+            loop.leave_if(f.eq(here, 0))
+            call.set(f.load(here, HookedCall.offset("next")))
+            function = f.load(here, HookedCall.offset("function"))
+            loop.again_if(f.eq(function, 0))
+            answer = f.call(function, uc, address, size, f.load(here, HookedCall.offset("data")))
+            # Code was written: the block is left by other means, and the hook is met once more.
+            f.ret_if(f.ne(f.load(self._places.hooked, Hooked.offset("left")), 0), 0, likely=False)
+            loop.again_if(f.eq(f.load(here, HookedCall.offset("leaves")), 0))
+            f.ret_if(f.eq(answer, 1), 1)
+        f.ret_if(f.eq(f.load(place, HookedPlace.offset("size")), 0), 0)
+        f.ret(f.call(self._serve, address))
+        return f
+
+    def _make_code_hook(self, module: Module) -> None:
+        """Void code_hook(uc, address, size, data)."""
+        module.declare(_RETURN_ADDRESS, f"declare ptr @{_RETURN_ADDRESS}()")
         f = module.function("code_hook", 4)
         uc, address, size, _ = f.parameters
-        hook = f.variable(f.call(self._find, address))
-        with f.loop() as loop:
-            here = hook.get()
-            loop.leave_if(f.eq(here, 0))
-            function = f.load(here, CodeHook.offset("function"))
-            with f.when(f.ne(function, 0), likely=True):
-                f.call(function, uc, address, size, f.load(here, CodeHook.offset("data")))
-            hook.set(f.load(here, CodeHook.offset("next")))
+        f.ret_if(f.eq(f.call(self._call, uc, address, size), 0))
+        block = f.call(self._places.next_block, self._places.env)
+        f.line(f"%back = call ptr @{_RETURN_ADDRESS}()")
+        f.store(f.value("ptrtoint ptr %back to i64"), block)
         f.ret()

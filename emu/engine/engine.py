@@ -149,6 +149,7 @@ class Engine:
             callbacks = interpreted.Callbacks(self.cpu, self.counter, handlers, delivers=delivers)
         if isinstance(callbacks, native.Callbacks):
             self.code.watcher = callbacks.watched
+            self.tracepoints.on_set = self.code.serve
         add = self._hooks.add
         add(unicorn.UC_HOOK_BLOCK, callbacks.block, data=MARKER)
         self._code_hooks.attach(partial(add, unicorn.UC_HOOK_CODE, callbacks.code_hook or self._code_hooks.callback))
@@ -156,9 +157,12 @@ class Engine:
         if callbacks.invalid:
             add(unicorn.UC_HOOK_INSN_INVALID, callbacks.invalid)
         if callbacks.refused and self.isa.refused:
-            refused = callbacks.refused
-            hook = partial(self._code_hooks.add, function=refused, data=self.counter.address)
-            self.code.refusals = Refusals(self.isa.refused, hook, partial(self._code_hooks.remove, function=refused))
+            refused, hooks, words = callbacks.refused, self._code_hooks, self.counter.address
+            self.code.refusals = Refusals(
+                self.isa.refused,
+                partial(hooks.refuse, function=refused, data=words),
+                partial(hooks.remove, function=refused),
+            )
         if model.system_call_instruction is not None:
             system_call = callbacks.system_call or _ON_INSTRUCTION(lambda _uc, _words: handlers.system_call())
             add(unicorn.UC_HOOK_INSN, system_call, instruction=model.system_call_instruction)

@@ -12,7 +12,7 @@ from typing import Final
 
 from emu.cpu_core import CoreWord
 from emu.engine.plan_code import READ, Places, PlanCode
-from emu.engine.state import DELIVER, HANDLED
+from emu.engine.state import DELIVER, HANDLED, Word
 from emu.engine.tracepoints import ARGUMENTS, EVERY, MULTIPLIER, Entry, Firing, Header, Step, StepKind
 from emu.isa.base import Isa
 from emu.native.builder import Function, Module
@@ -37,6 +37,8 @@ class Asked:
 
     load: Value
     """u64 load(address, size): the guest's memory, 0 where there is none."""
+    late: Value
+    """i32 late(address): does the rest of a hit whose plan met memory out of reach; 0: it is done."""
     fired: Value
     """u64 fired(): takes back what `CpuCore.prepare` did, and keeps an exception."""
 
@@ -55,6 +57,7 @@ class FiringCode:
         self.find = self._make_find(module)
         self._steps = self._make_steps(module)
         self.take = self._make_take(module)
+        self.serve = self._make_serve(module)
 
     def _make_find(self, module: Module) -> Function:
         """u64 find(address): the entry of a tracepoint, 0 if there is none."""
@@ -189,4 +192,22 @@ class FiringCode:
         answer = f.call(self._steps, entry)
         f.store(depth, f.sub(f.load(depth), 1))
         f.ret(answer)
+        return f
+
+    def _make_serve(self, module: Module) -> Function:
+        """u64 serve(address): serve a hit before its exception; 0: it is to be raised."""
+        f = module.function("serve", 1, local=True)
+        (address,) = f.parameters
+        pc, block = self._isa.registers.slots[self._isa.registers.pc], f.load(self._places.words, 8 * Word.BLOCK)
+        # A breakpoint ends its block, and counts as the instruction it displaced.
+        f.store(self._places.words, 0, 8 * Word.BLOCK)
+        f.store(self._places.env, address, 8 * pc)
+        answer = f.call(self.take, address)
+        f.ret_if(f.eq(answer, HANDLED), 1, likely=True)
+        with f.when(f.eq(answer, LATE)):
+            wanted = f.low(f.call(self._asked.late, address), 4)
+            f.ret_if(f.eq(wanted, HANDLED), 1)
+            f.store(self._places.words, 1, 8 * Word.UNCLAIMED)
+        f.store(self._places.words, block, 8 * Word.BLOCK)
+        f.ret(0)
         return f

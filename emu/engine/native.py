@@ -22,7 +22,7 @@ from unicorn.unicorn_py3.unicorn import uclib
 
 from emu.engine import layout
 from emu.engine.code_hooks import CodeHooks
-from emu.engine.code_hooks_code import CodeHooksCode
+from emu.engine.code_hooks_code import CodeHooksCode, HookPlaces
 from emu.engine.counting import Counter
 from emu.engine.cpu import Cpu
 from emu.engine.firing_code import ASK, LATE, Asked, FiringCode
@@ -45,8 +45,8 @@ from emu.native.values import Value
 
 # Functions of Unicorn that the callbacks call.
 _UNICORN: Final = ("uc_emu_stop", "uc_ctl", "uc_reg_read", "uc_reg_write")
-# Functions of QEMU that read code as the translator does; each CPU has its own.
-_CODE: Final = ("cpu_ldub_code", "cpu_lduw_code", "cpu_ldl_code", "tlb_flush")
+# Functions of QEMU, of which each CPU has its own: some read code as the translator does.
+_QEMU: Final = ("cpu_ldub_code", "cpu_lduw_code", "cpu_ldl_code", "tlb_flush", "helper_lookup_tb_ptr")
 # How the names of addresses begin for the linker, whose names are those of the whole process.
 _SYMBOL: Final = "trapline."
 # Sources whose machine code is kept: ISAs, each with and without a kernel of its own.
@@ -101,7 +101,7 @@ class Callbacks:
         }
         addresses = {name: _address(function) for name, function in self._handlers.items()}
         addresses |= {name: _address(getattr(uclib, name)) for name in _UNICORN}
-        addresses |= {name: _address(cpu.function(name)) for name in _CODE}
+        addresses |= {name: _address(cpu.function(name)) for name in _QEMU}
         addresses |= {
             "env": cpu.env,
             "do_interrupt": _address(getattr(uclib, model.deliver)),
@@ -174,9 +174,16 @@ def _write_firing(module: Module, isa: Isa, symbols: Mapping[str, Value], *, hos
         register_write=symbols["uc_reg_write"],
     )
     plans = PlanCode(module, isa, places, hosted=hosted)
-    asked = Asked(symbols["on_load"], symbols["on_fired"])
+    asked = Asked(symbols["on_load"], symbols["on_late"], symbols["on_fired"])
     firing = FiringCode(module, isa, places, plans, asked, symbols["tracepoints"])
-    CodeHooksCode(module, symbols["code_hooks"])
+    hooks = HookPlaces(
+        table=symbols["code_hooks"],
+        hooked=symbols["hooked"],
+        env=symbols["env"],
+        code_byte=symbols["cpu_ldub_code"],
+        next_block=symbols["helper_lookup_tb_ptr"],
+    )
+    CodeHooksCode(module, hooks, firing.serve)
     WatchedCode(module, isa, places, plans, firing, symbols["hooked"], symbols["on_left"])
 
 

@@ -16,18 +16,21 @@ from emu.bad_address import BadAddressError
 from emu.engine.memory import Memory
 
 _LONGEST: Final = 15
+# Bytes of the prefix that makes the CPU refuse an instruction.
+_PREFIX: Final = 1
 
 
 class Refusals:
     """The hooks of one engine.
 
-    `hook(address)` adds one, `unhook(address)` takes it away.
+    `hook(address, code)` adds one, for as long as that prefix is there; `unhook(address)` takes it
+    away.
     """
 
     def __init__(
         self,
         refused: Callable[[bytes], bool],
-        hook: Callable[[int], None],
+        hook: Callable[[int, bytes], None],
         unhook: Callable[[int], None],
     ) -> None:
         self._refused = refused
@@ -45,10 +48,11 @@ class Refusals:
                 self._look(memory, place)
 
     def _look(self, memory: Memory, place: int) -> None:
-        if self._refused(_code(memory, place)):
+        code = _code(memory, place)
+        if self._refused(code):
             if place not in self._hooks:
                 self._hooks.add(place)
-                self._hook(place)
+                self._hook(place, code[:_PREFIX])
         elif place in self._hooks:
             self._hooks.remove(place)
             self._unhook(place)

@@ -60,6 +60,8 @@ class Word(IntEnum):
     """Address that written blocks jump to when a deadline may be due; 0: not there yet."""
     THREAD = 16
     """Which thread runs, where the host keeps them: a number of its own for each."""
+    UNCLAIMED = 17
+    """1: the breakpoint whose exception comes next is claimed by no one, and was asked about."""
 
 
 WORDS: Final = 24

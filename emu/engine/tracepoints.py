@@ -279,6 +279,8 @@ class Tracepoints:
         self.reach = 0
         """Address of `u64 reach(address, access)`: where eight bytes of the guest are in this
         process; 0: out of reach."""
+        self.on_set: Callable[[int], None] = lambda _address: None
+        """Is told the address of a tracepoint that machine code will serve."""
         self._prepared: CpuCore | None = None
         self.calling: CpuCore | None = None
         """The CPU that the kernel's own calls fire on."""
@@ -308,6 +310,7 @@ class Tracepoints:
         entry = Entry(*key, ctypes.addressof(words), core.address)
         self._kept += (words, entry)
         self._entries[key] = entry
+        self.on_set(key[0])
         if 2 * len(self._entries) > len(self._table):
             self._make_table(2 * len(self._table))
         else:

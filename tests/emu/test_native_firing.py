@@ -11,6 +11,7 @@ from benchmarks.code import ENTRY, LOOP
 from emu.cpu_core import CoreWord
 from emu.elf_symbols import Binding, Symbol, SymbolType
 from emu.engine.handlers import Handlers
+from emu.engine.state import DELIVER, Word
 from emu.engine.tracepoints import EVERY, FireWhen
 from emu.guest.function import CODE, FunctionFaultError, FunctionGuest
 from emu.guest.modules import Module
@@ -223,6 +224,44 @@ def test_a_tracepoint_disabled_by_its_own_firing_is_gone_at_the_next_hit(isa):
     traced.framework.native[number] = runs(ending, after)
     traced.enable("entry").guest.call(6)
     assert (ending.count, after.count) == (1, 1)
+
+
+@isas
+def test_a_breakpoint_that_the_guest_has_overwritten_fires_no_more(isa):
+    traced = Traced(isa).enable("entry")
+    traced.guest.call(5)
+    (number, *_) = traced.enablings
+    engine = traced.guest.engine
+    patch = engine.read(traced.entry, 4)
+    original = traced.guest.patcher.original(traced.entry, 4)
+    places = engine.memory.places(traced.entry, 4)
+    for code, count in ((original, 4), (patch, 9)):
+        # As a store of the guest's does it: no one but QEMU is told.
+        engine.memory.write(traced.entry, code)
+        for start, end in places:
+            engine.code._forget_translation(start, end)
+        traced.guest.call(5)
+        assert traced.enablings[number][0].count == count
+
+
+def test_the_exception_of_a_hit_that_no_one_wants_is_raised_once_and_nothing_fires_again():
+    traced = Traced(ISAS["x86_64"])
+    engine = traced.guest.engine
+    asked = []
+
+    def upcall(*_):
+        engine.write_register("rsp", 0x40)  # so that what is displaced cannot be done by machine code
+        engine.handlers.on_late = lambda address: asked.append(address) or DELIVER
+
+    (number, *_) = traced.enablings
+    enabling = Enabling(upcall)
+    traced.framework.native[number] = runs(enabling)
+    traced.enable("entry")
+    with pytest.raises(FunctionFaultError, match="exception 13"):  # there is no vector it could go to
+        traced.guest.call(3)
+    assert asked == [traced.entry]
+    assert enabling.count == 1
+    assert engine.counter.state[Word.UNCLAIMED] == 0
 
 
 def test_ten_thousand_tracepoints_are_found_as_one_is():

@@ -146,6 +146,16 @@ done:
 ; Its handlers find the pc at the breakpoint; x86's int3 leaves the pc behind it, where the guest's own vector wants it.
 ; `take` and `plan` are made by emu/engine/firing_code.py and plan_code.py.
 define i1 @breakpoint(ptr %words) {
+  %asked.p = getelementptr i64, ptr %words, i64 $UNCLAIMED
+  %asked = load i64, ptr %asked.p
+  %again = icmp ne i64 %asked, 0
+  br i1 %again, label %known, label %new
+known:
+  store i64 0, ptr %asked.p
+  %ended.p = getelementptr i64, ptr %words, i64 $BLOCK
+  store i64 0, ptr %ended.p
+  ret i1 true
+new:
   %block.p = getelementptr i64, ptr %words, i64 $BLOCK
   store i64 0, ptr %block.p
   %pc.p = call ptr @env(ptr %words, i64 $PC_OFFSET)

@@ -48,7 +48,6 @@ NAMES: Final = {
     "X86_INVALID_OPCODE": INVALID_OPCODE,
     # The second byte of rdtsc.
     "X86_RDTSC": 0x31,
-    "X86_EIP_ID": uc.UC_X86_REG_EIP,
     "X86_EFLAGS_ID": uc.UC_X86_REG_EFLAGS,
 }
 
