@@ -175,12 +175,18 @@ class Image:
 
     @cached_property
     def interpreter(self) -> str | None:
-        """The program that loads this one (PT_INTERP), None if there is none."""
+        """The program that loads this one (PT_INTERP), None if there is none.
+
+        Raises `ElfError`: its name is empty, or outside the file.
+        """
         for header in self._file.program_headers:
             if header["p_type"] == "PT_INTERP":
                 self._file.check_extent("the interpreter's name", header["p_offset"], header["p_filesz"])
                 text = self._file.data[header["p_offset"] : header["p_offset"] + header["p_filesz"]]
-                return text.split(b"\0", 1)[0].decode(errors="backslashreplace")
+                name = text.split(b"\0", 1)[0].decode(errors="backslashreplace")
+                if not name:
+                    raise self._file.error("the interpreter's name is empty")
+                return name
         return None
 
     def defines(self, name: str) -> bool:

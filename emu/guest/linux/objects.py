@@ -58,7 +58,7 @@ class Objects(LinuxObserver):
         """Return why an ISA cannot run a file, without the file's name; None if it can."""
         try:
             image = _image(file, "program", isa)
-            _ = image.segments  # are they in the file?
+            _ = image.segments, image.interpreter  # are they in the file?
         except ElfError as error:
             return str(error).removeprefix("program: ")
         return None
@@ -67,10 +67,9 @@ class Objects(LinuxObserver):
     def interpreter(file: RegularFile) -> str | None:
         """Return the interpreter that a program asks for."""
         try:
-            image = _image(file, "program")
+            return _image(file, "program").interpreter
         except ElfError:
             return None
-        return image.interpreter
 
     # -- processes
 
