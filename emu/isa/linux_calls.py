@@ -13,6 +13,26 @@ def numbered(*runs: tuple[int, str]) -> dict[int, str]:
     return {number: name for first, names in runs for number, name in enumerate(names.split(), first)}
 
 
+# Those that all ISAs number alike, and name by number.
+NEWEST: Final = (
+    (
+        424,
+        """
+        pidfd_send_signal io_uring_setup io_uring_enter io_uring_register open_tree move_mount fsopen
+        fsconfig fsmount fspick pidfd_open clone3 close_range openat2 pidfd_getfd faccessat2 process_madvise
+        epoll_pwait2 mount_setattr quotactl_fd landlock_create_ruleset landlock_add_rule
+        landlock_restrict_self memfd_secret process_mrelease futex_waitv set_mempolicy_home_node cachestat
+        fchmodat2 map_shadow_stack futex_wake futex_wait futex_requeue statmount listmount
+        """,
+    ),
+    (
+        462,
+        """
+        mseal
+        """,
+    ),
+)
+
 # Name by number.
 CALLS: Final = numbered(
     (
@@ -56,20 +76,5 @@ CALLS: Final = numbered(
         statx io_pgetevents rseq kexec_file_load
         """,
     ),
-    (
-        424,
-        """
-        pidfd_send_signal io_uring_setup io_uring_enter io_uring_register open_tree move_mount fsopen
-        fsconfig fsmount fspick pidfd_open clone3 close_range openat2 pidfd_getfd faccessat2 process_madvise
-        epoll_pwait2 mount_setattr quotactl_fd landlock_create_ruleset landlock_add_rule
-        landlock_restrict_self memfd_secret process_mrelease futex_waitv set_mempolicy_home_node cachestat
-        fchmodat2 map_shadow_stack futex_wake futex_wait futex_requeue statmount listmount
-        """,
-    ),
-    (
-        462,
-        """
-        mseal
-        """,
-    ),
+    *NEWEST,
 )

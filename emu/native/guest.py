@@ -32,6 +32,12 @@ NAME_SIZE: Final = 24
 Writer = Callable[[Function, Callable[[], Word]], None]
 
 
+def need(f: Function, slow: Callable[[], Word], value: Word) -> None:
+    """Leave the function to Python if a value is 0."""
+    with f.when(f.eq(value, 0), likely=False):
+        f.ret(slow())
+
+
 @dataclass(frozen=True, slots=True)
 class GuestCode:
     """See the module."""

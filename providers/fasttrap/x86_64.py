@@ -9,28 +9,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from emu.displaced import Code, OutOfLine, Treatment
-from emu.isa.x86.instruction import REGISTERS
-from providers.fasttrap.port import Port
+from emu.displaced import OutOfLine
+from emu.isa.x86.instruction import LONG_MODE, REGISTERS
 from providers.fasttrap.x86 import LONG_TABLES
-from providers.fasttrap.x86_functions import boundaries, has_jump_table, returns
-from providers.fidelity import Fidelity
+from providers.fasttrap.x86_port import RETURN_TRAP, port
 
-INT3: Final = b"\xcc"
-# Number of the exception that ends a copy (FreeBSD sys/x86/include/trap.h).
-T_DTRACE_RET: Final = 32
-RETURN_TRAP: Final = bytes((0xCD, T_DTRACE_RET))
 # jmp [rip]: to the address that follows.
 _JUMP: Final = bytes.fromhex("ff2500000000")
 # Where a jump goes, and a register's value: words in the scratch space.
 _WORD: Final = 8
 # Bytes of the instruction that gives the scratch register its value back, mov rip+distance, reg.
 _RESTORE: Final = 7
-
-
-def _treat(code: Code, fidelity: Fidelity) -> Treatment:
-    """Decide about an instruction (fasttrap_tracepoint_init)."""
-    return LONG_TABLES[fidelity].decide(code)
 
 
 def _chunk(move: OutOfLine, _at: int, after: int) -> bytes:
@@ -55,23 +44,13 @@ def _second_copy(move: OutOfLine) -> int:
     return _saved_offset(move) + _WORD if move.scratch else len(move.code) + len(_JUMP) + _WORD
 
 
-PORT: Final = Port(
-    breakpoint=lambda _length: INT3,
-    longest=15,
-    treat=_treat,
-    returns=returns,
-    boundaries=boundaries,
-    has_jump_table=has_jump_table,
+PORT: Final = port(
+    LONG_MODE,
+    LONG_TABLES,
     arguments=("rdi", "rsi", "rdx", "rcx", "r8"),
     late_arguments=("r9",),
-    stack_skip=1,
     results=("rax", "rbx"),
     chunk=_chunk,
     saved_offset=_saved_offset,
-    copies=1,
     second_copy=_second_copy,
-    trap_offset=lambda move: _second_copy(move) + len(move.code),
-    always_steps=False,
-    return_trap=T_DTRACE_RET,
-    return_trap_length=len(RETURN_TRAP),
 )

@@ -14,12 +14,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from emu.displaced import Rule, Stepped, Treatment
+from emu.displaced import Code, Rule, Stepped, Treatment
 from emu.isa.x86.instruction import LONG_MODE, PROTECTED_MODE, Instruction, Mode
 from emu.isa.x86.plans import jcc, transfer
 from emu.plans import Plan, Set, Store
 from providers.fidelity import Fidelity, by_fidelity
-from providers.uprobes.port import ENOEXEC, ENOTSUPP
+from providers.uprobes.port import ENOEXEC, ENOTSUPP, Port
 from providers.x86 import Row, Table, always, emulate, offset, refuse
 from providers.x86_vectors import moved
 
@@ -260,3 +260,12 @@ def _tables(mode: Mode, bad_opcodes: frozenset[int]) -> Mapping[Fidelity, Table]
 
 LONG_TABLES: Final = _tables(LONG_MODE, _BAD_OPCODES)
 PROTECTED_TABLES: Final = _tables(PROTECTED_MODE, _BAD_OPCODES_32)
+
+
+def port(tables: Mapping[Fidelity, Table]) -> Port:
+    """Return uprobes by the tables of a mode (arch_uprobe_analyze_insn)."""
+
+    def treat(code: Code, fidelity: Fidelity) -> Treatment:
+        return tables[fidelity].decide(code)
+
+    return Port(breakpoint=b"\xcc", longest=16, alignment=1, slot=128, step_trap=b"", treat=treat)

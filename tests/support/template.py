@@ -24,7 +24,7 @@ from emu.isa import ISAS
 from trapline.cli import COMMANDS, main
 
 
-def _warm_up():
+def warm_up():
     """Load every command, and run one on each ISA."""
     for command in COMMANDS:
         import_module(f"trapline.commands.{command}")
@@ -78,7 +78,7 @@ def serve():
     nothing = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1):
         os.dup2(nothing, number)
-    _warm_up()
+    warm_up()
     for line in requests:
         request = json.loads(line)
         child = os.fork()

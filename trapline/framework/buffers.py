@@ -121,15 +121,7 @@ class SwitchBuffer(PrincipalBuffer):
 
     def reserve(self, needed: int, alignment: int) -> int:
         """Find room behind the last record; what is left of the half is scratch space."""
-        if self.inactive:
-            return NO_ROOM
-        offset = self.offset
-        if offset & (alignment - 1):
-            offset = pad(self.data, offset, alignment)
-        if offset + needed > self.size:
-            self.drops += 1
-            return NO_ROOM
-        return offset
+        return NO_ROOM if self.inactive else super().reserve(needed, alignment)
 
     def scratch_start(self, end: int) -> int:
         """Return the end of the reservation."""

@@ -15,7 +15,7 @@ from emu.guest.kernel.introspection import COMM_MAX, Introspection
 from emu.guest.kernel.native_stacks import StackCode
 from emu.guest.kernel.stacks import KernelStacks
 from emu.native.builder import Callee, Function
-from emu.native.guest import GuestCode, Writer
+from emu.native.guest import GuestCode, Writer, need
 from emu.native.values import Value, Word
 
 _INT: Final = 4
@@ -87,9 +87,9 @@ class _Reader:
     def _start(self, f: Function, slow: Callable[[], Word]) -> tuple[Value, Value]:
         """Load the current thread and its process; before there are any Python answers."""
         thread = self._pointer(f, slow, self._current)
-        self._need(f, slow, thread)
+        need(f, slow, thread)
         process = self._pointer(f, slow, f.add(thread, self._offset["TD_PROC"]))
-        self._need(f, slow, process)
+        need(f, slow, process)
         return thread, process
 
     def _pointer(self, f: Function, slow: Callable[[], Word], address: Word) -> Value:
@@ -102,10 +102,5 @@ class _Reader:
     def _place(self, f: Function, slow: Callable[[], Word], address: Word, size: int) -> Value:
         """Return where the host has some memory; if machine code does not know, Python answers."""
         place = f.call(Callee("kernel_place"), address, size)
-        self._need(f, slow, place)
+        need(f, slow, place)
         return place
-
-    @staticmethod
-    def _need(f: Function, slow: Callable[[], Word], value: Word) -> None:
-        with f.when(f.eq(value, 0), likely=False):
-            f.ret(slow())

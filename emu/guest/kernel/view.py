@@ -19,6 +19,7 @@ from emu.guest.kernel.introspection import Introspection
 from emu.guest.kernel.modules import Modules
 from emu.guest.kernel.stacks import KernelStacks
 from emu.guest.kernel.traced import TracedStretches
+from emu.guest.kernel_memory import KernelMemory
 from emu.isa.base import Isa
 from emu.native.guest import GuestCode
 from emu.patcher import Patcher
@@ -38,7 +39,7 @@ class Called(NamedTuple):
     """`KernelView.probe_frames` meanwhile."""
 
 
-class KernelView:
+class KernelView(KernelMemory):
     """What can be read of one kernel guest, and written to its memory."""
 
     cpu = 0
@@ -130,18 +131,6 @@ class KernelView:
     def thread_field(self, name: str) -> int:
         """Return a word of the current thread, by the name of its offset in `kernel_assym`."""
         return self.introspection.thread_field(name)
-
-    def load(self, address: int, size: int) -> bytes:
-        """Read kernel memory.  Raises `BadAddressError`."""
-        if not self.isa.is_kernel_address(address):
-            raise BadAddressError(address)
-        return self.engine.read(address, size)
-
-    def store(self, address: int, data: bytes) -> None:
-        """Write the kernel's data.  Raises `BadAddressError`."""
-        if not self.isa.is_kernel_address(address):
-            raise BadAddressError(address)
-        self.engine.memory.write(address, data)
 
     def user_load(self, address: int, size: int) -> bytes:
         """Read memory of the current process.  Raises `BadAddressError`."""

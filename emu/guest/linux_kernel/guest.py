@@ -11,6 +11,7 @@ from emu.engine.state import DELIVER
 from emu.frame import Frame
 from emu.guest.abilities import Abilities
 from emu.guest.base import Location, RunState, Thread
+from emu.guest.kernel_memory import KernelMemory
 from emu.guest.linux_kernel.executable import ExecutableMemory
 from emu.guest.linux_kernel.facts import KernelFacts
 from emu.guest.linux_kernel.machine import LinuxKernelMachine
@@ -42,7 +43,7 @@ class UserRegisters:
         return self._values[name]
 
 
-class LinuxKernelGuest:
+class LinuxKernelGuest(KernelMemory):
     """See the module; the machine has booted."""
 
     cpu = 0
@@ -138,18 +139,6 @@ class LinuxKernelGuest:
         """Return how many nanoseconds the current thread has run, as the scheduler last counted."""
         task = self.tasks.current()
         return self.tasks.word(task, "task_struct.se.sum_exec_runtime") if task else 0
-
-    def load(self, address: int, size: int) -> bytes:
-        """Read kernel memory.  Raises `BadAddressError`."""
-        if not self.isa.is_kernel_address(address):
-            raise BadAddressError(address)
-        return self.engine.read(address, size)
-
-    def store(self, address: int, data: bytes) -> None:
-        """Write the kernel's data.  Raises `BadAddressError`."""
-        if not self.isa.is_kernel_address(address):
-            raise BadAddressError(address)
-        self.engine.memory.write(address, data)
 
     def user_load(self, address: int, size: int) -> bytes:
         """Read memory of the current process.  Raises `BadAddressError`."""

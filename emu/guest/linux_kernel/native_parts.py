@@ -19,7 +19,7 @@ from emu.guest.linux_kernel.native_stacks import stack_code
 from emu.guest.linux_kernel.stacks import Unwinder
 from emu.guest.linux_kernel.tasks import COMM, Tasks
 from emu.native.builder import Callee, Function
-from emu.native.guest import NAME_SIZE, GuestCode, Writer
+from emu.native.guest import NAME_SIZE, GuestCode, Writer, need
 from emu.native.values import Value, Word
 
 _WORD: Final = 8
@@ -76,7 +76,7 @@ class _Reader:
 
         def write(f: Function, slow: Callable[[], Word]) -> None:
             there = self._load(f, slow, self._task(f, slow), pointer, _WORD)
-            self._need(f, slow, there)
+            need(f, slow, there)
             f.ret(self._load(f, slow, there, member, _INT))
 
         return write
@@ -98,9 +98,9 @@ class _Reader:
             f.ret_if(f.uge(edge, self._isa.kernel_start), 0)
         f.ret_if(f.ugt(length, f.sub(PAGE, f.and_(address, PAGE - 1))), 0)
         mm = self._load(f, slow, self._task(f, slow), "task_struct.mm", _WORD)
-        self._need(f, slow, mm)
+        need(f, slow, mm)
         table = f.call(Callee("kernel_place"), self._load(f, slow, mm, "mm_struct.pgd", _WORD), PAGE)
-        self._need(f, slow, table)
+        need(f, slow, table)
         ram = f.module.symbol("ram")
         walk = f.module.function("user_walk", 2, local=True)
         write_walk(walk, tables, ram, f.module.symbol("ram_end"))
@@ -111,7 +111,7 @@ class _Reader:
         words, slots = f.module.symbol("cpu_words"), self._isa.registers.slots
         if self._current:
             place = f.call(Callee("kernel_place"), self._current, _WORD)
-            self._need(f, slow, place)
+            need(f, slow, place)
             task = f.load(place)
         else:
             pc = f.load(words, _WORD * slots[self._isa.registers.pc])
@@ -128,10 +128,5 @@ class _Reader:
     def _place(self, f: Function, slow: Callable[[], Word], structure: Word, member: str, size: int) -> Value:
         """Return where the host has a member; if machine code does not know, Python answers."""
         place = f.call(Callee("kernel_place"), f.add(structure, self._offset[member]), size)
-        self._need(f, slow, place)
+        need(f, slow, place)
         return place
-
-    @staticmethod
-    def _need(f: Function, slow: Callable[[], Word], value: Word) -> None:
-        with f.when(f.eq(value, 0), likely=False):
-            f.ret(slow())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from emu.isa.linux_calls import numbered
+from emu.isa.linux_calls import NEWEST, numbered
 
 # Name by number.
 CALLS: Final = numbered(
@@ -99,12 +99,8 @@ CALLS: Final = numbered(
         416,
         """
         io_pgetevents_time64 recvmmsg_time64 mq_timedsend_time64 mq_timedreceive_time64 semtimedop_time64
-        rt_sigtimedwait_time64 futex_time64 sched_rr_get_interval_time64 pidfd_send_signal io_uring_setup
-        io_uring_enter io_uring_register open_tree move_mount fsopen fsconfig fsmount fspick pidfd_open clone3
-        close_range openat2 pidfd_getfd faccessat2 process_madvise epoll_pwait2 mount_setattr quotactl_fd
-        landlock_create_ruleset landlock_add_rule landlock_restrict_self memfd_secret process_mrelease
-        futex_waitv set_mempolicy_home_node cachestat fchmodat2 map_shadow_stack futex_wake futex_wait
-        futex_requeue statmount listmount
+        rt_sigtimedwait_time64 futex_time64 sched_rr_get_interval_time64
         """,
     ),
+    *NEWEST,
 )

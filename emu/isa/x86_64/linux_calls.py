@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from emu.isa.linux_calls import numbered
+from emu.isa.linux_calls import NEWEST, numbered
 
 # Name by number.
 CALLS: Final = numbered(
@@ -48,20 +48,5 @@ CALLS: Final = numbered(
         pkey_free statx io_pgetevents rseq uretprobe uprobe
         """,
     ),
-    (
-        424,
-        """
-        pidfd_send_signal io_uring_setup io_uring_enter io_uring_register open_tree move_mount fsopen
-        fsconfig fsmount fspick pidfd_open clone3 close_range openat2 pidfd_getfd faccessat2 process_madvise
-        epoll_pwait2 mount_setattr quotactl_fd landlock_create_ruleset landlock_add_rule
-        landlock_restrict_self memfd_secret process_mrelease futex_waitv set_mempolicy_home_node cachestat
-        fchmodat2 map_shadow_stack futex_wake futex_wait futex_requeue statmount listmount
-        """,
-    ),
-    (
-        462,
-        """
-        mseal
-        """,
-    ),
+    *NEWEST,
 )

@@ -5,12 +5,10 @@ A command is to end with a status that its documentation has, and to say why whe
 
 from __future__ import annotations
 
-import contextlib
 import io
 import json
 import os
 import sys
-from importlib import import_module
 from pathlib import Path
 from random import Random
 from typing import Final
@@ -20,7 +18,8 @@ from emu.isa import ISAS
 from tests.fuzz.case import Fuzzer
 from tests.fuzz.inputs.d_programs import DPrograms
 from tests.fuzz.mutation import damage, damage_words
-from trapline.cli import COMMANDS, main
+from tests.support.template import warm_up
+from trapline.cli import main
 from trapline.options import OPTIONS
 
 _D: Final = (
@@ -135,13 +134,7 @@ class Commands(Fuzzer):
         if self._warm:
             return
         self._warm = True
-        for command in COMMANDS:
-            import_module(f"trapline.commands.{command}")
-        nothing = io.StringIO()
-        with contextlib.redirect_stdout(nothing), contextlib.redirect_stderr(nothing):
-            for isa in ISAS:
-                with contextlib.suppress(SystemExit):
-                    main(["dtrace", "--isa", isa, "-n", "BEGIN { exit(0); }"])
+        warm_up()
 
     def make(self, random: Random) -> bytes:
         """Make the words of a command, and the content of a file that they may name."""

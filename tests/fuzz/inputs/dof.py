@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from abc import abstractmethod
 from base64 import b64decode
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
@@ -22,21 +24,33 @@ _PROGRAMS = (
 _LOADED_AT = 0x40_0000
 
 
-class KernelDof(Fuzzer):
-    """Programs as dtrace(1) hands them over."""
+class _Dof(Fuzzer):
+    """Damaged DOF."""
 
-    name = "dof"
     expected = (DofError,)
     quick = 3000
 
     def __init__(self) -> None:
-        self._seeds: list[bytes] = []
+        self._seeds: Sequence[bytes] = ()
+
+    @abstractmethod
+    def seeds(self) -> Sequence[bytes]:
+        """Return DOF that is not damaged."""
 
     def make(self, random: Random) -> bytes:
-        """Damage a program's DOF, most in its header and section table."""
-        if not self._seeds:
-            self._seeds = [encode(compile_text(text)) for text in _PROGRAMS]
+        """Damage it, most in its header and section table."""
+        self._seeds = self._seeds or self.seeds()
         return damage(random, random.choice(self._seeds), among=range(64 + 32 * 12))
+
+
+class KernelDof(_Dof):
+    """Programs as dtrace(1) hands them over."""
+
+    name = "dof"
+
+    def seeds(self) -> Sequence[bytes]:
+        """Return the DOF of some programs."""
+        return [encode(compile_text(text)) for text in _PROGRAMS]
 
     def run(self, case: bytes) -> str:
         """Decode it."""
@@ -44,22 +58,15 @@ class KernelDof(Fuzzer):
         return "decoded"
 
 
-class HelperDof(Fuzzer):
+class HelperDof(_Dof):
     """DOF of programs that tell of their probes (the guest's `query`)."""
 
     name = "helper-dof"
-    expected = (DofError,)
-    quick = 3000
 
-    def __init__(self) -> None:
-        self._seeds: list[bytes] = []
-
-    def make(self, random: Random) -> bytes:
-        """Damage it, most in its header and section table."""
-        if not self._seeds:
-            text = (Path(__file__).parent / "helper_dof.json").read_text()
-            self._seeds = [b64decode(data) for data in json.loads(text).values()]
-        return damage(random, random.choice(self._seeds), among=range(64 + 32 * 12))
+    def seeds(self) -> Sequence[bytes]:
+        """Return the DOF of a program on each ISA."""
+        text = (Path(__file__).parent / "helper_dof.json").read_text()
+        return [b64decode(data) for data in json.loads(text).values()]
 
     def run(self, case: bytes) -> str:
         """Read the probes."""

@@ -7,22 +7,10 @@ uprobes chose the same, and changed to rsi, rdi or rbx in 2014; a comment of its
 implicit operands.
 """
 
-from dataclasses import replace
-
-from emu.displaced import Code, Treatment
-from providers.fasttrap import PORTS
 from providers.fidelity import Fidelity
 from trapline.lab.check.rules import Rules
 from trapline.lab.museum.checks import InStates
 from trapline.lab.museum.exhibit import Exhibit
-
-RIGHT = PORTS["x86_64"]
-
-
-def treat(code: Code, _fidelity: Fidelity) -> Treatment:
-    """Decide as FreeBSD does."""
-    return RIGHT.treat(code, Fidelity.FREEBSD)
-
 
 EXHIBIT = Exhibit(
     __file__,
@@ -38,7 +26,7 @@ EXHIBIT = Exhibit(
         "0fb10d00100000"  # cmpxchg dword ptr [rip + 0x1000], ecx
         "c3"  # ret
     ),
-    old=Rules(pid=replace(RIGHT, treat=treat)),
+    old=Rules(fidelity=Fidelity.FREEBSD),
     was="rax replaces rip, since the ModRM byte names rcx",
     now="rsi replaces rip: no instruction with such an operand uses it implicitly",
     check=InStates(),

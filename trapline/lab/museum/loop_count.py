@@ -5,22 +5,10 @@ it looks, and then decrements.  A probed loop runs once more than it should, and
 zero, which means 2 to the power of 64 rounds, ends at once.
 """
 
-from dataclasses import replace
-
-from emu.displaced import Code, Treatment
-from providers.fasttrap import PORTS
 from providers.fidelity import Fidelity
 from trapline.lab.check.rules import Rules
 from trapline.lab.museum.checks import InRun
 from trapline.lab.museum.exhibit import Exhibit
-
-RIGHT = PORTS["x86_64"]
-
-
-def treat(code: Code, _fidelity: Fidelity) -> Treatment:
-    """Decide as FreeBSD does."""
-    return RIGHT.treat(code, Fidelity.FREEBSD)
-
 
 EXHIBIT = Exhibit(
     __file__,
@@ -37,7 +25,7 @@ EXHIBIT = Exhibit(
         "e2fc"  # loop 2
         "c3"  # ret
     ),
-    old=Rules(pid=replace(RIGHT, treat=treat)),
+    old=Rules(fidelity=Fidelity.FREEBSD),
     was="jump if the count is not zero; then decrement it",
     now="decrement the count; then jump if it is not zero",
     check=InRun(arguments=(0, 0, 0, 4), offset=4),

@@ -18,7 +18,8 @@ _SECOND: Final = 1_000_000_000
 _SELF, _CHILDREN, _THREAD = 0, -1, 1
 
 
-def _process(c: Caller, pid: int) -> Process:
+def process_of(c: Caller, pid: int) -> Process:
+    """Return the process of a pid or tid, 0: the caller's.  Raises `LinuxError` ESRCH."""
     process = c.kernel.processes.get(pid) if pid else c.process
     if process is None and pid in c.kernel.threads:
         process = c.kernel.threads[pid].process
@@ -72,7 +73,7 @@ def _check(resource: int) -> None:
 def prlimit64(c: Caller, pid: Int, resource: Unsigned, new: Address, old: Address) -> int:
     """Tell a limit, or set it."""
     _check(resource)
-    process = _process(c, pid)
+    process = process_of(c, pid)
     if process is not c.process and not c.process.credentials.can(Capability.SYS_RESOURCE):
         mine, other = c.process.credentials.user.real, process.credentials.user
         if {mine} != {other.real, other.effective, other.saved}:

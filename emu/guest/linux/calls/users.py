@@ -9,9 +9,10 @@ import struct
 from dataclasses import replace
 from typing import Final, Literal
 
+from emu.guest.linux.calls.limiting import process_of
 from emu.guest.linux.calls.table import Address, Caller, Int, Unsigned, call
 from emu.guest.linux.credentials import ALL, Capability, Ids
-from emu.guest.linux.errno import EINVAL, EPERM, ESRCH, LinuxError
+from emu.guest.linux.errno import EINVAL, EPERM, LinuxError
 from emu.guest.linux.process import Process
 
 _UNCHANGED: Final = 0xFFFF_FFFF
@@ -207,13 +208,7 @@ def _version(c: Caller, header: int) -> int | None:
 
 def _process(c: Caller, header: int) -> Process:
     """Return the process that a header names.  Raises `LinuxError` ESRCH."""
-    pid = c.number(header + 4, 4)
-    process = c.kernel.processes.get(pid) if pid else c.process
-    if process is None and pid in c.kernel.threads:
-        process = c.kernel.threads[pid].process
-    if process is None:
-        raise LinuxError(ESRCH)
-    return process
+    return process_of(c, c.number(header + 4, 4))
 
 
 @call("capget")

@@ -1,0 +1,26 @@
+"""The kernel's memory of a guest that has a kernel, as the CPU sees it."""
+
+from __future__ import annotations
+
+from emu.bad_address import BadAddressError
+from emu.engine.engine import Engine
+from emu.isa.base import Isa
+
+
+class KernelMemory:
+    """Addresses of the kernel; those of user programs are refused."""
+
+    isa: Isa
+    engine: Engine
+
+    def load(self, address: int, size: int) -> bytes:
+        """Read kernel memory.  Raises `BadAddressError`."""
+        if not self.isa.is_kernel_address(address):
+            raise BadAddressError(address)
+        return self.engine.read(address, size)
+
+    def store(self, address: int, data: bytes) -> None:
+        """Write the kernel's data.  Raises `BadAddressError`."""
+        if not self.isa.is_kernel_address(address):
+            raise BadAddressError(address)
+        self.engine.memory.write(address, data)
