@@ -3,7 +3,7 @@
 A port decides how instructions are displaced, and finds the returns of functions.
 
 To add an ISA write `providers/fasttrap/<isa>.py` with a `Port` and list it in `PORTS` of
-`providers/fasttrap/__init__.py` (docs/adding-a-provider.md).
+`providers/fasttrap/ports.py` (docs/adding-a-provider.md).
 """
 
 from __future__ import annotations

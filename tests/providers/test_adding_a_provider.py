@@ -44,6 +44,17 @@ def test_a_registry_of_ports_lists_a_file_for_each_isa(_name, folder, _maker, po
     assert here & ISAS.keys() == registry.keys()
 
 
+@pytest.mark.parametrize(("_name", "folder", "_maker", "ports"), LISTED)
+def test_a_provider_that_has_a_registry_of_ports_says_so(_name, folder, _maker, ports):
+    assert (ports == "none") != (ROOT / folder / "ports.py").exists()
+
+
+def test_a_port_says_where_it_is_listed():
+    for _, folder, _, ports in PORTED:
+        text = (ROOT / folder / "port.py").read_text(encoding="utf-8")
+        assert f"`{ports}` (docs/adding-a" in text, folder
+
+
 def test_the_page_names_every_port():
     ports = {f"{folder.replace('/', '.')}.port.Port" for _, folder, _, _ in PORTED}
     assert {port for _, port, _ in rows("A port")} == ports

@@ -17,11 +17,11 @@ from emu.engine.engine import Engine
 from emu.frame import Frame
 from emu.guest.linux_kernel.facts import KernelFacts
 from emu.guest.linux_kernel.tasks import Tasks
+from emu.words import WORD_MASK
 
 # Frames that a stack has at most: a damaged one may lead in a circle.
 MOST: Final = 128
 _WORD: Final = 8
-_MASK: Final = (1 << 64) - 1
 
 
 class Unwinder(Protocol):
@@ -155,7 +155,7 @@ class Orc:
             if entry.bp_register == OrcRegister.PREV_SP:
                 bp = load(frame_sp + entry.bp_offset, _WORD)
             elif entry.bp_register == OrcRegister.BP:
-                bp = load(frame_bp + entry.bp_offset & _MASK, _WORD)
+                bp = load(frame_bp + entry.bp_offset & WORD_MASK, _WORD)
             if not self._engine.isa.is_kernel_address(ip):
                 return
             exact = entry.signal or entry.type != CALL
@@ -168,11 +168,11 @@ class Orc:
             case OrcRegister.SP:
                 return sp + offset
             case OrcRegister.BP:
-                return bp + offset & _MASK
+                return bp + offset & WORD_MASK
             case OrcRegister.SP_INDIRECT:
                 return self._engine.load(sp, _WORD) + offset
             case OrcRegister.BP_INDIRECT:
-                return self._engine.load(bp + offset & _MASK, _WORD)
+                return self._engine.load(bp + offset & WORD_MASK, _WORD)
             case number if number in _NAMED and register is not None:
                 return register(_NAMED[OrcRegister(number)])
         return None

@@ -12,6 +12,7 @@ from emu.guest.linux_kernel.abi import THREAD_SIZE
 from emu.guest.linux_kernel.facts import KernelFacts
 from emu.guest.linux_kernel.platforms.boards import BOARDS
 from emu.plain import address_of, words
+from emu.words import WORD_MASK
 
 _WORD: Final = 8
 COMM: Final = 16
@@ -59,7 +60,7 @@ class Tasks:
         known = next(filter(None, map(facts.symbols.get, self.abi.current_variable)), None)
         if known is None:
             return 0
-        return self._engine.load(facts.symbols.address("__per_cpu_offset"), _WORD) + known.value & (1 << 64) - 1
+        return self._engine.load(facts.symbols.address("__per_cpu_offset"), _WORD) + known.value & WORD_MASK
 
     def current(self) -> int:
         """Return the address of the current task_struct, 0 before there is one."""

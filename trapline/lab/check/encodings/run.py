@@ -13,9 +13,14 @@ import capstone
 from emu.isa.i386 import stub as stub_i386
 from emu.isa.x86 import condition, instruction, length, plans
 from emu.isa.x86_64 import stub
+from providers import dis_tables, x86_vectors
+from providers import x86 as x86_rows
 from providers.fasttrap import i386 as fasttrap_i386
+from providers.fasttrap import x86 as fasttrap_rules
 from providers.fasttrap import x86_64 as fasttrap
+from providers.fasttrap import x86_port
 from providers.uprobes import i386 as uprobes_i386
+from providers.uprobes import x86 as uprobes_rules
 from providers.uprobes import x86_64 as uprobes
 from trapline.lab.check.encodings import ports, x86
 from trapline.lab.check.encodings.exemptions import EXEMPTIONS
@@ -25,9 +30,12 @@ from trapline.lab.check.encodings.tables import facts, tables
 from trapline.lab.check.encodings.verdict import Verdict, judge
 from trapline.lab.check.rules import RulesError, load_rules
 
-_X86 = (x86, ports, fasttrap, uprobes, condition, instruction, length, plans)
+_X86 = (
+    *(x86, ports, x86_rows, x86_vectors, dis_tables, fasttrap_rules, x86_port, fasttrap, uprobes_rules, uprobes),
+    *(condition, instruction, length, plans),
+)
 # Rules that are code, by ISA: what they are made of.
-_MODULES: Mapping[str, tuple[ModuleType, ...]] = {
+MODULES: Mapping[str, tuple[ModuleType, ...]] = {
     "x86_64": (*_X86, stub),
     "i386": (*_X86, stub_i386, fasttrap_i386, uprobes_i386),
 }
@@ -65,7 +73,7 @@ def fingerprint(isa: str) -> str:
             for number, row in enumerate(rows)
         ]
     else:
-        rules += [inspect.getsource(module) for module in _MODULES[isa]]
+        rules += [inspect.getsource(module) for module in MODULES[isa]]
     return hashlib.sha256(repr(rules).encode()).hexdigest()[:16]
 
 

@@ -1,10 +1,13 @@
 """Every encoding against our tables and capstone: samples are right, and what is wrong is found."""
 
+import inspect
 import os
 import pickle
+import re
 import subprocess
 import sys
 from dataclasses import replace
+from importlib import import_module
 
 import pytest
 
@@ -27,7 +30,7 @@ from trapline.lab.check.encodings import (
 )
 from trapline.lab.check.encodings.exemptions import EXEMPTIONS, Exemption
 from trapline.lab.check.encodings.results import Doing
-from trapline.lab.check.encodings.run import as_dict, fingerprint, providers, summary, verdicts
+from trapline.lab.check.encodings.run import MODULES, as_dict, fingerprint, providers, summary, verdicts
 from trapline.lab.check.encodings.sampling import forms
 from trapline.lab.check.encodings.space import FORMS, WITNESSES
 from trapline.lab.check.encodings.verdict import rows as row_names
@@ -234,6 +237,24 @@ def test_finished_chunks_are_told_apart_by_what_they_depend_on(change):
     change("aarch64", "pid", without("aarch64", "pid", "BLR"))
     assert fingerprint("aarch64") != before["aarch64"]
     assert fingerprint("riscv64") == before["riscv64"]
+
+
+@pytest.mark.parametrize("isa", ["x86_64", "i386"])
+def test_the_fingerprint_of_rules_that_are_code_is_that_of_all_their_modules(isa):
+    said = {module.__name__ for module in MODULES[isa]}
+    asked = [f"providers.fasttrap.{isa}", f"providers.uprobes.{isa}", f"emu.isa.{isa}.stub"]
+    seen = set()
+    while asked:
+        name = asked.pop()
+        if name in seen or not re.match(r"providers\.(x86|dis)|providers\..*86|emu\.isa\.\w*86\w*\.", name):
+            continue
+        seen.add(name)
+        text = inspect.getsource(import_module(name))
+        asked += re.findall(r"^from ([\w.]+) import", text, re.MULTILINE)
+    # Where functions return and what raises an exception are not what becomes of an instruction.
+    assert seen - said <= {"providers.fasttrap.x86_functions", f"emu.isa.{isa}.registers", f"emu.isa.{isa}.traps"}
+    assert f"providers.fasttrap.{isa}" in seen
+    assert "providers.uprobes.x86" in seen
 
 
 def test_another_process_finds_the_same_fingerprint():
