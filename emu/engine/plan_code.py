@@ -78,6 +78,10 @@ class PlanCode:
             f.ret_if(f.ule(offset, f.load(window.get(), 8)), f.add(memory, offset))
             window.set(f.add(window.get(), 24))
         if hosted:
+            ask = f.load(places.words, 8 * Word.REACH)
+            with f.when(f.ne(ask, 0), likely=False):
+                found = f.call(ask, f.load(places.words, 8 * Word.REACH_FOR), address, access)
+                f.ret_if(f.ne(found, 0), found)
             # In one page, and the host has granted the access there, in this address space as it is.
             page = f.lshr(address, _PAGE_BITS)
             entry = f.add(self._places.fills, f.shl(f.and_(page, FILLS - 1), 4))

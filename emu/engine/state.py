@@ -62,6 +62,10 @@ class Word(IntEnum):
     """Which thread runs, where the host keeps them: a number of its own for each."""
     UNCLAIMED = 17
     """1: the breakpoint whose exception comes next is claimed by no one, and was asked about."""
+    REACH = 18
+    """Address of a function of the engine's user that says where memory is, where the host keeps
+    the address space: u64 (REACH_FOR, address, access), 0 for out of reach; 0: there is none."""
+    REACH_FOR = 19
 
 
 WORDS: Final = 24

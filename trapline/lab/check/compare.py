@@ -138,6 +138,7 @@ class SiteChecker:
 
     def _for_python(self, site: CheckSite, numbers: list[int], repeats: bool) -> Iterator[int]:
         """Yield the states that machine code could not try, or found different."""
+        before = self._batches.left_out if self._batches else 0
         natively = self._batches is not None and not repeats
         found = self._batches.left_over(site.address, numbers) if self._batches and natively else numbers
         left = 0
@@ -146,6 +147,8 @@ class SiteChecker:
                 left += 1
                 yield number
         finally:
+            if self._batches:
+                self._left_out += self._batches.left_out - before
             self.executed[PYTHON] += left
             self.executed[MACHINE_CODE] += (len(numbers) - left) * natively
 

@@ -7,20 +7,28 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
+import unicorn
 from unicorn.unicorn_py3.unicorn import uclib
 
 from emu.engine.access import Access
+from emu.engine.errors import EngineError
+from emu.engine.hooks import Hooks
+from emu.engine.layout import UNICORN_VERSION, word
 from emu.guest.linux.faults import page_fault
 from emu.isa import ISAS
 from emu.native.compiling import compiled
 from emu.native.linking import Linked
 from trapline.framework.engines import ProgramEngine, chosen
-from trapline.lab.check.native.code import SCRATCH, BatchBlock, TrialBlock, TrialCode
+from trapline.lab.check.native import layout
+from trapline.lab.check.native.code import ALIKE, AREAS, LEFT_OUT, BatchBlock, TrialBlock, TrialCode
+from trapline.lab.check.states import LAST_PAGE
 
 if TYPE_CHECKING:
+    from emu.guest.linux.space import Area
     from trapline.lab.check.cpu import TrialCpu
     from trapline.lab.check.states import State
 
+_WORD: Final = 8
 _SIGNALLED: Final = ctypes.CFUNCTYPE(ctypes.c_uint64)
 _AGREE: Final = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64)
 
@@ -51,90 +59,139 @@ def possible(plain: TrialCpu, patched: TrialCpu, *, wanted: bool | None) -> bool
     return wanted and plain.engine.accelerated and patched.engine.accelerated
 
 
-class Batches:
-    """Runs batches of states on two CPUs, which must be accelerated."""
+class _Table:
+    """Stretches of addresses, for machine code."""
 
-    def __init__(self, plain: TrialCpu, patched: TrialCpu, states: Sequence[State]) -> None:
-        self._cpus = (plain, patched)
-        self._states = states
-        self._linked, self._agree = _linked(plain.isa.name)
-        self._images = [_Images(cpu, states) for cpu in self._cpus]
-        self._trials = [self._trial(cpu, images) for cpu, images in zip(self._cpus, self._images, strict=True)]
-        self._stretches = (ctypes.c_uint64 * (2 * SCRATCH))()
-        sizes = {f"size{number}": size for number, (_, size) in enumerate(plain.places)}
-        self._batch = BatchBlock(
-            pristine=plain.pristine_at,
-            memory_size=plain.memory_size,
-            stretches=ctypes.addressof(self._stretches),
-            **sizes,
-        )
-        self._signalled = _SIGNALLED(self._same_signal)
-        self._batch.signalled = _address(self._signalled)
-        self._arguments = (self._batch.address, *(trial.address for trial in self._trials))
-        self._areas = -1
+    def __init__(self) -> None:
+        self._words = (ctypes.c_uint64 * (2 * AREAS))()
+        self.address = ctypes.addressof(self._words)
 
-    @staticmethod
-    def _trial(cpu: TrialCpu, images: _Images) -> TrialBlock:
+    def show(self, areas: Sequence[Area]) -> int:
+        """Put stretches into it; return how many there are, or -1 if there is no room for them."""
+        if len(areas) > AREAS:
+            return -1
+        for place, area in enumerate(areas):
+            self._words[2 * place], self._words[2 * place + 1] = area.start, area.end
+        return len(areas)
+
+
+class _Trial:
+    """One CPU, as machine code knows it."""
+
+    def __init__(self, cpu: TrialCpu, states: Sequence[State], linked: Linked) -> None:
         engine = cpu.engine
         callbacks = engine.callbacks
-        return TrialBlock(
+        self.cpu = cpu
+        self.images = _Images(cpu, states)
+        self._bounds = _Table()
+        self._count = 0
+        fill = _address(callbacks.fill)
+        self.block = TrialBlock(
             uc=engine.cpu.handle,
             cpu=engine.cpu.address,
             env=engine.cpu.env,
-            size=images.size,
-            images=images.address,
+            size=self.images.size,
+            images=self.images.address,
             words=engine.counter.address,
             trap=_address(callbacks.trap),
             invalid=_address(callbacks.invalid) if callbacks.invalid else 0,
             memory=cpu.memory,
+            physical=cpu.space.memory_at,
+            bounds=self._bounds.address,
+            fill=fill,
+            engine_hook=_fill_hook(engine.cpu.handle, fill),
+            reach=linked.address("reach"),
             **{f"place{number}": at for number, (at, _) in enumerate(cpu.places)},
         )
+        own = ctypes.c_void_p(linked.address("fill"))
+        self.block.own_hook = Hooks(engine.cpu, self.block.address).add(unicorn.UC_HOOK_TLB_FILL, own)
+        ctypes.c_uint8.from_address(self.block.own_hook + layout.HOOK_OUT).value = 1
+
+    def show_areas(self) -> bool:
+        """Say what is mapped, if that has changed; return whether there is room to say it."""
+        areas = self.cpu.space.areas
+        if len(areas) != self._count:
+            self._count = len(areas)
+            self.block.areas = max(0, self._bounds.show(areas))
+        return self._count <= AREAS
+
+
+def _fill_hook(handle: int, callback: int) -> int:
+    """Return where Unicorn describes the hook that is asked for pages.  Raises `EngineError`."""
+    link = word(handle + layout.UC_FILL_HOOKS)
+    while link:
+        link, hook = word(link), word(link + _WORD)
+        if hook and word(hook + layout.HOOK_CALLBACK) == callback:
+            return hook
+    raise EngineError(f"unicorn {UNICORN_VERSION} keeps its hooks elsewhere")
+
+
+class Batches:
+    """Runs batches of states on two CPUs, which must be accelerated."""
+
+    def __init__(self, plain: TrialCpu, patched: TrialCpu, states: Sequence[State]) -> None:
+        linked, self._agree = _linked(plain.isa.name)
+        self._plain, self._patched = self._trials = [_Trial(cpu, states, linked) for cpu in (plain, patched)]
+        self._scratch = _Table()
+        self._areas = -1
+        self.left_out = 0
+        """States, in all, in which a plan has met the page that the CPU emulator does not know."""
+        sizes = {f"size{number}": size for number, (_, size) in enumerate(plain.places)}
+        self._batch = BatchBlock(
+            pristine=plain.pristine_at,
+            memory_size=plain.memory_size,
+            stretches=self._scratch.address,
+            **sizes,
+        )
+        self._signalled = _SIGNALLED(self._same_signal)
+        self._batch.signalled = _address(self._signalled)
+        self._arguments = (self._batch.address, *(trial.block.address for trial in self._trials))
 
     def left_over(self, address: int, numbers: Sequence[int]) -> Iterator[int]:
         """Try a site in states of the pool; yield those that Python has to try, when it has to."""
         batch, place = self._batch, 0
         words = (ctypes.c_uint64 * len(numbers))(*numbers)
         for number in set(numbers):
-            for images in self._images:
-                images.make(number)
+            for trial in self._trials:
+                trial.images.make(number)
         while True:
-            if not self._show_scratch():
+            if not self._show_areas():
                 yield from numbers[place:]
                 return
             batch.site, batch.next, batch.count, batch.numbers = address, place, len(numbers), ctypes.addressof(words)
-            for cpu in self._cpus:
-                cpu.engine.counter.refresh()
+            for trial in self._trials:
+                trial.cpu.engine.counter.refresh()
             place = int(self._agree(*self._arguments))
-            for cpu in self._cpus:
-                cpu.kernel.trapping.forget()
-                cpu.engine.handlers.raise_failure()
+            for trial in self._trials:
+                trial.cpu.kernel.trapping.forget()
+                trial.cpu.engine.handlers.raise_failure()
             if place == len(numbers):
                 return
             yield numbers[place]
             place += 1
 
     def _same_signal(self) -> int:
-        """Return whether a plan has met the fault that the plain CPU has met."""
-        plain, patched = self._cpus
-        raised = patched.kernel.trapping.forget()
+        """Return whether a plan has met the fault that the plain CPU has met (`BatchBlock`)."""
+        raised = self._patched.cpu.kernel.trapping.forget()
+        if raised is None:
+            return 0
+        if (raised.address or 0) >= LAST_PAGE:
+            self.left_out += 1
+            return LEFT_OUT
         # What a page refuses is a write, or it is not there.
-        return raised is not None and raised == page_fault(plain.space, Access.WRITE, self._trials[0].refused)
+        met = page_fault(self._plain.cpu.space, Access.WRITE, self._plain.block.refused)
+        return ALIKE if raised == met else 0
 
-    def _show_scratch(self) -> bool:
-        """Tell machine code where copies of instructions run; return whether that is possible."""
-        areas = self._cpus[1].space.areas
+    def _show_areas(self) -> bool:
+        """Tell machine code what is mapped; return whether that is possible."""
+        shown = [trial.show_areas() for trial in self._trials]
+        if not all(shown):
+            return False
+        areas = self._patched.cpu.space.areas
         if len(areas) != self._areas:
             self._areas = len(areas)
-            scratch = [area for area in areas if area.backing is None]
-            self._batch.scratch = len(scratch)
-            for place, area in enumerate(scratch[:SCRATCH]):
-                self._stretches[2 * place], self._stretches[2 * place + 1] = area.start, area.end
-        return self._batch.scratch <= SCRATCH
-
-    @property
-    def blocks(self) -> tuple[Any, ...]:
-        """What machine code was told, and has told: for tests."""
-        return (self._batch, *self._trials)
+            self._batch.scratch = self._scratch.show([area for area in areas if area.backing is None])
+        return True
 
 
 class _Images:

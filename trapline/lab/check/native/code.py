@@ -13,23 +13,34 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final
 
+import unicorn
+
+from emu.engine.pages import PAGE
 from emu.engine.state import NEVER, Word
 from emu.isa.base import Isa
 from emu.native.block import Block
 from emu.native.builder import Callee, Function, Module, Variable
 from emu.native.values import Value
+from trapline.lab.check.aliased import RIGHTS
 from trapline.lab.check.native import layout
-from trapline.lab.check.states import LAST_PAGE
+from trapline.lab.check.states import KINDS, LAST_PAGE
 
 # Runs of registers that are compared: the general ones, and the files of vectors.
 PLACES: Final = 4
-# Stretches of code in which copies of instructions run.
-SCRATCH: Final = 64
+# Stretches of addresses that a program and providers may have.
+AREAS: Final = 128
 # Blocks after which an instruction is left to Python.
 _BLOCKS: Final = 64
 # Instead of what a block returns: it was left by an exception; it is not translated yet.
 _LONGJUMP: Final = -1
 _UNKNOWN: Final = -2
+# What comparing finds, beside 0.
+ALIKE: Final = 1
+LEFT_OUT: Final = 2
+_PAGE_BITS: Final = 12
+# The rights of the eight pages, a byte each; and what stands for those of an address that is not one of theirs.
+_RIGHTS: Final = sum(int(rights) << 8 * kind for kind, rights in enumerate(RIGHTS))
+_MAPPED: Final = 0x80
 
 
 class Outcome(IntEnum):
@@ -43,6 +54,8 @@ class Outcome(IntEnum):
     """A page refused the access."""
     SIGNAL = 3
     """Python has raised a fault in the trap."""
+    CRASHED = 4
+    """It has met the last page, with which Unicorn does not go on."""
 
 
 class TrialBlock(Block):
@@ -61,7 +74,19 @@ class TrialBlock(Block):
     """The engine's callbacks."""
     invalid: int
     memory: int
-    """The eight pages."""
+    """The eight pages in this process."""
+    physical: int
+    """The eight pages in the guest's RAM."""
+    areas: int
+    """How many stretches of addresses are not those pages, and where their starts and ends are."""
+    bounds: int
+    fill: int
+    """The engine's own hook for pages, as Unicorn calls it."""
+    engine_hook: int
+    """Unicorn's descriptions of that hook, and of the check's."""
+    own_hook: int
+    reach: int
+    """The check's function for memory that plans access (`Word.REACH`)."""
     place0: int
     """Registers that are compared: where they are."""
     place1: int
@@ -98,7 +123,8 @@ class BatchBlock(Block):
     """Where the trap has led to first."""
     traps: int
     signalled: int
-    """u64 (): whether Python has raised the fault that the plain CPU has met."""
+    """u64 (): whether Python has raised the fault that the plain CPU has met: `ALIKE`, `LEFT_OUT`,
+    or 0."""
 
 
 class TrialCode:
@@ -117,7 +143,10 @@ class TrialCode:
         self._begin = self._make_begin(module)
         self._end = self._make_end(module)
         self._faulted = self._make_faulted(module)
-        self._in_scratch = self._make_in_scratch(module)
+        self._within = self._make_within(module)
+        self._aliased = self._make_aliased(module)
+        self._make_reach(module)
+        self._make_fill(module)
         self._fetched = self._make_fetched(module)
         self._plain = self._make_plain(module)
         self._trapped = self._make_trapped(module)
@@ -220,7 +249,7 @@ class TrialCode:
         return f
 
     def _make_faulted(self, module: Module) -> Function:
-        """u64 faulted(trial): whether it was a refused page; its address is noted."""
+        """u64 faulted(trial): FAULT, CRASHED, or 0 for another exception; the address is noted."""
         f = module.function("faulted", 1, local=True)
         (trial,) = f.parameters
         uc, cpu = f.load(trial, TrialBlock.offset("uc")), f.load(trial, TrialBlock.offset("cpu"))
@@ -228,9 +257,8 @@ class TrialCode:
         refused = f.eq(f.load(uc, layout.UC_INVALID_ERROR, 4), layout.ERROR_EXCEPTION)
         address = f.load(uc, layout.UC_INVALID_ADDRESS)
         f.store(trial, address, TrialBlock.offset("refused"))
-        # Unicorn takes the last page for an empty entry of its TLB: nothing has refused it.
-        known = f.ult(address, LAST_PAGE)
-        f.ret(f.flag(f.both(f.both(none, refused), known)))
+        met = f.select(f.ult(address, LAST_PAGE), Outcome.FAULT, Outcome.CRASHED)
+        f.ret(f.select(f.both(none, refused), met, 0))
         return f
 
     def _make_plain(self, module: Module) -> Function:
@@ -244,7 +272,8 @@ class TrialCode:
         code = f.load(block, layout.BLOCK_CODE)
         found = f.call(self._run, buffer, f.load(tcg, layout.TCG_PROLOGUE), env, code)
         with f.when(f.eq(found, _LONGJUMP)):
-            f.ret_if(f.eq(f.call(self._faulted, trial), 0), f.call(self._end, trial, Outcome.STRANGE))
+            fault = f.call(self._faulted, trial)
+            f.ret_if(f.ne(fault, Outcome.FAULT), f.call(self._end, trial, fault))
             f.ret(f.call(self._end, trial, f.call(self._fetched, batch, trial)))
         begun = f.ne(f.and_(found, 3), layout.NOT_BEGUN)
         # A system call has asked the run to end.
@@ -252,20 +281,85 @@ class TrialCode:
         f.ret(f.call(self._end, trial, f.mul(f.flag(f.both(begun, goes_on)), Outcome.DONE)))
         return f
 
-    def _make_in_scratch(self, module: Module) -> Function:
-        """u64 in_scratch(batch, pc): whether the pc is where copies of instructions run."""
-        f = module.function("in_scratch", 2, local=True)
-        batch, pc = f.parameters
-        stretch = f.variable(f.load(batch, BatchBlock.offset("stretches")))
-        end = f.add(stretch.get(), f.shl(f.load(batch, BatchBlock.offset("scratch")), 4))
+    def _make_within(self, module: Module) -> Function:
+        """u64 within(stretches, count, address): whether one of the stretches holds an address."""
+        f = module.function("within", 3, local=True)
+        stretches, count, address = f.parameters
+        stretch = f.variable(stretches)
+        end = f.add(stretches, f.shl(count, 4))
         with f.loop() as loop:
             here = stretch.get()
             loop.leave_if(f.uge(here, end))
             start = f.load(here)
-            f.ret_if(f.ult(f.sub(pc, start), f.sub(f.load(here, 8), start)), 1)
+            f.ret_if(f.ult(f.sub(address, start), f.sub(f.load(here, 8), start)), 1)
             stretch.set(f.add(here, 16))
         f.ret(0)
         return f
+
+    def _in_scratch(self, f: Function, batch: Value, pc: Value) -> Value:
+        """Return whether the pc is where copies of instructions run: 1 or 0."""
+        stretches, count = (f.load(batch, BatchBlock.offset(name)) for name in ("stretches", "scratch"))
+        return f.call(self._within, stretches, count, pc)
+
+    # -- memory
+
+    def _make_aliased(self, module: Module) -> Function:
+        """u64 aliased(trial, address): the rights of one of the eight pages.
+
+        `_MAPPED`: the address is the program's, or a provider's.
+        """
+        f = module.function("aliased", 2, local=True)
+        trial, address = f.parameters
+        # The engine has an answer of its own for the last page, where emu_start is told to end.
+        f.ret_if(f.uge(address, LAST_PAGE), _MAPPED)
+        bounds, areas = (f.load(trial, TrialBlock.offset(name)) for name in ("bounds", "areas"))
+        f.ret_if(f.ne(f.call(self._within, bounds, areas, address), 0), _MAPPED)
+        kind = f.and_(f.lshr(address, _PAGE_BITS), KINDS - 1)
+        f.ret(f.and_(f.lshr(_RIGHTS, f.shl(kind, 3)), 0xFF))
+        return f
+
+    def _make_reach(self, module: Module) -> Function:
+        """u64 reach(trial, address, access): where eight bytes are, for a plan; 0: nobody knows.
+
+        `Word.REACH` of the engine says that it is asked.
+        """
+        f = module.function("reach", 3)
+        trial, address, access = f.parameters
+        f.ret_if(f.ugt(f.and_(address, PAGE - 1), PAGE - 8), 0)
+        rights = f.call(self._aliased, trial, address)
+        f.ret_if(f.eq(rights, _MAPPED), 0)
+        f.ret_if(f.eq(f.and_(rights, access), 0), 0)
+        f.ret(f.add(f.load(trial, TrialBlock.offset("memory")), f.and_(address, KINDS * PAGE - 1)))
+        return f
+
+    def _make_fill(self, module: Module) -> Function:
+        """u64 fill(uc, address, kind, entry, trial): what Unicorn's TLB is to have of a page.
+
+        0: nothing, which is a fault.
+        """
+        f = module.function("fill", 5)
+        uc, address, kind, entry, trial = f.parameters
+        number = f.low(kind, 4)
+        rights = f.call(self._aliased, trial, address)
+        with f.when(f.eq(rights, _MAPPED)):
+            callback, words = (f.load(trial, TrialBlock.offset(name)) for name in ("fill", "words"))
+            f.ret(f.and_(f.call(callback, uc, address, number, entry, words), 1))
+        # Unicorn's numbers for read, write and fetch follow each other, as the bits of an access do.
+        access = f.shl(1, f.sub(number, unicorn.UC_MEM_READ))
+        f.ret_if(f.eq(f.and_(rights, access), 0), 0)
+        f.store(entry, f.add(f.load(trial, TrialBlock.offset("physical")), f.and_(address, KINDS * PAGE - 1)))
+        f.store(entry, rights, 8, 4)
+        f.ret(1)
+        return f
+
+    def _take_pages(self, f: Function, trial: Value, *, own: bool) -> None:
+        """Let Unicorn ask the check's hook for pages, or the engine's."""
+        hooks = (f.load(trial, TrialBlock.offset(name)) for name in ("engine_hook", "own_hook"))
+        for hook, out in zip(hooks, (own, not own), strict=True):
+            f.store(hook, int(out), layout.HOOK_OUT, 1)
+        words, reach = (f.load(trial, TrialBlock.offset(name)) for name in ("words", "reach"))
+        f.store(words, reach if own else 0, 8 * Word.REACH)
+        f.store(words, trial, 8 * Word.REACH_FOR)
 
     def _make_fetched(self, module: Module) -> Function:
         """u64 fetched(batch, trial): DONE if a page refuses the next instruction, else FAULT."""
@@ -274,7 +368,7 @@ class TrialCode:
         led = f.load(f.load(trial, TrialBlock.offset("env")), self._pc)
         f.ret_if(f.ne(led, f.load(trial, TrialBlock.offset("refused"))), Outcome.FAULT)
         f.ret_if(f.eq(led, f.load(batch, BatchBlock.offset("site"))), Outcome.FAULT)
-        f.ret(f.select(f.eq(f.call(self._in_scratch, batch, led), 0), Outcome.DONE, Outcome.FAULT))
+        f.ret(f.select(f.eq(self._in_scratch(f, batch, led), 0), Outcome.DONE, Outcome.FAULT))
         return f
 
     def _make_trapped(self, module: Module) -> Function:
@@ -358,12 +452,12 @@ class TrialCode:
             with other, f.choice(f.eq(found, _LONGJUMP)) as (raised, ended):
                 with raised:
                     fault = f.call(self._faulted, trial)
-                    with f.choice(f.ne(fault, 0)) as (refused, exception):
-                        with refused:
-                            outcome.set(f.call(self._fetched, batch, trial))
-                        with exception:
-                            known = f.call(self._trapped, batch, trial)
-                            outcome.set(f.mul(known, self._signal(f, uc, Outcome.SIGNAL)))
+                    outcome.set(fault)
+                    with f.when(f.eq(fault, Outcome.FAULT)):
+                        outcome.set(f.call(self._fetched, batch, trial))
+                    with f.when(f.eq(fault, 0)):
+                        known = f.call(self._trapped, batch, trial)
+                        outcome.set(f.mul(known, self._signal(f, uc, Outcome.SIGNAL)))
                 with ended, f.choice(f.eq(f.and_(found, 3), layout.NOT_BEGUN)) as (due, whole):
                     with due:
                         # The deadline has stopped it: its pc is not in the CPU yet.
@@ -390,7 +484,7 @@ class TrialCode:
         words, env = f.load(trial, TrialBlock.offset("words")), f.load(trial, TrialBlock.offset("env"))
         total = f.load(words, 8 * Word.TOTAL)
         with f.when(f.uge(total, deadline.get())):
-            inside = f.call(self._in_scratch, batch, f.load(env, self._pc))
+            inside = self._in_scratch(f, batch, f.load(env, self._pc))
             trapped = f.ne(f.load(batch, BatchBlock.offset("traps")), 0)
             over = f.eq(inside, 0)
             with f.when(over):
@@ -405,19 +499,23 @@ class TrialCode:
         f = module.function("same_fault", 3, local=True)
         batch, plain, patched = f.parameters
         refused = f.load(plain, TrialBlock.offset("refused"))
-        f.ret_if(f.ne(f.load(patched, TrialBlock.offset("ended")), Outcome.FAULT), 0)
+        ended = (f.load(trial, TrialBlock.offset("ended")) for trial in (plain, patched))
+        f.ret_if(f.ne(*ended), 0)
         f.ret_if(f.ne(f.load(patched, TrialBlock.offset("refused")), refused), 0)
         # Of the accesses that a page refuses there is one kind, unless it is one that providers have mapped.
-        f.ret_if(f.ne(f.call(self._in_scratch, batch, refused), 0), 0)
+        f.ret_if(f.ne(self._in_scratch(f, batch, refused), 0), 0)
         # It is where the trap has led to: from there the thread is put back to the original.
         led = f.load(batch, BatchBlock.offset("first"))
         f.ret_if(f.ne(f.load(patched, TrialBlock.offset("pc")), led), 0)
         f.ret_if(f.eq(f.load(batch, BatchBlock.offset("traps")), 0), 0)
-        f.ret(f.call(self._in_scratch, batch, led))
+        f.ret(self._in_scratch(f, batch, led))
         return f
 
     def _make_same(self, module: Module) -> Function:
-        """u64 same(batch, plain, patched): whether both ended alike, the memory left aside."""
+        """u64 same(batch, plain, patched): whether both ended alike, the memory left aside.
+
+        `LEFT_OUT`: they did not, for the CPU emulator is wrong there.
+        """
         f = module.function("same", 3, local=True)
         batch, plain, patched = f.parameters
 
@@ -426,13 +524,14 @@ class TrialCode:
 
         ended = of(plain, "ended")
         pc = f.variable(of(patched, "pc"))
-        with f.choice(f.eq(ended, Outcome.DONE)) as (done, other):
-            with done:
-                f.ret_if(f.ne(of(patched, "ended"), Outcome.DONE), 0)
-            with other, f.choice(f.eq(of(patched, "ended"), Outcome.SIGNAL)) as (signal, fault):
-                with signal:
-                    alike = f.call(f.load(batch, BatchBlock.offset("signalled")))
-                    f.ret_if(f.eq(f.and_(alike, 1), 0), 0)
+        with f.choice(f.eq(of(patched, "ended"), Outcome.SIGNAL)) as (signal, other):
+            with signal:
+                alike = f.call(f.load(batch, BatchBlock.offset("signalled")))
+                f.ret_if(f.ne(alike, ALIKE), alike)
+                f.ret_if(f.ne(ended, Outcome.FAULT), 0)
+            with other, f.choice(f.eq(ended, Outcome.DONE)) as (done, fault):
+                with done:
+                    f.ret_if(f.ne(of(patched, "ended"), Outcome.DONE), 0)
                 with fault:
                     f.ret_if(f.eq(f.call(self._same_fault, batch, plain, patched), 0), 0)
                     pc.set(f.load(batch, BatchBlock.offset("site")))
@@ -442,7 +541,7 @@ class TrialCode:
             f.ret_if(f.fails(f.same(of(plain, f"place{number}"), of(patched, f"place{number}"), size)), 0)
         if self._flags is not None:
             f.ret_if(f.ne(self._read(f, of(plain, "uc")), self._read(f, of(patched, "uc"))), 0)
-        f.ret(1)
+        f.ret(ALIKE)
         return f
 
     def _read(self, f: Function, uc: Value) -> Value:
@@ -460,6 +559,7 @@ class TrialCode:
         batch, plain, patched = f.parameters
         for trial in (plain, patched):
             uc = f.load(trial, TrialBlock.offset("uc"))
+            self._take_pages(f, trial, own=True)
             f.store(uc, 1, layout.UC_LEVEL, 4)
             f.store(uc, 0, layout.UC_DONE, 2)
             f.store(uc, -1, layout.UC_COUNT)
@@ -477,14 +577,21 @@ class TrialCode:
             loop.leave_if(f.eq(f.call(self._plain, batch, plain), Outcome.STRANGE))
             f.call(self._begin, patched, batch, number)
             loop.leave_if(f.eq(f.call(self._patched, batch, patched), Outcome.STRANGE))
-            loop.leave_if(f.eq(f.call(self._same, batch, plain, patched), 0))
-            loop.leave_if(f.fails(f.same(memory[0], memory[1], size)))
-            with f.when(f.fails(f.same(memory[0], pristine, size))):
+            same = f.call(self._same, batch, plain, patched)
+            loop.leave_if(f.eq(same, 0))
+            alike = f.eq(same, ALIKE)
+            with f.when(alike):
+                loop.leave_if(f.fails(f.same(memory[0], memory[1], size)))
+            with f.when(f.either(f.fails(alike), f.fails(f.same(memory[0], pristine, size)))):
                 for one in memory:
                     f.copy(one, pristine, size)
             f.store(batch, f.add(at, 1), BatchBlock.offset("next"))
+        with f.when(f.ult(f.load(batch, BatchBlock.offset("next")), count)):
+            for one in memory:
+                f.copy(one, pristine, size)
         for trial in (plain, patched):
             uc = f.load(trial, TrialBlock.offset("uc"))
+            self._take_pages(f, trial, own=False)
             self._quiet(f, trial)
             f.store(uc, 0, layout.UC_LEVEL, 4)
             f.store(uc, 1, layout.UC_DONE, 1)

@@ -23,11 +23,16 @@ UC_COUNT: Final = 0x560
 UC_STOP_REQUEST: Final = 0x56D
 UC_QUIT_REQUEST: Final = 0x56E
 UC_DONE: Final = 0x56F
+# The list of hooks that are asked for pages: its first link, which is the next link and a hook.
+UC_FILL_HOOKS: Final = 0x4D8
 UC_INVALID_ADDRESS: Final = 0x588
 UC_INVALID_ERROR: Final = 0x590
 # One buffer for each level of emu_start; the first is ours, since no emu_start is under way.
 UC_JUMP_BUFFERS: Final = 0x7F8
 UC_LEVEL: Final = 0x39F8
+# struct hook: whether it is not called any more; what is called.
+HOOK_OUT: Final = 0x14
+HOOK_CALLBACK: Final = 0x28
 # TCGContext
 TCG_PROLOGUE: Final = 0x90
 TCG_EPILOGUE: Final = 0x98
