@@ -93,23 +93,21 @@ def _language(rows: Rows) -> Iterator[str]:
 
 
 def _linux(rows: Rows) -> Iterator[str]:
-    times = "times an empty trap callback"
     for words, beginnings in (
         ("An instruction that a pid probe emulates", ("pid, emulated: a nop, as", "pid, emulated: a call")),
         ("One that runs out of line", ("pid, out of line",)),
         ("A return of a pid probe", ("pid, return",)),
-        ("A return uprobe, which takes two traps,", ("uprobe, return",)),
+        ("A stepped uprobe, which takes two traps,", ("uprobe, stepped",)),
+        ("A return uprobe, which takes two as well,", ("uprobe, return",)),
         ("A D action (`@ = count();`) on an emulated instruction", ("pid, emulated: a nop; @",)),
+        ("An event of the `uprobe` command, with its line,", ("uprobe: a nop; its line",)),
     ):
-        if found := rows.values(times, *beginnings):
-            yield f"{words} costs {_range(found)} empty trap callbacks."
-    stepped = "uprobe, stepped"
-    others = [value for isa in ("AArch64", "RISC-V") for value in rows.values(times, stepped, isa=isa)]
-    if found := rows.values(times, stepped, isa="x86-64"):
-        yield (
-            f"A stepped uprobe costs {_range(others)}, but {_range(found)} on x86-64: for the trap flag Unicorn "
-            "leaves and enters its translated code."
-        )
+        if found := rows.values("ns a hit", *beginnings):
+            yield f"{words} costs {_range(found, '.0f')} ns."
+    if found := rows.values("times an empty trap callback"):
+        yield f"That is {_range(found)} times an empty trap callback in Python"
+    if found := rows.values("an empty native one"):
+        yield f"and {_range(found)} times an empty one in machine code."
 
 
 def _sdt(rows: Rows) -> Iterator[str]:

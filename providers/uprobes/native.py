@@ -19,6 +19,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from emu.engine.access import Access
@@ -72,17 +73,23 @@ class NativeUprobes:
             "thread": state + _WORD * Word.THREAD,
             "total": state + _WORD * Word.TOTAL,
         }
-        self._linked = Linked(_Code(kernel.isa, port).module.compiled("uprobes"), symbols)
+        self._linked = Linked(_machine_code(kernel.isa, by_flag=not port.step_trap), symbols)
 
     def address(self, name: str) -> int:
         """Return where a function is."""
         return self._linked.address(name)
 
 
-class _Code:
-    """Writes the functions; `module` has them."""
+@cache
+def _machine_code(isa: Isa, *, by_flag: bool) -> bytes:
+    """Return the functions as an object file."""
+    return _Code(isa, by_flag=by_flag).module.compiled("uprobes")
 
-    def __init__(self, isa: Isa, port: Port) -> None:
+
+class _Code:
+    """Writes the functions; `module` has them.  `by_flag`: the CPU is told to trap by its flag."""
+
+    def __init__(self, isa: Isa, *, by_flag: bool) -> None:
         self.module = Module()
         self._isa = isa
         self._slots = isa.registers.slots
@@ -90,11 +97,11 @@ class _Code:
         self._put = self._make_put()
         self._make_hijack()
         self._make_returned()
-        self._make_begin(stepped_by_flag=not port.step_trap)
-        if port.step_trap:
-            self._make_ended()
-        else:
+        self._make_begin(by_flag=by_flag)
+        if by_flag:
             self._make_debugged()
+        else:
+            self._make_ended()
 
     # -- registers and memory
 
@@ -269,7 +276,7 @@ class _Code:
 
     # -- steps
 
-    def _make_begin(self, *, stepped_by_flag: bool) -> None:
+    def _make_begin(self, *, by_flag: bool) -> None:
         f = self.module.function("begin", 2)
         installed, _core = f.parameters
         task = f.call(self._task)
@@ -279,7 +286,7 @@ class _Code:
             f.store(task, f.load(scratch), TaskWords.offset("saved"))
             f.store(scratch, f.load(installed, InstalledWords.offset("after")))
         f.store(self._pc(f), f.load(installed, InstalledWords.offset("slot")))
-        if stepped_by_flag:
+        if by_flag:
             flags = self._flags(f)
             f.store(task, f.and_(f.load(flags), TRAP_FLAG), TaskWords.offset("flags"))
             f.store(flags, f.or_(f.load(flags), TRAP_FLAG))
