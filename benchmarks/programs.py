@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from emu.isa import ISAS
-from tests.linux.programs.running import (
+from tests.emu.guest.linux.programs.running import (
     DEBIAN,
     QEMU,
     SCRIPTS,

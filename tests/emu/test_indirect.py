@@ -11,7 +11,7 @@ from emu.elf_symbols import SymbolType
 from emu.guest.kernel import images
 from emu.indirect import _frame_size, function_size, resolved_words
 from emu.isa import ISAS
-from tests.linux.support import expected, zoo
+from tests.emu.guest.linux.support import expected, zoo
 
 
 @pytest.mark.parametrize("isa", ISAS)

@@ -15,7 +15,7 @@ from emu.guest.function import CODE, FunctionFaultError, FunctionGuest
 from emu.guest.linux.guest import LinuxGuest, Program
 from emu.isa import ISAS
 from emu.isa.x86.cpuid import answer
-from tests.linux.elf_program import elf_program
+from tests.emu.guest.linux.elf_program import elf_program
 
 ROOT = Path(__file__).parents[3]
 engines = pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from emu.guest.processes import ProcessObserver
 from emu.isa import ISAS
 from providers.fasttrap import Fasttrap, PidError, PidProbes, Wanted
 from providers.fidelity import Fidelity
-from tests.linux.support import expected, start, zoo
+from tests.emu.guest.linux.support import expected, start, zoo
 from trapline.consumer.tracer import Tracer
 from trapline.lab.check.listener import Listener
 from trapline.machine.linux_machine import EvalTime

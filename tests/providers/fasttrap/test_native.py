@@ -9,7 +9,7 @@ from emu.native import available
 from providers.fasttrap import PORTS, Fasttrap, PidProbes, Wanted
 from providers.fasttrap.records import Probe, ProbeType
 from providers.fidelity import Fidelity
-from tests.linux.support import expected, start
+from tests.emu.guest.linux.support import expected, start
 from tests.support.native import LoggingFramework
 
 pytestmark = pytest.mark.skipif(not available(), reason="llvmlite is not installed")

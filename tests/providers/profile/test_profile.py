@@ -9,7 +9,7 @@ from emu.guest.kernel import images
 from emu.guest.timers import Timers
 from emu.isa import ISAS
 from providers.profile import interval_of
-from tests.linux.support import expected, zoo
+from tests.emu.guest.linux.support import expected, zoo
 from tests.support.command import run_trapline
 from trapline.consumer.tracer import Tracer
 from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest

@@ -12,7 +12,7 @@ from emu.guest.processes import ProcessObserver
 from emu.guest.system_calls import Moment
 from emu.isa import ISAS
 from providers.fidelity import Fidelity
-from tests.linux.support import expected, start, zoo
+from tests.emu.guest.linux.support import expected, start, zoo
 from tests.support.command import run_trapline
 from trapline.consumer.tracer import Tracer
 from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest

@@ -9,7 +9,7 @@ from emu.isa import ISAS
 from emu.native import available
 from providers import fasttrap
 from providers.uprobes import Consumer, UprobeError, Uprobes
-from tests.linux.support import expected, start
+from tests.emu.guest.linux.support import expected, start
 from tests.support.native import LoggingFramework
 from trapline.machine.linux_machine import EvalTime
 

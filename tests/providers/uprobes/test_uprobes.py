@@ -11,7 +11,7 @@ from providers import fasttrap
 from providers.fidelity import Fidelity
 from providers.uprobes import PORTS, Consumer, HandlerResult, UprobeError, Uprobes
 from providers.uprobes.port import ENOTSUPP
-from tests.linux.support import expected, start, zoo
+from tests.emu.guest.linux.support import expected, start, zoo
 from trapline.lab.check.compare import Outcome, SiteChecker
 from trapline.lab.check.cpu import Stretch, TrialCpu
 from trapline.lab.check.probers import UprobeProber

@@ -5,7 +5,7 @@ import pytest
 from emu.guest.kernel import images
 from emu.isa import ISAS
 from emu.native import available
-from tests.linux.support import start
+from tests.emu.guest.linux.support import start
 from trapline.ftrace.definition import parse
 from trapline.ftrace.filter import parse_filter
 from trapline.ftrace.native.event import has_native_form

@@ -213,18 +213,18 @@ D_PRINTF_FMT_EMPTY BEGIN { printf("") }
 D_PRINT_AGG BEGIN { @ = count(); print(@) }
 D_PRINT_DYN struct t { int a; }; translator struct t < int X > { a = X; }; BEGIN { print(xlate <struct t *> (1)) }
 D_PRINT_VOID BEGIN { print((void)1) }
-D_PROC_ALIGN: tests/linux/test_process_tags.py: it takes a process
+D_PROC_ALIGN: tests/emu/guest/linux/test_process_tags.py: it takes a process
 D_PROC_BADPID pid0::main:entry { }
 D_PROC_BADPROV [12] $1:::entry { }
-D_PROC_CREATEFAIL: tests/linux/test_process_tags.py: it takes a process
+D_PROC_CREATEFAIL: tests/emu/guest/linux/test_process_tags.py: it takes a process
 D_PROC_DYN: static programs have their probes too
-D_PROC_FUNC: tests/linux/test_process_tags.py: it takes a process
+D_PROC_FUNC: tests/emu/guest/linux/test_process_tags.py: it takes a process
 D_PROC_GRAB pid12::main:entry { }
-D_PROC_LIB: tests/linux/test_process_tags.py: it takes a process
-D_PROC_NAME: tests/linux/test_process_tags.py: it takes a process
+D_PROC_LIB: tests/emu/guest/linux/test_process_tags.py: it takes a process
+D_PROC_NAME: tests/emu/guest/linux/test_process_tags.py: it takes a process
 D_PROC_NODEV: the process tracing service is part of every guest that has processes to trace
-D_PROC_OFF: tests/linux/test_process_tags.py: it takes a process
-D_PROC_USDT: tests/linux/test_process_tags.py: it takes a process
+D_PROC_OFF: tests/emu/guest/linux/test_process_tags.py: it takes a process
+D_PROC_USDT: tests/emu/guest/linux/test_process_tags.py: it takes a process
 D_PROTO_ARG BEGIN { strlen(1) }
 D_PROTO_ARG BEGIN { trace(args[pid]) }
 D_PROTO_ARG BEGIN { tracemem(curthread, "s") }

@@ -6,7 +6,7 @@ from emu.guest.linux_kernel.devices.generic_timer import GenericTimer
 from emu.guest.linux_kernel.devices.gicv2 import Gicv2
 from emu.guest.linux_kernel.devices.pl011 import Pl011
 from emu.guest.linux_kernel.devices.psci import FEATURES, NOT_SUPPORTED, SYSTEM_OFF, SYSTEM_RESET, VERSION, Psci
-from tests.emu.linux_kernel.test_devices import OFF, ON, Wire
+from tests.emu.guest.linux_kernel.test_devices import OFF, ON, Wire
 
 
 class TestGicv2:

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from emu.isa import ISAS
-from tests.linux.elf_program import BASE, PAGE, elf_program
+from tests.emu.guest.linux.elf_program import BASE, PAGE, elf_program
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[4]
 # Where the program collects what it has read, and how much that is.
 BUFFER = BASE + PAGE - 0x800
 SIZE = 0x200

@@ -6,7 +6,7 @@ import pytest
 
 from emu.guest.linux.guest import LinuxGuest, Program
 from emu.isa import ISAS
-from tests.linux.elf_program import elf_program
+from tests.emu.guest.linux.elf_program import elf_program
 
 SEGV, ILL, TRAP = signal.SIGSEGV, signal.SIGILL, signal.SIGTRAP
 

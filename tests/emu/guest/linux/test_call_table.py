@@ -11,7 +11,7 @@ from emu.guest.linux.calls.refusals import REFUSED
 from emu.guest.linux.errno import LinuxError
 from emu.isa import ISAS
 
-DOCS = Path(__file__).parents[2] / "docs/linux.md"
+DOCS = Path(__file__).parents[4] / "docs/linux.md"
 
 
 def documented():

@@ -9,10 +9,10 @@ import pytest
 
 from emu.guest.linux.environment import ENVIRONMENT
 from emu.isa import ISAS
-from tests.linux.support import run
+from tests.emu.guest.linux.support import run
 from trapline.machine.linux_machine import EvalTime
 
-DEBIAN = Path(__file__).parents[2] / ".debian"
+DEBIAN = Path(__file__).parents[4] / ".debian"
 QEMU = {isa: shutil.which(f"qemu-{isa}") for isa in ISAS}
 
 pytestmark = pytest.mark.skipif(

@@ -6,7 +6,7 @@ What they are to print was made by `testbins/linux/check-expected`, which runs t
 import pytest
 
 from emu.isa import ISAS
-from tests.linux.support import CASES, expected, run, zoo
+from tests.emu.guest.linux.support import CASES, expected, run, zoo
 
 
 @pytest.mark.parametrize("isa", ISAS)

@@ -5,7 +5,7 @@ import pytest
 from emu.guest.linux_kernel.devices.i8254 import FREQUENCY, I8254, PORT_B
 from emu.guest.linux_kernel.devices.i8259 import I8259Pair
 from emu.guest.linux_kernel.devices.mc146818 import Mc146818
-from tests.emu.linux_kernel.test_devices import OFF, ON, Wire
+from tests.emu.guest.linux_kernel.test_devices import OFF, ON, Wire
 
 SECOND = 1_000_000_000
 

@@ -11,7 +11,7 @@ from emu.guest.linux.guest import LinuxGuest, Program
 from emu.guest.linux.stdio import Standard
 from emu.isa import ISAS
 from emu.isa.x86.cpuid import answer
-from tests.linux.elf_program import elf_program
+from tests.emu.guest.linux.elf_program import elf_program
 
 ILL = 128 + 4
 _OSXSAVE_IN_CR4 = 1 << 18

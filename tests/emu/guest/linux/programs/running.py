@@ -9,11 +9,11 @@ from pathlib import Path
 from emu.guest.linux.environment import ENVIRONMENT
 from emu.guest.linux.stdio import Standard
 from emu.isa import ISAS
-from tests.linux.support import Ran
+from tests.emu.guest.linux.support import Ran
 from trapline.consumer.tracer import Tracer
 from trapline.machine import linux_machine
 
-DEBIAN = Path(__file__).parents[3] / ".debian"
+DEBIAN = Path(__file__).parents[5] / ".debian"
 QEMU = {isa: shutil.which(f"qemu-{isa}") for isa in ISAS}
 PROBE = "pid$target:libc.so.6::entry"
 

@@ -7,7 +7,7 @@ import pytest
 from emu.elf import Image
 from emu.guest.kernel import images
 from emu.isa import ISAS, X86_64
-from tests.linux.support import start
+from tests.emu.guest.linux.support import start
 from trapline.consumer.compiling import ProcessProbeError
 from trapline.framework.program import ProbeDescription
 

@@ -4,7 +4,7 @@ import pytest
 
 from emu.isa import ISAS
 from providers.fidelity import Fidelity
-from tests.linux.support import CASES, expected, zoo
+from tests.emu.guest.linux.support import CASES, expected, zoo
 
 BOUNDARIES = "pid$target:::entry, pid$target:::return { @ = count(); }"
 # Of each case, functions of which every instruction is probed.

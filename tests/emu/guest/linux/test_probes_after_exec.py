@@ -9,7 +9,7 @@ from emu.guest.kernel import images
 from emu.guest.linux.stdio import Standard
 from emu.isa import ISAS
 from providers.fidelity import Fidelity
-from tests.linux.elf_program import BASE, elf_program
+from tests.emu.guest.linux.elf_program import BASE, elf_program
 from trapline.consumer.tracer import Tracer
 from trapline.machine import linux_machine
 

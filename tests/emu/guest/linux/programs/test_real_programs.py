@@ -6,7 +6,7 @@
 import pytest
 
 from emu.isa import ISAS
-from tests.linux.programs.running import QEMU, in_guest, under_qemu, workloads
+from tests.emu.guest.linux.programs.running import QEMU, in_guest, under_qemu, workloads
 
 WORKLOADS = workloads()
 QUICK = [workload for workload in WORKLOADS if not workload.slow]

@@ -10,9 +10,9 @@ import pytest
 
 from emu.guest.kernel import images
 from emu.isa import ISAS
-from tests.linux.support import run
+from tests.emu.guest.linux.support import run
 
-EXPECTED = Path(__file__).parents[2] / "testbins/linux/calls/expected"
+EXPECTED = Path(__file__).parents[4] / "testbins/linux/calls/expected"
 CASES = sorted(path.stem for path in EXPECTED.glob("*.txt"))
 
 

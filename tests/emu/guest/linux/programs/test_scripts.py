@@ -7,7 +7,7 @@ ISA, in turn; `python -m benchmarks.programs` runs all on all.
 import pytest
 
 from emu.isa import ISAS
-from tests.linux.programs.running import DEBIAN, SCRIPTS, script_in_guest
+from tests.emu.guest.linux.programs.running import DEBIAN, SCRIPTS, script_in_guest
 
 CASES = [(list(ISAS)[place % len(ISAS)], name) for place, name in enumerate(SCRIPTS) if name != "node"]
 

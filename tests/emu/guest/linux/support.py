@@ -9,7 +9,7 @@ from emu.isa import ISAS
 from trapline.consumer.tracer import Tracer
 from trapline.machine import linux_machine
 
-EXPECTED = Path(__file__).parents[2] / "testbins" / "linux" / "expected"
+EXPECTED = Path(__file__).parents[4] / "testbins" / "linux" / "expected"
 CASES = (
     "recursion tailcalls setjmp cxx threads signals processes memory files switchcase args markers asm divide".split()
 )

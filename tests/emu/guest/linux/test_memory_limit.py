@@ -7,7 +7,7 @@ from emu.guest.kernel import images
 from emu.guest.linux.errno import ENOSPC, LinuxError
 from emu.guest.linux.guest import LinuxGuest, Program
 from emu.isa import ISAS, X86_64
-from tests.linux.elf_program import elf_program
+from tests.emu.guest.linux.elf_program import elf_program
 from trapline.consumer.usage import UsageError, parse_arguments
 
 

@@ -83,7 +83,7 @@ def test_a_path_is_told_from_the_root(root):
 def test_proc_leads_nowhere_else(path):
     from emu.guest.kernel import images
     from emu.isa import X86_64
-    from tests.linux.support import start
+    from tests.emu.guest.linux.support import start
 
     machine, _ = start("x86_64", [images.linux(X86_64, "zoo"), "recursion"])
     kernel = machine.guest.kernel

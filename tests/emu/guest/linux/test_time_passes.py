@@ -8,7 +8,7 @@ from emu.guest.base import RunState
 from emu.guest.linux.guest import LinuxGuest, Program
 from emu.guest.linux.kernel import CALL_TIME
 from emu.isa import ISAS
-from tests.linux.elf_program import elf_program
+from tests.emu.guest.linux.elf_program import elf_program
 
 # rt_sigaction(SIGILL, &action, 0, 8), an undefined instruction, a handler that returns to it, and the action.
 FAULTS_FOR_EVER = {

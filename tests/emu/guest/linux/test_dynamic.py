@@ -11,7 +11,7 @@ import pytest
 
 from emu.guest.kernel import images
 from emu.isa import ISAS
-from tests.linux.support import expected, run
+from tests.emu.guest.linux.support import expected, run
 
 LIBRARIES = ("libc.so.6", "libm.so.6", "libstdc++.so.6", "libgcc_s.so.1", "libdl.so.2", "libpthread.so.0")
 LOADERS = {

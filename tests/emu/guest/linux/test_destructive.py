@@ -6,7 +6,7 @@ import pytest
 
 from emu.guest.kernel import images
 from emu.isa import ISAS
-from tests.linux.support import start
+from tests.emu.guest.linux.support import start
 from trapline.consumer.tracer import Tracer
 
 each_isa = pytest.mark.parametrize("isa", ISAS)

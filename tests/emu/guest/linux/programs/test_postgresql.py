@@ -15,7 +15,7 @@ from emu.elf import Image
 from emu.isa import ISAS
 from emu.stapsdt import markers
 from providers.fasttrap import probe_name
-from tests.linux.programs.running import DEBIAN
+from tests.emu.guest.linux.programs.running import DEBIAN
 
 BIN = "/usr/lib/postgresql/17/bin"
 QUERIES = (Path(__file__).parent / "postgresql.sql").read_text()
