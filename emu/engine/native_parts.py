@@ -41,6 +41,8 @@ def engine_code(engine: Engine, clock: VirtualClock) -> GuestCode:
     if isinstance(engine.memory, GuestMemory):
         symbols["ram_end"] = engine.memory.pointer + engine.memory.size
         functions["kernel_place"] = _kernel_place(engine.isa, tuple(engine.memory.windows()))
+        if engine.isa.paging.tables is not None:
+            functions["user_place"] = _user_place(engine.isa)
     elif engine.fills is not None:
         symbols["fills"] = engine.fills
         functions["user_place"] = _filled
@@ -109,6 +111,18 @@ def _kernel_place(isa: Isa, windows: tuple[Window, ...]) -> Writer:
             return
         f.ret_if(f.ult(address, isa.kernel_start), 0)
         f.ret(walked(f, isa, isa.registers.kernel_root, address, length))
+
+    return write
+
+
+def _user_place(isa: Isa) -> Writer:
+    """Write `user_place`: by the page tables that the CPU has loaded."""
+
+    def write(f: Function, _slow: Callable[[], Word]) -> None:
+        address, length = f.parameters
+        for edge in (address, f.add(address, length)):
+            f.ret_if(f.uge(edge, isa.kernel_start), 0)
+        f.ret(walked(f, isa, isa.registers.root, address, length))
 
     return write
 

@@ -12,7 +12,7 @@ from emu.guest.base import Location
 from emu.isa.base import Isa
 
 # Frames of the longest stack that is walked.
-_DEEPEST: Final = 512
+DEEPEST: Final = 512
 
 
 def user_stack(
@@ -32,10 +32,10 @@ def user_stack(
         if located is not None and located.symbol and not located.offset:
             pcs.append(frame.register(registers.link) if registers.link else frame.stack_word(0))
         sp = frame.register(registers.sp)
-        while len(pcs) < _DEEPEST and pointer >= sp and not pointer % isa.word:
+        while len(pcs) < DEEPEST and pointer >= sp and not pointer % isa.word:
             address, following = load(pointer + calling.frame_return), load(pointer + calling.frame_next)
             first = leaves_save_pointer and len(pcs) == 1
-            if first and registers.link and pointer < address < pointer + _DEEPEST * PAGE:
+            if first and registers.link and pointer < address < pointer + DEEPEST * PAGE:
                 address, following = frame.register(registers.link), address
             if not address:
                 break

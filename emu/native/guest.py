@@ -2,7 +2,7 @@
 
 Python reads a guest through `emu.guest.base.Guest`.  Machine code asks functions of these names,
 whose bodies a guest may write; what it does not write, or cannot find by machine code at the
-moment, Python is asked for.
+moment, Python is asked for.  `user_callers` calls `user_start(pc)`: is that where a function begins?
 
 | function                    | result                                                         |
 | --------------------------- | -------------------------------------------------------------- |
@@ -12,6 +12,7 @@ moment, Python is asked for.
 | `address`, `tid`, `pid`, `ppid`, `uid`, `gid`, `errno` | those of the current `Thread`       |
 | `execname`                  | where the host has the name: `NAME_SIZE` bytes, ended by a NUL |
 | `kernel_callers(place, limit)` | writes pcs behind the probed function's; their number, -1: unknown |
+| `user_callers(place, limit)` | writes pcs of the user program, innermost first; their number, -1: unknown |
 | `wall`                      | `Guest.wall()`                                                 |
 | `thread_time`               | nanoseconds that the current thread has been on a CPU          |
 """

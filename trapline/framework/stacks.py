@@ -54,6 +54,12 @@ def user_frames(world: World) -> Sequence[int]:
     return world.guest.user_stack()
 
 
+def begins_function(world: World, pc: int) -> bool:
+    """Return whether a pc of the current process is the first instruction of a function."""
+    located = world.guest.locate_user(pc)
+    return located is not None and bool(located.symbol) and not located.offset
+
+
 def user_depth(world: World) -> int:
     """Return ustackdepth."""
     return len(world.guest.user_stack()) if world.guest.isa.calling.user_depth else 0

@@ -5,7 +5,7 @@ The structures are read as `Introspection.thread` reads them, by the same offset
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from emu.engine.clock import VirtualClock
@@ -14,18 +14,24 @@ from emu.engine.native_parts import engine_code
 from emu.guest.kernel.introspection import COMM_MAX, Introspection
 from emu.guest.kernel.native_stacks import StackCode
 from emu.guest.kernel.stacks import KernelStacks
-from emu.native.builder import Callee, Function
+from emu.guest.native_user_stacks import live_register, user_stack_code
+from emu.isa.base import Isa
+from emu.native.builder import Callee, Function, Variable
 from emu.native.guest import GuestCode, Writer, need
 from emu.native.values import Value, Word
+from emu.words import WORD_MASK
 
 _INT: Final = 4
+# What says that Python has to find a stack.
+UNKNOWN: Final = WORD_MASK
+_LONG: Final = 8
 
 
 def kernel_code(
     engine: Engine, clock: VirtualClock, introspection: Introspection, stacks: KernelStacks, epoch: int
 ) -> GuestCode:
     """Return what machine code finds out about a kernel guest."""
-    reader = _Reader(engine.isa.word, introspection)
+    reader = _Reader(engine.isa, introspection)
     functions: dict[str, Writer] = {
         "address": reader.address,
         "tid": reader.of_thread("TD_TID"),
@@ -35,8 +41,11 @@ def kernel_code(
         "gid": reader.of_process("P_GID"),
         "ppid": reader.parent,
         "execname": reader.name,
+        "thread_time": reader.time,
     }
     functions["wall"] = lambda f, _slow: f.ret(f.add(f.call(Callee("now")), epoch))
+    if engine.isa.paging.tables is not None:
+        functions["user_callers"] = user_stack_code(engine.isa, reader.user, tables=True, leaves_save_pointer=True)
     walker = StackCode(engine.isa, stacks, introspection)
     functions["kernel_callers"] = walker.write
     return engine_code(engine, clock).joined(GuestCode(functions, walker.symbols))
@@ -45,8 +54,9 @@ def kernel_code(
 class _Reader:
     """Writes functions that follow pointers from the current thread."""
 
-    def __init__(self, word: int, introspection: Introspection) -> None:
-        self._word = word
+    def __init__(self, isa: Isa, introspection: Introspection) -> None:
+        self._isa = isa
+        self._word = isa.word
         self._current = introspection.current
         self._offset = introspection.offset
 
@@ -83,6 +93,31 @@ class _Reader:
         """Write `execname`."""
         _thread, process = self._start(f, slow)
         f.ret(self._place(f, slow, f.add(process, self._offset["P_COMM"]), COMM_MAX))
+
+    def time(self, f: Function, slow: Callable[[], Word]) -> None:
+        """Write `thread_time`: what the thread had run before it was switched to, and the time since then."""
+        thread, _process = self._start(f, slow)
+        ran, since = (
+            f.load(self._place(f, slow, f.add(thread, self._offset[field]), _LONG))
+            for field in ("TD_RUNTIME", "TD_SWITCHED_IN")
+        )
+        f.ret(f.sub(f.add(ran, f.call(Callee("now"))), since))
+
+    def user(self, f: Function, known: Mapping[str, Variable]) -> None:
+        """Load registers of the current thread's user program; a kernel thread has none."""
+        pc = live_register(f, self._isa, self._isa.registers.pc)
+        with f.choice(f.ult(pc, self._isa.kernel_start)) as (live, saved):
+            with live:
+                for name, variable in known.items():
+                    variable.set(live_register(f, self._isa, name))
+            with saved:
+                thread = self._pointer(f, lambda: f.word(UNKNOWN), self._current)
+                f.ret_if(f.eq(thread, 0), 0)
+                frame = self._pointer(f, lambda: f.word(UNKNOWN), f.add(thread, self._offset["TD_FRAME"]))
+                f.ret_if(f.eq(frame, 0), 0)
+                for name, variable in known.items():
+                    place = f.add(frame, self._word * self._isa.traps.frame.index(name))
+                    variable.set(self._pointer(f, lambda: f.word(UNKNOWN), place))
 
     def _start(self, f: Function, slow: Callable[[], Word]) -> tuple[Value, Value]:
         """Load the current thread and its process; before there are any Python answers."""

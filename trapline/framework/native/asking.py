@@ -29,6 +29,8 @@ class Upcall(IntEnum):
     COMPARE = auto()
     # number of the variable
     SCALAR = auto()
+    # pc of a user program: whether a function begins there
+    USER_START = auto()
     # number of the array, index
     ELEMENT = auto()
     # number of the subroutine, what the destination has now

@@ -55,18 +55,27 @@ def _execname(t: Translation) -> Word | None:
     return t.f.call(t.module.external("name", 0)) if "name" in t.support else None
 
 
-def _caller(t: Translation) -> Word | None:
-    """Ask for the caller of a function that was hit; Python finds that of others."""
-    if "caller" not in t.support:
-        return None
-    found = t.f.variable(0)
-    anchored = t.f.ne(t.f.load(t.ecb, _WORD * EcbWord.ANCHORED), 0)
-    with t.f.choice(anchored, likely=True) as (known, other):
-        with known:
-            found.set(t.f.call(t.module.external("caller", 0)))
-        with other:
-            found.set(t.upcall(Upcall.SCALAR, Var.CALLER))
-    return found.get()
+def _of_function(name: str, variable: Var) -> Callable[[Translation], Word | None]:
+    """Return what reads a variable of a function that was hit; Python reads that of other probes."""
+
+    def read_variable(t: Translation) -> Word | None:
+        if name not in t.support:
+            return None
+        found = t.f.variable(0)
+        anchored = t.f.ne(t.f.load(t.ecb, _WORD * EcbWord.ANCHORED), 0)
+        with t.f.choice(anchored, likely=True) as (known, other):
+            with known:
+                found.set(t.f.call(t.module.external(name, 0)))
+            with other:
+                found.set(t.upcall(Upcall.SCALAR, variable))
+        return found.get()
+
+    return read_variable
+
+
+def _shared(name: str) -> Callable[[Translation], Word | None]:
+    """Return what reads a variable by a function of its name."""
+    return lambda t: t.f.call(t.module.external(name, 0)) if name in t.support else None
 
 
 READERS: Final[Mapping[int, Callable[[Translation], Word | None]]] = {
@@ -80,7 +89,10 @@ READERS: Final[Mapping[int, Callable[[Translation], Word | None]]] = {
     Var.TIMESTAMP: _once("timestamp", "now"),
     Var.WALLTIMESTAMP: _once("walltimestamp", "wall"),
     Var.EXECNAME: _execname,
-    Var.CALLER: _caller,
+    Var.CALLER: _of_function("caller", Var.CALLER),
+    Var.STACKDEPTH: _of_function("stackdepth", Var.STACKDEPTH),
+    Var.UCALLER: _shared("ucaller"),
+    Var.USTACKDEPTH: _shared("ustackdepth"),
     Var.CPU: lambda _t: 0,
     Var.JID: lambda _t: 0,
 }

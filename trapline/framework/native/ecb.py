@@ -37,6 +37,9 @@ _NO_ROOM: Final = (1 << 64) - 1
 _HALF: Final = 32
 # Time stamp of a speculated record, until it is committed.
 _UNTIMED: Final = (1 << 64) - 1
+_USER_STACKS: Final = frozenset({ActionKind.USTACK, ActionKind.JSTACK})
+# The part of a user stack's argument that says how many frames.
+_FRAMES: Final = 0xFFFF_FFFF
 _BYTES: Final = frozenset({
     ActionKind.STACK, ActionKind.USTACK, ActionKind.JSTACK, ActionKind.USYM, ActionKind.UMOD, ActionKind.UADDR,
     ActionKind.PRINTM,
@@ -237,6 +240,9 @@ class ClauseCode:
         if placed.action.kind is ActionKind.STACK and "stack" in self._surroundings.support:
             self._stack(index, placed, place)
             return
+        if placed.action.kind in _USER_STACKS and "ustack" in self._surroundings.support:
+            self._user_stack(index, placed, place)
+            return
         finder = None if dynamic else _finder(placed)
         if finder is None:
             self._upcall(Upcall.RECORD, index, value, place, kept)
@@ -255,6 +261,17 @@ class ClauseCode:
         with f.when(f.eq(found.get(), 0), likely=False):
             self._upcall(Upcall.RECORD, index, 0, place, 0)
             self._check(index + 1)
+
+    def _user_stack(self, index: int, placed: Placed, place: Word) -> None:
+        """Record the stack of the current process, with room for strings behind it."""
+        frames, f = placed.argument & _FRAMES, self.f
+        found = f.call(self.module.external("ustack", 2), place, frames)
+        with f.choice(f.eq(found, 0), likely=False) as (python, machine_code):
+            with python:
+                self._upcall(Upcall.RECORD, index, 0, place, 0)
+                self._check(index + 1)
+            with machine_code:
+                self._zero(placed.offset + _WORD * (frames + 1), placed.offset + placed.size)
 
     def _aggregate(self, index: int, placed: Placed, value: Word) -> None:
         """Aggregate the tuple, which stands between the id slot and the value."""

@@ -12,6 +12,7 @@ them by their names.  Each has a way to Python for what it cannot find by itself
 | `text`, `take`, `compare` ... | `trapline.framework.native.strings` |
 | `reach`, `copy`, `allocate` ... | `trapline.framework.native.scratch` |
 | `subroutine<number>` | `trapline.framework.native.subroutines` |
+| `stack`, `ustack` ... | `trapline.framework.native.stacks` |
 | `pid()`, `tid()` ... | of the current thread, where the guest has them |
 """
 
@@ -80,6 +81,8 @@ class Support:
             self._scalar("wall", Upcall.SCALAR, Var.WALLTIMESTAMP)
         if "kernel_callers" in guest.functions:
             self._stacks()
+        if "user_callers" in guest.functions:
+            self._user_stacks()
         scratch.write_reach(self._function("reach", 2))
         for size in _SIZES:
             self._load(size)
@@ -90,7 +93,9 @@ class Support:
     def symbols(self) -> dict[str, int]:
         """What the functions name of the guest's, and their own memory."""
         self._names = (ctypes.c_uint8 * (_NAMES * _ENTRY))()
-        return {**self._guest.symbols, "names": ctypes.addressof(self._names)}
+        self._starts = (ctypes.c_uint8 * (stacks.START_SIZE << stacks.STARTS_BITS))()
+        own = {"names": ctypes.addressof(self._names), "starts": ctypes.addressof(self._starts)}
+        return {**self._guest.symbols, **own}
 
     def _function(self, name: str, parameters: int) -> Function:
         self.names.add(name)
@@ -146,6 +151,22 @@ class Support:
         stacks.write_stack(self._function("stack", 2))
         f = self._function("caller", 0)
         stacks.write_caller(f, asks(f, Upcall.SCALAR, Var.CALLER))
+        f = self._function("stackdepth", 0)
+        stacks.write_depth(f, asks(f, Upcall.SCALAR, Var.STACKDEPTH))
+
+    def _user_stacks(self) -> None:
+        """Write what finds a user program's stack: `ustack(place, limit)` and the variables."""
+        f = self._function("user_start", 1)
+        stacks.write_user_start(f, asks(f, Upcall.USER_START, *f.parameters))
+        self._guest.functions["user_callers"](self._function("user_callers", 2), lambda: UNKNOWN)
+        stacks.write_user_stack(self._function("ustack", 2))
+        f = self._function("ucaller", 0)
+        stacks.write_user_caller(f, asks(f, Upcall.SCALAR, Var.UCALLER))
+        f = self._function("ustackdepth", 0)
+        if self._isa.calling.user_depth:
+            stacks.write_user_depth(f, asks(f, Upcall.SCALAR, Var.USTACKDEPTH))
+        else:
+            f.ret(0)
 
     def _strings(self) -> None:
         """Write what works on strings and on scratch space."""

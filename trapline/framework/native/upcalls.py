@@ -21,6 +21,7 @@ from trapline.framework.faults import DROP, ILLOP
 from trapline.framework.native.asking import Upcall
 from trapline.framework.native.firing import Firing, tuple_stack
 from trapline.framework.program import ActionKind, Scope
+from trapline.framework.stacks import begins_function
 from trapline.framework.world import signed
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ class Upcalls:
             Upcall.ALLOCATE: lambda size, _b, _c, _d: operations.allocate(context, size),
             Upcall.COMPARE: lambda a, b, _c, _d: operations.compare(a, b),
             Upcall.SCALAR: lambda number, _b, _c, _d: builtins.scalar(context, number),
+            Upcall.USER_START: lambda pc, _b, _c, _d: begins_function(state.world, pc),
             Upcall.ELEMENT: lambda number, index, _c, _d: builtins.element(context, number, index),
             Upcall.SUBROUTINE: self._subroutine,
             Upcall.PUSH_REFERENCE: self._push_reference,

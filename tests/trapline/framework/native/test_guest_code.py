@@ -19,7 +19,13 @@ fbt::*lock*:entry, fbt::*alloc*:return {
     @[probefunc, execname, pid, tid, ppid, uid, stack(), caller] = sum(timestamp);
     @wall = max(walltimestamp);
     @thread[curthread, arg1, errno] = count();
+    @depth[probefunc, stackdepth] = max(vtimestamp);
 }
+"""
+# Memory of the current process: where machine code walks the page tables.
+USER_PROGRAM = """
+syscall:::entry, fbt::malloc:entry { @user[ustack(), ucaller, ustackdepth, execname] = count(); }
+syscall::open:entry, syscall::execve:entry { @path[copyinstr(arg0), jstack(2, 64)] = count(); }
 """
 
 
@@ -36,7 +42,8 @@ def test_a_kernel_is_the_same_seen_by_machine_code(isa, monkeypatch):
     shown = {}
     for engine in ("python", "native"):
         monkeypatch.setenv("TRAPLINE_ENGINE", engine)
-        result = run_trapline(["dtrace", "--isa", isa, "-qn", PROGRAM, "-c", "true"])
+        user = USER_PROGRAM if ISAS[isa].paging.tables is not None else ""
+        result = run_trapline(["dtrace", "--isa", isa, "-qn", PROGRAM + user, "-c", "true; cat /etc/motd"])
         assert result.returncode == 0, result.stderr
         shown[engine] = result.stdout
     assert shown["native"] == shown["python"]
@@ -47,7 +54,10 @@ def test_a_kernel_is_the_same_seen_by_machine_code(isa, monkeypatch):
 
 
 def test_a_linux_process_is_the_same_seen_by_machine_code(monkeypatch):
-    program = "pid$target:zoo::entry { @[probefunc, execname, pid, tid, ppid, errno] = max(timestamp); }"
+    program = """
+        pid$target:zoo::entry { @[probefunc, execname, pid, tid, ppid, errno] = max(timestamp); }
+        pid$target:zoo::entry { @user[ustack(5), ucaller, ustackdepth] = count(); }
+    """
     asked = Counter()
     called = Upcalls._called
 

@@ -1,0 +1,110 @@
+"""Stacks of user programs in machine code: what `emu.guest.user_stack` does in Python.
+
+The function `user_callers(place, limit)` puts pcs to a place in this process, the innermost first,
+and returns their number; all ones: Python has to find them.  It calls `user_start(pc)`, which says
+whether a pc is the first instruction of a function: there the frame is still the caller's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from emu.engine.pages import PAGE
+from emu.guest.user_stack import DEEPEST
+from emu.isa.base import Isa
+from emu.native.builder import Callee, Function, Variable
+from emu.native.guest import Writer
+from emu.native.values import Value, Word
+from emu.words import WORD_MASK
+
+_WORD: Final = 8
+_WORD_SHIFT: Final = 3
+_UNKNOWN: Final = WORD_MASK
+
+
+def live_register(f: Function, isa: Isa, name: str) -> Value:
+    """Load a register of the stopped CPU."""
+    return f.load(f.module.symbol("cpu_words"), _WORD * isa.registers.slots[name])
+
+
+def user_stack_code(
+    isa: Isa,
+    read: Callable[[Function, Mapping[str, Variable]], None],
+    *,
+    tables: bool,
+    leaves_save_pointer: bool = False,
+) -> Writer:
+    """Return what writes `user_callers`.
+
+    `read` writes what sets variables to the registers of their names; it returns 0 from the
+    function if there are none.  `tables`: `user_place` walks page tables, so what it does not find
+    is not mapped; else Python may find it.
+    """
+    return lambda f, _slow: _Walk(f, isa, tables=tables, leaves_save_pointer=leaves_save_pointer).write(read)
+
+
+class _Walk:
+    """The function under construction."""
+
+    def __init__(self, f: Function, isa: Isa, *, tables: bool, leaves_save_pointer: bool) -> None:
+        self._f = f
+        self._isa = isa
+        self._tables = tables
+        self._leaves_save_pointer = leaves_save_pointer
+        self._count = f.variable(0)
+
+    def write(self, read: Callable[[Function, Mapping[str, Variable]], None]) -> None:
+        """Write the function."""
+        f, registers = self._f, self._isa.registers
+        place, asked = f.parameters
+        limit = f.select(f.ult(asked, DEEPEST), asked, DEEPEST)
+        names = {registers.pc, registers.fp, registers.sp, *((registers.link,) if registers.link else ())}
+        known = {name: f.variable(0) for name in sorted(names)}
+        read(f, known)
+        pc, pointer, sp = known[registers.pc].get(), known[registers.fp], known[registers.sp]
+        f.ret_if(f.eq(limit, 0), 0)
+        f.store(place, pc)
+        self._count.set(1)
+        with f.when(f.ne(f.call(Callee("user_start"), pc), 0)):
+            f.ret_if(f.ule(limit, 1), 1)
+            caller = known[registers.link].get() if registers.link else self._load(sp.get())
+            self._append(place, caller)
+        self._chain(place, limit, pointer, sp, known[registers.link].get() if registers.link else None)
+
+    def _chain(self, place: Word, limit: Word, pointer: Variable, sp: Variable, link: Word | None) -> None:
+        """Follow the frame pointers."""
+        f, calling, word = self._f, self._isa.calling, self._isa.word
+        with f.loop() as loop:
+            frame = pointer.get()
+            loop.leave_if(f.uge(self._count.get(), limit))
+            loop.leave_if(f.ult(frame, sp.get()))
+            loop.leave_if(f.ne(f.and_(frame, word - 1), 0))
+            address = f.variable(self._load(f.add(frame, calling.frame_return)))
+            following = f.variable(self._load(f.add(frame, calling.frame_next)))
+            if self._leaves_save_pointer and link is not None:
+                inside = f.both(f.ult(frame, address.get()), f.ult(address.get(), f.add(frame, DEEPEST * PAGE)))
+                with f.when(f.both(f.eq(self._count.get(), 1), inside)):
+                    following.set(address.get())
+                    address.set(link)
+            loop.leave_if(f.eq(address.get(), 0))
+            self._append(place, address.get())
+            loop.leave_if(f.ule(following.get(), frame))
+            sp.set(following.get())
+            pointer.set(following.get())
+        f.ret(self._count.get())
+
+    def _append(self, place: Word, pc: Word) -> None:
+        f, count = self._f, self._count.get()
+        f.store(f.add(place, f.shl(count, _WORD_SHIFT)), pc)
+        self._count.set(f.add(count, 1))
+
+    def _load(self, address: Word) -> Value:
+        """Load a word; the stack ends where there is none."""
+        f = self._f
+        found = f.call(Callee("user_place"), address, self._isa.word)
+        with f.when(f.eq(found, 0), likely=False):
+            if self._tables:
+                f.ret_if(f.ult(address, self._isa.kernel_start), self._count.get())
+            f.ret(_UNKNOWN)
+        return f.load(found, size=self._isa.word)
