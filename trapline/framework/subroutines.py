@@ -25,7 +25,7 @@ Subroutine = Callable[[Context, Stack], int | None]
 
 MEMSTR_MAX: Final = 4096
 _NUMBER_SPACE: Final = 65
-_IPV4_SPACE: Final = 16
+IPV4_SPACE: Final = 16
 _IPV6_SPACE: Final = 46
 _COPY_PIECE: Final = 4096
 
@@ -307,7 +307,7 @@ class Subroutines:
         if not self._operations.can_load(address, 4):
             return 0
         number = self._memory.load(address, 4)
-        return self._put_at_end(ctx, inet.ipv4(number.to_bytes(4, "little")).encode(), _IPV4_SPACE)
+        return self._put_at_end(ctx, inet.ipv4(number.to_bytes(4, "little")).encode(), IPV4_SPACE)
 
     def _ipv6(self, ctx: Context, address: int, *, mixed: bool) -> int:
         """Write an IPv6 address; of one that embeds an IPv4 address only that, unless `mixed`."""

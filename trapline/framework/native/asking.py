@@ -29,8 +29,6 @@ class Upcall(IntEnum):
     COMPARE = auto()
     # number of the variable
     SCALAR = auto()
-    # pc of a user program: whether a function begins there
-    USER_START = auto()
     # number of the array, index
     ELEMENT = auto()
     # number of the subroutine, what the destination has now
@@ -64,6 +62,8 @@ class Upcall(IntEnum):
     EFFECT = auto()
     # number of the action, 0 for the predicate
     FAILED = auto()
+    # pc of a user program: whether a function begins there
+    USER_START = auto()
 
 
 def asks(f: Function, which: Upcall, *operands: Word) -> Callable[[], Value]:

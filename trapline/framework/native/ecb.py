@@ -37,6 +37,7 @@ _NO_ROOM: Final = (1 << 64) - 1
 _HALF: Final = 32
 # Time stamp of a speculated record, until it is committed.
 _UNTIMED: Final = (1 << 64) - 1
+_USER_ADDRESSES: Final = frozenset({ActionKind.USYM, ActionKind.UMOD, ActionKind.UADDR})
 _USER_STACKS: Final = frozenset({ActionKind.USTACK, ActionKind.JSTACK})
 # The part of a user stack's argument that says how many frames.
 _FRAMES: Final = 0xFFFF_FFFF
@@ -239,6 +240,10 @@ class ClauseCode:
         place = self._place(placed.offset)
         if placed.action.kind is ActionKind.STACK and "stack" in self._surroundings.support:
             self._stack(index, placed, place)
+            return
+        if placed.action.kind in _USER_ADDRESSES and "pid" in self._surroundings.support:
+            self.f.store(place, self.f.call(self.module.external("pid", 0)))
+            self.f.store(place, value, _WORD)
             return
         if placed.action.kind in _USER_STACKS and "ustack" in self._surroundings.support:
             self._user_stack(index, placed, place)

@@ -13,6 +13,7 @@ from emu.native.builder import Callee
 from emu.native.values import Word
 from trapline.framework.dif import Subr
 from trapline.framework.native.memory import own
+from trapline.framework.native.more_subroutines import MORE_SUBROUTINES
 from trapline.framework.native.writing import Writer, Writing
 from trapline.framework.strings import BASE_MAX, DIGITS
 
@@ -206,6 +207,7 @@ def _swap(size: int) -> Writer:
 
 
 SUBROUTINES: Final[Mapping[int, Writer]] = {
+    **MORE_SUBROUTINES,
     Subr.STRLEN: _strlen,
     Subr.STRJOIN: _strjoin,
     Subr.SUBSTR: _substr,
@@ -233,7 +235,7 @@ SUBROUTINES: Final[Mapping[int, Writer]] = {
 
 
 # Those without a result: they leave the destination as it is.
-WITHOUT_RESULT: Final = frozenset({Subr.BCOPY})
+WITHOUT_RESULT: Final = frozenset({Subr.BCOPY, Subr.COPYINTO})
 
 
 def subroutine_name(number: int) -> str:

@@ -14,11 +14,12 @@ BRANCHES = [op for op in Op if op.name.startswith("B")]
 LOADS = [op for op in Op if op.name.startswith(("LDS", "LDU", "LDX", "ULD", "RLD"))]
 STORES = [Op.STB, Op.STH, Op.STW, Op.STX]
 SMALL = st.one_of(st.integers(-3, 70).map(lambda n: n & (1 << 64) - 1), WORDS)
-TEXTS = b"\0Ab/cdef/Ab\0b/\0-123xyz\0"
+TEXTS = b"\0Ab/cdef/Ab\0b/\0-123xyz\0 \t+0X1fg\0//a//b//\0"
 SUBROUTINES = [
     Subr.STRLEN, Subr.STRJOIN, Subr.SUBSTR, Subr.STRCHR, Subr.STRRCHR, Subr.STRSTR, Subr.INDEX, Subr.RINDEX,
     Subr.COPYIN, Subr.COPYINSTR, Subr.ALLOCA, Subr.BCOPY, Subr.TOUPPER, Subr.TOLOWER, Subr.LLTOSTR, Subr.HTONS,
-    Subr.HTONL, Subr.NTOHLL, Subr.BASENAME, Subr.STRTOLL,
+    Subr.HTONL, Subr.NTOHLL, Subr.BASENAME, Subr.STRTOLL, Subr.DIRNAME, Subr.INET_NTOA, Subr.MEMREF, Subr.MEMSTR,
+    Subr.COPYINTO,
 ]  # fmt: skip
 BUILTINS = [Var.ARG0, Var.ARG3, Var.ARG7, Var.PID, Var.TIMESTAMP, Var.EXECNAME, Var.PROBEFUNC, Var.EPID, Var.CPU]
 
