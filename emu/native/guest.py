@@ -2,7 +2,8 @@
 
 Python reads a guest through `emu.guest.base.Guest`.  Machine code asks functions of these names,
 whose bodies a guest may write; what it does not write, or cannot find by machine code at the
-moment, Python is asked for.  `user_callers` calls `user_start(pc)`: is that where a function begins?
+moment, Python is asked for.  `user_callers` calls `user_start(pc)`, which
+returns 1 if a function begins there.
 
 | function                    | result                                                         |
 | --------------------------- | -------------------------------------------------------------- |

@@ -29,6 +29,14 @@ class BufferWord(IntEnum):
     """1: scratch space starts where the reservation ends; 0: at `SCRATCH`."""
 
 
+class SpeculationWord(IntEnum):
+    """One of the speculations of a consumer (`trapline.framework.speculation`)."""
+
+    STATE = 0
+    BUFFER = 1
+    """Address of the words of the first CPU's buffer."""
+
+
 class AggregationWord(IntEnum):
     """An aggregation buffer (`trapline.framework.aggbuffer`)."""
 

@@ -15,6 +15,8 @@ from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Final
 
+from emu.plain import words
+from trapline.framework.blocks import SpeculationWord
 from trapline.framework.buffers import NO_ROOM, LinearBuffer, PrincipalBuffer
 from trapline.framework.faults import ILLOP
 from trapline.framework.memory import Memory
@@ -36,18 +38,29 @@ class SpeculationState(IntEnum):
 
 
 _S = SpeculationState
+_STATES: Final = tuple(SpeculationState)
 _BUSY: Final = frozenset({_S.COMMITTING, _S.COMMITTINGMANY, _S.DISCARDING})
 _WRITABLE: Final = frozenset({_S.ACTIVE, _S.ACTIVEONE, _S.ACTIVEMANY})
 
 
 class Speculation:
-    """One speculation: its state, and a buffer per CPU."""
+    """One speculation: its state, and a buffer per CPU; `block` is its words."""
 
-    def __init__(self, memory: Memory, size: int, cpus: int) -> None:
-        self.state = _S.INACTIVE
+    def __init__(self, memory: Memory, size: int, cpus: int, block: memoryview[int]) -> None:
+        self._block = block
         self.buffers = [LinearBuffer(memory, size) for _ in range(cpus)]
+        self._block[SpeculationWord.BUFFER] = self.buffers[0].address
         self.dropped = [0] * cpus
         """Per CPU, records that did not fit, of speculations committed since."""
+
+    @property
+    def state(self) -> SpeculationState:
+        """What becomes of its records at the moment."""
+        return _STATES[self._block[SpeculationWord.STATE]]
+
+    @state.setter
+    def state(self, state: SpeculationState) -> None:
+        self._block[SpeculationWord.STATE] = state
 
 
 class Speculations:
@@ -58,6 +71,8 @@ class Speculations:
         self._record_size = record_size
         self._now = now
         self._principal: Sequence[PrincipalBuffer] = ()
+        self.words = words(len(SpeculationWord))
+        """The `SpeculationWord` of all of them, one after the other."""
         self.all: list[Speculation] = []
         self.busy = 0
         """How many times speculation() failed because buffers were still busy."""
@@ -67,7 +82,10 @@ class Speculations:
     def start(self, count: int, size: int, principal: Sequence[PrincipalBuffer]) -> None:
         """Make the buffers; commits go to `principal`, a buffer per CPU."""
         self._principal = principal
-        self.all = [Speculation(self._memory, size, len(principal)) for _ in range(count)]
+        width = len(SpeculationWord)
+        self.words = words(max(1, count) * width)
+        blocks = (self.words[width * place : width * (place + 1)] for place in range(count))
+        self.all = [Speculation(self._memory, size, len(principal), block) for block in blocks]
 
     def release(self) -> None:
         """Give the buffers back."""

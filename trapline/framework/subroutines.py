@@ -44,9 +44,10 @@ class Subroutines:
     def __init__(self, operations: Operations, speculations: Speculations) -> None:
         self._operations = operations
         self._memory = operations.memory
-        self._random = [Xoroshiro(cpu) for cpu in range(operations.world.cpus)]
+        self.random = [Xoroshiro(cpu) for cpu in range(operations.world.cpus)]
+        """The generators of rand(), one for each CPU."""
         self.table: dict[int, Subroutine] = {
-            Subr.RAND: lambda ctx, _stack: self._random[ctx.cpu].next(),
+            Subr.RAND: lambda ctx, _stack: self.random[ctx.cpu].next(),
             Subr.COPYIN: self._copyin,
             Subr.COPYINSTR: self._copyinstr,
             Subr.SPECULATION: lambda _ctx, _stack: speculations.create(),

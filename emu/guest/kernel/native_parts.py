@@ -95,7 +95,7 @@ class _Reader:
         f.ret(self._place(f, slow, f.add(process, self._offset["P_COMM"]), COMM_MAX))
 
     def time(self, f: Function, slow: Callable[[], Word]) -> None:
-        """Write `thread_time`: what the thread had run before it was switched to, and the time since then."""
+        """Write `thread_time`: the time before the last switch to the thread, and since then."""
         thread, _process = self._start(f, slow)
         ran, since = (
             f.load(self._place(f, slow, f.add(thread, self._offset[field]), _LONG))

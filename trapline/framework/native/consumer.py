@@ -89,7 +89,7 @@ class NativeConsumer:
         world, variables = state.world, state.variables
         machine_code = state.world.abilities.machine_code
         guest = GuestCode() if machine_code is None else machine_code()
-        support = Support(world.guest.isa, guest, state.operations.string_size)
+        support = Support(world.guest.isa, guest, state.operations.string_size, len(state.speculations.all))
         self.support = frozenset(support.names)
         self.symbols = {
             **self.upcalls.symbols,
@@ -100,6 +100,8 @@ class NativeConsumer:
             "locals": variables.locals.addresses[0],
             "buffer": state.buffers[0].address,
             "aggregation": state.aggregation_buffers[0].address,
+            "random": address_of(state.machine.subroutines.random[0].state),
+            "speculations": address_of(state.speculations.words),
             "dynamic": state.words[ConsumerWord.DYNAMIC],
             **library.symbols(),
         }

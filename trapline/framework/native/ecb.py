@@ -221,7 +221,8 @@ class ClauseCode:
 
     def _speculate(self, value: Word) -> None:
         """Let the record go to a speculation's buffer."""
-        found = self._upcall(Upcall.SPECULATE, value, self._layout.needed, self._layout.alignment)
+        speculate = self.module.external("speculate", 3)
+        found = self.f.call(speculate, value, self._layout.needed, self._layout.alignment)
         with self.f.when(self.f.ne(found, 0)):
             self._buffer.set(found)
             self._offset.set(self._get("room"))

@@ -195,7 +195,19 @@ def _copyinto(w: Writing) -> None:
     f.ret(0)
 
 
+def _rand(w: Writing) -> None:
+    """Write the next number of xoroshiro128+ (`trapline.framework.random`)."""
+    f, state = w.f, w.f.module.symbol("random")
+    s0, s1 = f.load(state), f.load(state, _WORD)
+    mixed = f.xor(s0, s1)
+    turned = f.or_(f.shl(s0, 55), f.lshr(s0, 9))
+    f.store(state, f.xor(f.xor(turned, mixed), f.shl(mixed, 14)))
+    f.store(state, f.or_(f.shl(mixed, 36), f.lshr(mixed, 28)), _WORD)
+    f.ret(f.add(s0, s1))
+
+
 MORE_SUBROUTINES: Final[Mapping[int, Writer]] = {
+    Subr.RAND: _rand,
     Subr.RINDEX: _rindex,
     Subr.BASENAME: _basename,
     Subr.DIRNAME: _dirname,

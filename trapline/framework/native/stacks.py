@@ -46,7 +46,7 @@ def write_caller(f: Function, slow: Callable[[], Word]) -> None:
 
 
 def write_depth(f: Function, slow: Callable[[], Word]) -> None:
-    """Write `stackdepth`: how many callers there are; Python counts more than machine code has room for."""
+    """Write `stackdepth`, the number of callers; Python counts very many."""
     count = f.call(Callee("kernel_callers"), f.room(_WORD * _KERNEL_FRAMES), _KERNEL_FRAMES)
     with f.when(f.uge(count, _KERNEL_FRAMES), likely=False):
         f.ret(slow())

@@ -12,6 +12,7 @@ them by their names.  Each has a way to Python for what it cannot find by itself
 | `text`, `take`, `compare` ... | `trapline.framework.native.strings` |
 | `reach`, `copy`, `allocate` ... | `trapline.framework.native.scratch` |
 | `subroutine<number>` | `trapline.framework.native.subroutines` |
+| `speculate(id, bytes, alignment)` | `trapline.framework.native.speculation` |
 | `stack`, `ustack` ... | `trapline.framework.native.stacks` |
 | `pid()`, `tid()` ... | of the current thread, where the guest has them |
 """
@@ -28,7 +29,7 @@ from emu.native.guest import NAME_SIZE, GuestCode
 from emu.native.values import Word
 from trapline.framework.dif import Var
 from trapline.framework.faults import BADALIGN
-from trapline.framework.native import scratch, stacks, strings
+from trapline.framework.native import scratch, speculation, stacks, strings
 from trapline.framework.native.asking import Upcall, asks
 from trapline.framework.native.firing import FLAGS_OFFSET
 from trapline.framework.native.stacks import UNKNOWN
@@ -62,7 +63,7 @@ _PLACES: Final = ("kernel_place", "user_place")
 class Support:
     """See the module; `module` has the functions."""
 
-    def __init__(self, isa: Isa, guest: GuestCode, string_size: int) -> None:
+    def __init__(self, isa: Isa, guest: GuestCode, string_size: int, speculations: int) -> None:
         self.module = Module()
         self._string_size = string_size
         self.names: set[str] = {"now"}
@@ -88,6 +89,8 @@ class Support:
             self._load(size)
             self._load_user(size)
         self._strings()
+        f = self._function("speculate", 3)
+        speculation.write_speculate(f, speculations, asks(f, Upcall.SPECULATE, *f.parameters))
 
     @property
     def symbols(self) -> dict[str, int]:

@@ -33,6 +33,12 @@ CLAUSES = [
     "f:entry { self->s = speculation(); } f:entry { speculate(self->s); trace(arg0); } f:entry { commit(self->s); }",
     "f:entry { self->s = speculation(); } f:entry { speculate(self->s); trace(arg0); } f:entry { discard(self->s); }",
     'f:entry { trace(strlen(execname)); trace(substr(execname, 1)); trace(index(execname, "h")); }',
+    "f:entry { self->s = speculation(); } "
+    + 3 * "f:entry { speculate(self->s); trace(arg0); trace(arg1); } "
+    + "f:entry /arg0 & 1/ { commit(self->s); } f:entry /!(arg0 & 1)/ { discard(self->s); }",
+    "f:entry { speculate(arg0); trace(1); }",
+    "f:entry { trace(rand()); trace(rand() % 7); @[usym(arg1), umod(arg1), uaddr(arg1)] = count(); }",
+    'f:entry { trace(basename(execname)); trace(dirname("/a/b")); trace(rindex(execname, "e")); }',
     "f:entry /arg0 == 2/ { exit(3); }",
     "f:entry { trace(arg7); trace(caller); trace(stackdepth); trace(ucaller); trace(curthread); trace(uregs[0]); }",
 ]
