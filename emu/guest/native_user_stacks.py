@@ -1,4 +1,4 @@
-"""Stacks of user programs in machine code: what `emu.guest.user_stack` does in Python.
+"""User programs' registers and stacks in machine code: `emu.guest.user_stack` in Python.
 
 The function `user_callers(place, limit)` puts pcs to a place in this process, the innermost first,
 and returns their number; all ones: Python has to find them.  It calls `user_start(pc)`, which says
@@ -26,6 +26,20 @@ _UNKNOWN: Final = WORD_MASK
 def live_register(f: Function, isa: Isa, name: str) -> Value:
     """Load a register of the stopped CPU."""
     return f.load(f.module.symbol("cpu_words"), _WORD * isa.registers.slots[name])
+
+
+def live_register_code(isa: Isa) -> Writer:
+    """Return what writes `user_register` for a guest whose CPU runs the program itself."""
+
+    def write(f: Function, slow: Callable[[], Word]) -> None:
+        with f.cases(f.parameters[0]) as case:
+            for index, name in enumerate(isa.registers.dtrace):
+                if name in isa.registers.slots:
+                    with case(index):
+                        f.ret(live_register(f, isa, name))
+        f.ret(slow())
+
+    return write
 
 
 def user_stack_code(

@@ -13,6 +13,7 @@ returns 1 if a function begins there.
 | `address`, `tid`, `pid`, `ppid`, `uid`, `gid`, `errno` | those of the current `Thread`       |
 | `execname`                  | where the host has the name: `NAME_SIZE` bytes, ended by a NUL |
 | `kernel_callers(place, limit)` | writes pcs behind the probed function's; their number, -1: unknown |
+| `user_register(index)` | an element of `uregs[]` |
 | `user_callers(place, limit)` | writes pcs of the user program, innermost first; their number, -1: unknown |
 | `wall`                      | `Guest.wall()`                                                 |
 | `thread_time`               | nanoseconds that the current thread has been on a CPU          |

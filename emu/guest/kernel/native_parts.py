@@ -42,6 +42,7 @@ def kernel_code(
         "ppid": reader.parent,
         "execname": reader.name,
         "thread_time": reader.time,
+        "user_register": reader.user_register,
     }
     functions["wall"] = lambda f, _slow: f.ret(f.add(f.call(Callee("now")), epoch))
     if engine.isa.paging.tables is not None:
@@ -102,6 +103,22 @@ class _Reader:
             for field in ("TD_RUNTIME", "TD_SWITCHED_IN")
         )
         f.ret(f.sub(f.add(ran, f.call(Callee("now"))), since))
+
+    def user_register(self, f: Function, slow: Callable[[], Word]) -> None:
+        """Write `user_register`: from the frame that brought the thread into the kernel."""
+        pc = live_register(f, self._isa, self._isa.registers.pc)
+        need(f, slow, f.flag(f.uge(pc, self._isa.kernel_start)))
+        thread = self._pointer(f, slow, self._current)
+        need(f, slow, thread)
+        frame = self._pointer(f, slow, f.add(thread, self._offset["TD_FRAME"]))
+        need(f, slow, frame)
+        with f.cases(f.parameters[0]) as case:
+            for index, name in enumerate(self._isa.registers.dtrace):
+                if name in self._isa.traps.frame:
+                    with case(index):
+                        place = f.add(frame, self._word * self._isa.traps.frame.index(name))
+                        f.ret(self._pointer(f, slow, place))
+        f.ret(slow())
 
     def user(self, f: Function, known: Mapping[str, Variable]) -> None:
         """Load registers of the current thread's user program; a kernel thread has none."""

@@ -13,7 +13,7 @@ from emu.engine.clock import VirtualClock
 from emu.engine.engine import Engine
 from emu.engine.native_parts import engine_code
 from emu.guest.linux.thread_words import NUMBERS, ThreadState, ThreadWord, ThreadWords
-from emu.guest.native_user_stacks import live_register, user_stack_code
+from emu.guest.native_user_stacks import live_register, live_register_code, user_stack_code
 from emu.isa.base import Isa
 from emu.native.builder import Callee, Function, Variable
 from emu.native.guest import GuestCode, Writer
@@ -26,6 +26,7 @@ def linux_code(engine: Engine, clock: VirtualClock, thread: ThreadWords, epoch: 
     """Return what machine code finds out about a Linux guest."""
     functions: dict[str, Writer] = {name: _number(word) for name, word in NUMBERS.items()}
     functions["execname"] = _name
+    functions["user_register"] = live_register_code(engine.isa)
     functions["user_callers"] = user_stack_code(engine.isa, partial(_registers, engine.isa), tables=False)
     functions["wall"] = lambda f, _slow: f.ret(f.add(f.call(Callee("now")), epoch))
     return engine_code(engine, clock).joined(GuestCode(functions, {"thread_words": thread.address}))

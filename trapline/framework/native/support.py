@@ -82,6 +82,9 @@ class Support:
             self._scalar("wall", Upcall.SCALAR, Var.WALLTIMESTAMP)
         if "kernel_callers" in guest.functions:
             self._stacks()
+        if "user_register" in guest.functions:
+            f = self._function("user_register", 1)
+            guest.functions["user_register"](f, asks(f, Upcall.ELEMENT, Var.UREGS, *f.parameters))
         if "user_callers" in guest.functions:
             self._user_stacks()
         scratch.write_reach(self._function("reach", 2))

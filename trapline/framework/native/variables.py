@@ -11,7 +11,7 @@ from typing import Final
 
 from emu.native.values import Word
 from trapline.framework.blocks import DynamicWord
-from trapline.framework.dif import USER_VARIABLE_BASE, Op
+from trapline.framework.dif import USER_VARIABLE_BASE, Op, Var
 from trapline.framework.dynvars import slot, variable_size
 from trapline.framework.faults import DROP, ILLOP
 from trapline.framework.native import builtins
@@ -80,7 +80,11 @@ def _keep(t: Translation, variable: DifVariable, place: Word, value: Word) -> Wo
 
 
 def _element(t: Translation, i: Instruction) -> None:
-    t.set(i.rd, t.upcall(Upcall.ELEMENT, i.r1, t.register(i.r2)))
+    index = t.register(i.r2)
+    if i.r1 == Var.UREGS and "user_register" in t.support:
+        t.set(i.rd, t.ask("user_register", index))
+    else:
+        t.set(i.rd, t.upcall(Upcall.ELEMENT, i.r1, index))
     t.check(i.place)
 
 

@@ -25,6 +25,7 @@ fbt::*lock*:entry, fbt::*alloc*:return {
 # Memory of the current process: where machine code walks the page tables.
 USER_PROGRAM = """
 syscall:::entry, fbt::malloc:entry { @user[ustack(), ucaller, ustackdepth, execname] = count(); }
+syscall:::entry { @registers[probefunc, uregs[R_SP], uregs[R_PC], uregs[7]] = count(); }
 syscall::open:entry, syscall::execve:entry { @path[copyinstr(arg0), jstack(2, 64)] = count(); }
 """
 
@@ -57,6 +58,7 @@ def test_a_linux_process_is_the_same_seen_by_machine_code(monkeypatch):
     program = """
         pid$target:zoo::entry { @[probefunc, execname, pid, tid, ppid, errno] = max(timestamp); }
         pid$target:zoo::entry { @user[ustack(5), ucaller, ustackdepth] = count(); }
+        pid$target:zoo::entry { @registers[probefunc, uregs[R_SP], uregs[R_PC]] = count(); }
     """
     asked = Counter()
     called = Upcalls._called
