@@ -168,7 +168,7 @@ def _open_linux_kernel(wanted: MachineOptions) -> TracedMachine:
         lambda: machine.target,
         ended=machine.ended,
         foreign=machine.names,
-        libraries=("common", "linux", machine.guest.isa.name),
+        libraries=("common", "linux-kernel", "linux", machine.guest.isa.name),
     )
 
 

@@ -18,8 +18,11 @@ from emu.isa import DEFAULT_ISA, Isa
 from providers.cpc import Cpc
 from providers.fbt.fbt import Signature
 from providers.linux_kernel.blacklist import Blacklist
+from providers.linux_kernel.events import PROVIDERS
 from providers.linux_kernel.fbt import LinuxFbt
 from providers.linux_kernel.kinst import LinuxKinst
+from providers.linux_kernel.named import NamedProbes
+from providers.linux_kernel.registrations import Registrations
 from providers.linux_kernel.syscall import KernelCalls
 from providers.linux_kernel.text import Text
 from providers.linux_kernel.tracepoints import Tracepoints
@@ -195,5 +198,8 @@ def start(options: LinuxKernelOptions) -> TracedLinuxKernel:
     path = machine.board.abi.calls
     if path is not None:
         Syscall(dtrace, [KernelCalls(guest, text, dtrace.probe, path)])
-    Tracepoints(dtrace, guest, text, matches=_matches, types=_Tracepoints(types))
+    registrations = Registrations(guest, text)
+    Tracepoints(dtrace, guest, registrations, matches=_matches, types=_Tracepoints(types))
+    for name, events in PROVIDERS.items():
+        NamedProbes(name, events, dtrace, guest, text, registrations, matches=_matches)
     return TracedLinuxKernel(guest, dtrace, LinuxKernelNames(guest.facts, types), text)

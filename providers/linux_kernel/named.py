@@ -1,0 +1,163 @@
+"""proc:::exec-success and its like: DTrace's own names for what happens in a Linux kernel.
+
+Each of the four providers is made of the rows of `events`.  Module and function of a probe's name
+are those of the place where it fires: `kernel`, and the function or nothing.
+"""
+
+# ruff: noqa: ARG002  (the contract passes more than is needed)
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from emu.arguments import entry_arguments, results
+from emu.bad_address import BadAddressError
+from emu.engine.tracepoints import Argument, Fire
+from emu.frame import Frame
+from emu.guest.linux_kernel.guest import MODULE, LinuxKernelGuest
+from emu.guest.linux_kernel.kallsyms import Symbol
+from providers.base import ArgumentDescription, Framework, Provider
+from providers.linux_kernel.events import At, Event
+from providers.linux_kernel.registrations import Listener, Registrations
+from providers.linux_kernel.sites import LONGEST, entry_site, return_sites
+from providers.linux_kernel.text import Fires, Hook, NoPlanError, Text
+
+_AFRAMES: Final = 2
+
+
+@dataclass(slots=True, eq=False)
+class _Probe:
+    event: Event
+    place: str
+    """The tracepoint, or the function."""
+    probe_id: int = 0
+    listener: Listener | None = None
+    hooks: list[tuple[int, Hook]] | None = None
+
+
+class NamedProbes(Provider):
+    """One provider; `matches(pattern, name)` says what a description's globs mean."""
+
+    def __init__(
+        self,
+        name: str,
+        events: tuple[Event, ...],
+        framework: Framework,
+        guest: LinuxKernelGuest,
+        text: Text,
+        registrations: Registrations,
+        *,
+        matches: Callable[[str, str], bool],
+    ) -> None:
+        self.name = name
+        self._events = events
+        self._framework = framework
+        self._guest = guest
+        self._text = text
+        self._registrations = registrations
+        self._matches = matches
+        self._provided = False
+        framework.register(self)
+
+    def provide(self, description: tuple[str, str, str, str] | None) -> None:
+        """Make all probes, once one may be meant."""
+        if self._provided or not self._matches((description or ("",))[0], self.name):
+            return
+        self._provided = True
+        for event in self._events:
+            place = next(filter(self._is_there(event), event.places), None)
+            if place is not None:
+                function = "" if event.at is At.TRACEPOINT else place
+                probe = _Probe(event, place)
+                probe.probe_id = self._framework.probe_create(self, MODULE, function, event.name, _AFRAMES, probe)
+
+    def _is_there(self, event: Event) -> Callable[[str], bool]:
+        if event.at is At.TRACEPOINT:
+            return self._registrations.has
+        return lambda name: bool(self._places(event.at, name))
+
+    def _places(self, at: At, name: str) -> list[int]:
+        """Return where the breakpoints of a function's event go."""
+        symbol: Symbol | None = self._guest.facts.symbols.get(name)
+        if symbol is None:
+            return []
+        isa, start = self._text.isa, symbol.value
+        try:
+            if at is At.RETURN:
+                code = self._text.code(start, symbol.size)
+                return [address for address, _ in return_sites(isa, code, start)]
+            found = entry_site(isa, self._text.code(start, 3 * LONGEST), start)
+        except BadAddressError:
+            return []
+        return [] if found is None else [found[0]]
+
+    # -- firing
+
+    def _call(self, probe: _Probe, passed: tuple[int, ...]) -> None:
+        event, guest = probe.event, self._guest
+        if event.holds is None or event.holds(guest, passed):
+            values = (
+                passed[shown.value] if isinstance(shown.value, int) else shown.value(guest, passed)
+                for shown in event.shown
+            )
+            self._framework.probe(probe.probe_id, *values)
+
+    def _fire(self, probe: _Probe, passed: tuple[Argument, ...]) -> Fire | None:
+        """Say what a hit does, for machine code; what is computed is left to Python."""
+        values = [shown.value for shown in probe.event.shown]
+        numbers = [value for value in values if isinstance(value, int)]
+        runs = self._framework.native_runs(probe.probe_id)
+        if not runs or probe.event.holds is not None or len(numbers) < len(values):
+            return None
+        return Fire(runs, tuple(passed[number] for number in numbers))
+
+    def _hook(self, probe: _Probe) -> Hook:
+        isa, at_return = self._text.isa, probe.event.at is At.RETURN
+        passed = results(isa) if at_return else entry_arguments(isa)
+
+        def hit(frame: Frame) -> None:
+            self._call(probe, frame.results() if at_return else frame.arguments())
+
+        def fires() -> Fires:
+            fire = self._fire(probe, passed)
+            return None if fire is None else (fire,)
+
+        return Hook(hit, fires)
+
+    def enable(self, probe_id: int, arg: _Probe) -> None:
+        """Switch the tracepoint on, or write the breakpoints."""
+        if arg.event.at is At.TRACEPOINT:
+            listener = Listener(lambda passed: self._call(arg, passed), lambda passed: self._fire(arg, passed))
+            if self._registrations.add(arg.place, listener):
+                arg.listener = listener
+            return
+        arg.hooks = []
+        hook = self._hook(arg)
+        for address in self._places(arg.event.at, arg.place):
+            try:
+                self._text.add(address, hook)
+            except NoPlanError:
+                continue
+            arg.hooks.append((address, hook))
+
+    def disable(self, probe_id: int, arg: _Probe) -> None:
+        """Switch it off, or take them out."""
+        if arg.listener is not None:
+            self._registrations.remove(arg.place, arg.listener)
+            arg.listener = None
+        for address, hook in arg.hooks or ():
+            self._text.remove(address, hook)
+        arg.hooks = None
+
+    def argument_description(self, probe_id: int, arg: _Probe, index: int) -> ArgumentDescription | None:
+        """Return an argument's type, and what it is shown as."""
+        shown = arg.event.shown[index] if index < len(arg.event.shown) else None
+        if shown is None or not shown.native:
+            return None
+        return ArgumentDescription(index, shown.native, shown.translated, index)
+
+    def destroy(self, probe_id: int, arg: _Probe) -> None:
+        """Forget a probe: all are made again together."""
+        self._provided = False

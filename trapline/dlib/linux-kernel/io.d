@@ -1,0 +1,109 @@
+/* Transfers, devices and open files of a Linux kernel: what the io provider's arguments translate to, and fds[]. */
+
+#pragma D depends_on module kernel
+#pragma D depends_on library types.d
+
+inline int B_ERROR = 0x0004;
+inline int B_DONE = 0x0008;
+inline int B_READ = 0x0040;
+inline int B_WRITE = 0x0100;
+inline int B_ASYNC = 0x0400;
+inline int B_PAGEIO = 0x0010;
+inline int B_PHYS = 0x0020;
+
+typedef struct bufinfo {
+	int b_flags;		/* B_READ or B_WRITE, B_ERROR */
+	size_t b_bcount;	/* bytes */
+	void *b_addr;
+	uint64_t b_blkno;	/* in blocks of 512 bytes */
+	uint64_t b_lblkno;
+	size_t b_resid;
+	size_t b_bufsize;
+	int b_error;
+	dev_t b_edev;
+	void *b_iodone;		/* called at the end */
+} bufinfo_t;
+
+/* Odd operations write (enum req_op, linux/blk_types.h). */
+translator bufinfo_t < struct bio *B > {
+	b_flags = (B->bi_opf & 1 ? B_WRITE : B_READ) | (B->bi_status ? B_ERROR : 0);
+	b_bcount = B->bi_iter.bi_size;
+	b_addr = NULL;
+	b_blkno = B->bi_iter.bi_sector;
+	b_lblkno = B->bi_iter.bi_sector;
+	b_resid = 0;
+	b_bufsize = B->bi_iter.bi_size;
+	b_error = B->bi_status;
+	b_edev = B->bi_bdev ? B->bi_bdev->bd_dev : 0;
+	b_iodone = B->bi_end_io;
+};
+
+typedef struct devinfo {
+	int dev_major;
+	int dev_minor;
+	int dev_instance;
+	int dev_type;
+	string dev_name;
+	string dev_statname;
+	string dev_pathname;
+} devinfo_t;
+
+translator devinfo_t < struct bio *B > {
+	dev_major = B->bi_bdev ? B->bi_bdev->bd_dev >> 20 : 0;
+	dev_minor = B->bi_bdev ? B->bi_bdev->bd_dev & 0xfffff : 0;
+	dev_instance = 0;
+	dev_type = 0;
+	dev_name = B->bi_bdev ? stringof(B->bi_bdev->bd_disk->disk_name) : "<none>";
+	dev_statname = B->bi_bdev ? stringof(B->bi_bdev->bd_disk->disk_name) : "<none>";
+	dev_pathname = B->bi_bdev ? strjoin("/dev/", stringof(B->bi_bdev->bd_disk->disk_name)) : "<unknown>";
+};
+
+/* A path by the names of directory entries; of what lies deeper than six directories only the end is told. */
+inline struct dentry *__dup[struct dentry *d] = d->d_parent;
+inline struct dentry *__dup2[struct dentry *d] = d->d_parent->d_parent;
+inline struct dentry *__dup4[struct dentry *d] = d->d_parent->d_parent->d_parent->d_parent;
+inline string __dpart[struct dentry *d] = d == d->d_parent ? "" : strjoin("/", stringof(d->d_name.name));
+inline string __dpath1[struct dentry *d] =
+    strjoin(strjoin(__dup2[__dup4[d]] == __dup[__dup2[__dup4[d]]] ? "" : "...", __dpart[__dup[__dup4[d]]]),
+    __dpart[__dup4[d]]);
+inline string __dpath2[struct dentry *d] = strjoin(__dpath1[d], __dpart[__dup[__dup2[d]]]);
+inline string __dpath3[struct dentry *d] = strjoin(__dpath2[d], __dpart[__dup2[d]]);
+inline string __dpath4[struct dentry *d] = strjoin(__dpath3[d], __dpart[__dup[d]]);
+inline string __dpath[struct dentry *d] = d == d->d_parent ? "/" : strjoin(__dpath4[d], __dpart[d]);
+
+typedef struct fileinfo {
+	string fi_name;
+	string fi_dirname;	/* path of its directory, in its file system */
+	string fi_pathname;	/* in its file system */
+	int64_t fi_offset;
+	string fi_fs;
+	string fi_mount;
+	int fi_oflags;
+} fileinfo_t;
+
+translator fileinfo_t < struct file *F > {
+	fi_name = F == NULL ? "<none>" : stringof(F->f_path.dentry->d_name.name);
+	fi_dirname = F == NULL ? "<none>" : __dpath[F->f_path.dentry->d_parent];
+	fi_pathname = F == NULL ? "<none>" : __dpath[F->f_path.dentry];
+	fi_offset = F == NULL ? 0 : F->f_pos;
+	fi_fs = F == NULL ? "<none>" : stringof(F->f_inode->i_sb->s_type->name);
+	fi_mount = "<unknown>";
+	fi_oflags = F == NULL ? 0 : F->f_flags;
+};
+
+/* Which file a transfer belongs to is not known. */
+translator fileinfo_t < struct bio *B > {
+	fi_name = "<unknown>";
+	fi_dirname = "<unknown>";
+	fi_pathname = "<unknown>";
+	fi_offset = 0;
+	fi_fs = "<unknown>";
+	fi_mount = "<unknown>";
+	fi_oflags = 0;
+};
+
+inline fileinfo_t fds[int fd] = xlate <fileinfo_t> (fd >= 0 && fd < curthread->files->fdt->max_fds ?
+    curthread->files->fdt->fd[fd] : NULL);
+
+inline string cwd = __dpath[curthread->fs->pwd.dentry];
+inline string root = __dpath[curthread->fs->root.dentry];
