@@ -52,15 +52,22 @@ def _tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text())
 
 
-def _docstrings(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield (first line, text as it stands in the file) of each docstring, those of attributes too."""
+@cache
+def _docstrings(path: Path) -> tuple[tuple[int, str], ...]:
+    """Return (first line, its lines as they stand in the file) of each docstring, those of attributes too."""
+    return tuple(_find_docstrings(path))
+
+
+def _find_docstrings(path: Path) -> Iterator[tuple[int, str]]:
+    lines = path.read_text().splitlines()
     for node in ast.walk(_tree(path)):
         if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         for number, statement in enumerate(node.body):
             is_text = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
             if is_text and isinstance(statement.value.value, str) and (not number or isinstance(node, ast.ClassDef)):
-                yield statement.lineno, ast.get_source_segment(path.read_text(), statement) or ""
+                text = "\n".join(lines[statement.lineno - 1 : statement.end_lineno])
+                yield statement.lineno, text.lstrip()
 
 
 def long_docstring_lines(path: Path) -> Iterator[Offence]:
