@@ -8,20 +8,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from providers.base import Attribute, DependencyClass, Stability, minimum
+from providers.base import DependencyClass
+from trapline.d.stability import description_attribute
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
-    from providers.base import ArgumentDescription
+    from providers.base import ArgumentDescription, Attribute
     from trapline.framework.device import ProbeInfo
     from trapline.framework.program import ProbeDescription
 
 HEADING: Final = f"{'ID':>5} {'PROVIDER':>10} {'MODULE':>17} {'FUNCTION':>33} NAME\n"
 _CLASSES: Final = {DependencyClass.CPU: "CPU", DependencyClass.ISA: "ISA"}
-_GLOB: Final = frozenset("*?[\\")
-# Attributes of a description whose provider is not named (_dtrace_prvdesc).
-_ANY_PROVIDER: Final = Attribute(Stability.UNSTABLE, Stability.UNSTABLE, DependencyClass.COMMON)
 
 
 def list_line(probe: ProbeInfo) -> str:
@@ -52,27 +50,6 @@ def show_probe(
         + ("" if argument(0) else "\t\tNone\n")
         + "\n"
     )
-
-
-def description_attribute(probe: ProbeInfo, pattern: ProbeDescription) -> Attribute:
-    """Give a description's stability: the least of the fields that are named without a glob."""
-    attributes = probe.attributes
-    if not _exact(pattern.provider):
-        return _ANY_PROVIDER
-    fields: Sequence[tuple[str, Attribute]] = (
-        (pattern.module, attributes.module),
-        (pattern.function, attributes.function),
-        (pattern.name, attributes.probe),
-    )
-    least = attributes.provider
-    for text, attribute in fields:
-        if _exact(text):
-            least = minimum(least, attribute)
-    return least
-
-
-def _exact(field: str) -> bool:
-    return bool(field) and not _GLOB & set(field)
 
 
 def argument_types(argument: Callable[[int], ArgumentDescription | None]) -> list[str]:

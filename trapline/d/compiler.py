@@ -31,7 +31,7 @@ from trapline.d.parser import literals, parse_items
 from trapline.d.pragmas import Pragmas
 from trapline.d.providers import Providers
 from trapline.d.scopes import KERNEL, KERNEL_MODULES, Globals
-from trapline.d.stability import least, parse_attribute, shown
+from trapline.d.stability import description_attribute, least, parse_attribute, shown
 from trapline.d.statements import Statements
 from trapline.d.trees import DEPTH_MAX, check_depth, names_in
 from trapline.d.type_rules import is_scalar
@@ -249,10 +249,14 @@ class _Compiler:
         """
         found = least(names, partial(self._argument_attributes, description), self._names.attributes)
         wanted = parse_attribute(self._options.text("amin")) if self._options.text("amin") else None
-        if wanted is not None and minimum(found, wanted) != wanted:
-            raise CompileError(
-                "D_ATTR_MIN", f"attributes {shown(found)} are less than the minimum {shown(wanted)}", line
-            )
+        if wanted is not None:
+            probes = self._context.probes(description)
+            described = description_attribute(probes[0] if probes else None, description)
+            # The description comes first, as in dt_cook_clause().
+            low = next((one for one in (described, found) if minimum(one, wanted) != wanted), None)
+            if low is not None:
+                message = f"attributes {shown(low)} are less than the minimum {shown(wanted)}"
+                raise CompileError("D_ATTR_MIN", message, line)
         return found
 
     def _argument_attributes(self, description: ProbeDescription) -> Attribute:

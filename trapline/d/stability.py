@@ -5,14 +5,18 @@ Source: FreeBSD libdtrace dt_open.c (the attributes of each identifier), dt_attr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from providers.base import Attribute, DependencyClass, Stability, minimum
-from trapline.framework.program import STABLE
+from trapline.framework.device import ProbeInfo
+from trapline.framework.program import STABLE, ProbeDescription
 
 _EVOLVING: Final = Attribute(Stability.EVOLVING, Stability.EVOLVING, DependencyClass.COMMON)
 _SYMBOL: Final = Attribute(Stability.PRIVATE, Stability.PRIVATE, DependencyClass.UNKNOWN)
+_GLOB: Final = frozenset("*?[\\")
+# Attributes of a description whose provider is not named (_dtrace_prvdesc).
+_ANY_PROVIDER: Final = Attribute(Stability.UNSTABLE, Stability.UNSTABLE, DependencyClass.COMMON)
 _NAMES: Final = {
     "curthread": Attribute(Stability.STABLE, Stability.PRIVATE, DependencyClass.COMMON),
     **dict.fromkeys(
@@ -56,3 +60,29 @@ def least(names: Iterable[str], arguments: Callable[[], Attribute], given: Mappi
         else:
             found = minimum(found, given.get(name) or _NAMES.get(name, STABLE))
     return found
+
+
+def description_attribute(probe: ProbeInfo | None, pattern: ProbeDescription) -> Attribute:
+    """Give a description's stability: the least of the fields that are named without a glob.
+
+    `probe` is one that matches it, None if there is none (dt_provider.c, dt_probe_info).
+    """
+    if probe is None:
+        return _ANY_PROVIDER
+    attributes = probe.attributes
+    if not _exact(pattern.provider):
+        return _ANY_PROVIDER
+    fields: Sequence[tuple[str, Attribute]] = (
+        (pattern.module, attributes.module),
+        (pattern.function, attributes.function),
+        (pattern.name, attributes.probe),
+    )
+    least = attributes.provider
+    for text, attribute in fields:
+        if _exact(text):
+            least = minimum(least, attribute)
+    return least
+
+
+def _exact(field: str) -> bool:
+    return bool(field) and not _GLOB & set(field)

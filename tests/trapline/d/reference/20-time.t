@@ -1,8 +1,15 @@
 # profile and tick (section 20)
 
-$ -x amin=Evolving/Evolving/Common -x errtags -n 'BEGIN { trace(`ticks); }'
+$ -x amin=Evolving/Evolving/Common -x errtags -n 'dtrace:::BEGIN { trace(`ticks); }'
 !dtrace: invalid probe specifier ...: [D_ATTR_MIN] attributes Private/Private/Unknown are less than the minimum Evolving/Evolving/Common
 = 1
+
+$ -x amin=Evolving/Evolving/Common -x errtags -n 'BEGIN { trace(1); }'
+!dtrace: invalid probe specifier ...: [D_ATTR_MIN] attributes Unstable/Unstable/Common are less than the minimum Evolving/Evolving/Common
+= 1
+
+$ -x amin=Evolving/Evolving/Common -q -n 'dtrace:::BEGIN { trace(1); exit(0); }'
+|1
 
 $ -x amin=foo -n 'BEGIN { trace(`ticks); }'
 !dtrace: failed to set -x amin: Invalid value for specified option
