@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ELIDED = re.compile(
-    r"(dtrace: (?:invalid probe specifier|failed to compile script)) .*?: (?=\[D_|in |line |\")", re.DOTALL
+    r"(dtrace: (?:invalid probe specifier|failed to compile script)) .*?: (?=\[D_|Preprocessor |in |line |\")",
+    re.DOTALL,
 )
 MATCHED = re.compile(r"^dtrace: (?:description|script) '[^']*' matched \d+ probes?\n", re.MULTILINE)
 
