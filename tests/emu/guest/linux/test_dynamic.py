@@ -12,6 +12,9 @@ import pytest
 from emu.guest.kernel import images
 from emu.isa import ISAS
 from tests.emu.guest.linux.support import expected, run
+from trapline.ftrace.definition import parse
+from trapline.ftrace.tracing import EventTrace, open_image, symbol_offset
+from trapline.machine.linux_machine import EvalTime, LinuxOptions, start_guest
 
 LIBRARIES = ("libc.so.6", "libm.so.6", "libstdc++.so.6", "libgcc_s.so.1", "libdl.so.2", "libpthread.so.0")
 LOADERS = {
@@ -72,3 +75,22 @@ def test_an_object_that_is_loaded_twice_is_probed_twice(system):
     ran = run(isa, ["/bin/zoo-dyn", "plugin"], program, root=root, zero=True)
     assert ran.output == expected("plugin", isa)
     assert ran.fired == 2
+
+
+def test_uprobes_in_an_object_that_comes_and_goes_are_machine_codes_too(system, monkeypatch):
+    """A function is hit, its object is unloaded and loaded again: the lines are those of Python."""
+    isa, root = system
+    shown = {}
+    for engine in ("python", "native"):
+        monkeypatch.setenv("TRAPLINE_ENGINE", engine)
+        options = LinuxOptions(("/bin/zoo-dyn", "plugin"), isa=ISAS[isa], root=root, evaltime=EvalTime.EXEC)
+        guest, lines = start_guest(options), []
+        trace = EventTrace(guest, lines.append)
+        offset = symbol_offset(open_image(guest, "/bin/plugin.so"), "plugin_enter")
+        for line in (f"p:enter /bin/plugin.so:{offset:#x}", f"r:leave /bin/plugin.so:{offset:#x} $retval"):
+            trace.add(parse(line, ISAS[isa]))
+        guest.run(None)
+        trace.finish()
+        shown[engine] = "".join(lines), trace.count, guest.engine.instructions, guest.exit_status
+    assert shown["native"] == shown["python"]
+    assert shown["native"][1] > 1
