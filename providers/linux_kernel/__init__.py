@@ -7,5 +7,8 @@
 | `sites` | where a function's probes go, and what the displaced instructions do |
 | `fbt` | fbt:kernel:vfs_read:entry |
 | `syscall` | syscall:linux:read:entry |
-| `tracepoints` | sdt:kernel:sched:sched_switch; proc, sched, io and vminfo are made of them |
+| `kinst` | kinst:kernel:vfs_read:12 |
+| `registrations` | functions of ours at tracepoints |
+| `tracepoints` | sdt:kernel:sched:sched_switch |
+| `events`, `named` | proc, sched, io and vminfo |
 """

@@ -26,7 +26,7 @@ from emu.frame import Frame
 from emu.guest.linux_kernel.executable import NoRoomError
 from emu.isa.base import Isa
 from emu.patcher import Patcher, Tracepoint
-from emu.plans import Set
+from emu.plans import Plan, Set
 from emu.trap import Hit, Served, TrapHandler
 from providers.kinst.copies import hidden_instructions, hide_instructions
 from providers.kinst.ports import PORTS
@@ -153,6 +153,12 @@ class Text:
             self._patcher.remove(point.tracepoint)
             self._patcher.forget(point.tracepoint)
             del self._points[address]
+
+    def plan(self, address: int) -> Plan | None:
+        """Return the plan of what a breakpoint displaces; None: a copy of it runs elsewhere."""
+        point = self._points.get(address)
+        treatment = None if point is None else point.treatment
+        return treatment.plan if isinstance(treatment, Emulated) else None
 
     def changed(self) -> None:
         """Ask the hooks again what they fire."""

@@ -6,7 +6,7 @@ from typing import Final
 
 from emu import disassembly
 from emu.disassembly import Syntax
-from emu.guest.kernel.guest import KernelGuest
+from trapline.lab.guests import SteppedGuest
 
 # A listing: instructions after the site, and lines in all.
 _AFTER: Final = 3
@@ -16,7 +16,7 @@ _LINES: Final = 8
 class CodeText:
     """Writes places and instructions of a guest."""
 
-    def __init__(self, guest: KernelGuest, syntax: Syntax) -> None:
+    def __init__(self, guest: SteppedGuest, syntax: Syntax) -> None:
         self._guest = guest
         self._syntax = syntax
 

@@ -14,12 +14,12 @@ from typing import Any
 from emu.bad_address import BadAddressError
 from emu.engine.state import HANDLED
 from emu.frame import Frame
-from emu.guest.kernel.guest import KernelGuest
 from emu.plan_execution import interpret
 from emu.plans import Plan
 from emu.trap import Description, Handler, TrapHandler
 from emu.trap_frames import SavedFrame
 from providers.base import Framework, Provider
+from trapline.lab.guests import SteppedGuest
 from trapline.lab.hit import AskedHandler, CpuSnapshot, Hit, MemoryChange, RecordedFiring
 
 
@@ -95,7 +95,7 @@ class RecordingFramework:
 class _Rehearsal:
     """A CPU that tries a plan: it reads the real memory, and only notes what would be written."""
 
-    def __init__(self, guest: KernelGuest) -> None:
+    def __init__(self, guest: SteppedGuest) -> None:
         self.words = memoryview(bytearray(guest.engine.words)).cast("Q")
         self.load = guest.engine.load
         self.read_register = guest.engine.read_register
@@ -115,7 +115,9 @@ class Recorder:
     ends.
     """
 
-    def __init__(self, guest: KernelGuest, traps: RecordingTraps) -> None:
+    def __init__(self, guest: SteppedGuest, traps: RecordingTraps, plan: Callable[[int, int], Plan | None]) -> None:
+        """`plan(address, answer)` is what is done instead of the displaced instruction."""
+        self._plan = plan
         self.hit: Hit | None = None
         self.wanted: Callable[[], bool] = lambda: False
         self._found = False
@@ -128,8 +130,11 @@ class Recorder:
         guest.host_trap.use_python()  # so that a hit is over when its breakpoint has been taken
         self._on_breakpoint = guest.engine.handlers.on_breakpoint
         guest.engine.handlers.on_breakpoint = self._trapped
-        guest.engine.on_code(guest.image.symbol("dtrace_invop_return").value, self._returning)
         traps.recorder = self
+
+    def watch_return(self, address: int) -> None:
+        """Note when the guest's own handler comes to its end, which is at an address."""
+        self._guest.engine.on_code(address, self._returning)
 
     def snapshot(self) -> CpuSnapshot:
         """Return the CPU's present state."""
@@ -162,8 +167,8 @@ class Recorder:
             return
         # A handler is a closure in its provider's module, which is how people know it.
         hit.asked.append(AskedHandler(handler.__module__.removeprefix("providers."), rval))
-        saved = int.from_bytes(self._guest.patcher.original(hit.address, 4), "little")
-        hit.plan = self._guest.isa.stub.invop(rval, saved, hit.address)
+        if rval:
+            hit.plan = self._plan(hit.address, rval)
         hit.memory = self._rehearse(hit.plan, hit) if hit.plan else ()
 
     def firing(self, probe_id: int, arguments: tuple[int, ...]) -> None:

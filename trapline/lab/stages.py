@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from emu.guest.kernel.guest import KernelGuest
-from emu.guest.kernel.trap_path import TrapPath
 from trapline.framework.program import ProbeDescription
 from trapline.lab.code_text import CodeText
+from trapline.lab.guests import SteppedGuest
 from trapline.lab.hit import CpuSnapshot, Hit, MemoryChange
 
 
@@ -44,7 +43,7 @@ def _changes(before: CpuSnapshot, after: CpuSnapshot) -> dict[str, tuple[int, in
     }
 
 
-def stages(guest: KernelGuest, hit: Hit, description: ProbeDescription, words: CodeText) -> tuple[Stage, ...]:
+def stages(guest: SteppedGuest, hit: Hit, description: ProbeDescription, words: CodeText) -> tuple[Stage, ...]:
     """Return the stages from the patched bytes to the resume.  Raises `StepError`."""
     return (
         _patch(guest, hit, words),
@@ -57,7 +56,7 @@ def stages(guest: KernelGuest, hit: Hit, description: ProbeDescription, words: C
     )
 
 
-def _patch(guest: KernelGuest, hit: Hit, words: CodeText) -> Stage:
+def _patch(guest: SteppedGuest, hit: Hit, words: CodeText) -> Stage:
     tracepoint = next(point for point in guest.patcher.listing() if point.address == hit.address)
     size = max(len(tracepoint.patch), guest.isa.instruction_length(guest.patcher.original(hit.address, 8)))
     before = guest.patcher.original(hit.address, size)
@@ -76,7 +75,7 @@ def _patch(guest: KernelGuest, hit: Hit, words: CodeText) -> Stage:
     )
 
 
-def _exception(guest: KernelGuest, hit: Hit, words: CodeText) -> Stage:
+def _exception(guest: SteppedGuest, hit: Hit, words: CodeText) -> Stage:
     pc = hit.trapped.registers[guest.isa.registers.pc]
     return Stage(
         "exception",
@@ -102,7 +101,7 @@ def _frame(hit: Hit) -> Stage:
     )
 
 
-def _chain(guest: KernelGuest, hit: Hit) -> Stage:
+def _chain(guest: SteppedGuest, hit: Hit) -> Stage:
     answers = {asked.handler: asked.answer for asked in hit.asked}
     kind = "an invop code" if guest.isa.stub.by_code else "the saved instruction word"
     return Stage(
@@ -112,7 +111,7 @@ def _chain(guest: KernelGuest, hit: Hit) -> Stage:
     )
 
 
-def _probe(guest: KernelGuest, hit: Hit, description: ProbeDescription, words: CodeText) -> Stage:
+def _probe(guest: SteppedGuest, hit: Hit, description: ProbeDescription, words: CodeText) -> Stage:
     firing = hit.firings[-1]
     thread = guest.thread()
     return Stage(
@@ -123,25 +122,27 @@ def _probe(guest: KernelGuest, hit: Hit, description: ProbeDescription, words: C
     )
 
 
-def _displaced(guest: KernelGuest, hit: Hit, words: CodeText) -> Stage:
+def _displaced(guest: SteppedGuest, hit: Hit, words: CodeText) -> Stage:
     original = guest.patcher.original(hit.address, 8)
     end = hit.resumed or hit.trapped
     executed = 0
     text = "The emulator carries out the displaced instruction's plan on the CPU's registers."
-    if guest.trap_path is TrapPath.GUEST and hit.returning and hit.asked_at:
+    if hit.returning and hit.asked_at:  # on the guest trap path
         executed = hit.returning.instructions - hit.asked_at.instructions
         text = "The kernel's stub emulates the displaced instruction on the saved frame, and restores the registers."
+    if hit.plan is None:
+        text = "A copy of the displaced instruction runs elsewhere, and leads back."
     return Stage(
         "displaced instruction",
         text,
-        {"instruction": words.instruction(original, hit.address), "plan": str(hit.plan)},
+        {"instruction": words.instruction(original, hit.address), "plan": str(hit.plan or "the copy")},
         _changes(hit.trapped, end),
         tuple(hit.memory),
         executed,
     )
 
 
-def _resume(guest: KernelGuest, hit: Hit, words: CodeText) -> Stage:
+def _resume(guest: SteppedGuest, hit: Hit, words: CodeText) -> Stage:
     if hit.resumed is None:
         raise StepError("the guest never resumed after the breakpoint")
     pc = hit.resumed.registers[guest.isa.registers.pc]

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from emu.disassembly import Syntax
+from emu.guest.kernel.guest import KernelGuest
+from emu.plans import Plan
 from trapline.d.compiler import CompileContext, Form, compile_program
 from trapline.dof import encode
 from trapline.framework.program import ProbeDescription
@@ -37,13 +39,14 @@ def step(clause: str, options: KernelOptions, syntax: Syntax = Syntax.INTEL) -> 
     """
     traps = RecordingTraps()
     guest = kernel_guest(options, traps)
-    recorder = Recorder(guest, traps)
+    recorder = Recorder(guest, traps, lambda address, answer: _plan(guest, address, answer))
+    recorder.watch_return(guest.image.symbol("dtrace_invop_return").value)
     machine = boot(guest, options.fidelity, lambda framework: RecordingFramework(framework, recorder))
     text = guest.image.symbol("kernel_text_start").value
     pristine = guest.load(text, guest.image.symbol("kernel_text_end").value - text)
     device = machine.dtrace.open()
     try:
-        program = compile_program(_ending(clause), CompileContext(Options(), device.probes, form=Form.NAME))
+        program = compile_program(ending(clause), CompileContext(Options(), device.probes, form=Form.NAME))
         if not sum(device.enable(encode(program))):
             raise StepError(f"{clause.strip()}: no probe matches (`trapline dtrace -l` lists them)")
         recorder.wanted = lambda: device.status().exiting
@@ -74,8 +77,14 @@ def step(clause: str, options: KernelOptions, syntax: Syntax = Syntax.INTEL) -> 
     )
 
 
-def _ending(clause: str) -> str:
-    """Make the clause end the run when it fires."""
+def _plan(guest: KernelGuest, address: int, answer: int) -> Plan | None:
+    """Return what is done instead of the displaced instruction after a handler's answer."""
+    saved = int.from_bytes(guest.patcher.original(address, 4), "little")
+    return guest.isa.stub.invop(answer, saved, address)
+
+
+def ending(clause: str) -> str:
+    """Return a clause that ends the run when it fires."""
     text = clause.rstrip()
     if text.endswith("}"):
         return text[:-1] + "; exit(0); }"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from emu.engine.clock import DEFAULT_RATE
 from emu.guest.linux_kernel import initramfs, snapshot, store
@@ -15,6 +15,8 @@ from emu.guest.linux_kernel.guest import LinuxKernelGuest
 from emu.guest.linux_kernel.kallsyms import Symbol
 from emu.guest.linux_kernel.machine import RAM, LinuxKernelMachine, MachineParts
 from emu.isa import DEFAULT_ISA, Isa
+from emu.trap import TrapHandler
+from providers.base import Framework
 from providers.cpc import Cpc
 from providers.fbt.fbt import Signature
 from providers.linux_kernel.blacklist import Blacklist
@@ -160,8 +162,22 @@ def command_line(commands: Sequence[str]) -> bytes:
     return data + b"\n"
 
 
-def start(options: LinuxKernelOptions) -> TracedLinuxKernel:
+class Watch(NamedTuple):
+    """What can be watched of a machine before its providers are made."""
+
+    guest: LinuxKernelGuest
+    dtrace: DTrace
+
+
+def start(
+    options: LinuxKernelOptions,
+    traps: TrapHandler | None = None,
+    watched: Callable[[Watch], Framework] = lambda watch: watch.dtrace,
+) -> TracedLinuxKernel:
     """Boot a kernel, or take it as it was when it had booted, and type the command.
+
+    `traps` is the chain of handlers, if not a new one; `watched` returns the framework that the
+    providers are to have.
 
     Raises `KernelFileError`, and `emu.guest.base.GuestError`.
     """
@@ -169,15 +185,16 @@ def start(options: LinuxKernelOptions) -> TracedLinuxKernel:
     machine = machine_of(options)
     snapshot.booted(machine)
     machine.command(typed)
-    guest = LinuxKernelGuest(machine)
+    guest = LinuxKernelGuest(machine, traps)
     dtrace = DTrace(guest, guest.traps.core, dof)
+    framework = watched(Watch(guest, dtrace))
     types = BtfTypes(guest.facts.btf)
     text = Text(guest.isa, guest.patcher, guest.traps, guest.executable, guest.clock)
     head = guest.facts.symbols.get("kprobe_blacklist")
     blacklist = Blacklist(head.value if head else 0, guest.load)
     functions = _Functions(guest.facts)
     LinuxKinst(
-        dtrace,
+        framework,
         text,
         functions,
         forbidden=blacklist.__contains__,
@@ -185,7 +202,7 @@ def start(options: LinuxKernelOptions) -> TracedLinuxKernel:
         matches=_matches,
     )
     LinuxFbt(
-        dtrace,
+        framework,
         text,
         functions,
         forbidden=blacklist.__contains__,
@@ -193,13 +210,13 @@ def start(options: LinuxKernelOptions) -> TracedLinuxKernel:
         is_glob=is_glob,
         signatures=_Signatures(types),
     )
-    Profile(dtrace, guest)
-    Cpc(dtrace, guest)
+    Profile(framework, guest)
+    Cpc(framework, guest)
     path = machine.board.abi.calls
     if path is not None:
-        Syscall(dtrace, [KernelCalls(guest, text, dtrace.probe, path)])
+        Syscall(framework, [KernelCalls(guest, text, framework.probe, path)])
     registrations = Registrations(guest, text)
-    Tracepoints(dtrace, guest, registrations, matches=_matches, types=_Tracepoints(types))
+    Tracepoints(framework, guest, registrations, matches=_matches, types=_Tracepoints(types))
     for name, events in PROVIDERS.items():
-        NamedProbes(name, events, dtrace, guest, text, registrations, matches=_matches)
+        NamedProbes(name, events, framework, guest, text, registrations, matches=_matches)
     return TracedLinuxKernel(guest, dtrace, LinuxKernelNames(guest.facts, types), text)

@@ -48,7 +48,8 @@ class LinuxKernelGuest(KernelMemory):
 
     cpu = 0
 
-    def __init__(self, machine: LinuxKernelMachine) -> None:
+    def __init__(self, machine: LinuxKernelMachine, traps: TrapHandler | None = None) -> None:
+        """`traps` is the chain of handlers, if not a new one."""
         self.machine = machine
         self.isa = machine.isa
         self.engine = machine.engine
@@ -58,7 +59,7 @@ class LinuxKernelGuest(KernelMemory):
         self.timers = Timers()
         self.facts = KernelFacts(machine.parts.kernel)
         self.tasks = Tasks(self.engine, self.facts)
-        self.traps = TrapHandler()
+        self.traps = traps or TrapHandler()
         self.patcher = Patcher(self.engine)
         self.live = LiveFrame(self.engine)
         scratch, linear = machine.board.scratch, self.isa.kernel_base
@@ -70,7 +71,7 @@ class LinuxKernelGuest(KernelMemory):
         self._kept: list[object] = []
         self._show_image()
         self._unwinder = unwinder(self.engine, self.facts, self.tasks)
-        self._trap = HostTrap(
+        self.host_trap = HostTrap(
             self.engine,
             self.traps,
             self.patcher,
@@ -78,7 +79,7 @@ class LinuxKernelGuest(KernelMemory):
             faulted=self._faulted,
             lowest=self.isa.kernel_start,
         )
-        self._trap.attach()
+        self.host_trap.attach()
 
     def _show_image(self) -> None:
         """Show the engine where the kernel's own text and data are, so that it need not walk."""
