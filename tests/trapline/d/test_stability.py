@@ -60,10 +60,12 @@ def test_a_pragma_gives_a_name_its_stability():
 
 def test_option_amin_refuses_what_is_less_stable():
     run = run_trapline(
-        ["dtrace", "-x", "errtags", "-x", "amin=Stable/Stable/Common", "-n", "BEGIN { trace(curthread) }"]
+        ["dtrace", "-x", "errtags", "-x", "amin=Stable/Stable/Common", "-n", "dtrace:::BEGIN { trace(curthread) }"]
     )
     assert run.returncode == 1
     assert "[D_ATTR_MIN]" in run.stderr
     assert "Stable/Private/Common" in run.stderr
-    run = run_trapline(["dtrace", "-x", "amin=Stable/Private/Common", "-n", "BEGIN { trace(curthread); exit(0) }"])
+    run = run_trapline(
+        ["dtrace", "-x", "amin=Stable/Private/Common", "-n", "dtrace:::BEGIN { trace(curthread); exit(0) }"]
+    )
     assert run.returncode == 0
