@@ -11,7 +11,7 @@ Cell = str | int | float
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is measured."""
+    """The amount of work to measure."""
 
     smallest: bool = False
     """Only whether it works: the least that goes through everything; the figures mean nothing."""

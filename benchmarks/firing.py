@@ -1,4 +1,4 @@
-"""What a firing costs: a tight loop around a small probed function, and whole runs of a kernel.
+"""The cost of a firing: a tight loop around a small probed function, and whole runs of a kernel.
 
 Measured against, in the same run, what Unicorn offers instead: an empty callback for a trap
 (UC_HOOK_INTR) in machine code, the same in Python, and one before an instruction (UC_HOOK_CODE).

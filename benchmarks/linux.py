@@ -1,4 +1,4 @@
-"""What a hit costs in a Linux program, by mechanism.
+"""The cost of a hit in a Linux program, by mechanism.
 
 A loop that calls a function of three instructions runs plain, and with one of its instructions
 probed; the handlers only count.  The time of a hit is given relative to an empty callback of bare

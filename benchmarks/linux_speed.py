@@ -1,4 +1,4 @@
-"""How fast a Linux program runs with nothing probed and the virtual clock counting.
+"""The speed of a Linux program without probes, with the virtual clock counting.
 
 Against bare Unicorn in virtual-TLB mode: the same guest on an engine that does not count, which is
 what one would have without a clock.  And against qemu-user and Qiling, where they are installed,

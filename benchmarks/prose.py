@@ -1,4 +1,4 @@
-"""What the saved results say, as text: a section of README.md, made of `results/*.json`.
+"""The saved results as text: a section of README.md, made of `results/*.json`.
 
     python -m benchmarks.prose      writes the section anew
 

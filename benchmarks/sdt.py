@@ -1,4 +1,4 @@
-"""What a static probe costs in each generation: at rest, beside another probe, and firing.
+"""The cost of a static probe in each generation: at rest, beside another probe, and firing.
 
 One system call, sched_yield(), goes by some sites; a program makes it a few thousand times.  Guest
 instructions are counted, those that the virtual clock leaves out too, and compared with a kernel

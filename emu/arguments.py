@@ -1,4 +1,4 @@
-"""Where the arguments and results of functions are, for machine code that reads them.
+"""The locations of functions' arguments and results, for machine code that reads them.
 
 `emu.frame` has the same for Python.
 """

@@ -1,4 +1,4 @@
-"""What goes wrong with an address."""
+"""The error of an invalid address."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from emu.words import WORD_MASK
 
 
 class CpuFlag(IntFlag):
-    """What went wrong in a probe (CPU_DTRACE_*), kept per CPU."""
+    """Flags of faults in a probe (CPU_DTRACE_*), per CPU."""
 
     NOFAULT = 0x0001
     DROP = 0x0002
@@ -41,7 +41,7 @@ class CoreWord(IntEnum):
     ENV = 2
     """The state of the CPU whose hit machine code serves (`emu.engine.cpu.Cpu.env`)."""
     FIRING = 3
-    """Address of the `emu.engine.tracepoints.Firing` under way in machine code; 0: none."""
+    """Address of machine code's current `emu.engine.tracepoints.Firing`; 0: none."""
     PREPARED = 4
     """Not 0: `CpuCore.prepare` was called for it."""
     FAILED = 5
@@ -55,7 +55,7 @@ _WORDS: Final = 32
 
 
 class CpuCore:
-    """What DTrace keeps per CPU while a probe runs (cpu_core_t).
+    """DTrace's state of a CPU while a probe runs (cpu_core_t).
 
     The trap frame is here too; FreeBSD keeps it in the thread (td_t_frame).
     """
@@ -79,7 +79,7 @@ class CpuCore:
         not there."""
 
         self.prepare: Callable[[], None] | None = None
-        """Makes the attributes above what they are for the firing that machine code has under way;
+        """Sets the attributes above for the current firing of machine code;
         what it enters Python for begins with it."""
         self.raise_failure: Callable[[], None] | None = None
         """Raises what Python code has raised in a firing of machine code."""

@@ -26,7 +26,7 @@ _SIZE: Final = _INSN.size.offset // _HALF
 
 
 class Syntax(Enum):
-    """How x86 instructions are written; the other ISAs have one way."""
+    """The syntax of x86 instructions; the other ISAs have one syntax."""
 
     INTEL = "intel"
     ATT = "att"

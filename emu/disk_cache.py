@@ -1,4 +1,4 @@
-"""What takes long to make and is the same every time, kept on disk between runs.
+"""A cache on disk for data that is slow to make and the same in every run.
 
 A file of the cache is named after its kind and the hash of everything that it was made from, the
 versions of the libraries included, so it never has to be brought up to date.  Its first bytes are

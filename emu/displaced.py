@@ -1,4 +1,4 @@
-"""How a displaced instruction is executed: a decision, as data.
+"""Displaced instructions: the decision how each is executed, as data.
 
 A breakpoint takes the place of an instruction, so something has to do what that instruction would
 have done.  Four things can be done, and each carries the rule that decided: a plan is carried out
@@ -52,7 +52,7 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Why something is decided as it is.
+    """The reason of a decision.
 
     The name by which reports and tests know the rule, the reason, the source.
     """
@@ -134,7 +134,7 @@ ALWAYS: Final = -1
 
 
 class Otherwise(Enum):
-    """What a row does with an instruction that it does not emulate."""
+    """The treatment of an instruction that a row does not emulate."""
 
     OUT_OF_LINE = "out of line"
     STEP = "stepped"

@@ -29,7 +29,7 @@ _WRITABLE, _ALLOCATED, _EXECUTABLE = 1, 2, 4  # SHF_*
 
 
 class SegmentFlag(IntFlag):
-    """What a segment's memory may be used for (PF_*)."""
+    """The permitted accesses to a segment's memory (PF_*)."""
 
     EXECUTE = 1
     WRITE = 2

@@ -26,7 +26,7 @@ class ElfError(Exception):
 
 
 class ElfKind(Enum):
-    """What a file is for (e_type)."""
+    """The type of a file (e_type)."""
 
     RELOCATABLE = "ET_REL"
     EXECUTABLE = "ET_EXEC"

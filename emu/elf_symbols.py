@@ -20,7 +20,7 @@ _MARKS = ("$", ".")  # assemblers' notes on what follows ($x, $d, .L1): nobody n
 
 
 class SymbolType(IntEnum):
-    """What a symbol names (STT_*)."""
+    """The type of a symbol (STT_*)."""
 
     NOTYPE = 0
     OBJECT = 1
@@ -33,7 +33,7 @@ class SymbolType(IntEnum):
 
 
 class Binding(IntEnum):
-    """How a symbol takes part in linking (STB_*)."""
+    """The binding of a symbol in linking (STB_*)."""
 
     LOCAL = 0
     GLOBAL = 1

@@ -19,7 +19,7 @@ class NamedRegisters(Protocol):
 
 
 class Frame(NamedRegisters, Protocol):
-    """What a provider may read of the interrupted context.
+    """The interrupted context, as providers read it.
 
     Values are unsigned, words are the ISA's.
     """

@@ -88,7 +88,7 @@ class Store(NamedTuple):
 
 
 class Compare(Enum):
-    """What a conditional branch asks."""
+    """The comparison of a conditional branch."""
 
     EQ = "=="
     NE = "!="
@@ -147,7 +147,7 @@ Operation = Set | Clear | Sum | Load | Store | Branch | SetVector
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """What to do instead of one instruction: operations, in order.
+    """The emulation of one instruction: operations, in order.
 
     Everything that can fault comes before the first write to a register, so that a fault leaves the
     registers as they were and the instruction can be tried again, as a CPU would.  A load therefore

@@ -24,14 +24,14 @@ Handler = Callable[[int, Frame, int], int]
 
 
 class Served(Enum):
-    """Who serves a hit, where it is not machine code."""
+    """The way in which a hit is handled, if not completely by machine code."""
 
     PYTHON = "the handler"
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """What a handler does at every hit of an address, for machine code to do it."""
+    """A description of a handler's actions at every hit of an address, for machine code."""
 
     steps: tuple[HitStep, ...]
     answer: int = 0
@@ -107,7 +107,7 @@ class TrapHandler:
         return None
 
     def invop(self, address: int, frame: Frame, extra: int = 0) -> int:
-        """Ask the handlers in order until one claims the breakpoint (dtrace_invop); 0: nobody did.
+        """Ask the handlers in order until one claims the breakpoint (dtrace_invop); 0: none did.
 
         `extra` is what the ISA's stub passes on: on AArch64 x0, on x86-64 the address of scratch
         space, on RISC-V 0.

@@ -96,7 +96,7 @@ class ArgumentDescription:
 
 
 class Framework(Protocol):
-    """What a provider may ask of the framework (dtrace.c's provider interface)."""
+    """The interface of the framework for providers (dtrace.c's provider interface)."""
 
     def register(self, provider: Provider) -> None:
         """Add a provider (dtrace_register).  Raises ValueError for an illegal or used name."""

@@ -46,7 +46,7 @@ __all__ = ["Handle", "ProgramInfo", "Specifier", "Work", "dtrace_open"]
 
 @dataclass(frozen=True, slots=True)
 class ProgramInfo:
-    """What became of a program that was enabled (dtrace_proginfo_t)."""
+    """The result of enabling a program (dtrace_proginfo_t)."""
 
     matches: int
     """Probes that it matched."""

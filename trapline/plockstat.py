@@ -119,7 +119,7 @@ def _time_limit(seconds: int) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """How what was aggregated is shown."""
+    """The report of the aggregated data."""
 
     locate: Callable[[int], Location | None]
     """Names an address of the process."""

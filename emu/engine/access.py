@@ -1,4 +1,4 @@
-"""What a page may be used for."""
+"""The permitted accesses to a page."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Code:
         self._fail = fail
         self._forget: Any = cpu.function("tb_invalidate_phys_range")
         self.hooked = Hooked()
-        """What is to be known of the hook under way."""
+        """The state of the current hook."""
         self.watcher = 0
         """Address of the hook in machine code; 0: there is none."""
         self._watched: list[Watched] = []

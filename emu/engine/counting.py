@@ -26,7 +26,7 @@ _LONGEST_INSTRUCTION: Final = 15
 
 
 class _Shared:
-    """What the callbacks and the engine share: words, table, and entries of written blocks."""
+    """Data that the callbacks and the engine share: words, table, and entries of written blocks."""
 
     def __init__(self, blocks: int, *, inlined: bool) -> None:
         words = ctypes.c_uint64 * WORDS
@@ -70,7 +70,7 @@ class Counter:
         """The entries as words: of each the address, then the count and the size in one."""
         self._entries_at = ctypes.addressof(self.table)
         self._last = 0
-        """Address of the table entry of the block that was settled last; 0: none was under way."""
+        """Address of the table entry of the block that was settled last; 0: none."""
         self._stale = False
         self._indices: dict[tuple[int, int], int] = {}
         self._user_indices: dict[tuple[int, int], int] = {}

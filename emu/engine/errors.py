@@ -1,4 +1,4 @@
-"""What goes wrong in an engine."""
+"""The errors of an engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Unicorn's callbacks ask of Python: breakpoints, other exceptions, system calls."""
+"""The Python side of Unicorn's callbacks: breakpoints, other exceptions, system calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the pinned Unicorn build keeps its state, and the check that this is that build.
+"""The layout of the pinned Unicorn build's state, and a check that this is that build.
 
 Unicorn's public register calls cost about a microsecond each, and it offers no call at all for
 delivering an exception to the guest's own vector.  Both are in reach because the wheel exports

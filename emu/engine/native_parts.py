@@ -1,4 +1,4 @@
-"""What of an engine machine code finds out by itself (`emu.native.guest`): time and memory."""
+"""Machine code that reads an engine (`emu.native.guest`): time and memory."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ PAGE = 4096
 
 
 class AddressSpace(Protocol):
-    """What virtual addresses mean."""
+    """A mapping of virtual addresses."""
 
     @property
     def readable(self) -> Mapping[int, int]:

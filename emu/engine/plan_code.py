@@ -31,7 +31,7 @@ WORD: Final = 8
 
 @dataclass(frozen=True)
 class Places:
-    """Where an engine keeps what its machine code needs: values that the linker puts in."""
+    """Addresses of an engine's data for its machine code: values that the linker puts in."""
 
     words: Value
     """The words of `emu.engine.state`."""

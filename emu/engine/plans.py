@@ -56,7 +56,7 @@ NativeOperation = Operation | Adjust | AdjustIf | Deposit
 
 
 class Kind(IntEnum):
-    """What an operation is, and what its words after the kind are; 0 ends a plan."""
+    """The kind of an operation, which determines its other words; 0 ends a plan."""
 
     SET = 1
     """target, source, offset."""

@@ -51,7 +51,7 @@ def of_exception(number: int, pc: int) -> int:
 
 
 class StepKind(IntEnum):
-    """What a step does; 0 ends a tracepoint."""
+    """The kind of a step; 0 ends a tracepoint."""
 
     RUN = 1
     FIRE = 2
@@ -250,7 +250,7 @@ Steps = Sequence[HitStep]
 
 
 class _Context(NamedTuple):
-    """What Python code is to find that a firing enters."""
+    """The context for Python code that a firing calls."""
 
     frame: Frame
     fire: Fire

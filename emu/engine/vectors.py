@@ -1,4 +1,4 @@
-"""Where the CPU state keeps the vector and floating-point registers.
+"""The location of the vector and floating-point registers in the CPU state.
 
 Unicorn's public calls cost a microsecond a register; a comparison of whole machine states wants the
 bytes.  The places are not constants.  A pattern is written into the first and the last register by

@@ -16,7 +16,7 @@ from emu.native.block import Block
 
 
 class WatchKind(IntEnum):
-    """What happens at a place; 0: what its Python function does, and nothing else."""
+    """The action at a place; 0: only that of its Python function."""
 
     PAUSE = 1
     RESUME = 2
@@ -53,7 +53,7 @@ class Watched(Block):
 
 
 class Calls(Block):
-    """What `dtrace_probe` fires."""
+    """The probes that `dtrace_probe` fires."""
 
     core: int
     """The words of DTrace's CPU."""

@@ -1,1 +1,1 @@
-"""What runs on the machine: functions, kernels, programs."""
+"""Guests: functions, kernels and programs that run on the machine."""

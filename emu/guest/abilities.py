@@ -1,4 +1,4 @@
-"""What a guest may be able to do beyond what every guest does."""
+"""Optional abilities of a guest, beyond the interface of every guest."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Lock:
 
     held: bool
     owner: int
-    """Address of the thread that holds it exclusively; 0: nobody, or readers do."""
+    """Address of the thread that holds it exclusively; 0: no thread, or readers do."""
     spins: bool
     """Whether a waiting thread spins instead of sleeping."""
 

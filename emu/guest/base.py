@@ -1,4 +1,4 @@
-"""What a traced system is, seen from above: memory, threads, symbols, stacks and time.
+"""The interface of a traced system: memory, threads, symbols, stacks and time.
 
 The D framework reads the world through `Guest` alone, so that a kernel guest, a Linux guest and a
 fake in a test are the same to it.
@@ -49,7 +49,7 @@ class Location:
 
 
 class RunState(Enum):
-    """Why `Guest.run` came back."""
+    """The reason why `Guest.run` returned."""
 
     RUNNING = "running"
     """The deadline was reached, or `Guest.interrupt` was called; the guest can go on."""
@@ -121,5 +121,5 @@ class Guest(Protocol):
         ...
 
     def interrupt(self) -> None:
-        """Make the `run` under way return soon, from a probe or a signal handler."""
+        """Make the current `run` return soon, from a probe or a signal handler."""
         ...

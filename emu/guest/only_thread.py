@@ -1,4 +1,4 @@
-"""What machine code finds out about the only thread that a guest has (`emu.native.guest`)."""
+"""Machine code that reads the only thread of a guest (`emu.native.guest`)."""
 
 from __future__ import annotations
 

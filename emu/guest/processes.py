@@ -1,4 +1,4 @@
-"""What the providers of user probes need from the system that runs the programs.
+"""The interface of a system with programs, for the providers of user probes.
 
 A system (`Processes`) has processes and threads, shows the CPU while one of them is in a trap, and
 reports their events to its watchers.  The Linux guest and the kernel guest are such systems. Each

@@ -35,8 +35,7 @@ class Timers:
         self._numbers = count()
         self._interrupted = False
         self._wake: Callable[[], object] | None = None
-        """Ends the run under way, between two timers; None: there is none, or nobody may start a
-        timer in it."""
+        """Ends the current run, between two timers; None: there is none, or no timer can be started in it."""
         self._started = False
 
     def start(self, now: int, interval: int, fire: Callable[[int], object], *, keeps_on: bool = True) -> Timer:

@@ -84,7 +84,7 @@ class RegisterFile:
 
 @dataclass(frozen=True, slots=True)
 class CallingConvention:
-    """How functions and system calls pass values, and how frames chain."""
+    """The calling conventions of functions and system calls, and the chain of frames."""
 
     arguments: tuple[str, ...]
     results: tuple[str, str]
@@ -189,7 +189,7 @@ class Paging:
 
 @dataclass(frozen=True, slots=True)
 class Jump:
-    """How a call site becomes a jump and a nop again.
+    """The jump that replaces a nop at a site, and the nop.
 
     Source: FreeBSD sys/<machine>/<machine>/sdt_machdep.c (sdt_tracepoint_valid,
     sdt_tracepoint_patch).

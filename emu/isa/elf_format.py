@@ -28,7 +28,7 @@ class InRegister(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OperandForms:
-    """How an ISA's assembler writes operands; each pattern has to match the whole of one."""
+    """The operand syntax of an ISA's assembler; each pattern matches a whole operand."""
 
     constant: re.Pattern[str]
     """Its first group is the number."""

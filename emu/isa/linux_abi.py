@@ -26,7 +26,7 @@ BLOCK: Final = 4096
 
 
 class FileStatus(Protocol):
-    """What struct stat says of a file.  Times are nanoseconds since 1970."""
+    """The contents of struct stat.  Times are nanoseconds since 1970."""
 
     number: int
     links: int
@@ -51,7 +51,7 @@ class FileStatus(Protocol):
 
 
 class StoppedCpu(Protocol):
-    """What an instruction needs that is carried out in an exception (`emu.engine.engine`)."""
+    """The CPU for an instruction that an exception handler executes (`emu.engine.engine`)."""
 
     pc: int
 

@@ -31,7 +31,7 @@ class VectorFile(NamedTuple):
 
 
 class ModelledCpu(Protocol):
-    """What the functions of a model see of the CPU (`emu.engine.cpu.Cpu`)."""
+    """The CPU, as the functions of a model see it (`emu.engine.cpu.Cpu`)."""
 
     handle: int
     """Address of Unicorn's own structure (struct uc_struct)."""
@@ -54,7 +54,7 @@ class ModelledCpu(Protocol):
 
 
 class InterruptedCpu(ModelledCpu, Protocol):
-    """What the callbacks of a model see while Unicorn runs (`emu.engine.interpreted`)."""
+    """The CPU, as the callbacks of a model see it during a run (`emu.engine.interpreted`)."""
 
     pc: ctypes.c_uint64
 
@@ -72,7 +72,7 @@ class InterruptedCpu(ModelledCpu, Protocol):
 
 
 class ServingCpu(Protocol):
-    """What an instruction needs that the host serves (`emu.engine.special`)."""
+    """The CPU for an instruction that the host serves (`emu.engine.special`)."""
 
     def read_register(self, name: str) -> int:
         """Return a register."""

@@ -34,7 +34,7 @@ _OF_CPU: Final = Attribute(Stability.EVOLVING, Stability.EVOLVING, DependencyCla
 
 
 class CountingGuest(Protocol):
-    """What the provider asks of a guest."""
+    """The interface of a guest for this provider."""
 
     isa: Isa
     timers: Timers

@@ -22,7 +22,7 @@ MAX_SIZE: Final = 256 * 1024
 
 
 class SectionType(IntEnum):
-    """What a section holds (DOF_SECT_*)."""
+    """The type of a section (DOF_SECT_*)."""
 
     NONE = 0
     COMMENTS = 1

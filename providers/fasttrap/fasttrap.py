@@ -6,7 +6,7 @@ The life of a probe:
     enable       each instruction is looked at, decided about, and displaced by a breakpoint
     a hit        `hits`: the probes before it fire; the instruction is emulated, or `stepping` runs
                  its copy in scratch space; the probes after it fire
-    disable      the breakpoint goes when nobody is left at it
+    disable      the breakpoint is removed with the last probe at it
     retire       the process has ended, or runs something else: its tracepoints are dead
 
 Source: FreeBSD sys/cddl/contrib/opensolaris/uts/common/dtrace/fasttrap.c,

@@ -50,7 +50,7 @@ _PC: Final = (1 << 56) - 1
 class Hits(ProcessObserver):
     """Takes the breakpoints of a guest.
 
-    `find(process, address)` is whose tracepoint it is, None: nobody's.
+    `find(process, address)` returns the tracepoint of an address, None: there is none.
     """
 
     def __init__(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class ProbeType(IntEnum):
-    """What a probe does at its tracepoints (fasttrap_probe_type_t)."""
+    """The type of a probe (fasttrap_probe_type_t)."""
 
     NONE = 0
     ENTRY = 1
@@ -69,7 +69,7 @@ class Point:
 
 
 class Located(NamedTuple):
-    """Where arguments are, once some operations are done."""
+    """The locations of arguments, after some operations."""
 
     operations: tuple[Operation, ...]
     arguments: tuple[Argument, ...]

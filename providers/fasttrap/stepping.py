@@ -142,7 +142,7 @@ class Steps(ProcessObserver):
         self._stepping.pop(thread, None)
 
     def has_room(self, thread: Thread, point: Point) -> bool:
-        """Return whether there is scratch space, or none to be had.
+        """Return whether there is scratch space, or none is available.
 
         False: the hit is to come again.
         """

@@ -57,7 +57,7 @@ def _nothing(*_: object) -> int:
 
 
 class _Helper(NamedTuple):
-    """What an object has told of its probes."""
+    """The description of an object's probes."""
 
     module: str
     probes: tuple[HelperProbe, ...]

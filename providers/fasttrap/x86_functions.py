@@ -1,4 +1,4 @@
-"""Where functions of x86-64 and i386 return, and where their instructions begin.
+"""The returns and the instruction boundaries of functions on x86-64 and i386.
 
 Under `Fidelity.FREEBSD` it is as libdtrace finds them, mistakes included: what its disassembler
 does not know ends the scan; a 32-bit conditional jump is looked for with its bytes swapped; a jump

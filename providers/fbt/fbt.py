@@ -58,7 +58,7 @@ class Signature(NamedTuple):
 
 
 class SignatureSource(Protocol):
-    """Who knows the types of kernel functions (CTF on FreeBSD)."""
+    """A source of the types of kernel functions (CTF on FreeBSD)."""
 
     def signature(self, module: str, function: str) -> Signature | None:
         """Return the types of a function, None if they are not known."""

@@ -17,7 +17,7 @@ from providers.fbt.port import Exclusion
 
 
 class Frames(NamedTuple):
-    """What is known of a function's stack frame before an instruction."""
+    """The state of a function's stack frame before an instruction."""
 
     made: bool
     """Whether the frame is there."""

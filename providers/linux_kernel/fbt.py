@@ -29,7 +29,7 @@ _AFRAMES: Final = 3
 
 
 class Functions(Protocol):
-    """Where the functions of a kernel come from."""
+    """A source of the functions of a kernel."""
 
     def functions(self) -> Iterable[Symbol]:
         """Yield all functions by address."""

@@ -1,4 +1,4 @@
-"""What an ISA brings to the providers of a Linux kernel: what its functions begin and end with.
+"""The contract of an ISA's port for Linux kernels: the first and last instructions of functions.
 
 To add an ISA write `providers/linux_kernel/<isa>.py` with a `Port` and list it in
 `providers/linux_kernel/ports.py` (docs/adding-an-isa.md).

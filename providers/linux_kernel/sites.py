@@ -1,4 +1,4 @@
-"""Where the probes of a function of a Linux kernel go.
+"""The probe sites of a function of a Linux kernel.
 
 Linux compiles its functions with a pad at the entry, which ftrace turns into a call and back again;
 a landing pad for indirect jumps may come before it.  A breakpoint on the ftrace pad would be

@@ -46,7 +46,7 @@ def _python() -> Fires:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Hook:
-    """What is done at every hit of an address."""
+    """The actions at every hit of an address."""
 
     call: Callable[[Frame], None]
     fires: Callable[[], Fires] = _python
@@ -56,7 +56,7 @@ class Hook:
 
 
 class Room(Protocol):
-    """Where copies of instructions run."""
+    """Memory in which copies of instructions run."""
 
     def take(self, size: int) -> int:
         """Return the address of a piece.  Raises `NoRoomError`."""

@@ -25,7 +25,7 @@ _LONGEST_NAME: Final = 64
 
 
 class TypeSource(Protocol):
-    """Who knows the types of tracepoints."""
+    """A source of the types of tracepoints."""
 
     def tracepoint(self, name: str) -> tuple[str, ...] | None:
         """Return the types of a tracepoint's arguments, None if they are not known."""

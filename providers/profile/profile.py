@@ -48,7 +48,7 @@ _PRIVATE: Final = Attribute(Stability.PRIVATE, Stability.PRIVATE, DependencyClas
 
 
 class TimedGuest(Protocol):
-    """What the provider asks of a guest."""
+    """The interface of a guest for this provider."""
 
     isa: Isa
     timers: Timers

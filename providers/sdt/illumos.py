@@ -51,7 +51,7 @@ class IllumosSite(NamedTuple):
 
 
 class IllumosKernel(Protocol):
-    """What the provider asks of a kernel guest."""
+    """The interface of a kernel guest for this provider."""
 
     patcher: Patcher
     probe_frames: int | None

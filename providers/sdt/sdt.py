@@ -46,7 +46,7 @@ _SIXTH: Final = 5
 
 
 class SdtKernel(Protocol):
-    """What the provider asks of a kernel guest."""
+    """The interface of a kernel guest for this provider."""
 
     isa: Isa
     patcher: Patcher

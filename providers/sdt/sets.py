@@ -1,4 +1,4 @@
-"""What a kernel says of its probes.
+"""A kernel's description of its probes: the linker sets of SDT.
 
 The linker sets that the macros of sys/sdt.h fill, read from its memory.
 

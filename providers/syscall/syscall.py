@@ -25,7 +25,7 @@ _PASSED = 2
 
 
 class _Call(NamedTuple):
-    """What a probe stands for; FreeBSD packs it into one word, 0x10000 | number for an entry."""
+    """The call of a probe; FreeBSD packs it into one word, 0x10000 | number for an entry."""
 
     table: SystemCallTable
     number: int

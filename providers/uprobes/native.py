@@ -47,7 +47,7 @@ _ASKED: Final = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64)
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What machine code asks of Python; none of them lets an exception out."""
+    """Python functions that machine code calls; none of them lets an exception out."""
 
     switch: Callable[[int], int]
     """Returns the address of the `TaskWords` of the thread that runs."""

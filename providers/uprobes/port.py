@@ -1,4 +1,4 @@
-"""What an ISA brings to uprobes, as arch/*/kernel/**/uprobes.c does.
+"""The contract of uprobes' port to an ISA, as arch/*/kernel/**/uprobes.c is.
 
 A port decides how instructions are displaced.
 

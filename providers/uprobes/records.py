@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class HandlerResult(IntEnum):
-    """What a handler answers (UPROBE_HANDLER_*)."""
+    """The result of a handler (UPROBE_HANDLER_*)."""
 
     KEEP = 0
     REMOVE = 1
@@ -60,7 +60,7 @@ class Consumer:
 
 
 class ProbeWords(Block):
-    """What machine code knows of a probe."""
+    """The data of a probe for machine code."""
 
     references: int
     """Registrations, steps and pending returns that keep it."""
@@ -103,7 +103,7 @@ class Uprobe:
 
 
 class InstalledWords(Block):
-    """What machine code knows of a probe in an address space."""
+    """The data of a probe in an address space, for machine code."""
 
     probe: int
     """Address of its `ProbeWords`."""
@@ -150,7 +150,7 @@ class Installed:
 
 
 class SpaceWords(Block):
-    """What machine code knows of an address space."""
+    """The data of an address space for machine code."""
 
     trampoline: int
     """The slot that return probes come back to; 0: none was needed yet."""

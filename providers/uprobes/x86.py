@@ -1,4 +1,4 @@
-"""What uprobes do with instructions of x86-64 and i386: one row for each way, and for each refusal.
+"""The rules of uprobes for x86-64 and i386: one row for each treatment and each refusal.
 
 Linux 6.12 takes the byte behind a VEX or EVEX prefix for an opcode of the old map, so it takes
 vector instructions for jumps, calls and returns.  Under `Fidelity.LINUX` so do these tables;

@@ -95,7 +95,7 @@ class UsageError(Exception):
 
 
 class LockstatError(Exception):
-    """What lockstat cannot do; the message says why."""
+    """An error of lockstat; the message says why."""
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""What several commands have in common: an option, and how they print a report."""
+"""The common part of several commands: an option, and the printing of reports."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from trapline.targets import default_provider, find_file
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What is to be shown of a file."""
+    """The request to show the sites of a file."""
 
     isa: str | None
     function: str | None

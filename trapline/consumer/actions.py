@@ -24,7 +24,7 @@ RESTORE: Final = " "
 
 
 class Actions:
-    """What the consumer does on behalf of a program; `records` are those of the statement."""
+    """The actions of the consumer for a program; `records` are those of the statement."""
 
     def __init__(
         self,

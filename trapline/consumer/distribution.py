@@ -120,7 +120,7 @@ def split(action: ActionKind, words: Sequence[int]) -> tuple[Buckets, Sequence[i
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """What the bars of one block are measured by."""
+    """The scale of the bars of one block."""
 
     total: int
     positives: bool
@@ -198,7 +198,7 @@ _PACKED_BLOCKS: Final = "".join(chr(0x2581 + level) for level in range(8))
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """How the distributions of one aggregation are packed into lines of the same buckets."""
+    """The packing of one aggregation's distributions into lines of the same buckets."""
 
     action: ActionKind
     buckets: Buckets

@@ -1,4 +1,4 @@
-"""What the command needs from outside: a machine to trace, streams to write to, a shell."""
+"""The environment of the command: a machine to trace, streams to write to, a shell."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trapline.framework.program import Program
 
 
 class Framework(Protocol):
-    """What opens devices: `trapline.framework.dtrace.DTrace`."""
+    """The opener of devices: `trapline.framework.dtrace.DTrace`."""
 
     def open(self) -> File:
         """Open a device for one consumer."""
@@ -57,7 +57,7 @@ def _shell(command: str) -> None:
 
 @dataclass(slots=True)
 class CommandEnvironment:
-    """What the command needs from outside."""
+    """The environment of the command."""
 
     open_machine: Callable[[MachineOptions], TracedMachine]
     """Builds and boots the machine.  Raises `MachineError` or OSError."""

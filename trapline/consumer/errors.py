@@ -1,4 +1,4 @@
-"""What can go wrong in the consumer, in libdtrace's words."""
+"""The errors of the consumer, in libdtrace's words."""
 
 from __future__ import annotations
 

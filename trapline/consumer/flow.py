@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Direction(Enum):
-    """What a probe is to the flow."""
+    """The role of a probe in the flow."""
 
     ENTRY = auto()
     RETURN = auto()

@@ -1,4 +1,4 @@
-"""What `dtrace -h` writes: a C header with a macro for every probe of a provider block.
+"""The output of `dtrace -h`: a C header with a macro for every probe of a provider block.
 
 Source: FreeBSD libdtrace dt_program.c (dtrace_program_header).
 """

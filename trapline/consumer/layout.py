@@ -1,4 +1,4 @@
-"""How a datum looks when nothing says how: trace(), tracemem(), and the keys of an aggregation.
+"""The default format of data: trace(), tracemem(), and the keys of an aggregation.
 
 Source: FreeBSD libdtrace dt_consume.c (dt_print_bytes and the record loop of dt_consume_cpu).
 """
@@ -37,7 +37,7 @@ UNSIGNED: Final[dict[int, Read]] = {size: _reader(code) for size, code in ((1, "
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """How an integer of one size is shown."""
+    """The format of integers of one size."""
 
     read: Read
     width: int

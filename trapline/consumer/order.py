@@ -27,7 +27,7 @@ _PAIRS: Final = frozenset({ActionKind.UMOD, ActionKind.UADDR, ActionKind.USYM})
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """How to sort.
+    """The order of the output.
 
     The fields are the options aggsortkey, aggsortrev, aggsortpos and aggsortkeypos.
     """

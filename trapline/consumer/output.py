@@ -1,4 +1,4 @@
-"""Where the trace is written: a stream, which freopen() can exchange and ftruncate() can empty."""
+"""The output of the trace: a stream, which freopen() can exchange and ftruncate() can empty."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol, TextIO
 
 
 class Writer(Protocol):
-    """What output goes to: anything with these two methods, such as a text stream."""
+    """A target of output: an object with these two methods, such as a text stream."""
 
     def write(self, text: str, /) -> object:
         """Write a text."""

@@ -1,4 +1,4 @@
-"""What to do with the records of an enabling: one plan for each EPID, made when it is first seen.
+"""Plans for the records of enablings: one for each EPID, made at its first record.
 
 A statement of the program is one step: it shows text, gives a Python value, or acts on the consumer
 (exit, clear, setopt ...).  Source: FreeBSD libdtrace dt_consume.c (dt_consume_cpu).

@@ -49,7 +49,7 @@ _CONSUMERS_OWN: Final = frozenset({"timeout"})
 
 
 class Work(Enum):
-    """What `Session.work` found (DTRACE_WORKSTATUS_*)."""
+    """The result of `Session.work` (DTRACE_WORKSTATUS_*)."""
 
     OKAY = "tracing goes on"
     DONE = "tracing has stopped and everything is consumed"

@@ -30,7 +30,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class RecordPlan:
-    """What an EPID's records are."""
+    """The plan for the records of an EPID."""
 
     epid: int
     probe: ProbeInfo

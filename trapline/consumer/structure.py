@@ -41,7 +41,7 @@ def show(type_: Type, data: bytes, symbol: Symbol) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a value stands (dt_printarg_t): how deep in structs, and in arrays around them."""
+    """The position of a value (dt_printarg_t): how deep in structs, and in arrays around them."""
 
     depth: int = 0
     nest: int = 0

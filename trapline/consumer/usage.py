@@ -116,7 +116,7 @@ class FlagError(UsageError):
 
 
 class Mode(Enum):
-    """What dtrace is asked to do."""
+    """The task of a dtrace command."""
 
     TRACE = ""
     ANONYMOUS = "-A"
@@ -127,7 +127,7 @@ class Mode(Enum):
 
 
 class Specifier(Enum):
-    """What a description on the command line begins with; a script has none."""
+    """The first field of a description on the command line; a script has none."""
 
     SCRIPT = "s"
     NAME = "n"
@@ -169,7 +169,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class MachineOptions:
-    """What machine to trace: Trapline's own flags, and -c."""
+    """The machine to trace: Trapline's own flags, and -c."""
 
     isa: str | None = None
     """None: that of the program, x86_64 for the kernel."""

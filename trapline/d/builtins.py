@@ -1,4 +1,4 @@
-"""What every program can name: variables, subroutines, aggregating functions, actions.
+"""The built-in names of D: variables, subroutines, aggregating functions, actions.
 
 Here are only tables, for each data model and version of the language.
 """
@@ -66,7 +66,7 @@ class Subroutine:
 
 @dataclass(frozen=True, slots=True)
 class AggregatingFunction:
-    """What an aggregation may be assigned; its first argument (if any) is the value."""
+    """An aggregating function; its first argument (if any) is the value."""
 
     name: str
     kind: ActionKind

@@ -56,7 +56,7 @@ _RETRIED: Final = frozenset({"D_IDENT_UNDEF", "D_VAR_UNDEF"})
 
 @dataclass(frozen=True, slots=True)
 class CompileContext:
-    """What a program is compiled for."""
+    """The context in which a program is compiled."""
 
     options: Options
     """Compile-time options in force; pragmas of the program are added."""

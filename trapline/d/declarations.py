@@ -35,7 +35,7 @@ Fold = Callable[[ast.Expression], int | None]
 
 @dataclass(frozen=True, slots=True)
 class Specified:
-    """What the words before the declarators say."""
+    """The meaning of the words before the declarators."""
 
     type: Type
     storage: str

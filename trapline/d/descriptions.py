@@ -29,7 +29,7 @@ _PATTERN: Final = frozenset("*?[]\\")
 
 
 class Form(Enum):
-    """What a program begins with; the value is the number of fields its descriptions can have."""
+    """The flag of a program; the value is the number of fields that its descriptions can have."""
 
     SCRIPT = "-s", 4
     NAME = "-n", 4

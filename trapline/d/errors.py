@@ -19,7 +19,7 @@ class Region(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something stands: a line from 1, and a file where that is not the program itself."""
+    """A position in the source: a line from 1, and a file if it is not the program itself."""
 
     line: int
     file: str | None = None

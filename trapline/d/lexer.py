@@ -69,7 +69,7 @@ class Token:
 
 
 class Names(Protocol):
-    """What the lexer must know about names."""
+    """The information about names that the lexer needs."""
 
     @property
     def model(self) -> Model:

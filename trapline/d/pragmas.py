@@ -24,7 +24,7 @@ _WORD: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"|[^\s"]+')
 
 
 class _Origin(NamedTuple):
-    """Where lines come from: line `since` of the text is `line` of a file (None: the text)."""
+    """The origin of lines: line `since` of the text is `line` of a file (None: the text)."""
 
     since: int
     line: int

@@ -1,4 +1,4 @@
-"""What names mean: variables, constants, symbols of the traced system, subroutines.
+"""The meaning of names: variables, constants, symbols of the traced system, subroutines.
 
 Source: FreeBSD libdtrace dt_ident.c, dt_parser.c (dt_xcook_ident()).
 """

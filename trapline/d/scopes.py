@@ -1,4 +1,4 @@
-"""What a program may name, and what names mean: shared by all programs of one consumer.
+"""The names that a program may use, and their meaning; all programs of a consumer share them.
 
 Source: FreeBSD libdtrace, the identifier tables of dtrace_hdl_t (dt_globals, dt_tls, dt_aggs) and
 of a clause.

@@ -1,4 +1,4 @@
-"""How stable a program is: the least of what it names.
+"""The stability of a program: the minimum of the names that it uses.
 
 Source: FreeBSD libdtrace dt_open.c (the attributes of each identifier), dt_attr.c.
 """

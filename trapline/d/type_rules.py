@@ -1,4 +1,4 @@
-"""What D asks of a type: its size, what it may be used for, which operands go together.
+"""The rules of D's types: their sizes, their uses, and compatible operands.
 
 Source: FreeBSD libdtrace dt_parser.c (dt_node_is_integer and the like, dt_node_promote).
 """

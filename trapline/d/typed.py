@@ -92,7 +92,7 @@ class BuiltinElement:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What lies at an address; `member` is the bit-field it is, if it is one."""
+    """The value at an address; `member` is its bit-field, if it is one."""
 
     address: Node
     type: Type
@@ -265,7 +265,7 @@ class Let:
 
 @dataclass(eq=False, slots=True)
 class Translator:
-    """How something is shown as a struct: each member an expression over the input."""
+    """A translation to a struct: each member is an expression over the input."""
 
     output: Composite
     input: Parameter

@@ -17,7 +17,7 @@ from trapline.d.types import Type
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """What the lexer asks."""
+    """The names that the lexer asks for."""
 
     names: Globals
 

@@ -35,7 +35,7 @@ _PARTS: Final = (SectionType.DIF, SectionType.INTTAB, SectionType.STRTAB, Sectio
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """What DOF says to the framework."""
+    """The contents of DOF for the framework."""
 
     ecbs: tuple[EcbDescription, ...]
     options: tuple[tuple[str, int], ...] = ()

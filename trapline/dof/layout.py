@@ -1,4 +1,4 @@
-"""What the sections of a program for the framework hold.
+"""The layout of the sections of a program for the framework.
 
 `providers.dof.layout` has what all DOF has.
 
@@ -18,7 +18,7 @@ NONE: Final = 0xFFFF_FFFF
 
 
 class Form(NamedTuple):
-    """What a section's header must say: bytes of an entry, and alignment."""
+    """The required header of a section: the size of an entry, and the alignment."""
 
     entry: int
     alignment: int

@@ -1,1 +1,1 @@
-"""What dtrace.c is: probes, enablings, the DIF machine, buffers, aggregations, speculations."""
+"""The framework, as dtrace.c: probes, enablings, DIF, buffers, aggregations, speculations."""

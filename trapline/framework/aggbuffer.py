@@ -32,7 +32,7 @@ TOO_SMALL: Final = -1
 
 
 class Outcome(IntEnum):
-    """Why there is no value for a key."""
+    """The reason why a key has no value."""
 
     DROPPED = 1
     """There is no room, which has been counted."""
@@ -56,7 +56,7 @@ def usable_space(size: int) -> tuple[int, int]:
 
 
 class AggregationBuffer:
-    """What has been aggregated on one CPU since the last snapshot."""
+    """The aggregations of one CPU since the last snapshot."""
 
     drops = Word(AggregationWord.DROPS)
 

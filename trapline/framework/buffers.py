@@ -137,7 +137,7 @@ class SwitchBuffer(PrincipalBuffer):
 
 
 class _ReadOnceBuffer(PrincipalBuffer):
-    """What fill and ring buffers share: they are read once, after the end.
+    """The common part of fill and ring buffers: they are read once, after the end.
 
     Scratch space is a second half of the buffer.
     """

@@ -1,4 +1,4 @@
-"""What the framework asks of DOF, the format in which programs and options reach it.
+"""The interface of DOF, the format in which programs and options reach the framework.
 
 `trapline.dof` answers.
 """
@@ -12,7 +12,7 @@ from trapline.framework.program import EcbDescription, Program
 
 
 class Decoded(Protocol):
-    """What DOF says to the framework."""
+    """The contents of DOF for the framework."""
 
     @property
     def ecbs(self) -> tuple[EcbDescription, ...]:

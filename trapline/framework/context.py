@@ -13,7 +13,7 @@ UNREAD = -1
 
 
 class Context:
-    """What the DIF of one enabling sees and changes.
+    """The state that the DIF of one enabling reads and changes.
 
     Used again for every firing, so that nothing is allocated.
     """

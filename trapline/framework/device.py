@@ -25,7 +25,7 @@ class DeviceError(Exception):
 
 
 class Answer(NamedTuple):
-    """What a request gives."""
+    """The result of a request."""
 
     errno: int
     """0, or the number of an error; the data are empty then."""
@@ -53,7 +53,7 @@ class RecordDescription:
 
 @dataclass(frozen=True, slots=True)
 class EnabledProbe:
-    """What an EPID stands for (dtrace_eprobedesc_t)."""
+    """The description of an EPID (dtrace_eprobedesc_t)."""
 
     epid: int
     probe_id: int
@@ -63,7 +63,7 @@ class EnabledProbe:
 
 @dataclass(frozen=True, slots=True)
 class AggregationDescription:
-    """What an aggregation id in an aggregation buffer stands for (dtrace_aggdesc_t).
+    """The description of an aggregation id in an aggregation buffer (dtrace_aggdesc_t).
 
     `records` are the tuple elements (the first: the variable id) and, last, the aggregating action.
     Offsets are from the aggregation id slot (u32) that starts each entry.

@@ -105,7 +105,7 @@ class Op(IntEnum):
 
 
 class Format(Enum):
-    """Where an instruction keeps its operands."""
+    """The format of an instruction's operands."""
 
     R3 = "r1, r2, rd"
     R2 = "r1, rd"

@@ -48,7 +48,7 @@ def key_space(key: Key) -> int:
 
 
 class State(IntEnum):
-    """Why an allocation found nothing anywhere (DTRACE_DSTATE_*)."""
+    """The reason why an allocation failed (DTRACE_DSTATE_*)."""
 
     CLEAN = 0
     EMPTY = 1

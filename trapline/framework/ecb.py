@@ -64,7 +64,7 @@ class Ecb:
 
 
 class Form:
-    """What clauses that do the same compile to: a Python function, and machine code if worth it."""
+    """The compiled form of equal clauses: a Python function, and perhaps machine code."""
 
     def __init__(self, description: EcbDescription, layout: RecordLayout, state: ConsumerState) -> None:
         self.native: NativeClause | None = None

@@ -1,4 +1,4 @@
-"""What one consumer has enabled: ECBs by EPID, aggregations and formats by number.
+"""The enablings of one consumer: ECBs by EPID, aggregations and formats by number.
 
 Source: FreeBSD dtrace.c dtrace_epid2ecb(), dtrace_aggid2agg(), dtrace_format_add(), the ioctls
 EPROBE and AGGDESC.

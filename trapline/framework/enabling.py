@@ -1,4 +1,4 @@
-"""What one consumer enables: programs, checked, compiled and put at probes (dtrace_enabling_t).
+"""The enabling of programs: they are checked, compiled and put at probes (dtrace_enabling_t).
 
 Source: FreeBSD dtrace.c dtrace_enabling_match(), dtrace_enabling_replicate(), dtrace_ecb_create().
 """

@@ -1,4 +1,4 @@
-"""Which engine runs the clauses of D programs: three of them, with the same results.
+"""The choice among the three engines for clauses of D, which give the same results.
 
 | engine | what runs when a probe fires |
 | --- | --- |

@@ -1,4 +1,4 @@
-"""What can go wrong in a probe: flags while it runs, and the code the ERROR probe passes on.
+"""Faults in a probe: flags while it runs, and the code that the ERROR probe passes on.
 
 Source: FreeBSD dtrace.h (DTRACEFLT_*) and dtrace.c, where the first flag that is set in a fixed
 order gives the code.  The flags are plain integers here, since they are tested after nearly every

@@ -39,7 +39,7 @@ class Flag(IntFlag):
 
 
 class Accepts(Enum):
-    """What a conversion takes; the compiler holds the argument's type against it."""
+    """The arguments that a conversion accepts; the compiler checks their types."""
 
     NOTHING = "void"
     INTEGER = "char, short, int, long, or long long"

@@ -1,4 +1,4 @@
-"""Where an enabling's data go: sizes and offsets of the records of an ECB.
+"""The layout of an enabling's data: sizes and offsets of the records of an ECB.
 
     0    EPID, time stamp (three words)           written when anything is recorded
     12   the records of the actions, each aligned
@@ -41,7 +41,7 @@ class LayoutError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Aggregating:
-    """What an aggregating action has beyond a place for its value."""
+    """The data of an aggregating action, besides the place of its value."""
 
     function: AggregatingFunction
     first: int

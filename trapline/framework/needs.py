@@ -1,4 +1,4 @@
-"""What a DIF object needs before it runs."""
+"""The needs of a DIF object before it runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What DIF instructions do that is more than arithmetic: memory, scratch space, strings, variables.
+"""DIF's operations beyond arithmetic: memory, scratch space, strings, variables.
 
 The interpreter (`machine`) and the translator (`translate`) both call these, so they cannot differ
 in them.  Faults are flags in the CPU's core; the value returned with one does not matter.

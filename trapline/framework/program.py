@@ -40,7 +40,7 @@ class ProbeDescription:
 
 
 class DataModel(IntEnum):
-    """How wide long and pointers are (CTF_MODEL_*)."""
+    """The size of long and of pointers (CTF_MODEL_*)."""
 
     ILP32 = 1
     LP64 = 2

@@ -56,7 +56,7 @@ _NEXT_CLEAN: Final = int(ConsumerWord.NEXT_CLEAN)
 
 
 class Activity(IntEnum):
-    """What a consumer is doing (DTRACE_ACTIVITY_*)."""
+    """The state of a consumer (DTRACE_ACTIVITY_*)."""
 
     INACTIVE = 0
     WARMUP = 1

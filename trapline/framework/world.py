@@ -1,4 +1,4 @@
-"""What all consumers share while probes fire: the guest, its CPU state, memory, threads."""
+"""The state that all consumers share while probes fire: the guest, its CPU, memory, threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with an event's definition.
+"""The errors in the definition of an event.
 
 Source: Linux 6.12 kernel/trace/trace_probe.h (ERRORS).
 """

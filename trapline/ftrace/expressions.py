@@ -57,7 +57,7 @@ Expression = Register | Stack | ReturnValue | Comm | Memory | Immediate | Derefe
 
 @dataclass(frozen=True, slots=True)
 class ValueType:
-    """How a value is cut and shown."""
+    """The size and the format of a value."""
 
     name: str
     """u8 ... x64, char, string; of a bit field its container's."""

@@ -76,7 +76,7 @@ class Either(NamedTuple):
 
 
 class Not(NamedTuple):
-    """What a filter is not."""
+    """The negation of a filter."""
 
     inner: Filter
 

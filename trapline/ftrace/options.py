@@ -1,4 +1,4 @@
-"""What the `uprobe` and `usdt` commands share.
+"""The common part of the `uprobe` and `usdt` commands.
 
 How the program is started, and how its events are shown.
 """

@@ -1,4 +1,4 @@
-"""Which events are shown, and with what."""
+"""The selection of the events to show, and their details."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from trapline.ftrace.filter import Filter
 
 @dataclass(frozen=True, slots=True)
 class TraceOptions:
-    """What is shown of the events."""
+    """The selection of events, and the details to show."""
 
     wanted: Filter | None = None
     """Which events, by the values of their arguments."""

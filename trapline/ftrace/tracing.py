@@ -36,7 +36,7 @@ class TraceError(Exception):
 
 @dataclass(slots=True)
 class _Hit:
-    """What an argument is read from.  Implements `trapline.ftrace.fetch.Target`."""
+    """The state that arguments are read from.  Implements `trapline.ftrace.fetch.Target`."""
 
     guest: LinuxGuest
     comm: str

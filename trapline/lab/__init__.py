@@ -1,1 +1,1 @@
-"""What only a simulator can do: every probe site shown, one firing taken apart."""
+"""The laboratory: lists of probe sites, checks of rules, and firings in stages."""

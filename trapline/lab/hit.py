@@ -1,4 +1,4 @@
-"""What was seen of one breakpoint, as data."""
+"""The record of one hit of a breakpoint, as data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a provider's probes go in an ELF file, byte by byte, and why they do not go anywhere else.
+"""The probe sites of a provider in an ELF file, and the reasons for all refusals.
 
 Nothing runs and nothing is written: the functions of the file are scanned as the provider scans
 those of a loaded module, and every decision comes back as data: each site with its instruction, its
@@ -70,7 +70,7 @@ class PassedOver:
 
 @dataclass(frozen=True, slots=True)
 class FunctionSites:
-    """What the provider makes of one function: its sites, or the rule that refuses it."""
+    """The result for one function: its sites, or the rule that refuses it."""
 
     name: str
     address: int

@@ -1,4 +1,4 @@
-"""What `trapline sites` prints: a block for each function, a legend of rules, or JSON."""
+"""The output of `trapline sites`: a block for each function, a legend of rules, or JSON."""
 
 from __future__ import annotations
 

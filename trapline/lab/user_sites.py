@@ -1,4 +1,4 @@
-"""What the pid provider, uprobes and kinst make of a file, instruction by instruction.
+"""The sites of the pid provider, uprobes and kinst in a file, instruction by instruction.
 
 Every instruction of a function is a site of theirs; each is shown with how it is displaced: it is
 emulated, it runs out of line, or no probe is allowed there, and why.
@@ -61,7 +61,7 @@ class UserSite:
 
 @dataclass(frozen=True, slots=True)
 class UserCount:
-    """How many instructions a rule decides about."""
+    """The number of instructions that a rule decides."""
 
     what: str
     rule: str

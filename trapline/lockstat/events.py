@@ -1,4 +1,4 @@
-"""What lockstat can watch, by number: probes and what they mean.
+"""The events of lockstat by number: their probes and meanings.
 
 Source: FreeBSD cddl/contrib/opensolaris/cmd/lockstat/lockstat.c (g_event_info).  A lock with
 readers and writers passes the kind as an argument of the probe (sys/sys/lockstat.h).

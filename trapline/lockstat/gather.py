@@ -26,7 +26,7 @@ _RECORD: Final = 64
 
 
 class Gathered(NamedTuple):
-    """What became of a run."""
+    """The result of a run."""
 
     records: list[LockRecord]
     elapsed: int
@@ -37,7 +37,7 @@ class Gathered(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """How much may be recorded."""
+    """The limits of the recorded data."""
 
     records: int
     histogram: bool

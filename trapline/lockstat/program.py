@@ -22,7 +22,7 @@ CPU_BASE: Final = 0x0100_0000
 
 @dataclass(frozen=True, slots=True)
 class Gathering:
-    """What is gathered of each event."""
+    """The data to gather for each event."""
 
     histogram: bool = False
     stack: int = 0

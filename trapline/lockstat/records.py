@@ -1,4 +1,4 @@
-"""What was gathered, a record for each event, lock, caller and stack; and records made one.
+"""The gathered data: a record for each event, lock, caller and stack; and merging of records.
 
 Source: FreeBSD lockstat.c (lsrec_t, coalesce(), main()).
 """
@@ -37,7 +37,7 @@ class LockRecord:
 
 @dataclass(frozen=True, slots=True)
 class Coalescing:
-    """Which differences between records do not count; each field is the flag of that name."""
+    """The differences between records to ignore; each field is the flag of that name."""
 
     locks: bool = False
     """-c: locks of one symbol are one."""

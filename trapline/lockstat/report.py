@@ -29,7 +29,7 @@ Locate = Callable[[int], tuple[str, int, int] | None]
 
 @dataclass(frozen=True, slots=True)
 class ReportLayout:
-    """How records are shown."""
+    """The layout of the report."""
 
     elapsed: int
     """Nanoseconds that were watched."""

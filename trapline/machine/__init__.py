@@ -1,1 +1,1 @@
-"""What makes a machine that can be traced: a guest, the framework over it, and its providers."""
+"""Traced machines: a guest, the framework over it, and its providers."""

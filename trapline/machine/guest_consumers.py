@@ -43,7 +43,7 @@ _INDIRECT: Final = frozenset({Request.BUFSNAP, Request.AGGSNAP, Request.EPROBE, 
 
 
 class _Model(NamedTuple):
-    """What is different between programs of 64 and of 32 bits."""
+    """The differences between 64-bit and 32-bit programs."""
 
     pointer: struct.Struct
     enable: struct.Struct

@@ -41,7 +41,7 @@ class NoKernelError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class KernelOptions:
-    """How a kernel guest is built; the defaults are those of `trapline dtrace`."""
+    """The options of a kernel guest; the defaults are those of `trapline dtrace`."""
 
     isa: Isa = DEFAULT_ISA
     trap_path: TrapPath = TrapPath.HOST

@@ -43,7 +43,7 @@ _LONGEST_COMMAND: Final = 4000
 
 @dataclass(frozen=True, slots=True)
 class LinuxKernelOptions:
-    """How a Linux kernel is started; the defaults are those of `trapline dtrace`."""
+    """The options of a Linux kernel's machine; the defaults are those of `trapline dtrace`."""
 
     isa: Isa = DEFAULT_ISA
     commands: tuple[str, ...] = ()

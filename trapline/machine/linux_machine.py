@@ -39,7 +39,7 @@ class EvalTime(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LinuxOptions:
-    """How a Linux guest is built."""
+    """The options of a Linux guest."""
 
     words: tuple[str, ...]
     """The program and its arguments."""

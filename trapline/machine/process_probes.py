@@ -23,7 +23,7 @@ _REFUSALS_TOLD: Final = 5
 
 @dataclass(slots=True)
 class Refusals:
-    """Why tracepoints were not installed: the first are reported as they come, the rest counted."""
+    """Reasons why tracepoints were not installed: the first are reported, the rest are counted."""
 
     report: Callable[[str], object]
     texts: list[str] = field(default_factory=list)

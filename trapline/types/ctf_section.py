@@ -81,7 +81,7 @@ class Entry(NamedTuple):
 
 
 class Offsets(NamedTuple):
-    """Where the parts of a section begin in its body."""
+    """The offsets of a section's parts in its body."""
 
     objects: int
     functions: int

@@ -51,7 +51,7 @@ class Consumers(Protocol):
 
 
 class Gated(Protocol):
-    """What the kernel's gates ask of the guest (`emu.guest.kernel.guest`)."""
+    """The interface of the guest for the kernel's gates (`emu.guest.kernel.guest`)."""
 
     ready: bool
     console: Callable[[bytes], object]

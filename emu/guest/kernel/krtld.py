@@ -1,4 +1,4 @@
-"""What illumos's kernel linker does with the calls that are SDT probes.
+"""SDT probes in illumos' kernel linker, which replaces their calls.
 
 It makes them nops, and notes where they were.
 

@@ -1,4 +1,4 @@
-"""What of the kernel guest machine code finds out by itself: the current thread and its process.
+"""Machine code that reads the kernel guest: the current thread and its process.
 
 The structures are read as `Introspection.thread` reads them, by the same offsets.
 """

@@ -1,4 +1,4 @@
-"""What DTrace asks of the kernel guest beyond what every guest answers, and may do to it.
+"""DTrace's access to the kernel guest, beyond the interface of every guest.
 
 What changes the guest is done by the kernel's own code (`KernelGuest.call`), between two of its
 blocks.

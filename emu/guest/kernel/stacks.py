@@ -24,7 +24,7 @@ NO_LINK: Final = 1 << 63
 
 
 class KnownWord(IntEnum):
-    """What machine code knows of a pc."""
+    """The data of a pc for machine code."""
 
     PC = 0
     FRAMED = 1

@@ -30,7 +30,7 @@ from emu.trap_frames import SavedFrame
 
 
 class TrapPath(Enum):
-    """Who handles a breakpoint in kernel text."""
+    """The handler of breakpoints in kernel text."""
 
     HOST = "host"
     GUEST = "guest"
@@ -53,7 +53,7 @@ class UserTraps(Protocol):
 
 
 class Trapped(Protocol):
-    """What a trap needs of the guest (`emu.guest.kernel.guest`)."""
+    """The interface of the guest for a trap (`emu.guest.kernel.guest`)."""
 
     @property
     def userland(self) -> UserTraps:

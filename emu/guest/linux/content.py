@@ -1,4 +1,4 @@
-"""What regular files hold: sparse bytes, counted against the guest's memory."""
+"""The contents of regular files: sparse bytes, counted against the guest's memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who a process is, and what that lets it do.
+"""The credentials of a process, and the permissions that they give.
 
 Source: Linux include/linux/cred.h, fs/namei.c, fs/attr.c.
 """

@@ -1,4 +1,4 @@
-"""How processes and threads end, and how parents learn of it.  Source: Linux kernel/exit.c."""
+"""The ends of processes and threads, and their parents' waits. Source: Linux kernel/exit.c."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program finds around it, where nothing else is said."""
+"""The default environment of a program."""
 
 from __future__ import annotations
 

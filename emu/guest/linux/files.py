@@ -56,12 +56,12 @@ class OpenFile:
         self.users = 0
         """How many descriptors refer to it."""
         self.owner = (0, 0)
-        """Who is to be told of its events (F_SETOWN_EX): the kind, and the number; 0: nobody.  It is
-        kept; no signals are sent."""
+        """The receiver of its signals (F_SETOWN_EX): the kind, and the number;
+        0: none.  It is stored, but no signals are sent."""
         self.signal = 0
         """The signal for that (F_SETSIG); 0: SIGIO."""
         self.closing: Callable[[], object] | None = None
-        """Called when the last descriptor is gone; None: nobody wants to know."""
+        """Called when the last descriptor is closed; None: not needed."""
 
     @property
     def can_read(self) -> bool:
@@ -258,7 +258,7 @@ class DirectoryOpen(OpenFile):
 
 
 class PathOnly(OpenFile):
-    """What O_PATH gives: a place, and nothing that can be done there."""
+    """A file opened with O_PATH: a path without operations on the file."""
 
     def read(self, size: int, offset: int | None = None) -> bytes:
         """Refuse."""

@@ -1,4 +1,4 @@
-"""Which threads wait for which words of memory.
+"""Futexes: the threads that wait for words of memory.
 
 Source: Linux kernel/futex/core.c, waitwake.c, requeue.c.
 """

@@ -49,7 +49,7 @@ _ETC = {"passwd": b"root:x:0:0:root:/:/bin/sh\n", "group": b"root:x:0:\n"}
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What to run: a path, and the arguments after the program's own name."""
+    """The program to run: a path, and the arguments after the program's name."""
 
     path: str
     arguments: tuple[str, ...] = ()

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Inode:
-    """What a name stands for.  Times are nanoseconds since 1970."""
+    """The object that a name refers to.  Times are nanoseconds since 1970."""
 
     kind: int = 0
     """S_IF* of `stat`."""
@@ -341,7 +341,7 @@ class Fifo(Inode):
         self.pipe: object | None = None
         """The pipe that is open, or the user's stream in its place; None: it is not open."""
         self.anonymous = False
-        """Whether it has no name: then it is opened again through /proc, and nobody waits."""
+        """Whether it has no name: then it is opened again through /proc, and no opener waits."""
 
 
 class Socket(Inode):
@@ -352,11 +352,11 @@ class Socket(Inode):
     def __init__(self, permissions: int, time: int = 0) -> None:
         super().__init__(permissions, time)
         self.socket: object | None = None
-        """The socket that is bound to this name; None: nobody has it any more."""
+        """The socket that is bound to this name; None: it was closed."""
 
 
 class Anonymous(Inode):
-    """What is behind a file that has no name and no kind: an epoll, a timer, an event counter."""
+    """The object of a file without a name and a type: an epoll, a timer, an event counter."""
 
     def __init__(self) -> None:
         super().__init__(0o600)

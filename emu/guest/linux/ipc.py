@@ -1,4 +1,4 @@
-"""What the three kinds of System V objects share: numbers, keys, owners, and who may use them.
+"""The common part of the three kinds of System V objects: numbers, keys, owners, permissions.
 
 Source: Linux ipc/util.c, ipc/util.h, include/linux/ipc.h.
 """

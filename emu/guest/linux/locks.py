@@ -95,7 +95,7 @@ class Locks:
 
 
 class Waiters:
-    """Which owners of POSIX locks wait for which, to find those that would wait for one another."""
+    """The owners of POSIX locks that wait for each other, for the detection of deadlocks."""
 
     def __init__(self) -> None:
         self._waiting: dict[object, Callable[[], LockRecord | None]] = {}

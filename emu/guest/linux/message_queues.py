@@ -31,7 +31,7 @@ class Message(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Receiver:
-    """What a receiver asks for, and what it gets."""
+    """A request to receive a message, and its result."""
 
     kind: int
     """The type; 0: any; below 0: the lowest up to its absolute value."""

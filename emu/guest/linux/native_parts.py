@@ -1,4 +1,4 @@
-"""What of the Linux guest machine code finds out by itself: the current thread and its process.
+"""Machine code that reads the Linux guest: the current thread and its process.
 
 It reads the words of `emu.guest.linux.thread_words`.
 """

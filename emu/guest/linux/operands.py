@@ -61,7 +61,7 @@ class _Register(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """Where an instruction accesses memory: registers, and what is added to them."""
+    """The memory operand of an instruction: registers, and a displacement."""
 
     access: Access
     registers: tuple[_Register, ...]

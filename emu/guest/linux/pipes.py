@@ -44,7 +44,7 @@ class _Buffer:
 
 
 class Pipe:
-    """What is between the two ends (struct pipe_inode_info)."""
+    """The pipe between the two ends (struct pipe_inode_info)."""
 
     def __init__(self, memory: FileMemory) -> None:
         self._memory = memory

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Wait:
-    """What a blocked thread waits for: a condition, or a time, whichever comes first."""
+    """The wait of a blocked thread: for a condition or a time, whichever comes first."""
 
     ready: Callable[[], bool] = lambda: False
     deadline: int | None = None
@@ -62,7 +62,7 @@ class InterruptedBySignalError(Exception):
 
 
 class Life(Enum):
-    """What a thread is doing."""
+    """The state of a thread."""
 
     RUNNABLE = "R"
     BLOCKED = "S"
@@ -72,7 +72,7 @@ class Life(Enum):
 
 @dataclass(slots=True)
 class Action:
-    """What a process does with a signal (struct sigaction)."""
+    """The action of a process for a signal (struct sigaction)."""
 
     handler: int = DEFAULT
     flags: int = 0
@@ -106,7 +106,7 @@ class Surroundings:
 
 @dataclass(slots=True)
 class AlternateStack:
-    """What sigaltstack says."""
+    """The alternate signal stack (sigaltstack)."""
 
     address: int = 0
     flags: int = 2  # SS_DISABLE
@@ -186,7 +186,7 @@ class Process:
 
 
 class Policy(IntEnum):
-    """How a thread gets its turns (include/uapi/linux/sched.h)."""
+    """The scheduling policy of a thread (include/uapi/linux/sched.h)."""
 
     OTHER = 0
     FIFO = 1
@@ -201,7 +201,7 @@ REAL_TIME: Final = frozenset({Policy.FIFO, Policy.RR})
 
 @dataclass(slots=True)
 class Scheduling:
-    """What says how often, and how long, a thread has its turn."""
+    """The scheduling parameters of a thread."""
 
     policy: Policy = Policy.OTHER
     priority: int = 0

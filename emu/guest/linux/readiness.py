@@ -1,4 +1,4 @@
-"""What an open file is ready for, as poll and epoll say it.
+"""The readiness of open files, for poll and epoll.
 
 Source: Linux include/uapi/asm-generic/poll.h, include/uapi/linux/eventpoll.h (data only).
 """

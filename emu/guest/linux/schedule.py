@@ -1,4 +1,4 @@
-"""Which thread runs next, and what happens at which time.
+"""The scheduler: the choice of the next thread, and the timers.
 
 One CPU is shared by all threads in turn.  A thread runs until it blocks, or until its turn is over,
 which is counted in instructions; so the same programs are interleaved in the same way every time.
@@ -83,7 +83,7 @@ class Schedule:
         """Instructions after the end of a turn in which a system call ends it."""
         self._second = 0
         self._real_time_ran = 0
-        """Instructions that real-time threads have run in the second under way."""
+        """Instructions that real-time threads have run in the current second."""
         self._timers: dict[Timer, None] = {}  # in the order in which they were added: runs are to be the same
 
     # -- turns

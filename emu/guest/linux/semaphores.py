@@ -27,7 +27,7 @@ UNDO: Final = 0x1000
 
 
 class Operation(NamedTuple):
-    """What is done with one semaphore of a set (struct sembuf)."""
+    """An operation on one semaphore of a set (struct sembuf)."""
 
     place: int
     """Which semaphore of the set."""

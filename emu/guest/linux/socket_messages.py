@@ -1,4 +1,4 @@
-"""What sockets send to each other, and the queue of it that a socket has received.
+"""Messages between sockets, and the queue of those that a socket has received.
 
 Source: Linux net/unix/af_unix.c, net/core/scm.c.
 """
@@ -23,7 +23,7 @@ class Credentials:
 
 @dataclass(slots=True)
 class Message:
-    """What one call has sent (struct sk_buff)."""
+    """The data that one call has sent (struct sk_buff)."""
 
     data: bytes
     name: bytes
@@ -37,7 +37,7 @@ class Message:
 
 @dataclass(slots=True)
 class Received:
-    """What one receive call has got."""
+    """The result of one receive call."""
 
     data: bytes = b""
     name: bytes = b""

@@ -55,7 +55,7 @@ class Kind(IntEnum):
 
 @dataclass(slots=True)
 class Options:
-    """What setsockopt has set."""
+    """The options that setsockopt has set."""
 
     pass_credentials: bool = False
     receive_timeout: int | None = None
@@ -91,7 +91,7 @@ class Socket(OpenFile):
         self.dead = False
         self.send_buffer = _SEND_BUFFER
         self.under_way = 0
-        """Bytes that this socket has sent and nobody has received."""
+        """Bytes that this socket has sent and that were not received yet."""
         self._refused = 1
         """Bytes of the last write that had to wait."""
         self.options = Options()
@@ -205,7 +205,7 @@ class Socket(OpenFile):
         self.wake()
 
     def connect_datagrams(self, other: Socket | None) -> None:
-        """Send to `other` from now on, and receive from it alone; None: from everybody.
+        """Send to `other` from now on, and receive only from it; None: from all.
 
         Raises `LinuxError`: ECONNREFUSED, EPROTOTYPE.
         """

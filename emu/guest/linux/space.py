@@ -25,7 +25,7 @@ AREAS_MAX = 65_530
 
 
 class Backing(Protocol):
-    """What the pages of an area are filled from: a file, or memory that processes share."""
+    """The source of an area's pages: a file, or memory that processes share."""
 
     def page(self, index: int) -> int | None:
         """Return the frame of page `index` of it; None: it ends before."""

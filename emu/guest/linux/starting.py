@@ -1,4 +1,4 @@
-"""How programs start: the first process, and execve.  Source: Linux fs/exec.c."""
+"""The start of programs: the first process, and execve. Source: Linux fs/exec.c."""
 
 from __future__ import annotations
 

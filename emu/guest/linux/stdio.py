@@ -17,7 +17,7 @@ _PATIENCE: Final = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Standard:
-    """Where the guest's three streams go.
+    """The guest's three standard streams.
 
     `descriptor` is what is waited for, None: `read` never blocks.
     """

@@ -95,7 +95,7 @@ class Terminal:
 
 
 class _End(OpenFile):
-    """What both ends of a terminal have in common."""
+    """The common part of both ends of a terminal."""
 
     def __init__(self, inode: Inode, flags: int, path: str, kernel: Kernel, terminal: Terminal) -> None:
         super().__init__(inode, flags, path)
@@ -221,7 +221,7 @@ class MasterFile(_End):
         return self.terminal.discipline.room() > 0
 
     def read(self, size: int, offset: int | None = None) -> bytes:
-        """Take what is on the screen.  Raises `LinuxError` EIO: nobody has the other end open."""
+        """Take what is on the screen.  Raises `LinuxError` EIO: the other end is not open."""
         screen = self.terminal.discipline.screen
         if not screen:
             raise LinuxError(EIO)

@@ -86,7 +86,7 @@ class Countdown:
 
 
 class PosixTimer:
-    """What timer_create makes."""
+    """A timer of timer_create."""
 
     def __init__(self, kernel: Kernel, process: Process, cpu: Process | Thread | None, realtime: int) -> None:
         self._kernel = kernel

@@ -1,4 +1,4 @@
-"""What ends a run of the CPU: breakpoints, exceptions, page faults and system calls."""
+"""The traps that end a run of the CPU: breakpoints, exceptions, page faults, system calls."""
 
 from __future__ import annotations
 

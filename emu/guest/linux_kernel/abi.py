@@ -1,4 +1,4 @@
-"""What differs between ISAs in a running kernel.
+"""The differences between ISAs in a running kernel.
 
 Each keeps the current task, and the registers of an interrupted program, in its own way.
 
@@ -16,7 +16,7 @@ THREAD_SIZE: Final = 16 << 10
 
 @dataclass(frozen=True, slots=True)
 class CallPath:
-    """Where the kernel's functions pass a system call, and where its numbers are in pt_regs."""
+    """The functions of the kernel that handle a system call, and its numbers in pt_regs."""
 
     entry: tuple[str, ...]
     """Functions whose entry every call passes, with the address of pt_regs as their first argument;

@@ -1,4 +1,4 @@
-"""How kernels are compressed: found by the first bytes, unpacked by what Python and the host have."""
+"""Compressed kernels: recognized by their first bytes, unpacked by Python or the host."""
 
 from __future__ import annotations
 

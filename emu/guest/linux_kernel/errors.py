@@ -1,4 +1,4 @@
-"""What can go wrong with a Linux kernel."""
+"""The errors of Linux kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a kernel says of itself: its symbols, its types, where its parts are."""
+"""A kernel's data about itself: its symbols, its types, the addresses of its parts."""
 
 from __future__ import annotations
 

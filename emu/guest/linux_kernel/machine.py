@@ -39,7 +39,7 @@ _ARGUMENTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class MachineParts:
-    """What a machine is made of."""
+    """The parts of a machine."""
 
     kernel: KernelImage
     initramfs: bytes

@@ -1,4 +1,4 @@
-"""What of a Linux kernel machine code finds out by itself: the current task, and memory.
+"""Machine code that reads a Linux kernel: the current task, and memory.
 
 The structures are read as `Tasks` reads them, by the same offsets; what is not as it should be is
 left to Python.

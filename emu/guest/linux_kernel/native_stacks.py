@@ -48,7 +48,7 @@ def stack_code(isa: Isa, unwinder: Unwinder) -> dict[str, Writer]:
 
 
 class _StackCode:
-    """What both have in common."""
+    """The common part of both."""
 
     def __init__(self, isa: Isa) -> None:
         self._isa = isa

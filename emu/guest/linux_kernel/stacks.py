@@ -81,7 +81,7 @@ class FramePointers:
 
 
 class OrcRegister(IntEnum):
-    """What an ORC entry counts from (ORC_REG_*)."""
+    """The base register of an ORC entry (ORC_REG_*)."""
 
     UNDEFINED = 0
     PREV_SP = 1

@@ -1,4 +1,4 @@
-"""Who runs: reading a kernel's task_struct, by the offsets that its BTF tells."""
+"""The current task: a reader of the kernel's task_struct, by the offsets of its BTF."""
 
 from __future__ import annotations
 

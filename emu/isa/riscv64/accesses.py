@@ -1,4 +1,4 @@
-"""Which memory a load or store of RV64GC accesses (RISC-V unprivileged specification)."""
+"""The memory operands of RV64GC's loads and stores (RISC-V unprivileged specification)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What cpuid answers: the same on every host, and only what the emulated CPU does.
+"""The results of cpuid: the same on every host, with only the features of the emulated CPU.
 
 The numbers are those of the CPU that Unicorn models (QEMU 5, a Haswell as far as its translator
 goes: target/i386/cpu.c), without what programs and kernels find not to work here:
@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 
 class Answer(NamedTuple):
-    """What the four registers hold after cpuid."""
+    """The four registers after cpuid."""
 
     eax: int
     ebx: int

@@ -1,4 +1,4 @@
-"""How assembly of x86 writes operands (AT&T syntax), and the names of registers in every width."""
+"""The operand syntax of x86 assembly (AT&T), and the names of registers in every width."""
 
 from __future__ import annotations
 

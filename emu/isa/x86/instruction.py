@@ -19,7 +19,7 @@ REGISTERS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """What an instruction set calls its registers, and the size of its words."""
+    """The register names of an instruction set, and the size of its words."""
 
     capstone: int
     registers: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What Linux on x86-64 and on i386 have in common (arch/x86/kernel/traps.c)."""
+"""The common part of Linux on x86-64 and on i386 (arch/x86/kernel/traps.c)."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ _HALF: Final = 0xFFFF_FFFF
 
 
 class _Kind(Enum):
-    """What the host does for an instruction."""
+    """The host's implementation of an instruction."""
 
     COUNTER = auto()
     COUNTER_AND_CPU = auto()

@@ -1,4 +1,4 @@
-"""What a clause does, as machine code.
+"""Clauses as machine code.
 
 | module | what it makes or is |
 | --- | --- |

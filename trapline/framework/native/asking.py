@@ -1,4 +1,4 @@
-"""What machine code can ask of Python; `trapline.framework.native.upcalls` answers.
+"""The upcalls from machine code to Python; `trapline.framework.native.upcalls` answers.
 
 Machine code calls one function for all of it, `upcall(which, a, b, c, d)`, which returns a word.
 """
@@ -13,7 +13,7 @@ from emu.native.values import Value, Word
 
 
 class Upcall(IntEnum):
-    """What machine code asks of Python, with up to four words; the comments say which."""
+    """An upcall from machine code to Python, with up to four words, listed in the comments."""
 
     # size, address
     LOAD = auto()

@@ -78,7 +78,7 @@ def _finder(placed: Placed) -> str | None:
 
 
 class _Value(NamedTuple):
-    """What a DIF object comes to, at its place in a clause."""
+    """The result of a DIF object, at its place in a clause."""
 
     write: Callable[[], Word]
     """Writes what computes it."""

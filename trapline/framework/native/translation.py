@@ -43,7 +43,7 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a consumer has, which decides what code is made."""
+    """The properties of a consumer that determine the generated code."""
 
     support: AbstractSet[str]
     """The functions of `trapline.framework.native.support` that there are."""

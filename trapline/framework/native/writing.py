@@ -1,4 +1,4 @@
-"""What functions on strings and on scratch space are written with."""
+"""Tools to write functions on strings and on scratch space."""
 
 from __future__ import annotations
 

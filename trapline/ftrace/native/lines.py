@@ -26,7 +26,7 @@ _ASKED: Final = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64)
 
 
 class RunsWords(Block):
-    """What a probe's hit finds: how many functions run, and where they are named."""
+    """The functions to run at a probe's hit: their number, and the address of their list."""
 
     count: int
     """0: Python's handler runs."""

@@ -36,7 +36,7 @@ _AROUND = 8
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What arguments are read from."""
+    """The sources of arguments."""
 
     isa: Isa
     public: Mapping[str, int]

@@ -36,7 +36,7 @@ _LONGEST: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """What came of a call."""
+    """The result of a call."""
 
     result: str
     memory: bytes

@@ -65,7 +65,7 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """Where patched and unpatched execution part, and the smallest state that shows it."""
+    """A difference between patched and plain execution, with the smallest state that shows it."""
 
     way: str
     state: State

@@ -38,7 +38,7 @@ _PID: Final = 100
 
 
 class Ending(NamedTuple):
-    """How an instruction ended: where the pc is, and the fault or system call, if any."""
+    """The end of an instruction: the pc, and the fault or system call, if any."""
 
     pc: int
     fault: tuple[int, int, int] | None = None

@@ -33,7 +33,7 @@ LONGEST_RUN: Final = 120 * NANOSECONDS
 
 @dataclass(frozen=True, slots=True)
 class RunSpec:
-    """What is run."""
+    """The program or boot to run."""
 
     subject: Subject
     """The program whose sites are patched; its `kind` says by which provider."""

@@ -1,4 +1,4 @@
-"""How a site is probed during a check: each provider installs its own probe, by its own code.
+"""Probers: they probe a site during a check with the provider's own code.
 
 For each site a prober returns the rule that refuses it, or the ways in which its displaced
 instruction can be executed.  Each way is put in place, tried in a number of states, and taken out
@@ -57,7 +57,7 @@ class NoProbe(NamedTuple):
 
 
 class Treated(NamedTuple):
-    """How a displaced instruction is executed."""
+    """One way to execute a displaced instruction."""
 
     how: str
     """The plan, or the copy."""

@@ -41,7 +41,7 @@ class RulesError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What is checked; None: what the package has."""
+    """The rules to check; None: those of the package."""
 
     pid: providers.fasttrap.port.Port | None = None
     uprobe: providers.uprobes.port.Port | None = None

@@ -1,4 +1,4 @@
-"""What is checked: a program's code, and the sites in it.
+"""The subject of a check: a program's code, and the sites in it.
 
 Every worker reads the file itself: what travels between processes is its name.
 """

@@ -47,7 +47,7 @@ class EncodingsSpec:
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """What is checked, by names."""
+    """The specification of a check, by names."""
 
     subjects: tuple[Subject, ...] = ()
     states: int = 20

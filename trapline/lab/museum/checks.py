@@ -1,4 +1,4 @@
-"""How the museum shows a difference.
+"""The checks of the museum, which show a difference.
 
 One instruction is tried in many states; or a function is run with a probe in it; or with all that
 FBT has for it.
@@ -80,7 +80,7 @@ class InStates:
 
 
 class FunctionRun(NamedTuple):
-    """How a function ran, and what it left."""
+    """A run of a function, and its results."""
 
     end: str
     registers: bytes

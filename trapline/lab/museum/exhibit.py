@@ -1,4 +1,4 @@
-"""What an exhibit of the museum is: a bug, the code that shows it, and the rule that had it."""
+"""Exhibits of the museum: a bug, the code that shows it, and the rule that had it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Showing(NamedTuple):
 
 
 class ExhibitCheck(Protocol):
-    """How an exhibit's difference is shown (`trapline.lab.museum.checks`)."""
+    """The check that shows an exhibit's difference (`trapline.lab.museum.checks`)."""
 
     def verdict(self, exhibit: Exhibit, rules: Rules) -> Showing:
         """Try the exhibit's code under rules."""

@@ -1,4 +1,4 @@
-"""What the system calls of all three kinds of System V objects share.
+"""The common part of the system calls for all three kinds of System V objects.
 
 Source: Linux ipc/util.c, include/uapi/asm-generic/ipcbuf.h.
 """
@@ -24,7 +24,7 @@ _OWNER: Final = {8: struct.Struct("<iIIIIIHxx4xQQ"), 4: struct.Struct("<iIIIIHxx
 
 
 class Command(IntEnum):
-    """What all three kinds of objects understand (include/uapi/linux/ipc.h)."""
+    """The commands of all three kinds of objects (include/uapi/linux/ipc.h)."""
 
     RMID = 0
     SET = 1

@@ -56,7 +56,7 @@ _UCRED: Final = struct.Struct("<iII")
 
 @dataclass(slots=True)
 class _Control:
-    """What control data says."""
+    """The contents of control data."""
 
     files: tuple[OpenFile, ...] = ()
     credentials: Credentials | None = None

@@ -1,4 +1,4 @@
-"""How system calls are written: a function for each, whose annotations say what its arguments are.
+"""The table of system calls: a function for each, whose annotations are the types of its arguments.
 
     @call("read")
     def read(c: Caller, fd: Int, buffer: Address, size: Size) -> Blocking: ...

@@ -1,4 +1,4 @@
-"""What devices have in common."""
+"""The common part of devices."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ EPOCH = 1_700_000_000 * 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Wires:
-    """What a board does to the machine around it."""
+    """The effects of a board on the machine around it."""
 
     send: Callable[[bytes], object]
     """Prints on the console."""

@@ -19,7 +19,7 @@ from emu.isa import ISAS
 
 
 class Facts(Flag):
-    """What an instruction is, for code that wants to move it."""
+    """The properties of an instruction that matter for code that moves it."""
 
     NONE = 0
     RELATIVE = auto()
@@ -91,7 +91,7 @@ _LITERALS: Final = {"aarch64": frozenset({"adr", "ldr", "ldrsw", "prfm"})}
 
 
 class Decoded(NamedTuple):
-    """What capstone says of an encoding; the name is "" where it says nothing."""
+    """Capstone's result for an encoding; the name is "" if it decodes nothing."""
 
     name: str
     length: int

@@ -1,4 +1,4 @@
-"""Where our tables and capstone differ for a reason.
+"""The known differences between our tables and capstone, with reasons.
 
 Each by mask and value, by what capstone says, with the reason.
 """

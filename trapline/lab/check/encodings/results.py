@@ -16,7 +16,7 @@ from trapline.lab.check.encodings.space import Chunk
 
 
 class Doing(Enum):
-    """What a provider does with an instruction."""
+    """A provider's treatment of an instruction."""
 
     EMULATED = "emulated"
     OUT_OF_LINE = "out of line"
@@ -26,7 +26,7 @@ class Doing(Enum):
 
 
 class Ours(NamedTuple):
-    """What one provider's table says of some encodings."""
+    """The decision of one provider's table about some encodings."""
 
     provider: str
     row: str

@@ -1,4 +1,4 @@
-"""What a command needs to check encodings: the work to be done, and its results."""
+"""The check of encodings for commands: the work to do, and its results."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ _MAPPED: Final = 0x80
 
 
 class Outcome(IntEnum):
-    """How an execution ended."""
+    """The end of an execution."""
 
     STRANGE = 0
     """Not known here: Python is to try it."""
@@ -372,7 +372,7 @@ class TrialCode:
         return f
 
     def _make_trapped(self, module: Module) -> Function:
-        """u64 trapped(batch, trial): let the engine take an exception; 0: nobody knows it."""
+        """u64 trapped(batch, trial): let the engine take an exception; 0: it is unknown."""
         f = module.function("trapped", 2, local=True)
         batch, trial = f.parameters
         uc, cpu = f.load(trial, TrialBlock.offset("uc")), f.load(trial, TrialBlock.offset("cpu"))

@@ -1,4 +1,4 @@
-"""Where the pinned Unicorn build keeps what running its translated blocks takes.
+"""The layout of the pinned Unicorn build's data for running translated blocks.
 
 `emu.engine.layout` checks that it is that build.  Offsets are those of the 2.1.4 wheel for Linux on
 x86-64, read from the v2.1.4 source (qemu/accel/tcg/cpu-exec.c cpu_exec() and cpu_loop_exit(),

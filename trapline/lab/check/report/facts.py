@@ -54,7 +54,7 @@ class Trouble(NamedTuple):
 
 
 class EncodingsSummary(NamedTuple):
-    """What a sweep of a decode table found."""
+    """The result of a check of a decode table."""
 
     title: str
     encodings: int

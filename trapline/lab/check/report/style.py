@@ -1,4 +1,4 @@
-"""How the page looks: light and dark as the reader's system is, and plain on paper."""
+"""The style sheet of the page: light or dark like the reader's system, and plain on paper."""
 
 from __future__ import annotations
 
