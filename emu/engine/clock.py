@@ -102,9 +102,9 @@ class VirtualClock:
             self._words[_PAUSED] -= instructions
 
     def resume(self, extra: int = 0) -> None:
-        """Start it again; `extra` instructions still belong to the probe.
+        """Start it again.
 
-        The return instruction under way.
+        `extra` instructions still belong to the probe, such as the current return instruction.
         """
         if self._words[_STANDS]:
             self._words[_HIDDEN] += self._counter.instructions + extra - self._words[_PAUSED]

@@ -148,7 +148,7 @@ def _found(name: str, known: Mapping[str, int]) -> int:
     try:
         return ctypes.cast(libc()[name], ctypes.c_void_p).value or 0
     except AttributeError:
-        raise LinkError(f"the code needs '{name}', which is nowhere") from None
+        raise LinkError(f"the code needs '{name}', which does not exist") from None
 
 
 def _string(code: bytes, at: int) -> bytes:

@@ -1,8 +1,8 @@
-"""Fasttrap on RISC-V, which no system has, by the principles of the others.
+"""Fasttrap on RISC-V, which no real system has; it follows the principles of the others.
 
-Emulated: everything that names an address relative to the pc or transfers control, compressed forms
-included.  Out of line: everything else.  Refused: what cannot be moved.  Encodings: RISC-V
-unprivileged specification, chapters 2 and 16.
+Instructions that use an address relative to the pc or transfer control are emulated, including
+their compressed forms.  Instructions that cannot be moved are refused.  All others run out of line.
+Encodings: RISC-V unprivileged specification, chapters 2 and 16.
 """
 
 from __future__ import annotations

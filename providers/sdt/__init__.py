@@ -1,6 +1,6 @@
 """SDT: probes that are written into the kernel's code, and the providers they make.
 
-Proc, sched, io, lockstat .
+These providers are proc, sched, io, lockstat and others (docs/sdt.md).
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class NoRoomError(Exception):
 class ExecutableMemory:
     """Pieces of a stretch of physical memory, by virtual addresses that may execute.
 
-    `text` is an address of the kernel's text.  Nobody gives a piece back.
+    `text` is an address of the kernel's text.  Pieces are never freed.
     """
 
     def __init__(self, engine: Engine, physical: range, text: int) -> None:

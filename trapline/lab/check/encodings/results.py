@@ -1,6 +1,6 @@
 """The result of one chunk of encodings.
 
-Cells, which add up, and go to a store and back.
+It consists of cells, which can be added, stored and loaded.
 """
 
 from __future__ import annotations
