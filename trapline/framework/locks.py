@@ -1,9 +1,10 @@
 """The subroutines that ask about locks of the traced kernel.
 
 As on FreeBSD each takes any lock and asks its class (dtrace.c dtrace_dif_subr(), by lc_owner and
-lc_flags), so a mutex's questions may be put to a shared/exclusive lock too, and mutex_owned() returns
-whether it has any owner.  FreeBSD's bug in `*_exclusive_held`, `*_write_held` and `*_iswriter` is not
-reproduced: FreeBSD takes their argument for the address of a pointer to the lock.
+lc_flags), so a mutex's questions may be put to a shared/exclusive lock too, and mutex_owned()
+returns whether it has any owner. FreeBSD's bug in `*_exclusive_held`, `*_write_held` and
+`*_iswriter` is not reproduced: FreeBSD takes their argument for the address of a pointer to the
+lock.
 """
 
 from __future__ import annotations

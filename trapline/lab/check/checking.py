@@ -3,7 +3,7 @@
     tally = check(Spec((Subject(Path("a.out")),)))
     assert tally.same
 
-This is the Python interface of `trapline check`; any `concurrent.futures.Executor` may do the work.
+This is the Python interface of `trapline check`.  Any `concurrent.futures.Executor` can be used.
 """
 
 from __future__ import annotations
