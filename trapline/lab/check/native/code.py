@@ -319,7 +319,7 @@ class TrialCode:
         return f
 
     def _make_reach(self, module: Module) -> Function:
-        """u64 reach(trial, address, access): where eight bytes are, for a plan; 0: nobody knows.
+        """u64 reach(trial, address, access): where eight bytes are, for a plan; 0: unknown.
 
         `Word.REACH` of the engine says that it is asked.
         """
