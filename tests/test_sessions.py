@@ -102,7 +102,7 @@ def test_lines_match_only_what_is_expected(expected, lines, same):
     assert matches(expected, lines) is same
 
 
-def test_a_run_that_differs_is_told_with_the_ends_of_its_lines():
+def test_a_run_that_differs_is_reported_with_the_ends_of_its_lines():
     session = parse_sessions("NAME a\nPROG BEGIN\nEXPECT\n|one \n|two\nSTDERR\n|dtrace: no\n")[0]
     assert check(session, "one \ntwo\n", "dtrace: no\n", 0) == []
     output, errors, status = check(session, "one\ntwo\n", "dtrace: yes\n", 1)

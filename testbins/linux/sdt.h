@@ -3,7 +3,7 @@
  *
  *	MARKER(name, arguments...)		a marker of the provider `zoo`, with 0 to 12 arguments
  *	SEMAPHORE(name);			defines the semaphore of a marker, once per program, at file level
- *	MARKER_ENABLED(name)			whether somebody counts on the semaphore
+ *	MARKER_ENABLED(name)			whether the semaphore is not 0
  *	GUARDED_MARKER(name, arguments...)	a marker whose note names that semaphore
  *
  * The code of a marker is one nop. Everything else is in the record that it leaves in the section .note.stapsdt, which is not

@@ -246,13 +246,13 @@ def test_a_symbol_whose_name_is_nowhere_is_refused(file, path):
 
 
 @pytest.mark.parametrize("content", [b"", b"\x7fEL", b"\x7fELF", b"#!/bin/sh\n", b"\x7fELF" + bytes(59)])
-def test_what_is_no_elf_file_is_refused(path, content):
+def test_what_is_not_an_elf_file_is_refused(path, content):
     path.write_bytes(content)
     with pytest.raises(ElfError, match=r"not an ELF file|truncated|not a little-endian"):
         Image(path)
 
 
-def test_what_is_no_file_is_refused(tmp_path):
+def test_what_is_not_a_file_is_refused(tmp_path):
     with pytest.raises(ElfError, match=r"missing: no such file or directory"):
         Image(tmp_path / "missing")
     with pytest.raises(ElfError, match=r"not a file"):

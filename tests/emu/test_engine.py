@@ -148,7 +148,7 @@ def test_an_exception_in_a_handler_ends_the_run_and_reaches_the_caller(isa):
 
 
 @isas
-def test_a_breakpoint_that_nobody_claims_is_reported_with_its_address(isa):
+def test_a_breakpoint_that_no_probe_claims_is_reported_with_its_address(isa):
     guest = FunctionGuest(isa, ADD[isa.name])
     guest.patcher.install(guest.patcher.create(CODE, isa.traps.breakpoints[-1], "test"))
     with pytest.raises(FunctionFaultError, match="breakpoint at 0x10000 that no probe claims"):

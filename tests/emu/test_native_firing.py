@@ -201,7 +201,7 @@ def test_an_exception_of_that_python_code_ends_the_run(isa):
 
 
 @isas
-def test_a_displaced_instruction_that_faults_at_a_later_hit_is_told(isa):
+def test_a_displaced_instruction_that_faults_at_a_later_hit_is_reported(isa):
     traced = Traced(isa)
 
     def upcall(*_):

@@ -186,7 +186,7 @@ def test_any_plan_does_natively_what_it_means(isa, pairs, data):
 
 
 @isas
-def test_a_displaced_instruction_that_faults_is_told_by_python(isa):
+def test_a_displaced_instruction_that_faults_is_reported_by_python(isa):
     from benchmarks.code import ENTRY
     from benchmarks.code import LOOP as CALLS
 

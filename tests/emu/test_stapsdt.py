@@ -186,6 +186,6 @@ def test_a_colon_says_that_there_are_no_arguments():
 
 
 @pytest.mark.parametrize("data", [note(b"p\0n"), note(b"p\0\0\0"), note(b"p\0n\0\0", size=4000), b"\1\2\3", note(b"")])
-def test_a_corrupt_note_is_told_in_one_line(data):
+def test_a_corrupt_note_is_reported_in_one_line(data):
     with pytest.raises(ElfError, match=r"x: corrupt .note.stapsdt"):
         markers(_FakeImage(data))

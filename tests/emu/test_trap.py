@@ -30,7 +30,7 @@ def test_the_newest_handler_is_asked_first_and_the_first_claim_ends_it(traps):
     assert asked == [("new", 0x1000, "frame", 7), ("middle", 0x1000, "frame", 7)]
 
 
-def test_a_breakpoint_nobody_claims_is_0(traps):
+def test_an_unclaimed_breakpoint_is_0(traps):
     assert traps.invop(0x1000, "frame") == 0
     traps.add(lambda *_: 0)
     assert traps.invop(0x1000, "frame") == 0

@@ -41,7 +41,7 @@ EXPECT
 |  return                                                            9
 |  other                                                            {{(?:54|63)}}
 
-NAME a marker with a semaphore fires because somebody listens
+NAME a marker with a semaphore fires while it is traced
 RUN trapline dtrace -qn 'zoo$target:::http-client-request { printf("request %d\n", arg1); }' -c '$ZOO markers'
 EXPECT
 |{{...}}
@@ -78,7 +78,7 @@ EXIT 1
 STDERR
 |dtrace: invalid probe specifier pid$target::fib:fff0: offset 0xfff0 outside of function 'fib'
 
-NAME a function that is not there is named
+NAME an unknown function is named
 RUN trapline dtrace -n 'pid$target:a.out:nosuch:entry' -c '$ZOO recursion'
 EXIT 1
 STDERR
@@ -102,7 +102,7 @@ EXPECT
 |             zoo-100     [000] d....     0.{{\d+}}: fib: (0x{{\w+}} <- 0x{{\w+}}) arg1=55
 |{{...}}
 
-NAME a register that is not there is shown where it stands
+NAME an unknown register is shown at its column
 RUN trapline uprobe 'p:zoo:fib %nosuch' -c '$ZOO recursion'
 EXIT 1
 STDERR

@@ -82,14 +82,14 @@ STDERR
 |
 |lockstat: ^^^^ D program ^^^^
 
-NAME a lock that is not there
+NAME an unknown lock
 RUN trapline lockstat -l nolock true
 EXPECT
 STDERR
 |lockstat: {{.*}}kernel: no symbol 'nolock'{{.*}}
 EXIT 2
 
-NAME an event that is not there
+NAME an unknown event
 RUN trapline lockstat -e 64 true
 EXPECT
 STDERR

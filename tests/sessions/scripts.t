@@ -42,7 +42,7 @@ STDERR
 |dtrace: failed to compile script two.d: [D_IDENT_UNDEF] line 3: failed to resolve nosuch: unknown variable name
 EXIT 1
 
-NAME a script that is not there
+NAME a script that does not exist
 RUN trapline dtrace -s nosuch.d
 STDERR
 |dtrace: failed to open nosuch.d: No such file or directory
@@ -54,7 +54,7 @@ STDERR
 |dtrace: invalid probe specifier BEGIN { trace(1 }: [D_SYNTAX] in action list: the '(' of line 1 is not closed: syntax error near "}"
 EXIT 1
 
-NAME a fault in a probe is told and tracing goes on
+NAME a fault in a probe is reported, and tracing continues
 RUN trapline dtrace -qn 'BEGIN { trace(*(int *)8); } BEGIN { printf("still here\n"); exit(0); }'
 EXPECT
 |still here

@@ -194,7 +194,7 @@ EXPECT
 |    arg2: -{{\d}}@{{.*}} signed {{\d\d}} bits     {{.*}}
 |{{...}}
 
-NAME a marker that is not there
+NAME an unknown marker
 RUN trapline usdt zoo:nosuch -c '$ZOO markers'
 EXIT 1
 STDERR

@@ -112,7 +112,7 @@ EXPECT
 |
 STDERR
 
-NAME a function that is not there
+NAME an unknown function
 RUN trapline dtrace -n 'pid$target:libc.so.7:nosuch:entry' -c 'ls'
 STDERR
 |dtrace: invalid probe specifier pid$target:libc.so.7:nosuch:entry: {{.*}}failed to lookup 'nosuch' in module 'libc.so.7'

@@ -58,7 +58,7 @@ def test_every_command_has_help(command):
         (["dtrace", "-n", "BEGIN { stop(); }"], 1, "dtrace: could not enable tracing: "),
     ],
 )
-def test_a_mistake_is_told_without_a_traceback(arguments, status, message):
+def test_a_mistake_is_reported_without_a_traceback(arguments, status, message):
     run = run_trapline(arguments)
     assert run.returncode == status
     told = [line for line in run.stderr.splitlines() if line.startswith(message)]
@@ -95,7 +95,7 @@ def test_output_goes_to_the_file_and_is_appended(tmp_path):
     assert file.read_text() == "hello\n\n" * 2
 
 
-def test_a_disk_that_is_full_is_told():
+def test_a_disk_that_is_full_is_reported():
     full = Path("/dev/full")
     if not full.exists():
         pytest.skip("no /dev/full here")
@@ -129,7 +129,7 @@ def test_the_demo_shows_three_isas_and_one_firing():
         ("proc:::exec-sucess", "proc:::exec-success"),
     ],
 )
-def test_a_misspelled_probe_is_told_with_its_neighbour(wanted, meant):
+def test_a_misspelled_probe_is_reported_with_its_neighbour(wanted, meant):
     run = run_trapline(["dtrace", "-n", wanted])
     assert run.stderr.endswith(f"probe description {wanted} does not match any probes (did you mean {meant}?)\n")
     assert run_trapline(["dtrace", "-ln", wanted]).stderr.endswith(f"(did you mean {meant}?)\n")

@@ -54,7 +54,7 @@ def test_an_interrupt_ends_the_trace_and_shows_what_there_is(arguments, shown, c
     assert shown in output
 
 
-def test_an_interrupt_that_a_command_has_no_use_for_is_told_in_one_line(monkeypatch, capsys):
+def test_an_interrupt_that_a_command_has_no_use_for_is_reported_in_one_line(monkeypatch, capsys):
     def interrupted(*_):
         raise KeyboardInterrupt
 

@@ -50,7 +50,7 @@ dtrace_store_register(struct trapframe *frame, unsigned int reg, uint64_t value)
 }
 
 /*
- * Called for brk #0x40d taken at EL1. Returns -1 if the word is not one we know; nobody asks.
+ * Called for brk #0x40d taken at EL1. Returns -1 for an unknown word; no caller checks it.
  */
 int
 dtrace_invop_start(struct trapframe *frame)

@@ -98,7 +98,7 @@
 
 /*
  * An exception from EL1 uses the stack it finds. If that stack is full the first store of the frame would be the
- * next exception, and so on for ever: look before storing. The flags are free, SPSR_EL1 has them.
+ * next exception, and so on forever: check before storing. The flags are free, SPSR_EL1 has them.
  */
 	.macro	CHECK_STACK
 	msr	tpidr_el1, x0

@@ -49,7 +49,7 @@ pmap_entry(struct pmap *pmap, vaddr_t va, int level, bool create)
 }
 
 /*
- * Replace an entry in use as the architecture wants it: break, invalidate, make (Arm ARM D8.14).
+ * Replace an entry in use as the architecture requires: break, invalidate, make (Arm ARM D8.14).
  */
 static void
 pmap_update_entry(pt_entry_t *entry, vaddr_t va, pt_entry_t value)
@@ -152,7 +152,7 @@ pmap_enter(struct pmap *pmap, vaddr_t va, paddr_t pa, int prot)
 		pmap->pm_resident++;
 	if (prot & PROT_EXEC)
 		pmap_sync_icache(pa);
-	/* PROT_NONE stays mapped, for nobody but the kernel. */
+	/* PROT_NONE stays mapped, but only for the kernel. */
 	pmap_update_entry(entry, va, pa | ATTR_PAGE | ATTR_NORMAL | ATTR_NG | ATTR_PXN | (prot != 0 ? ATTR_AP_USER : 0) |
 	    (prot & PROT_WRITE ? 0 : ATTR_AP_RO) | (prot & PROT_EXEC ? 0 : ATTR_UXN));
 	return 0;

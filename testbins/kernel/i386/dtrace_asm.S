@@ -35,7 +35,7 @@ ENTRY(dtrace_invop_start)
 	je	invop_nop
 	jmp	calltrap		/* not DTrace's: a genuine undefined instruction */
 
-invop_push:				/* down by a word, over the error code, which nobody needs any more */
+invop_push:				/* down by a word, over the error code, which is not needed any more */
 	incl	TF_EIP(%esp)
 	.irp	field, TF_EIP, TF_CS, TF_EFLAGS
 	movl	\field(%esp), %eax

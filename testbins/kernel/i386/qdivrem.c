@@ -7,7 +7,7 @@ uint64_t __umoddi3(uint64_t n, uint64_t d);
 int64_t __divdi3(int64_t n, int64_t d);
 int64_t __moddi3(int64_t n, int64_t d);
 
-/* divl wants its quotient to fit. */
+/* divl requires that its quotient fits. */
 static inline uint32_t
 divl(uint32_t high, uint32_t low, uint32_t d, uint32_t *remainder)
 {

@@ -5,7 +5,7 @@
 #include "sys/systm.h"
 #include "sys/vm.h"
 
-/* The kernel's address of a user address, its page made present and, if asked, writable; NULL if it cannot be. */
+/* Returns the kernel's address of a user address, and makes its page present and perhaps writable; NULL: not possible. */
 static char *
 uaddr_to_kaddr(vaddr_t uaddr, int access)
 {

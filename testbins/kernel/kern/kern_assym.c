@@ -1,4 +1,4 @@
-/* Offsets for whoever reads the kernel's structures from outside (FreeBSD's genassym, as data). */
+/* Offsets for readers of the kernel's structures from outside (FreeBSD's genassym, as data). */
 #include "sys/assym.h"
 #include "sys/callout.h"
 #include "sys/file.h"

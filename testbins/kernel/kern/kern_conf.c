@@ -20,7 +20,7 @@ make_dev(const struct cdevsw *devsw, uint32_t unit, const char *name)
 	return (dev);
 }
 
-/* The name goes at once; whoever has it open gets ENXIO from now on. */
+/* Removes the name at once; open files of the device get ENXIO from now on. */
 void
 destroy_dev(struct cdev *dev)
 {

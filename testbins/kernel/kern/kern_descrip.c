@@ -139,7 +139,7 @@ closef(struct file *fp, struct thread *td)
 	return (fdrop(fp, td));
 }
 
-/* Takes back what finstall did, if nobody closed it meanwhile. */
+/* Undoes finstall, if the descriptor was not closed meanwhile. */
 void
 fdclose(struct thread *td, struct file *fp, int fd)
 {

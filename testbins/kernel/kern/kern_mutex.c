@@ -46,7 +46,7 @@ mtx_assert(const struct mtx *m, int what)
 		panic("mutex %s %sowned", m->lock_object.lo_name, what == MA_OWNED ? "not " : "");
 }
 
-/* Says whether the lock was taken, not only taken once more; *since: when the wait began, if somebody asks. */
+/* Returns whether the lock was acquired, and not only recursed; *since: the start of the wait, if it is traced. */
 static bool
 _mtx_lock_sleep(struct mtx *m, const char *file, int line, uint64_t *since)
 {
@@ -77,7 +77,7 @@ _mtx_unlock_sleep(struct mtx *m)
 	sleepq_broadcast(m);
 }
 
-/* The probes are here and not deeper, so that their caller is who wants the lock. */
+/* The probes are here and not deeper, so that their caller is the function that takes the lock. */
 void
 __mtx_lock_flags(struct mtx *m, int opts __unused, const char *file, int line)
 {

@@ -1,11 +1,11 @@
-/* Statically defined tracing, what is there before anybody traces (FreeBSD sys/kern/kern_sdt.c, sys/cddl/dev/sdt/sdt.c). */
+/* Statically defined tracing: the part that exists without a tracer (FreeBSD sys/kern/kern_sdt.c, sys/cddl/dev/sdt/sdt.c). */
 #include "sys/sdt.h"
 #include "sys/systm.h"
 
 const int sdt_generation = SDT_GENERATION;
 volatile bool sdt_probes_enabled; /* a probe is on somewhere */
 
-/* Nobody traces, so nobody may come here. */
+/* Nothing is traced, so this must not be called. */
 static void
 sdt_probe_stub(uint32_t id, uintptr_t arg0 __unused, uintptr_t arg1 __unused, uintptr_t arg2 __unused, uintptr_t arg3 __unused,
     uintptr_t arg4 __unused, uintptr_t arg5 __unused)
@@ -30,7 +30,7 @@ sdt_probe(uint32_t id, uintptr_t arg0, uintptr_t arg1, uintptr_t arg2, uintptr_t
 	(*sdt_probe_func)(id, arg0, arg1, arg2, arg3, arg4, arg5);
 }
 
-/* dtrace_probe takes five arguments; the sixth waits in the thread until somebody asks for it. No frame is left behind. */
+/* dtrace_probe takes five arguments; the sixth is stored in the thread until it is read. No frame is left behind. */
 __attribute__((optimize("optimize-sibling-calls"), used)) static void
 sdt_dtrace_probe(uint32_t id, uintptr_t arg0, uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5)
 {

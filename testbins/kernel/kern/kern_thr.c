@@ -103,7 +103,7 @@ thread_must_exit(struct thread *td)
 	return (td->td_proc->p_flag & P_SINGLE_EXIT && td->td_proc->p_singlethread != td);
 }
 
-/* The process ends, or runs something else: td alone goes on. */
+/* The process ends or executes another program: only td continues. */
 void
 thread_single(struct thread *td)
 {

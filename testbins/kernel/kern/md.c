@@ -51,7 +51,7 @@ mdstrategy(struct bio *bp)
 	wakeup(&md_queue);
 }
 
-/* The first user starts the process: a machine that never looks at the disk has none. */
+/* The first user starts the process: a machine that never uses the disk has none. */
 static int
 md_use(void)
 {

@@ -36,7 +36,7 @@ cpio_hex(const char *field)
 	return (value);
 }
 
-/* Makes path, and the directories on the way to it; an existing one is given as it is. */
+/* Makes path and its parent directories; an existing one is returned unchanged. */
 int
 memfs_mkpath(const char *path, enum vtype type, mode_t mode, struct vnode **vpp)
 {
@@ -167,7 +167,7 @@ vn_getcwd(struct vnode *vp, char *buffer, size_t *length)
 		TAILQ_FOREACH(de, &node->mn_parent->mn_dirhead, md_entries)
 			if (de->md_node == node)
 				break;
-		if (de == NULL) /* removed while somebody is in it */
+		if (de == NULL) /* removed while it is in use */
 			return (ENOENT);
 		if (at < (size_t)de->md_namelen + 1)
 			return (ENAMETOOLONG);

@@ -71,7 +71,7 @@ pipe_copy_out(struct pipe *pipe, size_t n, struct uio *uio)
 	return (error);
 }
 
-/* Waits for bytes, then takes what is there; 0 bytes when the writers are gone. */
+/* Waits for bytes, then takes those available; 0 bytes when there are no writers. */
 static int
 pipe_read(struct file *fp, struct uio *uio, struct thread *td __unused)
 {

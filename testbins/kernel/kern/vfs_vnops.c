@@ -42,7 +42,7 @@ vn_open_vnode(struct vnode *vp, int fmode)
 	return (error);
 }
 
-/* A device may want to know who opens it: what it gives is kept with the open file. */
+/* A device may keep data for each open: its result is stored with the open file. */
 static int
 vn_open_device(struct vnode *vp, struct file *fp)
 {

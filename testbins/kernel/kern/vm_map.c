@@ -72,7 +72,7 @@ vmspace_free(struct vmspace *vm)
 		vmspace_dofree(vm);
 }
 
-/* The process leaves its address space, for a new one or for ever. */
+/* The process leaves its address space, for a new one or because it ends. */
 void
 vmspace_exec_release(struct proc *p)
 {

@@ -24,7 +24,7 @@ dtrace_ioctl(struct cdev *dev __unused, uintptr_t priv, uint64_t cmd, void *data
 	return (dtrace_dev_ioctl(priv, cmd, data));
 }
 
-/* Programs tell of the USDT probes they carry. */
+/* Programs register their USDT probes. */
 static int
 dtrace_ioctl_helper(struct cdev *dev __unused, uintptr_t priv __unused, uint64_t cmd, void *data)
 {

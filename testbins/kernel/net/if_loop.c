@@ -1,6 +1,6 @@
 /*
  * lo0: what is sent comes back (FreeBSD sys/net/if_loop.c, netisr.c). A packet that is sent while another is being
- * received only joins the queue; who sent the first goes on until it is empty, so that no stack grows.
+ * received only joins the queue; the sender of the first handles all of them, so that no stack grows.
  */
 #include "netinet/in_pcb.h"
 #include "sys/systm.h"

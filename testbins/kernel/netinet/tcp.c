@@ -156,7 +156,7 @@ tcp_output(struct tcpcb *tp)
 	return (error);
 }
 
-/* A connection is asked for. */
+/* A peer requests a connection. */
 static void
 tcp_listen_input(struct tcpcb *listener, const struct ip *ip, const struct tcphdr *th)
 {
@@ -282,7 +282,7 @@ tcp_do_segment(struct tcpcb *tp, struct mbuf *m, const struct ip *ip, const stru
 	if (th->th_flags & TH_ACK && !tcp_ack_input(tp, m, th))
 		return;
 	if (ntohl(th->th_seq) == tp->rcv_nxt && length > 0) {
-		if (so->so_state & SS_NOFDREF) { /* nobody will read it */
+		if (so->so_state & SS_NOFDREF) { /* no process will read it */
 			tcp_respond(ip, th, length);
 			tcp_close(tp);
 			return;

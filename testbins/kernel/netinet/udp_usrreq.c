@@ -1,4 +1,4 @@
-/* Datagrams (FreeBSD sys/netinet/udp_usrreq.c). One for a port that nobody has is dropped: there is no ICMP. */
+/* Datagrams (FreeBSD sys/netinet/udp_usrreq.c). A datagram for an unused port is dropped: there is no ICMP. */
 #include "netinet/in_pcb.h"
 #include "netinet/in_kdtrace.h"
 #include "sys/errno.h"

@@ -77,7 +77,7 @@ cpu_exception_handler:
 	ld	t0, PC_CURTHREAD(tp)
 	ld	t0, TD_KSTACK(t0)
 	addi	t0, t0, TF_SIZE
-	bltu	sp, t0, stack_overflow	/* a frame saved there would fault, and so on for ever */
+	bltu	sp, t0, stack_overflow	/* a frame saved there would fault, and so on forever */
 	ld	t0, PC_SCRATCH(tp)
 	addi	sp, sp, -TF_SIZE
 	save_registers

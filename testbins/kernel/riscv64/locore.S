@@ -14,7 +14,7 @@ _start:
 	csrw	mideleg, t0
 	la	t0, machine_trap
 	csrw	mtvec, t0
-	csrw	mcounteren, zero	/* host counters are not deterministic: nobody reads them */
+	csrw	mcounteren, zero	/* host counters are not deterministic: no program may read them */
 
 	/* Without a PMP entry S mode may touch nothing: one that allows everything. */
 	li	t0, -1

@@ -19,7 +19,7 @@ struct bio {
 	void *bio_data;
 	int bio_error;
 	long bio_resid; /* bytes left out */
-	void *bio_caller1; /* whoever wants the transfer has its own use for it */
+	void *bio_caller1; /* for the caller's own use */
 	TAILQ_ENTRY(bio) bio_queue;
 };
 

@@ -1,4 +1,4 @@
-/* How a program tells DTrace of its probes: DOF, and the device that takes it (FreeBSD sys/cddl/contrib/opensolaris/uts/common/sys/dtrace.h). */
+/* The registration of a program's probes: DOF, and the device that accepts it (FreeBSD sys/cddl/contrib/opensolaris/uts/common/sys/dtrace.h). */
 #ifndef SYS_DOF_H
 #define SYS_DOF_H
 

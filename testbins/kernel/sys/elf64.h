@@ -163,7 +163,7 @@ struct elf64_rela {
 #define DT_INIT_ARRAYSZ 27
 #define DT_FINI_ARRAYSZ 28
 
-/* What the kernel tells a program of itself, after its environment (FreeBSD sys/sys/elf_common.h). */
+/* The auxiliary vector, which follows a program's environment (FreeBSD sys/sys/elf_common.h). */
 #define AT_NULL 0
 #define AT_PHDR 3
 #define AT_PHENT 4

@@ -54,6 +54,6 @@
 #define ENOSYS 78
 
 #define ERESTART (-1)	 /* make the system call again */
-#define EJUSTRETURN (-2) /* the frame is right as it is */
+#define EJUSTRETURN (-2) /* the frame is already complete */
 
 #endif

@@ -98,7 +98,7 @@ void module_register_init(const void *data);
 linker_file_t linker_make_file(const char *pathname);
 void linker_file_release(linker_file_t lf); /* its dependencies too */
 int linker_load_dependency(linker_file_t lf, const char *modname);
-uint64_t linker_lookup_symbol(linker_file_t lf, const char *name); /* 0: nobody has it */
+uint64_t linker_lookup_symbol(linker_file_t lf, const char *name); /* 0: not found */
 
 /* link_elf_obj.c */
 int link_elf_load_file(const char *path, linker_file_t *result);

@@ -16,7 +16,7 @@ struct lock_object {
 #define LO_CLASS_MTX_SLEEP (1 << LO_CLASSSHIFT)
 #define LO_CLASS_SX (2 << LO_CLASSSHIFT)
 
-/* mtx_lock: the owner, 0 if unowned; the low bit says that somebody waits. */
+/* mtx_lock: the owner, 0 if unowned; the low bit is set if threads wait. */
 struct mtx {
 	struct lock_object lock_object;
 	volatile uintptr_t mtx_lock;

@@ -4,7 +4,7 @@
  * Changes against the first README (all of them; the README says the same now):
  *  - pmap_bootstrap(ram_size): no free_from. vm_page_alloc() works before it is called: locore's
  *    map must reach the first GiB of RAM at KERNBASE (RAM is at most 1 GiB).
- *  - pmap_guard(va): unmaps a page of the linear map for ever (below each kernel stack). So
+ *  - pmap_guard(va): unmaps a page of the linear map forever (below each kernel stack). So
  *    map RAM outside the kernel text with 4 KiB pages, or split when asked.
  *  - cpu_sigreturn(frame, saved): sigreturn's check of a user-supplied frame.
  *  - sigcode, esigcode (sigcode.S): the signal trampoline, user text copied to SHAREDPAGE.

@@ -8,7 +8,7 @@
 struct memfs_dirent {
 	TAILQ_ENTRY(memfs_dirent) md_entries;
 	struct memfs_node *md_node;
-	uint64_t md_cookie; /* where getdirentries goes on: rises in a directory */
+	uint64_t md_cookie; /* where getdirentries continues: increases in a directory */
 	uint8_t md_namelen;
 	char md_name[];
 };

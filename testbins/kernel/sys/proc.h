@@ -46,7 +46,7 @@ struct thread {
 	uint64_t td_switched_in;	/* gate_nanouptime() of the last switch to it */
 	const void *td_wchan;		/* what it sleeps on */
 	const char *td_wmesg;		/* why */
-	int td_sleep_error;		/* 0, EWOULDBLOCK or EINTR, set by whoever ends the sleep */
+	int td_sleep_error;		/* 0, EWOULDBLOCK or EINTR, set by the code that ends the sleep */
 	struct callout td_slpcallout;	/* ends a sleep with a time limit */
 	sigset_t td_sigmask;
 	sigset_t td_oldsigmask;		/* to restore after sigsuspend */
@@ -61,7 +61,7 @@ struct thread {
 	TAILQ_ENTRY(thread) td_slpq;	/* sleep queue */
 };
 
-#define TDF_NEEDRESCHED 0x01 /* the slice is used up, or somebody better woke */
+#define TDF_NEEDRESCHED 0x01 /* the slice is used up, or a better thread woke */
 #define TDF_ASTPENDING 0x02  /* a signal may be waiting */
 #define TDF_SINTR 0x04	     /* asleep, and a signal may end it */
 #define TDF_TIMEOUT 0x08     /* asleep, with a time limit */

@@ -141,7 +141,7 @@ cpu_stacktrace(struct trapframe *frame)
 		const vaddr_t *record = (const vaddr_t *)fp; /* the caller's frame pointer, the return address */
 
 		printf("#%d 0x%lx\n", depth++, (unsigned long)record[1]);
-		low = fp + 1; /* a frame must lie above the one before it, or the walk could go on for ever */
+		low = fp + 1; /* a frame must lie above the one before it, or the walk could go on forever */
 		fp = record[0];
 	}
 }

@@ -138,7 +138,7 @@ pmap_enter(struct pmap *pmap, vaddr_t va, paddr_t pa, int prot)
 		return ENOMEM;
 	if (!(*entry & PG_V))
 		pmap->pm_resident++;
-	/* PROT_NONE stays mapped, for nobody but the kernel. */
+	/* PROT_NONE stays mapped, but only for the kernel. */
 	*entry = pa | PG_V | (prot != 0 ? PG_U : 0) | (prot & PROT_WRITE ? PG_RW : 0) | (prot & PROT_EXEC ? 0 : PG_NX);
 	pmap_invalidate(pmap, va);
 	return 0;

@@ -21,7 +21,7 @@
  * In long mode the processor aligns rsp down to 16 bytes and then pushes ss, rsp, rflags, cs and rip, on the same
  * stack. So the word below the interrupted rsp is either the gap left by the alignment or the pushed ss itself, and
  * an instruction that pushes has to write exactly there. The answer: move the five pushed words down by one, over
- * the error code, which nobody needs any more, and return from there.
+ * the error code, which is not needed any more, and return from there.
  */
 ENTRY(dtrace_invop_start)
 	movq	TF_RIP(%rsp), %rdi

@@ -85,7 +85,7 @@ ENTRY(alltraps)
 	.globl	calltrap
 calltrap:
 	movq	%rsp, %rdi
-	subq	$8, %rsp		/* the C calling convention wants rsp at a multiple of 16 */
+	subq	$8, %rsp		/* the C calling convention requires rsp at a multiple of 16 */
 	call	trap
 	addq	$8, %rsp
 	/* FALLTHROUGH */

@@ -14,7 +14,7 @@
 ENTRY(_start)
 	cli
 	cld
-	movq	%rdx, %r8		/* wrmsr wants rdx */
+	movq	%rdx, %r8		/* wrmsr uses rdx */
 	movl	$MSR_EFER, %ecx
 	rdmsr
 	orl	$(EFER_SCE | EFER_NXE), %eax

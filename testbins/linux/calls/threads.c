@@ -135,7 +135,7 @@ CASE(pi_requeue)
 	result("the same word", futex(&lock, FUTEX_WAIT_REQUEUE_PI, 0, NULL, &lock, 0));
 }
 
-/* -- pthread mutexes that know of their owner's end */
+/* -- robust pthread mutexes: the end of the owner */
 
 static const char *
 error(int number)
@@ -386,7 +386,7 @@ CASE(policies)
 	result("no CPU", sched_setaffinity(0, 8, (cpu_set_t[]){ { { 0 } } }));
 }
 
-/* One of low priority has a lock that one of high priority wants, and one between them would run for ever. */
+/* A low-priority thread holds a lock that a high-priority one needs; one in between would run forever. */
 
 static pthread_mutex_t inherited;
 static volatile int holding, asked, counted;

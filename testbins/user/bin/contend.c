@@ -12,7 +12,7 @@ static pthread_cond_t started = PTHREAD_COND_INITIALIZER;
 static int rounds = 5, ready;
 static unsigned long counter, adaptive, depth, table[8];
 
-/* Somebody else has the CPU while the lock is held: whoever wants it has to wait. */
+/* Another thread gets the CPU while the lock is held, so it must wait for the lock. */
 static void __noinline
 count(void)
 {

@@ -1,4 +1,4 @@
-/* pipetest [kilobytes]: so much (16) through a pipe to a child, and the sum back through another; then a pipe nobody reads */
+/* pipetest [kilobytes]: so much (16) through a pipe to a child, and the sum back through another; then a pipe without a reader */
 #include "libc.h"
 
 static uint32_t

@@ -1,4 +1,4 @@
-/* query [n]: asks n questions (3) of an imaginary data base, and has probes that tell of them */
+/* query [n]: asks n questions (3) of an imaginary data base, and has probes for them */
 #include "libc.h"
 #include "usdt.h"
 
@@ -9,7 +9,7 @@ answer(const char *question, int number)
 {
 	int rows = strlen(question) % 7 + number;
 
-	/* What only a listener wants to know is worked out for a listener only. */
+	/* This is computed only for a tracer. */
 	if (USDT_ENABLED(answer, myprov, query__plan)) {
 		char plan[64];
 

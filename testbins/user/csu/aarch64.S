@@ -1,4 +1,4 @@
-/* crt1: x0 = argc, x1 = argv, x2 = envp, x3 = what rtld wants called at exit. */
+/* crt1: x0 = argc, x1 = argv, x2 = envp, x3 = the function that rtld calls at exit. */
 	.text
 	.globl	_start
 	.type	_start, @function

@@ -1,4 +1,4 @@
-/* crt1: eax = argc, edx = argv, ecx = envp, ebx = what rtld wants called at exit; a call leaves the stack as the ABI wants it. */
+/* crt1: eax = argc, edx = argv, ecx = envp, ebx = the function that rtld calls at exit; a call leaves the stack as the ABI requires. */
 	.text
 	.globl	_start
 	.type	_start, @function

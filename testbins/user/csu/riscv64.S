@@ -1,4 +1,4 @@
-/* crt1: a0 = argc, a1 = argv, a2 = envp, a3 = what rtld wants called at exit. */
+/* crt1: a0 = argc, a1 = argv, a2 = envp, a3 = the function that rtld calls at exit. */
 	.text
 	.globl	_start
 	.type	_start, @function

@@ -1,4 +1,4 @@
-/* crt1: rdi = argc, rsi = argv, rdx = envp, rcx = what rtld wants called at exit; a call leaves the stack as the ABI wants it. */
+/* crt1: rdi = argc, rsi = argv, rdx = envp, rcx = the function that rtld calls at exit; a call leaves the stack as the ABI requires. */
 	.text
 	.globl	_start
 	.type	_start, @function

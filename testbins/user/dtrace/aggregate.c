@@ -1,6 +1,6 @@
 /*
  * Aggregations as dtrace(1) keeps and shows them: snapshots are added up, and sorted by value, then by key
- * (FreeBSD libdtrace dt_aggregate.c, dt_consume.c). stddev() and llquantize() are not shown: their arithmetic wants 128 bits.
+ * (FreeBSD libdtrace dt_aggregate.c, dt_consume.c). stddev() and llquantize() are not shown: their arithmetic needs 128 bits.
  */
 #include "aggregate.h"
 #include "libc.h"
@@ -241,7 +241,7 @@ print_key(const struct dtrace_recdesc *key, const char *data)
 		return; /* what quantize() adds, if not 1 */
 	else if (key->dtrd_action == DTRACEACT_DIFEXPR)
 		printf("  %-50s", data);
-	else { /* a stack: nobody here knows the symbols */
+	else { /* a stack: there are no symbols here */
 		printf("\n");
 		for (uint32_t at = 0; at < key->dtrd_size && integer(data + at, 8) != 0; at += 8)
 			printf("%14s%#jx\n", "", integer(data + at, 8));

@@ -6,7 +6,7 @@
 
 typedef struct pthread *pthread_t;
 
-/* A lock word is 0: free, 1: held, 2: held, and somebody may wait. */
+/* A lock word is 0: free, 1: held, 2: held, and threads may wait. */
 typedef struct {
 	volatile uint32_t lock;
 	int type;

@@ -48,7 +48,7 @@ rtld_die(const char *name, const char *what, const char *which)
 	_exit(1);
 }
 
-/* A debugger, or pid probe, that wants to know when objects come has its breakpoint here. */
+/* A debugger or the pid provider has a breakpoint here, to learn of new objects. */
 __noinline void
 r_debug_state(struct r_debug *debug __unused, struct link_map *map __unused)
 {

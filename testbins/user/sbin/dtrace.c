@@ -10,7 +10,7 @@
 static int dtrace_fd;
 static char buffer[BUFFER];
 
-/* What an enabling records, once it was asked for: struct dtrace_eprobedesc with room for more records, and its probe. */
+/* The description of an enabling's records: struct dtrace_eprobedesc with room for more records, and its probe. */
 static struct enabled {
 	uint32_t epid, probeid;
 	uint64_t uarg;
@@ -80,7 +80,7 @@ consume(void)
 		printf("dtrace: %ju drops\n", (uintmax_t)desc.dtbd_drops);
 }
 
-/* The framework is told of options as libdtrace tells it: by a program that has nothing else. */
+/* Options are set as libdtrace does: by a program that consists only of options. */
 static void
 set_options(void)
 {

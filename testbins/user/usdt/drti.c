@@ -1,5 +1,5 @@
 /*
- * The start-up object of whatever has probes: tells the kernel of them when it is loaded (libdtrace's drti.c). The DOF it tells them by is
+ * The start-up object of an object with probes: registers them with the kernel at load time (libdtrace's drti.c). Its DOF is
  * made here, from the records of usdt.h.
  */
 #include "libc.h"
@@ -13,7 +13,7 @@ enum { SECTION_STRTAB, SECTION_PROBES, SECTION_PRARGS, SECTION_PROFFS, SECTION_P
 
 extern struct usdt_site __start_set_usdt[] __attribute__((visibility("hidden")));
 extern struct usdt_site __stop_set_usdt[] __attribute__((visibility("hidden")));
-extern const char usdt_module[] __attribute__((visibility("hidden"))); /* what the object is called; by whoever links it */
+extern const char usdt_module[] __attribute__((visibility("hidden"))); /* the object's name; defined at link time */
 
 static struct {
 	struct dof_hdr header;

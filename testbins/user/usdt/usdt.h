@@ -4,7 +4,7 @@
  * record of it lies in the section set_usdt, of which drti.c makes the DOF when the object is loaded.
  *
  *   USDT2(function, provider, name, type, argument, type, argument);   function is the one it stands in, which is __probed
- *   if (USDT_ENABLED(function, provider, name)) ...                    only while somebody listens
+ *   if (USDT_ENABLED(function, provider, name)) ...                    only while it is traced
  */
 #ifndef USDT_H
 #define USDT_H

@@ -124,7 +124,7 @@ def test_a_run_that_is_left_from_a_callback_ends(isa):
 
 
 @isas
-def test_where_there_is_no_low_memory_the_table_counts(isa, monkeypatch):
+def test_where_there_is_not_a_low_memory_the_table_counts(isa, monkeypatch):
     monkeypatch.setattr("emu.engine.counting.low_memory", lambda _size: None)
     machine, plain = Machine(isa, written=True), Machine(isa, written=False)
     for one in (machine, plain):

@@ -146,7 +146,7 @@ def test_two_spaces_have_pages_of_their_own_at_one_address(isa, accelerated):
 
 @isas
 @engines
-def test_pages_that_share_an_entry_of_the_table_are_told_apart(isa, accelerated):
+def test_pages_that_share_an_entry_of_the_table_are_distinguished(isa, accelerated):
     machine = Machine(isa, accelerated)
     far = DATA + FILLS * PAGE
     machine.space.frames[far // PAGE] = (6 * PAGE, Access.READ)

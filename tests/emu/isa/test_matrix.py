@@ -77,7 +77,7 @@ def code_of(isa, text):
 
 
 @isas
-def test_breakpoints_have_the_lengths_that_are_told(isa):
+def test_breakpoints_have_the_lengths_that_are_reported(isa):
     assert sizes(MATRIX["breakpoint a tracepoint writes"][isa]) == {len(ISAS[isa].traps.breakpoints[0])} | {
         len(one) for one in ISAS[isa].traps.breakpoints if isa != "i386"
     }
@@ -145,7 +145,7 @@ def test_the_pid_provider_does_with_each_instruction_what_its_row_says(isa, kind
 
 
 @isas
-def test_every_phrase_that_is_tested_is_told(isa):
+def test_every_phrase_that_is_tested_is_reported(isa):
     cells = ", ".join(MATRIX[f"pid provider: {kind}"][isa] for kind in WANTED)
     assert [phrase for phrase in PID[isa] if phrase not in cells] == []
 

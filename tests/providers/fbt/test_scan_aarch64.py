@@ -56,7 +56,7 @@ def test_a_nop_that_comes_first_is_the_entry_and_is_tagged_as_an_stp():
     assert ret.roffset == 8
 
 
-def test_a_nop_further_on_is_no_entry():
+def test_a_nop_further_on_is_not_an_entry():
     assert ARM.sites("""
         000080d2  mov x0, #0
         1f2003d5  nop
@@ -163,7 +163,7 @@ def test_a_branch_out_of_the_function_is_a_return():
     assert (site.probe, site.address, site.rval, site.saved) == ("return", ADDRESS + 4, 3, 0x140003FF)
 
 
-def test_a_branch_whose_distance_times_four_stays_inside_is_no_return():
+def test_a_branch_whose_distance_times_four_stays_inside_is_not_a_return():
     # 2 instructions on is 8 bytes; taken for 32 it must still be inside: 0x10004 + 32 < 0x10028.
     listing = """
         fd7bbfa9  stp x29, x30, [sp, #-0x10]!
@@ -219,7 +219,7 @@ def test_other_ways_out_are_not_sites_and_each_has_its_rule():
     assert ARM.remarks(listing) == [(4, "ret xn"), (8, "retaa"), (12, "retaa"), (16, "br"), (20, "eret")]
 
 
-def test_a_return_before_the_entry_is_no_site():
+def test_a_return_before_the_entry_is_not_a_site():
     listing = """
         400000b4  cbz x0, #0x10008
         c0035fd6  ret
@@ -230,7 +230,7 @@ def test_a_return_before_the_entry_is_no_site():
     assert ARM.remarks(listing) == [(4, "before the entry")]
 
 
-def test_data_that_looks_like_a_ret_is_a_return_for_there_is_no_guard_against_tables():
+def test_data_that_looks_like_a_ret_is_a_return_for_there_is_not_a_guard_against_tables():
     assert ARM.sites("""
         fd7bbfa9          stp x29, x30, [sp, #-0x10]!
         c0035fd600000000  .quad 0xd65f03c0

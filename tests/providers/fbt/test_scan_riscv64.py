@@ -48,7 +48,7 @@ def test_a_negative_offset_is_a_save_of_ra_too():
     """) == [("entry", 0), ("return", 4)]
 
 
-def test_saving_another_register_or_elsewhere_is_no_entry():
+def test_saving_another_register_or_elsewhere_is_not_an_entry():
     assert (
         RISCV.refusal("""
         22ec      c.sdsp s0, 0x18(sp)
@@ -203,7 +203,7 @@ def test_other_ways_out_are_not_sites_and_each_has_its_rule():
     assert RISCV.remarks(listing) == [(2, "jr"), (4, "jr"), (8, "jr"), (12, "sret"), (16, "mret")]
 
 
-def test_a_return_before_the_entry_is_no_site():
+def test_a_return_before_the_entry_is_not_a_site():
     listing = """
         19c1      c.beqz a0, 6
         0100      c.nop

@@ -30,7 +30,7 @@ def test_the_entry_need_not_be_the_first_instruction():
     """) == [("entry", 4), ("return", 5)]
 
 
-def test_nobody_asks_whether_the_frame_pointer_is_set_after_the_push():
+def test_the_frame_pointer_need_not_be_set_after_the_push():
     assert X86.sites("""
         55        push rbp
         53        push rbx
@@ -46,7 +46,7 @@ def test_only_the_first_push_is_an_entry():
     """) == [("entry", 0), ("return", 2)]
 
 
-def test_a_55_inside_another_instruction_is_no_entry():
+def test_a_55_inside_another_instruction_is_not_an_entry():
     assert (
         X86.refusal("""
         b855000000  mov eax, 0x55
@@ -56,7 +56,7 @@ def test_a_55_inside_another_instruction_is_no_entry():
     )
 
 
-def test_a_push_of_r13_is_no_entry_although_its_second_byte_is_55():
+def test_a_push_of_r13_is_not_an_entry_although_its_second_byte_is_55():
     assert (
         X86.refusal("""
         4155      push r13
@@ -125,7 +125,7 @@ def test_every_ret_is_a_site_of_the_one_return_probe():
     """) == [("entry", 0), ("return", 4), ("return", 6)]
 
 
-def test_a_c3_inside_another_instruction_is_no_return():
+def test_a_c3_inside_another_instruction_is_not_a_return():
     assert X86.sites("""
         55        push rbp
         89c3      mov ebx, eax
@@ -167,7 +167,7 @@ def test_a_jump_out_of_the_function_is_a_tail_call_and_no_site():
     assert X86.remarks(listing, size=20) == [(15, "tail call")]
 
 
-def test_a_ret_before_the_entry_is_no_site():
+def test_a_ret_before_the_entry_is_not_a_site():
     listing = """
         7501      jne 0x10003
         c3        ret

@@ -143,7 +143,7 @@ def test_a_name_without_an_offset_is_every_instruction(isa):
 @pytest.mark.parametrize(
     "name", ["cpu_switch:", "dtrace_invop:", "no_such_function:", "malloc:100000", "malloc:x", "malloc:1", "memcp*:"]
 )
-def test_what_is_no_site_matches_nothing(isa, name):
+def test_what_is_not_a_site_matches_nothing(isa, name):
     if name == "malloc:1" and isa == "x86_64":
         name = "malloc:2"  # the first instruction is one byte long
     assert matched(isa, f"kinst::{name}") == []

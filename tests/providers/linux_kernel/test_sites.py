@@ -64,5 +64,5 @@ def test_an_instruction_that_only_looks_like_one_of_a_prologue_is_not_taken_for_
     assert treat(ISAS[isa], bytes.fromhex(code).ljust(16, b"\0"), 0x1000) is None, assembly
 
 
-def test_what_is_no_instruction_has_no_plan():
+def test_what_is_not_an_instruction_has_no_plan():
     assert treat(ISAS["x86_64"], bytes.fromhex("0f0b") + bytes(14), 0) is None

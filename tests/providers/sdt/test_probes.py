@@ -306,7 +306,7 @@ def test_callouts_start_and_end_in_turn(isa):
 
 
 @each_isa
-def test_a_wait_for_a_lock_is_told_with_who_held_it(isa):
+def test_a_wait_for_a_lock_is_reported_with_who_held_it(isa):
     found = run(isa)
     (wait,) = found.of("lockstat", "sx-block")
     time, kind, by_writer, readers, name = wait

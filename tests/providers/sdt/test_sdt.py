@@ -280,7 +280,7 @@ def boot_over(guest):
 
 
 @each_isa
-def test_a_call_that_nobody_expects_is_told_on_the_console(isa):
+def test_an_unexpected_call_is_reported_on_the_console(isa):
     screen = bytearray()
     guest = KernelGuest(
         ISAS[isa], image=images.kernel(ISAS[isa], "sdt-2018"), console=screen.extend, files={"etc/rc": b"true\n"}

@@ -238,7 +238,7 @@ def test_with_every_instruction_of_its_own_functions_watched_a_program_is_the_sa
         "b09d",  # movb $0x9d, %al
     ],
 )
-def test_the_flag_that_steps_a_copy_is_seen_by_nobody(code):
+def test_the_flag_that_steps_a_copy_is_not_visible(code):
     """Not by a pushf, not after a popf that faults; and an operand that looks like either is none."""
     text = [Stretch(ADDRESS, bytes.fromhex(code) + bytes(16))]
     plain, patched = (TrialCpu(ISAS["x86_64"], text, stepping=stepping) for stepping in (True, False))

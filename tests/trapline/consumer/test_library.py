@@ -108,7 +108,7 @@ def test_a_directory_of_the_users_comes_first_and_nolibs_leaves_all_out(tmp_path
     assert "failed to resolve ENOENT" in run.stderr
 
 
-def test_a_mistake_in_a_library_is_told_with_its_file(tmp_path):
+def test_a_mistake_in_a_library_is_reported_with_its_file(tmp_path):
     (tmp_path / "bad.d").write_text("inline int GOOD = 1;\ninline int BAD = nosuch;\n")
     run = run_trapline(["dtrace", "-L", str(tmp_path), "-n", "BEGIN { trace(1) }"])
     assert run.returncode == 1

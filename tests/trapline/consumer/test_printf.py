@@ -132,7 +132,7 @@ def test_a_stack_prints_a_line_for_each_frame():
     assert printf("%-3k", record) == "\n   kernel`read_random+0x4\n   kernel`sys_read\n   0x10\n"
 
 
-def test_missing_records_and_wrong_sizes_are_told():
+def test_missing_records_and_wrong_sizes_are_reported():
     with pytest.raises(FormatMismatchError, match="%s has no record to print"):
         printf("%d %s", u32(1))
     with pytest.raises(FormatMismatchError, match="%d cannot print a record of 3 bytes"):

@@ -29,7 +29,7 @@ def test_what_is_saved_for_anonymous_tracing_is_claimed_from_the_first_instructi
     ("content", "message"),
     [(None, "no anonymous state"), (b"rubbish", "corrupt DOF header"), (b"\x7fDOF" + bytes(100), "load size")],
 )
-def test_an_anonymous_state_that_cannot_be_claimed_is_told_in_one_line(content, message, tmp_path):
+def test_an_anonymous_state_that_cannot_be_claimed_is_reported_in_one_line(content, message, tmp_path):
     if content is not None:
         (tmp_path / "dtrace.dof").write_bytes(content)
     run = run_trapline(["dtrace", "-a"], cwd=tmp_path)

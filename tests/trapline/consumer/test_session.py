@@ -292,7 +292,7 @@ def test_a_fault_says_what_and_where(values, text):
     assert trace.faults[0].message.endswith(f"): {text}")
 
 
-def test_drops_are_told_by_cpu_and_by_counter():
+def test_drops_are_reported_by_cpu_and_by_counter():
     trace = Trace(cpus=2)
     trace.device.drops[1] = 3
     trace.device.state = replace(
@@ -310,7 +310,7 @@ def test_drops_are_told_by_cpu_and_by_counter():
     assert trace.drops[-1].message(tags=True) == "[DTRACEDROP_PRINCIPAL] 3 drops on CPU 1"
 
 
-def test_drops_are_told_once():
+def test_drops_are_reported_once():
     trace = Trace()
     trace.device.state = replace(trace.device.state, dyndrops=1)
     trace.work()
@@ -450,7 +450,7 @@ def test_options_reach_the_framework_before_programs_do():
     assert device.options == {"strsize": 64}
 
 
-def test_a_program_the_framework_refuses_is_told_in_libdtraces_words():
+def test_a_program_the_framework_refuses_is_reported_in_libdtraces_words():
     device = FakeDevice()
 
     def refuse(program):
@@ -494,7 +494,7 @@ def test_a_trace_that_cannot_begin_says_why(errno, text):
         ("statusrate", "1h", 1_500_000_000, "status rate increased to once every 1500000000 nanoseconds"),
     ],
 )
-def test_an_option_the_framework_adjusted_is_told(name, asked, got, text):
+def test_an_option_the_framework_adjusted_is_reported(name, asked, got, text):
     device = FakeDevice()
     session = Session(device, guest_with_symbols(), Output(io.StringIO()), Handlers(print, print))
     session.options.set(name, asked)

@@ -98,7 +98,7 @@ def test_the_environment_of_commands_is_for_the_machine():
         (["-65"], "illegal option -- 65"),
     ],
 )
-def test_a_flag_getopt_refuses_is_told_as_getopt_does(arguments, message):
+def test_a_flag_getopt_refuses_is_reported_as_getopt_does(arguments, message):
     with pytest.raises(FlagError) as caught:
         parse_arguments(arguments)
     assert str(caught.value) == message

@@ -13,7 +13,7 @@ def shown(text):
     return disassemble_program(compile_text(text), 256)
 
 
-def test_the_example_everybody_knows():
+def test_the_best_known_example():
     assert shown("BEGIN { trace(execname); }") == textwrap.dedent("""
         DIFO 0x1 returns string (unknown) by ref (size 256)
         OFF OPCODE      INSTRUCTION

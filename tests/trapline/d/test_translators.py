@@ -48,7 +48,7 @@ def test_a_translator_may_use_another():
 
 
 @pytest.mark.parametrize("text", ["me", "me + 1", "xlate <struct info *> (1)"])
-def test_a_translation_is_no_value(text):
+def test_a_translation_is_not_a_value(text):
     with pytest.raises(CompileError):
         compile_text(f"{INFO} BEGIN {{ trace({text}) }}")
 
@@ -66,7 +66,7 @@ def test_probes_of_a_provider_block_have_hyphens_and_mapped_arguments():
     assert names.providers["web"]["idle"].native == ()
 
 
-def test_an_error_is_told_by_the_line_that_control_lines_give():
+def test_an_error_is_reported_by_the_line_that_control_lines_give():
     with pytest.raises(CompileError) as caught:
         compile_text('BEGIN { }\n#line 100 "inc.h"\n\nBEGIN { trace(nosuch) }')
     assert str(caught.value).startswith('[D_IDENT_UNDEF] "inc.h", line 101: ')

@@ -148,7 +148,7 @@ def test_destructive_actions_need_the_option():
     bench.device.go()
 
 
-def test_the_number_of_matches_is_told_for_each_clause():
+def test_the_number_of_matches_is_reported_for_each_clause():
     bench = Bench()
     program = compile_text("test:::entry { } f:entry { } nosuch { }")
     assert list(bench.device.enable(encode(program))) == [2, 1, 0]

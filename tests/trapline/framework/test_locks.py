@@ -66,7 +66,7 @@ def test_a_lock_answers_as_its_class_does(question):
 
 
 @pytest.mark.parametrize("address", [8, LOCK + 8])
-def test_what_is_no_lock_is_a_bad_address(address):
+def test_what_is_not_a_lock_is_a_bad_address(address):
     bench = Locks(f"f:entry {{ trace(mutex_owned((void *){address:#x})); }} ERROR {{ trace(arg4); trace(arg5); }}")
     bench.fire()
     ((_epid, _time, data),) = bench.records()

@@ -24,7 +24,7 @@ VALUES = {"file": "0x10", "cmd": '"SELECT 1"', "n": "-3"}
         ("!(file == 0) && n == -3", True),
     ],
 )
-def test_a_filter_says_which_events_are_wanted(text, expected):
+def test_a_filter_says_which_events_are_selected(text, expected):
     assert parse_filter(text, FIELDS)(VALUES) is expected
 
 

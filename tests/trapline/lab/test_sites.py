@@ -198,7 +198,7 @@ def test_the_text_has_a_block_per_function_a_legend_and_a_sum(path):
     assert report[12:] == ["", "3 functions: 1 with probes (1 entry site, 1 return site), 2 without"]
 
 
-def test_a_remark_stands_behind_its_site(path):
+def test_a_remark_follows_its_site(path):
     report = lines(sites(written(path, "aarch64"), function="sys_read"))
     assert report[2].endswith("pc = pc+8  (not a tail call)")
 
@@ -324,6 +324,6 @@ def test_a_summary_counts_by_rule(provider):
     assert [one["count"] for one in found] == sorted((one["count"] for one in found), reverse=True)
 
 
-def test_there_is_no_kinst_for_i386():
+def test_there_is_not_a_kinst_for_i386():
     run = run_trapline(["sites", "testbins:kernel", "--isa", "i386", "--provider", "kinst"])
     assert run.stderr == "Error: there is no kinst for i386; there is for x86_64, aarch64, riscv64\n"

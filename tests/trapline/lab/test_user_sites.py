@@ -32,7 +32,7 @@ def test_a_sequence_of_exclusives_is_refused_with_the_reason(isa):
     assert all("exclusive" in one.how or "sc" in one.how for one in refused)
 
 
-def test_a_misspelt_function_is_told_the_nearest():
+def test_a_misspelt_function_gets_the_nearest_name():
     with pytest.raises(SitesError, match="did you mean 'ackermann'"):
         user_sites(images.linux(ISAS["x86_64"], "zoo"), function="ackerman")
 

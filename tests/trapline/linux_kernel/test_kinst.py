@@ -38,7 +38,7 @@ def test_instructions_are_hit_as_often_as_the_function_is_entered(isa):
 
 
 @every_kernel
-def test_stacks_and_times_are_the_same_whoever_serves_the_hits(isa, monkeypatch):
+def test_stacks_and_times_are_the_same_with_every_handler_of_hits(isa, monkeypatch):
     program = "kinst::vfs_read: { @[probename, execname, stack()] = count(); @last = max(timestamp); }"
     shown = {}
     for engine in ("native", "python"):

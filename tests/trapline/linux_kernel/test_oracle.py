@@ -29,7 +29,7 @@ def test_records_are_hits_of_ours_in_the_same_order(records, same):
     assert row.agrees is same
 
 
-def test_a_hit_that_the_kernel_says_it_missed_is_no_difference():
+def test_a_hit_that_the_kernel_says_it_missed_is_not_a_difference():
     assert Row("f", ours=3, kernel=2, missed=1).agrees
     assert not Row("f", ours=3, kernel=2).agrees
     assert not Row("f").agrees

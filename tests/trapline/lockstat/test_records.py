@@ -70,12 +70,12 @@ def test_records_are_in_the_order_of_events_and_then_of_counts_or_times(found):
         assert keys == sorted(keys)
 
 
-def test_the_hottest_caller_stands_for_all():
+def test_the_hottest_caller_represents_all():
     found = [LockRecord(1, 7, 100, count=2), LockRecord(1, 7, 200, count=5), LockRecord(1, 7, 300, count=1)]
     assert coalesce(found, Coalescing(any_caller=True), start) == [LockRecord(1, 7, 200, count=8)]
 
 
-def test_everybody_on_the_stack_generates_an_event():
+def test_every_function_on_the_stack_generates_an_event():
     found = [
         LockRecord(1, 7, 100, count=2, time=10, stack=(200, 300)),
         LockRecord(1, 7, 200, count=1, time=5, stack=(300,)),

@@ -175,13 +175,13 @@ def test_a_file_in_use_stays(isa):
 
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("bad", [b"", b"\x7fDOF", b"\0" * 200])
-def test_what_is_no_program_is_refused(isa, bad):
+def test_what_is_not_a_program_is_refused(isa, bad):
     lines = run(isa, "dtrace /dof/bad true; echo $?", bad=bad)
     assert lines[0].startswith("dtrace: failed to enable '/dof/bad':")
 
 
 @pytest.mark.parametrize("isa", ISAS)
-def test_a_request_nobody_knows_is_refused(isa):
+def test_an_unknown_request_is_refused(isa):
     assert "Inappropriate ioctl" in run(isa, "callnum 54 0 1")[1]
 
 

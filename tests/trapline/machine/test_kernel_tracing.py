@@ -162,7 +162,7 @@ def test_a_stack_names_the_callers_whatever_the_prologue_has_done_so_far(isa):
         assert all(not name.startswith(("0x", "kernel_end")) for name in names), names
 
 
-def test_freebsds_own_choice_of_sites_breaks_the_riscv_kernel_and_that_is_told():
+def test_freebsds_own_choice_of_sites_breaks_the_riscv_kernel_and_that_is_reported():
     from emu.guest.base import GuestError
 
     with pytest.raises(GuestError, match="panic"):

@@ -1,4 +1,4 @@
-/* What access(2) and lseek(2) are asked. */
+/* The arguments of access(2) and lseek(2). */
 
 inline int F_OK = 0;
 inline int X_OK = 1;

@@ -1,6 +1,6 @@
 /*
  * Names of what a transfer is and of kinds of devices, for b_cmd, bio_flags and dev_type
- * (FreeBSD cddl/lib/libdtrace/io.d). BIO_READ and BIO_WRITE stand in io.d, which needs them.
+ * (FreeBSD cddl/lib/libdtrace/io.d). BIO_READ and BIO_WRITE are in io.d, which needs them.
  */
 
 #pragma D depends_on library io.d

@@ -8,7 +8,7 @@ inline int LOCKSTAT_READER = 1;	/* shared */
 typedef struct lockinfo {
 	string lock_name;
 	uintptr_t lock_addr;
-	uintptr_t lock_owner;	/* address of the thread that holds it exclusively, 0: nobody */
+	uintptr_t lock_owner;	/* address of the thread that holds it exclusively, 0: none */
 	int lock_readers;	/* how many hold it shared */
 	int lock_spin;
 } lockinfo_t;

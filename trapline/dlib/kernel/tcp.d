@@ -52,7 +52,7 @@ inline string tcp_state_string[int32_t state] =
 typedef struct tcpsinfo {
 	uintptr_t tcps_addr;
 	int tcps_local;		/* both ends are on this machine */
-	int tcps_active;	/* this end has asked for the connection */
+	int tcps_active;	/* this end has requested the connection */
 	uint16_t tcps_lport;
 	uint16_t tcps_rport;
 	string tcps_laddr;

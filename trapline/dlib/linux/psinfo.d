@@ -1,4 +1,4 @@
-/* Processes and threads as ps(1) knows them: curpsinfo and curlwpsinfo, of what the built-in variables tell. */
+/* Processes and threads as in ps(1): curpsinfo and curlwpsinfo, made from the built-in variables. */
 
 #pragma D depends_on library pstypes.d
 

@@ -81,7 +81,7 @@ text(char *rest)
 		word(one);
 }
 
-/* Punctuation stands at the word before it. */
+/* Punctuation follows the word before it without a blank. */
 static bool
 is_punctuation(const char *s)
 {

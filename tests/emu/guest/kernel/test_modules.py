@@ -188,7 +188,7 @@ def test_kinst_reaches_into_modules(isa, path):
 
 
 @pytest.mark.parametrize("isa", ISAS)
-def test_a_file_that_is_no_module_is_refused_and_nothing_stays(isa):
+def test_a_file_that_is_not_a_module_is_refused_and_nothing_stays(isa):
     whole = (images.built(ISAS[isa]) / "boot/kernel/echo.ko").read_bytes()
     bad = {f"bad/cut{size}.ko": whole[:size] for size in range(0, len(whole), len(whole) // 12)}
     fields = (0x28, 0x3A, 0x3C, 0x3E) if ISAS[isa].word == 8 else (0x20, 0x2E, 0x30, 0x32)

@@ -73,7 +73,7 @@ def test_a_file_that_becomes_a_link_on_the_host_is_not_followed(root, outside):
         file.read(0, 10)
 
 
-def test_a_path_is_told_from_the_root(root):
+def test_a_path_is_reported_from_the_root(root):
     place = walk(root, root, "a/b")
     assert path_of(root, place.directory, place.name) == "/a/b"
     assert path_of(root, place.found()) == "/a/b"

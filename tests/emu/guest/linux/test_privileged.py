@@ -69,7 +69,7 @@ UNDEFINED = ["0f0b", "0f34", "2e0f0b", "660f0b", "0fff", "f0f7d8"]
 @pytest.mark.parametrize(
     ("code", "wanted"), [*((code, SEGV) for code in PREFIXED), *((code, ILL) for code in UNDEFINED)]
 )
-def test_the_fault_of_an_instruction_is_told_at_its_first_byte(isa, code, wanted, tmp_path):
+def test_the_fault_of_an_instruction_is_reported_at_its_first_byte(isa, code, wanted, tmp_path):
     guest = run(isa, bytes.fromhex("90" + code), tmp_path / "program")
     first = run(isa, bytes.fromhex("90f4"), tmp_path / "hlt")
     assert (guest.exit_status, guest.engine.pc) == (128 + wanted, first.engine.pc)

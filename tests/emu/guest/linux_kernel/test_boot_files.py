@@ -81,7 +81,7 @@ def test_a_root_gets_init_and_busybox_and_keeps_its_own_files(tmp_path):
     assert b"root:x:0:0" not in archive
 
 
-def test_a_root_that_is_no_directory_is_refused(tmp_path):
+def test_a_root_that_is_not_a_directory_is_refused(tmp_path):
     with pytest.raises(KernelFileError, match="not a directory"):
         initramfs.of_root(tmp_path / "none", b"")
 

@@ -28,7 +28,7 @@ class TestNs16550:
         self.uart.write(0, 1, ord("x"))
         assert bytes(self.sent) == b"x"
 
-    def test_the_divisor_is_no_data(self):
+    def test_the_divisor_is_not_data(self):
         self.uart.write(3, 1, 0x83)
         self.uart.write(0, 1, 0x0C)
         self.uart.write(1, 1, 0x01)

@@ -85,7 +85,7 @@ def test_an_efi_zboot_image_holds_an_image():
         (elf()[:70], "damaged ELF file"),
     ],
 )
-def test_what_is_no_kernel_gets_one_clear_line(data, message):
+def test_what_is_not_a_kernel_gets_one_clear_line(data, message):
     with pytest.raises(KernelFileError) as caught:
         kernel_of(data, "it")
     assert message in str(caught.value)

@@ -231,7 +231,7 @@ def test_stretches_of_the_picture_fill_it_and_the_rarest_is_seen():
     assert min(widths) > 5
 
 
-def test_what_was_checked_is_told_in_words():
+def test_what_was_checked_is_reported_in_words():
     program = {"path": "./prog", "isa": "i386", "provider": "pid", "function": None, "every instruction": True}
     page = Page(WRITERS[".html"](everything(spec={"programs": [program], "encodings": [], "runs": ["./prog (pid)"]})))
     assert "./prog (isa i386, provider pid, every instruction)" in page.text

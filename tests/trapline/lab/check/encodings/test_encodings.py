@@ -220,7 +220,7 @@ def test_an_exemption_holds_only_for_what_it_names(monkeypatch):
     assert any(one.text.startswith("prfm") for one in verdict("aarch64", "pid").disagreements)
 
 
-def test_a_verdict_is_told_as_text_and_as_data(classified):
+def test_a_verdict_is_reported_as_text_and_as_data(classified):
     for judged in verdicts("riscv64", classified["riscv64"]):
         text = "\n".join(summary(judged))
         assert f"riscv64 {judged.provider}: " in text
@@ -231,7 +231,7 @@ def test_a_verdict_is_told_as_text_and_as_data(classified):
         assert set(data["doing"]) <= {doing.value for doing in Doing}
 
 
-def test_finished_chunks_are_told_apart_by_what_they_depend_on(change):
+def test_finished_chunks_are_distinguished_by_what_they_depend_on(change):
     before = {isa: fingerprint(isa) for isa in SWEPT}
     assert len(set(before.values())) == len(SWEPT)
     change("aarch64", "pid", without("aarch64", "pid", "BLR"))

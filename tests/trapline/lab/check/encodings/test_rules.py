@@ -57,7 +57,7 @@ def judged(isa, rules, sample=2000):
 
 
 @pytest.mark.parametrize("isa", SWEPT)
-def test_the_packages_own_rules_are_right_as_somebodys_too_and_the_same(isa):
+def test_the_packages_own_rules_are_right_as_users_rules_too_and_the_same(isa):
     rules = f"{__name__}:{isa.upper()}_OWN"
     assert providers(isa, rules) == ("fbt", "pid", "uprobe")
     asked = [classify(chunk) for chunk in chunks(isa, 2000, rules) if chunk.form != "witnesses"]
@@ -73,7 +73,7 @@ def test_a_table_that_runs_branches_out_of_line_is_wrong():
     assert any("b label" in one.ours and one.text.startswith("b #") for one in verdict.disagreements)
 
 
-def test_a_row_of_somebodys_that_is_shadowed_is_named():
+def test_a_users_row_that_is_shadowed_is_named():
     assert judged("x86_64", "SHADOWED").unreached == ("ret again",)
 
 
@@ -83,13 +83,13 @@ def test_a_row_that_takes_reserved_words_too_is_wrong():
     assert found.theirs == "capstone: nothing"
 
 
-def test_a_port_that_takes_no_care_is_told_what_it_broke():
+def test_a_port_that_takes_no_care_gets_a_report_of_what_it_broke():
     found = judged("riscv64", "CARELESS").disagreements
     assert any(one.text.startswith("auipc") for one in found)
     assert any(one.text.startswith("c.") and "4 bytes" in one.ours and "2 bytes" in one.theirs for one in found)
 
 
-def test_rules_that_raise_an_exception_are_told_where():
+def test_rules_that_raise_an_exception_are_reported_where():
     (found,) = judged("x86_64", "FAILING").disagreements
     assert found.ours == "ours, IndexError: index out of range: failed"
     assert found.text == "emms"
