@@ -1,4 +1,4 @@
-"""What fasttrap on x86-64 and on i386 has in common.
+"""The common part of fasttrap on x86-64 and on i386.
 
 Source: FreeBSD sys/cddl/contrib/opensolaris/uts/intel/dtrace/fasttrap_isa.c.
 """

@@ -31,7 +31,7 @@ EPOCH: Final = 1_700_000_000 * NANOSECONDS
 
 
 class Called(NamedTuple):
-    """What fires a probe that the kernel calls."""
+    """The firing of a probe that the kernel calls."""
 
     runs: int
     """Where its enablings are in machine code (`Framework.native_runs`); 0: Python fires it."""
@@ -40,7 +40,7 @@ class Called(NamedTuple):
 
 
 class KernelView(KernelMemory):
-    """What can be read of one kernel guest, and written to its memory."""
+    """The readable state of one kernel guest, and writes to its memory."""
 
     cpu = 0
 
