@@ -23,16 +23,6 @@ BEGINNINGS = ("Tell whether", "Have ", "Tell that", "Tell if")
 IS_NO = re.compile(r"(?<![Tt]here )\b(is|are|was|were) no\b(?! (longer|more|less|fewer|matter))")
 # Words that hide who is meant: name the thread, the process, the user, the caller.
 VAGUE = re.compile(r"\b(somebody|whoever|whosever)\b", re.IGNORECASE)
-# Expressions that a reader of plain technical English stumbles over, and what to write instead: forever; none is
-# available; and the like; is resumed; no thread, no caller; decoded, in stages; keeps records; cannot be combined;
-# cannot be found; the current run.
-DIALECT = re.compile(
-    r"\b(for ever|to be had|its kin|their kin|its like|their like|gone on with|(no|any|every)body('s)?|taken apart"
-    r"|keeps? the books|cannot stand|that is nowhere|which is nowhere|(run|block|firing|hook|call) under way)\b",
-    re.IGNORECASE,
-)
-# A module or a class is a thing: its docstring begins with a noun, not with a relative clause.
-RELATIVE = re.compile(r"(What|Who|Whose|Where|How|Why|Which|That) ")
 # A paragraph that begins so is a fragment of the one before it.
 FRAGMENT = re.compile(
     r"^(Of (several|two|anything|other|these|those)|And what|Or to|Or by|By its|Those that begin with `)\b"
@@ -140,27 +130,6 @@ def is_no(path: Path) -> Iterator[Offence]:
                         yield _offence(path, node.lineno + number, line)
 
 
-def dialect(path: Path) -> Iterator[Offence]:
-    """Messages, docstrings and pages use the words of the field."""
-    if path.suffix == ".md":
-        texts = [(1, path.read_text())]
-    else:
-        constants = (node for node in ast.walk(_tree(path)) if isinstance(node, ast.Constant))
-        texts = [(node.lineno, node.value) for node in constants if isinstance(node.value, str)]
-    for first, text in texts:
-        for found in DIALECT.finditer(re.sub(r"\s", " ", text)):
-            yield _offence(path, first + text.count("\n", 0, found.start()), found.group())
-
-
-def relative_openings(path: Path) -> Iterator[Offence]:
-    """The docstring of a module or a class begins with a noun: "The errors of ...", never "What goes wrong ..."."""
-    if path.suffix != ".py":
-        return
-    for node in ast.walk(_tree(path)):
-        if isinstance(node, ast.Module | ast.ClassDef) and RELATIVE.match(text := ast.get_docstring(node) or ""):
-            yield _offence(path, getattr(node, "lineno", 1), text.partition("\n")[0])
-
-
 def vague_people(path: Path) -> Iterator[Offence]:
     """Docstrings and pages name whom they mean, and not "somebody" or "whoever"."""
     texts: dict[str, Callable[[Path], Iterable[tuple[int, str]]]]
@@ -188,8 +157,6 @@ RULES: tuple[Rule, ...] = (
     strings_below_constants,
     dialect_docstrings,
     is_no,
-    dialect,
-    relative_openings,
     vague_people,
     fragments,
 )

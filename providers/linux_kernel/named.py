@@ -1,4 +1,4 @@
-"""proc:::exec-success and its like: DTrace's own names for what happens in a Linux kernel.
+"""proc:::exec-success and the like: DTrace's own names for what happens in a Linux kernel.
 
 Each of the four providers is made of the rows of `events`.  Module and function of a probe's name
 are those of the place where it fires: `kernel`, and the function or nothing.
