@@ -1,53 +1,41 @@
-"""Site-states that a core checks in a second, and what bare Unicorn needs for the steps."""
+"""Site-states that a core checks in a second: by machine code, and by Python."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-
-import unicorn
+from typing import Final
 
 from benchmarks.figures import Cell, Figures, Scale
 from emu.isa import Isa
-from trapline.lab.check.compare import SiteChecker
+from trapline.lab.check.compare import MACHINE_CODE, SiteChecker
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.subject import Subject
 from trapline.targets import find_file
 
-_SITES = 600
-_STATES = 20
-_ROUNDS = 3
-_STEPS = 20_000
+# States of each site -> how many sites.  20 is what `trapline check` does if nothing else is said.
+_SITES: Final = {20: 400, 2_000: 20}
+_ROUNDS: Final = 3
+# Sites before the measured ones: the first states are made there.
+_WARM: Final = 20
 
 
-def _checking(isa: Isa, provider: str, scale: Scale) -> float:
-    """Return seconds of this process for a site-state."""
+def _checking(isa: Isa, provider: str, states: int, scale: Scale, *, native: bool) -> tuple[float, float]:
+    """Return seconds of this process for a site-state, and the part that machine code tried."""
     subject = Subject(find_file("testbins:zoo", isa), isa.name, provider, every_instruction=True)
     rules = Rules()
     plain, patched = subject.cpu(stepping=True), subject.cpu(stepping=False)
-    checker = SiteChecker(plain, patched, subject.prober(patched, rules), _STATES)
-    sites = subject.sites(rules)[5_000 : 5_000 + scale.rounds(_SITES)]
+    checker = SiteChecker(plain, patched, subject.prober(patched, rules), states, native=native)
+    sites = subject.sites(rules)[5_000 - _WARM : 5_000 + scale.rounds(_SITES[states])]
+    for site in sites[:_WARM]:
+        checker.check(site)
+    checker.executed.clear()
     best = float("inf")
     for _ in range(scale.turns(_ROUNDS)):
         start = time.process_time()
-        states = sum(checker.check(site).states for site in sites)
-        best = min(best, (time.process_time() - start) / states)
-    return best
-
-
-def _stepping(isa: Isa, scale: Scale) -> float:
-    """Return the seconds of one counted instruction on bare Unicorn, through its Python binding."""
-    uc = unicorn.Uc(isa.unicorn.architecture, isa.unicorn.mode)
-    uc.mem_map(0x1000, 0x1000)
-    uc.mem_write(0x1000, isa.jump.nop * 64)
-    best = float("inf")
-    steps = scale.rounds(_STEPS)
-    for _ in range(scale.turns(_ROUNDS)):
-        start = time.process_time()
-        for _ in range(steps):
-            uc.emu_start(0x1000, 0x2000, count=1)
-        best = min(best, (time.process_time() - start) / steps)
-    return best
+        tried = sum(checker.check(site).states for site in sites[_WARM:])
+        best = min(best, (time.process_time() - start) / tried)
+    return best, checker.executed[MACHINE_CODE] / checker.executed.total()
 
 
 def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
@@ -55,16 +43,25 @@ def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
 
     def rows() -> Iterator[list[Cell]]:
         for isa in isas:
-            step = _stepping(isa, scale)
             for provider in ("pid", "uprobe"):
-                seconds = _checking(isa, provider, scale)
-                yield [isa.name, provider, round(1 / seconds), 1e6 * seconds, seconds / step]
+                for states in _SITES:
+                    python, _ = _checking(isa, provider, states, scale, native=False)
+                    native, part = _checking(isa, provider, states, scale, native=True)
+                    yield [
+                        isa.name,
+                        provider,
+                        states,
+                        round(1 / native),
+                        round(1 / python),
+                        python / native,
+                        100 * part,
+                    ]
 
     return Figures(
         title="Site check",
-        columns=("ISA", "provider", "site-states/s", "us a site-state", "bare steps"),
+        columns=("ISA", "provider", "states a site", "site-states/s", "by Python alone", "times", "% machine code"),
         rows=list(rows()),
-        note="A site-state is two executions, all the loading and comparing, and its share of installing the probes; "
-        "a bare step is one counted instruction through Unicorn's Python binding.  Times are this process's own.",
+        note="A site-state is two executions, all the loading and comparing, and its share of installing the probes. "
+        "Times are this process's own.  The states of one site are many, or those that the command tries by default.",
         text_columns=frozenset({"ISA", "provider"}),
     )

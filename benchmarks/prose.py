@@ -137,8 +137,9 @@ def _startup(rows: Rows) -> Iterator[str]:
 
 
 def _check_speed(rows: Rows) -> Iterator[str]:
+    most = max(row[2] for row in rows._rows)  # noqa: SLF001  the column has another name
     for provider in ("pid", "uprobe"):
-        values = [row[2] for row in rows._rows if row[1] == provider]  # noqa: SLF001  the column has another name
+        values = [row[3] for row in rows._rows if row[1] == provider and row[2] == most]  # noqa: SLF001  as above
         yield f"`check` tries {_range(values, ',.0f')} site-states a second and core as `{provider}` displaces them."
 
 

@@ -187,6 +187,8 @@ class FiringCode:
             loop.again_if(f.either(f.eq(kind, StepKind.RUN), f.eq(kind, StepKind.CALL)))
             runs = f.load(f.load(here, Step.offset("what")), Firing.offset("runs"))
             f.ret_if(f.eq(f.load(runs, _COUNT), 0), ASK, likely=False)
+        served = f.load(self._places.words, 8 * Word.SERVED)
+        f.store(self._places.words, f.add(served, 1), 8 * Word.SERVED)
         depth = f.add(self._header, Header.offset("depth"))
         f.store(depth, f.add(f.load(depth), 1))
         answer = f.call(self._steps, entry)

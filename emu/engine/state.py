@@ -66,6 +66,8 @@ class Word(IntEnum):
     """Address of a function of the engine's user that says where memory is, where the host keeps
     the address space: u64 (REACH_FOR, address, access), 0 for out of reach; 0: there is none."""
     REACH_FOR = 19
+    SERVED = 20
+    """How many hits machine code has served since 0 was put there."""
 
 
 WORDS: Final = 24

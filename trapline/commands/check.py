@@ -28,6 +28,7 @@ from trapline.lab.check.guest_runs import RunSpec
 from trapline.lab.check.pool import MakeExecutor
 from trapline.lab.check.results import Results, ResultsError, Tally
 from trapline.lab.check.rules import RulesError
+from trapline.lab.check.states import POOL
 from trapline.lab.check.subject import PROVIDERS, Subject, SubjectError
 from trapline.lab.check.work import EncodingsSpec, Spec
 from trapline.lab.museum.gallery import MuseumError, show
@@ -195,7 +196,7 @@ class _Bar:
 )
 @click.option(
     "--states",
-    type=click.IntRange(1, 10_000),
+    type=click.IntRange(1, POOL * POOL),
     default=_STATES,
     show_default=True,
     help="Number of CPU states in which each site is tried.",

@@ -9,7 +9,7 @@ while it still shows the difference.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
@@ -19,7 +19,7 @@ from trapline.lab.check.cpu import Ending, TrialCpu
 from trapline.lab.check.native.batch import Batches, possible
 from trapline.lab.check.probers import NoProbe, Prober, Way
 from trapline.lab.check.site import CheckSite
-from trapline.lab.check.states import LAST_PAGE, State, chosen, general_registers, pool
+from trapline.lab.check.states import LAST_PAGE, State, States, chosen, general_registers
 
 # Bytes, or registers, that a divergence names one by one.
 _SHOWN: Final = 6
@@ -107,7 +107,7 @@ class SiteChecker:
         self._patched = patched
         self._prober = prober
         self._states = states
-        self._pool = pool(plain.isa.name)
+        self._pool: Sequence[State] = States(plain.isa.name)
         self._names = general_registers(plain.isa)
         self._batches = Batches(plain, patched, self._pool) if possible(plain, patched, wanted=native) else None
         self.executed: Counter[str] = Counter()

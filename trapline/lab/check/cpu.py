@@ -25,7 +25,7 @@ from emu.guest.linux.space import Area
 from emu.isa.base import Isa
 from emu.isa.linux_signals import SignalInfo
 from trapline.lab.check.aliased import AliasedSpace, pristine_memory
-from trapline.lab.check.states import KINDS, State, general_registers
+from trapline.lab.check.states import KINDS, POOL, State, general_registers
 
 # Steps after which something that should have ended is left as it is.
 _LONGEST: Final = 2_000
@@ -173,7 +173,10 @@ class TrialCpu:
             at += size
 
     def load_numbered(self, states: Sequence[State], number: int) -> None:
-        """Put a state of a pool into the registers; what it comes to is kept."""
+        """Put a state into the registers; what it comes to is kept, if it is of the pool."""
+        if number >= POOL:
+            self.load(states[number])
+            return
         context = self._contexts.get(number)
         if context is None:
             self.load(states[number])

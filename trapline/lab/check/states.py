@@ -8,10 +8,10 @@ Memory is not part of them: every address is valid (`trapline.lab.check.aliased`
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 from emu.engine.pages import PAGE
 from emu.isa import ISAS
@@ -143,7 +143,38 @@ def pool(isa_name: str) -> tuple[State, ...]:
     return tuple(states)
 
 
+class States(Sequence[State]):
+    """All states of an ISA, by their numbers.
+
+    The first `POOL` ones are the pool.  Those after them have the registers of one state of the
+    pool, and flags and vectors of another (`parts`).
+    """
+
+    def __init__(self, isa_name: str) -> None:
+        self._pool = pool(isa_name)
+
+    def __len__(self) -> int:
+        return POOL * POOL
+
+    def __getitem__(self, number: Any) -> Any:
+        """Return the state of a number."""
+        registers, rest = parts(number)
+        if registers == rest:
+            return self._pool[registers]
+        other = self._pool[rest]
+        return replace(self._pool[registers], flags=other.flags, vectors=other.vectors)
+
+
+def parts(number: int) -> tuple[int, int]:
+    """Return which states of the pool a state has its registers from, and its flags and vectors."""
+    registers = number % POOL
+    return registers, (registers + number // POOL) % POOL
+
+
 def chosen(address: int, count: int) -> list[int]:
-    """Return the numbers of the states that a site is tried in: consecutive ones, of all kinds."""
+    """Return the numbers of the states that a site is tried in: consecutive ones, of all kinds.
+
+    They are different ones, up to `POOL` times `POOL`.
+    """
     first = address * 0x9E37_79B9 >> 7
-    return [(first + number) % POOL for number in range(count)]
+    return [(first + number) % POOL + number // POOL % POOL * POOL for number in range(count)]

@@ -30,8 +30,9 @@ from trapline.lab.check.runs import as_data, run_check
 from trapline.lab.check.site import CheckSite
 from trapline.lab.check.subject import Subject
 
-# Sites of a unit.
+# Sites of a unit, and how many site-states it has at most, unless it is of one site.
 UNIT: Final = 200
+_UNIT_STATES: Final = 400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,8 +222,9 @@ def units(spec: Spec) -> list[Unit]:
     for number, subject in enumerate(spec.subjects):
         count = len(sites_of(spec, number))
         kinds = ("sites", "guest") if subject.boots else ("sites",)
+        size_ = max(1, min(UNIT, _UNIT_STATES // spec.states))
         found += [
-            Unit(kind, number, first, min(first + UNIT, count)) for kind in kinds for first in range(0, count, UNIT)
+            Unit(kind, number, first, min(first + size_, count)) for kind in kinds for first in range(0, count, size_)
         ]
     for number, wanted in enumerate(spec.runs):
         found.append(Unit("run", number))

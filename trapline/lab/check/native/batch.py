@@ -21,7 +21,7 @@ from emu.native.linking import Linked
 from trapline.framework.engines import ProgramEngine, chosen
 from trapline.lab.check.native import layout
 from trapline.lab.check.native.code import ALIKE, AREAS, LEFT_OUT, BatchBlock, TrialBlock, TrialCode
-from trapline.lab.check.states import LAST_PAGE
+from trapline.lab.check.states import LAST_PAGE, POOL, parts
 
 if TYPE_CHECKING:
     from emu.guest.linux.space import Area
@@ -92,6 +92,7 @@ class _Trial:
             env=engine.cpu.env,
             size=self.images.size,
             images=self.images.address,
+            flags=self.images.flags,
             words=engine.counter.address,
             trap=_address(callbacks.trap),
             invalid=_address(callbacks.invalid) if callbacks.invalid else 0,
@@ -106,6 +107,13 @@ class _Trial:
         own = ctypes.c_void_p(linked.address("fill"))
         self.block.own_hook = Hooks(engine.cpu, self.block.address).add(unicorn.UC_HOOK_TLB_FILL, own)
         ctypes.c_uint8.from_address(self.block.own_hook + layout.HOOK_OUT).value = 1
+
+    def leave_stepping(self, address: int) -> None:
+        """Make the engine run blocks of any length, if Python has stepped; code is at the address."""
+        if word(self.block.uc + layout.UC_COUNT_HOOK):
+            engine = self.cpu.engine
+            engine.pc = address
+            engine.run(hard=0)
 
     def show_areas(self) -> bool:
         """Say what is mapped, if that has changed; return whether there is room to say it."""
@@ -151,7 +159,7 @@ class Batches:
         """Try a site in states of the pool; yield those that Python has to try, when it has to."""
         batch, place = self._batch, 0
         words = (ctypes.c_uint64 * len(numbers))(*numbers)
-        for number in set(numbers):
+        for number in {part for each in numbers for part in parts(each)}:
             for trial in self._trials:
                 trial.images.make(number)
         while True:
@@ -159,6 +167,7 @@ class Batches:
                 yield from numbers[place:]
                 return
             batch.site, batch.next, batch.count, batch.numbers = address, place, len(numbers), ctypes.addressof(words)
+            self._patched.leave_stepping(address)
             for trial in self._trials:
                 trial.cpu.engine.counter.refresh()
             place = int(self._agree(*self._arguments))
@@ -200,7 +209,9 @@ class _Images:
     def __init__(self, cpu: TrialCpu, states: Sequence[State]) -> None:
         self._cpu = cpu
         self._states = states
-        self._addresses = (ctypes.c_uint64 * len(states))()
+        self._addresses = (ctypes.c_uint64 * POOL)()
+        self._flags = (ctypes.c_uint64 * POOL)()
+        self.flags = ctypes.addressof(self._flags)
         self.address = ctypes.addressof(self._addresses)
         self._kept: dict[int, Any] = {}
         context = cpu.engine.new_context()
@@ -214,3 +225,4 @@ class _Images:
         image = ctypes.create_string_buffer(ctypes.string_at(self._cpu.engine.cpu.env, self.size), self.size)
         self._kept[number] = image
         self._addresses[number] = ctypes.addressof(image)
+        self._flags[number] = self._states[number].flags

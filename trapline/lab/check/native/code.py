@@ -23,7 +23,7 @@ from emu.native.builder import Callee, Function, Module, Variable
 from emu.native.values import Value
 from trapline.lab.check.aliased import RIGHTS
 from trapline.lab.check.native import layout
-from trapline.lab.check.states import KINDS, LAST_PAGE
+from trapline.lab.check.states import KINDS, LAST_PAGE, POOL
 
 # Runs of registers that are compared: the general ones, and the files of vectors.
 PLACES: Final = 4
@@ -67,7 +67,10 @@ class TrialBlock(Block):
     size: int
     """Bytes of the CPU state that a state sets."""
     images: int
-    """Address of the addresses of the states, by their numbers: the CPU state as it is then."""
+    """Address of the addresses of the pool's states, by their numbers: the CPU state as it is
+    then."""
+    flags: int
+    """Address of the flags of the pool's states, by their numbers."""
     words: int
     """The engine's words (`emu.engine.state`)."""
     trap: int
@@ -119,9 +122,8 @@ class BatchBlock(Block):
     scratch: int
     """How many stretches of scratch space there are, and where their starts and ends are."""
     stretches: int
-    first: int
-    """Where the trap has led to first."""
     traps: int
+    """How many exceptions the engine has taken in a state."""
     signalled: int
     """u64 (): whether Python has raised the fault that the plain CPU has met: `ALIKE`, `LEFT_OUT`,
     or 0."""
@@ -218,13 +220,33 @@ class TrialCode:
         f = module.function("begin", 3, local=True)
         trial, batch, number = f.parameters
         cpu, env = f.load(trial, TrialBlock.offset("cpu")), f.load(trial, TrialBlock.offset("env"))
-        image = f.load(f.load(trial, TrialBlock.offset("images")), f.shl(number, 3))
-        f.copy(env, image, f.load(trial, TrialBlock.offset("size")))
+        images = f.load(trial, TrialBlock.offset("images"))
+        own, times = f.urem(number, POOL), f.udiv(number, POOL)
+        f.copy(env, f.load(images, f.shl(own, 3)), f.load(trial, TrialBlock.offset("size")))
+        with f.when(f.ne(times, 0)):
+            self._mix(f, trial, batch, f.urem(f.add(own, times), POOL))
         f.store(env, f.load(batch, BatchBlock.offset("site")), self._pc)
         self._quiet(f, trial)
         f.call(f.load(f.load(cpu, layout.CPU_CLASS), layout.CLASS_ENTER), cpu)
         f.ret()
         return f
+
+    def _mix(self, f: Function, trial: Value, batch: Value, rest: Value) -> None:
+        """Load the flags and the vectors of another state of the pool (`states.parts`)."""
+        env = f.load(trial, TrialBlock.offset("env"))
+        image = f.load(f.load(trial, TrialBlock.offset("images")), f.shl(rest, 3))
+        for number in range(1, PLACES):
+            place, size = (
+                f.load(trial, TrialBlock.offset(f"place{number}")),
+                f.load(batch, BatchBlock.offset(f"size{number}")),
+            )
+            with f.when(f.ne(size, 0)):
+                f.copy(place, f.add(image, f.sub(place, env)), size)
+        if self._flags is not None:
+            self._names.add("uc_reg_write")
+            flags = f.add(f.load(trial, TrialBlock.offset("flags")), f.shl(rest, 3))
+            function = self.module.external("uc_reg_write", 3)
+            f.call(function, f.load(trial, TrialBlock.offset("uc")), self._flags, flags)
 
     def _quiet(self, f: Function, trial: Value) -> None:
         """Take back whatever asks the CPU to stop."""
@@ -267,13 +289,15 @@ class TrialCode:
         batch, trial = f.parameters
         uc, env = f.load(trial, TrialBlock.offset("uc")), f.load(trial, TrialBlock.offset("env"))
         block = f.call(self._code, trial, 1)
-        f.ret_if(f.eq(block, 0), f.call(self._end, trial, Outcome.STRANGE))
+        with f.when(f.eq(block, 0)):
+            f.ret(f.call(self._end, trial, Outcome.STRANGE))
         buffer, tcg = f.add(uc, layout.UC_JUMP_BUFFERS), f.load(uc, layout.UC_TCG)
         code = f.load(block, layout.BLOCK_CODE)
         found = f.call(self._run, buffer, f.load(tcg, layout.TCG_PROLOGUE), env, code)
         with f.when(f.eq(found, _LONGJUMP)):
             fault = f.call(self._faulted, trial)
-            f.ret_if(f.ne(fault, Outcome.FAULT), f.call(self._end, trial, fault))
+            with f.when(f.ne(fault, Outcome.FAULT)):
+                f.ret(f.call(self._end, trial, fault))
             f.ret(f.call(self._end, trial, f.call(self._fetched, batch, trial)))
         begun = f.ne(f.and_(found, 3), layout.NOT_BEGUN)
         # A system call has asked the run to end.
@@ -392,16 +416,13 @@ class TrialCode:
                 f.call(f.load(trial, TrialBlock.offset("trap")), uc, number, words)
         f.store(cpu, layout.NO_EXCEPTION, layout.CPU_EXCEPTION, 4)
         f.store(cpu, 1, layout.CPU_CAN_DO_IO, 4)
-        self._count_trap(f, batch, env)
+        self._count_trap(f, batch)
         f.ret(1)
         return f
 
-    def _count_trap(self, f: Function, batch: Value, env: Value) -> None:
-        """Note that the breakpoint was taken, and where the first one has led to."""
-        traps = f.load(batch, BatchBlock.offset("traps"))
-        with f.when(f.eq(traps, 0)):
-            f.store(batch, f.load(env, self._pc), BatchBlock.offset("first"))
-        f.store(batch, f.add(traps, 1), BatchBlock.offset("traps"))
+    def _count_trap(self, f: Function, batch: Value) -> None:
+        """Note that the breakpoint was taken."""
+        f.store(batch, f.add(f.load(batch, BatchBlock.offset("traps")), 1), BatchBlock.offset("traps"))
 
     def _make_patched(self, module: Module) -> Function:
         """u64 patched(batch, trial): run what is patched until one instruction is counted."""
@@ -411,26 +432,28 @@ class TrialCode:
         cpu, words = f.load(trial, TrialBlock.offset("cpu")), f.load(trial, TrialBlock.offset("words"))
         buffer, tcg = f.add(uc, layout.UC_JUMP_BUFFERS), f.load(uc, layout.UC_TCG)
         f.store(batch, 0, BatchBlock.offset("traps"))
-        f.store(batch, 0, BatchBlock.offset("first"))
-        for word, value in ((Word.BLOCK, 0), (Word.STOPPED, 0), (Word.SOFT, NEVER)):
+        for word, value in ((Word.BLOCK, 0), (Word.STOPPED, 0), (Word.SOFT, NEVER), (Word.SERVED, 0)):
             f.store(words, value, 8 * word)
         deadline = f.variable(f.add(f.load(words, 8 * Word.TOTAL), 1))
         left = f.variable(_BLOCKS)
         with f.loop():
-            f.ret_if(f.eq(left.get(), 0), f.call(self._end, trial, Outcome.STRANGE), likely=False)
+            with f.when(f.eq(left.get(), 0), likely=False):
+                f.ret(f.call(self._end, trial, Outcome.STRANGE))
             left.set(f.sub(left.get(), 1))
             f.store(words, deadline.get(), 8 * Word.HARD)
             f.store(words, deadline.get(), 8 * Word.NEXT)
             found = f.variable(f.call(self._next, buffer, tcg, env))
             with f.when(f.eq(found.get(), _UNKNOWN), likely=False):
                 block = f.call(self._code, trial, 0)
-                f.ret_if(f.eq(block, 0), f.call(self._end, trial, Outcome.STRANGE))
+                with f.when(f.eq(block, 0)):
+                    f.ret(f.call(self._end, trial, Outcome.STRANGE))
                 code, prologue = f.load(block, layout.BLOCK_CODE), f.load(tcg, layout.TCG_PROLOGUE)
                 found.set(f.call(self._run, buffer, prologue, env, code))
             f.store(cpu, 1, layout.CPU_CAN_DO_IO, 4)
             f.call(self._after_block, batch, trial, found.get())
             ended = f.load(trial, TrialBlock.offset("ended"))
-            f.ret_if(f.ne(ended, Outcome.DONE), f.call(self._end, trial, ended))
+            with f.when(f.ne(ended, Outcome.DONE)):
+                f.ret(f.call(self._end, trial, ended))
             self._leave_if_over(f, batch, trial, deadline)
         return f
 
@@ -446,9 +469,9 @@ class TrialCode:
         with f.choice(f.ne(f.load(uc, layout.UC_QUIT_REQUEST, 1), 0), likely=False) as (led, other):
             with led:
                 # A hook has raised the exception, and it was served: the pc is set.
-                self._count_trap(f, batch, env)
+                self._count_trap(f, batch)
                 f.store(uc, 0, layout.UC_QUIT_REQUEST, 1)
-                outcome.set(self._signal(f, uc, Outcome.SIGNAL))
+                outcome.set(self._signal(f, uc))
             with other, f.choice(f.eq(found, _LONGJUMP)) as (raised, ended):
                 with raised:
                     fault = f.call(self._faulted, trial)
@@ -456,22 +479,34 @@ class TrialCode:
                     with f.when(f.eq(fault, Outcome.FAULT)):
                         outcome.set(f.call(self._fetched, batch, trial))
                     with f.when(f.eq(fault, 0)):
-                        known = f.call(self._trapped, batch, trial)
-                        outcome.set(f.mul(known, self._signal(f, uc, Outcome.SIGNAL)))
+                        number = f.load(f.load(trial, TrialBlock.offset("cpu")), layout.CPU_EXCEPTION, 4)
+                        with f.choice(f.eq(number, layout.NO_EXCEPTION)) as (asked, exception):
+                            with asked:
+                                outcome.set(self._due(f, trial))
+                            with exception:
+                                known = f.call(self._trapped, batch, trial)
+                                outcome.set(f.mul(known, self._signal(f, uc)))
                 with ended, f.choice(f.eq(f.and_(found, 3), layout.NOT_BEGUN)) as (due, whole):
                     with due:
-                        # The deadline has stopped it: its pc is not in the CPU yet.
+                        # The pc is not in the CPU yet.
                         self._at_block(f, env, f.and_(found, ~3))
-                        self._quiet(f, trial)
+                        outcome.set(self._due(f, trial))
                     with whole:
-                        outcome.set(self._signal(f, uc, Outcome.STRANGE))
+                        outcome.set(self._signal(f, uc))
         f.store(trial, outcome.get(), TrialBlock.offset("ended"))
         f.ret()
         return f
 
-    def _signal(self, f: Function, uc: Value, outcome: Outcome) -> Value:
-        """Return DONE, or another outcome if something has asked the run to end."""
-        return f.select(f.eq(f.load(uc, layout.UC_STOP_REQUEST, 1), 0), Outcome.DONE, outcome)
+    def _due(self, f: Function, trial: Value) -> Value:
+        """Return DONE if a deadline has stopped a block, SIGNAL if Python has."""
+        self._quiet(f, trial)
+        # A deadline leaves this word as it is.
+        python = f.eq(f.load(f.load(trial, TrialBlock.offset("words")), 8 * Word.NEXT), 0)
+        return f.select(python, Outcome.SIGNAL, Outcome.DONE)
+
+    def _signal(self, f: Function, uc: Value) -> Value:
+        """Return DONE, or SIGNAL if Python has asked the run to end."""
+        return f.select(f.eq(f.load(uc, layout.UC_STOP_REQUEST, 1), 0), Outcome.DONE, Outcome.SIGNAL)
 
     def _at_block(self, f: Function, env: Value, block: Value) -> None:
         """Put the pc where a block begins (synchronize_from_tb)."""
@@ -485,7 +520,8 @@ class TrialCode:
         total = f.load(words, 8 * Word.TOTAL)
         with f.when(f.uge(total, deadline.get())):
             inside = self._in_scratch(f, batch, f.load(env, self._pc))
-            trapped = f.ne(f.load(batch, BatchBlock.offset("traps")), 0)
+            traps = f.load(batch, BatchBlock.offset("traps"))
+            trapped = f.ne(f.or_(traps, f.load(words, 8 * Word.SERVED)), 0)
             over = f.eq(inside, 0)
             with f.when(over):
                 f.ret(f.call(self._end, trial, f.mul(f.flag(trapped), Outcome.DONE)))
@@ -505,10 +541,7 @@ class TrialCode:
         # Of the accesses that a page refuses there is one kind, unless it is one that providers have mapped.
         f.ret_if(f.ne(self._in_scratch(f, batch, refused), 0), 0)
         # It is where the trap has led to: from there the thread is put back to the original.
-        led = f.load(batch, BatchBlock.offset("first"))
-        f.ret_if(f.ne(f.load(patched, TrialBlock.offset("pc")), led), 0)
-        f.ret_if(f.eq(f.load(batch, BatchBlock.offset("traps")), 0), 0)
-        f.ret(self._in_scratch(f, batch, led))
+        f.ret(self._in_scratch(f, batch, f.load(patched, TrialBlock.offset("pc"))))
         return f
 
     def _make_same(self, module: Module) -> Function:

@@ -18,6 +18,8 @@ from emu.native.values import Value, Word
 # struct uc_struct
 UC_STOP_INTERRUPT: Final = 0xE0
 UC_TCG: Final = 0x300
+# The hook with which emu_start counts, while it is there.
+UC_COUNT_HOOK: Final = 0x550
 UC_COUNTER: Final = 0x558
 UC_COUNT: Final = 0x560
 UC_STOP_REQUEST: Final = 0x56D

@@ -20,6 +20,7 @@ from trapline.lab.check.cpu import Stretch, TrialCpu
 from trapline.lab.check.probers import PidProber, Prober, UprobeProber
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.site import CheckSite
+from trapline.lab.check.states import POOL, States, chosen
 
 pytestmark = pytest.mark.skipif(not available(), reason="needs llvmlite")
 
@@ -127,6 +128,28 @@ def test_python_is_asked_for_little(isa: str) -> None:
         one.check(site)
     assert one.executed.total() == len(sites) * STATES
     assert one.executed[PYTHON] <= 0.1 * one.executed[MACHINE_CODE]
+
+
+@pytest.mark.parametrize("isa", SITES)
+def test_states_beyond_the_pool_are_made_of_two(isa: str) -> None:
+    code, sites = program(ISAS[isa], [HARMLESS[isa]])
+    one = checker(ISAS[isa], code, PidProber, Rules(), native=True)
+    plain, number = one._plain, 7 * POOL + 5
+    one._prober.look(sites[0]).ways[0].enter()
+    assert list(one._batches.left_over(sites[0].address, [3, number])) == []
+    natively = plain.general(), plain.flags(), plain.vectors()
+    plain.load(States(isa)[number])
+    plain.execute(sites[0].address)
+    assert natively == (plain.general(), plain.flags(), plain.vectors())
+
+
+def test_a_site_meets_as_many_states_as_are_asked_for() -> None:
+    numbers = chosen(0x1234, 3 * POOL + 1)
+    assert len(set(numbers)) == len(numbers)
+    states = States("x86_64")
+    assert len({(tuple(one.registers.items()), one.flags, one.vectors) for one in map(states.__getitem__, numbers)}) > (
+        2.9 * POOL
+    )
 
 
 def test_an_exception_of_a_rule_is_raised_as_from_a_run() -> None:
