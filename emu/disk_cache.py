@@ -5,6 +5,10 @@ versions of the libraries included, so it never has to be brought up to date.  I
 the hash of the rest: a file that was cut short or changed is made again.  Files appear whole
 (written aside, then renamed), so any number of processes may share the folder.
 
+Its size has a bound.  Whenever a file is added, those that were not used for the longest time are
+removed until the rest is within the bound.  A file's time of change says when it was used, to the
+day.
+
 The folder is $TRAPLINE_CACHE, or trapline below $XDG_CACHE_HOME or ~/.cache.  Where it belongs to
 another user or cannot be written, and where $TRAPLINE_CACHE is empty, nothing is kept.
 """
@@ -13,12 +17,25 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import tempfile
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
-_DIGEST = hashlib.sha256().digest_size
+_DIGEST: Final = hashlib.sha256().digest_size
+# Bytes and files that the folder may have.
+_MOST_BYTES: Final = 256 << 20
+_MOST_FILES: Final = 4096
+# Seconds after which a file's use is noted again.
+_DAY: Final = 86_400
+# Seconds after which a file that was being written belongs to a process that has ended.
+_ABANDONED: Final = 3600
+_NAME: Final = re.compile(r"[\w-]+-[0-9a-f]{32}")
+# How the names begin of files that are being written.
+_ASIDE: Final = ".trapline-"
 
 
 def folder() -> Path | None:
@@ -44,15 +61,46 @@ def cached(kind: str, made_from: bytes, make: Callable[[], bytes]) -> bytes:
     with suppress(OSError):
         data = path.read_bytes()
         if hashlib.sha256(data[_DIGEST:]).digest() == data[:_DIGEST]:
+            _note_use(path)
             return data[_DIGEST:]
     made = make()
     with suppress(OSError):
         _write(path, hashlib.sha256(made).digest() + made)
+        _prune(place, path)
     return made
 
 
+def _note_use(path: Path) -> None:
+    """Note that a file is used, once a day."""
+    with suppress(OSError):
+        if time.time() - path.stat().st_mtime > _DAY:
+            os.utime(path)
+
+
+def _prune(place: Path, newest: Path) -> None:
+    """Remove the files that were not used for the longest time, if there is too much.
+
+    Another process may do the same: a file that is gone is none that is in the way.
+    """
+    now, files = time.time(), []
+    with os.scandir(place) as found:
+        for entry in found:
+            with suppress(OSError):
+                status = entry.stat(follow_symlinks=False)
+                if entry.name.startswith(_ASIDE) and now - status.st_mtime > _ABANDONED:
+                    Path(entry.path).unlink(missing_ok=True)
+                elif _NAME.fullmatch(entry.name) and entry.name != newest.name:
+                    files.append((status.st_mtime, status.st_size, entry.path))
+    files.sort(reverse=True)
+    kept = newest.stat().st_size
+    for number, (_, size, path) in enumerate(files, 2):
+        kept += size
+        if number > _MOST_FILES or kept > _MOST_BYTES:
+            Path(path).unlink(missing_ok=True)
+
+
 def _write(path: Path, data: bytes) -> None:
-    descriptor, aside = tempfile.mkstemp(dir=path.parent, prefix=".")
+    descriptor, aside = tempfile.mkstemp(dir=path.parent, prefix=_ASIDE)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)

@@ -83,3 +83,40 @@ def test_processes_share_it(place):
     ]
     assert [child.communicate()[0] for child in children] == [b"1000000\n"] * 4
     assert [file.name.split("-")[0] for file in place.iterdir()] == ["kind"]
+
+
+def test_what_was_not_used_for_the_longest_time_is_removed(tmp_path, monkeypatch):
+    monkeypatch.setenv("TRAPLINE_CACHE", str(tmp_path))
+    monkeypatch.setattr(disk_cache, "_MOST_FILES", 3)
+    monkeypatch.setattr(disk_cache, "_MOST_BYTES", 10_000)
+    other, written = tmp_path / "notes.txt", tmp_path / ".trapline-old"
+    other.write_text("not of the cache")
+    written.write_text("of a process that has ended")
+    os.utime(written, (0, 0))
+    made = []
+
+    def get(text, size=10):
+        def make():
+            made.append(text)
+            return text * size
+
+        return disk_cache.cached("kind", text, make)
+
+    for age, text in enumerate((b"a", b"b", b"c")):
+        get(text)
+        for path in tmp_path.glob("kind-*"):
+            if path.read_bytes().endswith(text):
+                os.utime(path, (1000 + age, 1000 + age))
+    get(b"a")  # which notes that it was used
+    get(b"d")
+    assert made == [b"a", b"b", b"c", b"d"]
+    for text in (b"a", b"c", b"d"):
+        assert get(text) == text * 10
+    assert len(made) == 4
+    get(b"b")
+    assert made[4:] == [b"b"]
+    get(b"e", 9_968)
+    assert len(list(tmp_path.glob("kind-*"))) == 1
+    assert get(b"e", 9_968) == b"e" * 9_968
+    assert other.exists()
+    assert not written.exists()
