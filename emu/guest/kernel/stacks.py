@@ -17,8 +17,8 @@ from emu.plans import Plan, Store, takes_frame_back
 from emu.trap_frames import LiveFrame
 from emu.words import WORD_MASK
 
-# Pcs that machine code knows, a power of two.
-KNOWN: Final = 1 << 12
+# Pcs that machine code knows, a power of two: no two places of a kernel's text have the same low bits.
+KNOWN: Final = 1 << 18
 # An instruction that does not save the link register.
 NO_LINK: Final = 1 << 63
 
