@@ -53,6 +53,8 @@ class AggregationWord(IntEnum):
     """Number of hash chains."""
     TABLE = 7
     """Address of their heads."""
+    EPOCH = 8
+    """How often the entries were forgotten, from 1 on: addresses of values are of one epoch."""
 
 
 class DynamicWord(IntEnum):
@@ -125,4 +127,8 @@ class EcbWord(IntEnum):
     ANCHORED = 6
     """1 if the probe is in a function."""
     AGGREGATIONS = 7
-    """The ids of its aggregating actions, from here on."""
+    """The ids of its aggregating actions, from here on.
+
+    Behind them, two words for each: the `AggregationWord.EPOCH` in which its value was found last,
+    and where, if its key is always the same.
+    """

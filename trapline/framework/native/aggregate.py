@@ -133,6 +133,7 @@ def _clear(module: Module) -> None:
         place.set(f.add(place.get(), KEY_HEADER))
     f.store(block, room, _word(AggregationWord.FREE))
     f.store(block, 0, _word(AggregationWord.OFFSET))
+    f.store(block, f.add(f.load(block, _word(AggregationWord.EPOCH)), 1), _word(AggregationWord.EPOCH))
     f.ret()
 
 
@@ -267,6 +268,7 @@ class SharedAggregationBuffer(AggregationBuffer):
         self._pinned = Pinned(self.data)
         self.words[AggregationWord.DATA] = self._pinned.address
         self.words[AggregationWord.SIZE] = size
+        self.words[AggregationWord.EPOCH] = 1
         self.words[AggregationWord.ROOM] = self.words[AggregationWord.FREE] = usable & WORD_MASK
         self.words[AggregationWord.BUCKETS] = buckets
         self.words[AggregationWord.TABLE] = self.words[AggregationWord.DATA] + size - buckets * _WORD

@@ -52,7 +52,7 @@ class NativeClause:
         """Return the address of an enabling's words (`EcbWord`)."""
         address = self._blocks.get(ecb.epid)
         if address is None:
-            size = EcbWord.AGGREGATIONS + len(ecb.aggregation_ids)
+            size = EcbWord.AGGREGATIONS + 3 * len(ecb.aggregation_ids)
             number = len(self._blocks) % _TOGETHER
             if not number:
                 self._memory.append(words(_TOGETHER * size))

@@ -13,14 +13,15 @@ in the enabling's words (`EcbWord`).  Where things are in this process the linke
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from typing import Final, NamedTuple
 
 from emu.native.builder import Module
 from emu.native.values import Value, Word
 from trapline.framework import dif
 from trapline.framework.aggbuffer import Outcome
-from trapline.framework.blocks import BufferWord, ConsumerWord, EcbWord
-from trapline.framework.dif import Op, Subr
+from trapline.framework.blocks import AggregationWord, BufferWord, ConsumerWord, EcbWord
+from trapline.framework.dif import Op, Subr, Var
 from trapline.framework.faults import ERROR, ILLOP, NO_ERROR
 from trapline.framework.layout import HEADER_SIZE, ID_SIZE, Placed, RecordLayout
 from trapline.framework.native.aggregate import apply, kind_word
@@ -45,6 +46,8 @@ _BYTES: Final = frozenset({
     ActionKind.STACK, ActionKind.USTACK, ActionKind.JSTACK, ActionKind.USYM, ActionKind.UMOD, ActionKind.UADDR,
     ActionKind.PRINTM,
 })  # fmt: skip
+# Variables that are the same whenever an enabling fires.
+_FIXED: Final = frozenset({Var.EPID, Var.ID, Var.PROBEPROV, Var.PROBEMOD, Var.PROBEFUNC, Var.PROBENAME})
 _DESTRUCTIVE: Final = frozenset({
     ActionKind.STOP, ActionKind.RAISE, ActionKind.BREAKPOINT, ActionKind.PANIC, ActionKind.CHILL,
 })  # fmt: skip
@@ -75,6 +78,18 @@ def _finder(placed: Placed) -> str | None:
     if placed.action.kind in _BYTES or difo is None or difo.returns.flags & BY_USER_REFERENCE:
         return None
     return "take" if difo.returns.kind == TypeKind.STRING else "bring"
+
+
+def _is_fixed(placed: Placed) -> bool:
+    """Return whether an element of a tuple is the same whenever an enabling fires."""
+    difo = placed.action.difo
+    if placed.action.kind is not ActionKind.DIFEXPR or difo is None or not placed.size:
+        return False
+    if constant(difo) is not None:
+        return True
+    code = difo.code
+    loads = [dif.opcode(one) for one in code] == [Op.LDGS, Op.RET] and dif.rd(code[0]) == dif.rd(code[1])
+    return loads and dif.index(code[0]) in _FIXED
 
 
 class _Value(NamedTuple):
@@ -155,7 +170,11 @@ class ClauseCode:
                 self._check(0)
             f.ret_if(f.eq(value, 0))
         for index, (placed, computed) in enumerate(actions):
-            self._action(index, placed, computed)
+            if placed.aggregating is not None:
+                tuple_ = range(placed.aggregating.first, index)
+                self._aggregate(index, placed, computed, [(one, *actions[one]) for one in tuple_])
+            elif not placed.in_tuple:
+                self._action(index, placed, computed)
         if self._records:
             self._finish()
         f.ret()
@@ -204,9 +223,7 @@ class ClauseCode:
             self._check(index + 1)
         self._values.append(value)
         kind = placed.action.kind
-        if placed.aggregating is not None:
-            self._aggregate(index, placed, value)
-        elif kind is ActionKind.SPECULATE:
+        if kind is ActionKind.SPECULATE:
             self._speculate(value)
         elif kind in _UPCALLS:
             self._upcall(_UPCALLS[kind], value)
@@ -279,22 +296,48 @@ class ClauseCode:
             with machine_code:
                 self._zero(placed.offset + _WORD * (frames + 1), placed.offset + placed.size)
 
-    def _aggregate(self, index: int, placed: Placed, value: Word) -> None:
-        """Aggregate the tuple, which stands between the id slot and the value."""
+    def _aggregate(
+        self, index: int, placed: Placed, computed: _Value, tuple_: Sequence[tuple[int, Placed, _Value]]
+    ) -> None:
+        """Aggregate a tuple, which stands between the id slot and the value.
+
+        A key that is always the same for an enabling is looked up once, until the buffer is
+        emptied.
+        """
         assert placed.aggregating is not None
-        start = placed.aggregating.base + ID_SIZE
-        self._fill_gaps(start, placed.offset, self._layout.actions[placed.aggregating.first : index])
-        increment = self._values[index - 1] if placed.aggregating.has_increment else 1
         f, kind, function = self.f, placed.action.kind, placed.aggregating.function
-        buffer, key = self.module.symbol("aggregation"), self._place(start)
-        number = self._ecb_word(EcbWord.AGGREGATIONS + self._aggregations)
+        buffer, number = self.module.symbol("aggregation"), self._aggregations
         self._aggregations += 1
-        rest = (placed.offset - start, kind_word(kind, function), number, function.initial)
-        found = f.call(self.module.external("locate", 6), buffer, key, *rest)
-        with f.when(f.ugt(found, max(Outcome)), likely=True):
-            apply(f, kind, placed.argument, found, value, increment)
-        with f.when(f.eq(found, Outcome.OTHER), likely=False):
+        count = sum(action.aggregating is not None for action in self._layout.actions)
+        memo = EcbWord.AGGREGATIONS + count + 2 * number
+        found, epoch = f.variable(0), f.load(buffer, _WORD * AggregationWord.EPOCH)
+        fixed = all(_is_fixed(part) for _, part, _ in tuple_)
+        if fixed:
+            with f.when(f.eq(self._ecb_word(memo), epoch), likely=True):
+                found.set(self._ecb_word(memo + 1))
+        with f.when(f.eq(found.get(), 0)) if fixed else nullcontext():
+            for part in tuple_:
+                self._action(*part)
+        value = computed.write()
+        if computed.faults:
+            self._check(index + 1)
+        self._values.append(value)
+        increment = self._values[index - 1] if placed.aggregating.has_increment else 1
+        with f.when(f.eq(found.get(), 0)):
+            start = placed.aggregating.base + ID_SIZE
+            self._fill_gaps(start, placed.offset, self._layout.actions[placed.aggregating.first : index])
+            which = self._ecb_word(EcbWord.AGGREGATIONS + number)
+            rest = (placed.offset - start, kind_word(kind, function), which, function.initial)
+            found.set(f.call(self.module.external("locate", 6), buffer, self._place(start), *rest))
+            if fixed:
+                with f.when(f.ugt(found.get(), max(Outcome)), likely=True):
+                    f.store(self.ecb, found.get(), _WORD * (memo + 1))
+                    f.store(self.ecb, epoch, _WORD * memo)
+        with f.when(f.ugt(found.get(), max(Outcome)), likely=True):
+            apply(f, kind, placed.argument, found.get(), value, increment)
+        with f.when(f.eq(found.get(), Outcome.OTHER), likely=False):
             f.store(self._core, f.or_(self._flags(), ILLOP), FLAGS_OFFSET)
+        self._check(index + 1)
 
     def _finish(self) -> None:
         """Write the header, and make the record count."""

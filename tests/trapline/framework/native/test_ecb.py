@@ -24,6 +24,7 @@ CLAUSES = [
     'f:entry { this->s = strjoin(execname, "!"); trace(this->s); this->u = this->s; trace(this->u); }',
     "f:entry { @ = count(); @two[arg0, execname] = sum(arg1); @q[pid] = quantize(arg0, arg1); trace(pid); }",
     "f:entry { @l = lquantize(arg0, 0, 100, 10); @a = avg(arg0); @m = max(arg1); @n = min(arg1); @s = stddev(arg0); }",
+    "f:entry, g:entry { @n[probefunc] = count(); @m[probename, 5] = max(arg0); @o[id] = quantize(1, arg0); }",
     "f:entry { @stacks[stack(3), ustack(2)] = count(); stack(2); ustack(3); }",
     'f:entry { printf("%s %d %d", probefunc, arg0, cpu); tracemem(arg1, 16); tracemem(arg1, 16, arg0); }',
     "f:entry { trace(timestamp); trace(walltimestamp - timestamp); trace(vtimestamp); trace(id); trace(epid); }",
@@ -73,6 +74,22 @@ def test_a_clause_records_the_same_in_machine_code(program, options, monkeypatch
     *found, natively = traced(program, "native", monkeypatch, **options)
     assert found == expected
     assert natively
+
+
+def test_an_aggregation_that_was_emptied_is_filled_anew(monkeypatch):
+    snapshots = {}
+    for engine in ("python", "native"):
+        monkeypatch.setenv("TRAPLINE_ENGINE", engine)
+        bench = Bench()
+        device = bench.open("f:entry, g:entry { @[probefunc, 1] = count(); @all = sum(arg0); }")
+        snapshots[engine] = taken = []
+        for number in range(4):
+            for _ in range(number):
+                bench.fire(bench.f, 3)
+                bench.fire(bench.g, 4)
+            taken.append(device.aggregation_snapshot(0))
+    assert snapshots["native"] == snapshots["python"]
+    assert len({str(one) for one in snapshots["native"]}) == 4
 
 
 def test_what_an_operation_raises_comes_out_of_the_firing(monkeypatch):
