@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, Protocol
 
 from emu.bad_address import BadAddressError
@@ -67,8 +68,7 @@ class Tracepoints(Provider):
         provider, module, function, name = description or ("", "", "", "")
         if not (self._matches(provider, self.name) and self._matches(module, MODULE)):
             return
-        for symbol in self._symbols.starting(PREFIX):
-            plain = symbol.name.removeprefix(PREFIX)
+        for plain in self._names:
             if plain in self._known or not self._matches(name, plain):
                 continue
             system = self._system(plain)
@@ -76,6 +76,11 @@ class Tracepoints(Provider):
                 self._known.add(plain)
                 probe = _Probe(plain)
                 probe.probe_id = self._framework.probe_create(self, MODULE, system, plain, _AFRAMES, probe)
+
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
+        """The kernel's tracepoints."""
+        return tuple(symbol.name.removeprefix(PREFIX) for symbol in self._symbols.starting(PREFIX))
 
     def _system(self, name: str) -> str:
         """Return a tracepoint's subsystem, "" if it has no event in tracefs."""
