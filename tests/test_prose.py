@@ -23,6 +23,15 @@ BEGINNINGS = ("Tell whether", "Have ", "Tell that", "Tell if")
 IS_NO = re.compile(r"(?<![Tt]here )\b(is|are|was|were) no\b(?! (longer|more|less|fewer|matter))")
 # Words that hide who is meant: name the thread, the process, the user, the caller.
 VAGUE = re.compile(r"\b(somebody|whoever|whosever)\b", re.IGNORECASE)
+# Expressions that are not plain technical English.  Write instead: forever; none is available; and the like; is
+# resumed; no thread, no caller; decoded; keeps records; cannot be combined; cannot be found; the current run.
+DIALECT = re.compile(
+    r"\b(for ever|to be had|(its|their) (kin|like)|gone on with|(no|any|every)body('s)?|taken apart"
+    r"|keeps? the books|cannot stand|(that|which) is nowhere|(run|block|firing|hook|call) under way)\b",
+    re.IGNORECASE,
+)
+# A module is a thing: its docstring begins with a noun, not with a relative clause.
+RELATIVE = re.compile(r"(What|Who|Whose|Where|How|Why|Which|That) ")
 # A paragraph that begins so is a fragment of the one before it.
 FRAGMENT = re.compile(
     r"^(Of (several|two|anything|other|these|those)|And what|Or to|Or by|By its|Those that begin with `)\b"
@@ -130,6 +139,25 @@ def is_no(path: Path) -> Iterator[Offence]:
                         yield _offence(path, node.lineno + number, line)
 
 
+def dialect(path: Path) -> Iterator[Offence]:
+    """Messages and pages use the words of the field."""
+    texts = [(1, path.read_text())] if path.suffix == ".md" else []
+    if path.suffix == ".py":
+        nodes = list(ast.walk(_tree(path)))
+        documentation = {node.value for node in nodes if isinstance(node, ast.Expr)}
+        constants = (node for node in nodes if isinstance(node, ast.Constant) and node not in documentation)
+        texts = [(node.lineno, node.value) for node in constants if isinstance(node.value, str)]
+    for first, text in texts:
+        for found in DIALECT.finditer(text.replace("\n", " ")):
+            yield _offence(path, first + text.count("\n", 0, found.start()), found.group())
+
+
+def relative_openings(path: Path) -> Iterator[Offence]:
+    """The docstring of a module begins with a noun: "The errors of ...", never "What goes wrong ..."."""
+    if path.suffix == ".py" and RELATIVE.match(text := ast.get_docstring(_tree(path)) or ""):
+        yield _offence(path, 1, text.partition("\n")[0])
+
+
 def vague_people(path: Path) -> Iterator[Offence]:
     """Docstrings and pages name whom they mean, and not "somebody" or "whoever"."""
     texts: dict[str, Callable[[Path], Iterable[tuple[int, str]]]]
@@ -157,6 +185,8 @@ RULES: tuple[Rule, ...] = (
     strings_below_constants,
     dialect_docstrings,
     is_no,
+    dialect,
+    relative_openings,
     vague_people,
     fragments,
 )

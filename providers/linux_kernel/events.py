@@ -1,4 +1,4 @@
-"""What the probes of proc, sched, io and vminfo are on a Linux kernel: a table.
+"""The probes of proc, sched, io and vminfo on a Linux kernel, as a table.
 
 Each is a tracepoint, or the entry or the return of a function, that the kernel passes at that
 moment.  An argument is one that is passed there, or the current task, or is read from what is

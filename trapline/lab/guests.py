@@ -1,4 +1,4 @@
-"""What `trapline step` needs of a guest."""
+"""The interface of a guest for `trapline step`."""
 
 from __future__ import annotations
 
