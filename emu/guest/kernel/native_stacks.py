@@ -88,6 +88,7 @@ class StackCode:
         with f.loop() as loop:
             frame = pointer.get()
             loop.leave_if(f.uge(count.get(), limit))
+            loop.leave_if(f.ult(frame, low))  # a frame pointer of 0 would be far above in the next line
             loop.leave_if(f.ult(f.add(frame, min(calling.frame_next, 0)), low))
             loop.leave_if(f.ugt(f.add(frame, word), high))
             pc = self._load(f, f.add(frame, calling.frame_return))
