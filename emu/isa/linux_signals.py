@@ -76,6 +76,7 @@ SI_KERNEL: Final = 0x80
 SI_QUEUE: Final = -1
 SI_TIMER: Final = -2
 SI_MESGQ: Final = -3
+SI_SIGIO: Final = -5
 SI_TKILL: Final = -6
 CLD_EXITED: Final = 1
 CLD_KILLED: Final = 2
@@ -104,6 +105,10 @@ class SignalInfo:
     status: int = 0
     value: int = 0
     address: int | None = None
+    band: int = 0
+    """Events of a file, as poll says them."""
+    fd: int | None = None
+    """The file whose events they are; None: the signal does not tell of a file."""
 
     def pack(self, word: int = 8) -> bytes:
         """Return the structure, where a pointer has `word` bytes."""
@@ -111,6 +116,8 @@ class SignalInfo:
         pointer, long = ("Q", "q") if word == 8 else ("I", "i")
         if self.address is not None:
             body = struct.pack(f"<{pointer}", self.address)
+        elif self.fd is not None:
+            body = struct.pack(f"<{long}i", self.band, self.fd)
         elif self.number == Signal.SIGCHLD:
             body = struct.pack(f"<iIi{word - 4}x{long}{long}", self.pid, self.uid, self.status, 0, 0)
         else:

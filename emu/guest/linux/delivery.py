@@ -68,11 +68,14 @@ class Delivery:
         """Send a signal to a process: some thread that does not block it will take it."""
         if process.alive and self._prepare(process, info.number):
             self._queue(process.pending, info)
+            for thread in process.threads:
+                self._kernel.schedule.blocked.signalled(thread)
 
     def send_thread(self, thread: Thread, info: SignalInfo) -> None:
         """Send a signal to one thread."""
         if thread.life is not Life.DEAD and self._prepare(thread.process, info.number):
             self._queue(thread.pending, info)
+            self._kernel.schedule.blocked.signalled(thread)
 
     def _prepare(self, process: Process, number: int) -> bool:
         """Continue the stopped threads if the signal does so; return whether it becomes pending."""
@@ -80,9 +83,12 @@ class Delivery:
             process.stopped_by = 0
             process.continued = number == Signal.SIGCONT
             for thread in process.threads:
-                thread.life = Life.BLOCKED if thread.call is not None else Life.RUNNABLE
-                if thread.call is None:
+                if thread.call is not None and thread.wait is not None:
+                    self._kernel.schedule.blocked.add(thread, thread.wait)
+                else:
+                    thread.life = Life.RUNNABLE
                     self._kernel.schedule.make_ready(thread)
+            self._changed(process)
             if number == Signal.SIGCONT:
                 self._tell_parent(process, CLD_CONTINUED, number)
         if number == Signal.SIGCONT:
@@ -115,12 +121,13 @@ class Delivery:
             action.handler = DEFAULT
             thread.mask &= ~bit(info.number)
         thread.pending.appendleft(info)
+        self._kernel.schedule.blocked.signalled(thread)
 
     # -- delivering
 
     def has_work(self, thread: Thread) -> bool:
         """Return whether a signal waits that this thread would take."""
-        return self._find(thread) is not None
+        return bool(thread.pending or thread.process.pending) and self._find(thread) is not None
 
     def _find(self, thread: Thread) -> tuple[deque[SignalInfo], SignalInfo] | None:
         """Return the next signal, and the queue it waits in.
@@ -140,9 +147,15 @@ class Delivery:
                 (info for info in queue if wanted & bit(info.number)), key=lambda info: info.number, default=None
             )
             if chosen is not None:
-                queue.remove(chosen)
-                return chosen
+                return self._dequeue(thread, queue, chosen)
         return None
+
+    @staticmethod
+    def _dequeue(thread: Thread, queue: deque[SignalInfo], info: SignalInfo) -> SignalInfo:
+        """Take a signal off its queue, and let its timer count on."""
+        queue.remove(info)
+        timers = thread.process.timers
+        return info if timers is None else timers.taken(info)
 
     def interrupted(self, thread: Thread, *, always: bool = False) -> int:
         """Note that a system call was interrupted, and return its result if it is not restarted.
@@ -163,8 +176,7 @@ class Delivery:
         interrupted = thread in self._interrupted
         always = self._interrupted.pop(thread, False)
         while (found := self._find(thread)) is not None:
-            queue, info = found
-            queue.remove(info)
+            info = self._dequeue(thread, *found)
             action = thread.process.signals.actions[info.number]
             if self._is_ignored(action, info.number):
                 continue
@@ -202,7 +214,12 @@ class Delivery:
         process.reported_stop = False
         for thread in process.threads:
             thread.life = Life.STOPPED
+        self._changed(process)
         self._tell_parent(process, CLD_STOPPED, number)
+
+    def _changed(self, process: Process) -> None:
+        """Let a parent look that waits for its children."""
+        self._kernel.schedule.blocked.changed(process.parent)
 
     def _tell_parent(self, process: Process, code: int, number: int) -> None:
         parent = process.parent

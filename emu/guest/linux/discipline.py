@@ -60,6 +60,8 @@ class Discipline:
         """Whether output waits for XON."""
         self._edited = bytearray()
         self._lines: list[bytes] = []
+        self.offered = 0
+        """How often there was something new to read."""
         """Whole lines, the last byte of each ends it; b"" is an end of file."""
         self._raw = bytearray()
         self._literal = False
@@ -114,6 +116,7 @@ class Discipline:
         """Take what was typed."""
         for byte in data:
             self._typed(byte)
+        self.offered += not self.canonical and bool(self._raw)
 
     def _typed(self, byte: int) -> None:
         flags = self.input_flags
@@ -192,8 +195,7 @@ class Discipline:
             if self.local_flags & (_ECHO | _ECHONL):
                 self._show(b"\n")
         elif self._is(byte, _VEOF):
-            self._lines.append(bytes(self._edited))
-            self._edited.clear()
+            self._offer_line()
             return
         elif not self._is(byte, _VEOL) and not self._is(byte, _VEOL2):
             self._append(byte)
@@ -201,8 +203,12 @@ class Discipline:
         else:
             self._echo(byte)
         self._edited.append(byte)
+        self._offer_line()
+
+    def _offer_line(self) -> None:
         self._lines.append(bytes(self._edited))
         self._edited.clear()
+        self.offered += 1
 
     def _append(self, byte: int) -> None:
         if self.room() <= 0:

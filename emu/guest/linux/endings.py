@@ -35,6 +35,7 @@ class Endings:
             process.limits.cpu.set(None)
         kernel.semaphores.ended(process)
         process.files.close_all()
+        process.leaves_executable()
         kernel.terminals.ended(process)
         kernel.on_cpu.leave_space(process.space)
         self._give_children_away(process)
@@ -42,7 +43,9 @@ class Endings:
         if parent is None or not parent.alive:
             process.reaped = True
             kernel.processes.pop(process.pid, None)
-        elif 1 <= process.exit_signal <= LAST:
+            return
+        kernel.schedule.blocked.changed(parent)
+        if 1 <= process.exit_signal <= LAST:
             self._tell_parent(process, parent, status)
 
     def _give_children_away(self, process: Process) -> None:
@@ -51,6 +54,7 @@ class Endings:
             child.parent = first if first is not process else None
             if child.parent is not None:
                 child.parent.children.append(child)
+        self._kernel.schedule.blocked.changed(first)
         process.children.clear()
 
     def _tell_parent(self, process: Process, parent: Process, status: int) -> None:
@@ -72,6 +76,7 @@ class Endings:
             process.parent.children_pages = max(most)
         if process.parent is not None and process in process.parent.children:
             process.parent.children.remove(process)
+        self._kernel.schedule.blocked.changed(process.parent)
 
     def exit_thread(self, thread: Thread, status: int) -> None:
         """End a thread; its process ends with its last one."""
@@ -94,6 +99,7 @@ class Endings:
             observer.thread_ended(thread)
         thread.life = Life.DEAD
         thread.vfork_done = True
+        kernel.schedule.blocked.changed(thread)
         if thread.call is not None:
             thread.call.close()
             thread.call = None

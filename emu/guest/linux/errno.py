@@ -31,6 +31,7 @@ EISDIR: Final = 21
 EINVAL: Final = 22
 EMFILE: Final = 24
 ENOTTY: Final = 25
+ETXTBSY: Final = 26
 EFBIG: Final = 27
 ENOSPC: Final = 28
 ESPIPE: Final = 29

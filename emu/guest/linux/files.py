@@ -21,6 +21,7 @@ from emu.guest.linux.inodes import Directory, Generated, Inode, RegularFile
 from emu.guest.linux.readiness import ALWAYS, FOR_READERS, FOR_WRITERS, READABLE, WRITABLE
 
 if TYPE_CHECKING:
+    from emu.guest.linux.asynchronous import Notices
     from emu.guest.linux.calls.table import Caller
     from emu.guest.linux.kernel import Kernel
     from emu.guest.linux.process import Thread
@@ -34,6 +35,7 @@ O_EXCL: Final = 0o200
 O_TRUNC: Final = 0o1000
 O_APPEND: Final = 0o2000
 O_NONBLOCK: Final = 0o4000
+O_ASYNC: Final = 0o20000
 O_CLOEXEC: Final = 0o2000000
 O_PATH: Final = 0o10000000
 # ioctl: how much there is to read.
@@ -56,10 +58,11 @@ class OpenFile:
         self.users = 0
         """How many descriptors refer to it."""
         self.owner = (0, 0)
-        """The receiver of its signals (F_SETOWN_EX): the kind, and the number;
-        0: none.  It is stored, but no signals are sent."""
+        """Who is told of its events (F_SETOWN_EX): the kind, and the number; 0: nobody."""
+        self.owner_set_by = (0, 0)
+        """The real and the effective user who has set the owner."""
         self.signal = 0
-        """The signal for that (F_SETSIG); 0: SIGIO."""
+        """The signal that tells it (F_SETSIG); 0: SIGIO, without the event."""
         self.closing: Callable[[], object] | None = None
         """Called when the last descriptor is closed; None: not needed."""
 
@@ -80,6 +83,14 @@ class OpenFile:
     arrivals = departures = 0
     """How often those who wait to read, and to write, were woken."""
 
+    @property
+    def key(self) -> object | None:
+        """What changes before the file can be ready, and is told of (`Blocked.changed`).
+
+        None: nobody is told.
+        """
+        return None
+
     def events(self) -> int:
         """Return what the file is ready for now, as poll says it."""
         return (READABLE if self.read_ready() else 0) | (WRITABLE if self.write_ready() else 0)
@@ -88,6 +99,13 @@ class OpenFile:
         """Return how often a thread that waits for these events was woken; epoll's edges."""
         reads, writes = events & (FOR_READERS | ALWAYS), events & (FOR_WRITERS | ALWAYS)
         return (self.arrivals if reads else 0) + (self.departures if writes else 0)
+
+    def notices(self) -> Notices | None:
+        """Return how often its owner was to be told of events (O_ASYNC).
+
+        None: a file of this kind tells nobody.
+        """
+        return None
 
     def attend(self, thread: Thread) -> None:
         """Note who is about to wait for the file, or read it."""
@@ -128,6 +146,9 @@ class OpenFile:
         """Move, and return the position.  Raises `LinuxError` ESPIPE."""
         raise LinuxError(ESPIPE)
 
+    def opened(self) -> None:
+        """Be told of the first descriptor."""
+
     def closed(self) -> None:
         """Handle the end of the last descriptor."""
 
@@ -150,6 +171,14 @@ class RegularOpen(OpenFile):
         self._now = kernel.wall
         if self.can_write:
             inode.count_in(kernel.file_memory)
+
+    def opened(self) -> None:
+        """Count who writes."""
+        self.inode.writers += self.can_write
+
+    def closed(self) -> None:
+        """Count who writes."""
+        self.inode.writers -= self.can_write
 
     def read(self, size: int, offset: int | None = None) -> bytes:
         """Read."""
@@ -372,6 +401,8 @@ class Descriptors:
 
     def put(self, number: int, file: OpenFile, *, close_on_exec: bool = False) -> None:
         """Give a file this number; what had it is closed."""
+        if not file.users:
+            file.opened()
         file.users += 1
         if number in self._files:
             self.close(number)

@@ -5,6 +5,8 @@ Source: Linux kernel/futex/core.c, waitwake.c, requeue.c.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from emu.guest.linux.process import Waiter
 from emu.guest.linux.space import Space
 
@@ -14,7 +16,9 @@ _ANY = 0xFFFF_FFFF
 class Futexes:
     """The waiters of all futexes, each queue with the first in front."""
 
-    def __init__(self) -> None:
+    def __init__(self, changed: Callable[[object], object]) -> None:
+        self._changed = changed
+        """Called with a waiter that is woken."""
         self._queues: dict[tuple[object, int], list[Waiter]] = {}
 
     def wait(self, space: Space, address: int, bits: int) -> Waiter:
@@ -27,6 +31,7 @@ class Futexes:
         chosen = [waiter for waiter in queue if waiter.bits & bits][:count]
         for waiter in chosen:
             waiter.woken = True
+            self._changed(waiter)
             queue.remove(waiter)
         return len(chosen)
 
@@ -42,6 +47,7 @@ class Futexes:
     def move(self, space: Space, address: int, waiter: Waiter) -> None:
         """Take one waiter off a futex, woken."""
         waiter.woken = True
+        self._changed(waiter)
         self.queue(space, address).remove(waiter)
 
     def waiters(self, space: Space, address: int) -> tuple[Waiter, ...]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from emu.engine.pages import PAGE
 from emu.guest.linux.content import Content, FileMemory
-from emu.guest.linux.errno import EEXIST, EIO, ENOENT, ENOTEMPTY, LinuxError
+from emu.guest.linux.errno import EEXIST, EIO, ENOENT, ENOTEMPTY, ETXTBSY, LinuxError
 from emu.guest.linux.locks import Locks
 
 if TYPE_CHECKING:
@@ -85,6 +85,15 @@ class RegularFile(Inode):
         self._pages: dict[int, int] = {}
         self._frames: Frames | None = None
         self.mapped_for_writing = False
+        self.writers = 0
+        """How often it is open for writing."""
+        self.executions = 0
+        """How many processes run it."""
+
+    def need_no_execution(self) -> None:
+        """Return if it may be written now.  Raises `LinuxError` ETXTBSY: a process runs it."""
+        if self.executions:
+            raise LinuxError(ETXTBSY)
 
     @property
     def size(self) -> int:

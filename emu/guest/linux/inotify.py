@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
+from emu.guest.linux.asynchronous import Notices
 from emu.guest.linux.errno import EAGAIN, EINVAL, ENOTTY, LinuxError
 from emu.guest.linux.files import FIONREAD, AnonymousOpen
 from emu.guest.linux.inodes import Directory, Inode
@@ -96,6 +97,10 @@ class Inotify(AnonymousOpen):
                 return
         self._queue.append(event)
         self.arrivals += 1
+
+    def notices(self) -> Notices:
+        """Return how often its owner was to be told."""
+        return Notices(self.arrivals)
 
     def events(self) -> int:
         """Return what poll says."""

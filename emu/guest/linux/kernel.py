@@ -23,6 +23,7 @@ from emu.engine.pages import PAGE
 from emu.engine.state import BLOCKS
 from emu.guest import processes
 from emu.guest.linux import faults
+from emu.guest.linux.asynchronous import AsyncFiles
 from emu.guest.linux.code import ProcessCode, SlotPages
 from emu.guest.linux.content import FileMemory
 from emu.guest.linux.delivery import Delivery
@@ -33,6 +34,7 @@ from emu.guest.linux.inodes import Directory, Inode
 from emu.guest.linux.inotify import Watches
 from emu.guest.linux.locks import Waiters
 from emu.guest.linux.message_queues import MessageQueues
+from emu.guest.linux.netlink import Ports
 from emu.guest.linux.on_cpu import OnCpu
 from emu.guest.linux.pi_futexes import PiLocks
 from emu.guest.linux.process import LinuxObserver, Process, Thread, own
@@ -112,7 +114,7 @@ class Kernel:
         """Asked (number, pc) about each exception but breakpoints and page faults: whether it is
         theirs."""
         self.interrupted = False
-        self.futexes = Futexes()
+        self.async_files = AsyncFiles(self)
         self.lock_waiters = Waiters()
         self.pi_locks = PiLocks(self)
         self.segments = Segments(self)
@@ -123,6 +125,7 @@ class Kernel:
         self.file_memory = FileMemory(lambda: len(self.engine.memory.ram) - self.frames.used * PAGE)
         """Counts what files hold: memory, as in a tmpfs."""
         self.addresses = Addresses()
+        self.netlink_ports = Ports()
         self.watches = Watches()
         self.terminals = Terminals(self)
         self.restorers: dict[Space, int] = {}
@@ -130,6 +133,7 @@ class Kernel:
         self._pids = count(FIRST_PID)
         self.delivery = Delivery(self)
         self.schedule = Schedule(self, wait_for_host)
+        self.futexes = Futexes(self.schedule.blocked.changed)
         self.endings = Endings(self)
         self.trapping = Traps(self, report)
         self._serving = Serving(self, calls, report)
@@ -243,6 +247,8 @@ class Kernel:
             if self.interrupted or (deadline is not None and self.clock.now() >= deadline):
                 return True
             self.schedule.ring()
+            if self.async_files:
+                self.async_files.look()
             thread = self.schedule.next()
             if thread is None:
                 self.schedule.idle(deadline)

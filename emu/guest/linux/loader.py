@@ -14,7 +14,7 @@ from emu.bad_address import BadAddressError
 from emu.engine.access import Access
 from emu.engine.pages import PAGE
 from emu.guest.linux.credentials import Credentials
-from emu.guest.linux.errno import E2BIG, EACCES, EINVAL, ELOOP, ENOEXEC, ENOMEM, LinuxError
+from emu.guest.linux.errno import E2BIG, EACCES, EINVAL, ELOOP, ENOEXEC, ENOMEM, ETXTBSY, LinuxError
 from emu.guest.linux.frames import Frames
 from emu.guest.linux.inodes import Inode, RegularFile
 from emu.guest.linux.space import Area, Space
@@ -227,6 +227,8 @@ def _executable(found: tuple[Inode, str]) -> tuple[RegularFile, str]:
     inode, path = found
     if not isinstance(inode, RegularFile) or not inode.permissions & 0o111:
         raise LinuxError(EACCES)
+    if inode.writers:
+        raise LinuxError(ETXTBSY)
     return inode, path
 
 

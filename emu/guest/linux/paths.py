@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from emu.guest.linux.credentials import SEARCH, Credentials
-from emu.guest.linux.errno import EACCES, ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR, LinuxError
+from emu.guest.linux.errno import EACCES, ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR, EXDEV, LinuxError
 from emu.guest.linux.inodes import Directory, Inode, Symlink
 
 _LINKS_MAX: Final = 40
 _PATH_MAX: Final = 4096
 _NAME_MAX: Final = 255
+# How openat2 lets a path be followed (RESOLVE_* of include/uapi/linux/openat2.h).
+NO_MAGIC_LINKS, NO_LINKS, BENEATH, IN_ROOT = 0x02, 0x04, 0x08, 0x10
 
 
 class Place(NamedTuple):
@@ -35,19 +37,39 @@ class Place(NamedTuple):
         return self.inode
 
 
+def _check_link(inode: Symlink, target: Inode | None, way: int) -> None:
+    """Return if a link may be followed.  Raises `LinuxError`: ELOOP, EXDEV."""
+    if way & NO_LINKS or (target is not None and way & NO_MAGIC_LINKS):
+        raise LinuxError(ELOOP)
+    if target is not None and way & (BENEATH | IN_ROOT):
+        raise LinuxError(EXDEV)
+    if target is None and way & BENEATH and inode.target.startswith("/"):
+        raise LinuxError(EXDEV)
+
+
 def walk(
-    root: Directory, start: Directory, path: str, *, follow: bool = True, credentials: Credentials | None = None
+    root: Directory,
+    start: Directory,
+    path: str,
+    *,
+    follow: bool = True,
+    credentials: Credentials | None = None,
+    way: int = 0,
 ) -> Place:
     """Follow a path from `start`, or from `root` if it is absolute; `..` does not leave `root`.
 
     `follow` says whether a symbolic link at the very end is followed, `credentials` who asks; None:
-    root.  Raises `LinuxError`: ENOENT (also for a missing directory on the way), ENOTDIR, EACCES,
-    ELOOP, ENAMETOOLONG.
+    root.  `way` has the flags of openat2.  Raises `LinuxError`: ENOENT (also for a missing
+    directory on the way), ENOTDIR, EACCES, ELOOP, ENAMETOOLONG, EXDEV.
     """
     if not path:
         raise LinuxError(ENOENT)
     if len(path) >= _PATH_MAX:
         raise LinuxError(ENAMETOOLONG)
+    if way & BENEATH and path.startswith("/"):
+        raise LinuxError(EXDEV)
+    if way & (BENEATH | IN_ROOT):
+        root = start
     links = 0
     directory = root if path.startswith("/") else start
     names = _names(path)
@@ -62,6 +84,8 @@ def walk(
         if name == "..":
             if directory is not root:
                 directory = directory.parent
+            elif way & BENEATH:
+                raise LinuxError(EXDEV)
             name, inode = "", None
             continue
         inode = directory.get(name)
@@ -71,6 +95,7 @@ def walk(
             if links > _LINKS_MAX:
                 raise LinuxError(ELOOP)
             target = inode.follow()
+            _check_link(inode, target, way)
             if target is None:
                 text = inode.target
                 if not text:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Final
 
 from emu.engine.pages import PAGE
-from emu.guest.linux.content import FileMemory
+from emu.guest.linux.asynchronous import Notices
 from emu.guest.linux.errno import EBUSY, EINVAL, ENOMEM, ENOTTY, ENXIO, EPERM, EPIPE, ESPIPE, LinuxError
 from emu.guest.linux.files import FIONREAD, O_ACCMODE, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY, OpenFile
 from emu.guest.linux.inodes import Fifo, Inode
@@ -46,8 +46,9 @@ class _Buffer:
 class Pipe:
     """The pipe between the two ends (struct pipe_inode_info)."""
 
-    def __init__(self, memory: FileMemory) -> None:
-        self._memory = memory
+    def __init__(self, kernel: Kernel) -> None:
+        self._memory = kernel.file_memory
+        self._changed = kernel.schedule.blocked.changed
         self.buffers: deque[_Buffer] = deque()
         self.slots = _BUFFERS
         self.readers = self.writers = 0
@@ -56,6 +57,9 @@ class Pipe:
         because the other may be gone again."""
         self.arrivals = self.departures = 0
         """How often readers, and writers, were woken."""
+        self.written = self.taken = 0
+        """How often the owners of the side to read from, and of the side to write to, were to be
+        told."""
 
     @property
     def capacity(self) -> int:
@@ -87,6 +91,7 @@ class Pipe:
         if slots > self.slots:
             self.departures += 1
         self.slots = slots
+        self._changed(self)
         return self.capacity
 
     def __del__(self) -> None:
@@ -117,11 +122,14 @@ class Pipe:
             done += len(part)
         if done:
             self.arrivals += 1
+            self.written += 1
+            self._changed(self)
         return done
 
     def take(self, size: int) -> bytes:
         """Remove and return up to `size` bytes; not more than one packet, whose rest is lost."""
         was_full = self.full
+        self.taken += 1
         taken = bytearray()
         while self.buffers and len(taken) < size:
             first = self.buffers[0]
@@ -135,7 +143,14 @@ class Pipe:
                 break
         if was_full and not self.full:
             self.departures += 1
+            self._changed(self)
         return bytes(taken)
+
+    def told_of_end(self) -> None:
+        """Let both sides hear that one of them is gone."""
+        self.written += 1
+        self.taken += 1
+        self._changed(self)
 
     def peek(self, size: int) -> bytes:
         """Return up to `size` bytes and leave them there (tee)."""
@@ -165,9 +180,18 @@ class PipeEnd(OpenFile):
             pipe.writers += 1
             pipe.opened_for_writing += 1
 
+    @property
+    def key(self) -> object:
+        """The pipe: it tells of changes."""
+        return self.pipe
+
     def wakeups(self, events: int) -> int:
         """Return how often a thread that waits for these events was woken."""
         return (self.pipe.arrivals if self.can_read else 0) + (self.pipe.departures if self.can_write else 0)
+
+    def notices(self) -> Notices:
+        """Return how often its owner was to be told."""
+        return Notices(self.pipe.written if self.can_read else 0, self.pipe.taken if self.can_write else 0)
 
     def events(self) -> int:
         """Return what poll says."""
@@ -219,6 +243,8 @@ class PipeEnd(OpenFile):
         pipe.writers -= self.can_write
         pipe.arrivals += 1
         pipe.departures += 1
+        if not pipe.readers or not pipe.writers:
+            pipe.told_of_end()
         if isinstance(self.inode, Fifo) and not pipe.readers and not pipe.writers:
             self.inode.pipe = None
 
@@ -228,7 +254,7 @@ def make_pipe(kernel: Kernel, flags: int, packets: int) -> tuple[PipeEnd, PipeEn
 
     `packets` is the ISA's O_DIRECT.
     """
-    pipe, inode = Pipe(kernel.file_memory), Fifo(0o600, kernel.wall())
+    pipe, inode = Pipe(kernel), Fifo(0o600, kernel.wall())
     inode.pipe, inode.anonymous = pipe, True
     name = f"pipe:[{kernel.numbered(inode).number}]"
     reader, writer = (
@@ -246,7 +272,7 @@ def open_fifo(kernel: Kernel, inode: Fifo, flags: int, path: str, packets: int) 
     """
     if isinstance(inode.pipe, OpenFile):
         return inode.pipe.again(flags, path)
-    pipe = inode.pipe if isinstance(inode.pipe, Pipe) else Pipe(kernel.file_memory)
+    pipe = inode.pipe if isinstance(inode.pipe, Pipe) else Pipe(kernel)
     mode = flags & O_ACCMODE
     if mode == O_ACCMODE:
         raise LinuxError(EINVAL)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from emu.guest.linux.credentials import Credentials
 from emu.guest.linux.files import AnonymousOpen
 from emu.guest.linux.inodes import Inode
+from emu.guest.linux.netlink import NetlinkSocket
 from emu.guest.linux.readiness import READABLE, WRITABLE
 from emu.isa.linux_signals import SI_MESGQ, SignalInfo
 
@@ -37,8 +38,11 @@ SETTINGS: Final = {
     "msgsize_max": LONGEST,
     "queues_max": QUEUES_MAX,
 }
-# Kinds of notification: a signal, none.
-NOTIFY_SIGNAL, NOTIFY_NONE = 0, 1
+# Kinds of notification: a signal, none, a message to a netlink socket (SIGEV_THREAD).
+NOTIFY_SIGNAL, NOTIFY_NONE, NOTIFY_THREAD = 0, 1, 2
+# Bytes of that message; the last one says what has happened.
+COOKIE_SIZE: Final = 32
+_WOKEN, _REMOVED = 1, 2
 
 
 class Letter(NamedTuple):
@@ -63,6 +67,14 @@ class Notice:
     kind: int
     signal: int
     value: int
+    socket: NetlinkSocket | None = None
+    """Where a message goes, of those kinds that send one."""
+    cookie: bytes = b""
+
+    def tell(self, what: int) -> None:
+        """Send the message, if there is one."""
+        if self.socket is not None:
+            self.socket.tell(self.cookie[:-1] + bytes((what,)))
 
 
 class QueueInode(Inode):
@@ -110,11 +122,18 @@ class QueueInode(Inode):
         self.letters.insert(place, letter)
         if len(self.letters) == 1 and self.notice is not None:
             notice, self.notice = self.notice, None
+            notice.tell(_WOKEN)
             if notice.kind == NOTIFY_SIGNAL and notice.signal:
                 info = SignalInfo(
                     notice.signal, SI_MESGQ, pid=sender.pid, uid=sender.credentials.user.real, value=notice.value
                 )
                 self._kernel.delivery.send(notice.process, info)
+
+    def forget_notice(self) -> None:
+        """Forget who wanted to be told."""
+        notice, self.notice = self.notice, None
+        if notice is not None:
+            notice.tell(_REMOVED)
 
     def text(self) -> bytes:
         """Return what is read from it as a file."""
@@ -159,4 +178,4 @@ class QueueOpen(AnonymousOpen):
         """Remove the notification that its opener has registered."""
         notice = self.inode.notice
         if notice is not None and notice.process is self._process:
-            self.inode.notice = None
+            self.inode.forget_notice()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from emu.guest import processes
 from emu.guest.linux.credentials import Credentials
+from emu.guest.linux.deadlines import Budget, Reservation
 from emu.guest.linux.files import Descriptors
 from emu.guest.linux.inodes import Directory, RegularFile
 from emu.guest.linux.limits import Limits
@@ -34,6 +35,12 @@ class Wait:
     """Whether signals have to wait too."""
     restarted: bool = False
     """Whether the system call is made again after a handler, whatever SA_RESTART says."""
+    key: object | None = None
+    """What has to change before the condition can come true (`Blocked.changed`); None: anything."""
+
+
+# The key of waits that only a signal or the time ends.
+NOTHING: Final = object()
 
 
 # A system call that may block: yields what it waits for, is told whether the condition came true (or the time passed),
@@ -170,6 +177,17 @@ class Process:
     bytes_written: int = 0
     credentials: Credentials = field(default_factory=Credentials)
 
+    def runs(self, file: RegularFile) -> None:
+        """Note which file it runs from now on."""
+        file.executions += 1
+        self.leaves_executable()
+        self.executable = file
+
+    def leaves_executable(self) -> None:
+        """Let the file that it runs be written, as far as it is concerned."""
+        if self.executable is not None:
+            self.executable.executions -= 1
+
     @property
     def faults(self) -> int:
         """Pages that were made or looked up for it."""
@@ -193,6 +211,7 @@ class Policy(IntEnum):
     RR = 2
     BATCH = 3
     IDLE = 5
+    DEADLINE = 6
 
 
 # Those whose threads come before all others, by their priority.
@@ -208,12 +227,14 @@ class Scheduling:
     """1 to 99 with a real-time policy."""
     nice: int = 0
     reset_on_fork: bool = False
+    reservation: Reservation | None = None
+    """With SCHED_DEADLINE."""
 
     def copy(self) -> Scheduling:
         """Return what a child gets (sched_fork)."""
         if not self.reset_on_fork:
             return replace(self)
-        return Scheduling(nice=0 if self.policy in REAL_TIME else max(self.nice, 0))
+        return Scheduling(nice=0 if self.policy in {*REAL_TIME, Policy.DEADLINE} else max(self.nice, 0))
 
 
 @dataclass(eq=False)
@@ -238,6 +259,8 @@ class Thread:
     clear_tid: int = 0
     robust_list: int = 0
     scheduling: Scheduling = field(default_factory=Scheduling)
+    budget: Budget | None = None
+    """Its time in the period under way (SCHED_DEADLINE); None: it has no deadlines."""
     lent_priority: int = 0
     """The highest priority of those who wait for a lock that it has."""
     stack: AlternateStack = field(default_factory=AlternateStack)
@@ -252,6 +275,11 @@ class Thread:
     def priority(self) -> int:
         """Its real-time priority, its own or lent; 0: it has none."""
         return max(self.scheduling.priority, self.lent_priority)
+
+    @property
+    def ranked(self) -> bool:
+        """Whether it does not take turns with all others."""
+        return self.budget is not None or self.priority > 0
 
     @property
     def is_leader(self) -> bool:

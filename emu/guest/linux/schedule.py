@@ -3,21 +3,25 @@
 One CPU is shared by all threads in turn.  A thread runs until it blocks, or until its turn is over,
 which is counted in instructions; so the same programs are interleaved in the same way every time.
 The length of a turn follows from the nice value, as Linux weighs it.  Threads with a real-time
-policy come first, by their priority, but for the part of each second that is left to the others.
+policy come before them, by their priority, but for the part of each second that is left to the
+others; threads with deadlines come first of all.
 
-Source: Linux kernel/sched/core.c (sched_prio_to_weight), rt.c; sched(7).
+Source: Linux kernel/sched/core.c (sched_prio_to_weight), rt.c, deadline.c; sched(7).
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from emu.engine.clock import NANOSECONDS
 from emu.guest.base import GuestError
+from emu.guest.linux.blocked import Blocked
+from emu.guest.linux.deadlines import Budget
+from emu.guest.linux.due import DueQueue
 from emu.guest.linux.process import Life, Policy, Thread
+from emu.guest.linux.ready import ReadyQueue
 
 if TYPE_CHECKING:
     from emu.guest.linux.kernel import Kernel
@@ -39,6 +43,8 @@ _IDLE_WEIGHT: Final = 3
 _RR_TURNS: Final = 10
 # The part of each second that real-time threads may take while others want to run, in percent.
 _REAL_TIME_SHARE: Final = 95
+# Ranks of threads with deadlines are above all priorities: this, less the deadline.
+_DEADLINES: Final = 1 << 70
 
 
 class Stuck(GuestError):  # noqa: N818  it names what happened, and no fault of the caller's
@@ -47,14 +53,9 @@ class Stuck(GuestError):  # noqa: N818  it names what happened, and no fault of 
 
 @dataclass(slots=True, eq=False)
 class Timer:
-    """Something that happens at a time, in virtual nanoseconds, once or again and again."""
+    """Something that happens at a time."""
 
-    expired: Callable[[int], object]
-    """Called with how many times the timer has expired since the last call."""
-    due: int | None = None
-    """None: it is not set."""
-    interval: int = 0
-    """Time to the next one; 0: it happens once."""
+    expired: Callable[[], object]
 
 
 def weight(thread: Thread | None) -> int:
@@ -77,35 +78,54 @@ class Schedule:
         self._engine = kernel.engine
         self._clock = kernel.clock
         self._wait_for_host = wait_for_host
-        self._ready: deque[Thread] = deque()
+        self._ready = ReadyQueue(self._rank)
+        self.blocked = Blocked(self._clock.now)
+        """The threads that wait."""
         self._turn_end = 0
         self._rest = 0
         """Instructions after the end of a turn in which a system call ends it."""
         self._second = 0
         self._real_time_ran = 0
-        """Instructions that real-time threads have run in the current second."""
-        self._timers: dict[Timer, None] = {}  # in the order in which they were added: runs are to be the same
+        """Instructions that real-time threads have run in the second under way."""
+        self._timers: DueQueue[Timer] = DueQueue()
+        self._budgets: dict[Thread, Timer] = {}
+        """Timers of the threads with deadlines that have no time left in their period."""
 
     # -- turns
 
     def make_ready(self, thread: Thread) -> None:
         """Let a thread have its turn, after those that wait for theirs."""
-        if thread not in self._ready:
-            self._ready.append(thread)
+        if thread.budget is not None:
+            thread.budget.woken(self._clock.now())
+        if thread not in self._ready and thread not in self._budgets:
+            self._ready.add(thread)
 
     def priority_changed(self, thread: Thread, before: int) -> None:
         """Let a thread wait behind those of its priority; before them if it was above."""
         if thread in self._ready and thread.priority != before:
             self._ready.remove(thread)
-            if thread.priority < before:
-                self._ready.appendleft(thread)
-            else:
-                self._ready.append(thread)
+            self._ready.add(thread, first=thread.priority < before)
+
+    def reserve(self, thread: Thread, budget: Budget | None) -> None:
+        """Give a thread time to run by deadlines, or no longer."""
+        ready = thread in self._ready or thread in self._budgets
+        self._dequeue(thread)
+        thread.budget = budget
+        if ready:
+            self._ready.add(thread)
+        if thread is self._kernel.current:
+            self.give_way()
 
     def remove(self, thread: Thread) -> None:
         """Forget a thread that has ended."""
-        if thread in self._ready:
-            self._ready.remove(thread)
+        self._dequeue(thread)
+        self.blocked.remove(thread)
+
+    def _dequeue(self, thread: Thread) -> None:
+        self._ready.remove(thread)
+        timer = self._budgets.pop(thread, None)
+        if timer is not None:
+            self._timers.forget(timer)
 
     def give_way(self) -> None:
         """End the turn of the thread that runs."""
@@ -122,39 +142,35 @@ class Schedule:
 
     def next(self) -> Thread | None:
         """Return the thread whose turn it is, None if all wait."""
-        for thread in list(self._kernel.threads.values()):
-            if thread.life is Life.BLOCKED and self._may_wake(thread):
+        for thread in self.blocked.to_look_at():
+            if self._may_wake(thread):
+                self.blocked.remove(thread)
                 thread.life = Life.RUNNABLE
-                self._ready.append(thread)
+                self.make_ready(thread)
         current = self._kernel.current
-        if current is not None and current.life is Life.RUNNABLE and current.process.alive:
-            others = [thread for thread in self._ready if thread is not current]
-            rank = self._rank(current)
-            above = max(map(self._rank, others), default=rank)
-            if above < rank or (above == rank and (self._engine.instructions < self._turn_end or not others)):
-                if len(others) < len(self._ready):
-                    self._ready.remove(current)
+        runs = current is not None and current.life is Life.RUNNABLE and current.process.alive
+        if current is not None and runs and current not in self._budgets:
+            rank, above = self._rank(current), self._ready.highest(current)
+            if above is None or above < rank or (above == rank and self._engine.instructions < self._turn_end):
+                self._ready.remove(current)
                 if self._engine.instructions >= self._turn_end:
                     self._begin_turn(current)
                 return current
-            if len(others) == len(self._ready):
-                if above > rank:  # it goes on when those above it wait
-                    self._ready.appendleft(current)
-                else:
-                    self._ready.append(current)
-        while self._ready:
-            thread = max(self._ready, key=self._rank)
-            self._ready.remove(thread)
-            if thread.life is Life.RUNNABLE:
-                self._begin_turn(thread)
-                return thread
+            if current not in self._ready:
+                self._ready.add(current, first=above > rank)  # then it goes on when those above it wait
+        while (taken := self._ready.take()) is not None:
+            if taken.life is Life.RUNNABLE:
+                self._begin_turn(taken)
+                return taken
         return None
 
     def _rank(self, thread: Thread) -> int:
-        """Return the real-time priority that counts now.
+        """Return the rank that counts now: a deadline, or the real-time priority.
 
         Most threads have 0; one that has had its share of the second has -1.
         """
+        if thread.budget is not None:
+            return _DEADLINES - thread.budget.deadline
         if not thread.priority:
             return 0
         if self._clock.now() // NANOSECONDS != self._second:
@@ -166,12 +182,39 @@ class Schedule:
 
     def ran(self, thread: Thread, instructions: int) -> None:
         """Count what a thread has run."""
-        if thread.priority:
+        if thread.budget is not None:
+            self._spend(thread, instructions * NANOSECONDS // self._clock.rate)
+        elif thread.priority:
             self._real_time_ran += instructions
+
+    def yield_budget(self, thread: Thread) -> None:
+        """Let a thread with deadlines wait for its next period (sched_yield)."""
+        if thread.budget is not None and thread not in self._budgets:
+            self._spend(thread, max(thread.budget.left, 0))
+
+    def _spend(self, thread: Thread, nanoseconds: int) -> None:
+        """Take time off a thread's budget; without any left it waits for the next period."""
+        budget = thread.budget
+        assert budget is not None
+        budget.ran(nanoseconds)
+        if budget.throttled_until is None or thread in self._budgets:
+            return
+
+        def replenished() -> None:
+            del self._budgets[thread]
+            budget.replenish()
+            if thread.life is Life.RUNNABLE:
+                self._ready.add(thread)
+
+        self._ready.remove(thread)
+        timer = self._budgets[thread] = Timer(replenished)
+        self._timers.put(timer, budget.throttled_until)
 
     def _begin_turn(self, thread: Thread) -> None:
         now, scheduling = self._engine.instructions, thread.scheduling
-        if thread.priority:
+        if thread.budget is not None:
+            self._turn_end, self._rest = now + max(1, thread.budget.left * self._clock.rate // NANOSECONDS), 0
+        elif thread.priority:
             share = self._share_left()
             turn = self._clock.rate // _RR_TURNS if scheduling.policy is Policy.RR else self._clock.rate
             self._turn_end, self._rest = now + (min(turn, share) if share > 0 else _TURN), 0
@@ -195,46 +238,32 @@ class Schedule:
 
     # -- time
 
-    def add_timer(self, timer: Timer) -> None:
-        """Let a timer expire when it is due."""
-        self._timers[timer] = None
-
-    def remove_timer(self, timer: Timer) -> None:
-        """Forget a timer."""
-        self._timers.pop(timer, None)
+    def set_timer(self, timer: Timer, due: int | None) -> None:
+        """Let a timer expire at a time, in virtual nanoseconds; None: it is stopped."""
+        if due is None:
+            self._timers.forget(timer)
+        else:
+            self._timers.put(timer, due)
 
     def ring(self) -> None:
-        """Expire the timers that are due."""
-        now = self._clock.now()
-        for timer in [timer for timer in self._timers if timer.due is not None and timer.due <= now]:
-            assert timer.due is not None
-            times = 1
-            if timer.interval:
-                times += (now - timer.due) // timer.interval
-                timer.due += times * timer.interval
-            else:
-                timer.due = None
-            timer.expired(times)
+        """Let the timers expire whose time has come."""
+        for timer in self._timers.take(self._clock.now()):
+            timer.expired()
 
     def upcoming(self) -> int | None:
         """Return when the next timer expires or the next wait is over, None: nothing is due."""
-        return min(self._deadlines(), default=None)
-
-    def _deadlines(self) -> Iterable[int]:
-        for thread in self._kernel.threads.values():
-            if thread.life is Life.BLOCKED and thread.wait is not None and thread.wait.deadline is not None:
-                yield thread.wait.deadline
-        for timer in self._timers:
-            if timer.due is not None:
-                yield timer.due
+        timer, wait = self._timers.first(), self.blocked.upcoming()
+        if timer is None or wait is None:
+            return wait if timer is None else timer
+        return min(timer, wait)
 
     def idle(self, deadline: int | None) -> None:
         """Let time pass until something happens.  Raises `Stuck`: nothing can happen."""
         upcoming = self.upcoming()
-        waits = [thread.wait for thread in self._kernel.threads.values() if thread.life is Life.BLOCKED]
-        if any(wait is not None and wait.host for wait in waits):
+        waits = list(self.blocked.host_waits())
+        if waits:
             self._wait_for_host(None if upcoming is None else max(0, upcoming - self._clock.now()) / NANOSECONDS)
-            if any(wait is not None and wait.host and wait.ready() for wait in waits) or self._kernel.interrupted:
+            if any(wait.ready() for wait in waits) or self._kernel.interrupted:
                 return
         if upcoming is None:
             if deadline is not None:

@@ -121,7 +121,7 @@ class Serving:
                 elif wait.deadline is not None and self._kernel.clock.now() >= wait.deadline:
                     wait = call.send(False)  # noqa: FBT003  the time is over
                 else:
-                    thread.life = Life.BLOCKED
+                    self._kernel.schedule.blocked.add(thread, wait)
                     return None
                 thread.wait = wait
         except StopIteration as end:

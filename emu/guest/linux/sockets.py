@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
+from emu.guest.linux.asynchronous import Notices
 from emu.guest.linux.errno import (
     EAGAIN,
     ECONNREFUSED,
@@ -68,9 +69,14 @@ class Options:
 class Socket(OpenFile):
     """A socket of the family AF_UNIX."""
 
+    family = 1
+    """AF_* of `socket`."""
+
     def __init__(self, inode: Inode, flags: int, path: str, kind: Kind, credentials: Credentials) -> None:
         super().__init__(inode, flags, path)
         self.kind = kind
+        self.type = int(kind)
+        """SOCK_* that was asked for."""
         self.credentials = credentials
         """Of the process that made it, connected it or listens with it."""
         self.peer_credentials: Credentials | None = None
@@ -94,6 +100,9 @@ class Socket(OpenFile):
         """Bytes that this socket has sent and that were not received yet."""
         self._refused = 1
         """Bytes of the last write that had to wait."""
+        self._wants_room = False
+        """Whether a write found no room since its owner was told of some."""
+        self._told = Notices()
         self.options = Options()
 
     # -- state
@@ -112,6 +121,15 @@ class Socket(OpenFile):
         """Wake those who wait for the socket."""
         self.arrivals += 1
         self.departures += 1
+
+    def notices(self) -> Notices:
+        """Return how often its owner was to be told."""
+        return self._told
+
+    def note(self, *, input: bool = False, hang_up: bool = False) -> None:  # noqa: A002  as `Notices` calls it
+        """Let its owner be told."""
+        told = self._told
+        self._told = Notices(told.input + input, told.room, told.hang_up + hang_up)
 
     def take_error(self) -> int:
         """Return the error that waits to be told, and forget it."""
@@ -202,6 +220,7 @@ class Socket(OpenFile):
         self.pair(served)
         other.waiting.append(served)
         other.arrivals += 1
+        other.note(input=True)
         self.wake()
 
     def connect_datagrams(self, other: Socket | None) -> None:
@@ -227,6 +246,7 @@ class Socket(OpenFile):
         if peer is not None and self.kind is not Kind.DGRAM:
             peer.shut |= (_SEND if directions & _RECEIVE else 0) | (_RECEIVE if directions & _SEND else 0)
             peer.wake()
+            peer.note(hang_up=directions == _RECEIVE | _SEND, input=directions == _SEND)
 
     # -- sending
 
@@ -252,12 +272,14 @@ class Socket(OpenFile):
                 raise LinuxError(EMSGSIZE)
             if not self.can_send(len(data), target):
                 self._refused = len(data)
+                self._wants_room = True
                 return -1
             self._put(target, data, credentials, files)
             return len(data)
         part = data[: max(0, self.send_buffer - self.under_way)]
         if part:
             self._put(target, part, credentials, files)
+        self._wants_room = self._wants_room or len(part) < len(data)
         return len(part)
 
     def _send_datagram(self, data: bytes, credentials: Credentials, files: Sequence[OpenFile], target: Socket) -> int:
@@ -275,6 +297,7 @@ class Socket(OpenFile):
             raise LinuxError(EPIPE)
         if not self.can_send(len(data), target):
             self._refused = len(data)
+            self._wants_room = True
             return -1
         self._put(target, data, credentials, files)
         return len(data)
@@ -284,6 +307,7 @@ class Socket(OpenFile):
         target.inbox.put(Message(data, self.name, credentials, self._taken, tuple(files)))
         self.under_way += len(data)
         target.arrivals += 1
+        target.note(input=True)
 
     # -- receiving
 
@@ -306,6 +330,9 @@ class Socket(OpenFile):
         """Hear that the other end has received something."""
         self.under_way -= size
         self.departures += 1
+        if self._wants_room and self._has_room():
+            self._wants_room = False
+            self._told = self._told._replace(room=self._told.room + 1)
 
     # -- as a file
 
@@ -354,6 +381,7 @@ class Socket(OpenFile):
             if self.inbox:
                 peer.error = ECONNRESET
             peer.wake()
+            peer.note(hang_up=True)
         for served in self.waiting:
             if served.peer is not None:
                 served.peer.error = ECONNRESET

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from emu.guest.linux import loader
 from emu.guest.linux.credentials import EXECUTE
-from emu.guest.linux.errno import EACCES, ENOMEM, LinuxError
+from emu.guest.linux.errno import EACCES, ENOMEM, ETXTBSY, LinuxError
 from emu.guest.linux.frames import OutOfMemoryError
 from emu.guest.linux.paths import path_of, walk
 from emu.guest.linux.process import AlternateStack, Process, Signals, Surroundings, Thread
 
 if TYPE_CHECKING:
     from emu.guest.linux.files import Descriptors
-    from emu.guest.linux.inodes import Directory, Inode
+    from emu.guest.linux.inodes import Directory, Inode, RegularFile
     from emu.guest.linux.kernel import Kernel
 
 _NAME_MAX = 15
@@ -48,6 +48,9 @@ def execute(
     """
     process = thread.process
     program = _load(kernel, process, path, arguments, environment)
+    if _is_mapped_for_writing(kernel, program.file):
+        program.space.release()
+        raise LinuxError(ETXTBSY)
     for observer in kernel.observers:
         observer.before_exec(process)
     _end_other_threads(kernel, thread)
@@ -62,7 +65,8 @@ def execute(
         process.timers.executed()
     _reset_signals(process)
     process.frames.clear()
-    process.executable, process.path, process.entry = program.file, program.path, program.program_entry
+    process.runs(program.file)
+    process.path, process.entry = program.path, program.program_entry
     process.arguments, process.environment = program.arguments, environment
     process.auxiliary = program.auxiliary
     process.name = program.path.rsplit("/", 1)[-1][:_NAME_MAX]
@@ -71,6 +75,7 @@ def execute(
     thread.clear_tid = thread.robust_list = 0
     thread.stack = AlternateStack()
     thread.vfork_done = True
+    kernel.schedule.blocked.changed(thread)
     kernel.on_cpu.reset_registers(program.entry, program.stack)
     for observer in kernel.observers:
         observer.executed(process)
@@ -92,6 +97,14 @@ def _load(
         )
     except OutOfMemoryError:
         raise LinuxError(ENOMEM) from None
+
+
+def _is_mapped_for_writing(kernel: Kernel, file: RegularFile) -> bool:
+    """Return whether a process shares a mapping of the file, by which it can be written."""
+    if not file.mapped_for_writing:
+        return False
+    spaces = {process.space for process in kernel.processes.values()}
+    return any(area.backing is file and area.shared and area.may_write for space in spaces for area in space.areas)
 
 
 def _find_program(process: Process, path: str) -> tuple[Inode, str]:

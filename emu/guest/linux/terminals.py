@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Final
 
+from emu.guest.linux.asynchronous import Notices
 from emu.guest.linux.discipline import TERMIOS2_SIZE, TERMIOS_SIZE, Discipline
 from emu.guest.linux.errno import EINTR, EINVAL, EIO, ENOTTY, ENXIO, EPERM, ESPIPE, LinuxError
 from emu.guest.linux.files import FIONREAD, O_CLOEXEC, OpenFile
@@ -54,6 +55,8 @@ class Terminal:
         self.foreground = 0
         self.inode = Device("pts", _SLAVES | number, 0o620, kernel.wall())
         self.arrivals = self.departures = 0
+        self.shown = 0
+        """How often something came onto the screen."""
 
     def wake(self) -> None:
         """Wake those who wait at either end."""
@@ -203,6 +206,10 @@ class _End(OpenFile):
 class MasterFile(_End):
     """The side of the keyboard and the screen (/dev/ptmx)."""
 
+    def notices(self) -> Notices:
+        """Return how often its owner was to be told."""
+        return Notices(self.terminal.shown)
+
     def events(self) -> int:
         """Return what poll says."""
         terminal = self.terminal
@@ -232,8 +239,10 @@ class MasterFile(_End):
 
     def write(self, data: bytes, offset: int | None = None) -> int:
         """Type."""
-        part = data[: max(0, self.terminal.discipline.room())]
-        self.terminal.discipline.typed(part)
+        discipline = self.terminal.discipline
+        part, screen = data[: max(0, discipline.room())], len(discipline.screen)
+        discipline.typed(part)
+        self.terminal.shown += len(discipline.screen) > screen
         self.terminal.wake()
         return len(part)
 
@@ -286,6 +295,10 @@ class SlaveFile(_End):
         """Return the same terminal."""
         return SlaveFile(self.inode, flags, path, self.kernel, self.terminal)
 
+    def notices(self) -> Notices | None:
+        """Return how often its owner was to be told."""
+        return Notices(self.terminal.discipline.offered) if self.terminal.master is not None else None
+
     def events(self) -> int:
         """Return what poll says."""
         terminal = self.terminal
@@ -331,6 +344,7 @@ class SlaveFile(_End):
         if self.terminal.master is None:
             raise LinuxError(EIO)
         done = self.terminal.discipline.written(data)
+        self.terminal.shown += done > 0
         self.terminal.wake()
         return done
 

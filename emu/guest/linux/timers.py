@@ -27,22 +27,28 @@ if TYPE_CHECKING:
 _SECOND: Final = 1_000_000_000
 # The signals of the three timers that setitimer knows, by number.
 ITIMER_SIGNALS: Final = (Signal.SIGALRM, Signal.SIGVTALRM, Signal.SIGPROF)
+# A timer whose signal is ignored expires once in so much time (TICK_NSEC, where HZ is 250).
+_TICK: Final = 4_000_000
 _OVERRUN_MAX: Final = 0x7FFF_FFFF
 
 
 class Countdown:
     """A timer over one clock: the virtual time, or the CPU time of a process or thread.
 
-    `expired(times)` is called as often as the clock has passed the time.
+    `expired()` is called when the clock has passed the time.  With an interval the timer then waits
+    for `go_on`: who was told has taken notice.  So a timer costs no more than is made of it,
+    however short its interval is.
     """
 
-    def __init__(self, kernel: Kernel, cpu: Process | Thread | None, expired: Callable[[int], object]) -> None:
+    def __init__(self, kernel: Kernel, cpu: Process | Thread | None, expired: Callable[[], object]) -> None:
         self._kernel = kernel
         self._cpu = cpu
         self._expired = expired
         self._due: int | None = None
         self._timer = Timer(self._rang)
         self.interval = 0
+        self.waits = False
+        """Whether it has expired and waits for `go_on`."""
 
     def now(self) -> int:
         """Return the clock's time."""
@@ -52,37 +58,44 @@ class Countdown:
 
     def left(self) -> int:
         """Return the time until it expires; 0: it is not set."""
-        return 0 if self._due is None else max(1, self._due - self.now())
+        if self._due is None:
+            return 0
+        left = self._due - self.now()
+        return left % self.interval or self.interval if self.waits else max(1, left)
 
     def set(self, due: int | None, interval: int = 0) -> None:
         """Set it to a time of its clock, or stop it."""
-        self._due, self.interval = due, interval
-        schedule = self._kernel.schedule
-        schedule.remove_timer(self._timer)
-        if due is not None:
-            self._arm()
-            schedule.add_timer(self._timer)
+        self._due, self.interval, self.waits = due, interval, False
+        self._arm()
+
+    def go_on(self, least: int = 0) -> int:
+        """Count on after it has expired; return how often it would have expired since.
+
+        It will not expire before `least` nanoseconds from now.
+        """
+        if not self.waits or self._due is None:
+            return 0
+        times = max(0, self.now() + least - self._due) // self.interval
+        self._due += (times + 1) * self.interval
+        self.waits = False
+        self._arm()
+        return times
 
     def _arm(self) -> None:
-        """Ask for a call when it may have expired: CPU time is not faster than time."""
-        assert self._due is not None
-        self._timer.due = self._kernel.clock.now() + max(0, self._due - self.now())
+        """Ask to be called when the time may have come: CPU time does not pass faster than time."""
+        due = None if self._due is None else self._kernel.clock.now() + max(0, self._due - self.now())
+        self._kernel.schedule.set_timer(self._timer, due)
 
-    def _rang(self, _times: int) -> None:
+    def _rang(self) -> None:
         assert self._due is not None
-        passed = self.now() - self._due
-        if passed < 0:
+        if self.now() < self._due:
             self._arm()
             return
-        times = 1
         if self.interval:
-            times += passed // self.interval
-            self._due += times * self.interval
-            self._arm()
+            self.waits = True
         else:
             self._due = None
-            self._kernel.schedule.remove_timer(self._timer)
-        self._expired(times)
+        self._expired()
 
 
 class PosixTimer:
@@ -99,23 +112,29 @@ class PosixTimer:
         self.thread: Thread | None = None
         """Who gets it; None: the process."""
         self.overrun = 0
+        """How often it has expired between the signal that was last taken and its taking."""
         self._sent: SignalInfo | None = None
 
-    def _expired(self, times: int) -> None:
+    def _expired(self) -> None:
         if self.info is None:
             return
         queue = self._process.pending if self.thread is None else self.thread.pending
         if self._sent is not None and any(info is self._sent for info in queue):
-            self.overrun = min(self.overrun + times, _OVERRUN_MAX)
-            place = next(place for place, info in enumerate(queue) if info is self._sent)
-            self._sent = queue[place] = replace(self._sent, uid=self.overrun)
-            return
-        self.overrun = min(times - 1, _OVERRUN_MAX)
-        self._sent = replace(self.info, uid=self.overrun)
+            return  # it was set anew meanwhile: one signal tells of all
+        self._sent = replace(self.info)
         if self.thread is None:
             self._kernel.delivery.send(self._process, self._sent)
         else:
             self._kernel.delivery.send_thread(self.thread, self._sent)
+        if not any(info is self._sent for info in queue):  # it is ignored
+            self._sent = None
+            self.countdown.go_on(_TICK)
+
+    def taken(self, info: SignalInfo) -> SignalInfo:
+        """Count on when its signal is taken; return the signal with what it is to tell."""
+        self._sent = None
+        self.overrun = min(self.countdown.go_on(), _OVERRUN_MAX)
+        return replace(info, uid=self.overrun)
 
 
 class ProcessTimers:
@@ -132,7 +151,14 @@ class ProcessTimers:
         info = SignalInfo(ITIMER_SIGNALS[number], SI_KERNEL)
         kernel, process = self._kernel, self._process
         cpu = None if number == 0 else process
-        return Countdown(kernel, cpu, lambda _times: kernel.delivery.send(process, info))
+        return Countdown(kernel, cpu, lambda: kernel.delivery.send(process, info))
+
+    def taken(self, info: SignalInfo) -> SignalInfo:
+        """Let the timer count on whose signal a thread takes; return what it is to tell."""
+        if info.number in ITIMER_SIGNALS:
+            self.intervals[ITIMER_SIGNALS.index(Signal(info.number))].go_on()
+        timer = self.posix.get(info.pid) if info.code == SI_TIMER else None
+        return info if timer is None else timer.taken(info)
 
     def create(self, cpu: Process | Thread | None, realtime: int) -> int:
         """Make a POSIX timer and return its number."""
@@ -168,8 +194,8 @@ class TimerFile(AnonymousOpen):
         self.countdown = Countdown(kernel, None, self._expired)
         self._times = 0
 
-    def _expired(self, times: int) -> None:
-        self._times += times
+    def _expired(self) -> None:
+        self._times += 1
         self.arrivals += 1
 
     def set(self, due: int | None, interval: int) -> None:
@@ -189,7 +215,7 @@ class TimerFile(AnonymousOpen):
         """Return how often it has expired since the last time.  Raises `LinuxError` EAGAIN."""
         if not self._times:
             raise LinuxError(EAGAIN)
-        times, self._times = self._times, 0
+        times, self._times = self._times + self.countdown.go_on(), 0
         return times.to_bytes(8, "little")
 
     def closed(self) -> None:

@@ -206,3 +206,38 @@ CASE(signalfd)
 	    got[0].ssi_pid == (unsigned)pid, got[0].ssi_status);
 	reap("child", pid);
 }
+
+CASE(shortest_timers)
+{
+	struct sigaction ignore = { .sa_handler = SIG_IGN };
+	struct itimerval often = { { 0, 1 }, { 0, 1 } };
+	struct itimerspec oftener = { { 0, 1 }, { 0, 1 } };
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1 };
+	sigset_t set;
+	timer_t timer;
+	uint64_t times = 0;
+	volatile unsigned work = 0;
+	sigemptyset(&set);
+	sigaddset(&set, SIGALRM);
+	sigaddset(&set, SIGUSR1);
+	sigaddset(&set, SIGPROF);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	result("setitimer", setitimer(ITIMER_REAL, &often, NULL));
+	result("of CPU time", setitimer(ITIMER_PROF, &often, NULL));
+	result("timer_create", timer_create(CLOCK_MONOTONIC, &event, &timer));
+	result("timer_settime", timer_settime(timer, 0, &oftener, NULL));
+	int file = timerfd_create(CLOCK_MONOTONIC, 0);
+	result("timerfd_settime", timerfd_settime(file, 0, &oftener, NULL));
+	for (int i = 0; i < 20000000; i++)
+		work += (unsigned)i;
+	result("read", read(file, &times, sizeof times));
+	say("many times: %d", times > 1000);
+	siginfo_t info;
+	struct timespec none = { 0, 0 };
+	for (int i = 0; i < 3; i++)
+		say("a signal: %d", sigtimedwait(&set, &info, &none) > 0);
+	sigaction(SIGUSR1, &ignore, NULL);
+	for (int i = 0; i < 1000000; i++)
+		work += (unsigned)i;
+	result("timer_delete", timer_delete(timer));
+}

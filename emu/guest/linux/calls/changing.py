@@ -267,6 +267,7 @@ def truncate(c: Caller, path: Path, size: Long) -> int:
     if not isinstance(inode, RegularFile) or size < 0:
         raise LinuxError(EINVAL)
     c.need(inode, WRITE)
+    inode.need_no_execution()
     inode.count_in(c.kernel.file_memory)
     inode.truncate(size)
     _touch(c, inode)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from emu.guest.linux.calls.owning import set_async
 from emu.guest.linux.calls.table import Address, Caller, Int, Unsigned, call
 from emu.guest.linux.errno import EBADF, LinuxError
 from emu.guest.linux.files import O_NONBLOCK, O_PATH
@@ -26,5 +27,5 @@ def ioctl(c: Caller, fd: Int, request: Unsigned, argument: Address) -> int:
         file.flags = file.flags | O_NONBLOCK if c.number(argument, 4) else file.flags & ~O_NONBLOCK
         return 0
     if request == _FIOASYNC:
-        return 0
+        return set_async(c, fd, on=bool(c.number(argument, 4)))
     return file.control(c, request, argument)

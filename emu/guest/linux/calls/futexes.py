@@ -51,7 +51,7 @@ def _futex_wait(c: Caller, address: int, value: int, deadline: int | None, bits:
         raise LinuxError(EAGAIN)
     waiter = c.kernel.futexes.wait(c.process.space, address, bits)
     try:
-        if not (yield Wait(lambda: waiter.woken, deadline)):
+        if not (yield Wait(lambda: waiter.woken, deadline, key=waiter)):
             raise LinuxError(ETIMEDOUT)
         return 0
     finally:

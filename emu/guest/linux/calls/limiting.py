@@ -55,8 +55,9 @@ def limit_cpu(c: Caller, process: Process) -> None:
     if limit.soft == INFINITE:
         return
 
-    def expired(_times: int) -> None:
+    def expired() -> None:
         assert limits.cpu is not None
+        limits.cpu.go_on()
         over = limits.cpu.now() >= limit.hard * _SECOND
         kernel.delivery.send(process, SignalInfo(Signal.SIGKILL if over else Signal.SIGXCPU, SI_KERNEL))
 

@@ -34,6 +34,7 @@ from emu.guest.linux.errno import (
     LinuxError,
 )
 from emu.guest.linux.files import O_NONBLOCK, O_PATH, OpenFile
+from emu.guest.linux.netlink import NetlinkSocket
 from emu.guest.linux.process import InterruptedBySignalError, Wait
 from emu.guest.linux.socket_messages import Credentials, Received, release
 from emu.guest.linux.sockets import Kind, Socket
@@ -91,7 +92,7 @@ def _send(
         if not wait:
             break
         target = to or one.peer
-        assert target is not None, "without one, send() raises"
+        assert target is not None, "without one, send() raises or is done"
         try:
             ready = partial(one.can_send, len(data) - done, target)
             if not (yield Wait(ready, until(c, one.options.send_timeout))):
@@ -111,6 +112,9 @@ def _target(c: Caller, one: Socket, address: int, size: int) -> Socket | None:
     Raises `LinuxError`: EISCONN, EOPNOTSUPP, EINVAL, ...
     """
     if not address or not size:
+        return None
+    if isinstance(one, NetlinkSocket):
+        one.check_target(c.read(address, min(size, 128)))
         return None
     if one.is_stream:
         raise LinuxError(EISCONN if one.connected else EOPNOTSUPP)
@@ -271,7 +275,7 @@ def recvfrom(
     release(got.files)
     c.write(buffer, got.data)
     if address:
-        write_address(c, packed_address(got.name) if got.name else b"", address, size_at)
+        write_address(c, packed_address(one, got.name) if got.name else b"", address, size_at)
     return got.full_size if flags & MSG_TRUNC and not one.is_stream else len(got.data)
 
 
@@ -344,7 +348,7 @@ def _recvmsg(c: Caller, fd: int, header: int, flags: int, *, deadline: int | Non
     writer = _write_control(c, one, got, control_size if control else 0, flags)
     if writer.data:
         c.write(control, bytes(writer.data))
-    address = packed_address(got.name) if got.name else b""
+    address = packed_address(one, got.name) if got.name else b""
     if name:
         c.write(name, address[:name_size])
     told = (MSG_CTRUNC if writer.cut else 0) | flags & MSG_CMSG_CLOEXEC

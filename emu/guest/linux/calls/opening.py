@@ -11,10 +11,23 @@ from typing import Final
 
 from emu.guest.linux import devices
 from emu.guest.linux.calls.locking import is_record_command, record
-from emu.guest.linux.calls.owning import COMMANDS, own
-from emu.guest.linux.calls.table import AT_FDCWD, Address, Blocking, Caller, Int, Long, Path, Size, Unsigned, call
+from emu.guest.linux.calls.owning import COMMANDS, own, set_async
+from emu.guest.linux.calls.table import (
+    AT_FDCWD,
+    Address,
+    Blocking,
+    Caller,
+    Int,
+    Long,
+    PathAddress,
+    Size,
+    Unsigned,
+    call,
+)
 from emu.guest.linux.credentials import READ, SEARCH, WRITE
 from emu.guest.linux.errno import (
+    E2BIG,
+    EAGAIN,
     EBADF,
     EEXIST,
     EINVAL,
@@ -26,6 +39,7 @@ from emu.guest.linux.errno import (
 )
 from emu.guest.linux.files import (
     O_ACCMODE,
+    O_ASYNC,
     O_CLOEXEC,
     O_CREAT,
     O_EXCL,
@@ -42,11 +56,18 @@ from emu.guest.linux.files import (
 )
 from emu.guest.linux.inodes import Device, Directory, Fifo, Generated, RegularFile, Symlink
 from emu.guest.linux.inotify import IN_CLOSE_NOWRITE, IN_CLOSE_WRITE, IN_CREATE, IN_MODIFY, IN_OPEN
-from emu.guest.linux.paths import Place, path_of
+from emu.guest.linux.paths import BENEATH, IN_ROOT, Place, path_of
 from emu.guest.linux.pipes import PipeEnd, open_fifo
 from emu.guest.linux.posix_queues import QueueInode, QueueOpen
 
 _O_TMPFILE: Final = 0o20000000
+# All flags of open (VALID_OPEN_FLAGS): the same bits on all ISAs, though some are named otherwise.
+_KNOWN: Final = 0o37777703
+# struct open_how; its later versions may be as large as a page.
+_HOW: Final = struct.Struct("<QQQ")
+_LARGEST_HOW: Final = 4096
+# RESOLVE_CACHED, and all that openat2 knows.
+_CACHED, _WAYS = 0x20, 0x3F
 _F_DUPFD, _F_GETFD, _F_SETFD, _F_GETFL, _F_SETFL = range(5)
 _F_DUPFD_CLOEXEC, _F_SETPIPE_SZ, _F_GETPIPE_SZ = 1030, 1031, 1032
 # What may be done with a descriptor that only stands for a path.
@@ -82,9 +103,12 @@ def open_inode(c: Caller, place: Place, flags: int, *, made: bool = False) -> Op
         case Device():
             return devices.open_device(c.kernel, inode, flags, path)
         case RegularFile():
-            if flags & O_TRUNC and flags & O_ACCMODE != O_RDONLY:
+            if flags & O_TRUNC:
+                inode.need_no_execution()
                 inode.truncate(0)
                 inode.modified = inode.changed = c.kernel.wall()
+            if flags & O_ACCMODE != O_RDONLY:
+                inode.need_no_execution()
             return RegularOpen(inode, flags, path, c.kernel)
         case _:
             raise LinuxError(ENXIO)
@@ -105,16 +129,48 @@ def _watched(c: Caller, file: OpenFile) -> None:
     file.closing = partial(watches.tell, inode, IN_CLOSE_WRITE if file.can_write else IN_CLOSE_NOWRITE)
 
 
-@call("openat")
-def openat(c: Caller, directory: Int, path: Path, flags: Unsigned, mode: Unsigned) -> Blocking:
+def _check(c: Caller, flags: int, mode: int, way: int) -> None:
+    """Check the arguments of an open before the path is read (build_open_flags).
+
+    Raises `LinuxError`: EINVAL, EAGAIN.
+    """
+    directory, temporary = flags & c.kernel.abi.open_flags.directory, flags & _O_TMPFILE
+    creates = bool(flags & (O_CREAT | _O_TMPFILE))
+    wrong = (
+        flags & ~_KNOWN,
+        way & ~_WAYS,
+        way & BENEATH and way & IN_ROOT,
+        mode & ~0o7777 if creates else mode,
+        directory and flags & O_CREAT,
+        temporary and not (directory and flags & O_ACCMODE),
+        flags & O_PATH and flags & ~(O_PATH | O_CLOEXEC | directory | c.kernel.abi.open_flags.no_follow),
+    )
+    if any(wrong):
+        raise LinuxError(EINVAL)
+    if way & _CACHED and flags & (O_TRUNC | O_CREAT | _O_TMPFILE):
+        raise LinuxError(EAGAIN)
+
+
+def _as_open(c: Caller, flags: int, mode: int) -> tuple[int, int]:
+    """Return the flags and mode of an older call without what it takes no notice of."""
+    special = c.kernel.abi.open_flags
+    flags &= _KNOWN
+    if flags & O_PATH:
+        flags &= O_PATH | O_CLOEXEC | special.directory | special.no_follow
+    return flags, mode & 0o7777 if flags & (O_CREAT | _O_TMPFILE) else 0
+
+
+def _open(c: Caller, directory: int, path_at: int, flags: int, mode: int, way: int = 0) -> Blocking:
     """Open a file, made if need be."""
+    _check(c, flags, mode, way)
+    path = c.path(path_at)
     special = c.kernel.abi.open_flags
     follow = not flags & special.no_follow and not (flags & O_CREAT and flags & O_EXCL)
     if flags & _O_TMPFILE and flags & special.directory:
-        c.need(c.inode(directory, path), WRITE | SEARCH)
+        c.need(c.place(directory, path, way=way).found(), WRITE | SEARCH)
         file: OpenFile = RegularOpen(_new_file(c, mode, None), flags, path, c.kernel)
         return c.process.files.add(file, close_on_exec=bool(flags & O_CLOEXEC))
-    place = c.place(directory, path, follow=follow)
+    place = c.place(directory, path, follow=follow, way=way)
     made = place.inode is None
     if made and flags & O_CREAT:
         if place.must_be_directory:
@@ -141,23 +197,37 @@ def openat(c: Caller, directory: Int, path: Path, flags: Unsigned, mode: Unsigne
     return c.process.files.add(file, close_on_exec=bool(flags & O_CLOEXEC))
 
 
+@call("openat")
+def openat(c: Caller, directory: Int, path: PathAddress, flags: Unsigned, mode: Unsigned) -> Blocking:
+    """Open a file, made if need be."""
+    return (yield from _open(c, directory, path, *_as_open(c, flags, mode)))
+
+
 @call("open")
-def open_(c: Caller, path: Path, flags: Unsigned, mode: Unsigned) -> Blocking:
+def open_(c: Caller, path: PathAddress, flags: Unsigned, mode: Unsigned) -> Blocking:
     """Open a file."""
     return (yield from openat(c, AT_FDCWD, path, flags, mode))
 
 
 @call("openat2")
-def openat2(c: Caller, directory: Int, path: Path, how: Address, size: Size) -> Blocking:
-    """Open a file; the restrictions on how the path is resolved are ignored."""
-    if size < 24:
+def openat2(c: Caller, directory: Int, path: PathAddress, how: Address, size: Size) -> Blocking:
+    """Open a file, and say how the path may be followed.
+
+    All is one file system here, whatever RESOLVE_NO_XDEV says.
+    """
+    if size < _HOW.size:
         raise LinuxError(EINVAL)
-    flags, mode, _resolve = struct.unpack("<QQQ", c.read(how, 24))
-    return (yield from openat(c, directory, path, flags & 0xFFFF_FFFF, mode & 0o7777))
+    if size > _LARGEST_HOW:
+        raise LinuxError(E2BIG)
+    data = c.read(how, size)
+    if any(data[_HOW.size :]):
+        raise LinuxError(E2BIG)
+    flags, mode, way = _HOW.unpack_from(data)
+    return (yield from _open(c, directory, path, flags, mode, way))
 
 
 @call("creat")
-def creat(c: Caller, path: Path, mode: Unsigned) -> Blocking:
+def creat(c: Caller, path: PathAddress, mode: Unsigned) -> Blocking:
     """Make a file and open it for writing."""
     return (yield from openat(c, AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode))
 
@@ -228,7 +298,7 @@ def fcntl(c: Caller, fd: Int, command: Unsigned, argument: Long) -> Blocking:
         return file.flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_CLOEXEC) | c.kernel.abi.open_flags.large_file
     if command == _F_SETFL:
         file.flags = file.flags & ~SETTABLE | argument & SETTABLE
-        return 0
+        return set_async(c, fd, on=bool(argument & O_ASYNC), told=False)
     if is_record_command(command, c.word):
         return (yield from record(c, fd, command, argument & c.kernel.isa.address_mask))
     if command in COMMANDS:

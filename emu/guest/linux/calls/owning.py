@@ -1,6 +1,6 @@
-"""fcntl's commands about who is to be told of a file's events.
+"""fcntl's commands about who is told of a file's events (O_ASYNC).
 
-The answers are kept, and no signals are sent (O_ASYNC).  Source: Linux fs/fcntl.c.
+Source: Linux fs/fcntl.c, fs/ioctl.c.
 """
 
 from __future__ import annotations
@@ -8,14 +8,14 @@ from __future__ import annotations
 import struct
 from typing import Final
 
+from emu.guest.linux.asynchronous import OF_GROUP, OF_PROCESS, OF_THREAD, current_owner
 from emu.guest.linux.calls.table import Caller
-from emu.guest.linux.errno import EINVAL, ESRCH, LinuxError
-from emu.guest.linux.files import OpenFile
+from emu.guest.linux.errno import EINVAL, ENOTTY, ESRCH, LinuxError
+from emu.guest.linux.files import O_ASYNC, OpenFile
 from emu.isa.linux_signals import LAST
 
 # F_SETOWN, F_GETOWN, F_SETSIG, F_GETSIG, F_SETOWN_EX, F_GETOWN_EX.
 COMMANDS: Final = frozenset({8, 9, 10, 11, 15, 16})
-_OF_THREAD, _OF_PROCESS, _OF_GROUP = range(3)
 _OWNER: Final = struct.Struct("<ii")
 
 
@@ -25,9 +25,9 @@ def own(c: Caller, file: OpenFile, command: int, argument: int) -> int:
     kind, owner = file.owner
     match command:
         case 8:  # F_SETOWN
-            _set(c, file, _OF_GROUP if number < 0 else _OF_PROCESS, abs(number))
+            _set(c, file, OF_GROUP if number < 0 else OF_PROCESS, abs(number))
         case 9:  # F_GETOWN
-            return -owner if kind == _OF_GROUP else owner
+            return -owner if kind == OF_GROUP else owner
         case 10:  # F_SETSIG
             if not 0 <= number <= LAST:
                 raise LinuxError(EINVAL)
@@ -43,13 +43,31 @@ def own(c: Caller, file: OpenFile, command: int, argument: int) -> int:
 
 def _set(c: Caller, file: OpenFile, kind: int, number: int) -> None:
     kernel = c.kernel
-    if kind not in {_OF_THREAD, _OF_PROCESS, _OF_GROUP}:
+    if kind not in {OF_THREAD, OF_PROCESS, OF_GROUP}:
         raise LinuxError(EINVAL)
     there = {
-        _OF_THREAD: number in kernel.threads,
-        _OF_PROCESS: number in kernel.processes,
-        _OF_GROUP: any(process.group == number for process in kernel.processes.values()),
+        OF_THREAD: number in kernel.threads,
+        OF_PROCESS: number in kernel.processes,
+        OF_GROUP: any(process.group == number for process in kernel.processes.values()),
     }
     if number and not there[kind]:
         raise LinuxError(ESRCH)
     file.owner = (kind, number)
+    file.owner_set_by = current_owner(c.thread)
+
+
+def set_async(c: Caller, fd: int, *, on: bool, told: bool = True) -> int:
+    """Tell the owner of a file of its events from now on, or no longer (O_ASYNC).
+
+    Raises `LinuxError` ENOTTY where the file tells nobody, if that is `told`.
+    """
+    file = c.file(fd)
+    if on == bool(file.flags & O_ASYNC):
+        return 0
+    if file.notices() is None:
+        if told:
+            raise LinuxError(ENOTTY)
+        return 0
+    file.flags ^= O_ASYNC
+    c.kernel.async_files.set(file, fd, on=on)
+    return 0

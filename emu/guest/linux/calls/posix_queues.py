@@ -6,6 +6,7 @@ import struct
 from typing import Final
 
 from emu.guest.linux.calls.polling import duration
+from emu.guest.linux.calls.sockets import socket_of
 from emu.guest.linux.calls.table import Address, Blocking, Caller, Int, Path, Size, Unsigned, call
 from emu.guest.linux.credentials import READ, SEARCH, WRITE, Capability
 from emu.guest.linux.errno import (
@@ -25,11 +26,14 @@ from emu.guest.linux.errno import (
 )
 from emu.guest.linux.files import O_ACCMODE, O_CREAT, O_EXCL, O_NONBLOCK
 from emu.guest.linux.limits import INFINITE
+from emu.guest.linux.netlink import NetlinkSocket
 from emu.guest.linux.posix_queues import (
+    COOKIE_SIZE,
     LONGEST,
     MOST,
     NOTIFY_NONE,
     NOTIFY_SIGNAL,
+    NOTIFY_THREAD,
     PRIORITIES,
     QUEUES_MAX,
     Letter,
@@ -196,24 +200,32 @@ def mq_timedreceive(c: Caller, fd: Int, buffer: Address, size: Size, priority: A
 def mq_notify(c: Caller, fd: Int, event: Address) -> int:
     """Ask to be told once when a message comes into the empty queue, or no longer.
 
-    A thread cannot be asked for (SIGEV_THREAD): the C library makes it over a netlink socket, which
-    the guest does not have.
+    For a thread (SIGEV_THREAD) the C library reads a cookie from a netlink socket.
     """
     kind, signal, value = NOTIFY_NONE, 0, 0
+    socket: NetlinkSocket | None = None
+    cookie = b""
     if event:
         value = c.number(event, c.word)
         signal, kind = struct.unpack("<ii", c.read(event + c.word, 8))
-        if kind not in {NOTIFY_SIGNAL, NOTIFY_NONE} or (kind == NOTIFY_SIGNAL and not 0 <= signal <= LAST):
+        known_kind = kind in {NOTIFY_SIGNAL, NOTIFY_NONE, NOTIFY_THREAD}
+        if not known_kind or (kind == NOTIFY_SIGNAL and not 0 <= signal <= LAST):
             raise LinuxError(EINVAL)
+        if kind == NOTIFY_THREAD:
+            cookie = c.read(value, COOKIE_SIZE)
+            found = socket_of(c, signal)
+            if not isinstance(found, NetlinkSocket):
+                raise LinuxError(EINVAL)
+            socket = found
     queue = _queue(c, fd).inode
     known = queue.notice
     if not event:
         if known is not None and known.process is c.process:
-            queue.notice = None
+            queue.forget_notice()
         return 0
     if known is not None and known.process.alive:
         raise LinuxError(EBUSY)
-    queue.notice = Notice(c.process, kind, signal, value)
+    queue.notice = Notice(c.process, kind, signal, value, socket, cookie)
     return 0
 
 

@@ -85,6 +85,9 @@ def _clone(
         raise LinuxError(EINVAL)
     if len(kernel.threads) >= len(kernel.engine.memory.ram) // _THREAD_COST:
         raise LinuxError(EAGAIN)
+    scheduling = c.thread.scheduling
+    if scheduling.reservation is not None and not scheduling.reset_on_fork:
+        raise LinuxError(EAGAIN)
     tid = kernel.new_pid()
     if flags & _CLONE_THREAD:
         owner = process
@@ -120,7 +123,7 @@ def _clone(
         for observer in kernel.observers:
             observer.forked(process, owner)
     if flags & _CLONE_VFORK:
-        yield Wait(lambda: thread.vfork_done, uninterruptible=True)
+        yield Wait(lambda: thread.vfork_done, uninterruptible=True, key=thread)
     return tid
 
 
@@ -156,6 +159,8 @@ def _copy(c: Caller, process: Process, pid: int, flags: int) -> Process:
         credentials=process.credentials.copy(),
         limits=process.limits.copy(),
     )
+    if child.executable is not None:
+        child.executable.executions += 1
     limit_cpu(c, child)
     child.frames = dict(process.frames)
     if parent is not None:
@@ -286,7 +291,9 @@ def _wait(c: Caller, kind: int, number: int, options: int) -> Generator[Wait, bo
             return found
         if options & _WNOHANG:
             return None
-        yield Wait(lambda: look() is not None or not _candidates(c, kind, number))
+        # A child may change its group, and nobody is told.
+        key = None if kind == _P_PGID else c.process
+        yield Wait(lambda: look() is not None or not _candidates(c, kind, number), key=key)
 
 
 def _take(c: Caller, child: Process, options: int) -> int:

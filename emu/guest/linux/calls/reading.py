@@ -77,7 +77,7 @@ def read_in(c: Caller, file: OpenFile, size: int, offset: int | None = None) -> 
             raise LinuxError(EAGAIN)
         patience = file.patience()
         if patience is None:
-            yield Wait(file.read_ready, host=file.host)
+            yield Wait(file.read_ready, host=file.host, key=file.key)
         elif not (yield Wait(file.read_ready, c.now() + patience)):
             break
     data = file.read(min(size, most_at_once(c)), offset)
@@ -145,7 +145,7 @@ def _write_all(c: Caller, file: OpenFile, data: bytes, offset: int | None) -> Bl
                 return done
             raise LinuxError(EAGAIN)
         try:
-            yield Wait(file.write_ready)
+            yield Wait(file.write_ready, key=file.key)
         except InterruptedBySignalError:
             if done:
                 return done

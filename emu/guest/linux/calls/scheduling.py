@@ -10,6 +10,7 @@ from typing import Final
 
 from emu.guest.linux.calls.table import Address, Caller, Int, Unsigned, call
 from emu.guest.linux.credentials import Capability
+from emu.guest.linux.deadlines import Budget, Reservation
 from emu.guest.linux.errno import E2BIG, EACCES, EINVAL, EPERM, ESRCH, LinuxError
 from emu.guest.linux.limits import NICE
 from emu.guest.linux.process import REAL_TIME, Policy, Scheduling, Thread
@@ -17,7 +18,6 @@ from emu.guest.linux.process import REAL_TIME, Policy, Scheduling, Thread
 _PRIO_PROCESS, _PRIO_PGRP, _PRIO_USER = range(3)
 _MIN_NICE, _MAX_NICE = -20, 19
 _LOWEST, _HIGHEST = 1, 99
-_DEADLINE: Final = 6
 _RTPRIO: Final = 14
 # Added to a policy, and as a flag of struct sched_attr.
 _RESET_ON_FORK: Final = 0x4000_0000
@@ -97,7 +97,7 @@ def nice_(c: Caller, increment: Int) -> int:
 
 
 def _wanted(policy: int, priority: int) -> Scheduling:
-    """Return what is asked for.  Raises `LinuxError` EINVAL; deadlines are not kept here."""
+    """Return what is asked for, but for deadlines.  Raises `LinuxError` EINVAL."""
     reset = bool(policy & _RESET_ON_FORK)
     policy &= ~_RESET_ON_FORK
     if policy not in set(Policy):
@@ -124,7 +124,15 @@ def _change(c: Caller, thread: Thread, wanted: Scheduling) -> None:
             raise LinuxError(EPERM)
         if not _may_change(c, thread) or (known.reset_on_fork and not wanted.reset_on_fork):
             raise LinuxError(EPERM)
+        if wanted.policy is Policy.DEADLINE:
+            raise LinuxError(EPERM)
+    if wanted.reservation is not None:
+        others = (one.scheduling.reservation for one in c.kernel.threads.values() if one is not thread)
+        wanted.reservation.check(other for other in others if other is not None)
     before, thread.scheduling = thread.priority, wanted
+    if wanted.reservation is not None or thread.budget is not None:
+        made = Budget(wanted.reservation, c.now()) if wanted.reservation is not None else None
+        c.kernel.schedule.reserve(thread, made)
     c.kernel.schedule.priority_changed(thread, before)
 
 
@@ -134,6 +142,8 @@ def _set(c: Caller, pid: int, policy: int | None, parameters: int) -> int:
     priority = c.number(parameters, 4, signed=True)
     thread = _thread(c, pid)
     known = thread.scheduling
+    if policy is not None and policy & ~_RESET_ON_FORK == Policy.DEADLINE:
+        raise LinuxError(EINVAL)  # it has no place for times
     if policy is None:
         policy = int(known.policy) | (_RESET_ON_FORK if known.reset_on_fork else 0)
     wanted = _wanted(policy, priority)
@@ -183,12 +193,16 @@ def sched_setattr(c: Caller, pid: Int, attributes: Address, flags: Unsigned) -> 
     if size < _ATTR.size or size > 4096:
         c.write(attributes, struct.pack("<I", _ATTR.size))
         raise LinuxError(E2BIG)
-    _size, policy, bits, nice, priority, *_times = _ATTR.unpack(c.read(attributes, _ATTR.size))
+    _size, policy, bits, nice, priority, *times = _ATTR.unpack(c.read(attributes, _ATTR.size))
     if bits & ~_ATTR_RESET_ON_FORK:
         raise LinuxError(EINVAL)
     thread = _thread(c, pid)
     wanted = _wanted(policy | (_RESET_ON_FORK if bits else 0), priority)
-    real_time = wanted.policy in REAL_TIME
+    if wanted.policy is Policy.DEADLINE:
+        runtime, deadline, period = times
+        wanted.reservation = Reservation(runtime, deadline, period or deadline)
+        wanted.reservation.check(())
+    real_time = wanted.policy in {*REAL_TIME, Policy.DEADLINE}
     wanted.nice = thread.scheduling.nice if real_time else min(max(nice, _MIN_NICE), _MAX_NICE)
     _change(c, thread, wanted)
     return 0
@@ -200,9 +214,11 @@ def sched_getattr(c: Caller, pid: Int, to: Address, size: Unsigned, flags: Unsig
     if flags or pid < 0 or not _ATTR.size <= size <= 4096:
         raise LinuxError(EINVAL)
     known = _thread(c, pid).scheduling
-    nice = 0 if known.policy in REAL_TIME else known.nice
+    nice = 0 if known.policy in {*REAL_TIME, Policy.DEADLINE} else known.nice
+    asked = known.reservation
+    times = (asked.runtime, asked.deadline, asked.period) if asked is not None else (0, 0, 0)
     bits = _ATTR_RESET_ON_FORK if known.reset_on_fork else 0
-    c.write(to, _ATTR.pack(_ATTR.size, known.policy, bits, nice, known.priority, 0, 0, 0))
+    c.write(to, _ATTR.pack(_ATTR.size, known.policy, bits, nice, known.priority, *times))
     return 0
 
 
@@ -223,7 +239,7 @@ def sched_get_priority_min(c: Caller, policy: Int) -> int:
 def _bound(policy: int, of_real_time: int) -> int:
     if policy in REAL_TIME:
         return of_real_time
-    if policy in {*Policy, _DEADLINE}:
+    if policy in set(Policy):
         return 0
     raise LinuxError(EINVAL)
 
@@ -241,6 +257,7 @@ def sched_rr_get_interval(c: Caller, pid: Int, to: Address) -> int:
 @call("sched_yield")
 def sched_yield(c: Caller) -> int:
     """Give way."""
+    c.kernel.schedule.yield_budget(c.thread)
     c.kernel.schedule.give_way()
     return 0
 

@@ -8,7 +8,7 @@ from typing import Final
 from emu.guest.linux.calls.table import Address, Blocking, Caller, Int, Size, call
 from emu.guest.linux.calls.timing import timespec
 from emu.guest.linux.errno import EAGAIN, EINTR, EINVAL, ENOMEM, EPERM, LinuxError
-from emu.guest.linux.process import Wait
+from emu.guest.linux.process import NOTHING, Wait
 from emu.isa.linux_signals import LAST, UNBLOCKABLE, Signal
 
 _BLOCK, _UNBLOCK, _SETMASK = range(3)
@@ -77,7 +77,7 @@ def rt_sigsuspend(c: Caller, mask: Address, size: Size) -> Blocking:
         raise LinuxError(EINVAL)
     c.thread.saved_mask = c.thread.mask
     c.thread.mask = c.number(mask) & ~UNBLOCKABLE
-    yield Wait()
+    yield Wait(key=NOTHING)
     return -EINTR
 
 

@@ -9,6 +9,7 @@ from typing import Final
 from emu.guest.linux.calls.sockets import socket_of
 from emu.guest.linux.calls.table import Address, Caller, Int, call
 from emu.guest.linux.errno import EDOM, EINVAL, ENOPROTOOPT, EOPNOTSUPP, LinuxError
+from emu.guest.linux.netlink import SOL_NETLINK, NetlinkSocket
 from emu.guest.linux.socket_messages import Credentials
 from emu.guest.linux.sockets import Socket
 
@@ -18,7 +19,6 @@ _PRIORITY, _LINGER, _REUSEPORT, _PASSCRED, _PEERCRED, _RCVLOWAT, _SNDLOWAT = 12,
 _RCVTIMEO_OLD, _SNDTIMEO_OLD, _TIMESTAMP, _ACCEPTCONN = 20, 21, 29, 30
 _SNDBUFFORCE, _RCVBUFFORCE, _PROTOCOL, _DOMAIN = 32, 33, 38, 39
 _RCVTIMEO_NEW, _SNDTIMEO_NEW = 66, 67
-_AF_UNIX: Final = 1
 _SECOND: Final = 1_000_000_000
 # Options that are remembered and told, and change nothing here.
 _REMEMBERED: Final = frozenset({_DEBUG, _REUSEADDR, _BROADCAST, _KEEPALIVE, _PRIORITY, _REUSEPORT, _TIMESTAMP})
@@ -28,7 +28,7 @@ _LARGEST_BUFFER: Final = 212_992
 
 # Options that are one integer.
 _NUMBERS: Final[dict[int, Callable[[Socket], int]]] = {
-    _TYPE: lambda one: int(one.kind),
+    _TYPE: lambda one: one.type,
     _ERROR: lambda one: one.take_error(),
     _SNDBUF: lambda one: one.send_buffer,
     _RCVBUF: lambda one: one.options.others.get(_RCVBUF, _DEFAULT_BUFFER),
@@ -37,7 +37,7 @@ _NUMBERS: Final[dict[int, Callable[[Socket], int]]] = {
     _SNDLOWAT: lambda _one: 1,
     _ACCEPTCONN: lambda one: int(one.listening),
     _PROTOCOL: lambda _one: 0,
-    _DOMAIN: lambda _one: _AF_UNIX,
+    _DOMAIN: lambda one: one.family,
     **{
         option: lambda one, option=option: one.options.others.get(option, 0)  # type: ignore[misc]
         for option in _REMEMBERED
@@ -94,6 +94,8 @@ def setsockopt(c: Caller, fd: Int, level: Int, option: Int, value: Address, size
     one = socket_of(c, fd)
     if size < 0:
         raise LinuxError(EINVAL)
+    if level == SOL_NETLINK and isinstance(one, NetlinkSocket):
+        return 0  # what they change, acknowledgements with more text, is not sent
     if level != _SOL_SOCKET:
         raise LinuxError(EOPNOTSUPP)
     timeout = _timeout(c, option)

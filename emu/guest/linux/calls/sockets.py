@@ -1,7 +1,7 @@
 """System calls of sockets: making, naming and connecting them.
 
-There is no network: of the address families there is AF_UNIX.  Source: Linux net/socket.c,
-net/unix/af_unix.c.
+There is no network: of the address families there are AF_UNIX, and AF_NETLINK, whose kernel knows
+no interfaces.  Source: Linux net/socket.c, net/unix/af_unix.c.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from emu.guest.linux.errno import (
 from emu.guest.linux.files import O_CLOEXEC, O_NONBLOCK, O_RDWR
 from emu.guest.linux.inodes import Directory
 from emu.guest.linux.inodes import Socket as SocketInode
+from emu.guest.linux.netlink import AF_NETLINK, NETLINK_ROUTE, NetlinkSocket
 from emu.guest.linux.process import Wait
 from emu.guest.linux.socket_messages import Credentials
 from emu.guest.linux.socket_names import bound
@@ -78,10 +79,27 @@ def _kind(family: int, kind: int, protocol: int) -> Kind:
         raise LinuxError(ESOCKTNOSUPPORT) from None
 
 
+def _netlink(c: Caller, kind: int, protocol: int) -> NetlinkSocket:
+    """Make a socket to the kernel.
+
+    Raises `LinuxError`: EINVAL, ESOCKTNOSUPPORT, EPROTONOSUPPORT.
+    """
+    if kind & ~(_TYPE | O_CLOEXEC | O_NONBLOCK):
+        raise LinuxError(EINVAL)
+    if kind & _TYPE not in {_RAW, Kind.DGRAM}:
+        raise LinuxError(ESOCKTNOSUPPORT)
+    if protocol != NETLINK_ROUTE:
+        raise LinuxError(EPROTONOSUPPORT)
+    inode = SocketInode(0o777, c.kernel.wall())
+    path = f"socket:[{c.kernel.numbered(inode).number}]"
+    flags = O_RDWR | kind & O_NONBLOCK
+    return NetlinkSocket(inode, flags, path, kind & _TYPE, credentials_of(c), c.kernel.netlink_ports)
+
+
 @call("socket")
 def socket(c: Caller, family: Int, kind: Int, protocol: Int) -> int:
     """Make a socket."""
-    made = _new(c, _kind(family, kind, protocol), kind)
+    made = _netlink(c, kind, protocol) if family == AF_NETLINK else _new(c, _kind(family, kind, protocol), kind)
     return c.process.files.add(made, close_on_exec=bool(kind & O_CLOEXEC))
 
 
@@ -123,8 +141,10 @@ def read_address(c: Caller, address: int, size: int) -> bytes | None:
     return name if name[:1] == b"\0" else name.split(b"\0", 1)[0]
 
 
-def packed_address(name: bytes) -> bytes:
-    """Return a struct sockaddr_un."""
+def packed_address(one: Socket, name: bytes) -> bytes:
+    """Return a name that a socket knows as a struct sockaddr of its family."""
+    if one.family == AF_NETLINK:
+        return name
     end = b"\0" if name and name[:1] != b"\0" else b""
     return struct.pack("<H", _AF_UNIX) + name + end
 
@@ -164,6 +184,9 @@ def find(c: Caller, name: bytes) -> Socket:
 def bind(c: Caller, fd: Int, address: Address, size: Int) -> int:
     """Give a socket a name."""
     one = socket_of(c, fd)
+    if isinstance(one, NetlinkSocket):
+        one.bind_to(c.read(address, max(0, min(size, 2 + _PATH_MAX))))
+        return 0
     name = read_address(c, address, size)
     if name is None or (one.name and name[:1] in {b"", b"\0"}):
         raise LinuxError(EINVAL)
@@ -201,7 +224,8 @@ def _bind_path(c: Caller, one: Socket, name: bytes) -> None:
 @call("getsockname")
 def getsockname(c: Caller, fd: Int, to: Address, size_at: Address) -> int:
     """Tell a socket's name."""
-    write_address(c, packed_address(socket_of(c, fd).name), to, size_at)
+    one = socket_of(c, fd)
+    write_address(c, packed_address(one, one.name), to, size_at)
     return 0
 
 
@@ -211,7 +235,7 @@ def getpeername(c: Caller, fd: Int, to: Address, size_at: Address) -> int:
     one = socket_of(c, fd)
     if one.peer is None or not one.connected:
         raise LinuxError(ENOTCONN)
-    write_address(c, packed_address(one.peer.name), to, size_at)
+    write_address(c, packed_address(one, one.peer.name), to, size_at)
     return 0
 
 
@@ -229,6 +253,9 @@ def listen(c: Caller, fd: Int, backlog: Int) -> int:
 def connect(c: Caller, fd: Int, address: Address, size: Int) -> Blocking:
     """Connect a socket to a name."""
     one = socket_of(c, fd)
+    if isinstance(one, NetlinkSocket):
+        one.check_target(c.read(address, max(0, min(size, 2 + _PATH_MAX))))
+        return 0
     name = read_address(c, address, size)
     if one.kind is Kind.DGRAM:
         one.connect_datagrams(None if name is None else find(c, name))
@@ -272,7 +299,7 @@ def _accept(c: Caller, fd: int, to: int, size_at: int, flags: int) -> Blocking:
     served.flags |= flags & O_NONBLOCK
     number = c.process.files.add(served, close_on_exec=bool(flags & O_CLOEXEC))
     if served.peer is not None:
-        write_address(c, packed_address(served.peer.name), to, size_at)
+        write_address(c, packed_address(one, served.peer.name), to, size_at)
     return number
 
 

@@ -38,6 +38,8 @@ Long: TypeAlias = int
 Size: TypeAlias = int
 Address: TypeAlias = int
 Path: TypeAlias = str
+# The address of a path, for calls that check other arguments before they read it.
+PathAddress: TypeAlias = int
 Blocking: TypeAlias = SystemCall
 Function = TypeVar("Function", bound=Callable[..., Any])
 Handler = Callable[["Kernel", Thread, list[int]], "int | SystemCall | None"]
@@ -62,6 +64,7 @@ _C_TYPES: dict[str, str] = {
     "Size": "size_t",
     "Address": "void *",
     "Path": "const char *",
+    "PathAddress": "const char *",
 }
 
 
@@ -177,10 +180,10 @@ class Caller:
             raise LinuxError(ENOTDIR)
         return inode
 
-    def place(self, fd: int, path: str, *, follow: bool = True) -> Place:
-        """Follow a path.  Raises `LinuxError`."""
+    def place(self, fd: int, path: str, *, follow: bool = True, way: int = 0) -> Place:
+        """Follow a path; `way` is how openat2 wants it.  Raises `LinuxError`."""
         start, credentials = self.start(fd, path), self.process.credentials
-        return walk(self.process.surroundings.root, start, path, follow=follow, credentials=credentials)
+        return walk(self.process.surroundings.root, start, path, follow=follow, credentials=credentials, way=way)
 
     def need(self, inode: Inode, wanted: int) -> None:
         """Check the permissions of an inode (`emu.guest.linux.credentials`).
@@ -202,6 +205,7 @@ _CONVERT: dict[str, Callable[[Caller, int], Any]] = {
     "Size": lambda _c, value: value,
     "Address": lambda _c, value: value,
     "Path": lambda c, value: c.path(value),
+    "PathAddress": lambda _c, value: value,
 }
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from emu.guest.linux.calls.table import Address, Blocking, Caller, Int, call
 from emu.guest.linux.errno import EINVAL, LinuxError
-from emu.guest.linux.process import InterruptedBySignalError, Wait
+from emu.guest.linux.process import NOTHING, InterruptedBySignalError, Wait
 
 _SECOND: Final = 1_000_000_000
 _REALTIME: Final = frozenset({0, 5, 8, 11})
@@ -81,7 +81,7 @@ def times(c: Caller, to: Address) -> int:
 
 def _sleep(c: Caller, deadline: int, left: int) -> Blocking:
     try:
-        yield Wait(deadline=deadline)
+        yield Wait(deadline=deadline, key=NOTHING)
     except InterruptedBySignalError:
         if left:
             c.write(left, _timespec(c, max(0, deadline - c.now())))

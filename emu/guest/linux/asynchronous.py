@@ -1,0 +1,136 @@
+"""Signals that tell the owner of a file of its events (O_ASYNC).
+
+A file counts how often its owner was to be told; after each system call those counts are looked at
+that somebody has asked for.  Source: Linux fs/fcntl.c (kill_fasync, send_sigio).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from emu.guest.linux.readiness import (
+    POLLERR,
+    POLLHUP,
+    POLLIN,
+    POLLOUT,
+    POLLRDNORM,
+    POLLWRBAND,
+    POLLWRNORM,
+)
+from emu.isa.linux_signals import SI_KERNEL, SI_SIGIO, Signal, SignalInfo
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from emu.guest.linux.files import OpenFile
+    from emu.guest.linux.kernel import Kernel
+    from emu.guest.linux.process import Process, Thread
+
+# Kinds of owners (F_SETOWN_EX).
+OF_THREAD, OF_PROCESS, OF_GROUP = range(3)
+
+
+class Notices(NamedTuple):
+    """How often the owner of a file was to be told."""
+
+    input: int = 0
+    room: int = 0
+    hang_up: int = 0
+
+
+class _Kind(NamedTuple):
+    """How siginfo_t tells of an event: si_code and si_band (band_table)."""
+
+    code: int
+    band: int
+
+
+# By the fields of `Notices`: POLL_IN, POLL_OUT, POLL_HUP.
+_KINDS: Final = (
+    _Kind(1, POLLIN | POLLRDNORM),
+    _Kind(2, POLLOUT | POLLWRNORM | POLLWRBAND),
+    _Kind(6, POLLHUP | POLLERR),
+)
+# Signals whose own codes begin at 1: for them the code does not tell the event (sig_specific_sicodes).
+_WITH_CODES: Final = frozenset(
+    {Signal.SIGILL, Signal.SIGFPE, Signal.SIGSEGV, Signal.SIGBUS, Signal.SIGTRAP, Signal.SIGCHLD, Signal.SIGSYS}
+)
+
+
+@dataclass(slots=True)
+class _Asked:
+    """What is known of a file whose owner is to be told."""
+
+    fd: int
+    seen: Notices
+
+
+class AsyncFiles:
+    """The files of one kernel whose owners are told of events."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._kernel = kernel
+        self._files: dict[OpenFile, _Asked] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._files)
+
+    def set(self, file: OpenFile, fd: int, *, on: bool) -> None:
+        """Tell the owner of a file from now on, or no longer; `fd` is what the signal calls it."""
+        notices = file.notices()
+        if on and notices is not None:
+            known = self._files.setdefault(file, _Asked(fd, notices))
+            known.fd = fd
+        elif not on:
+            self._files.pop(file, None)
+
+    def look(self) -> None:
+        """Send the signals for what has happened since the last time."""
+        for file, known in list(self._files.items()):
+            notices = file.notices() if file.users else None
+            if notices is None:
+                del self._files[file]
+                continue
+            if notices != known.seen:
+                before, known.seen = known.seen, notices
+                for kind, now, then in zip(_KINDS, notices, before, strict=True):
+                    if now > then:
+                        self._tell(file, known.fd, kind)
+
+    def _tell(self, file: OpenFile, fd: int, kind: _Kind) -> None:
+        number = file.signal
+        if number:
+            code = SI_SIGIO if number in _WITH_CODES else kind.code
+            info = SignalInfo(number, code, band=kind.band, fd=fd)
+        else:
+            info = SignalInfo(Signal.SIGIO, SI_KERNEL)
+        kernel = self._kernel
+        what, owner = file.owner
+        if what == OF_THREAD:
+            thread = kernel.threads.get(owner)
+            if thread is not None and self._may(file, thread.process):
+                kernel.delivery.send_thread(thread, info)
+            return
+        for process in self._processes(what, owner):
+            if self._may(file, process):
+                kernel.delivery.send(process, info)
+
+    def _processes(self, what: int, owner: int) -> Iterable[Process]:
+        processes = self._kernel.processes
+        if what == OF_GROUP:
+            return [process for process in processes.values() if process.group == owner and owner]
+        return [processes[owner]] if owner in processes else []
+
+    @staticmethod
+    def _may(file: OpenFile, process: Process) -> bool:
+        """Return whether who has set the owner may send it a signal (sigio_perm)."""
+        real, effective = file.owner_set_by
+        theirs = process.credentials.user
+        return not effective or not {real, effective}.isdisjoint({theirs.real, theirs.saved})
+
+
+def current_owner(thread: Thread) -> tuple[int, int]:
+    """Return the real and the effective user who sets an owner."""
+    user = thread.process.credentials.user
+    return user.real, user.effective
