@@ -301,6 +301,11 @@ class Engine:
 
     def _go_on(self, count: int = 0) -> None:
         """Run Unicorn with the deadlines that there are."""
+        while self._run_once(count):
+            pass
+
+    def _run_once(self, count: int) -> bool:
+        """Run Unicorn; True: it is to go on, as it only stopped before a special instruction."""
         self.counter.refresh()
         self._state[Word.STOPPED] = 0
         if self._tlb is not None:
@@ -311,14 +316,12 @@ class Engine:
         self.handlers.raise_failure()
         self.counter.settle()
         if not crash:
-            return
+            return False
         if self._tlb and self._tlb.missed:
             address, access = self._tlb.missed
             if access is Access.EXECUTE and not self.pc % PAGE and self.special.take():
                 self.handlers.raise_failure()
-                if not self._state[Word.STOPPED]:
-                    self._go_on(count)
-                return
+                return not self._state[Word.STOPPED]
             if self._tlb.failure:
                 failure, self._tlb.failure = self._tlb.failure, None
                 raise failure

@@ -40,6 +40,8 @@ class Special:
     ) -> None:
         self.time: Callable[[], int] = lambda: 10 * counter.instructions
         """Returns virtual nanoseconds since the machine started; a clock replaces it."""
+        self.served: Callable[[], object] = lambda: None
+        """Called after an instruction was served."""
         self.read_register, self.write_register = cpu.read_register, cpu.write_register
         self._rules = isa.unicorn.special
         self._isa = isa
@@ -90,6 +92,7 @@ class Special:
         if isinstance(served, int):
             self._now.pc.value = pc + served & self._isa.address_mask
             self._counter.state[Word.TOTAL] += 1
+            self.served()
             return HANDLED
         self._serving = True
         try:

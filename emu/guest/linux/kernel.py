@@ -62,6 +62,8 @@ FIRST_PID: Final = 100
 _FAULT_TIME: Final = 2_000
 # The same for a system call, served or not: the guest's kernel has no instructions that would count.
 CALL_TIME: Final = 2_000
+# The same for an instruction that is not the CPU's to execute, such as cpuid: the host serves it.
+SERVED_TIME: Final = 2_000
 
 
 class Kernel:
@@ -98,6 +100,9 @@ class Kernel:
         self.traps = TrapHandler()
         self.frame = LiveFrame(self.engine)
         """The registers of the thread that runs, as a breakpoint's handlers see them."""
+        self.engine.special.served = self._served
+        self._until: int | None = None
+        """Virtual time at which the run under way is to end; None: it has no such time."""
         self.on_cpu = OnCpu(self)
         self.random = random.Random(0)  # noqa: S311  a run is to be the same every time
         self.root = Directory()
@@ -147,6 +152,13 @@ class Kernel:
     def current(self, thread: Thread | None) -> None:
         self._current = thread
         self.engine.note_thread(thread.tid if thread is not None else 0)
+
+    def _served(self) -> None:
+        """Let time pass for an instruction that the host has served."""
+        now = self.clock.now() + SERVED_TIME
+        self.clock.skip_to(now)
+        if self._until is not None and now >= self._until:
+            self.engine.stop()
 
     def _on_system_call(self) -> None:
         self.trapping.on_system_call()
@@ -275,8 +287,9 @@ class Kernel:
                 stops.append(self.engine.instructions + 1)  # the signal waits until the displaced instruction is done
         elif not self.delivery.deliver(thread):
             return
-        times = (deadline, self.schedule.upcoming())
-        stops += [self.clock.instructions_at(time) for time in times if time is not None]
+        self._until = min((time for time in (deadline, self.schedule.upcoming()) if time is not None), default=None)
+        if self._until is not None:
+            stops.append(self.clock.instructions_at(self._until))
         before = self.engine.instructions
         self.thread_words.running()
         try:

@@ -6,7 +6,7 @@ import pytest
 
 from emu.guest.base import RunState
 from emu.guest.linux.guest import LinuxGuest, Program
-from emu.guest.linux.kernel import CALL_TIME
+from emu.guest.linux.kernel import CALL_TIME, SERVED_TIME
 from emu.isa import ISAS
 from tests.emu.guest.linux.elf_program import elf_program
 
@@ -61,3 +61,23 @@ def test_a_program_that_only_makes_system_calls_meets_its_deadline(isa, tmp_path
     assert guest.run(10_000_000) is RunState.RUNNING, "it never ends by itself"
     calls = guest.engine.instructions // 3
     assert 10_000_000 / (CALL_TIME + 30) - 2 <= calls <= 10_000_000 / CALL_TIME + 2
+
+
+# An instruction that the host serves, for ever: cpuid, or reading the counter of time.
+SERVED_FOR_EVER = {
+    "x86_64": "0fa2 ebfc",
+    "i386": "0fa2 ebfc",
+    "aarch64": "40e03bd5 ffffff17",
+    "riscv64": "f32710c0 6ff0dfff",
+}
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_a_program_that_only_asks_the_cpu_meets_its_deadline(isa, tmp_path):
+    path = tmp_path / "asks"
+    path.write_bytes(elf_program(isa, bytes.fromhex(SERVED_FOR_EVER[isa])))
+    path.chmod(0o755)
+    guest = LinuxGuest(ISAS[isa], Program(str(path)))
+    assert guest.run(10_000_000) is RunState.RUNNING, "it never ends by itself"
+    asked = guest.engine.instructions // 2
+    assert 10_000_000 / (SERVED_TIME + 30) - 2 <= asked <= 10_000_000 / SERVED_TIME + 2
