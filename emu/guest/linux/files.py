@@ -12,6 +12,7 @@ from emu.guest.linux.errno import (
     EINVAL,
     EISDIR,
     EMFILE,
+    ENFILE,
     ENOTTY,
     ENXIO,
     ESPIPE,
@@ -64,7 +65,9 @@ class OpenFile:
         self.signal = 0
         """The signal that tells it (F_SETSIG); 0: SIGIO, without the event."""
         self.closing: Callable[[], object] | None = None
-        """Called when the last descriptor is closed; None: not needed."""
+        """Called when the last descriptor is gone; None: nobody wants to know."""
+        self._table: FileTable | None = None
+        """Where it is counted, while it is open."""
 
     @property
     def can_read(self) -> bool:
@@ -145,6 +148,26 @@ class OpenFile:
     def seek(self, offset: int, whence: int) -> int:
         """Move, and return the position.  Raises `LinuxError` ESPIPE."""
         raise LinuxError(ESPIPE)
+
+    def take(self, table: FileTable) -> None:
+        """Count a descriptor more.  Raises `LinuxError` ENFILE: too many files are open."""
+        if not self.users:
+            table.add(self)
+            self._table = table
+            self.opened()
+        self.users += 1
+
+    def drop(self) -> None:
+        """Count a descriptor less; after the last one the file is closed."""
+        self.users -= 1
+        if self.users:
+            return
+        if self._table is not None:
+            self._table.files.discard(self)
+        self.inode.release_locks(self)
+        if self.closing is not None:
+            self.closing()
+        self.closed()
 
     def opened(self) -> None:
         """Be told of the first descriptor."""
@@ -367,10 +390,31 @@ class Null(OpenFile):
         return 0
 
 
+class FileTable:
+    """The open files of all processes, of which there are `most` at one time (fs.file-max).
+
+    `collect()` is called when there are so many: it closes those that nobody can reach.
+    """
+
+    def __init__(self, most: int, collect: Callable[[], object] = lambda: None) -> None:
+        self.most = most
+        self.files: set[OpenFile] = set()
+        self._collect = collect
+
+    def add(self, file: OpenFile) -> None:
+        """Count a file.  Raises `LinuxError` ENFILE."""
+        if len(self.files) >= self.most:
+            self._collect()
+            if len(self.files) >= self.most:
+                raise LinuxError(ENFILE)
+        self.files.add(file)
+
+
 class Descriptors:
     """The descriptors of a process (files_struct)."""
 
-    def __init__(self, limit: int = 1024) -> None:
+    def __init__(self, table: FileTable, limit: int = 1024) -> None:
+        self.table = table
         self.limit = limit
         self._files: dict[int, OpenFile] = {}
         self._low = 0
@@ -401,9 +445,7 @@ class Descriptors:
 
     def put(self, number: int, file: OpenFile, *, close_on_exec: bool = False) -> None:
         """Give a file this number; what had it is closed."""
-        if not file.users:
-            file.opened()
-        file.users += 1
+        file.take(self.table)
         if number in self._files:
             self.close(number)
         self._files[number] = file
@@ -418,12 +460,7 @@ class Descriptors:
         self._low = min(self._low, number)
         self._close_on_exec.discard(number)
         file.inode.release_locks(self)
-        file.users -= 1
-        if not file.users:
-            file.inode.release_locks(file)
-            if file.closing is not None:
-                file.closing()
-            file.closed()
+        file.drop()
 
     def closes_on_exec(self, number: int) -> bool:
         """Return whether FD_CLOEXEC is set."""
@@ -440,7 +477,7 @@ class Descriptors:
 
     def copy(self) -> Descriptors:
         """Return a table of the same open files."""
-        child = Descriptors(self.limit)
+        child = Descriptors(self.table, self.limit)
         for number, file in self._files.items():
             child.put(number, file, close_on_exec=number in self._close_on_exec)
         return child

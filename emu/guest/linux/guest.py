@@ -129,7 +129,7 @@ class LinuxGuest:
         return root
 
     def _start(self, program: Program, root: Path | None, standard: Standard) -> Process:
-        files = Descriptors()
+        files = Descriptors(self.kernel.open_files)
         for stream in standard.streams():
             files.add(stream)
         path = self._find(program, root)

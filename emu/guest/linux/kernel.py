@@ -28,8 +28,10 @@ from emu.guest.linux.code import ProcessCode, SlotPages
 from emu.guest.linux.content import FileMemory
 from emu.guest.linux.delivery import Delivery
 from emu.guest.linux.endings import Endings
+from emu.guest.linux.files import FileTable
 from emu.guest.linux.frames import Frames
 from emu.guest.linux.futexes import Futexes
+from emu.guest.linux.in_flight import collect
 from emu.guest.linux.inodes import Directory, Inode
 from emu.guest.linux.inotify import Watches
 from emu.guest.linux.locks import Waiters
@@ -60,6 +62,8 @@ EPOCH: Final = 1_700_000_000 * NANOSECONDS
 FIRST_PID: Final = 100
 # Virtual nanoseconds that a fault takes: time passes also for a program that does nothing but fault.
 _FAULT_TIME: Final = 2_000
+# Bytes of memory for each open file that there may be (files_maxfiles_init).
+_FILE_COST: Final = 10 << 10
 # The same for a system call, served or not: the guest's kernel has no instructions that would count.
 CALL_TIME: Final = 2_000
 # The same for an instruction that is not the CPU's to execute, such as cpuid: the host serves it.
@@ -129,6 +133,7 @@ class Kernel:
         """The queues of POSIX by name: what /dev/mqueue shows."""
         self.file_memory = FileMemory(lambda: len(self.engine.memory.ram) - self.frames.used * PAGE)
         """Counts what files hold: memory, as in a tmpfs."""
+        self.open_files = FileTable(ram // _FILE_COST, lambda: collect(self))
         self.addresses = Addresses()
         self.netlink_ports = Ports()
         self.watches = Watches()

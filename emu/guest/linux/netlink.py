@@ -12,8 +12,9 @@ import struct
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
+from emu.guest.linux.content import FileMemory
 from emu.guest.linux.errno import EADDRINUSE, ECONNREFUSED, EINVAL, EOPNOTSUPP, LinuxError
-from emu.guest.linux.socket_messages import Credentials, Message
+from emu.guest.linux.socket_messages import Credentials, Message, memory_of
 from emu.guest.linux.sockets import Kind, Socket
 
 if TYPE_CHECKING:
@@ -63,8 +64,10 @@ class NetlinkSocket(Socket):
 
     family = AF_NETLINK
 
-    def __init__(self, inode: Inode, flags: int, path: str, kind: int, who: Credentials, ports: Ports) -> None:
-        super().__init__(inode, flags, path, Kind.DGRAM, who)
+    def __init__(
+        self, inode: Inode, flags: int, path: str, kind: int, who: Credentials, memory: FileMemory, ports: Ports
+    ) -> None:
+        super().__init__(inode, flags, path, Kind.DGRAM, who, memory)
         self.type = kind
         self._ports = ports
         self._port = 0
@@ -108,7 +111,7 @@ class NetlinkSocket(Socket):
     def _has_room(self) -> bool:
         return True
 
-    def can_send(self, size: int, target: Socket) -> bool:  # noqa: ARG002  the kernel answers at once
+    def can_send(self, target: Socket) -> bool:  # noqa: ARG002  the kernel answers at once
         """Return whether sending would not wait: it never does."""
         return True
 
@@ -124,7 +127,8 @@ class NetlinkSocket(Socket):
 
     def tell(self, data: bytes) -> None:
         """Receive what the kernel sends."""
-        self.inbox.put(Message(data, _FROM_KERNEL, _KERNEL, lambda _size: None))
+        memory = memory_of(len(data), stream=False)
+        self.inbox.put(Message(data, _FROM_KERNEL, _KERNEL, lambda _size: None, memory))
         self.arrivals += 1
         self.note(input=True)
 

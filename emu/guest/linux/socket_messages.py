@@ -6,10 +6,29 @@ Source: Linux net/unix/af_unix.c, net/core/scm.c.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
+from emu.engine.pages import PAGE
+from emu.guest.linux.content import FileMemory
+from emu.guest.linux.errno import ENOBUFS, LinuxError
 from emu.guest.linux.files import OpenFile
+
+# sizeof (struct sk_buff), and of struct skb_shared_info behind the data, each in whole cache lines.
+_BUFFER, _SHARED = 256, 320
+# The largest part of a message that is in one piece with its head: in streams (SKB_MAX_HEAD), in datagrams
+# (SKB_MAX_ALLOC).
+_HEAD, _PIECE = PAGE - _SHARED, 4 * PAGE - _SHARED
+# The longest message of a stream (SKB_MAX_HEAD + UNIX_SKB_FRAGS_SZ): more is sent as several.
+LONGEST_PART: Final = _HEAD + 8 * PAGE
+
+
+def memory_of(size: int, *, stream: bool) -> int:
+    """Return the bytes that a message with so much data takes (skb->truesize)."""
+    pages = -(-max(0, size - (_HEAD if stream else _PIECE)) // PAGE) * PAGE
+    head = -(-max(0, size - pages) // 64) * 64 + _SHARED
+    return _BUFFER + max(512, 1 << (head - 1).bit_length()) + -(-min(size, pages) // PAGE) * PAGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +49,9 @@ class Message:
     """The sender's address."""
     credentials: Credentials
     taken: Callable[[int], None]
-    """Tells the sender that so many bytes were received."""
+    """Tells the sender that so much memory is free again."""
+    memory: int = 0
+    """Bytes of memory that it takes."""
     files: tuple[OpenFile, ...] = ()
     """Files on their way (SCM_RIGHTS); each counts as one user."""
 
@@ -50,14 +71,34 @@ class Received:
 class Inbox:
     """The messages that wait in a socket."""
 
-    def __init__(self) -> None:
+    def __init__(self, memory: FileMemory) -> None:
         self._queue: deque[Message] = deque()
+        self._memory = memory
+        self._bytes = 0
+        """Bytes of memory that the messages take."""
+
+    def __del__(self) -> None:
+        self._use(-self._bytes)
+
+    def _use(self, size: int) -> None:
+        """Count memory more or less.  Raises `LinuxError` ENOBUFS: the guest's memory is full."""
+        pages = -(-(self._bytes + size) // PAGE) - -(-self._bytes // PAGE)
+        try:
+            self._memory.take(pages) if pages > 0 else self._memory.give_back(-pages)
+        except LinuxError:
+            raise LinuxError(ENOBUFS) from None
+        self._bytes += size
+
+    def messages(self) -> Iterator[Message]:
+        """Yield the messages, the first one first."""
+        yield from self._queue
 
     def __len__(self) -> int:
         return len(self._queue)
 
     def put(self, message: Message) -> None:
-        """Add a message."""
+        """Add a message.  Raises `LinuxError` ENOBUFS."""
+        self._use(message.memory)
         self._queue.append(message)
 
     def size(self) -> int:
@@ -75,9 +116,15 @@ class Inbox:
         if peek:
             share(message.files)
         else:
-            self._queue.popleft()
-            message.taken(len(message.data))
+            self._remove()
         return got
+
+    def _remove(self) -> Message:
+        """Take the next message out."""
+        message = self._queue.popleft()
+        self._use(-message.memory)
+        message.taken(message.memory)
+        return message
 
     def joined(self, size: int, *, peek: bool, one_sender: bool) -> Received:
         """Return up to `size` bytes of a stream: messages joined, up to the first that has files.
@@ -103,19 +150,16 @@ class Inbox:
 
     def _take(self, message: Message, part: bytes) -> None:
         """Take the beginning of the next message, and its files."""
-        message.taken(len(part))
         message.files = ()
         if len(part) == len(message.data):
-            self._queue.popleft()
+            self._remove()
         else:
             message.data = message.data[len(part) :]
 
     def drop(self) -> None:
         """Drop all messages: the socket was closed."""
         while self._queue:
-            message = self._queue.popleft()
-            message.taken(len(message.data))
-            release(message.files)
+            release(self._remove().files)
 
 
 def share(files: Iterable[OpenFile]) -> None:
@@ -127,6 +171,4 @@ def share(files: Iterable[OpenFile]) -> None:
 def release(files: Iterable[OpenFile]) -> None:
     """Drop files that were on their way and that no process takes."""
     for file in files:
-        file.users -= 1
-        if not file.users:
-            file.closed()
+        file.drop()

@@ -13,6 +13,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
 from emu.guest.linux.asynchronous import Notices
+from emu.guest.linux.content import FileMemory
 from emu.guest.linux.errno import (
     EAGAIN,
     ECONNREFUSED,
@@ -31,7 +32,16 @@ from emu.guest.linux.errno import (
 from emu.guest.linux.files import FIONREAD, OpenFile
 from emu.guest.linux.inodes import Inode
 from emu.guest.linux.readiness import POLLERR, POLLHUP, POLLRDHUP, POLLWRBAND, READABLE, WRITABLE
-from emu.guest.linux.socket_messages import Credentials, Inbox, Message, Received, release, share
+from emu.guest.linux.socket_messages import (
+    LONGEST_PART,
+    Credentials,
+    Inbox,
+    Message,
+    Received,
+    memory_of,
+    release,
+    share,
+)
 
 if TYPE_CHECKING:
     from emu.guest.linux.calls.table import Caller
@@ -72,7 +82,9 @@ class Socket(OpenFile):
     family = 1
     """AF_* of `socket`."""
 
-    def __init__(self, inode: Inode, flags: int, path: str, kind: Kind, credentials: Credentials) -> None:
+    def __init__(
+        self, inode: Inode, flags: int, path: str, kind: Kind, credentials: Credentials, memory: FileMemory
+    ) -> None:
         super().__init__(inode, flags, path)
         self.kind = kind
         self.type = int(kind)
@@ -89,7 +101,7 @@ class Socket(OpenFile):
         """How many connections may wait to be accepted; None: it does not listen."""
         self.waiting: deque[Socket] = deque()
         """Connections to accept: the sockets at this end of them."""
-        self.inbox = Inbox()
+        self.inbox = Inbox(memory)
         self.shut = 0
         """_RECEIVE and _SEND, as far as they were shut down."""
         self.error = 0
@@ -97,9 +109,7 @@ class Socket(OpenFile):
         self.dead = False
         self.send_buffer = _SEND_BUFFER
         self.under_way = 0
-        """Bytes that this socket has sent and that were not received yet."""
-        self._refused = 1
-        """Bytes of the last write that had to wait."""
+        """Bytes of memory of what this socket has sent and nobody has received."""
         self._wants_room = False
         """Whether a write found no room since its owner was told of some."""
         self._told = Notices()
@@ -168,15 +178,13 @@ class Socket(OpenFile):
 
     def write_ready(self) -> bool:
         """Return whether the write that found no room would not wait now."""
-        return self.peer is None or self.can_send(self._refused, self.peer)
+        return self.peer is None or self.can_send(self.peer)
 
-    def can_send(self, size: int, target: Socket) -> bool:
-        """Return whether sending so much would not wait, if only because it fails."""
+    def can_send(self, target: Socket) -> bool:
+        """Return whether sending would not wait, if only because it fails."""
         if self.shut & _SEND or target.dead or target.shut & _RECEIVE:
             return True
-        if self.is_stream:
-            return self.under_way < self.send_buffer
-        if self.under_way and self.under_way + size > self.send_buffer:
+        if self.under_way >= self.send_buffer:
             return False
         return self.kind is not Kind.DGRAM or target.peer is self or not target.queue_full
 
@@ -270,17 +278,19 @@ class Socket(OpenFile):
         if not self.is_stream:
             if len(data) > self.send_buffer - 32:
                 raise LinuxError(EMSGSIZE)
-            if not self.can_send(len(data), target):
-                self._refused = len(data)
+            if not self.can_send(target):
                 self._wants_room = True
                 return -1
             self._put(target, data, credentials, files)
             return len(data)
-        part = data[: max(0, self.send_buffer - self.under_way)]
-        if part:
+        done = 0
+        while done < len(data) and self.under_way < self.send_buffer:
+            part = data[done : done + min(LONGEST_PART, max(1, self.send_buffer // 2 - 64))]
             self._put(target, part, credentials, files)
-        self._wants_room = self._wants_room or len(part) < len(data)
-        return len(part)
+            files = ()
+            done += len(part)
+        self._wants_room = self._wants_room or done < len(data)
+        return done
 
     def _send_datagram(self, data: bytes, credentials: Credentials, files: Sequence[OpenFile], target: Socket) -> int:
         if len(data) > self.send_buffer - 32:
@@ -295,17 +305,17 @@ class Socket(OpenFile):
             raise LinuxError(1)  # EPERM: it takes datagrams of its own peer alone
         if target.shut & _RECEIVE:
             raise LinuxError(EPIPE)
-        if not self.can_send(len(data), target):
-            self._refused = len(data)
+        if not self.can_send(target):
             self._wants_room = True
             return -1
         self._put(target, data, credentials, files)
         return len(data)
 
     def _put(self, target: Socket, data: bytes, credentials: Credentials, files: Sequence[OpenFile]) -> None:
+        memory = memory_of(len(data), stream=self.is_stream)
+        target.inbox.put(Message(data, self.name, credentials, self._taken, memory, tuple(files)))
         share(files)
-        target.inbox.put(Message(data, self.name, credentials, self._taken, tuple(files)))
-        self.under_way += len(data)
+        self.under_way += memory
         target.arrivals += 1
         target.note(input=True)
 

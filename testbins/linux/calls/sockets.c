@@ -378,3 +378,51 @@ CASE(socket_options)
 	bytes("all of it", buffer, got);
 	reap("writer", pid);
 }
+
+/* How much fits into a socket: messages count with the memory that they take. */
+CASE(socket_room)
+{
+	static const int kinds[] = { SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET };
+	static const int sizes[] = { 1, 192, 193, 1000, 1729, 3777, 4096, 16064, 16065, 32768, 65536 };
+	static char data[65536];
+	for (unsigned kind = 0; kind < 3; kind++)
+		for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+			int ends[2], used = 0;
+			long sent = 0, count = 0, one;
+			if (socketpair(AF_UNIX, kinds[kind] | SOCK_NONBLOCK, 0, ends))
+				abort();
+			while ((one = write(ends[0], data, (size_t)sizes[i])) > 0) {
+				sent += one;
+				if (!count++)
+					ioctl(ends[0], TIOCOUTQ, &used);
+			}
+			say("%u of %d: %ld times, %ld bytes; one takes %d", kind, sizes[i], count, sent, used);
+			close(ends[0]);
+			close(ends[1]);
+		}
+}
+
+/* Sockets that are sent through each other stay open when they are closed, until somebody needs room. */
+CASE(socket_circles)
+{
+	long made = 0, failed = 0;
+	for (int i = 0; i < 3000; i++) {
+		int ends[2];
+		char byte = 0, room[CMSG_SPACE(2 * sizeof(int))] = { 0 };
+		struct iovec vector = { &byte, 1 };
+		struct msghdr message = { .msg_iov = &vector, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room };
+		if (socketpair(AF_UNIX, SOCK_DGRAM, 0, ends)) {
+			failed++;
+			continue;
+		}
+		struct cmsghdr *control = CMSG_FIRSTHDR(&message);
+		control->cmsg_level = SOL_SOCKET;
+		control->cmsg_type = SCM_RIGHTS;
+		control->cmsg_len = CMSG_LEN(sizeof ends);
+		memcpy(CMSG_DATA(control), ends, sizeof ends);
+		made += sendmsg(ends[0], &message, 0) == 1 && sendmsg(ends[1], &message, 0) == 1;
+		close(ends[0]);
+		close(ends[1]);
+	}
+	say("%ld circles, %ld failed", made, failed);
+}

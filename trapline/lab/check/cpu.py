@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from emu.engine.access import Access
 from emu.engine.pages import PAGE
-from emu.guest.linux.files import Descriptors
+from emu.guest.linux.files import Descriptors, FileTable
 from emu.guest.linux.frames import Frames
 from emu.guest.linux.inodes import RegularFile
 from emu.guest.linux.kernel import Kernel
@@ -91,7 +91,9 @@ class TrialCpu:
         self.stepping = stepping
         self.space = space(self.kernel.frames, PAGE * 16, isa.linux.highest)
         root = self.kernel.root
-        self.process = Process(_PID, None, self.space, Descriptors(), Surroundings(root, root), Signals(), _PID, _PID)
+        self.process = Process(
+            _PID, None, self.space, Descriptors(FileTable(1)), Surroundings(root, root), Signals(), _PID, _PID
+        )
         self.thread = Thread(_PID, self.process)
         self.process.threads.append(self.thread)
         self.kernel.processes[_PID] = self.kernel.first = self.process

@@ -94,7 +94,7 @@ def _send(
         target = to or one.peer
         assert target is not None, "without one, send() raises or is done"
         try:
-            ready = partial(one.can_send, len(data) - done, target)
+            ready = partial(one.can_send, target)
             if not (yield Wait(ready, until(c, one.options.send_timeout))):
                 break
         except InterruptedBySignalError:

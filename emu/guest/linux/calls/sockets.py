@@ -58,7 +58,9 @@ def credentials_of(c: Caller) -> Credentials:
 def _new(c: Caller, kind: Kind, flags: int) -> Socket:
     inode = SocketInode(0o777, c.kernel.wall())
     number = c.kernel.numbered(inode).number
-    return Socket(inode, O_RDWR | flags & O_NONBLOCK, f"socket:[{number}]", kind, credentials_of(c))
+    return Socket(
+        inode, O_RDWR | flags & O_NONBLOCK, f"socket:[{number}]", kind, credentials_of(c), c.kernel.file_memory
+    )
 
 
 def _kind(family: int, kind: int, protocol: int) -> Kind:
@@ -92,8 +94,8 @@ def _netlink(c: Caller, kind: int, protocol: int) -> NetlinkSocket:
         raise LinuxError(EPROTONOSUPPORT)
     inode = SocketInode(0o777, c.kernel.wall())
     path = f"socket:[{c.kernel.numbered(inode).number}]"
-    flags = O_RDWR | kind & O_NONBLOCK
-    return NetlinkSocket(inode, flags, path, kind & _TYPE, credentials_of(c), c.kernel.netlink_ports)
+    flags, kernel = O_RDWR | kind & O_NONBLOCK, c.kernel
+    return NetlinkSocket(inode, flags, path, kind & _TYPE, credentials_of(c), kernel.file_memory, kernel.netlink_ports)
 
 
 @call("socket")

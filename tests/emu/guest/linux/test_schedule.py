@@ -8,6 +8,7 @@ import pytest
 
 from emu.guest.kernel import images
 from emu.guest.linux.blocked import Blocked
+from emu.guest.linux.content import FileMemory
 from emu.guest.linux.deadlines import Budget, Reservation
 from emu.guest.linux.due import DueQueue
 from emu.guest.linux.errno import EBUSY, EINVAL, LinuxError
@@ -122,7 +123,7 @@ def test_who_wakes_up_late_gets_a_new_deadline():
 
 
 def test_a_dump_of_the_network_is_empty_and_other_requests_are_refused():
-    socket = NetlinkSocket(None, 2, "", 3, Credentials(7, 0, 0), Ports())
+    socket = NetlinkSocket(None, 2, "", 3, Credentials(7, 0, 0), FileMemory(lambda: 1 << 20), Ports())
     dump = struct.pack("<IHHII", 17, 18, 0x301, 5, 0) + b"\0" * 4
     other = struct.pack("<IHHII", 16, 16, 1, 6, 0)
     assert socket.send(dump + other, socket.credentials) == len(dump + other)
