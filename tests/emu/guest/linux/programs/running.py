@@ -30,6 +30,12 @@ class Workload:
     """ISA under which qemu-user runs it, by the ISA that is tested; for those that differ."""
     slow: bool
     """Whether it runs for hundreds of millions of instructions: a benchmark, not a test."""
+    unordered: bool = False
+    """Whether its threads print lines in an order that the hardware decides."""
+
+    def same(self, one, other):
+        """Return whether two outputs are the same."""
+        return sorted(one.splitlines()) == sorted(other.splitlines()) if self.unordered else one == other
 
     def is_there(self, isa):
         """Return whether its program was got."""
@@ -47,6 +53,7 @@ def workloads():
             row.get("probe", PROBE),
             row.get("oracle", {}),
             row.get("slow", False),
+            row.get("unordered", False),
         )
         for row in rows
     ]
