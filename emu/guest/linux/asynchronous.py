@@ -1,7 +1,7 @@
 """Signals that tell the owner of a file of its events (O_ASYNC).
 
-A file counts how often its owner was to be told; after each system call those counts are looked at
-that somebody has asked for.  Source: Linux fs/fcntl.c (kill_fasync, send_sigio).
+A file counts how often its owner was to be told. The counts of the files with O_ASYNC are looked at
+after each system call.  Source: Linux fs/fcntl.c (kill_fasync, send_sigio).
 """
 
 from __future__ import annotations
