@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _NEVER_RESTARTED: Final = frozenset(
     """
     nanosleep clock_nanosleep poll ppoll select pselect6 pause rt_sigsuspend rt_sigtimedwait epoll_wait epoll_pwait
-    semop semtimedop semtimedop_time64 msgsnd msgrcv ipc
+    sigsuspend semop semtimedop semtimedop_time64 msgsnd msgrcv ipc
     """.split()
 )
 # uc_stack by the bytes of a word.

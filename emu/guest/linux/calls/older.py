@@ -11,16 +11,19 @@ from typing import Final
 from emu.bad_address import BadAddressError
 from emu.engine.pages import PAGE
 from emu.guest.linux.calls.looking import entries_of
-from emu.guest.linux.calls.table import Address, Caller, Int, Path, Size, Unsigned, call
+from emu.guest.linux.calls.signalling import rt_sigpending
+from emu.guest.linux.calls.table import Address, Blocking, Caller, Int, Path, Size, Unsigned, call
 from emu.guest.linux.credentials import WRITE, Capability
-from emu.guest.linux.errno import EFAULT, EINVAL, EPERM, ESRCH, LinuxError
-from emu.guest.linux.process import Process
+from emu.guest.linux.errno import EFAULT, EINTR, EINVAL, EPERM, ESRCH, LinuxError
+from emu.guest.linux.process import NOTHING, Process, Wait
 from emu.guest.linux.space import Space
-from emu.isa.linux_signals import LAST, SA_NODEFER, SA_RESETHAND, Signal, SignalInfo
+from emu.isa.linux_signals import LAST, SA_NODEFER, SA_RESETHAND, UNBLOCKABLE, Signal, SignalInfo
 
 _PARTS_MAX: Final = 1024
 _KCMP_FILE, _KCMP_VM, _KCMP_FILES, _KCMP_FS, _KCMP_SIGHAND = 0, 1, 2, 3, 4
 _SECOND: Final = 1_000_000_000
+# The signals of the first calls about them.
+_LOW: Final = 0xFFFF_FFFF
 
 
 def _process(c: Caller, pid: int) -> Process:
@@ -81,6 +84,75 @@ def signal(c: Caller, number: Int, handler: Address) -> int:
     before = action.handler
     action.handler, action.flags, action.mask = handler, SA_RESETHAND | SA_NODEFER, 0
     return before
+
+
+# The first 32 signals alone, as i386 had them at first: its getcontext still uses them.
+
+
+def _set_low(c: Caller, bits: int) -> None:
+    c.thread.mask = (c.thread.mask & ~_LOW | bits & _LOW) & ~UNBLOCKABLE
+
+
+@call("sigprocmask")
+def sigprocmask(c: Caller, how: Int, new: Address, old: Address) -> int:
+    """Set or return which of the first 32 signals are blocked."""
+    before = c.thread.mask
+    if new:
+        bits = c.number(new, 4)
+        masks = {0: before | bits, 1: before & ~bits, 2: bits}
+        if how not in masks:
+            raise LinuxError(EINVAL)
+        _set_low(c, masks[how])
+    if old:
+        c.write(old, struct.pack("<I", before & _LOW))
+    return 0
+
+
+@call("sgetmask")
+def sgetmask(c: Caller) -> int:
+    """Return which of the first 32 signals are blocked."""
+    return c.thread.mask & _LOW
+
+
+@call("ssetmask")
+def ssetmask(c: Caller, bits: Unsigned) -> int:
+    """Set which of the first 32 signals are blocked, and return which were."""
+    before = c.thread.mask & _LOW
+    _set_low(c, bits)
+    return before
+
+
+@call("sigpending")
+def sigpending(c: Caller, to: Address) -> int:
+    """Return which of the first 32 signals wait."""
+    return rt_sigpending(c, to, 4)
+
+
+@call("sigsuspend")
+def sigsuspend(c: Caller, first: Int, second: Int, bits: Unsigned) -> Blocking:
+    """Wait for a signal with another mask; the first two arguments are unused."""
+    del first, second
+    c.thread.saved_mask = c.thread.mask
+    _set_low(c, bits)
+    yield Wait(key=NOTHING)
+    return -EINTR
+
+
+@call("sigaction")
+def sigaction(c: Caller, number: Int, new: Address, old: Address) -> int:
+    """Set or return the action of a signal; the mask has 32 signals."""
+    if not 1 <= number <= LAST:
+        raise LinuxError(EINVAL)
+    action = c.process.signals.actions[number]
+    saved = struct.pack("<IIII", action.handler, action.mask & _LOW, action.flags, action.restorer)
+    if new:
+        if number in {Signal.SIGKILL, Signal.SIGSTOP}:
+            raise LinuxError(EINVAL)
+        action.handler, mask, action.flags, action.restorer = struct.unpack("<IIII", c.read(new, 16))
+        action.mask = mask & ~UNBLOCKABLE
+    if old:
+        c.write(old, saved)
+    return 0
 
 
 @call("rt_tgsigqueueinfo")
