@@ -22,6 +22,10 @@ from emu.guest.linux.frames import Frames
 
 # Areas of one address space (DEFAULT_MAX_MAP_COUNT).
 AREAS_MAX = 65_530
+# Rights as plain numbers: pages are looked up very often, and the operators of flags are Python's.
+_both = int.__and__
+_READ, _WRITE, _EXECUTE = map(int, (Access.READ, Access.WRITE, Access.EXECUTE))
+_WITHOUT_WRITE = [Access(rights & ~_WRITE) for rights in range(8)]
 
 
 class Backing(Protocol):
@@ -274,15 +278,15 @@ class Space:
         None: `access` is not granted.  Raises `emu.guest.linux.frames.OutOfMemoryError`.
         """
         area = self.area_at(address)
-        if area is None or access not in area.access:
+        if area is None or not _both(access, area.access):
             return None
         frame = self._page(area, address // PAGE, writing=access is Access.WRITE)
         if frame is None:
             return None
         granted = area.access
         if not area.shared and self.frames.shared(frame):
-            granted &= ~Access.WRITE
-        if Access.EXECUTE in granted:
+            granted = _WITHOUT_WRITE[granted]
+        if _both(granted, _EXECUTE):
             self.frames.will_execute(frame)
         return frame + address % PAGE, granted
 
@@ -319,9 +323,9 @@ class Space:
             self.frames.release(frame)
             frame = self._resident[page] = copy
             self.flush_page(page * PAGE)
-        if Access.READ in area.access:
+        if _both(area.access, _READ):
             self.readable[page] = frame
-        if Access.WRITE in area.access and not force and (area.shared or not self.frames.shared(frame)):
+        if _both(area.access, _WRITE) and not force and (area.shared or not self.frames.shared(frame)):
             self.writable[page] = frame
         return frame
 
