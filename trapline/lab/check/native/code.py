@@ -23,6 +23,7 @@ from emu.native.builder import Callee, Function, Module, Variable
 from emu.native.values import Value
 from trapline.lab.check.aliased import RIGHTS
 from trapline.lab.check.native import layout
+from trapline.lab.check.native.targets import TARGETS, before_hook
 from trapline.lab.check.states import KINDS, LAST_PAGE, POOL
 
 # Runs of registers that are compared: the general ones, and the files of vectors.
@@ -205,7 +206,7 @@ class TrialCode:
         f = module.function("code", 2, local=True)
         trial, how = f.parameters
         cpu, env = f.load(trial, TrialBlock.offset("cpu")), f.load(trial, TrialBlock.offset("env"))
-        pc, base, flags = layout.KEYS[self._target](f, env, self._function)
+        pc, base, flags = TARGETS[self._target].key(f, env, self._function)
         how = f.or_(how, f.shl(f.load(cpu, layout.CPU_CLUSTER, 4), layout.CLUSTER_SHIFT))
         self._when_jumped(f, f.add(f.load(trial, TrialBlock.offset("uc")), layout.UC_JUMP_BUFFERS), 0)
         found = f.call(self._function("tb_htable_lookup", 5), cpu, pc, base, flags, how)
@@ -412,7 +413,7 @@ class TrialCode:
                 f.ret_if(f.eq(callback, 0), 0)
                 f.ret_if(f.eq(f.and_(f.call(callback, uc, words), 1), 0), 0)
             with other:
-                layout.before_hook(f, self._isa, env)
+                before_hook(f, self._isa, env)
                 f.call(f.load(trial, TrialBlock.offset("trap")), uc, number, words)
         f.store(cpu, layout.NO_EXCEPTION, layout.CPU_EXCEPTION, 4)
         f.store(cpu, 1, layout.CPU_CAN_DO_IO, 4)
@@ -510,10 +511,7 @@ class TrialCode:
 
     def _at_block(self, f: Function, env: Value, block: Value) -> None:
         """Put the pc where a block begins (synchronize_from_tb)."""
-        start = f.load(block, layout.BLOCK_PC)
-        if self._target == "x86_64":
-            start = f.sub(start, f.load(block, 8))
-        f.store(env, start, self._pc)
+        f.store(env, TARGETS[self._target].start(f, block), self._pc)
 
     def _leave_if_over(self, f: Function, batch: Value, trial: Value, deadline: Variable) -> None:
         words, env = f.load(trial, TrialBlock.offset("words")), f.load(trial, TrialBlock.offset("env"))

@@ -7,13 +7,7 @@ qemu/softmmu/cpus.c resume_all_vcpus(), uc.c uc_emu_start()) and found again in 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
-
-from emu.isa.base import Isa
-from emu.isa.x86 import unicorn as x86
-from emu.native.builder import Callee, Function
-from emu.native.values import Value, Word
 
 # struct uc_struct
 UC_STOP_INTERRUPT: Final = 0xE0
@@ -62,57 +56,3 @@ NO_EXCEPTION: Final = 0xFFFF_FFFF
 ERROR_EXCEPTION: Final = 21
 # Bit of a block's flags for translation: where the CPU's cluster begins.
 CLUSTER_SHIFT: Final = 24
-
-# x86: the code segment's base, rflags, and which of those a block depends on.
-_X86_CS_BASE: Final = x86.SEGMENTS + x86.SEGMENT_SIZE + 8
-_X86_RFLAGS: Final = 0x88
-_X86_RFLAGS_USED: Final = 0x73100
-_X86_RIP: Final = 0x80
-_X86_NEXT_RIP: Final = 0x1510
-_X86_IS_INT: Final = 0x150C
-# RISC-V: mstatus, and its field FS.
-_RISCV_PC: Final = 0x200
-_RISCV_MSTATUS: Final = 0x270
-_RISCV_FS: Final = 0x6000
-
-# A block's pc, code segment base and flags, by which it is found.
-Key = tuple[Word, Word, Word]
-
-
-def _x86_key(f: Function, env: Value, _function: Callable[[str, int], Callee]) -> Key:
-    base = f.load(env, _X86_CS_BASE)
-    flags = f.or_(f.and_(f.load(env, _X86_RFLAGS, 4), _X86_RFLAGS_USED), f.load(env, x86.HFLAGS, 4))
-    return f.add(f.load(env, _X86_RIP), base), base, flags
-
-
-def _aarch64_key(f: Function, env: Value, function: Callable[[str, int], Callee]) -> Key:
-    room = f.room(32)
-    f.store(room, 0, 16)
-    f.call(function("cpu_get_tb_cpu_state", 4), env, room, f.add(room, 8), f.add(room, 16))
-    return f.load(room), f.load(room, 8), f.load(room, 16, 4)
-
-
-def _riscv_key(f: Function, env: Value, function: Callable[[str, int], Callee]) -> Key:
-    index = f.and_(f.call(function("riscv_cpu_mmu_index", 2), env, 0), 0xFFFF_FFFF)
-    enabled = f.and_(f.call(function("riscv_cpu_fp_enabled", 1), env), 0xFF)
-    status = f.and_(f.load(env, _RISCV_MSTATUS), _RISCV_FS)
-    return f.load(env, _RISCV_PC), 0, f.or_(index, f.select(f.ne(enabled, 0), status, 0))
-
-
-# QEMU's name of a CPU -> (function under construction, CPU state, QEMU's functions) -> what finds a block
-# (cpu_get_tb_cpu_state).
-KEYS: Final[dict[str, Callable[[Function, Value, Callable[[str, int], Callee]], Key]]] = {
-    "x86_64": _x86_key,
-    "aarch64": _aarch64_key,
-    "riscv64": _riscv_key,
-}
-
-
-def before_hook(f: Function, isa: Isa, env: Value) -> None:
-    """Do to the pc what Unicorn does before it calls an exception's hook (cpu_handle_exception)."""
-    if isa.unicorn.target == "x86_64":
-        with f.when(f.ne(f.load(env, _X86_IS_INT, 4), 0)):
-            f.store(env, f.load(env, _X86_NEXT_RIP), _X86_RIP)
-    if isa.unicorn.pc_ahead:
-        pc = 8 * isa.registers.slots[isa.registers.pc]
-        f.store(env, f.add(f.load(env, pc), isa.unicorn.pc_ahead), pc)
