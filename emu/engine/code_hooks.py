@@ -169,6 +169,10 @@ class CodeHooks:
             chosen = any(call.function for call, _ in self._functions.get(address, ()))
             self._range[0] = self._range[1] = address if chosen else NOWHERE
 
+    def refuses(self, address: int) -> bool:
+        """Return whether a function is called there that leaves the block."""
+        return any(call.leaves and call.function for call, _ in self._functions.get(address, ()))
+
     def count_all(self, *, counted: bool) -> None:
         """Note whether Unicorn counts instructions: it then looks at the range at each of them.
 

@@ -83,12 +83,14 @@ class CodeHooksCode:
         return f
 
     def _make_choose(self, module: Module) -> None:
-        """Void choose(address): set the range of the hook for an instruction to be translated."""
+        """u64 choose(address): set the range of the hook for an instruction to be translated.
+
+        It returns 1 if a breakpoint is served there.
+        """
         f = module.function("choose", 1)
         (address,) = f.parameters
-        f.ret_if(f.ne(f.load(self._places.table, CodeHookTable.offset("everywhere")), 0), likely=False)
         place = f.call(self._find, address)
-        chosen = f.variable(NOWHERE)
+        chosen, served = f.variable(NOWHERE), f.variable(0)
         with f.when(f.ne(place, 0), likely=False):
             call = f.variable(f.load(place, HookedPlace.offset("calls")))
             with f.loop() as loop:
@@ -98,12 +100,14 @@ class CodeHooksCode:
                 loop.again_if(f.ne(f.load(here, HookedCall.offset("leaves")), 0))
                 with f.when(f.ne(f.load(here, HookedCall.offset("function")), 0)):
                     chosen.set(address)
-            with f.when(f.ne(f.call(self._served, place), 0)):
+            served.set(f.call(self._served, place))
+            with f.when(f.ne(served.get(), 0)):
                 chosen.set(address)
+        f.ret_if(f.ne(f.load(self._places.table, CodeHookTable.offset("everywhere")), 0), served.get(), likely=False)
         range_ = f.load(self._places.table, CodeHookTable.offset("range"))
         f.store(range_, chosen.get())
         f.store(range_, chosen.get(), 8)
-        f.ret()
+        f.ret(served.get())
 
     def _make_call(self, module: Module) -> Function:
         """u64 call_hooks(uc, address, size): do what is to be done; 1: the block is to be left."""

@@ -107,8 +107,7 @@ class Engine:
             self._tlb = SoftTlb(self.cpu, self.memory, _NOWHERE, self._state)
         self.callbacks = self._install_callbacks(delivers=on_system_call is None)
         now = interpreted.Interrupted(self.cpu, self._state, self.handlers)
-        choose = self._code_hooks.translate
-        self.special = Special(isa, self.cpu, self.memory, self.counter, now, choose, self.callbacks.special)
+        self.special = Special(isa, self.cpu, self.memory, self.counter, now, self._code_hooks, self.callbacks.special)
         self.handlers.take_special = self.special.take_fault
         if self._tlb is not None:
             self._hooks.add(unicorn.UC_HOOK_TLB_FILL, self.callbacks.fill or self._tlb.callback)

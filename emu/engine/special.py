@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from emu.bad_address import BadAddressError
 from emu.engine import exits
+from emu.engine.code_hooks import CodeHooks
 from emu.engine.counting import Counter
 from emu.engine.cpu import Cpu
 from emu.engine.interpreted import Interrupted
@@ -25,7 +26,7 @@ class Special:
     """The special instructions of one CPU: an `emu.isa.unicorn_model.ServingCpu`.
 
     `functions` are what `exits.install` takes, in machine code.  None: Python tells what is
-    special, and calls `choose` with the address of each instruction that is about to be translated.
+    special, and sets the hooks of each instruction that is about to be translated.
     """
 
     def __init__(
@@ -35,7 +36,7 @@ class Special:
         memory: Memory,
         counter: Counter,
         now: Interrupted,
-        choose: Callable[[int], None],
+        hooks: CodeHooks,
         functions: tuple[Any, Any] | None,
     ) -> None:
         self.time: Callable[[], int] = lambda: 10 * counter.instructions
@@ -53,7 +54,8 @@ class Special:
         self._serving = False
         """Whether the exception of a special instruction is being raised: it is not looked at again."""
         self._draw = random.Random(_SEED)  # noqa: S311  the same in every run
-        self._functions = exits.interpreted(choose, self._found) if functions is None else functions
+        self._hooks = hooks
+        self._functions = exits.interpreted(hooks.translate, self._found) if functions is None else functions
         exits.install(cpu, *self._functions)
 
     def random(self) -> int:
@@ -101,6 +103,8 @@ class Special:
             self._serving = False
 
     def _found(self, address: int) -> bool:
+        if self._hooks.refuses(address):
+            return False
         try:
             return self._rules.found(self._cpu, self._fetch, address)
         except BadAddressError:

@@ -19,9 +19,14 @@ define ptr @env(ptr %words, i64 %offset) {
 ; is hooked: the range of the hook is set for that (emu/engine/code_hooks.py).  `choose` is made by code_hooks_code.py.
 define i32 @exit_or_not(ptr %key, ptr %node, ptr %data) {
   %address = load i64, ptr %key
-  call i64 @choose(i64 %address)
+  %refused = call i64 @choose(i64 %address)
+  %hooked = icmp ne i64 %refused, 0
+  br i1 %hooked, label %no, label %ask
+ask:
   %answer = call i32 @special(ptr %key, ptr %node, ptr %data)
   ret i32 %answer
+no:
+  ret i32 1
 }
 
 ; What emu_start calls at its end for each exit (emu/engine/exits.py): nothing is to be dropped.
