@@ -13,7 +13,6 @@ from typing import Any, NamedTuple, Protocol
 
 from emu.bad_address import BadAddressError
 from emu.displaced import Code, Emulated, OutOfLine, Refused, Stepped
-from emu.engine.state import DELIVER, HANDLED
 from emu.guest.linux.code import ProcessCode, SlotPages
 from emu.guest.modules import Module
 from emu.guest.processes import Slots
@@ -191,18 +190,6 @@ class FbtProber:
         def trap() -> HostTrap:
             return HostTrap(engine, traps, patcher, unclaimed=unclaimed, faulted=faulted, table=rules.displaced)
 
-        def undefined(number: int, pc: int) -> bool:
-            """Take a breakpoint that is an undefined instruction to the CPU (`Isa.refused`)."""
-            if number != cpu.isa.unicorn.undefined or cpu.isa.refused is None:
-                return False
-            answer = engine.handlers.on_breakpoint(pc)
-            if answer not in {DELIVER, HANDLED}:
-                answer = engine.handlers.on_late(pc)
-            if answer == HANDLED:
-                engine.discount(-1)  # it has not run, and stands for the instruction that it displaces
-            return answer == HANDLED
-
-        kernel.exceptions.append(undefined)
         self._table = rules.displaced or cpu.isa.stub
         self._native, self._python = trap(), trap()
         self._python.use_python()
