@@ -104,7 +104,7 @@ def test_a_forgotten_tracepoint_writes_nothing_more_and_cannot_come_back(patcher
     patcher.restore_all()
     assert memory.written == [(BASE, b"\xcc")]
     assert patcher.listing() == ()
-    with pytest.raises(ValueError, match="fbt: the tracepoint at 0xffffffff80200000 was forgotten"):
+    with pytest.raises(ValueError, match="fbt: the tracepoint at 0xffffffff80200000 was removed"):
         patcher.install(tracepoint)
 
 
