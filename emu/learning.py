@@ -29,11 +29,19 @@ class Learner:
     """Learns the hits of one chain of handlers.
 
     `taker` is who takes the engine's breakpoints: nothing is learned while another function does.
-    `by_space`: an address means another place in each address space.
+    `by_space`: an address means another place in each address space.  `by_thread`: the engine knows
+    which thread runs (`Engine.note_thread`); else a hit that depends on it stays Python's.
     """
 
     def __init__(
-        self, engine: Engine, traps: TrapHandler, taker: Callable[[int], int], frame: Frame, *, by_space: bool = False
+        self,
+        engine: Engine,
+        traps: TrapHandler,
+        taker: Callable[[int], int],
+        frame: Frame,
+        *,
+        by_space: bool = False,
+        by_thread: bool = False,
     ) -> None:
         self._engine = engine
         self._tracepoints = engine.tracepoints
@@ -42,6 +50,7 @@ class Learner:
         self._frame = frame
         self.key: Callable[[int], tuple[int, int, int]] = engine.tracepoints.here if by_space else _anywhere
         """Returns what hits at an address are known by."""
+        self._by_thread = by_thread
         traps.watch(engine.tracepoints.clear)
 
     def learn(self, address: int, answer: int = 0, plan: Plan | None = None, rest: Rest | None = None) -> None:
@@ -58,7 +67,7 @@ class Learner:
             return
         known[key] = None
         hit = self._traps.describe(address)
-        if hit is None or hit.answer != answer:
+        if hit is None or hit.answer != answer or (hit.by_thread and not self._by_thread):
             return
         plan, steps, rest = plan or hit.plan, hit.steps, rest or hit.rest
         if plan is not None:
