@@ -13,8 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from emu.isa.x86.instruction import PREFIXES
+
 LOCK: Final = 0xF0
-_OTHER_PREFIXES: Final = frozenset({0x26, 0x2E, 0x36, 0x3E, 0x64, 0x65, 0x66, 0x67, 0xF2, 0xF3})
+_OTHER_PREFIXES: Final = PREFIXES - {LOCK}
 # add, or, adc, sbb, and, sub, xor with a register as the source; not cmp.
 _ARITHMETIC: Final = frozenset({row + low for row in range(0x00, 0x38, 8) for low in (0, 1)})
 _IMMEDIATE: Final = frozenset({0x80, 0x81, 0x83})

@@ -30,10 +30,10 @@ from typing import Final, NamedTuple
 
 from emu.isa.unicorn_model import ModelledCpu, Raise, ServingCpu, SpecialInstructions
 from emu.isa.x86.cpuid import answer
+from emu.isa.x86.instruction import PREFIXES
 from emu.isa.x86.lock import LOCK, lockable
 from emu.isa.x86.unicorn import general_protection, in_user_mode, invalid_opcode
 
-_PREFIXES: Final = frozenset({0x26, 0x2E, 0x36, 0x3E, 0x64, 0x65, 0x66, 0x67, 0xF2, 0xF3, LOCK})
 _REX: Final = range(0x40, 0x50)
 _MOST_PREFIXES: Final = 14
 _ESCAPE: Final = 0x0F
@@ -85,7 +85,7 @@ def _special(fetch: Callable[[int], int], address: int, *, long_mode: bool) -> _
     at, prefixes, rex = address, set(), 0
     for _ in range(_MOST_PREFIXES):
         byte = fetch(at)
-        if byte in _PREFIXES:
+        if byte in PREFIXES:
             prefixes.add(byte)
             rex = 0
         elif long_mode and byte in _REX:

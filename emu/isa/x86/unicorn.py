@@ -33,7 +33,7 @@ STAR: Final = 0x12D8
 LSTAR: Final = 0x12E8
 SFMASK: Final = 0x12F8
 _ERROR_CODE: Final = 0x1508
-_IS_INT: Final = 0x150C
+IS_INT: Final = 0x150C
 _OLD_EXCEPTION: Final = 0x1578
 
 NAMES: Final = {
@@ -44,7 +44,7 @@ NAMES: Final = {
     "X86_LSTAR": LSTAR,
     "X86_SFMASK": SFMASK,
     "X86_ERROR_CODE": _ERROR_CODE,
-    "X86_IS_INT": _IS_INT,
+    "X86_IS_INT": IS_INT,
     "X86_INVALID_OPCODE": INVALID_OPCODE,
     # The second byte of rdtsc.
     "X86_RDTSC": 0x31,
@@ -90,11 +90,11 @@ def in_user_mode(cpu: ModelledCpu) -> bool:
 
 def raised_by_int(cpu: ModelledCpu) -> bool:
     """Return whether an `int` instruction raised the latest exception."""
-    return bool(ctypes.c_int32.from_address(cpu.env + _IS_INT).value)
+    return bool(ctypes.c_int32.from_address(cpu.env + IS_INT).value)
 
 
 def _raise(cpu: InterruptedCpu, number: int) -> int:
     ctypes.c_uint32.from_address(cpu.env + _ERROR_CODE).value = 0
-    ctypes.c_uint32.from_address(cpu.env + _IS_INT).value = 0
+    ctypes.c_uint32.from_address(cpu.env + IS_INT).value = 0
     cpu.exception.value = number
     return cpu.ask(number)

@@ -31,12 +31,17 @@ FAULTS_FOR_EVER = {
 }
 
 
+def guest_of(isa, programs, folder):
+    """A guest that is about to run an ISA's program, given in hexadecimal."""
+    path = folder / "program"
+    path.write_bytes(elf_program(isa, bytes.fromhex(programs[isa])))
+    path.chmod(0o755)
+    return LinuxGuest(ISAS[isa], Program(str(path)))
+
+
 @pytest.mark.parametrize("isa", ISAS)
 def test_a_program_that_only_faults_meets_its_deadline(isa, tmp_path):
-    path = tmp_path / "faults"
-    path.write_bytes(elf_program(isa, bytes.fromhex(FAULTS_FOR_EVER[isa])))
-    path.chmod(0o755)
-    guest = LinuxGuest(ISAS[isa], Program(str(path)))
+    guest = guest_of(isa, FAULTS_FOR_EVER, tmp_path)
     begun = time.monotonic()
     assert guest.run(20_000_000) is RunState.RUNNING, "it never ends by itself"
     assert guest.now() >= 20_000_000
@@ -54,10 +59,7 @@ CALLS_FOR_EVER = {
 
 @pytest.mark.parametrize("isa", ISAS)
 def test_a_program_that_only_makes_system_calls_meets_its_deadline(isa, tmp_path):
-    path = tmp_path / "calls"
-    path.write_bytes(elf_program(isa, bytes.fromhex(CALLS_FOR_EVER[isa])))
-    path.chmod(0o755)
-    guest = LinuxGuest(ISAS[isa], Program(str(path)))
+    guest = guest_of(isa, CALLS_FOR_EVER, tmp_path)
     assert guest.run(10_000_000) is RunState.RUNNING, "it never ends by itself"
     calls = guest.engine.instructions // 3
     assert 10_000_000 / (CALL_TIME + 30) - 2 <= calls <= 10_000_000 / CALL_TIME + 2
@@ -74,10 +76,7 @@ SERVED_FOR_EVER = {
 
 @pytest.mark.parametrize("isa", ISAS)
 def test_a_program_that_only_asks_the_cpu_meets_its_deadline(isa, tmp_path):
-    path = tmp_path / "asks"
-    path.write_bytes(elf_program(isa, bytes.fromhex(SERVED_FOR_EVER[isa])))
-    path.chmod(0o755)
-    guest = LinuxGuest(ISAS[isa], Program(str(path)))
+    guest = guest_of(isa, SERVED_FOR_EVER, tmp_path)
     assert guest.run(10_000_000) is RunState.RUNNING, "it never ends by itself"
     asked = guest.engine.instructions // 2
     assert 10_000_000 / (SERVED_TIME + 30) - 2 <= asked <= 10_000_000 / SERVED_TIME + 2

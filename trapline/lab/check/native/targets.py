@@ -14,13 +14,11 @@ from emu.native.builder import Callee, Function
 from emu.native.values import Value, Word
 from trapline.lab.check.native import layout
 
-# x86: the code segment's base, rflags, and which of those a block depends on.
+# x86: the code segment's base, and the bits of rflags that a block depends on.
 _X86_CS_BASE: Final = x86.SEGMENTS + x86.SEGMENT_SIZE + 8
-_X86_RFLAGS: Final = 0x88
 _X86_RFLAGS_USED: Final = 0x73100
 _X86_RIP: Final = 0x80
 _X86_NEXT_RIP: Final = 0x1510
-_X86_IS_INT: Final = 0x150C
 # RISC-V: mstatus, and its field FS.
 _RISCV_PC: Final = 0x200
 _RISCV_MSTATUS: Final = 0x270
@@ -32,7 +30,7 @@ Key = tuple[Word, Word, Word]
 
 def _x86_key(f: Function, env: Value, _function: Callable[[str, int], Callee]) -> Key:
     base = f.load(env, _X86_CS_BASE)
-    flags = f.or_(f.and_(f.load(env, _X86_RFLAGS, 4), _X86_RFLAGS_USED), f.load(env, x86.HFLAGS, 4))
+    flags = f.or_(f.and_(f.load(env, x86.FLAGS, 4), _X86_RFLAGS_USED), f.load(env, x86.HFLAGS, 4))
     return f.add(f.load(env, _X86_RIP), base), base, flags
 
 
@@ -56,7 +54,7 @@ def _x86_start(f: Function, block: Value) -> Value:
 
 
 def _x86_before_hook(f: Function, env: Value) -> None:
-    with f.when(f.ne(f.load(env, _X86_IS_INT, 4), 0)):
+    with f.when(f.ne(f.load(env, x86.IS_INT, 4), 0)):
         f.store(env, f.load(env, _X86_NEXT_RIP), _X86_RIP)
 
 
