@@ -1,4 +1,4 @@
-"""Calling a function of the guest: its arguments put where the calling convention says."""
+"""Calling a function of the guest: arguments are passed by its calling convention."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from emu.engine.errors import EngineError
 
 
 def pass_arguments(engine: Engine, arguments: Sequence[int]) -> None:
-    """Set the arguments of the function that is about to be entered, sp as on its entry.
+    """Set the arguments of the function that is about to be entered; sp is as on its entry.
 
-    Raises `EngineError` where they would have to be passed in registers, and there are not enough.
+    Raises `EngineError` if the convention passes arguments in registers only, and has too few.
     """
     isa = engine.isa
     registers = isa.calling.arguments

@@ -43,14 +43,14 @@ class CoreWord(IntEnum):
     FIRING = 3
     """Address of machine code's current `emu.engine.tracepoints.Firing`; 0: none."""
     PREPARED = 4
-    """Not 0: `CpuCore.prepare` was called for it."""
+    """Not 0: `CpuCore.prepare` was called for this firing."""
     FAILED = 5
-    """Not 0: Python code that it called has raised; the firing ends."""
+    """Not 0: Python code that the firing called has raised an exception; the firing ends."""
 
 
 _FLAGS: Final = int(CoreWord.FLAGS)
 _ILLVAL: Final = int(CoreWord.ILLVAL)
-# Room for all words, and for those to come.
+# Room for all words, and for future ones.
 _WORDS: Final = 32
 
 
@@ -95,7 +95,7 @@ class CpuCore:
 
     @property
     def illval(self) -> int:
-        """The address or value that made a fault."""
+        """The address or value that caused a fault."""
         return self.words[_ILLVAL]
 
     @illval.setter
@@ -106,7 +106,7 @@ class CpuCore:
     def caller(self) -> int:
         """The pc a stack trace shows next after the probed function (cpu_dtrace_caller); 0: none.
 
-        FreeBSD's handlers find it before they fire.  Here it is found when a program asks for it:
-        few programs do.
+        FreeBSD's handlers compute it before they fire. Here it is computed when a program asks for
+        it, because few programs do.
         """
         return self.find_caller(self.trapframe) if self.find_caller and self.trapframe else 0

@@ -1,6 +1,6 @@
 """The disassembler: capstone, with decoders that are made once.
 
-A machine is what `emu.isa.base.Isa.capstone` has: capstone's architecture and mode.
+A machine is the pair in `emu.isa.base.Isa.capstone`: capstone's architecture and mode.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ import capstone
 NO_INSTRUCTION: Final = "(no instruction)"
 
 
-# The C library below the binding, which turns the texts of each instruction into Python's: that is most of its time.
+# The C library below capstone's Python binding. The binding converts the texts of each instruction to Python's, which
+# takes most of its time.
 _LIBRARY: Any = capstone._cs  # noqa: SLF001  there is no public name
 _INSN: Any = capstone._cs_insn  # noqa: SLF001
 _HALF: Final = 2
@@ -43,7 +44,7 @@ class Disassembled(NamedTuple):
 
 @cache
 def decoder(machine: tuple[int, int], syntax: Syntax = Syntax.INTEL, *, detail: bool = False) -> capstone.Cs:
-    """Return the one decoder of a machine; `detail`: with operands and groups, which costs time."""
+    """Return the only decoder of a machine; `detail`: with operands and groups, which takes longer."""
     made = capstone.Cs(*machine)
     made.detail = detail
     if machine[0] == capstone.CS_ARCH_X86 and syntax is Syntax.ATT:

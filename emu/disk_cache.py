@@ -1,16 +1,17 @@
 """A cache on disk for data that is slow to make and the same in every run.
 
 A file of the cache is named after its kind and the hash of everything that it was made from, the
-versions of the libraries included, so it never has to be brought up to date.  Its first bytes are
-the hash of the rest: a file that was cut short or changed is made again.  Files appear whole
-(written aside, then renamed), so any number of processes may share the folder.
+versions of the libraries included, so it never has to be updated. Its first bytes are the hash of
+the rest: a file that was truncated or changed is made again. A file is written under another name
+and then renamed, so readers see only complete files, and any number of processes may share the
+folder.
 
-Its size has a bound.  Whenever a file is added, those that were not used for the longest time are
-removed until the rest is within the bound.  A file's time of change says when it was used, to the
-day.
+The size of the cache is limited. Whenever a file is added, the least recently used files are
+removed until the rest is within the limit. A file's modification time says on which day it was last
+used.
 
-The folder is $TRAPLINE_CACHE, or trapline below $XDG_CACHE_HOME or ~/.cache.  Where it belongs to
-another user or cannot be written, and where $TRAPLINE_CACHE is empty, nothing is kept.
+The folder is $TRAPLINE_CACHE, or trapline below $XDG_CACHE_HOME or ~/.cache.  If it belongs to
+another user or cannot be written, or if $TRAPLINE_CACHE is empty, nothing is cached.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from pathlib import Path
 from typing import Final
 
 _DIGEST: Final = hashlib.sha256().digest_size
-# Bytes and files that the folder may have.
+# The limits of the folder, in bytes and in files.
 _MOST_BYTES: Final = 256 << 20
 _MOST_FILES: Final = 4096
 # Seconds after which a file's use is noted again.
@@ -34,12 +35,12 @@ _DAY: Final = 86_400
 # Seconds after which a file that was being written belongs to a process that has ended.
 _ABANDONED: Final = 3600
 _NAME: Final = re.compile(r"[\w-]+-[0-9a-f]{32}")
-# How the names begin of files that are being written.
+# The beginning of the names of files that are being written.
 _ASIDE: Final = ".trapline-"
 
 
 def folder() -> Path | None:
-    """Return the cache's folder, made if it was not there; None: none is available."""
+    """Return the cache's folder, and make it if necessary; None: none is available."""
     chosen = os.environ.get("TRAPLINE_CACHE")
     if chosen == "":
         return None
@@ -53,7 +54,7 @@ def folder() -> Path | None:
 
 
 def cached(kind: str, made_from: bytes, make: Callable[[], bytes]) -> bytes:
-    """Return `make()`, or what it returned when something was made from the same bytes before."""
+    """Return `make()`, or its earlier result for the same bytes."""
     place = folder()
     if place is None:
         return make()
@@ -78,9 +79,9 @@ def _note_use(path: Path) -> None:
 
 
 def _prune(place: Path, newest: Path) -> None:
-    """Remove the files that were not used for the longest time, if there is too much.
+    """Remove the least recently used files if the folder exceeds its limits.
 
-    Another process may do the same: a file that is gone is none that is in the way.
+    Another process may do the same, so a missing file is not an error.
     """
     now, files = time.time(), []
     with os.scandir(place) as found:

@@ -1,12 +1,12 @@
 """Displaced instructions: the decision how each is executed, as data.
 
-A breakpoint takes the place of an instruction, so something has to do what that instruction would
-have done.  Four things can be done, and each carries the rule that decided: a plan is carried out
-(`Emulated`), a copy runs elsewhere (`OutOfLine`) or in a single step (`Stepped`), or no tracepoint
-may go there (`Refused`).
+A breakpoint takes the place of an instruction, so the effect of that instruction must be produced
+in another way. There are four decisions, and each names the rule that made it: a plan is carried
+out (`Emulated`), a copy runs elsewhere (`OutOfLine`) or in a single step (`Stepped`), or no
+tracepoint is allowed there (`Refused`).
 
-FreeBSD's FBT emulates on the way out of the trap handler: `dtrace_invop()` answers with a code or
-with the saved instruction, and a stub does that on the interrupted registers.  Here the stub is a
+FreeBSD's FBT emulates when the trap handler returns: `dtrace_invop()` answers with a code or with
+the saved instruction, and a stub changes the interrupted registers accordingly.  Here the stub is a
 table.  Each ISA lists its rows in `emu/isa/<isa>/stub.py`, in the order in which the kernel tests
 them.
 """
@@ -24,7 +24,7 @@ from emu.plans import Plan
 class Displaced(NamedTuple):
     """An instruction as a row's builder sees it.
 
-    Its bytes as a little-endian number, and where it stands.
+    It has its bytes as a little-endian number, and its address.
     """
 
     word: int
@@ -42,7 +42,7 @@ class Displaced(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """An instruction where it stands: its bytes, its address, and the code before it."""
+    """An instruction in its place: its bytes, its address, and the code before it."""
 
     data: bytes
     address: int
@@ -54,7 +54,7 @@ class Code:
 class Rule:
     """The reason of a decision.
 
-    The name by which reports and tests know the rule, the reason, the source.
+    It has the name that reports and tests use for the rule, the reason, and the source.
     """
 
     name: str
@@ -77,7 +77,7 @@ class Emulated:
     length: int
     plan: Plan
     leaves: bool = False
-    """Whether it is a return, which leaves its function wherever it goes."""
+    """Whether it is a return, which leaves its function whatever its target is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +96,8 @@ class OutOfLine:
     target: int = 0
     """What that distance leads to, counted from the original."""
     leaves: int | None = None
-    """When the copy does not come to its end: the number of a condition, `ALWAYS`, or None for
-    never."""
+    """The condition under which the copy leaves before its end: the number of a condition,
+    `ALWAYS`, or None for never."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +111,13 @@ class Stepped:
     scratch: str = ""
     """Register that has the address after the original while the copy runs; "" for none."""
     absolute: bool = False
-    """Whether the pc is right after the step: a return, or a jump through a register."""
+    """Whether the pc is correct after the step, as after a return or a jump through a register."""
     calls: bool = False
-    """Whether the copy pushed a return address, which is that of the slot."""
+    """Whether the copy pushed a return address; that address is in the slot and must be corrected."""
     pushes_flags: bool = False
-    """Whether the copy pushed the flags, in which the trap flag is that of the step."""
+    """Whether the copy pushed the flags, with the trap flag that the single step has set."""
     pops_flags: bool = False
-    """Whether the trap flag is right after the step: the copy took it from the stack."""
+    """Whether the trap flag is correct after the step, because the copy popped it from the stack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ class DisplacedRow(Rule):
     Its name is the instruction as an assembler writes it, with generic operands.
     """
 
-    # Both again, so that a row's pattern comes right after its name.
+    # Declared again here, so that a row's pattern follows its name directly.
     why: str = field(kw_only=True)
     source: str = field(kw_only=True)
     mask: int
@@ -162,7 +162,7 @@ class DisplacedRow(Rule):
     """The code's name in FreeBSD's dtrace.h, without DTRACE_INVOP_."""
 
     def matches(self, word: int) -> bool:
-        """Return whether an instruction word falls under this row."""
+        """Return whether an instruction word matches this row."""
         return word & self.mask == self.value
 
     def treat(self, insn: Displaced, code: bytes) -> Treatment:
@@ -212,9 +212,9 @@ class DisplacedTable:
         raise KeyError(code)
 
     def invop(self, rval: int, saved: int, address: int) -> Plan | None:
-        """Return what the breakpoint stub does when `dtrace_invop()` answered `rval`.
+        """Return the breakpoint stub's decision when `dtrace_invop()` has answered `rval`.
 
-        None: it does not claim the trap.
+        None: the stub does not claim the trap.
 
         On x86 `rval` is a code, and `saved` holds the displaced instruction; elsewhere `rval` is
         the saved word itself.

@@ -1,4 +1,4 @@
-"""ELF files: what has to be in memory, and what is where.
+"""ELF files: their loadable segments, sections, symbols and code.
 
 `emu.elf_file` reads and checks a file's tables, `emu.elf_symbols` finds symbols.
 """
@@ -21,7 +21,8 @@ from emu.elf_symbols import Symbol, SymbolTable, symbol_entries, symbol_kind, sy
 from emu.isa import Isa
 from emu.spelling import nearest
 
-# Bytes of memory a segment may ask for: more than any guest has, less than what a flipped bit makes of a size.
+# The largest permitted size of a segment in memory: more than any guest has, but less than a size with a flipped high
+# bit.
 _LARGEST = 1 << 36
 _LONGEST_INSTRUCTION = 15
 _UNDEFINED = 0  # SHN_UNDEF
@@ -48,7 +49,7 @@ class Segment:
 
 
 class FileSection(NamedTuple):
-    """A section as the file has it."""
+    """A section as it is in the file."""
 
     address: int
     data: bytes
@@ -58,13 +59,13 @@ class Image:
     """A little-endian ELF file of a known machine.
 
     The sections of a relocatable file are laid out one after another from `base`, as a kernel
-    linker does; its references stay unresolved.  Elsewhere addresses are the file's own.
+    linker does; its references stay unresolved.  For all other files, addresses are the file's own.
     """
 
     def __init__(
         self, path: str | Path, *, isa: Isa | None = None, base: int = 0x10000, content: bytes | None = None
     ) -> None:
-        """Open a file, or take its content where it is not a file of this host's.
+        """Open a file, or use the given content if it is not a file of this host.
 
         Raises `ElfError`; also if `isa` is given and the file is for another one.
         """
@@ -79,7 +80,7 @@ class Image:
 
     @cached_property
     def segments(self) -> tuple[Segment, ...]:
-        """What is to be loaded, by virtual address."""
+        """The segments to be loaded, by virtual address."""
         found = self._section_segments() if self.kind is ElfKind.RELOCATABLE else self._load_segments()
         segments = tuple(sorted(found, key=lambda segment: segment.vaddr))
         for lower, upper in pairwise(segments):
@@ -119,24 +120,25 @@ class Image:
         raise self._file.error(f"no symbol '{name}'" + (f" (did you mean '{near}'?)" if near else ""))
 
     def symbol_at(self, address: int) -> tuple[Symbol, int] | None:
-        """Return the symbol that holds an address, and the offset in it.
+        """Return the symbol that contains an address, and the offset in it.
 
-        A function comes before anything else.
+        Functions are preferred to all other symbols.
         """
         return self._table.at(address)
 
     def caller_at(self, address: int) -> tuple[Symbol, int] | None:
-        """Return the symbol that holds an address of a stack, and the offset in it.
+        """Return the symbol that contains a return address of a stack, and the offset in it.
 
-        A function may end in a call that does not come back: then the address is the first one
-        behind it.
+        A function may end with a call that does not return: then the return address is the first
+        one after the function.
         """
         return self._table.caller_at(address)
 
     def read(self, address: int, size: int) -> bytes:
-        """Return up to `size` bytes of what the file has at an address, fewer where that ends.
+        """Return up to `size` bytes of the file at an address, fewer at the end of a segment.
 
-        The zeros a loader puts after a segment's data are not there.  Raises `BadAddressError`.
+        The zeros that a loader puts after a segment's data are not included.  Raises
+        `BadAddressError`.
         """
         place = bisect_right(self._starts, address) - 1
         segment = self.segments[place] if place >= 0 else None
@@ -146,7 +148,7 @@ class Image:
         return segment.data[offset : offset + size]
 
     def section(self, name: str) -> FileSection | None:
-        """Return a section's address and content, None if there is none of that name."""
+        """Return a section's address and content, None if no section has that name."""
         found = next((section for section in self._file.sections if section.name == name), None)
         if found is None:
             return None
@@ -158,7 +160,7 @@ class Image:
     def code_sections(self) -> tuple[FileSection, ...]:
         """The sections that hold instructions, at their addresses.
 
-        A file without section headers has the segments that do.
+        For a file without section headers, they are the executable segments.
         """
         found = tuple(
             FileSection(
@@ -175,7 +177,7 @@ class Image:
 
     @cached_property
     def interpreter(self) -> str | None:
-        """The program that loads this one (PT_INTERP), None if there is none.
+        """The program that loads this one (PT_INTERP), None if the file names none.
 
         Raises `ElfError`: its name is empty, or outside the file.
         """
@@ -199,7 +201,7 @@ class Image:
 
     @cached_property
     def soname(self) -> str | None:
-        """The name by which others ask for this library (DT_SONAME), None if there is none."""
+        """The name by which other files request this library (DT_SONAME), None if it has none."""
         dynamic, strings = self.section(".dynamic"), self.section(".dynstr")
         if dynamic is None or strings is None:
             return None
@@ -231,10 +233,10 @@ class Image:
         return None
 
     def no_instruction(self, address: int) -> str | None:
-        """Return why no instruction begins at an address; None: one may begin there.
+        """Return the reason why no instruction can begin at an address; None: one may begin there.
 
-        Instructions are walked from the start of the function that holds the address; without its
-        symbol none is ruled out.
+        Instructions are decoded from the start of the function that contains the address; without
+        its symbol every address is possible.
         """
         place = bisect_right(self._starts, address) - 1
         segment = self.segments[place] if place >= 0 else None
@@ -281,7 +283,7 @@ class Image:
 
     @cached_property
     def _places(self) -> Mapping[int, int]:
-        """Where the sections of a relocatable file go: address by section number."""
+        """Return the addresses of the sections of a relocatable file, by section number."""
         places: dict[int, int] = {}
         end = self._base
         for number, section in enumerate(self._file.sections):

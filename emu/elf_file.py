@@ -1,7 +1,7 @@
 """The headers, segments and sections of an ELF file, each checked before it is believed.
 
-pyelftools reads the headers.  Every file is taken as hostile: whatever is wrong with it becomes an
-`ElfError` of one line.
+pyelftools reads the headers.  Every file is assumed to be hostile: any defect becomes an `ElfError`
+of one line.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ElfFile:
     """A little-endian ELF file of a known machine."""
 
     def __init__(self, path: str | Path, content: bytes | None = None) -> None:
-        """Open a file, or take its content where it is not a file of this host's.
+        """Open a file, or use the given content if it is not a file of this host.
 
         Raises `ElfError`.
         """
@@ -56,7 +56,7 @@ class ElfFile:
     def _map(self) -> mmap.mmap:
         try:
             if not self.path.is_file():
-                self.path.stat()  # says why, if there is nothing at all
+                self.path.stat()  # raises the reason if the file does not exist
                 raise self.error("not a file")
             with self.path.open("rb") as file:
                 return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -66,7 +66,7 @@ class ElfFile:
             raise self.error("not an ELF file (empty)") from None
 
     def _parse(self) -> ELFFile:
-        """Read the headers with pyelftools; each table is checked before it is walked."""
+        """Read the headers with pyelftools; each table is checked before it is read."""
         if self.data[:2] == b"#!":
             raise self.error("a script, not an ELF file")
         if self.data[:4] != b"\x7fELF":
@@ -96,7 +96,7 @@ class ElfFile:
         return elf
 
     def _check_class(self, elf: ELFFile) -> None:
-        """Refuse a file whose words are not its machine's, before its tables are looked for."""
+        """Refuse a file whose word size is not that of its machine, before its tables are read."""
         isa = next((isa for isa in ISAS.values() if isa.elf.machine == elf.header["e_machine"]), None)
         if isa is not None and elf.elfclass != 8 * isa.word:
             raise self.error(f"a {elf.elfclass}-bit file for {isa.name}, whose files are {8 * isa.word}-bit")
@@ -107,8 +107,8 @@ class ElfFile:
         self.check_extent(f"the {what} table", offset, count * entry_size)
 
     def check_extent(self, what: str, offset: int, size: int) -> None:
-        """Raise `ElfError` if so many bytes from an offset are not all in the file."""
-        if size and offset + size > len(self.data):  # where nothing is in the file, any offset will do
+        """Raise `ElfError` if a range of bytes is not completely in the file."""
+        if size and offset + size > len(self.data):  # an empty range may have any offset
             raise self.error(f"truncated: {what} ends at byte {offset + size:#x} of {len(self.data):#x}")
 
     def _find_isa(self) -> Isa:
@@ -127,7 +127,7 @@ class ElfFile:
             raise self.error(f"{what}; only executables, shared objects and modules are supported") from None
 
     def section_of_type(self, kind: str) -> Section | None:
-        """Return the first section of a type (SHT_*); None: there is none."""
+        """Return the first section of a type (SHT_*); None: the file has none."""
         return next((section for section in self.sections if section["sh_type"] == kind), None)
 
     def section_data(self, what: str, section: Section) -> bytes:

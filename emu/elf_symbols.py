@@ -1,7 +1,7 @@
-"""Symbols of ELF files: how a table stores them, and which one has a name or holds an address.
+"""Symbols of ELF files: decoding of symbol tables, and lookup by name and by address.
 
-They are unpacked here: pyelftools makes several objects of each, and a kernel has a hundred
-thousand.
+They are unpacked here, because pyelftools makes several objects for each, and a kernel has a
+hundred thousand.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import NamedTuple
 _SYMBOL_64 = struct.Struct("<IBBHQQ")  # Elf64_Sym: name, info, other, section, value, size
 _SYMBOL_32 = struct.Struct("<IIIBBH")  # Elf32_Sym: name, value, size, info, other, section
 _NO_SECTION = 0xFF00  # SHN_LORESERVE
-_MARKS = ("$", ".")  # assemblers' notes on what follows ($x, $d, .L1): nobody named these places
+_MARKS = ("$", ".")  # assemblers' marks ($x, $d, .L1): they are not names of functions or data
 
 
 class SymbolType(IntEnum):
@@ -50,7 +50,7 @@ _BINDINGS = {int(member): member for member in Binding}
 class Symbol(NamedTuple):
     """A name for an address.
 
-    Types and bindings this module has no name for are NOTYPE and LOCAL.
+    Types and bindings that this module does not name are NOTYPE and LOCAL.
     """
 
     name: str
@@ -59,7 +59,8 @@ class Symbol(NamedTuple):
     type: SymbolType
     binding: Binding
     section: int
-    """Number of its section; from SHN_LORESERVE (0xff00) on, of none: an absolute value, say."""
+    """Number of its section; from SHN_LORESERVE (0xff00) on it has none, for example an absolute
+    value."""
 
     @property
     def is_function(self) -> bool:
@@ -84,7 +85,7 @@ class SymbolTable:
 
     @cached_property
     def _by_address(self) -> tuple[tuple[list[int], list[Symbol]], ...]:
-        """The starts to search, and the symbols there: functions, then all others with a place."""
+        """The start addresses to search, and their symbols: functions first, then all others."""
         functions = [symbol for symbol in self._symbols if symbol.is_function]
         others = [
             symbol
@@ -94,9 +95,9 @@ class SymbolTable:
         return tuple(_sorted_by_address(symbols) for symbols in (functions, others))
 
     def at(self, address: int) -> tuple[Symbol, int] | None:
-        """Return the symbol that holds an address, and the offset in it.
+        """Return the symbol that contains an address, and the offset in it.
 
-        A function comes before anything else.
+        Functions are preferred to all other symbols.
         """
         below = []
         for starts, symbols in self._by_address:
@@ -104,17 +105,17 @@ class SymbolTable:
             if place >= 0:
                 below.append(symbols[place])
         for symbol in below:
-            # One without a size reaches to the next that has one.
+            # A symbol without a size extends to the next symbol that has one.
             reaches = not symbol.size and not any(other.size and other.value > symbol.value for other in below)
             if address - symbol.value < symbol.size or reaches:
                 return symbol, address - symbol.value
         return None
 
     def caller_at(self, address: int) -> tuple[Symbol, int] | None:
-        """Return the symbol that holds an address of a stack, and the offset in it.
+        """Return the symbol that contains a return address of a stack, and the offset in it.
 
-        A function may end in a call that does not come back: then the address is the first one
-        behind it.
+        A function may end with a call that does not return: then the return address is the first
+        one after the function.
         """
         found, before = self.at(address), self.at(address - 1)
         ends = before is not None and before[0].is_function and before[1] + 1 == before[0].size
@@ -124,7 +125,7 @@ class SymbolTable:
 
 
 def _sorted_by_address(symbols: Sequence[Symbol]) -> tuple[list[int], list[Symbol]]:
-    """Return one symbol per address, by address: a global one, a sized one, the first."""
+    """Return one symbol per address, by address: global symbols first, then those with a size."""
     ranked = sorted(symbols, key=lambda symbol: (symbol.value, symbol.binding is Binding.LOCAL, not symbol.size))
     unique = {symbol.value: symbol for symbol in reversed(ranked)}
     chosen = sorted(unique.values(), key=lambda symbol: symbol.value)
@@ -132,12 +133,12 @@ def _sorted_by_address(symbols: Sequence[Symbol]) -> tuple[list[int], list[Symbo
 
 
 def symbol_kind(info: int) -> tuple[SymbolType, Binding]:
-    """Return what the byte `st_info` says; NOTYPE and LOCAL where this module has no name for it."""
+    """Decode the byte `st_info`; NOTYPE and LOCAL replace values that this module does not name."""
     return _TYPES.get(info & 15, SymbolType.NOTYPE), _BINDINGS.get(info >> 4, Binding.LOCAL)
 
 
 def symbol_size(word: int) -> int:
-    """Return the size of a symbol table's entry, for machines with so many bytes in a word."""
+    """Return the size of a symbol table's entry, for machines with words of `word` bytes."""
     return (_SYMBOL_64 if word == 8 else _SYMBOL_32).size
 
 

@@ -11,10 +11,10 @@ from emu.plans import Plan
 
 
 class NamedRegisters(Protocol):
-    """Registers that are kept somewhere."""
+    """Registers that can be read by name."""
 
     def register(self, name: str) -> int:
-        """Return a register by name.  Raises KeyError for one that is not kept."""
+        """Return a register by name. Raises KeyError for one that is not available."""
         ...
 
 
@@ -31,7 +31,7 @@ class Frame(NamedRegisters, Protocol):
     def argument(self, index: int) -> int:
         """Return argument `index` >= 5 on function entry, as dtrace_getarg does.
 
-        0 where FreeBSD does not look.
+        It is 0 on the ISAs where FreeBSD does not implement it.
         """
         ...
 
@@ -48,16 +48,16 @@ class Frame(NamedRegisters, Protocol):
         ...
 
     def go_to(self, address: int, stub_adds: int = 0) -> None:
-        """Make the context go on at an address.
+        """Make the interrupted code continue at an address.
 
-        `stub_adds` is what the kernel's stub, if it is asked, will add.
+        `stub_adds` is the number that the kernel's stub, if there is one, will add to the address.
         """
         ...
 
     def carry_out(self, plan: Plan, address: int, stub_adds: int = 0, scratch: int = 0) -> bool:
-        """Do what a plan says instead of the instruction at an address.
+        """Carry out a plan instead of the instruction at an address.
 
-        Returns True, except for a push where the context's own trap frame is in the way: then the
-        word is left in scratch space for the stub.  Raises `emu.bad_address.BadAddressError`.
+        Returns True, except for a push if the trap frame of this context occupies its place: then
+        the word is left in scratch space for the stub.  Raises `emu.bad_address.BadAddressError`.
         """
         ...

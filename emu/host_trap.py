@@ -1,12 +1,12 @@
-"""The host trap path: the emulator answers a breakpoint itself, at once.
+"""The host trap path: the emulator handles a breakpoint itself.
 
-A kernel's vector, trap frame and stub take a few hundred instructions to do it.  Here it happens
-between two instructions of the guest: ask the chain of handlers (`emu.trap`), which fire the
+A kernel's vector, trap frame and stub take a few hundred instructions to do this. Here it happens
+between two instructions of the guest: call the chain of handlers (`emu.trap`), which fire the
 probes; look up the plan of the displaced instruction, which is decided once and compiled once; and
-carry the plan out on the CPU's registers, which moves the pc on.
+carry the plan out on the CPU's registers, which also advances the pc.
 
-That is the first hit.  If the handler that claims an address says what it does there, the next hits
-are served by machine code (`emu.engine.tracepoints`), until something changes.
+This describes the first hit. If the handler that claims an address describes its actions there, the
+next hits are served by machine code (`emu.engine.tracepoints`), until something changes.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ class _Displaced(NamedTuple):
 
     plan: Plan
     native: int
-    """The answer that makes native code carry its plan out; 0: Python has to."""
+    """The answer that makes machine code carry its plan out; 0: Python must do that."""
     run: Callable[[Engine, int], None]
 
 
 class HostTrap:
-    """Takes the breakpoints of one engine: `attach` makes the engine bring them to `breakpoint`.
+    """Handles the breakpoints of one engine: `attach` makes the engine call `breakpoint`.
 
     `unclaimed(address)` is called for a breakpoint that no handler claims; it returns `DELIVER` or
     `HANDLED`, or raises.  `faulted(address, error)` is called if a displaced instruction faults; it
     raises, or returns the same; the registers are as they were before that instruction. A
     breakpoint below `lowest` is not a kernel's: `below(address)` answers it, and
-    `below_rest(address)` is what does the rest of one that machine code could not.  `table` says
-    what displaced instructions do, if not the ISA's.
+    `below_rest(address)` does the rest of a hit that machine code could not complete. `table`
+    replaces the ISA's table of displaced instructions.
     """
 
     def __init__(
@@ -78,20 +78,20 @@ class HostTrap:
         patcher.on_change = engine.tracepoints.clear
 
     def attach(self) -> None:
-        """Make the engine bring its breakpoints here."""
+        """Make the engine call this object at its breakpoints."""
         self._engine.handlers.on_breakpoint = self.breakpoint
         self._engine.handlers.on_late = self._late
 
     def breakpoint(self, address: int) -> int:
         """Take the breakpoint at `address`.
 
-        `DELIVER`, `HANDLED`, or a plan for native code to carry out.
+        Returns `DELIVER`, `HANDLED`, or a plan for machine code to carry out.
 
         The pc is at the breakpoint.
         """
         if address < self._lowest:
             return self._below(address)
-        rval = self._invop(address, self.frame)  # the probes fire in there
+        rval = self._invop(address, self.frame)  # fires the probes
         if self.frame.moved:
             self.frame.moved = False
             if self._native:
@@ -112,7 +112,7 @@ class HostTrap:
         return self._carry_out(displaced, address)
 
     def take(self, address: int) -> int:
-        """Take a trap that is a breakpoint in all but the exception.
+        """Take a trap that is a breakpoint, but arrives as another exception.
 
         The engine's `on_trap` calls it.
         """
@@ -120,13 +120,13 @@ class HostTrap:
         return answer if answer in {DELIVER, HANDLED} else self._late(address)
 
     def use_python(self) -> None:
-        """Carry plans out in Python from now on, so that they are done when `breakpoint` is."""
+        """Carry out plans in Python from now on: they are complete when `breakpoint` returns."""
         self._native = False
         self._decided.clear()
         self._engine.tracepoints.clear()
 
     def _late(self, address: int) -> int:
-        """Carry out a plan: native code could not reach the memory."""
+        """Carry out a plan whose memory machine code could not reach."""
         rest = self._learner.rest(address) if address >= self._lowest else self._below_rest(address)
         if rest is not None:
             return rest(address)

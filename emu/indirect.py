@@ -1,8 +1,8 @@
-"""Indirect functions: names whose code a resolver chooses when the program starts.
+"""Indirect functions: a resolver chooses their code when the program starts.
 
-`strlen` of glibc is one: its symbol (STT_GNU_IFUNC) is the resolver's, which runs once; what it
-chose stands in a word of memory that a relocation (R_*_IRELATIVE) names.  A probe called strlen
-belongs into the code that was chosen.
+`strlen` of glibc is one: its symbol (STT_GNU_IFUNC) is the resolver's, which runs once; its choice
+is stored in a word of memory that a relocation (R_*_IRELATIVE) names. A probe of strlen belongs in
+the code that was chosen.
 
 Source: System V ABI's generic supplement, "Indirect functions"; the processor supplements for the
 relocation's number; Linux Standard Base, "Exception frames", for `.eh_frame_hdr`.
@@ -20,7 +20,7 @@ from emu.bad_address import BadAddressError
 from emu.elf import Image
 
 _RELA: Final = struct.Struct("<QQq")
-# i386's: the addend stands where the choice will.
+# On i386 the addend is in the word that will hold the choice.
 _REL: Final = struct.Struct("<II")
 # Version 1; the frames' address pc-relative, their number absolute, the table relative to its section: what binutils
 # writes.
@@ -29,7 +29,7 @@ _ROW: Final = struct.Struct("<ii")
 
 
 def resolved_words(image: Image) -> Mapping[int, int]:
-    """Return, by the address of a resolver, the address of the word that holds its choice."""
+    """Return the addresses of the words that hold the choices, by the address of the resolver."""
     wanted = image.isa.elf.irelative
     words: dict[int, int] = {}
     if image.isa.word == 4:

@@ -1,6 +1,6 @@
 """Learning of hits: after Python has handled a hit, machine code handles the next ones.
 
-The handler that claims an address says what it does there (`emu.trap.Hit`).  The engine's table
+The handler that claims an address describes its actions there (`emu.trap.Hit`).  The engine's table
 keeps that until something changes (`emu.engine.tracepoints`).
 """
 
@@ -17,7 +17,7 @@ from emu.plan_execution import compile_plan
 from emu.plans import Plan
 from emu.trap import TrapHandler
 
-# Does what is left of a hit, from the plan on that met memory out of reach; answers as `on_breakpoint`.
+# Does the rest of a hit, beginning with the plan whose memory was out of reach; answers as `on_breakpoint`.
 Rest = Callable[[int], int]
 
 
@@ -28,9 +28,10 @@ def _anywhere(address: int) -> tuple[int, int, int]:
 class Learner:
     """Learns the hits of one chain of handlers.
 
-    `taker` is who takes the engine's breakpoints: nothing is learned while another function does.
-    `by_space`: an address means another place in each address space.  `by_thread`: the engine knows
-    which thread runs (`Engine.note_thread`); else a hit that depends on it stays Python's.
+    `taker` is the function that takes the engine's breakpoints: nothing is learned while another
+    function takes them. `by_space`: an address means a different place in each address space.
+    `by_thread`: the engine knows which thread runs (`Engine.note_thread`); without that, Python
+    handles every hit that depends on the thread.
     """
 
     def __init__(
@@ -56,11 +57,11 @@ class Learner:
     def learn(self, address: int, answer: int = 0, plan: Plan | None = None, rest: Rest | None = None) -> None:
         """Let machine code serve the next hits at an address, if it can.
 
-        `answer` is the handlers'; `plan` is what was done instead of the displaced instruction, if
-        they left it to who asked, and `rest` does it in Python.
+        `answer` is the answer of the handlers; `plan` is what was done instead of the displaced
+        instruction, if they left that to their caller, and `rest` does it in Python.
         """
         key, known = self.key(address), self._tracepoints.known
-        if key in known:  # first, since it is asked at every hit that Python serves
+        if key in known:  # first, because this is tested at every hit that Python serves
             return
         everywhere = (*key[:2], EVERY)
         if everywhere in known or self._engine.handlers.on_breakpoint != self._taker:
@@ -85,6 +86,6 @@ class Learner:
         return HANDLED
 
     def rest(self, address: int) -> Rest | None:
-        """Return what does the rest of a hit that machine code could not; None: none was learned."""
+        """Return the function that completes a hit after machine code; None: none was learned."""
         known, key = self._tracepoints.known, self.key(address)
         return known.get(key) or known.get((*key[:2], EVERY))

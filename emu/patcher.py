@@ -1,4 +1,4 @@
-"""Tracepoints, and the one place that writes them into code.
+"""Tracepoints, and the only class that writes them into code.
 
 A tracepoint is a few patch bytes (int3, brk, ebreak) over the first bytes of an instruction.
 Providers decide where and when; the `Patcher` alone writes.  It also invalidates the code that the
@@ -39,14 +39,15 @@ class Tracepoint:
     owner: str
     """The name of the provider that created it."""
     installed: bool = False
-    """Whether the patch is in; only the `Patcher` changes it."""
+    """Whether the patch is in memory; only the `Patcher` changes this."""
 
 
 class Patcher:
     """Installs and removes tracepoints in one memory.
 
-    Tracepoints may share bytes, of one owner or of several.  Each byte then shows the tracepoint
-    installed last among those that cover it, and the program's own byte once none is left.
+    Tracepoints may share bytes, of one owner or of several.  Each byte then comes from the
+    tracepoint that was installed last among those that cover it, and is the program's own byte when
+    none is left.
     """
 
     def __init__(self, memory: CodeMemory) -> None:
@@ -54,7 +55,7 @@ class Patcher:
         self._tracepoints: dict[Tracepoint, None] = {}
         self.on_change: Callable[[], None] = lambda: None
         """Called before a tracepoint is installed, removed or forgotten."""
-        self._layers: dict[int, list[Tracepoint]] = {}  # per byte: the installed tracepoints over it, the latest last
+        self._layers: dict[int, list[Tracepoint]] = {}  # by byte: the tracepoints over it, the latest last
 
     def create(self, address: int, patch: bytes, owner: str) -> Tracepoint:
         """Make a tracepoint, not yet installed.
@@ -68,7 +69,7 @@ class Patcher:
         return tracepoint
 
     def install(self, tracepoint: Tracepoint) -> None:
-        """Write the patch; a tracepoint that is in stays in."""
+        """Write the patch; an installed tracepoint stays installed."""
         self.on_change()
         if tracepoint not in self._tracepoints:
             raise ValueError(f"{tracepoint.owner}: the tracepoint at {tracepoint.address:#x} was removed")
@@ -80,7 +81,7 @@ class Patcher:
             self._layers.setdefault(address, []).append(tracepoint)
 
     def remove(self, tracepoint: Tracepoint) -> None:
-        """Put back what shows without this tracepoint; one that is out stays out."""
+        """Write the bytes below this tracepoint; ignore one that is not installed."""
         self.on_change()
         if not tracepoint.installed:
             return
@@ -89,7 +90,7 @@ class Patcher:
         self._uncover(tracepoint)
 
     def forget(self, tracepoint: Tracepoint) -> None:
-        """Drop a tracepoint that is out, or whose memory is gone; nothing is written."""
+        """Forget a tracepoint that is not installed, or whose memory is gone; write nothing."""
         self.on_change()
         self._tracepoints.pop(tracepoint, None)
         self._uncover(tracepoint)
@@ -97,18 +98,18 @@ class Patcher:
     def restore_all(self, owner: str | None = None) -> None:
         """Remove every tracepoint, or every one of an owner.
 
-        They stay known and can be installed again.
+        They remain in the list and can be installed again.
         """
         for tracepoint in self._tracepoints:
             if owner in (None, tracepoint.owner):
                 self.remove(tracepoint)
 
     def listing(self) -> tuple[Tracepoint, ...]:
-        """Return every tracepoint, by address; those at one address in the order they were made."""
+        """Return every tracepoint, by address; those at one address in the order of their creation."""
         return tuple(sorted(self._tracepoints, key=lambda tracepoint: tracepoint.address))
 
     def original(self, address: int, size: int) -> bytes:
-        """Read code as the program has it, patches left out.
+        """Read code as it is in the program, without patches.
 
         Raises `emu.bad_address.BadAddressError`.
         """
@@ -132,7 +133,7 @@ class Patcher:
                     del self._layers[address]
 
     def _without(self, tracepoint: Tracepoint, address: int) -> int:
-        """Return the byte that shows at `address` once `tracepoint` is out."""
+        """Return the byte that is visible at `address` without `tracepoint`."""
         below = [other for other in self._layers[address] if other is not tracepoint]
         if below:
             return below[-1].patch[address - below[-1].address]

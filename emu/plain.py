@@ -1,7 +1,7 @@
-"""Plain memory: words and bytes that Python and machine code share, at addresses that stay.
+"""Plain memory: words and bytes that Python and machine code share, at fixed addresses.
 
-Words are a view of 64-bit numbers, bytes a `bytearray`: what Python reads and writes fastest.  The
-view, or a `Pinned`, makes Python refuse to change the size of the bytes below it.
+Words are a view of 64-bit numbers, and bytes are a `bytearray`: Python reads and writes these
+fastest.  The view, or a `Pinned`, makes Python refuse to change the size of the bytes below it.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ WORD: Final = 8
 
 
 def words(count: int) -> memoryview[int]:
-    """Return zeroed words of 64 bits; what is never written takes no memory."""
+    """Return zeroed words of 64 bits; pages that are never written take no memory."""
     return memoryview(bytearray(WORD * count)).cast("Q")
 
 
 def address_of(memory: memoryview[int] | bytearray) -> int:
-    """Return the address of the first byte, of which there must be one."""
+    """Return the address of the first byte; there must be at least one."""
     return ctypes.addressof(ctypes.c_char.from_buffer(memory))
 
 
 class Pinned:
-    """Holds bytes where they are: they cannot change their size as long as this object lives."""
+    """Fixes bytes at their address: they cannot change their size as long as this object lives."""
 
     __slots__ = ("_view", "address")
 

@@ -18,7 +18,7 @@ _COMPILED: Final = 1 << 13
 
 
 class Words(Protocol):
-    """Words of 64 bits, by their numbers: a memoryview of format "Q", or what looks like one."""
+    """Words of 64 bits, by their numbers: a memoryview of format "Q", or an object like it."""
 
     def __getitem__(self, slot: int, /) -> int: ...
 
@@ -54,9 +54,9 @@ class Cpu(Protocol):
 
 
 def holds(test: Check, isa: Isa, left: int, right: int) -> bool:
-    """Return whether a test holds of two values.
+    """Return whether a comparison of two values is true.
 
-    With FLAGS `left` is the flags, and `right` is the number of the condition.
+    With FLAGS, `left` is the value of the flags, and `right` is the number of the condition.
     """
     compare = test.compare
     if compare is Compare.FLAGS:
@@ -74,7 +74,7 @@ def holds(test: Check, isa: Isa, left: int, right: int) -> bool:
 
 
 def interpret(plan: Plan, isa: Isa, cpu: Cpu) -> None:
-    """Carry a plan out, one operation at a time: the meaning of plans.
+    """Carry a plan out, one operation at a time: this defines the meaning of plans.
 
     Raises `emu.bad_address.BadAddressError`.
     """
@@ -124,10 +124,10 @@ def _extend(value: int, size: int) -> int:
 
 @lru_cache(_COMPILED)
 def compile_plan(plan: Plan, isa: Isa) -> Callable[[Cpu, int], None]:
-    """Return a Python function that does what `interpret` does, without looking anything up.
+    """Return a Python function that does what `interpret` does, without any lookup.
 
-    It is called with the CPU and the address of the displaced instruction, wherever the pc register
-    is by then.
+    It is called with the CPU and the address of the displaced instruction, whatever the pc register
+    contains by then.
     """
     source = "\n    ".join(("def plan(cpu, pc):", "words = cpu.words", *_statements(plan, isa)))
     tests = [test for operation in plan.operations if isinstance(operation, Branch) for test in operation.tests]
@@ -201,5 +201,5 @@ def _statements(plan: Plan, isa: Isa) -> Iterator[str]:
                 yield from fetch(low)
                 yield from fetch(high)
                 yield f"cpu.write_vector({number}, {local[low]}, {local[high]})"
-    if local[isa.registers.pc] == "pc":  # nobody moved it
+    if local[isa.registers.pc] == "pc":  # no operation has changed it
         yield f"words[{slots[isa.registers.pc]}] = pc"

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-# Operands that start with it ("%0") live as long as the plan; "" is the constant 0; all others name registers.
+# An operand that starts with it ("%0") is a temporary of the plan; "" is the constant 0; all others name registers.
 TEMPORARY = "%"
 
 
@@ -99,7 +99,7 @@ class Compare(Enum):
     BIT_CLEAR = "lacks bit"
     BIT_SET = "has bit"
     FLAGS = "flags satisfy"
-    """The ISA's condition number `right`, of the flags as they are (`Isa.condition`)."""
+    """The ISA's condition number `right`, of the current flags (`Isa.condition`)."""
 
 
 class Check(NamedTuple):
@@ -150,7 +150,7 @@ class Plan:
     """The emulation of one instruction: operations, in order.
 
     Everything that can fault comes before the first write to a register, so that a fault leaves the
-    registers as they were and the instruction can be tried again, as a CPU would.  A load therefore
+    registers as they were and the instruction can be executed again, as on a CPU. A load therefore
     goes to a temporary first.
     """
 
@@ -171,7 +171,7 @@ class Plan:
     def __eq__(self, other: object) -> bool:
         """Return whether two plans do the same.
 
-        Operations are tuples, and those of two kinds may have equal fields.
+        Operations are tuples, and operations of two kinds may have equal fields.
         """
         if not isinstance(other, Plan):
             return NotImplemented
@@ -185,9 +185,9 @@ class Plan:
 
 
 def takes_frame_back(plan: Plan | None, frame_pointer: str) -> bool:
-    """Return whether an instruction gives the caller its frame pointer back.
+    """Return whether an instruction restores the caller's frame pointer.
 
-    The frame exists until that instruction has run.
+    The frame exists until that instruction has been executed.
     """
     return plan is not None and any(
         isinstance(operation, Set) and operation.target == frame_pointer for operation in plan.operations

@@ -7,5 +7,5 @@ from collections.abc import Iterable
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
-    """Return the name that is most like a misspelt one; None: none is like it."""
+    """Return the name that is most similar to a misspelt one; None: none is similar."""
     return next(iter(difflib.get_close_matches(name, names, 1)), None)

@@ -28,7 +28,7 @@ BASE: Final = ".stapsdt.base"
 OWNER: Final = b"stapsdt\0"
 _TYPE: Final = 3
 _HEAD: Final = struct.Struct("<III")
-# By the bytes of a word.
+# By the number of bytes of a word.
 _ADDRESSES: Final = {8: struct.Struct("<QQQ"), 4: struct.Struct("<III")}
 _SIZES: Final = frozenset({1, 2, 4, 8})
 # A symbol's distance from the global offset table (System V ABI, Intel386 supplement).
@@ -36,7 +36,7 @@ _GOTOFF: Final = "GOTOFF"
 
 
 class MarkerArgumentError(ValueError):
-    """An argument that is in no known form."""
+    """An argument whose form is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +48,11 @@ class Marker:
     location: int
     """Virtual address of the nop, after the adjustment for prelinked files."""
     semaphore: int
-    """Virtual address of the counter that says whether the probe is enabled; 0: there is none."""
+    """Virtual address of the counter that is not 0 while the probe is enabled; 0: there is none."""
     arguments: str
-    """Where its arguments are, as the compiler wrote it."""
+    """The locations of its arguments, as the compiler wrote them."""
     raw: tuple[int, int, int]
-    """Location, base and semaphore as they stand in the note (`readelf -n` prints these)."""
+    """Location, base and semaphore as they are in the note (`readelf -n` prints these)."""
 
 
 def markers(image: Image) -> tuple[Marker, ...]:
@@ -127,7 +127,7 @@ Operand = Constant | InRegister | InMemory
 
 @dataclass(frozen=True, slots=True)
 class MarkerArgument:
-    """One argument: how many bytes, whether they are signed, and where they are."""
+    """One argument: its size in bytes, whether it is signed, and its location."""
 
     size: int
     signed: bool
@@ -183,10 +183,10 @@ def evaluate(
     load: Callable[[int, int], int],
     resolve: Callable[[str], int],
 ) -> int:
-    """Return an argument's value, 64 bits unsigned; its size says how many bytes of it count.
+    """Return an argument's value, 64 bits unsigned; only the bytes of its size are significant.
 
-    `load(address, size)` reads memory, and may raise what it likes; `resolve` gives the address of
-    a symbol.
+    `load(address, size)` reads memory, and its exceptions are passed on; `resolve` returns the
+    address of a symbol.
     """
     operand = argument.operand
     match operand:
@@ -217,10 +217,10 @@ _TYPES: Final = {1: "8", 2: "16", 4: "32", 8: "64"}
 def fetch_argument(
     argument: MarkerArgument, register_name: Callable[[str], str], distance: Callable[[str], int | None]
 ) -> str | None:
-    """Return the argument as uprobe_events write it, None if they cannot (perf's probe-file.c).
+    """Return the argument in the syntax of uprobe_events, None if impossible (perf's probe-file.c).
 
-    `distance` gives the place of a symbol as an offset in the file, counted from where the probe's
-    own code is; None: the symbol is not there.
+    `distance` returns the offset of a symbol in the file, relative to the code of the probe; None:
+    the file has no such symbol.
     """
     kind = ("s" if argument.signed else "u") + _TYPES[argument.size]
     match argument.operand:
@@ -236,5 +236,5 @@ def fetch_argument(
 
 
 def select(found: Sequence[Marker], provider: str, name: str) -> tuple[Marker, ...]:
-    """Return the markers of these names; an empty provider is any."""
+    """Return the markers of these names; an empty provider means any."""
     return tuple(one for one in found if one.name == name and provider in ("", one.provider))

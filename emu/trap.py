@@ -1,9 +1,9 @@
 """DTrace's `dtrace_invop()`: a chain of handlers between a breakpoint and its provider.
 
-However a breakpoint arrives, by the host trap path or through the guest kernel's own vector, it
-ends here: an address, the interrupted context, and one question to each registered handler, "is it
-yours?".  A handler that says yes has fired its probes, and its answer says how to go on with the
-displaced instruction (`emu.displaced`).
+Every breakpoint arrives here, whether by the host trap path or through the guest kernel's own
+vector: with an address and the interrupted context. Each registered handler is asked in turn
+whether the breakpoint belongs to it. A handler that claims it has fired its probes, and its answer
+says how the displaced instruction is executed (`emu.displaced`).
 
 Source: FreeBSD sys/cddl/dev/dtrace/<machine>/dtrace_subr.c.
 """
@@ -24,7 +24,7 @@ Handler = Callable[[int, Frame, int], int]
 
 
 class Served(Enum):
-    """The way in which a hit is handled, if not completely by machine code."""
+    """Says how a hit is handled that is not handled completely by machine code."""
 
     PYTHON = "the handler"
 
@@ -35,20 +35,20 @@ class Hit:
 
     steps: tuple[HitStep, ...]
     answer: int = 0
-    """What the handler answers, if it leaves the displaced instruction to who asks; 0: the steps do
-    it."""
+    """What the handler answers, if it leaves the displaced instruction to its caller; 0: the steps
+    execute it."""
     plan: Plan | None = None
-    """What is carried out after the steps instead of the displaced instruction."""
+    """The plan that is carried out after the steps instead of the displaced instruction."""
     rest: Callable[[int], int] | None = None
-    """Does the rest in Python, from the plan or operations on that met memory out of reach; DELIVER
-    or HANDLED is its answer.  None: to carry out the plan is all that is left."""
+    """Does the rest in Python, beginning with the plan or operations whose memory was out of reach,
+    and returns DELIVER or HANDLED. None: the plan is all that is left to do."""
     by_thread: bool = False
-    """Whether it holds for the thread alone that has hit the address."""
+    """Whether it is valid only for the thread that has hit the address."""
     exception: int | None = None
     """The number of the exception that is the hit, at any pc; None: the hit is at its address."""
 
 
-# (address of a breakpoint) -> what its handler does there; None: it does not claim the address.
+# (address of a breakpoint) -> the actions of its handler there; None: it does not claim the address.
 Description = Callable[[int], Hit | Served | None]
 
 
@@ -64,8 +64,8 @@ class TrapHandler:
     def add(self, handler: Handler, describe: Description | None = None) -> None:
         """Put a handler in front of the chain (dtrace_invop_add).
 
-        `describe` says what the handler does, so that machine code can do it; what it says may
-        change only when `changed` is called.
+        `describe` describes the handler's actions, so that machine code can do them; its answers
+        may change only when `changed` is called.
         """
         self._handlers = (handler, *self._handlers)
         if describe is not None:
@@ -75,7 +75,7 @@ class TrapHandler:
     def remove(self, handler: Handler) -> None:
         """Take a handler out (dtrace_invop_remove).
 
-        Raises RuntimeError, where the kernel panics, if it is not in.
+        Raises RuntimeError if it is not in the chain; a kernel panics then.
         """
         if handler not in self._handlers:
             raise RuntimeError(f"{handler!r} is not in the invop chain")
@@ -86,18 +86,18 @@ class TrapHandler:
         self.changed()
 
     def watch(self, watcher: Callable[[], None]) -> None:
-        """Call a function whenever what handlers do may have changed."""
+        """Call a function whenever the actions of handlers may have changed."""
         self._watchers.append(watcher)
 
     def changed(self) -> None:
-        """Say that what a handler does may have changed."""
+        """Report that the actions of a handler may have changed."""
         for watcher in self._watchers:
             watcher()
 
     def describe(self, address: int) -> Hit | None:
-        """Return what the handler does that claims an address; None: ask it, as Python does.
+        """Describe the handler that claims an address; None: the handlers must be called.
 
-        A handler that does not say what it does may claim anything.
+        A handler without a description may claim any address.
         """
         for handler in self._handlers:
             description = self._descriptions.get(handler)
@@ -109,8 +109,8 @@ class TrapHandler:
     def invop(self, address: int, frame: Frame, extra: int = 0) -> int:
         """Ask the handlers in order until one claims the breakpoint (dtrace_invop); 0: none did.
 
-        `extra` is what the ISA's stub passes on: on AArch64 x0, on x86-64 the address of scratch
-        space, on RISC-V 0.
+        `extra` is the value that the ISA's stub passes on: x0 on AArch64, the address of scratch
+        space on x86-64, 0 on RISC-V.
         """
         core = self.core
         core.trapframe = frame

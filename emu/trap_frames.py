@@ -1,6 +1,6 @@
-"""The interrupted context of a trap, in the two ways in which the trap is taken.
+"""The interrupted context of a trap, for each of the two trap paths.
 
-`LiveFrame` looks at the registers of the stopped CPU (host trap path); `SavedFrame` at the trap
+`LiveFrame` reads the registers of the stopped CPU (host trap path); `SavedFrame` reads the trap
 frame that the guest kernel's vector saved in memory (guest trap path).
 """
 
@@ -18,14 +18,14 @@ from emu.plans import Plan
 
 # Arguments that `dtrace_probe()` takes.
 _FIVE = 5
-# What a trap frame calls a register that is kept as part of another.
+# The names in a trap frame of registers that are stored as part of another one.
 _FLAGS = {"nzcv": "spsr"}
 
 
 def _late_argument(frame: Frame, engine: Engine, index: int) -> int:
     """Return argument 5 and up (FreeBSD dtrace/{amd64,i386}/dtrace_isa.c, dtrace_getarg).
 
-    Its AArch64 and RISC-V twins are not written: they say so on the console and give 0.
+    FreeBSD has not implemented it on AArch64 and RISC-V: there it prints a message and returns 0.
     """
     isa = engine.isa
     if isa.registers.link is not None:
@@ -52,10 +52,10 @@ def _word_or_0(engine: Engine, address: int) -> int:
 
 
 class LiveFrame:
-    """The context of a stopped CPU: its registers as they are.
+    """The context of a stopped CPU: its current registers.
 
-    With `trapped` it is the frame that a kernel's vector would have saved: it holds the same
-    registers, and what the CPU pushes.
+    With `trapped` it is the frame that a kernel's vector would have saved: it has the same
+    registers, and the words that the CPU pushes.
     """
 
     def __init__(self, engine: Engine, *, trapped: bool = False) -> None:
@@ -68,7 +68,7 @@ class LiveFrame:
         calling = engine.isa.calling
         self.arguments: Callable[[], tuple[int, int, int, int, int]]
         """Returns the first five integer arguments."""
-        # Every firing asks for one of these: no function of Python's in between.
+        # Every firing reads one of these, so there is no Python function in between.
         if calling.arguments:
             self.arguments = partial(itemgetter(*(slots[name] for name in calling.arguments[:_FIVE])), engine.words)
         else:
@@ -84,7 +84,7 @@ class LiveFrame:
         makes it false."""
 
     def register(self, name: str) -> int:
-        """Return a register by name.  Raises KeyError for one the frame does not hold."""
+        """Return a register by name. Raises KeyError for one that the frame does not have."""
         if name in self._pushed:
             return self._pushed[name]
         if self._held is not None and name not in self._held:
@@ -104,12 +104,12 @@ class LiveFrame:
         return _five_words(self._engine, self._words[self._sp] + self._word * first)
 
     def go_to(self, address: int, stub_adds: int = 0) -> None:  # noqa: ARG002  (there is no stub)
-        """Go on at an address."""
+        """Continue at an address."""
         self._engine.pc = address
         self.moved = True
 
     def carry_out(self, plan: Plan, address: int, stub_adds: int = 0, scratch: int = 0) -> bool:  # noqa: ARG002
-        """Do what a plan says, all of it."""
+        """Carry out a plan completely."""
         compile_plan(plan, self._engine.isa)(self._engine, address)
         self.moved = True
         return False
@@ -118,8 +118,8 @@ class LiveFrame:
 class SavedFrame:
     """A trap frame in guest memory, laid out as the ISA's `Traps.frame` says.
 
-    The pc that a breakpoint's frame shows is that of the breakpoint, on x86 too, if `pc_after` is
-    how far behind it the saved pc stands (`Traps.pc_after`).
+    The pc of a breakpoint's frame is the address of the breakpoint, on x86 too, if `pc_after` is
+    the distance from there to the saved pc (`Traps.pc_after`).
     """
 
     def __init__(self, engine: Engine, address: int, pc_after: int = 0) -> None:
@@ -129,12 +129,12 @@ class SavedFrame:
         self._pc_after = pc_after
 
     def register(self, name: str) -> int:
-        """Return a register by name.  Raises KeyError for one the frame does not hold."""
+        """Return a register by name. Raises KeyError for one that the frame does not have."""
         if name == self._engine.isa.registers.zero:
             return 0
         place = self.address + self._word * self._index(name)
         traps = self._engine.isa.traps
-        # The CPU pushes the last ones when it changes its stack only.
+        # The CPU pushes the last fields only when it changes its stack.
         last = traps.frame[traps.frame.index(traps.frame_sp) :] if traps.privilege else ()
         if name in last and not self.register(traps.privilege) & 3:
             return place if name == traps.frame_sp else self._engine.read_register(name)
@@ -163,12 +163,12 @@ class SavedFrame:
         return self._engine.load(self.register(self._engine.isa.traps.frame_sp) + self._word * index, self._word)
 
     def stack_words(self, first: int) -> tuple[int, int, int, int, int]:
-        """Return five words from the interrupted sp + `first` words on; 0 where no stack is."""
+        """Return five words from the interrupted sp + `first` words on; 0 if no memory is there."""
         sp = self.register(self._engine.isa.traps.frame_sp)
         return _five_words(self._engine, sp + self._word * first)
 
     def go_to(self, address: int, stub_adds: int = 0) -> None:
-        """Go on at an address."""
+        """Continue at an address."""
         self._set_register(self._engine.isa.registers.pc, address - stub_adds)
 
     def _set_register(self, name: str, value: int) -> None:
@@ -177,9 +177,9 @@ class SavedFrame:
             self._engine.store(place, self._word, value & self._engine.isa.address_mask)
 
     def carry_out(self, plan: Plan, address: int, stub_adds: int = 0, scratch: int = 0) -> bool:
-        """Do what a plan says on the saved registers.
+        """Carry out a plan on the saved registers.
 
-        A push is for the stub, for the frame is on that stack.
+        A push is left to the stub, because the frame is on that stack.
         """
         registers = self._engine.isa.registers
         cpu = _SavedCpu(self, self._engine, address)
@@ -202,7 +202,7 @@ class SavedFrame:
 class _SavedCpu:
     """A trap frame with the interface of a CPU, for the execution of plans.
 
-    What is written is kept apart until all is done.
+    Writes are stored separately until the plan is complete.
     """
 
     def __init__(self, frame: SavedFrame, engine: Engine, pc: int) -> None:
@@ -224,7 +224,7 @@ class _SavedCpu:
         return self._frame.register(_FLAGS.get(name, name))
 
     def store(self, address: int, size: int, value: int) -> None:
-        del address, size  # the only store there is pushes a word
+        del address, size  # the only store in any plan pushes a word
         self.pushed = value
 
     def write_vector(self, number: int, low: int, high: int) -> None:

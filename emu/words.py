@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from typing import Final
 
-# All the bits of a word: what arithmetic on Python's unbounded integers is cut to.
+# All the bits of a word: the results of arithmetic on Python's unbounded integers are truncated with it.
 WORD_MASK: Final = 0xFFFF_FFFF_FFFF_FFFF
-# Digits of the largest word.
+# Number of digits of the largest word.
 _DIGITS: Final = 20
 
 
 def decimal(text: str) -> int | None:
-    """Return the word that a text of the digits 0 to 9 stands for; None: it is something else.
+    """Return the value of a text of the digits 0 to 9; None: it is not a word.
 
-    `str.isdigit` also takes superscripts and the digits of other scripts, and `int` refuses some
-    thousand digits.
+    `str.isdigit` also accepts superscripts and the digits of other scripts, and `int` refuses texts
+    of some thousand digits.
     """
     if not (text.isascii() and text.isdigit()):
         return None

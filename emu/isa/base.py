@@ -1,7 +1,7 @@
 """The contract of an instruction set architecture: `Isa`.
 
-An ISA is a folder, `emu/isa/<isa>/`.  Each of its files gives one attribute of `Isa`; the levels
-say what works once it is there, and each level stands on those above it.
+An ISA is a folder, `emu/isa/<isa>/`. Each of its files defines one attribute of `Isa`; the levels
+say what works with it, and each level depends on those above it.
 
 | level | file | gives | attribute |
 | --- | --- | --- | --- |
@@ -17,9 +17,9 @@ say what works once it is there, and each level stands on those above it.
 
 Providers have a port for each ISA, `providers/<provider>/<isa>.py`; the kernel guest has its
 machine-dependent part in `testbins/kernel/<isa>/`.  docs/adding-an-isa.md lists all of these files,
-and the few registries that name an ISA; tests/emu/isa/ holds that list to be whole.
+and the few registries that name an ISA; tests/emu/isa/ checks that this list is complete.
 
-Nearly everything here is data; what an ISA does not have is None.
+Nearly everything here is data; a feature that an ISA lacks is None.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Register:
 
 @dataclass(frozen=True)
 class RegisterFile:
-    """The registers of an ISA, and which of them play a part everywhere."""
+    """The registers of an ISA, and the names of those with a special role."""
 
     registers: tuple[Register, ...]
     pc: str
@@ -64,12 +64,12 @@ class RegisterFile:
     kernel_root: str
     """The same for kernel addresses."""
     dtrace: tuple[str, ...]
-    """D's regs[]: register name by index; "" where an index stands for nothing we keep."""
+    """D's regs[]: register name by index; "" for an index whose register is not available."""
     bases: tuple[str, ...] = ()
-    """Registers beside the general ones that user programs make addresses from: of thread-local
-    storage."""
+    """Registers, beside the general ones, from which user programs compute addresses: those of
+    thread-local storage."""
     counter: str | None = None
-    """The register that a repeated string instruction counts down; None: there are none."""
+    """The register that a repeated string instruction decrements; None: the ISA has none."""
 
     @cached_property
     def by_name(self) -> Mapping[str, Register]:
@@ -89,7 +89,7 @@ class CallingConvention:
     arguments: tuple[str, ...]
     results: tuple[str, str]
     stack_arguments: int
-    """Offset in bytes from sp, on function entry, of the first argument passed in memory."""
+    """Offset in bytes from sp, on entry to a function, of the first argument passed in memory."""
     system_call_number: str
     system_call_arguments: tuple[str, ...]
     frame_next: int
@@ -97,9 +97,9 @@ class CallingConvention:
     frame_return: int
     """Offset from the frame pointer of the return address."""
     system_call_clobbers: frozenset[str] = frozenset()
-    """Registers in which a system call leaves where it was made."""
+    """Registers that a system call overwrites with the address and flags of its caller."""
     user_depth: bool = True
-    """Whether D's ustackdepth counts; False: it is 0 (FreeBSD dtrace_getustackdepth)."""
+    """Whether D's ustackdepth is computed; False: it is 0 (FreeBSD dtrace_getustackdepth)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +107,9 @@ class Traps:
     """Breakpoints and how they arrive."""
 
     breakpoints: tuple[bytes, ...]
-    """Encodings a tracepoint may write, longest first; the bytes as they stand in memory."""
+    """Encodings that a tracepoint may write, longest first, in the byte order of memory."""
     pc_after: int
-    """How far past the breakpoint the pc in the trap frame points (x86: 1)."""
+    """Distance from the breakpoint to the pc in the trap frame (x86: 1)."""
     frame: tuple[str, ...]
     """The kernel guest's trap frame: a machine word per name (testbins/kernel/<isa>/frame.h)."""
     frame_pc: str
@@ -119,17 +119,17 @@ class Traps:
     wait: bytes
     """The instruction with which a kernel waits for an interrupt."""
     exception: str
-    """What exception FBT's breakpoint is, and where its pc points: a sentence for `trapline step`."""
+    """The exception of FBT's breakpoint, and where its pc points: a sentence for `trapline step`."""
     states: tuple[int, ...] = (0,)
-    """Values of the flags that try every condition, for `trapline check`."""
+    """Values of the flags that cover every condition, for `trapline check`."""
     settable: int = 0
-    """The flags that may be set in a kernel without a trap of their own or an interrupt."""
+    """The flags that may be set in a kernel without causing a trap or an interrupt."""
     kept: frozenset[str] = frozenset()
     """Registers on whose values a kernel's vector relies."""
     repeats_unclaimed: bool = False
     """Whether the kernel returns to a breakpoint that its stub does not emulate."""
     pushed: tuple[tuple[str, int], ...] = ()
-    """Fields of the trap frame of a breakpoint that are not registers, but what the CPU or the
+    """Fields of the trap frame of a breakpoint that are not registers, but that the CPU or the
     vector pushes."""
     privilege: str = ""
     """Field whose lowest two bits are 0 in a trap from kernel mode, where the CPU pushes no sp: the
@@ -152,9 +152,9 @@ class PageTables:
     """
 
     shifts: tuple[int, ...]
-    """How far an address is shifted to get its place in the table of each level."""
+    """Number of bits by which an address is shifted to get its index in the table of each level."""
     root_mask: int
-    """The bits of the register that name the root table; 0 there: the MMU is off."""
+    """The bits of the register that name the root table; if they are 0, the MMU is off."""
     root_shift: int
     """How far those are shifted left to get a physical address."""
     valid: int
@@ -168,7 +168,7 @@ class PageTables:
     leaf_set: bool
     """Whether a page has one of these bits set; else it has all of them clear."""
     leaf_last: bool = False
-    """Whether the entries of the last level must say so too."""
+    """Whether the entries of the last level must be marked as pages too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,15 +196,15 @@ class Jump:
     """
 
     nop: bytes
-    """What is there at rest, as long as the jump."""
+    """The bytes of the disabled site, which are as many as those of the jump."""
     alignment: int
     """Of site and target, in bytes."""
     reach: int
-    """How far the target may be from where the distance is counted, in bytes."""
+    """The largest distance to the target, in bytes, counted from `origin`."""
     origin: int
-    """The distance is counted from so many bytes behind the site."""
+    """The point from which the distance is counted, in bytes after the site."""
     encode: Callable[[int], bytes]
-    """Makes the jump over a distance."""
+    """Encodes the jump over a distance."""
 
     def refusal(self, site: int, target: int) -> str | None:
         """Return why a site cannot be patched, None if it can."""
@@ -228,25 +228,25 @@ class Isa:
     name: str
     """The name of its folder, of its ports (`providers/*/<isa>.py`), and on the command line."""
     title: str
-    """As people write it."""
+    """The name of the ISA in texts for readers."""
     registers: RegisterFile
     calling: CallingConvention
     traps: Traps
     stub: DisplacedTable
     """What FBT's stub does with each displaced instruction."""
     unicorn: UnicornModel
-    """How Unicorn models the CPU."""
+    """Unicorn's model of the CPU."""
     elf: ElfFormat
     """Its ELF files."""
     linux: LinuxAbi
     """How Linux runs programs on it."""
     paging: Paging
     jump: Jump
-    """What SDT writes over the nop of a site."""
+    """The jump that SDT writes over the nop of a site."""
     kernel_base: int
     """The kernel guest maps physical address p at kernel_base + p."""
     instruction_alignment: int
-    """Bytes: every instruction begins at a multiple of it."""
+    """In bytes: every instruction begins at a multiple of it."""
     instruction_length: Callable[[bytes], int]
     """Length in bytes of the instruction that starts these bytes; 0 if they do not decode."""
     capstone: tuple[int, int]
@@ -272,7 +272,7 @@ class Isa:
 
     @property
     def address_mask(self) -> int:
-        """All the bits an address may have."""
+        """All the bits that an address may have."""
         return (1 << 8 * self.word) - 1
 
     def is_kernel_address(self, address: int) -> bool:

@@ -1,6 +1,6 @@
 """The contract of an ISA's ELF files.
 
-Numbers that name the machine, and how assembly writes an operand.
+It has the numbers that name the machine, and the operand syntax of its assembly language.
 
 `emu/isa/<isa>/elf.py` gives one `ElfFormat`, which is `Isa.elf`.
 
@@ -35,10 +35,10 @@ class OperandForms:
     register: re.Pattern[str]
     """Its first group is the name."""
     memory: re.Pattern[str]
-    """Groups by name, each may be missing: displacement, after (added to it), symbol, base, index,
-    scale."""
+    """Its groups by name, each of which may be missing: displacement, after (added to it), symbol,
+    base, index, scale."""
     names: Mapping[str, InRegister]
-    """Registers by the names that the assembler has for them."""
+    """Registers by their names in the assembler."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,4 +53,4 @@ class ElfFormat:
     """R_<ISA>_IRELATIVE: the relocation of a word that an indirect function's resolver fills."""
     operands: OperandForms
     object_flags: int = 0
-    """e_flags of an object file that any other may be linked with."""
+    """e_flags of an object file that may be linked with any other."""

@@ -1,8 +1,8 @@
-"""The contract of an ISA's Linux: what differs between Linux on one ISA and on another.
+"""The contract of an ISA's Linux: the differences between Linux on different ISAs.
 
 `emu/isa/<isa>/linux.py` gives one `LinuxAbi`, which is `Isa.linux`: the numbers of system calls,
-structures in memory, the frame of a signal, what exceptions become, and what a program finds in its
-registers when it starts.
+structures in memory, the frame of a signal, the signals of exceptions, and the registers of a
+program when it starts.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class FileStatus(Protocol):
 
     @property
     def allocated(self) -> int:
-        """Bytes that are kept (st_blocks * 512)."""
+        """Bytes that are allocated (st_blocks * 512)."""
 
 
 class StoppedCpu(Protocol):
@@ -65,7 +65,7 @@ class StoppedCpu(Protocol):
         """Set a register."""
 
     def discount(self, instructions: int) -> None:
-        """Take instructions off the count."""
+        """Subtract instructions from the count."""
 
 
 class Fault(NamedTuple):
@@ -82,7 +82,7 @@ MISALIGNED: Final = Fault(Signal.SIGBUS, BUS_ADRALN)
 
 
 class SignalFrame(NamedTuple):
-    """The frame of a signal as fields: where in it things are, in bytes from its start."""
+    """The frame of a signal: the offsets of its fields, in bytes from its start."""
 
     size: int
     siginfo: int
@@ -94,14 +94,13 @@ class SignalFrame(NamedTuple):
     registers: Mapping[str, int]
     """Register -> where it is saved."""
     fault_address: int | None
-    """Where the address of a fault is put; None: only in the siginfo."""
+    """Offset of the address of a fault; None: it is only in the siginfo."""
     return_address: int | None
-    """Where the address of the restorer is put; None: into the link register."""
+    """Offset of the address of the restorer; None: it is in the link register."""
     arguments: tuple[int, ...] = ()
-    """Where the handler's arguments are put, if not in registers."""
+    """Offsets of the handler's arguments, if they are not in registers."""
     record: int | None = None
-    """Where the frame record for unwinders is (frame pointer, link register); None: there is
-    none."""
+    """Offset of the frame record for unwinders (frame pointer, link register); None: there is none."""
     on_entry: Mapping[str, int] = MappingProxyType({})
     """Registers that the kernel sets when it enters a handler, beside the arguments."""
 
@@ -123,13 +122,13 @@ class LinuxAbi:
     calls: Mapping[int, str]
     """System call by number."""
     machine: str
-    """As uname says."""
+    """The name of the machine in the result of uname."""
     elf_machine: int
     """e_machine of its programs."""
     platform: str
     """AT_PLATFORM; "" for none."""
     hwcap: int
-    """AT_HWCAP: what the CPU has, of which the emulated one has all."""
+    """AT_HWCAP: features of the CPU, all of which the emulated one has."""
     highest: int
     """End of user addresses: the stack is below it."""
     executable_base: int
@@ -138,31 +137,32 @@ class LinuxAbi:
     """Register of the system call's number."""
     call_result: str
     system_call: bytes
-    """The instruction that makes a system call; making it again goes back by its length."""
+    """The instruction that makes a system call; a call is restarted by moving the pc back by its
+    length."""
     tls: str
     """Register of the thread pointer."""
     clone_tls_first: bool
     """Whether clone() takes the thread pointer before the child's tid address."""
     open_flags: OpenFlags
     stat: Callable[[FileStatus], bytes]
-    """struct stat of a file."""
+    """Returns the struct stat of a file."""
     frame: SignalFrame
     restorer: bytes
-    """Code that returns from a signal; b"": programs bring their own."""
+    """Code that returns from a signal; b"": programs have their own."""
     action_has_restorer: bool
     """Whether struct sigaction has a place for the restorer, used or not."""
     red_zone: int
     """Bytes below the stack pointer that a signal's frame must leave alone."""
     faults: Mapping[int, Fault]
-    """Signal by the number that Unicorn, which is QEMU, gives an exception (target/*/cpu.h); all
-    others are a general protection fault."""
+    """Signals by the numbers that Unicorn, like QEMU, gives to exceptions (target/*/cpu.h); all
+    other exceptions are a general protection fault."""
     probe_registers: Mapping[str, str]
-    """Register as a fetch argument of an event names it (arch/*/kernel/ptrace.c) -> as
-    `Isa.registers` does."""
+    """The name of a register in a fetch argument of an event (arch/*/kernel/ptrace.c) -> its name
+    in `Isa.registers`."""
     initial_registers: Mapping[str, int] = field(default_factory=dict)
-    """Registers that are not 0 when a program starts, but for the pc and the stack pointer."""
+    """Registers that are not 0 when a program starts, except for the pc and the stack pointer."""
     packed_epoll_event: bool = False
-    """Whether the data of a struct epoll_event follows its events at once."""
+    """Whether the data of a struct epoll_event directly follows its events."""
     spaced_semaphore_times: bool = False
     """Whether an unused word follows each time of a struct semid64_ds."""
     hwcap2: int = 0
@@ -174,17 +174,18 @@ class LinuxAbi:
     tls_is_descriptor: bool = False
     """Whether clone() is given a struct user_desc for the thread pointer."""
     execute: Callable[[StoppedCpu, int, int], bool] | None = None
-    """(CPU, exception, pc) -> whether it has carried out the instruction at pc, which a program
-    may use under Linux but the emulated CPU refuses; None: there is no such instruction."""
+    """(CPU, exception, pc) -> whether it has carried out the instruction at pc; for instructions
+    that a program may use under Linux, but that the emulated CPU refuses. None: there is no such
+    instruction."""
     raised: Callable[[ModelledCpu, StoppedCpu, int, int], tuple[int, int]] | None = None
-    """(CPU, its registers and memory, exception, pc) -> the exception and the pc that a CPU gives,
-    where Unicorn gives others; None: it gives no others.  Raises `BadAddressError`."""
+    """(CPU, its registers and memory, exception, pc) -> the exception and the pc that a real CPU
+    would report. None: Unicorn reports the same.  Raises `BadAddressError`."""
     accesses: Callable[[Callable[[str], int], bytes], Iterator[int]] | None = None
     """(value of a register by name, code) -> the addresses that the instruction accesses; None: the
-    disassembler's operands tell."""
+    disassembler's operands are used."""
     operand_names: Mapping[str, tuple[str, int]] = field(default_factory=dict)
-    """Register as the disassembler names it in an address -> as `Isa.registers` does, and the
-    mask of its bits that count; for those that differ."""
+    """The disassembler's name of a register in an address -> its name in `Isa.registers`, and the
+    mask of its significant bits; only for registers whose names differ."""
 
 
 def times(file: FileStatus) -> tuple[int, ...]:
@@ -211,9 +212,9 @@ def generic_stat(file: FileStatus) -> bytes:
 def generic_frame(
     registers: Mapping[str, int], fault_address: int | None, size: int, record: int | None
 ) -> SignalFrame:
-    """Return the frame that newer ISAs share (struct rt_sigframe).
+    """Return the frame layout that newer ISAs share (struct rt_sigframe).
 
-    It is siginfo, then ucontext with the registers at 176.
+    The siginfo comes first, then the ucontext with the registers at offset 176.
     """
     ucontext = SIGINFO_SIZE
     registers_at = ucontext + 176

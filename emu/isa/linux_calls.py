@@ -6,14 +6,14 @@ from typing import Final
 
 
 def numbered(*runs: tuple[int, str]) -> dict[int, str]:
-    """Return name by number.
+    """Return the names by their numbers.
 
     Each run gives its first number and the names that follow it one by one.
     """
     return {number: name for first, names in runs for number, name in enumerate(names.split(), first)}
 
 
-# Those that all ISAs number alike, and name by number.
+# The names and numbers that are equal on all newer ISAs.
 NEWEST: Final = (
     (
         424,

@@ -52,7 +52,7 @@ DEFAULT: Final = 0
 IGNORE: Final = 1
 
 STOPPING: Final = frozenset({Signal.SIGSTOP, Signal.SIGTSTP, Signal.SIGTTIN, Signal.SIGTTOU})
-# What a process without a handler takes no notice of.
+# The signals that a process without a handler ignores.
 IGNORED: Final = frozenset({Signal.SIGCHLD, Signal.SIGCONT, Signal.SIGURG, Signal.SIGWINCH})
 CORE: Final = frozenset(
     {
@@ -90,13 +90,13 @@ SEGV_ACCERR: Final = 2
 BUS_ADRERR: Final = 2
 BUS_ADRALN: Final = 1
 TRAP_BRKPT: Final = 1
-# FreeBSD sys/sys/signal.h: a tracepoint that could not be served.
+# FreeBSD sys/sys/signal.h: the signal of a tracepoint that could not be served.
 TRAP_DTRACE: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
 class SignalInfo:
-    """A signal that was sent (siginfo_t); the fields that make sense for its `code` are set."""
+    """A signal that was sent (siginfo_t); only the fields that belong to its `code` are set."""
 
     number: int
     code: int = SI_USER
@@ -106,12 +106,12 @@ class SignalInfo:
     value: int = 0
     address: int | None = None
     band: int = 0
-    """Events of a file, as poll says them."""
+    """Events of a file, in the bits of poll."""
     fd: int | None = None
-    """The file whose events they are; None: the signal does not tell of a file."""
+    """The descriptor of the file with these events; None: the signal is not about a file."""
 
     def pack(self, word: int = 8) -> bytes:
-        """Return the structure, where a pointer has `word` bytes."""
+        """Return the structure, with pointers of `word` bytes."""
         head = struct.pack("<iii", self.number, 0, self.code).ljust(8 + word, b"\0")
         pointer, long = ("Q", "q") if word == 8 else ("I", "i")
         if self.address is not None:

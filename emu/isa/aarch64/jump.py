@@ -15,5 +15,5 @@ def _b(distance: int) -> bytes:
     return (_B | distance >> 2 & _IMM26).to_bytes(4, "little")
 
 
-# 2^26 bytes are what FreeBSD checks; the instruction reaches twice as far.
+# FreeBSD checks for 2^26 bytes; the instruction reaches twice as far.
 JUMP: Final = Jump(NOP_WORD.to_bytes(4, "little"), alignment=4, reach=1 << 26, origin=0, encode=_b)

@@ -36,7 +36,7 @@ _SCTLR_USER: Final = 1 << 14 | 1 << 15 | 1 << 26 | 1 << 16 | 1 << 18
 
 
 def _prepare(cpu: ModelledCpu) -> None:
-    # After the exception level is set: with a system register QEMU looks at the level again.
+    # After the exception level is set: QEMU reads the level again when a system register is written.
     cpu.write_public(uc.UC_ARM64_REG_CP_REG, (*_SCTLR_EL1, _SCTLR_USER))
 
 
@@ -45,7 +45,7 @@ LINUX: Final = LinuxAbi(
     machine="aarch64",
     elf_machine=ELF.number,
     platform="aarch64",
-    hwcap=0xFB,  # fp asimd aes pmull sha1 sha2 crc32: what the model of the CPU has
+    hwcap=0xFB,  # fp asimd aes pmull sha1 sha2 crc32: the features of the modelled CPU
     highest=0xFFFF_FFFF_F000,
     executable_base=0xAAAA_AAAA_A000,
     call_number="x8",

@@ -13,7 +13,7 @@ _READ_ONLY = 1 << 7
 
 
 def _translate(read_word: Callable[[int], int], root: int, address: int) -> int | None:
-    """Return the physical address, or None; `root` is the table of the half the address is in."""
+    """Return the physical address, or None; `root` is the table of the address's half of the space."""
     table = root & _ADDRESS
     if not table:
         return address  # the MMU is off until the kernel loads its tables

@@ -1,6 +1,6 @@
 """Special instructions of AArch64.
 
-Reads of the counter, which Unicorn answers with the host's clock.
+They are reads of the counter, which Unicorn answers with the host's clock.
 
     31          20 19 18  16 15  12 11   8 7   5 4   0
       | 1101 0101 0011 | 1 | op1  | CRn  | CRm  | op2 |  Rt  |    mrs Xt, S3_op1_CRn_CRm_op2
@@ -25,7 +25,7 @@ _LEVEL: Final = 0b1100
 _RT: Final = 0x1F
 _ZERO: Final = 31
 _X: Final = tuple(register.name for register in REGISTERS.registers[:31])
-# CNTFRQ_EL0 says 62.5 MHz: a tick takes so many nanoseconds.
+# Nanoseconds of a tick: CNTFRQ_EL0 says 62.5 MHz.
 _TICK: Final = 16
 
 
@@ -33,7 +33,7 @@ def _found(cpu: ModelledCpu, fetch: Callable[[int], int], address: int) -> bool:
     word = fetch(address) & ~_RT
     if word != MRS_CNTPCT:
         return word == MRS_CNTVCT
-    # Programs may not read the physical counter: the exception is the CPU's.
+    # Programs may not read the physical counter; the CPU raises the exception.
     return bool(ctypes.c_uint32.from_address(cpu.env + PSTATE).value & _LEVEL)
 
 

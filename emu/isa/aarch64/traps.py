@@ -19,6 +19,6 @@ TRAPS = Traps(
     states=tuple(number << 28 for number in range(16)),
     settable=0xF << 28,
     kept=frozenset({"x18"}),
-    # The kernel does not look at the stub's answer (FreeBSD sys/arm64/arm64/trap.c).
+    # The kernel ignores the stub's answer (FreeBSD sys/arm64/arm64/trap.c).
     repeats_unclaimed=True,
 )

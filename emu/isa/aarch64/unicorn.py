@@ -30,8 +30,8 @@ _HCR_RW: Final = 1 << 31
 def _prepare(cpu: ModelledCpu) -> None:
     """Do what firmware does before it enters EL1.
 
-    EL2 and EL3 exist in the model but were skipped at reset, and without RW set in both QEMU takes
-    EL1 for AArch32.
+    EL2 and EL3 exist in the model but were skipped at reset, and unless RW is set in both, QEMU
+    assumes that EL1 is AArch32.
     """
     cpu.write_public(uc.UC_ARM64_REG_CP_REG, (*_SCR_EL3, _SCR_RW_NS))
     cpu.write_public(uc.UC_ARM64_REG_CP_REG, (*_HCR_EL2, _HCR_RW))
@@ -57,7 +57,7 @@ UNICORN = UnicornModel(
     vectors=(VectorFile(uc.UC_ARM64_REG_Q0, uc.UC_ARM64_REG_Q31, 16),),
     breakpoint=_EXCEPTION_BKPT,
     system_call=_EXCEPTION_SVC,
-    # Else 1 KiB: four misses for each page, and a page that changes is forgotten by its first quarter only.
+    # Otherwise it is 1 KiB: each page has four misses, and only the first quarter of a changed page is forgotten.
     page_size=4096,
     prepare=_prepare,
     reservation=_EXCLUSIVE_ADDRESS,

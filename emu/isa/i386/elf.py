@@ -11,7 +11,7 @@ ELF = ElfFormat(
     machine="EM_386",
     number=3,
     irelative=42,
-    # A symbol alone is an address where none is relative to the pc.
+    # A symbol alone is an address, because no address of i386 is relative to the pc.
     operands=OperandForms(
         x86.CONSTANT, x86.REGISTER, re.compile(f"(?!$){x86.PLACE}(?:{x86.PARTS})?"), x86.protected_mode_names()
     ),

@@ -69,7 +69,7 @@ LINUX: Final = LinuxAbi(
         return_address=0,
         arguments=(4, 8, 12),
     ),
-    # int $0x80 with the number of rt_sigreturn: what the vDSO has.
+    # int $0x80 with the number of rt_sigreturn, as in the vDSO.
     restorer=b"\xb8" + (173).to_bytes(4, "little") + b"\xcd\x80",
     action_has_restorer=True,
     red_zone=0,

@@ -1,7 +1,7 @@
 """System call numbers of Linux on i386 (arch/x86/entry/syscalls/syscall_32.tbl; data only).
 
-Left out are the oldest forms of calls, which no C library makes any more: stat, mmap and select of
-before Linux 2.4.
+The oldest forms of some calls (stat, mmap and select of before Linux 2.4) are omitted, because no C
+library uses them any more.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ REGISTERS = RegisterFile(
         Register("eip", uc.UC_X86_REG_EIP, _EIP_SLOT),
         *(Register(name, number) for name, number in _OTHER),
         Register("hflags", uc.UC_X86_REG_INVALID, 22),
-        # CPUX86State.segs, 24 bytes each (ES CS SS DS FS GS): the selector, and 8 bytes on the base.
+        # CPUX86State.segs, 24 bytes each (ES CS SS DS FS GS): the selector, and the base 8 bytes after it.
         Register("es_selector", uc.UC_X86_REG_ES, 23),
         Register("cs_selector", uc.UC_X86_REG_CS, 26),
         Register("ss_selector", uc.UC_X86_REG_SS, 29),

@@ -2,8 +2,8 @@
 
 Programs use one of them, gs, whose base is the thread pointer.  A kernel puts the base into the
 thread's entry of the descriptor table (set_thread_area), and the program then loads gs from there.
-Here there is no table: the load is an exception, and it is carried out in the exception's handler,
-with the base that set_thread_area and clone have already set.
+There is no such table here: the load raises an exception, whose handler carries it out, with the
+base that set_thread_area and clone have already set.
 """
 
 from __future__ import annotations
@@ -38,5 +38,5 @@ def load_segment(cpu: StoppedCpu, exception: int, pc: int) -> bool:
         return False
     cpu.write_register("gs_selector", selector)
     cpu.pc = pc + length
-    cpu.discount(-1)  # an exception is not counted, but this instruction was executed
+    cpu.discount(-1)  # an instruction that faults is not counted, but this one was carried out
     return True

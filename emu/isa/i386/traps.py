@@ -10,7 +10,7 @@ INT3 = b"\xcc"
 
 TRAPS = Traps(
     breakpoints=(LOCK, INT3),
-    # #UD leaves eip at the instruction.  #BP does not; the engine takes it back, so that one rule holds for both.
+    # #UD leaves eip at the instruction. #BP does not, but the engine moves it back, so that both follow one rule.
     pc_after=0,
     user_pc_after=len(INT3),
     frame=(

@@ -18,7 +18,7 @@ _SYSTEM_CALL: Final = 0x80
 
 
 def _undefined(cpu: InterruptedCpu) -> int:
-    """Take an undefined instruction, which may be FBT's breakpoint; it has been counted."""
+    """Take an undefined instruction, which may be FBT's breakpoint, and which has been counted."""
     at = cpu.pc.value
     if not cpu.breakpoint():
         return 0
@@ -51,7 +51,7 @@ UNICORN = UnicornModel(
     undefined=x86.INVALID_OPCODE,
     handled=x86.handled,
     trap_flag=x86.FLAGS,
-    # No byte is a REX prefix: inc and dec have those opcodes.
+    # There is no REX prefix in this mode: its bytes are the opcodes of inc and dec.
     names={**x86.NAMES, "REX": 0x100},
     ir=(x86.__package__, __package__),
     on_invalid=_undefined,

@@ -26,7 +26,7 @@ def _link(number: int, length: int) -> tuple[Operation, ...]:
 
 
 def _assemble(insn: Displaced, *parts: tuple[int, int, int], bits: int) -> int:
-    """Put an immediate together from (high, low, place) parts, and sign extend it from `bits`."""
+    """Combine an immediate from (high, low, place) parts, and sign extend it from `bits`."""
     value = sum(insn.bits(high, low) << place for high, low, place in parts)
     sign = 1 << bits - 1
     return (value ^ sign) - sign
@@ -83,7 +83,7 @@ def c_j(insn: Displaced) -> Plan:
 
 
 def c_jump(insn: Displaced) -> Plan:
-    """Plan c.jr and c.jalr, which bit 12 tells apart."""
+    """Plan c.jr and c.jalr, which differ in bit 12."""
     link = _link(1, 2) if insn.bits(12, 12) else ()
     return Plan((Clear("%0", _r(insn.bits(11, 7)), 1), *link, Set("pc", "%0")))
 

@@ -21,7 +21,7 @@ READ_MASK: Final = 0x000F_A07F
 READ: Final = 0x0000_2073
 _COMPRESSED: Final = 3
 CYCLE, TIME, INSTRET = 0xC00, 0xC01, 0xC02
-# Nanoseconds of a tick: of a 10 MHz timer, as QEMU's machines have it, and of a CPU of 100 MHz.
+# Nanoseconds of a tick: of a timer of 10 MHz, as in QEMU's machines, and of a CPU of 100 MHz.
 _TICKS: Final = {CYCLE: 10, TIME: 100, INSTRET: 10}
 
 

@@ -1,7 +1,7 @@
 """Displaced instructions on RISC-V, in the order of FreeBSD's dtrace_invop_start.
 
-The saved word is always 32 bits, so above a compressed instruction it holds whatever followed; the
-compressed rows look at the low half only.
+The saved word always has 32 bits, so its upper half contains the bytes after a compressed
+instruction; the rows of compressed instructions test only the low half.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def _c_sdsp(insn: Displaced) -> Plan:
     return Plan((Store("ra", "sp", insn.bits(12, 10) << 3 | insn.bits(9, 7) << 6), Set("pc", "pc", 2)))
 
 
-# FreeBSD sets sepc, and sepc has no lowest bit (RISC-V privileged specification, 4.1.7).
+# FreeBSD sets sepc, whose lowest bit is always 0 (RISC-V privileged specification, 4.1.7).
 _RET = Plan((Clear("pc", "ra", 1),))
 _STAY = Plan(())
 

@@ -18,9 +18,9 @@ from emu.isa.unicorn_model import InterruptedCpu, ModelledCpu, UnicornModel, Vec
 _ECALL: Final = 8
 # RISCV_EXCP_INT_FLAG | IRQ_S_SOFT, in 32 bits
 _SOFTWARE_INTERRUPT: Final = 1 - (1 << 31)
-# The address that lr has reserved: load_res.
+# The address that lr has reserved (load_res).
 _RESERVATION: Final = 0x208
-# struct uc_struct: the error that ends the run.
+# Offset in struct uc_struct of the error that ends the run.
 _INVALID_ERROR: Final = 0x590
 
 
@@ -32,7 +32,7 @@ def _interrupt(cpu: ModelledCpu) -> None:
 
 
 def _invalid(cpu: InterruptedCpu) -> int:
-    """Take ebreak, which leaves an error behind that would end the run although it was handled."""
+    """Take ebreak: it sets an error that would end the run although the exception was handled."""
     ctypes.c_uint32.from_address(cpu.handle + _INVALID_ERROR).value = 0
     return cpu.breakpoint()
 
@@ -47,7 +47,7 @@ UNICORN = UnicornModel(
     interrupt=_interrupt,
     special=SPECIAL,
     vectors=(VectorFile(uc.UC_RISCV_REG_F0, uc.UC_RISCV_REG_F31, 8),),
-    # Before every hook, whatever the instruction's length: Unicorn issue 1990.
+    # Unicorn moves the pc by 4 before every hook, whatever the instruction's length: Unicorn issue 1990.
     pc_ahead=4,
     system_call=_ECALL,
     reservation=_RESERVATION,
