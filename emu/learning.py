@@ -29,9 +29,9 @@ class Learner:
     """Learns the hits of one chain of handlers.
 
     `taker` is the function that takes the engine's breakpoints: nothing is learned while another
-    function takes them. `by_space`: an address means a different place in each address space.
-    `by_thread`: the engine knows which thread runs (`Engine.note_thread`); without that, Python
-    handles every hit that depends on the thread.
+    function takes them. `by_space`: an address means a different place in each address space.  Then
+    the engine must know which thread runs (`Engine.note_thread`, `Engine.find_thread_at`), because
+    a hit may depend on that too.
     """
 
     def __init__(
@@ -42,7 +42,6 @@ class Learner:
         frame: Frame,
         *,
         by_space: bool = False,
-        by_thread: bool = False,
     ) -> None:
         self._engine = engine
         self._tracepoints = engine.tracepoints
@@ -51,7 +50,6 @@ class Learner:
         self._frame = frame
         self.key: Callable[[int], tuple[int, int, int]] = engine.tracepoints.here if by_space else _anywhere
         """Returns what hits at an address are known by."""
-        self._by_thread = by_thread
         traps.watch(engine.tracepoints.clear)
 
     def learn(self, address: int, answer: int = 0, plan: Plan | None = None, rest: Rest | None = None) -> None:
@@ -68,7 +66,7 @@ class Learner:
             return
         known[key] = None
         hit = self._traps.describe(address)
-        if hit is None or hit.answer != answer or (hit.by_thread and not self._by_thread):
+        if hit is None or hit.answer != answer:
             return
         plan, steps, rest = plan or hit.plan, hit.steps, rest or hit.rest
         if plan is not None:

@@ -240,6 +240,13 @@ class Engine:
         """Note which thread runs, where the host keeps them."""
         self._state[Word.THREAD] = number
 
+    def find_thread_at(self, physical: int) -> None:
+        """Take what a guest's own kernel has at a physical address for the thread that runs.
+
+        Eight bytes there are read, also where pointers have four: the others must not change.
+        """
+        self.tracepoints.find_thread_at(self.memory.pointer + physical)
+
     def space_number(self, space: AddressSpace) -> int:
         """Return the number of an address space, which no other has while the engine lives."""
         number = self._spaces.get(space)

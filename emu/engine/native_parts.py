@@ -106,7 +106,7 @@ def _kernel_place(isa: Isa, windows: tuple[Window, ...]) -> Writer:
             offset = f.sub(address, start)
             inside = f.both(f.ule(length, size), f.ule(offset, f.sub(size, length)))
             f.ret_if(inside, f.add(f.module.symbol("ram"), f.add(offset, physical)))
-        if isa.paging.tables is None or isa.word != _WORD:
+        if isa.paging.tables is None:
             f.ret(0)
             return
         f.ret_if(f.ult(address, isa.kernel_start), 0)

@@ -26,7 +26,6 @@ _OFFSET: Final = 0xFFF
 READ: Final = 1
 WRITE: Final = 2
 _SIZES: Final = (1, 2, 4, 8)
-WORD: Final = 8
 
 
 @dataclass(frozen=True)
@@ -66,8 +65,9 @@ class PlanCode:
         """u64 reach(address, access): where eight bytes are in this process; 0: out of reach."""
         places, tables = self._places, self._isa.paging.tables
         walk = None
-        if not hosted and tables is not None and self._isa.word == WORD:
-            walk = write_walk(module.function("walk", 2, local=True), tables, places.ram, places.ram_end)
+        if not hosted and tables is not None:
+            function = module.function("walk", 3, local=True)
+            walk = write_walk(function, tables, places.ram, places.ram_end, self._isa.paging)
         f = module.function("reach", 2)
         address, access = f.parameters
         window = f.variable(self._places.windows)
@@ -93,11 +93,15 @@ class PlanCode:
             physical = f.or_(f.and_(answer, ~_OFFSET), offset)
             f.ret_if(known, f.add(self._places.ram, physical))
         elif walk is not None:
-            # The kernel's own memory elsewhere, in one page; a program's may be of another's too, and copied on write.
-            near = f.ule(f.and_(address, _OFFSET), _OFFSET - 7)
-            with f.when(f.both(near, f.uge(address, self._isa.kernel_start))):
-                slot = self._isa.registers.slots[self._isa.registers.kernel_root]
-                f.ret(f.call(walk, f.load(self._places.env, 8 * slot), address))
+            # In one page.  What a program may not write to as it is may be copied on write: the kernel is to be asked.
+            f.ret_if(f.ugt(f.and_(address, _OFFSET), _OFFSET - 7), 0)
+            registers = self._isa.registers
+            kernel = f.uge(address, self._isa.kernel_start)
+            kernel_root, user_root = (
+                f.load(self._places.env, 8 * registers.slots[one]) for one in (registers.kernel_root, registers.root)
+            )
+            writing = f.select(kernel, 0, f.and_(access, WRITE))
+            f.ret(f.call(walk, f.select(kernel, kernel_root, user_root), address, writing))
         f.ret(0)
         return f
 

@@ -295,6 +295,11 @@ class Tracepoints:
     def __len__(self) -> int:
         return len(self._entries)
 
+    def find_thread_at(self, place: int) -> None:
+        """Find which thread runs in another word of this process."""
+        self.header.thread = place
+        self._thread = ctypes.c_uint64.from_address(place)
+
     def here(self, address: int) -> tuple[int, int, int]:
         """Return an address with the current address space and the thread that runs."""
         return address, self._space.value, self._thread.value

@@ -169,6 +169,9 @@ class PageTables:
     """Whether a page has one of these bits set; else it has all of them clear."""
     leaf_last: bool = False
     """Whether the entries of the last level must be marked as pages too."""
+    largest_leaf: int = 30
+    """How far an address is shifted at the first level whose entries may be pages: no ISA here has
+    pages of 512 GiB."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,8 @@ class Userland(UserProcesses):
         self._watchers: list[KernelGuestObserver] = []
         self._live = UserCpu(self)
         self._cpu: UserCpu | SavedCpu = self._live
+        # On i386 the word behind it is looked at too: it names the idle thread, which stays the same.
+        self.engine.find_thread_at(guest.introspection.current - guest.isa.kernel_base)
         self._learner = Learner(self.engine, self.traps, traps.host_trap.breakpoint, self._live.frame, by_space=True)
         self._generations = count(1)
         gates.serve("dtrace_pid_probe", self._pid_probe)

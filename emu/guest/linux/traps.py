@@ -33,9 +33,7 @@ class Traps:
         self._fault: SignalInfo | None = None
         self._engine.handlers.on_breakpoint = self._breakpoint
         self._engine.handlers.on_late = self._late
-        self._learner = Learner(
-            self._engine, kernel.traps, self._breakpoint, kernel.frame, by_space=True, by_thread=True
-        )
+        self._learner = Learner(self._engine, kernel.traps, self._breakpoint, kernel.frame, by_space=True)
         self._engine.handlers.on_trap = self._trap
 
     def advance(self, thread: Thread, run: Callable[[], bool]) -> SignalInfo | None:

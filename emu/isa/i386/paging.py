@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from emu.isa.base import Paging
+from emu.isa.base import PageTables, Paging
 
 _PRESENT = 1
 _LARGE = 1 << 7
@@ -33,4 +33,16 @@ def _translate(read_word: Callable[[int], int], root: int, address: int) -> int 
     return None
 
 
-PAGING = Paging(_translate, writable_mask=_WRITABLE, writable=_WRITABLE)
+_TABLES = PageTables(
+    # The first table has four entries, and an address of 32 bits names no other.
+    shifts=(30, 21, 12),
+    root_mask=_ROOT,
+    root_shift=0,
+    valid=_PRESENT,
+    frame_mask=_ADDRESS,
+    frame_shift=0,
+    leaf_mask=_LARGE,
+    leaf_set=True,
+    largest_leaf=21,
+)
+PAGING = Paging(_translate, writable_mask=_WRITABLE, writable=_WRITABLE, tables=_TABLES)

@@ -24,12 +24,12 @@ every_isa = pytest.mark.parametrize("isa", ISAS_BY_NAME.values(), ids=ISAS_BY_NA
 def walker(isa, ram):
     module = Module()
     start = ctypes.addressof(ctypes.c_char.from_buffer(ram))
-    write_walk(module.function("walk", 2), isa.paging.tables, module.symbol("ram"), module.symbol("end"))
+    write_walk(module.function("walk", 3), isa.paging.tables, module.symbol("ram"), module.symbol("end"), isa.paging)
     linked = Linked(module.compiled("test"), {"ram": start, "end": start + len(ram)})
-    call = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64)(linked.address("walk"))
+    call = ctypes.CFUNCTYPE(*4 * [ctypes.c_uint64])(linked.address("walk"))
 
-    def walk(root, address):
-        found = call(root, address)
+    def walk(root, address, writing=0):
+        found = call(root, address, writing)
         return found - start if found else None
 
     walk.linked = linked
@@ -51,20 +51,27 @@ def test_random_tables_are_walked_as_python_walks_them(isa):
     ram = bytearray(PAGES * PAGE)
     for place in range(0, len(ram), 8):
         struct.pack_into("<Q", ram, place, entry_to(isa, random_.randrange(PAGES + 2), random_))
-    walk, found = walker(isa, ram), 0
+    walk, found, entry = walker(isa, ram), 0, 0
+    written = 0
 
     def word(address):
-        return struct.unpack_from("<Q", ram, address)[0] if address + 8 <= len(ram) else 0
+        nonlocal entry
+        entry = struct.unpack_from("<Q", ram, address)[0] if address + 8 <= len(ram) else 0
+        return entry
 
     for _ in range(3000):
         root = isa.paging.root(random_.randrange(1, PAGES) * PAGE)
-        address = random_.getrandbits(64) & ~7
+        address = random_.getrandbits(8 * isa.word) & ~7
         expected = isa.paging.translate(word, root, address)
         if expected is not None and expected + 8 > len(ram):
             expected = None
         assert walk(root, address) == expected
         found += expected is not None
-    assert found > 20
+        if entry & isa.paging.writable_mask != isa.paging.writable:
+            expected = None
+        assert walk(root, address, 1) == expected
+        written += expected is not None
+    assert found > written > 20
 
 
 @every_isa

@@ -7,6 +7,7 @@ import pytest
 from emu.engine import native
 from emu.guest.kernel.trap_path import TrapPath
 from emu.isa import ISAS
+from providers.fasttrap.hits import Hits
 from trapline.consumer.tracer import Tracer
 from trapline.machine.kernel_machine import KernelOptions, boot, kernel_guest
 from trapline.machine.kernel_target import KernelTarget
@@ -70,6 +71,17 @@ def test_threads_and_probes_a_program_tells_of_are_the_same_on_both_trap_paths(i
     assert host == guest
     assert result == plain(isa, command)
     assert len(counts) > 5
+
+
+@pytest.mark.skipif(not native.available(), reason="needs llvmlite")
+@isas
+def test_python_takes_few_hits_of_threads_that_run_copies(isa, monkeypatch):
+    monkeypatch.setenv("TRAPLINE_ENGINE", "native")
+    taken, hit = [], Hits._hit
+    monkeypatch.setattr(Hits, "_hit", lambda self, *hit_: taken.append(hit_[0]) or hit(self, *hit_))
+    _result, counts, _time = run(isa, "contend 1", "pid$target::: { @[probefunc, tid] = count(); }")
+    assert len(taken) < sum(counts.values()) / 2, "each thread's first hit at a place, and little more"
+    assert len({tid for _function, tid in counts}) > 1
 
 
 @isas

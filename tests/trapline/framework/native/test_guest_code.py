@@ -43,8 +43,7 @@ def test_a_kernel_is_the_same_seen_by_machine_code(isa, monkeypatch):
     shown = {}
     for engine in ("python", "native"):
         monkeypatch.setenv("TRAPLINE_ENGINE", engine)
-        user = USER_PROGRAM if ISAS[isa].paging.tables is not None else ""
-        result = run_trapline(["dtrace", "--isa", isa, "-qn", PROGRAM + user, "-c", "true; cat /etc/motd"])
+        result = run_trapline(["dtrace", "--isa", isa, "-qn", PROGRAM + USER_PROGRAM, "-c", "true; cat /etc/motd"])
         assert result.returncode == 0, result.stderr
         shown[engine] = result.stdout
     assert shown["native"] == shown["python"]
