@@ -61,8 +61,6 @@ class Rule:
     why: str
     source: str
     """The system and file that has the rule."""
-    breaks: bool = field(default=False, kw_only=True)
-    """Whether a breakpoint there changes what the program does, rather than only watching it."""
     errno: int = field(default=0, kw_only=True)
     """The error number that a refusal gives to programs; 0 where the system gives none."""
     quirk: str = field(default="", kw_only=True)

@@ -8,27 +8,37 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import click
 
 import trapline
 from trapline.framework.engines import EngineError, chosen, described
 
-# Command -> its name in the module of `trapline.commands` that is called as the command is.
+
+class Entry(NamedTuple):
+    """A command, before its module is imported."""
+
+    name: str
+    """What the module of `trapline.commands` calls it."""
+    summary: str
+    """One line of `trapline --help`.  It is here since importing all commands takes ten times as
+    long."""
+
+
 COMMANDS: Final = {
-    "dtrace": "dtrace_command",
-    "lockstat": "lockstat_command",
-    "uprobe": "uprobe_command",
-    "usdt": "usdt_command",
-    "sites": "sites_command",
-    "step": "step_command",
-    "check": "check_command",
-    "plockstat": "plockstat_command",
-    "kldstat": "kldstat_command",
-    "kernel": "kernel_command",
-    "oracle": "oracle_command",
-    "demo": "demo_command",
+    "dtrace": Entry("dtrace_command", "Trace a guest with D programs, as dtrace(1) does."),
+    "lockstat": Entry("lockstat_command", "Trace the locks of the kernel guest, as lockstat(1) does."),
+    "plockstat": Entry("plockstat_command", "Trace the locks of a threaded program."),
+    "uprobe": Entry("uprobe_command", "Trace a function of a Linux program with a uprobe."),
+    "usdt": Entry("usdt_command", "List or trace the USDT markers of a Linux program."),
+    "sites": Entry("sites_command", "Show where probes go in an ELF file, and by which rules."),
+    "step": Entry("step_command", "Show one firing of a probe, step by step."),
+    "check": Entry("check_command", "Check that a program behaves the same when it is probed."),
+    "kldstat": Entry("kldstat_command", "Show the modules of the kernel guest."),
+    "kernel": Entry("kernel_command", "Fetch, boot and enter unmodified Linux kernels."),
+    "oracle": Entry("oracle_command", "Compare our breakpoints with a Linux kernel's own kprobes."),
+    "demo": Entry("demo_command", "Trace the kernel guest on every ISA: the first thing to run."),
 }
 
 # Exit status of a command that the user interrupts: 128 and the signal's number.
@@ -80,6 +90,11 @@ class LazyGroup(click.Group):
         """Return the names, in the order of the table."""
         return list(COMMANDS)
 
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands from the table: no command is imported for it."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
+
     def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command."""
         if cmd_name not in COMMANDS:
@@ -91,7 +106,7 @@ class LazyGroup(click.Group):
         gc.freeze()
         gc.set_threshold(100_000, 20, 20)
         gc.enable()
-        command: click.Command = getattr(module, COMMANDS[cmd_name])
+        command: click.Command = getattr(module, COMMANDS[cmd_name].name)
         return command
 
     def invoke(self, ctx: click.Context) -> object:

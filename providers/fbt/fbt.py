@@ -68,7 +68,9 @@ class SignatureSource(Protocol):
 @lru_cache(_REMEMBERED)
 def sound_sites(port: Port, function: Function, result: ScanResult) -> tuple[Site, ...]:
     """Return the sites of a scanned function where a breakpoint only watches."""
-    broken = {remark.address for remark in port.remarks(function, result) if remark.rule.breaks}
+    if not port.unsound:
+        return result.sites
+    broken = {remark.address for remark in port.remarks(function, result) if remark.rule in port.unsound}
     return tuple(site for site in result.sites if site.address not in broken)
 
 

@@ -123,3 +123,5 @@ class Port:
     """The same of a return probe's; None: its frame stands, and a stack trace finds it by itself."""
     both_results: bool = False
     """Whether a return probe has the second result as well."""
+    unsound: frozenset[Rule] = frozenset()
+    """Rules of `remarks` about sites where a breakpoint changes what the function does."""

@@ -18,6 +18,16 @@ def test_help_names_the_commands():
         assert f"  {command} " in run.stdout
 
 
+def test_help_imports_no_command():
+    program = (
+        "import sys; from trapline.cli import main\n"
+        "try: main(['--help'])\n"
+        "finally: print(sorted({'unicorn', 'capstone', 'lark', 'rich', 'trapline.commands.dtrace'} & {*sys.modules}))"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert run.stdout.endswith("\n[]\n")
+
+
 @pytest.mark.parametrize("command", ["sites", "step", "demo", "dtrace"])
 def test_every_command_has_help(command):
     run = run_trapline([command, "--help"])

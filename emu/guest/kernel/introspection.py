@@ -7,15 +7,30 @@ assembly), so this needs no debugging information.
 from __future__ import annotations
 
 import struct
+from typing import Final
 
 from emu.elf import Image
 from emu.engine.engine import Engine
 from emu.guest.base import Thread
 
 _ENTRY = struct.Struct("<28sI")
+_PAGE: Final = 4096
 # Bytes of a process's name, its NUL included.
 COMM_MAX = 20
 _NO_THREAD = Thread(0, 0, 0, 0, "kernel")
+
+
+def text_at(engine: Engine, address: int, limit: int) -> str:
+    """Return the C string at an address of the kernel, `limit` bytes of it at most.
+
+    It is read a page at a time: the page behind its last one need not be mapped.
+    """
+    data = b""
+    while len(data) < limit and b"\0" not in data:
+        size = min(_PAGE - address % _PAGE, limit - len(data))
+        data += engine.read(address, size)
+        address += size
+    return data.split(b"\0", 1)[0].decode(errors="replace")
 
 
 def offsets(image: Image) -> dict[str, int]:

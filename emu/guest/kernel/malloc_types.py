@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from emu.elf import Image
 from emu.engine.engine import Engine
-from emu.guest.kernel.introspection import offsets
+from emu.guest.kernel.introspection import offsets, text_at
 
 _ID: Final = 4
 _NAME_LIMIT: Final = 192
@@ -43,10 +43,7 @@ class MallocTypes:
             address = self._engine.load(address + self._offset["KS_NEXT"], self._word)
 
     def _text(self, address: int) -> str:
-        text = bytearray()
-        while len(text) < _NAME_LIMIT and (byte := self._engine.load(address + len(text), 1)):
-            text.append(byte)
-        return text.decode()
+        return text_at(self._engine, address, _NAME_LIMIT)
 
     def arm(self, kind: MallocType, probe: int, probe_id: int) -> None:
         """Give a type the id of its probe number `probe`, 0 for none."""

@@ -13,10 +13,12 @@ from typing import Final, NamedTuple
 from emu.elf import Image
 from emu.elf_symbols import Binding, Symbol, SymbolType, symbol_entries, symbol_size
 from emu.engine.engine import Engine
-from emu.guest.kernel.introspection import offsets
+from emu.guest.kernel.introspection import offsets, text_at
 from emu.guest.modules import Module
 
 _NAME: Final = 32
+# Bytes of a symbol's name that are read: an object that the kernel links may be damaged.
+_SYMBOL_NAME: Final = 4096
 _RESERVED: Final = 0xFF00  # SHN_LORESERVE
 # What the names of compilers' labels begin with.
 _MARKS: Final = "$."
@@ -53,7 +55,7 @@ class Modules:
         return self._engine.load(file + self._offset[name], size or self._word)
 
     def _filename(self, file: int) -> str:
-        return self._engine.read(file + self._offset["LF_FILENAME"], _NAME).split(b"\0", 1)[0].decode(errors="replace")
+        return text_at(self._engine, file + self._offset["LF_FILENAME"], _NAME)
 
     def add(self, file: int) -> Module:
         """Take note of the file whose `struct linker_file` is at an address."""
@@ -86,10 +88,7 @@ class Modules:
             yield Symbol(self._text(strings + name), defined, size, kind, binding, section)
 
     def _text(self, address: int) -> str:
-        text = bytearray()
-        while byte := self._engine.load(address + len(text), 1):
-            text.append(byte)
-        return text.decode(errors="replace")
+        return text_at(self._engine, address, _SYMBOL_NAME)
 
     def get(self, file: int) -> Module | None:
         """Return the module of a file that was added."""

@@ -12,7 +12,7 @@ from typing import Final
 
 from emu.elf import Image
 from emu.engine.engine import Engine
-from emu.guest.kernel.introspection import offsets
+from emu.guest.kernel.introspection import offsets, text_at
 from emu.guest.system_calls import CallSignature, Moment
 
 _ARGUMENT: Final = 8
@@ -54,10 +54,7 @@ class SystemCalls:
         return [self._engine.load(address + self._word * index, self._word) for index in range(count)]
 
     def _text(self, address: int) -> str:
-        text = bytearray()
-        while len(text) < _NAME_LIMIT and (byte := self._engine.load(address + len(text), 1)):
-            text.append(byte)
-        return text.decode()
+        return text_at(self._engine, address, _NAME_LIMIT)
 
     def signature(self, number: int) -> CallSignature | None:
         """Return the types of a call, None if they are not known."""
