@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from emu.displaced import Displaced
+from emu.isa.riscv64.immediates import CB, CJ, B, J
 from emu.isa.riscv64.registers import GENERAL
 from emu.plans import Branch, Check, Clear, Compare, Operation, Plan, Set
 
@@ -25,32 +26,11 @@ def _link(number: int, length: int) -> tuple[Operation, ...]:
     return (Set(GENERAL[number], "pc", length),) if number else ()
 
 
-def _assemble(insn: Displaced, *parts: tuple[int, int, int], bits: int) -> int:
-    """Combine an immediate from (high, low, place) parts, and sign extend it from `bits`."""
-    value = sum(insn.bits(high, low) << place for high, low, place in parts)
-    sign = 1 << bits - 1
-    return (value ^ sign) - sign
-
-
-def b_immediate(insn: Displaced) -> int:
-    """Return the offset of a conditional branch."""
-    return _assemble(insn, (31, 31, 12), (7, 7, 11), (30, 25, 5), (11, 8, 1), bits=13)
-
-
-def j_immediate(insn: Displaced) -> int:
-    """Return the offset of jal."""
-    return _assemble(insn, (31, 31, 20), (19, 12, 12), (20, 20, 11), (30, 21, 1), bits=21)
-
-
-def cj_immediate(insn: Displaced) -> int:
-    """Return the offset of c.j."""
-    parts = ((12, 12, 11), (11, 11, 4), (10, 9, 8), (8, 8, 10), (7, 7, 6), (6, 6, 7), (5, 3, 1), (2, 2, 5))
-    return _assemble(insn, *parts, bits=12)
-
-
-def cb_immediate(insn: Displaced) -> int:
-    """Return the offset of c.beqz and c.bnez."""
-    return _assemble(insn, (12, 12, 8), (11, 10, 3), (6, 5, 6), (4, 3, 1), (2, 2, 5), bits=9)
+# The offsets of conditional branches, of jal, of c.j, and of c.beqz and c.bnez.
+b_immediate: Final = B.read
+j_immediate: Final = J.read
+cj_immediate: Final = CJ.read
+cb_immediate: Final = CB.read
 
 
 def branch(insn: Displaced) -> Plan:

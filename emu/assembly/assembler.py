@@ -1,0 +1,146 @@
+"""The assembler: statements become bytes, and each is disassembled again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import accumulate
+from typing import Final, NamedTuple
+
+from emu import disassembly
+from emu.assembly import keystone_engine
+from emu.assembly.agreement import missing
+from emu.assembly.errors import AssemblyError
+from emu.assembly.keystone_engine import NotAssembledError
+from emu.assembly.statements import Labels, Statement, data_of, statements
+from emu.isa.assembly import Assembly, encode
+from emu.isa.base import Isa
+from emu.spelling import nearest
+
+# How often sizes may change until all labels are where they were taken to be.
+_ROUNDS: Final = 20
+_GUESS: Final = 4
+# More than any instruction, or snippet of them, has.
+MOST: Final = 10_000
+
+
+class Assembled(NamedTuple):
+    """One instruction."""
+
+    address: int
+    code: bytes
+    text: str
+    """The disassembly; for bytes of a directive, too."""
+    written: str
+    """The statement it was assembled from."""
+
+
+def assemble(isa: Isa, text: str, address: int = 0) -> list[Assembled]:
+    """Assemble statements for an address.
+
+    Raises `AssemblyError`, whose message names the instruction and what is wrong with it.
+    """
+    found = statements(text)
+    if len(found) > MOST:
+        raise AssemblyError(f"there are {len(found):,} instructions, more than {MOST:,}")
+    assembly = language(isa)
+    labels = Labels(found)
+    sizes = [_GUESS] * len(found)
+    for _ in range(_ROUNDS):
+        addresses = list(accumulate(sizes, initial=address))
+        codes = []
+        for index, statement in enumerate(found):
+            operands = labels.put_in(statement.operands, index, addresses, distances=assembly.distances)
+            try:
+                codes.append(_one(isa, assembly, statement, operands, addresses[index]))
+            except ValueError as error:
+                raise statement.error(str(error), found[-1].line) from None
+        if [len(code) for code in codes] == sizes:
+            return list(_told(isa, found, codes, addresses))
+        sizes = [len(code) for code in codes]
+    raise AssemblyError("the distances to its labels do not settle: write numbers instead of labels")
+
+
+def machine_code(isa: Isa, text: str, address: int = 0) -> bytes:
+    """Assemble statements, and return only their bytes.  Raises `AssemblyError`."""
+    return b"".join(one.code for one in assemble(isa, text, address))
+
+
+def language(isa: Isa) -> Assembly:
+    """Return the assembly language of an ISA.  Raises `AssemblyError` if it has none."""
+    name = f"emu.isa.{isa.name}.assembly"
+    if find_spec(name) is None:
+        raise AssemblyError(f"there is no assembler for {isa.title}: give bytes")
+    found: Assembly = import_module(name).ASSEMBLY
+    return found
+
+
+def _told(isa: Isa, found: list[Statement], codes: list[bytes], addresses: list[int]) -> Iterator[Assembled]:
+    for statement, code, address in zip(found, codes, addresses, strict=False):
+        if not code:
+            continue  # labels at the end
+        told = disassembly.first(isa.capstone, code, address)
+        yield Assembled(address, code, told.text if told else disassembly.NO_INSTRUCTION, statement.text)
+
+
+def _one(isa: Isa, assembly: Assembly, statement: Statement, operands: str, address: int) -> bytes:
+    """Assemble one statement.  Raises ValueError, whose text says what is wrong with it."""
+    if not statement.text:
+        return b""
+    data = data_of(statement)
+    if data is not None:
+        return data
+    prefix = assembly.prefixes.get(statement.name)
+    if prefix is not None and operands:
+        name, _, rest = operands.partition(" ")
+        inner = statement._replace(text=operands)
+        return prefix + _instruction(isa, assembly, inner.name, name, rest, address + len(prefix))
+    return _instruction(isa, assembly, statement.name, statement.text.split(None, 1)[0], operands, address)
+
+
+def _instruction(isa: Isa, assembly: Assembly, name: str, written: str, operands: str, address: int) -> bytes:
+    code = encode(assembly, name, operands, address)
+    if code is not None:
+        return code
+    if assembly.keystone is None:
+        raise ValueError(_unknown(isa, name))
+    if not keystone_engine.available():
+        raise ValueError(f"assembling for {isa.title} needs keystone: {keystone_engine.INSTALL}")
+    text = f"{written} {operands}".rstrip()
+    try:
+        code = assembly.repair(text.lower(), keystone_engine.assembled(assembly.keystone, text, address))
+    except NotAssembledError as error:
+        raise ValueError(_unknown(isa, name) if error.unknown else str(error)) from None
+    told = disassembly.first(isa.capstone, code, address)
+    bytes_ = f"keystone makes {code.hex()} of it"
+    if told is None:
+        raise ValueError(f"{bytes_}, which is not an instruction for the disassembler")
+    if told.size != len(code):
+        raise ValueError(f"{bytes_}, which is more than one instruction, from '{told.text}' on")
+    lost = missing(assembly, text, told.text)
+    if lost is not None:
+        raise ValueError(
+            f"{bytes_}, which is '{told.text}', without {lost}: write it so if you mean that, or give the bytes"
+        )
+    return code
+
+
+def _unknown(isa: Isa, name: str) -> str:
+    near = nearest(name, _mnemonics(isa))
+    if name in _mnemonics(isa):
+        return f"the assembler of {isa.title} lacks this instruction: give its bytes with .byte or .inst"
+    return f"there is no instruction '{name}' on {isa.title}" + (f" (did you mean '{near}'?)" if near else "")
+
+
+@cache
+def _mnemonics(isa: Isa) -> frozenset[str]:
+    """Return the names of all instructions: the disassembler's, and those of the table."""
+    decoder = disassembly.decoder(isa.capstone)
+    names: set[str] = {row.mnemonic for row in language(isa).table}
+    for number in range(1, 1 << 13):
+        name = decoder.insn_name(number)
+        if name:
+            names.add(name)
+    return frozenset(names)
