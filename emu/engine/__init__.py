@@ -1,1 +1,1 @@
-"""Unicorn, and everything that knows it is Unicorn."""
+"""Unicorn, and all code that depends on it."""

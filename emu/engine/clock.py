@@ -1,9 +1,9 @@
 """Virtual time: instructions turned into nanoseconds.
 
-A clock rate says how many instructions make a second.  Two things are added or taken away:
+The clock rate is the number of instructions per second. Two corrections are applied:
 
 * time skipped while the CPU waits for an interrupt, which costs no instructions;
-* instructions a guest's trap handler spends on a probe (`pause` to `resume`), so that a probed
+* instructions that a guest's trap handler spends on a probe (`pause` to `resume`), so that a probed
   program sees the same time, and is scheduled the same way, as one that is not probed.
 """
 
@@ -48,14 +48,14 @@ class VirtualClock:
 
     @property
     def executed(self) -> int:
-        """Instructions executed so far, but for those that served a probe."""
+        """Instructions executed so far, except those that served a probe."""
         words = self._words
         return (words[_PAUSED] if words[_STANDS] else self._counter.instructions) - words[_HIDDEN]
 
     def at_block(self) -> int:
         """Return the time at the start of the current block.
 
-        A guest's own clock is read by instructions inside blocks, very often.
+        Instructions inside blocks read a guest's own clock very often.
         """
         words = self._words
         count = (words[_PAUSED] if words[_STANDS] else self._counter.before_block) - words[_HIDDEN]
@@ -74,11 +74,11 @@ class VirtualClock:
 
     @property
     def stands_still(self) -> bool:
-        """Whether the clock is stopped: what runs serves a probe."""
+        """Whether the clock is stopped, because the code that runs serves a probe."""
         return bool(self._words[_STANDS])
 
     def pause(self) -> None:
-        """Stop the clock: what runs from here serves a probe."""
+        """Stop the clock: the code that runs from here on serves a probe."""
         if not self._words[_STANDS]:
             self._words[_PAUSED] = self._counter.instructions
             self._words[_STANDS] = 1
@@ -90,13 +90,13 @@ class VirtualClock:
     def set_state(self, state: tuple[int, ...]) -> None:
         """Go back to a state.
 
-        The instructions executed since are to be taken off the count by then.
+        The instructions executed since then must be subtracted from the count before this call.
         """
         for word, value in enumerate(state):
             self._words[word] = value
 
     def discount(self, instructions: int) -> None:
-        """Take instructions off the count (`Counter.discount`); the clock may stand still."""
+        """Subtract instructions from the count (`Counter.discount`); the clock may be stopped."""
         self._counter.discount(instructions)
         if self._words[_STANDS]:
             self._words[_PAUSED] -= instructions
@@ -116,5 +116,5 @@ class VirtualClock:
         return self.address + 8 * ClockWord.HIDDEN
 
     def hide(self, instructions: int) -> None:
-        """Take instructions out of the time: they are about to be executed, and serve a probe."""
+        """Exclude instructions from the time: they are about to be executed, and serve a probe."""
         self._words[_HIDDEN] += instructions

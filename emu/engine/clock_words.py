@@ -9,10 +9,10 @@ class ClockWord(IntEnum):
     """The words of a clock, which machine code reads (`emu.engine.native_clock`)."""
 
     HIDDEN = 0
-    """Instructions that take no time."""
+    """Number of instructions that take no time."""
     SKIPPED = 1
     """Nanoseconds in which no instruction ran."""
     STANDS = 2
-    """1 while the clock stands still."""
+    """1 while the clock is stopped."""
     PAUSED = 3
-    """The count of instructions at which it stands."""
+    """The count of instructions at which it was stopped."""

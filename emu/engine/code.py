@@ -1,4 +1,4 @@
-"""Code in memory: it is written, and Unicorn forgets what it had translated from it."""
+"""Code in memory: writing it, and making Unicorn forget its translation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CODE_HOOK: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, cty
 
 
 class Code:
-    """The code that one CPU runs; `fail` takes what a callback raised."""
+    """The code that one CPU runs; `fail` is called with the exception of a callback."""
 
     def __init__(
         self, cpu: Cpu, memory: Memory, counter: Counter, hooks: CodeHooks, fail: Callable[[BaseException], None]
@@ -53,8 +53,9 @@ class Code:
         places = self._memory.places(address, len(data), Access.WRITE)
         self._memory.write(address, data)
         self.refuse_in(address, len(data))
-        # By physical address: Unicorn translates a virtual one as the CPU would in its present mode, and between two
-        # runs that may be user mode, where a kernel address is a page fault that nobody takes and nothing is forgotten.
+        # By physical address: Unicorn translates a virtual one as the CPU would in its current mode, and between two
+        # runs that may be user mode, where a kernel address causes a page fault that is not handled, and nothing is
+        # forgotten.
         for start, end in places:
             self._forget_translation(start, end)
         self._counter.code_written()
@@ -65,12 +66,12 @@ class Code:
             self.hooked.left = 1
 
     def refuse_in(self, address: int, size: int) -> None:
-        """Look at code that was written, and make the CPU refuse there what it refuses."""
+        """Check code that was written, and make Unicorn refuse what the CPU refuses."""
         if self.refusals is not None:
             self.refusals.written(self._memory, address, size)
 
     def changed(self) -> None:
-        """Forget how many instructions the user's blocks have: code of some process was written."""
+        """Forget the sizes of the user's blocks, because code of a process was written."""
         if self.running:
             self._counter.forget_user_blocks()
         else:
@@ -79,27 +80,28 @@ class Code:
     def serve(self, address: int) -> None:
         """Serve the breakpoint at an address without an exception from now on, if there is one.
 
-        It is one that was hit, and whose next hits machine code knows to serve.
+        It has been hit before, and machine code can serve its next hits.
         """
         try:
             code = self._memory.read(address, self._breakpoint_size(address))
             places = self._memory.places(address, len(code))
-        except BadAddressError:  # what stands for another exception is not an address
+        except BadAddressError:  # the number of another exception is not an address
             return
         if self._hooks.serve(address, code):
             for start, end in places:
                 self._forget_translation(start, end)
 
     def _breakpoint_size(self, address: int) -> int:
-        """Return how many bytes the breakpoint at an address has; on x86 it is the first byte."""
+        """Return the length of the breakpoint at an address; on x86 it is one byte."""
         alignment = self._cpu.isa.instruction_alignment
         return alignment if alignment != _HALF else self._cpu.isa.instruction_length(self._memory.read(address, _HALF))
 
     def forget(self, physical: int, size: int) -> None:
         """Drop Unicorn's translation of physical memory whose content the guest replaced.
 
-        Stores through a mapping that may execute are seen; a kernel fills a page of text through
-        its linear map, which may not, and the text of the page's last owner would run on.
+        Unicorn notices stores through an executable mapping. But a kernel fills a page of text
+        through its linear map, which is not executable, and the text of the page's previous owner
+        would still run.
         """
         self._forget_translation(physical, physical + size)
         self.changed()
@@ -110,12 +112,12 @@ class Code:
     def on_code(self, address: int, callback: Callable[[], None], watched: Watched | None = None) -> None:
         """Call `callback` before the instruction at `address` runs.
 
-        Set it before that code is translated.  What `watched` says is done by machine code, where
-        it can; the callback does the same.
+        Set it before that code is translated. Machine code does what `watched` says if it can; the
+        callback does the same.
         """
 
         def hook(_uc: int, _address: int, _size: int, _words: int) -> None:
-            if self.hooked.left:  # the callback wrote code, so the block was left, and the hook is met once more
+            if self.hooked.left:  # the callback wrote code, so the block was left, and the hook will be called again
                 self.hooked.left = 0
                 return
             self.hooked.inside = 1
@@ -140,7 +142,7 @@ class Code:
         self._hooks.add(address, ctypes.c_void_p(self.watcher), watched.address)
 
     def _learn(self, watched: Watched, address: int) -> None:
-        """Note how many instructions of the present block come before a place."""
+        """Store the number of instructions that precede a place in the current block."""
         block = self._counter.state[Word.BLOCK]
         if not block:
             return

@@ -1,15 +1,15 @@
 """Functions that are called before chosen instructions: one hook of Unicorn's for all of them.
 
-Unicorn keeps its code hooks in a list, each with the range of addresses it is for.  It walks the
-list for each instruction that it translates, and, if there is more than one hook, again whenever a
-hooked instruction runs.  With a thousand hooks that takes microseconds.  A single hook is called
-directly, and this engine has only one.
+Unicorn keeps its code hooks in a list, each with its range of addresses.  It walks the list for
+each instruction that it translates, and, if there is more than one hook, again whenever a hooked
+instruction runs.  With a thousand hooks that takes microseconds.  A single hook is called directly,
+and this engine has only one.
 
-Its range is never larger than one instruction.  Before the translator looks whether an instruction
-is hooked, it asks whether the instruction is an exit (`emu.engine.exits`), and that function is the
-engine's own.  So the function looks the address up in a hash table and sets the hook's range: to
-the address, or to an address that no code has.  When the instruction runs, the hook finds what it
-has to call in the same table.
+Its range is never larger than one instruction. Before the translator tests whether an instruction
+is hooked, it tests whether the instruction is an exit (`emu.engine.exits`), by a function of the
+engine. So that function looks the address up in a hash table and sets the hook's range: to the
+address, or to an address that no code has. When the instruction runs, the hook finds the functions
+to be called in the same table.
 
 Source: Unicorn 2.1.4, include/uc_priv.h (struct hook, HOOK_EXISTS_BOUNDED), tcg-op.h
 (gen_uc_tracecode); the order of the two questions was observed on each CPU.
@@ -28,9 +28,9 @@ from emu.words import WORD_MASK
 
 # An address that no code has.
 NOWHERE: Final = 0xFFFF_FFFF_FFFF_FFF0
-# What an address is multiplied with before its upper bits choose a place (Knuth's golden ratio, in 64 bits).
+# The factor by which an address is multiplied before its upper bits choose a place (Knuth's golden ratio, in 64 bits).
 MULTIPLIER: Final = 0x9E37_79B9_7F4A_7C15
-# What the table begins with, a power of two; at most half of it is used.
+# The initial size of the table, a power of two; at most half of it is used.
 _SIZE: Final = 1 << 6
 _HOOK: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_void_p)
 
@@ -39,15 +39,15 @@ class CodeHookTable(Block):
     """The data of the hooks for machine code (`emu.engine.code_hooks_code`)."""
 
     table: int
-    """The address of the places of a hash table: addresses of `HookedPlace`s."""
+    """The address of a hash table, whose places are addresses of `HookedPlace`s."""
     shift: int
-    """How far a product is shifted right to choose a place."""
+    """The number of bits by which a product is shifted right to choose a place."""
     mask: int
-    """The number of places, less one."""
+    """The number of places minus one."""
     range: int
-    """The address of the words that say where the range of Unicorn's hook begins and ends."""
+    """The address of the two words with the start and the end of the range of Unicorn's hook."""
     everywhere: int
-    """1: the range is all addresses, and stays so."""
+    """1: the range is all addresses, and does not change."""
 
 
 class HookedPlace(Block):
@@ -58,7 +58,7 @@ class HookedPlace(Block):
     calls: int
     """The address of the first `HookedCall`; 0: there is none."""
     size: int
-    """Bytes of the breakpoint that is served there; 0: none is."""
+    """Length in bytes of the breakpoint that is served there; 0: none is served."""
     code: int
     """Those bytes, as a number."""
 
@@ -67,11 +67,11 @@ class HookedCall(Block):
     """A function that is called before an instruction."""
 
     function: int
-    """U64 (uc, address, size, data); 0: none any more."""
+    """U64 (uc, address, size, data); 0: it was removed."""
     data: int
     leaves: int
-    """Whether it is called only while the place's breakpoint is there, and its result counts: 1
-    says that it has set the pc, and that the block is to be left."""
+    """Whether it is called only while the place's breakpoint is there, and its result is used: 1
+    means that it has set the pc, and that the block must be left."""
     next: int
     """The address of the next one; 0: there is none."""
 
@@ -79,8 +79,8 @@ class HookedCall(Block):
 class CodeHooks:
     """The functions that are called before instructions of one engine.
 
-    After them a breakpoint may be served there, without its exception: that is for machine code
-    only (`emu.engine.firing_code`).
+    After them a breakpoint may be served there, without its exception; only machine code does that
+    (`emu.engine.firing_code`).
     """
 
     def __init__(self) -> None:
@@ -107,7 +107,7 @@ class CodeHooks:
         self.translate(NOWHERE)
 
     def add(self, address: int, function: Any, data: int) -> None:
-        """Call a function before the instruction at `address`, once that is translated anew.
+        """Call a function before the instruction at `address`, after that is translated again.
 
         `function` is a ctypes function of (uc, address, size, data), or the address of one as
         `ctypes.c_void_p`.
@@ -115,7 +115,7 @@ class CodeHooks:
         self._add(address, function, data)
 
     def refuse(self, address: int, code: bytes, function: Any, data: int) -> None:
-        """Call a function there while it is this code; its result may say that the block is left."""
+        """Call a function there while it is this code; its result says whether the block is left."""
         self._add(address, function, data, leaves=True)
         self.serve(address, code)
 
@@ -134,15 +134,15 @@ class CodeHooks:
             self._place(address).calls = call.address
 
     def remove(self, address: int, function: Any) -> None:
-        """Do not call a function any more."""
+        """Stop calling a function."""
         for call, _ in self._functions[address]:
             if call.function == _address(function):
                 call.function = 0
 
     def serve(self, address: int, code: bytes) -> bool:
-        """Serve the breakpoint at an address, once that is translated anew, while it is this code.
+        """Serve the breakpoint at an address from its next translation on, while it is this code.
 
-        Returns False if that is so already.
+        Returns False if it is served already.
         """
         place, number = self._place(address), int.from_bytes(code, "little")
         if (place.size, place.code) == (len(code), number):
@@ -174,7 +174,7 @@ class CodeHooks:
         return any(call.leaves and call.function for call, _ in self._functions.get(address, ()))
 
     def count_all(self, *, counted: bool) -> None:
-        """Note whether Unicorn counts instructions: it then looks at the range at each of them.
+        """Note whether Unicorn counts instructions: it then tests the range at each of them.
 
         So the range is all addresses, if anything is hooked.
         """
@@ -183,7 +183,7 @@ class CodeHooks:
         self._range[0], self._range[1] = (1, 0) if self.block.everywhere else (NOWHERE, NOWHERE)
 
     def _run(self, uc: int, address: int, size: int, _data: int) -> None:
-        """Call what is at an address."""
+        """Call the functions of an address."""
         for call, function in self._functions.get(address, ()):
             if call.function:
                 function(uc, address, size, call.data)

@@ -1,11 +1,12 @@
 """Machine code for `emu.engine.code_hooks`.
 
-The range of Unicorn's hook is set; functions are called, and breakpoints served, when the hook is.
+It sets the range of Unicorn's hook; when the hook is called, it calls functions and serves
+breakpoints.
 
-A block is left by returning from the hook into the next one.  The hook is called by the translated
-block, whose registers are in memory by then; so its return address is replaced by that of the block
-at the pc, which QEMU looks up as it does after an indirect jump.  That takes a few nanoseconds; an
-exception that is raised, and the loop of the emulator that goes on after it, take 30.
+A block is left by returning from the hook into the next block. The translated block calls the hook,
+and its registers are in memory by then; so the return address is replaced by that of the block at
+the pc, which QEMU looks up as it does after an indirect jump. That takes a few nanoseconds; to
+raise an exception and enter the loop of the emulator again takes 30.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _RETURN_ADDRESS = "llvm.addressofreturnaddress.p0"
 
 @dataclass(frozen=True)
 class HookPlaces:
-    """Values that the linker puts in."""
+    """Values that the linker inserts."""
 
     table: Value
     """The `CodeHookTable`."""
@@ -33,7 +34,7 @@ class HookPlaces:
     code_byte: Value
     """U32 cpu_ldub_code(env, address): a byte as the translator reads it."""
     next_block: Value
-    """Code *helper_lookup_tb_ptr(env): the block at the pc, or where blocks end."""
+    """Code *helper_lookup_tb_ptr(env): the block at the pc, or the code that ends the run."""
 
 
 class CodeHooksCode:
@@ -110,7 +111,7 @@ class CodeHooksCode:
         f.ret(served.get())
 
     def _make_call(self, module: Module) -> Function:
-        """u64 call_hooks(uc, address, size): do what is to be done; 1: the block is to be left."""
+        """u64 call_hooks(uc, address, size): call functions and serve; 1: the block must be left."""
         f = module.function("call_hooks", 3, local=True)
         uc, address, size = f.parameters
         place = f.call(self._find, address)
@@ -123,7 +124,7 @@ class CodeHooksCode:
             function = f.load(here, HookedCall.offset("function"))
             loop.again_if(f.eq(function, 0))
             answer = f.call(function, uc, address, size, f.load(here, HookedCall.offset("data")))
-            # Code was written: the block is left by other means, and the hook is met once more.
+            # Code was written: the block is left in another way, and the hook will be called again.
             f.ret_if(f.ne(f.load(self._places.hooked, Hooked.offset("left")), 0), 0, likely=False)
             loop.again_if(f.eq(f.load(here, HookedCall.offset("leaves")), 0))
             f.ret_if(f.eq(answer, 1), 1)

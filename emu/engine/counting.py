@@ -1,6 +1,6 @@
 """The exact count of instructions, and the words that the callbacks and the engine share.
 
-`emu.engine.state` tells the rules by which the callbacks count.
+`emu.engine.state` documents the rules by which the callbacks count.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from emu.engine.memory import Memory
 from emu.engine.state import NEVER, WORDS, TableEntry, Word
 from emu.isa.base import Isa
 
-# Where the count begins: instructions may be taken off it before the first has run.
+# The initial count: instructions may be subtracted from it before the first has run.
 PREPAID: Final = 64
 # As plain numbers: time is read at every firing.
 _TOTAL: Final = int(Word.TOTAL)
@@ -45,8 +45,8 @@ class _Shared:
 class Counter:
     """Counts the instructions of one CPU.
 
-    `blocks`, a power of two, is how many blocks' sizes are remembered.  `inlined`: their counts are
-    written into the translated blocks, where the host allows it.
+    `blocks`, a power of two, is the number of blocks whose sizes are remembered.  `inlined`: their
+    counts are written into the translated blocks, where the host allows it.
     """
 
     def __init__(self, isa: Isa, cpu: Cpu, memory: Memory, blocks: int, *, inlined: bool = False) -> None:
@@ -84,7 +84,7 @@ class Counter:
 
     @property
     def instructions(self) -> int:
-        """Instructions executed so far, exact where the CPU stands now.
+        """The exact number of instructions executed so far.
 
         The instruction at pc is not included.
         """
@@ -93,32 +93,31 @@ class Counter:
             return self.state[_TOTAL] - PREPAID
         place = entry - self._entries_at >> 3
         address, numbers, pc = self._entries[place], self._entries[place + 1], self._words[self._pc]
-        # Unicorn's own count is wrong by one where RISC-V's wfi is followed by something illegal: so the end is
-        # decoded too.
+        # Unicorn's own count is wrong by one if an illegal instruction follows RISC-V's wfi: so the end is decoded too.
         if not 0 <= pc - address <= numbers >> 32:
             return int(self.state[_TOTAL]) - PREPAID
         try:
             index = self._index(address, pc)
-        except BadAddressError:  # the block has taken its own code out of the address space
+        except BadAddressError:  # the block has unmapped its own code
             return int(self.state[_TOTAL]) - PREPAID
         return int(self.state[_TOTAL] - PREPAID - (numbers & _COUNT) + index)
 
     @property
     def before_block(self) -> int:
-        """Instructions executed before the current block: it needs no look at the code."""
+        """Instructions executed before the current block, which are known without decoding code."""
         entry = self.state[_BLOCK]
         total = self.state[_TOTAL] - PREPAID
         return int(total - (self._entries[(entry - self._entries_at >> 3) + 1] & _COUNT) if entry else total)
 
     def discount(self, instructions: int) -> None:
-        """Take instructions off the count.
+        """Subtract instructions from the count.
 
-        They stand for one that has been counted, or will not count when it runs.
+        They correspond to one that has been counted, or that must not be counted when it runs.
         """
         self.state[_TOTAL] -= instructions
 
     def settle(self) -> None:
-        """Take back the instructions of the current block that were not executed.
+        """Subtract the instructions of the current block that were not executed.
 
         It was left at pc.
         """
@@ -127,7 +126,7 @@ class Counter:
         self.state[_BLOCK] = 0
 
     def settle_behind(self) -> None:
-        """Take back what of the current block comes after the instruction at pc."""
+        """Subtract those instructions of the current block that follow the instruction at pc."""
         self.settle()
         self.state[_TOTAL] += 1
 
@@ -140,7 +139,7 @@ class Counter:
         block, size = self._entries[place], self._entries[place + 1] >> 32
         if block + size != end or address < block:
             return False
-        # The instruction begins where the walk from the start of the block comes by.
+        # Decoding from the start of the block finds the beginning of the instruction.
         return self._index(block, address) + 1 == self._index(block, end)
 
     # -- blocks whose code or meaning has changed
@@ -180,7 +179,7 @@ class Counter:
             self._stale = False
 
     def _index(self, block: int, pc: int) -> int:
-        """Return how many instructions lie between the start of a block and pc."""
+        """Return the number of instructions between the start of a block and pc."""
         if self._isa.instruction_alignment == 4:
             return (pc - block) >> 2
         key = (block, pc)

@@ -1,6 +1,6 @@
 """One emulated CPU.
 
-Its registers, where they are in the state of Unicorn, and what QEMU offers for it.
+Its registers, their places in the state of Unicorn, and QEMU's functions for it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from emu.words import WORD_MASK
 
 # Words of the CPU state that `Register.slot` may number.
 _STATE_WORDS: Final = 128
-# Called millions of times; the binding's wrappers around them take longer than they do.
+# These are called millions of times; the binding's wrappers around them take longer than the functions.
 _reg_read, _reg_write, _context_restore = uclib.uc_reg_read, uclib.uc_reg_write, uclib.uc_context_restore
 
 
@@ -34,8 +34,8 @@ class Cpu:
         if self.model.page_size is not None:
             self.uc.ctl_set_page_size(self.model.page_size)
         # emu_start ends by translating `until` in the address space of the moment, to drop the code there.  In user
-        # mode that is a page fault nobody takes: cr2 is lost, and old_exception makes the next true fault a double
-        # fault.  With a set of exits, left empty, it does not look.
+        # mode that is a page fault that is not handled: cr2 is lost, and old_exception makes the next true fault a
+        # double fault. With an empty set of exits it does not do that.
         self.uc.ctl_exits_enabled(enable=True)
         self.address, self.env = layout.check(self.uc, isa)
         self.words = memoryview((ctypes.c_uint64 * _STATE_WORDS).from_address(self.env)).cast("B").cast("Q")
@@ -50,7 +50,7 @@ class Cpu:
         self._word = ctypes.c_uint64()
         self._word_at = ctypes.addressof(self._word)
 
-    # -- what a model sees
+    # -- the interface for models
 
     def deliver(self) -> None:
         """Let QEMU deliver the exception to the guest's own vector."""
@@ -75,7 +75,7 @@ class Cpu:
         slot = self._slots.get(name)
         if slot is not None:
             return int(self.words[slot])
-        self._word.value = 0  # some have four bytes
+        self._word.value = 0  # some registers have four bytes
         _reg_read(self.reference, self._public[name], self._word_at)
         return self._word.value
 
@@ -89,7 +89,7 @@ class Cpu:
             _reg_write(self.reference, self._public[name], self._word_at)
 
     def leave_block(self) -> None:
-        """Make Unicorn leave the block that is running and go on at the pc; from a code hook."""
+        """Make Unicorn leave the current block and continue at the pc; call it from a code hook."""
         registers = self.isa.registers
         self.uc.reg_write(self._public[registers.pc], int(self.words[self._slots[registers.pc]]))
 
@@ -103,7 +103,7 @@ class Cpu:
         return tuple(memoryview((ctypes.c_uint8 * size).from_address(place)).cast("B") for place, size in places)
 
     def lose_reservation(self) -> None:
-        """Forget what a load-exclusive has reserved, as a CPU does that returns from an exception.
+        """Clear the reservation of a load-exclusive, as a CPU does on return from an exception.
 
         Unicorn takes a trap without one, and keeps the reservation.
         """
@@ -113,16 +113,16 @@ class Cpu:
     # -- contexts
 
     def new_context(self) -> UcContext:
-        """Return a place for all registers, filled with those there are now."""
+        """Return a buffer for all registers, filled with their current values."""
         return self.uc.context_save()
 
     def save(self, context: UcContext) -> None:
-        """Put all registers into a place for them."""
+        """Save all registers in such a buffer."""
         self.uc.context_update(context)
 
     def restore(self, context: UcContext) -> None:
-        """Take all registers from a place where they were saved.
+        """Restore all registers from such a buffer.
 
-        The meaning of addresses stays as it is.
+        The address space does not change.
         """
         _context_restore(self.reference, context.context)

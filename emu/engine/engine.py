@@ -1,8 +1,8 @@
-"""Unicorn behind one class: run, stop, traps; and the parts that one CPU is made of.
+"""Unicorn behind one class: run, stop, traps; and the parts of one CPU.
 
-| part | what it is |
+| part | content |
 | --- | --- |
-| `cpu` (`emu.engine.cpu`) | registers, contexts, what QEMU offers |
+| `cpu` (`emu.engine.cpu`) | registers, contexts, QEMU's functions |
 | `memory` (`emu.engine.memory`) | RAM, and the way from a virtual address to it |
 | `counter` (`emu.engine.counting`) | the exact count of instructions |
 | `code` (`emu.engine.code`) | code is written, and its translation is forgotten |
@@ -11,13 +11,13 @@
 | `emu.engine.native`, `emu.engine.interpreted` | what Unicorn calls, in machine code and in Python |
 
 Unicorn's abilities and limits shape these files; the facts are documented where they are used.
-Rules for what is added to them:
+Rules for additions to them:
 
 * no per-instruction hook, no memory hook, no `timeout=`, no `until` inside code: each costs all
   guests their speed or exactness;
-* callbacks never let an exception out: it is kept, the run is stopped, and `run` raises it;
+* an exception never leaves a callback: it is stored, the run is stopped, and `run` raises it;
 * code is written by `write_code` alone, which also makes Unicorn forget what it translated;
-* nothing here knows an ISA by name: what is particular to one is in `Isa.unicorn`.
+* no code here names an ISA: the particulars of each are in `Isa.unicorn`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from emu.engine.tracepoints import Tracepoints
 from emu.isa.base import Isa
 from emu.plans import Plan
 
-# emu_start's `until`: no code is there.  0 would make a jump to NULL a clean stop.
+# emu_start's `until`: an address without code. With 0, a jump to NULL would end the run without an error.
 _NOWHERE: Final = 0xFFFF_FFFF_FFFF_FFF0
 _emu_start = uclib.uc_emu_start
 _ON_INSTRUCTION: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
@@ -64,11 +64,11 @@ class Engine:
 
     `handlers` takes breakpoints and every other synchronous exception; its functions are set by the
     engine's user.  With `pages` the host keeps the address space, otherwise the guest's page tables
-    say what it is.  System calls go to the guest's vector, unless `on_system_call` serves them: it
-    is called with the pc behind the instruction.  `accelerated` says whether the callbacks are
-    machine code.  `blocks`: how many blocks' sizes are remembered, a power of two; a user that
-    writes code all the time makes the engine forget all of them as often.  `inlined`: the count is
-    written into the translated blocks (`emu.engine.inlined`) where that is possible.
+    define it.  System calls go to the guest's vector, unless `on_system_call` serves them: it is
+    called with the pc after the instruction.  `accelerated` says whether the callbacks are machine
+    code.  `blocks`: the number of blocks whose sizes are remembered, a power of two; whenever code
+    is written, the engine forgets all of them.  `inlined`: the count is written into the translated
+    blocks (`emu.engine.inlined`) where that is possible.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class Engine:
         isa.unicorn.prepare(self.cpu)
 
     def _take_over_parts(self) -> None:
-        """Offer what the parts can do under the engine's own name, without a call more."""
+        """Offer methods of the parts as the engine's own, without an additional call."""
         self.load, self.store, self.read = self.memory.load, self.memory.store, self.memory.read
         self.read_register, self.write_register = self.cpu.read_register, self.cpu.write_register
         self.write_vector, self.vectors = self.cpu.write_vector, self.cpu.vectors
@@ -176,11 +176,11 @@ class Engine:
         return None if self._tlb is None else self._tlb.table
 
     def discounting(self, instructions: int) -> Adjust:
-        """Return what `discount` does as an operation for machine code."""
+        """Return the effect of `discount` as an operation for machine code."""
         return Adjust(ctypes.addressof(self.counter.state_array) + 8 * Word.TOTAL, -instructions)
 
     def _who(self) -> tuple[int, int]:
-        """Return the addresses of the words that say which address space it is, and which thread."""
+        """Return the addresses of the words with the current address space and the current thread."""
         state = ctypes.addressof(self.counter.state_array)
         space, thread = (state + 8 * word for word in (Word.SPACE, Word.THREAD))
         if isinstance(self.memory, GuestMemory):
@@ -188,7 +188,7 @@ class Engine:
         return space, thread
 
     def show_window(self, window: Window) -> None:
-        """Take note of a stretch of kernel addresses that lies in RAM in one piece.
+        """Register a range of kernel addresses that is contiguous in RAM.
 
         Host and machine code then reach it without a walk through the page tables.  The guest must
         have its own kernel.
@@ -201,16 +201,16 @@ class Engine:
         self._windows.set(self.memory.windows(), self.memory.pointer)
 
     def plan(self, plan: Plan) -> int:
-        """Return the answer to a breakpoint that carries a plan out natively; 0: not possible.
+        """Return the answer that makes machine code carry a plan out; 0: not possible.
 
-        If the plan meets memory that native code cannot reach, `handlers.on_late` is asked; all
-        registers but the pc are as they were.
+        If machine code cannot reach the plan's memory, `handlers.on_late` is called; all registers
+        except the pc are unchanged then.
         """
         return self._plans.encode(plan) if self.accelerated else 0
 
     @property
     def pc(self) -> int:
-        """The program counter.  Inside a callback it may be set; execution then goes on there."""
+        """The program counter. A callback may set it; execution then continues there."""
         return int(self.words[self._pc])
 
     @pc.setter
@@ -237,7 +237,7 @@ class Engine:
         self.forget_user_blocks()
 
     def note_thread(self, number: int) -> None:
-        """Note which thread runs, where the host keeps them."""
+        """Note which thread runs, if the host keeps the threads."""
         self._state[Word.THREAD] = number
 
     def find_thread_at(self, physical: int) -> None:
@@ -248,14 +248,14 @@ class Engine:
         self.tracepoints.find_thread_at(self.memory.pointer + physical)
 
     def space_number(self, space: AddressSpace) -> int:
-        """Return the number of an address space, which no other has while the engine lives."""
+        """Return the number of an address space, which is unique while the engine exists."""
         number = self._spaces.get(space)
         if number is None:
             number = self._spaces[space] = next(self._space_numbers)
         return number
 
     def flush_page(self, address: int) -> None:
-        """Forget what a page's address means: its mapping has changed."""
+        """Forget the translation of a page's address, because its mapping has changed."""
         if self._tlb is not None:
             self._tlb.flush_page(address)
 
@@ -265,10 +265,10 @@ class Engine:
         """Run until `stop`, until the CPU waits for an interrupt, or to a deadline.
 
         `soft` is checked in user mode, `hard` anywhere, both at the start of blocks.  Returns True
-        if the CPU waits.  Raises what a callback raised, `emu.engine.errors.PageFaultError` where
-        the host keeps the address space, and `GuestCrashError` when the CPU cannot go on.
+        if the CPU waits.  Raises the exception of a callback, `emu.engine.errors.PageFaultError` if
+        the host keeps the address space, and `GuestCrashError` if the CPU cannot continue.
         """
-        # A time may be long past: the clock can be put forward further than instructions were ever executed.
+        # A time may be long past: the clock can be advanced further than the number of instructions ever executed.
         soft = NEVER if soft is None else min(NEVER, max(0, soft + PREPAID))
         hard = NEVER if hard is None else min(NEVER, max(0, hard + PREPAID))
         self._emulate(soft, hard)
@@ -277,7 +277,7 @@ class Engine:
             if not self.special.take():
                 return True
             self.handlers.raise_failure()
-            if self._state[Word.STOPPED]:  # its exception was one that ends the run
+            if self._state[Word.STOPPED]:  # its exception ends the run
                 return False
             self._go_on()
         if not self._state[Word.STOPPED]:
@@ -285,10 +285,10 @@ class Engine:
         return False
 
     def step(self) -> bool:
-        """Execute one instruction, or one repetition of a string instruction; answer as `run`.
+        """Execute one instruction, or one repetition of a string instruction; return as `run`.
 
-        An engine that steps should do nothing else: all code is translated anew when stepping
-        begins or ends.
+        An engine that steps should only step: all code is translated again when stepping begins or
+        ends.
         """
         self._emulate(NEVER, NEVER, count=1)
         waits = bool(self.cpu.halted.value)
@@ -296,9 +296,9 @@ class Engine:
         return waits and not self.special.take()
 
     def _emulate(self, soft: int, hard: int, count: int = 0) -> None:
-        """Run Unicorn, and raise what went wrong.  `count` 0: until something stops it."""
+        """Run Unicorn, and raise its errors. `count` 0: it runs until it is stopped."""
         if bool(count) is not self._steps:
-            # Blocks of one instruction, or of many: Unicorn runs what it finds translated.
+            # Forget the translated blocks, whose size (one instruction or many) Unicorn would not check.
             self.cpu.uc.ctl_flush_tb()
             self._steps = bool(count)
             self._code_hooks.count_all(counted=self._steps)
@@ -306,12 +306,12 @@ class Engine:
         self._go_on(count)
 
     def _go_on(self, count: int = 0) -> None:
-        """Run Unicorn with the deadlines that there are."""
+        """Run Unicorn with the current deadlines."""
         while self._run_once(count):
             pass
 
     def _run_once(self, count: int) -> bool:
-        """Run Unicorn; True: it is to go on, as it only stopped before a special instruction."""
+        """Run Unicorn; True: run it again, because it only stopped before a special instruction."""
         self.counter.refresh()
         self._state[Word.STOPPED] = 0
         if self._tlb is not None:
@@ -337,8 +337,8 @@ class Engine:
     def stop(self) -> None:
         """End the current run before its next block; between two runs this does nothing.
 
-        A deadline that has passed stops cleanly: emu_stop in a code hook would leave the hooked
-        instruction to be met again.
+        It sets a deadline that has passed. emu_stop in a code hook would stop before the hooked
+        instruction, whose hook would be called again.
         """
         self._state[Word.HARD] = self._state[Word.NEXT] = 0
 

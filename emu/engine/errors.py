@@ -6,11 +6,11 @@ from emu.engine.access import Access
 
 
 class EngineError(Exception):
-    """The CPU emulator cannot do what was asked; the message says why and what helps."""
+    """The CPU emulator cannot do what was requested; the message says why, and names the remedy."""
 
 
 class GuestCrashError(EngineError):
-    """The CPU cannot go on: it left RAM, or an exception had no handler.  `pc` is where."""
+    """The CPU cannot continue: it left RAM, or an exception had no handler. `pc` is the place."""
 
     def __init__(self, message: str, pc: int) -> None:
         super().__init__(message)
@@ -18,10 +18,10 @@ class GuestCrashError(EngineError):
 
 
 class PageFaultError(GuestCrashError):
-    """The CPU met an address that its address space, which the host keeps, does not grant.
+    """The CPU accessed an address that its address space, kept by the host, does not permit.
 
-    `address` is that of the page, or the instruction's if that is where the fault was: Unicorn
-    tells no more.
+    `address` is that of the page, or that of the instruction if its fetch faulted: Unicorn reports
+    no more.
     """
 
     def __init__(self, address: int, access: Access, pc: int) -> None:

@@ -1,10 +1,10 @@
-"""Special instructions: those that Unicorn cannot translate, or would ask the host about.
+"""Special instructions: Unicorn cannot translate them, or would read state of the host.
 
-The translator asks before it decodes an instruction whether its address is an exit, that is a place
-where emu_start ends, with the pc there and the CPU halted.  Exits are kept in a tree; with one
-entry in it the translator asks the tree's function for comparing keys, once for each instruction
-that it translates.  That function is replaced here by the ISA's own, which looks at the instruction
-(`UnicornModel.special`).  Code that is translated costs nothing more.
+Before the translator decodes an instruction, it tests whether its address is an exit: a place where
+emu_start ends, with the pc there and the CPU halted. Exits are kept in a tree; if it has one entry,
+the translator calls the tree's function for comparing keys, once for each instruction that it
+translates. That function is replaced here by the ISA's own, which decodes the instruction
+(`UnicornModel.special`). Translated code has no additional cost.
 
 Source: unicorn v2.1.4 include/uc_priv.h (uc_addr_is_exit), glib_compat/gtree.c (struct _GTree).
 """
@@ -23,14 +23,14 @@ from emu.engine.layout import UC_EXITS, UC_INVALIDATE, UNICORN_VERSION, word
 _SENTINEL: Final = 0x5AB1_7E57_0DDB_A110
 # struct _GTree: the root, then the function; struct _GTreeNode begins with the key.
 _COMPARE: Final = 8
-# What the function answers: equal, so that the address is an exit, or not.
+# The results of the function: equal, so that the address is an exit, or different.
 _EXIT, _NO_EXIT = 0, 1
 _ON_INVALIDATE: Final = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_size_t)
 _ON_COMPARE: Final = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 
 
 def install(cpu: Cpu, special: Any, keep: Any) -> None:
-    """Let the translator ask `special`, and let emu_start call `keep` when it ends.
+    """Make the translator call `special`, and make emu_start call `keep` when it ends.
 
     Both are addresses of C functions, which must stay valid.  Raises `EngineError`.
     """
@@ -40,12 +40,12 @@ def install(cpu: Cpu, special: Any, keep: Any) -> None:
         raise EngineError(f"this build of unicorn {UNICORN_VERSION} keeps its exits elsewhere")
     _set(tree + _COMPARE, special)
     # emu_start ends by translating each exit's address, to drop the code there.  In user mode that would be a page
-    # fault nobody takes: cr2 is lost, and old_exception makes the next true fault a double fault.
+    # fault that is not handled: cr2 is lost, and old_exception makes the next true fault a double fault.
     _set(cpu.handle + UC_INVALIDATE, keep)
 
 
 def interpreted(choose: Callable[[int], None], special: Callable[[int], bool]) -> tuple[Any, Any]:
-    """Return what `install` takes, for functions in Python of the address of an instruction.
+    """Return the arguments of `install` for Python functions of the address of an instruction.
 
     `choose` is called first (`emu.engine.code_hooks`); `special` says whether it is an exit.
     """

@@ -1,7 +1,7 @@
-"""Machine code that serves a hit: a tracepoint is found, and its steps are done.
+"""Machine code that serves a hit: it finds the tracepoint and does its steps.
 
-`emu.engine.tracepoints` documents the steps.  Python is entered for what a probe's enablings have
-no native form of, and for memory out of reach.
+`emu.engine.tracepoints` documents the steps.  Python is called for enablings of a probe without a
+native form, and for memory out of reach.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from emu.isa.base import Isa
 from emu.native.builder import Function, Module
 from emu.native.values import Condition, Value
 
-# What `take` answers beside HANDLED; not DELIVER's number.
+# Answers of `take` beside HANDLED, different from DELIVER.
 ASK: Final = DELIVER + 1
 LATE: Final = DELIVER + 2
-# What the step CALL answers beside those: the next step is done.
+# Another answer of the step CALL: the next step is done.
 GO_ON: Final = DELIVER + 3
 
-# What `Framework.native_runs` returns the address of: how many pairs, and where they are.
+# `Framework.native_runs` returns the address of these: the number of pairs, and their address.
 _COUNT, _PAIRS = 0, 8
 # A pair: a function, and its first argument.
 _RUN, _FIRST, _PAIR = 0, 8, 16
@@ -33,18 +33,18 @@ _STEP: Final = ctypes.sizeof(Step)
 
 @dataclass(frozen=True)
 class Asked:
-    """Functions of Python's that serving a hit may call."""
+    """Functions in Python that the code for a hit may call."""
 
     load: Value
-    """u64 load(address, size): the guest's memory, 0 where there is none."""
+    """u64 load(address, size): the guest's memory, 0 if none is mapped there."""
     late: Value
-    """i32 late(address): does the rest of a hit whose plan met memory out of reach; 0: it is done."""
+    """i32 late(address): completes a hit whose plan needs memory out of reach; 0: it is done."""
     fired: Value
-    """u64 fired(): takes back what `CpuCore.prepare` did, and keeps an exception."""
+    """u64 fired(): undoes `CpuCore.prepare`, and stores an exception."""
 
 
 class FiringCode:
-    """The function `take`; `header` is where the table's `Header` is."""
+    """The function `take`; `header` is the address of the table's `Header`."""
 
     def __init__(self, module: Module, isa: Isa, places: Places, plans: PlanCode, asked: Asked, header: Value) -> None:
         self._isa = isa
@@ -77,12 +77,12 @@ class FiringCode:
         return f
 
     def _is(self, f: Function, wanted: Value, name: str) -> Condition:
-        """Return whether an entry is for the space, or the thread, that is now."""
+        """Return whether an entry is for the current address space, or the current thread."""
         now = f.load(f.load(self._header, Header.offset(name)))
         return f.either(f.eq(wanted, EVERY), f.eq(wanted, now))
 
     def _make_argument(self, module: Module) -> Function:
-        """u64 argument(firing, number): an argument that is in the guest's memory, or not."""
+        """u64 argument(firing, number): an argument, in the guest's memory or elsewhere."""
         f = module.function("argument", 2, local=True)
         firing, number = f.parameters
         at = f.add(firing, f.shl(number, 3))
@@ -141,7 +141,7 @@ class FiringCode:
         return f
 
     def _make_steps(self, module: Module) -> Function:
-        """u64 steps(entry): do them, and answer as `take`."""
+        """u64 steps(entry): do the steps, and return the same as `take`."""
         f = module.function("steps", 1, local=True)
         (entry,) = f.parameters
         core = f.load(entry, Entry.offset("core"))
@@ -165,7 +165,7 @@ class FiringCode:
                     size = f.load(here, Step.offset("size"))
                     led = f.and_(f.load(f.load(here, Step.offset("pc"))), self._isa.address_mask)
                     inside = f.flag(f.ult(f.sub(led, f.load(here, Step.offset("function"))), size))
-                    # FIRE_WHEN is for a pc, so to speak, that is in a function of one byte.
+                    # FIRE_WHEN is treated as a pc that is in a function of one byte.
                     loop.again_if(f.eq(inside, f.flag(f.eq(kind, StepKind.FIRE_AFTER))))
                     f.at(wanted)
                     f.ret_if(f.eq(f.call(self.fire, what, core), 0), HANDLED, likely=False)
@@ -173,11 +173,11 @@ class FiringCode:
         return f
 
     def _make_take(self, module: Module) -> Function:
-        """u64 take(address): serve a hit; ASK: Python is to, LATE: it is to do the rest."""
+        """u64 take(address): serve a hit; ASK: Python must serve it, LATE: Python must complete it."""
         f = module.function("take", 1, local=True)
         entry = f.call(self.find, f.parameters[0])
         f.ret_if(f.eq(entry, 0), ASK)
-        # Not one probe may have fired when another turns out to be Python's.
+        # No probe may have fired before it is known that Python need not fire another one.
         step = f.variable(f.load(entry, Entry.offset("steps")))
         with f.loop() as loop:
             here = step.get()
@@ -197,7 +197,7 @@ class FiringCode:
         return f
 
     def _make_serve(self, module: Module) -> Function:
-        """u64 serve(address): serve a hit before its exception; 0: it is to be raised."""
+        """u64 serve(address): serve a hit before its exception; 0: the exception must be raised."""
         f = module.function("serve", 1, local=True)
         (address,) = f.parameters
         pc, block = self._isa.registers.slots[self._isa.registers.pc], f.load(self._places.words, 8 * Word.BLOCK)

@@ -16,8 +16,8 @@ from emu.isa.base import Isa
 class Handlers:
     """Pass each exception of one CPU on to the function that the engine's user has set for it.
 
-    No exception of Python's may cross the emulator: it is kept, the run is stopped, and
-    `raise_failure` raises it there.
+    No Python exception may pass through the emulator: it is stored, the run is stopped, and
+    `raise_failure` raises it after that.
     """
 
     def __init__(
@@ -50,11 +50,11 @@ class Handlers:
 
     @property
     def on_breakpoint(self) -> Callable[[int], int]:
-        """Takes the address of a breakpoint, where the pc is.
+        """Takes the address of a breakpoint, which is also the pc.
 
         It answers DELIVER (the guest's own vector gets the exception), HANDLED, or what
-        `Engine.plan` returns.  A new one is asked about every breakpoint, until `Tracepoints.set`
-        is called again.
+        `Engine.plan` returns.  After it is changed it is called for every breakpoint, until
+        `Tracepoints.set` is called again.
         """
         return self._on_breakpoint
 
@@ -72,7 +72,7 @@ class Handlers:
             return HANDLED
 
     def late(self, address: int) -> int:
-        """Take a breakpoint whose plan native code could not carry out."""
+        """Take a breakpoint whose plan machine code could not carry out."""
         try:
             return self.on_late(address)
         except BaseException as error:  # noqa: BLE001  raised again by the engine
@@ -80,12 +80,12 @@ class Handlers:
             return HANDLED
 
     def trap(self, number: int) -> int:
-        """Take any other exception, or a system call that is one."""
+        """Take any other exception, or a system call that arrives as one."""
         if number == self._system_call_number:
             self.system_call()
             return HANDLED
         try:
-            self._counter.settle()  # a fault in mid-block
+            self._counter.settle()  # a fault inside a block
             served = self.take_special()
             answer = self.on_trap(number) if served is None else served
             if answer == HANDLED and self._model.handled:
@@ -96,7 +96,7 @@ class Handlers:
         return answer
 
     def system_call(self) -> None:
-        """Serve a system call: it ends its block, and all of the block was executed."""
+        """Serve a system call: it ends its block, which was executed completely."""
         self._counter.state[Word.BLOCK] = 0
         self._cpu.words[self._pc] += self._model.pc_ahead
         try:
@@ -116,7 +116,7 @@ class Handlers:
             return 0
 
     def fired(self) -> int:
-        """Take back what Python code was given in a firing of machine code that it had a part in."""
+        """Undo the preparations for Python code that took part in a firing of machine code."""
         try:
             self._tracepoints.fired()
         except BaseException as error:  # noqa: BLE001  raised again by the engine
@@ -124,18 +124,18 @@ class Handlers:
         return 0
 
     def left(self) -> int:
-        """Settle the count: a probe that machine code fired has written code and left its block."""
+        """Correct the count: a probe that machine code fired has written code and left its block."""
         self._counter.settle()
         return 0
 
     def fail(self, error: BaseException) -> None:
-        """Keep what a callback raised, the first of several, and end the run."""
+        """Store the exception of a callback, the first of several, and end the run."""
         self._failure = self._failure or error
         self._counter.state[Word.NEXT] = 0
         self._cpu.uc.emu_stop()
 
     def raise_failure(self) -> None:
-        """Raise what a callback raised."""
+        """Raise the stored exception of a callback."""
         if self._failure:
             failure, self._failure = self._failure, None
             raise failure

@@ -1,4 +1,4 @@
-"""Hooks of Unicorn, added by the C call: the binding wraps callbacks in Python of its own."""
+"""Hooks of Unicorn, added by the C call: the binding would wrap callbacks in Python code."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class Hooks:
         instruction: int | None = None,
         data: int | None = None,
     ) -> int:
-        """Add a hook for [begin, end], or everywhere if that is empty, and return its handle.
+        """Add a hook for [begin, end], or for all addresses if it is empty; return its handle.
 
-        `data` is its last argument, if not that of all.  Raises `EngineError`.
+        `data` replaces the common last argument.  Raises `EngineError`.
         """
         self._kept.append(callback)
         hook = ctypes.c_size_t()

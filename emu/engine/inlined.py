@@ -1,12 +1,12 @@
 """The count of instructions, written into Unicorn's translated blocks.
 
 A block hook is a call at the head of every block that Unicorn translates, and a second one, which
-looks whether the run is to end.  On short blocks the two calls take as long as the block.  So when
-a block runs for the first time, the hook (`block` in `ir/blocks.ll`) replaces the calls before its
-own return address, in the machine code that Unicorn made for the host, by the six instructions that
-counting takes:
+tests whether the run must end.  On short blocks the two calls take as long as the block.  So when a
+block runs for the first time, the hook (`block` in `ir/blocks.ll`) replaces the calls before its
+own return address, in the machine code that Unicorn made for the host, by the instructions that
+count:
 
-    what Unicorn made                          what is written over it
+    what Unicorn has made                      what replaces it
 
     movabs $uc,%rdi                            mov  $words,%edi
     mov    $address,%esi                       mov  $entry,%esi
@@ -17,18 +17,19 @@ counting takes:
     xor    %esi,%esi                           mov  %esi,BLOCK(%rdi)
     call   helper_check_exit_request           jmp  behind the second call
 
-Nothing is written but over code that is exactly the known one, with this engine's own addresses in
-it; any other block goes on calling the hook, which counts by its table.  `late` is a few bytes near
-the translated code: they ask `overdue` whether to stop, and go on at the second call, which leaves
-the block.  To end a run, code sets the word NEXT to 0, so that the next block takes this path.
+Only code that is exactly the known code, with this engine's own addresses in it, is overwritten;
+any other block still calls the hook, which counts by its table. `late` is a few bytes near the
+translated code: they call `overdue`, which decides whether to stop, and continue at the second
+call, which leaves the block.  To end a run, code sets the word NEXT to 0, so that the next block
+takes this path.
 
-Each written block has an entry of its own, as those of the table are, and where to go on behind it.
-Entries and words are in the lowest 2 GiB of the address space, where an address takes four bytes of
-an instruction instead of eight: else there would be no room.  A host that is not Linux on x86-64
-keeps the calls.
+Each changed block has an entry of its own, like those of the table, with the address to continue
+at. Entries and words are in the lowest 2 GiB of the address space, where an address takes four
+bytes of an instruction instead of eight: otherwise the code would not fit.  On a host that is not
+Linux on x86-64 the calls remain.
 
 Source: Unicorn 2.1.4, qemu/include/tcg/tcg-op.h gen_uc_tracecode() and check_exit_request(),
-qemu/tcg/i386/tcg-target.inc.c; the bytes are those that it was seen to make.
+qemu/tcg/i386/tcg-target.inc.c; the bytes were observed.
 """
 
 from __future__ import annotations
@@ -43,16 +44,16 @@ from typing import Final
 from emu.engine.state import Word
 from emu.native.libc import libc
 
-# What the hook gets as its last argument: a number that TCG writes in ten bytes, and that nothing else is.
+# The last argument of the hook: a number that TCG encodes in ten bytes, and that no other code contains.
 MARKER: Final = 0x7472_6170_6C69_6E65
-# An entry: what one of the table has, and the address to go on at behind the first call.
+# An entry: the words of a table entry, and the address to continue at, after the first call.
 ENTRY_SIZE: Final = 24
-# Blocks that are written before all are translated anew.
+# The number of blocks that are changed before all are translated again.
 ENTRIES: Final = 1 << 17
 _MAP_32BIT: Final = 0x40
 _MAP_FIXED_NOREPLACE: Final = 0x10_0000
 _MAP_FAILED: Final = ctypes.c_void_p(-1).value
-# How far from the code a place for `late` is looked for, and in which steps: a jump reaches 2 GiB.
+# The largest distance from the code of a place for `late`, and the steps of the search: a jump reaches 2 GiB.
 _STEP: Final = 1 << 26
 _STEPS: Final = 24
 
@@ -80,7 +81,7 @@ class Late:
         self.overdue = 0
 
     def place(self, code: int) -> None:
-        """Put them near a translated block; if there is no room, no block is ever written."""
+        """Put them near a translated block; if there is no room, no block is ever changed."""
         address = _near(code)
         if not address:
             self._state[Word.FREE] = 0
@@ -101,7 +102,7 @@ def _near(code: int) -> int:
             address = _map(wanted)
             if address == wanted:
                 return wanted
-            if address is not None:  # a kernel before 4.17 takes the flag for a hint
+            if address is not None:  # a kernel before 4.17 ignores the flag
                 _unmap(address)
     return 0
 

@@ -1,8 +1,8 @@
-"""The callbacks in Python: the reference, and what runs where llvmlite is not installed.
+"""The callbacks in Python: the reference, which also runs where llvmlite is not installed.
 
-`emu.engine.state` tells the rules; `emu.engine.native` has the same functions in machine code.  A
-block costs about 300 ns here instead of 2, so a program runs some fifty times slower; what it does,
-and when, is the same.
+`emu.engine.state` documents the rules; `emu.engine.native` has the same functions in machine code.
+A block costs about 300 ns here instead of 2, so a program runs some fifty times slower; its actions
+and their times are the same.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ class Interrupted:
         return answer
 
     def uncount_user(self, address: int) -> None:
-        """Take the instruction at an address off the count, if the address is a user program's."""
+        """Subtract the instruction at an address from the count, if it is a user program's."""
         if address < self._kernel_start:
             self._words[Word.TOTAL] -= 1
 
     def leave_block(self, size: int) -> None:
-        """Count the current block up to the instruction of `size` bytes at the pc, and with it."""
+        """Count the current block up to and including the instruction of `size` bytes at the pc."""
         if not self._words[Word.BLOCK]:
             return
         entry = TableEntry.from_address(self._words[Word.BLOCK])
@@ -85,7 +85,7 @@ class Callbacks:
         model = cpu.model
         now = Interrupted(cpu, counter.state, handlers)
         self.fill = None  # Python is the hook: emu.engine.tlb
-        self.special = None  # Python is asked instead: emu.engine.special
+        self.special = None  # Python is called instead: emu.engine.special
         self.code_hook = None  # Python is the hook: emu.engine.code_hooks
         self.block = _BLOCK_HOOK(_block(counter, cpu))
         self.trap = _TRAP_HOOK(_trap(now, cpu, delivers=delivers))

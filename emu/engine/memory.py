@@ -1,7 +1,7 @@
-"""Guest memory as the host sees it: one buffer of RAM, and the way from a virtual address to it.
+"""Guest memory for the host: one buffer of RAM, and the translation of virtual addresses to it.
 
-Loads and stores of aligned words are on the path of every breakpoint; they go the shortest way
-there is.
+Loads and stores of aligned words are on the path of every breakpoint, so they take the shortest
+path.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Memory(ABC):
     """
 
     def __init__(self, size: int) -> None:
-        # Private: a process that is forked with a guest in it has a guest of its own.
+        # Private: a forked copy of this process has a guest of its own.
         self._buffer = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         self.size = size
         self.pointer = ctypes.addressof(ctypes.c_char.from_buffer(self._buffer))
@@ -42,7 +42,7 @@ class Memory(ABC):
 
         `root` None: in the current address space.
 
-        `access` is what the host is about to do there.
+        `access` is the kind of access that the host is about to make.
         """
 
     @abstractmethod
@@ -58,7 +58,7 @@ class Memory(ABC):
 
     @abstractmethod
     def windows(self) -> Iterable[Window]:
-        """Return stretches of virtual addresses that are RAM in every address space."""
+        """Return ranges of virtual addresses that are RAM in every address space."""
 
     def read(self, address: int, size: int, root: int | None = None) -> bytes:
         """Return `size` bytes.
@@ -83,7 +83,7 @@ class Memory(ABC):
     def places(
         self, address: int, size: int, access: Access = Access.READ, root: int | None = None
     ) -> list[tuple[int, int]]:
-        """Return where virtual addresses lie in RAM, a (start, end) for each page.
+        """Return the places of virtual addresses in RAM, a (start, end) for each page.
 
         Raises `BadAddressError`.
         """
@@ -116,22 +116,22 @@ class GuestMemory(Memory):
         self._more: tuple[Window, ...] = ()
 
     def windows(self) -> Iterable[Window]:
-        """Return the linear map, and the other stretches that were shown."""
+        """Return the linear map, and the other registered ranges."""
         return (Window(self._base, self.size, 0), *self._more)
 
     def show(self, window: Window) -> None:
-        """Take note of another stretch of kernel addresses that lies in RAM in one piece."""
+        """Register another range of kernel addresses that is contiguous in RAM."""
         self._more = (*self._more, window)
 
     def physical_word(self, address: int) -> int:
         """Return the 64-bit word at an aligned physical address.
 
-        0 outside RAM, which no table entry is.
+        Returns 0 outside RAM, which is not a valid table entry.
         """
         return self._words[address >> 3] if address + _WORD <= self.size else 0
 
     def translate(self, address: int, root: int | None = None, access: Access = Access.READ) -> int | None:  # noqa: ARG002
-        """Walk the page tables: the host reads and writes whatever is mapped."""
+        """Walk the page tables: the host may read and write everything that is mapped."""
         if root is None:
             for start, size, offset in self._more:
                 if 0 <= address - start < size:
@@ -141,7 +141,7 @@ class GuestMemory(Memory):
         return physical if physical is not None and physical < self.size else None
 
     def read(self, address: int, size: int, root: int | None = None) -> bytes:
-        """Return bytes; from a window without a walk.  Raises `BadAddressError`."""
+        """Return bytes; from a window, without a page walk.  Raises `BadAddressError`."""
         physical = address - self._base
         if 0 <= physical <= self.size - size:
             return bytes(self.ram[physical : physical + size])

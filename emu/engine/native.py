@@ -1,11 +1,10 @@
 """The callbacks in machine code, compiled by LLVM once and linked for each engine.
 
-Each function of `ir/common.ll`, and of the `unicorn.ll` of an ISA, is the twin of the one of the
-same name in `emu.engine.interpreted`, and in `unicorn.py` beside it, which is easier to read;
-`emu.engine.state` tells the rules.  There are two reasons for machine code.  Speed: the block
-callback runs at every block.  Safety: QEMU delivers an exception by a function that may long-jump
-(a kernel stack that is not mapped), which is clean across machine code but not across Python
-frames.
+Each function of `ir/common.ll`, and of the `unicorn.ll` of an ISA, does the same as the function of
+that name in `emu.engine.interpreted`, or in the `unicorn.py` beside it, which is easier to read;
+`emu.engine.state` documents the rules. There are two reasons for machine code. Speed: the block
+callback runs at every block. Safety: QEMU delivers an exception by a function that may long-jump
+(if a kernel stack is not mapped), which is safe across machine code but not across Python frames.
 """
 
 from __future__ import annotations
@@ -45,13 +44,13 @@ from emu.native.values import Value
 
 # Functions of Unicorn that the callbacks call.
 _UNICORN: Final = ("uc_emu_stop", "uc_ctl", "uc_reg_read", "uc_reg_write")
-# Functions of QEMU, of which each CPU has its own: some read code as the translator does.
+# Functions of QEMU that each CPU has in its own version: some read code as the translator does.
 _QEMU: Final = ("cpu_ldub_code", "cpu_lduw_code", "cpu_ldl_code", "tlb_flush", "helper_lookup_tb_ptr")
-# How the names of addresses begin for the linker, whose names are those of the whole process.
+# The beginning of the names of addresses for the linker, because its names are those of the whole process.
 _SYMBOL: Final = "trapline."
-# Sources whose machine code is kept: ISAs, each with and without a kernel of its own.
+# The number of sources whose machine code is kept: the ISAs, each with and without a kernel of its own.
 _SOURCES: Final = 16
-# How a count is written into a translated block: it depends on the host.
+# The function that writes a count into a translated block: it depends on the host.
 _WRITE: Final = "inlined.ll" if POSSIBLE else "not_inlined.ll"
 # A number that no trap has.
 _NO_TRAP: Final = 0x7FFF_FFFF
@@ -114,7 +113,7 @@ class Callbacks:
             "tracepoints": tracepoints.header.address,
             "hooked": hooked.address,
             "code_hooks": code_hooks.block.address,
-            # Where the guest has page tables, nothing is filled.
+            # If the guest has page tables, no TLB is filled.
             "fills": windows.address if tlb is None else tlb.table,
             "on_fill": windows.address if tlb is None else _address(tlb.callback),
         }
@@ -140,16 +139,16 @@ class Callbacks:
 
 @lru_cache(_SOURCES)
 def _machine_code(isa: Isa, half: int, addresses: tuple[str, ...], *, delivers: bool, hosted: bool) -> bytes:
-    """Return the functions of this ISA as an object file, the same for every engine like this one.
+    """Return the functions of this ISA as an object file, the same for every engine of this kind.
 
-    `half`: the entries of half of the table of blocks.
+    `half`: the number of entries in half of the table of blocks.
     """
     source = _source(isa, _general_names() | _names_of(isa, half, delivers=delivers), addresses, hosted=hosted)
     return compiled("callbacks", source.encode(), lambda: source)
 
 
 def _source(isa: Isa, names: Mapping[str, int], addresses: Iterable[str], *, hosted: bool) -> str:
-    """Return the functions of this ISA, with numbers for names, symbols for addresses."""
+    """Return the functions of this ISA, with numbers in place of names, and symbols for addresses."""
     module = Module()
     symbols = {name: module.symbol(_SYMBOL + name) for name in addresses}
     _write_firing(module, isa, symbols, hosted=hosted)
@@ -161,7 +160,7 @@ def _source(isa: Isa, names: Mapping[str, int], addresses: Iterable[str], *, hos
 
 
 def _write_firing(module: Module, isa: Isa, symbols: Mapping[str, Value], *, hosted: bool) -> None:
-    """Write the functions that serve hits, for which there is a builder."""
+    """Write the functions that serve hits, with the builder (`emu.native.builder`)."""
     places = Places(
         words=symbols["words"],
         env=symbols["env"],
@@ -188,7 +187,7 @@ def _write_firing(module: Module, isa: Isa, symbols: Mapping[str, Value], *, hos
 
 
 def _general_names() -> dict[str, int]:
-    """Return the names that mean the same for every engine."""
+    """Return the names that have the same value in every engine."""
     names: dict[str, int] = {name: value for name, value in vars(layout).items() if isinstance(value, int)}
     names |= {word.name: word.value for word in Word}
     names |= {"HANDLED": HANDLED, "DELIVER": DELIVER, "ASK": ASK, "LATE": LATE}
@@ -196,7 +195,7 @@ def _general_names() -> dict[str, int]:
 
 
 def _names_of(isa: Isa, half: int, *, delivers: bool) -> dict[str, int]:
-    """Return the names that mean something of this ISA, and of an engine like this one."""
+    """Return the names whose values belong to this ISA and this kind of engine."""
     model = isa.unicorn
     return {
         **model.names,

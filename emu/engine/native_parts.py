@@ -23,7 +23,7 @@ from emu.native.values import Value, Word
 from emu.words import WORD_MASK
 
 _WORD: Final = 8
-# Of a block in the table of sizes (`emu.engine.state.TableEntry`).
+# The entry of a block in the table of sizes (`emu.engine.state.TableEntry`).
 _COUNT, _SIZE = 8, 12
 
 
@@ -50,7 +50,7 @@ def engine_code(engine: Engine, clock: VirtualClock) -> GuestCode:
 
 
 class _Now:
-    """`VirtualClock.now()` and `Counter.instructions` where the CPU stands at a breakpoint."""
+    """`VirtualClock.now()` and `Counter.instructions` of a CPU at a breakpoint."""
 
     def __init__(self, engine: Engine, clock: VirtualClock) -> None:
         isa = engine.isa
@@ -68,7 +68,7 @@ class _Now:
         f.ret(f.add(f.mul(shown, self._period), f.load(clock, _WORD * ClockWord.SKIPPED)))
 
     def _instructions(self, f: Function, slow: Callable[[], Word]) -> Word:
-        """Return how many instructions were executed."""
+        """Return the number of executed instructions."""
         counter = f.module.symbol("counter")
         count = f.variable(f.sub(f.load(counter, _WORD * EngineWord.TOTAL), PREPAID))
         entry = f.load(counter, _WORD * EngineWord.BLOCK)
@@ -81,10 +81,10 @@ class _Now:
         return count.get()
 
     def _index(self, f: Function, place: Word, size: Word, count: Word, slow: Callable[[], Word]) -> Word:
-        """Return how many instructions of a block lie before a place in it.
+        """Return the number of instructions before a place in a block.
 
-        Where instructions have many lengths that is known at the block's start, at its end, and at
-        an instruction of the least length before it, as breakpoints are.
+        If instructions have many lengths, it is known only at the block's start, at its end, and at
+        its last instruction if that has the shortest length, as breakpoints have.
         """
         if self._alignment == 4:
             return f.lshr(place, 2)
@@ -98,7 +98,7 @@ class _Now:
 
 
 def _kernel_place(isa: Isa, windows: tuple[Window, ...]) -> Writer:
-    """Write `kernel_place`: what is in no window is looked up in the page tables."""
+    """Write `kernel_place`: an address outside the windows is looked up in the page tables."""
 
     def write(f: Function, _slow: Callable[[], Word]) -> None:
         address, length = f.parameters
@@ -116,7 +116,7 @@ def _kernel_place(isa: Isa, windows: tuple[Window, ...]) -> Writer:
 
 
 def _user_place(isa: Isa) -> Writer:
-    """Write `user_place`: by the page tables that the CPU has loaded."""
+    """Write `user_place`: it uses the page tables that the CPU has loaded."""
 
     def write(f: Function, _slow: Callable[[], Word]) -> None:
         address, length = f.parameters
@@ -128,7 +128,7 @@ def _user_place(isa: Isa) -> Writer:
 
 
 def walked(f: Function, isa: Isa, root: str, address: Word, length: Word) -> Value:
-    """Return where bytes of one page are, by the page tables that a register names; 0: nowhere."""
+    """Return the place of bytes in a page, by the page tables of a register; 0: not mapped."""
     tables = isa.paging.tables
     assert tables is not None, isa.name
     table = f.load(f.module.symbol("cpu_words"), _WORD * isa.registers.slots[root])

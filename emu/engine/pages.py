@@ -21,7 +21,7 @@ class AddressSpace(Protocol):
 
     @property
     def writable(self) -> Mapping[int, int]:
-        """The same of those that can be written as they are."""
+        """The same for pages that can be written as they are."""
         ...
 
     def look_up(self, address: int, access: Access) -> tuple[int, Access] | None:
@@ -33,7 +33,7 @@ class AddressSpace(Protocol):
         ...
 
     def runs(self) -> Iterable[tuple[int, int, int]]:
-        """Return (virtual address, size, physical address) of stretches that never move in RAM."""
+        """Return (virtual address, size, physical address) of ranges that never move in RAM."""
         ...
 
 
@@ -52,7 +52,7 @@ class PageMap:
     def map(self, address: int, size: int, access: Access) -> None:
         """Map the pages that hold `size` bytes from `address` on.
 
-        A page mapped before gets the access added.
+        If a page was mapped before, the access is added.
         """
         for page in range(address // PAGE, -(-(address + size) // PAGE)):
             if page not in self.frames:

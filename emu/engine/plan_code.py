@@ -1,7 +1,7 @@
-"""Machine code that carries plans out: what `emu.plan_execution.interpret` says they mean.
+"""Machine code that carries plans out, as `emu.plan_execution.interpret` defines them.
 
 One function walks over the operations that `emu.engine.plans` encodes.  Temporaries have places in
-memory as registers have.  What can fault comes before the first register that changes
+memory, as registers have. Accesses that can fault precede the first change of a register
 (`emu.plans.Plan`), so the function may give up at any access.
 """
 
@@ -30,7 +30,7 @@ _SIZES: Final = (1, 2, 4, 8)
 
 @dataclass(frozen=True)
 class Places:
-    """Addresses of an engine's data for its machine code: values that the linker puts in."""
+    """Addresses of an engine's data for its machine code: the linker inserts these values."""
 
     words: Value
     """The words of `emu.engine.state`."""
@@ -45,7 +45,7 @@ class Places:
     windows: Value
     """The table of windows."""
     fills: Value
-    """The answers to Unicorn's TLB; of meaning only where `hosted`."""
+    """The answers to Unicorn's TLB; used only if `hosted`."""
     register_read: Value
     """uc_reg_read."""
     register_write: Value
@@ -62,7 +62,7 @@ class PlanCode:
         self.plan = self._plan(module)
 
     def _reach(self, module: Module, *, hosted: bool) -> Function:
-        """u64 reach(address, access): where eight bytes are in this process; 0: out of reach."""
+        """u64 reach(address, access): the place of eight bytes in this process; 0: out of reach."""
         places, tables = self._places, self._isa.paging.tables
         walk = None
         if not hosted and tables is not None:
@@ -82,7 +82,7 @@ class PlanCode:
             with f.when(f.ne(ask, 0), likely=False):
                 found = f.call(ask, f.load(places.words, 8 * Word.REACH_FOR), address, access)
                 f.ret_if(f.ne(found, 0), found)
-            # In one page, and the host has granted the access there, in this address space as it is.
+            # In one page, and the host has permitted the access there, in the current version of this address space.
             page = f.lshr(address, _PAGE_BITS)
             entry = f.add(self._places.fills, f.shl(f.and_(page, FILLS - 1), 4))
             key = f.or_(page, f.load(self._places.words, 8 * Word.GENERATION))
@@ -173,7 +173,7 @@ class PlanCode:
 
     @staticmethod
     def _load(f: Function, place: Value, size: Value) -> Value:
-        """Return as many bytes as `size` says."""
+        """Return `size` bytes."""
         value = f.variable(0)
         with f.cases(size) as sized:
             for bytes_ in _SIZES:
@@ -199,7 +199,7 @@ class PlanCode:
 
     @staticmethod
     def _compare(f: Function, how: Value, left: Value, right: Value, holds: Variable) -> None:
-        """Note whether a comparison holds.  Signs were changed, so that all are unsigned."""
+        """Store whether a comparison is true.  Signs were changed, so all are unsigned."""
         bit = f.and_(f.lshr(left, f.and_(right, 63)), 1)
         answers: dict[Compare, Condition] = {
             Compare.EQ: f.eq(left, right),

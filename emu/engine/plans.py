@@ -1,10 +1,10 @@
-"""Plans of displaced instructions as words that machine code carries out (`emu.engine.plan_code`).
+"""Plans of displaced instructions, encoded for machine code (`emu.engine.plan_code`).
 
 An operation is six words: its kind, the addresses of the target and of the source, and three
 numbers, or addresses, that depend on the kind.  A plan ends with a zero word.  Memory is reached
-through windows: stretches of virtual addresses that lie in RAM in one piece; and, where the host
-keeps the address space, through the answers that it gave to Unicorn's TLB.  What is outside them is
-left to Python (`emu.plan_execution.compile_plan`).
+through windows, which are ranges of virtual addresses that are contiguous in RAM, and, if the host
+keeps the address space, through the answers that it gave to Unicorn's TLB. Accesses to all other
+memory are left to Python (`emu.plan_execution.compile_plan`).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Deposit(NamedTuple):
     address: int
 
 
-# What machine code carries out: operations of plans, and its own.
+# The operations of machine code: those of plans, and its own.
 NativeOperation = Operation | Adjust | AdjustIf | Deposit
 
 
@@ -63,7 +63,7 @@ class Kind(IntEnum):
     CLEAR = 2
     """target, source, the bits that stay."""
     LOAD = 3
-    """target, base, offset, size, sign: what to exclusive-or and subtract, 0 if unsigned."""
+    """target, base, offset, size, sign: the number to exclusive-or and subtract, 0 if unsigned."""
     STORE = 4
     """source, base, offset, size."""
     SUM = 5
@@ -73,9 +73,9 @@ class Kind(IntEnum):
     COMPARE = 7
     """left, right, `Compare` by its place in COMPARES, mask, sign: for BRANCH."""
     CONDITION = 8
-    """-, -, which combinations of `condition_flags` satisfy it, a bit each: for BRANCH."""
+    """-, -, a bit for each combination of `condition_flags` that satisfies it: for BRANCH."""
     BRANCH = 9
-    """pc, pc, distance if all that was compared since the last branch holds, distance if not."""
+    """pc, pc, distance if all comparisons since the last branch are true, distance if not."""
     SET_VECTOR = 10
     """low, high, Unicorn's number of the vector register."""
     ADJUST = 11
@@ -84,7 +84,7 @@ class Kind(IntEnum):
     """source, base (nothing), address."""
 
 
-# The comparisons that COMPARE does, in this order.
+# The comparisons of COMPARE, by their numbers.
 COMPARES: Final = (
     Compare.EQ,
     Compare.NE,
@@ -99,7 +99,7 @@ COMPARES: Final = (
 
 @cache
 def condition_flags(isa: Isa) -> tuple[int, ...]:
-    """Return the bits of the flags that an ISA's conditions look at, the lowest first."""
+    """Return the bits of the flags that an ISA's conditions test, the lowest first."""
     if isa.condition is None:
         return ()
     holds = isa.condition
@@ -111,7 +111,7 @@ def condition_flags(isa: Isa) -> tuple[int, ...]:
 
 
 def satisfying(isa: Isa, number: int) -> int:
-    """Return a word with a bit for each combination of `condition_flags`: 1 if a condition holds.
+    """Return a word with a bit for each combination of `condition_flags`: 1 if a condition is true.
 
     The combination's bit n is the flag of `condition_flags` that is n-th.
     """
@@ -140,7 +140,7 @@ class Windows:
         self.address = ctypes.addressof(self._table)
 
     def set(self, windows: Iterable[Window], ram: int) -> None:
-        """Show these windows, the first `WINDOWS` of them.
+        """Set the windows, the first `WINDOWS` of them.
 
         `ram` is the address of RAM in this process.
         """
@@ -166,13 +166,13 @@ class Encoder:
         self._others: dict[tuple[tuple[type, NativeOperation], ...], ctypes.Array[ctypes.c_uint64]] = {}
 
     def encode(self, plan: Plan | tuple[NativeOperation, ...]) -> int:
-        """Return the address of the words of a plan, or of operations, which stay there."""
+        """Return the address of the encoded words of a plan, or of operations; it does not change."""
         if isinstance(plan, Plan):
             known = self._encoded.get(plan)
             if known is None:
                 known = self._encoded[plan] = self._words_of(plan.operations)
         else:
-            # Operations are tuples, and those of two kinds may have equal fields.
+            # Operations are tuples, and operations of two kinds may have equal fields.
             key = tuple((type(operation), operation) for operation in plan)
             known = self._others.get(key)
             if known is None:

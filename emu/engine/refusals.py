@@ -1,7 +1,7 @@
-"""Instructions that the CPU refuses and Unicorn would execute: a hook before each raises #UD.
+"""Instructions that the CPU refuses but Unicorn would execute: a hook before each raises #UD.
 
-Such an instruction comes about in one way: a breakpoint that is a prefix (`emu.isa.x86.lock`).  So
-only code that the emulator itself writes is checked.
+The only cause of such an instruction is a breakpoint that is a prefix (`emu.isa.x86.lock`). So only
+code that the emulator itself writes is checked.
 
 These are not special instructions (`emu.engine.exits`), although that would be less code: a firing
 would then end the run and begin another, which takes 10 us, and a hook takes 0.3 us.
@@ -23,8 +23,8 @@ _PREFIX: Final = 1
 class Refusals:
     """The hooks of one engine.
 
-    `hook(address, code)` adds one, for as long as that prefix is there; `unhook(address)` takes it
-    away.
+    `hook(address, code)` adds one, for as long as that prefix is there; `unhook(address)` removes
+    it.
     """
 
     def __init__(
@@ -39,9 +39,9 @@ class Refusals:
         self._hooks: set[int] = set()
 
     def written(self, memory: Memory, address: int, size: int) -> None:
-        """Look at code that was written, before it is translated.
+        """Check code that was written, before it is translated.
 
-        It may also be the rest of what was there before.
+        An instruction that begins before the written bytes may also be affected.
         """
         for place in range(address - _LONGEST + 1, address + size):
             if place >= address or place in self._hooks:

@@ -1,4 +1,4 @@
-"""Special instructions served by the host: the CPU stops before one, and goes on behind it."""
+"""Special instructions served by the host: the CPU stops before one, and continues after it."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _SEED: Final = 0
 class Special:
     """The special instructions of one CPU: an `emu.isa.unicorn_model.ServingCpu`.
 
-    `functions` are what `exits.install` takes, in machine code.  None: Python tells what is
-    special, and sets the hooks of each instruction that is about to be translated.
+    `functions` are the arguments of `exits.install`, in machine code. None: Python decides which
+    instructions are special, and sets the hooks of each instruction that is about to be translated.
     """
 
     def __init__(
@@ -63,9 +63,9 @@ class Special:
         return self._draw.getrandbits(64)
 
     def take(self) -> bool:
-        """Serve the instruction at the pc; False: the CPU has not stopped before one, but waits.
+        """Serve the instruction at the pc; False: there is none, the CPU waits for an interrupt.
 
-        Call it between runs, when the count is settled.
+        Call it between runs, when the count is exact.
         """
         pc = self._now.pc.value
         if not self._found(pc) or self._waits(pc):
@@ -76,12 +76,12 @@ class Special:
         return True
 
     def take_fault(self) -> int | None:
-        """Serve an instruction instead of a page fault that it does not make.
+        """Serve an instruction in place of a page fault that it has not caused.
 
-        None: it is not special.
+        Returns None if it is not special.
 
-        The translator looks up the byte before the stop that it makes of a special instruction at
-        the start of a page; the page before may not be there.  Answers as a trap, or None.
+        If a special instruction is at the start of a page, the translator reads the byte before it,
+        and the page before it may not be mapped. Otherwise the result is that of a trap.
         """
         pc = self._now.pc.value
         if pc % PAGE or self._serving or not self._found(pc):
@@ -89,7 +89,7 @@ class Special:
         return self._serve(pc)
 
     def _serve(self, pc: int) -> int:
-        """Do what an instruction does; DELIVER if it has raised its exception, else HANDLED."""
+        """Execute an instruction; return DELIVER if it has raised its exception, else HANDLED."""
         served = self._rules.serve(self, self._code(pc))
         if isinstance(served, int):
             self._now.pc.value = pc + served & self._isa.address_mask
@@ -120,6 +120,6 @@ class Special:
             return self._memory.read(pc, error.address - pc)
 
     def _waits(self, pc: int) -> bool:
-        """Return whether the CPU is behind the instruction that waits for an interrupt."""
+        """Return whether the CPU has just executed the instruction that waits for an interrupt."""
         wait = self._isa.traps.wait
         return self._counter.ended_with(pc - len(wait), pc) and self._memory.read(pc - len(wait), len(wait)) == wait

@@ -1,19 +1,19 @@
 """The words shared by the engine and its callbacks, and the table of block sizes.
 
 The callbacks run inside Unicorn, at every translated block and every trap: compiled
-(`emu.engine.native`) or, where there is no llvmlite, in Python (`emu.engine.interpreted`).  Both
-read and write the words below and follow the same rules, so a run is the same with either, to the
+(`emu.engine.native`) or, without llvmlite, in Python (`emu.engine.interpreted`).  Both read and
+write the words below and follow the same rules, so a run is the same with either, to the
 instruction.
 
-Counting.  Unicorn calls a hook at the start of each block.  The number of instructions in it is
-asked of Unicorn once per block; it is written into the translated block (`emu.engine.inlined`) or
-remembered in a table.  `TOTAL` thus runs ahead inside a block: after a stop or a fault in
-mid-block, what was not executed is taken back (`Engine.instructions`).
+Counting.  Unicorn calls a hook at the start of each block.  Unicorn is asked once per block for the
+number of instructions in it; the number is written into the translated block (`emu.engine.inlined`)
+or stored in a table. `TOTAL` is therefore too high inside a block: after a stop or a fault inside a
+block, the instructions that were not executed are subtracted (`Engine.instructions`).
 
 Deadlines.  `HARD` stops the run at the first block whose start is at or past that count; `SOFT` at
-the first such block in user mode (lower half of the addresses).  A stop lands before the block
-runs, and the block is not counted.  `NEXT` is the earlier of the two: before it neither needs a
-look.  Whatever ends a run in another way makes it 0.
+the first such block in user mode (lower half of the addresses).  A run stops before the block is
+executed, and the block is not counted. `NEXT` is the earlier of the two: before it neither needs a
+test. Code that ends a run in another way sets it to 0.
 
 Stale sizes.  Kernel addresses mean the same code in every address space; user addresses do not.  So
 the table has a half for each, and the user half is emptied when the address space changes
@@ -35,8 +35,7 @@ class Word(IntEnum):
     SOFT = 2
     HARD = 3
     BLOCK = 4
-    """Address of the table entry of the current block; 0 if nothing of a block must be
-    subtracted."""
+    """Address of the table entry of the current block; 0 if no part of a block must be subtracted."""
     CPU = 5
     ENV = 6
     UC = 7
@@ -46,28 +45,28 @@ class Word(IntEnum):
     """Which address space, and which version of it, in the bits above a page number
     (`emu.engine.tlb`)."""
     FILLED = 10
-    """Fills of Unicorn's TLB since it was last emptied."""
+    """Number of fills of Unicorn's TLB since it was last emptied."""
     FILLED_MAX = 11
     """The number of fills at which it is emptied, to make it grow."""
     SPACE = 12
-    """Which address space, where the host keeps them: a number of its own for each."""
+    """The number of the current address space, if the host keeps the address spaces."""
     FREE = 13
     """Address of the next entry for a block whose count is written into it (`emu.engine.inlined`);
-    0: none is written."""
+    0: counts are not written."""
     FREE_END = 14
     """Where the entries end."""
     OVERDUE = 15
-    """Address that written blocks jump to when a deadline may be due; 0: not there yet."""
+    """Address that changed blocks jump to when a deadline may be due; 0: not placed yet."""
     THREAD = 16
-    """Which thread runs, where the host keeps them: a number of its own for each."""
+    """The number of the current thread, if the host keeps the threads."""
     UNCLAIMED = 17
-    """1: the breakpoint whose exception comes next is claimed by no one, and was asked about."""
+    """1: no handler claims the breakpoint whose exception comes next; they were asked already."""
     REACH = 18
-    """Address of a function of the engine's user that says where memory is, where the host keeps
-    the address space: u64 (REACH_FOR, address, access), 0 for out of reach; 0: there is none."""
+    """Address of a function of the engine's user that finds memory, if the host keeps the address
+    space: u64 (REACH_FOR, address, access), 0 for out of reach; 0: there is no function."""
     REACH_FOR = 19
     SERVED = 20
-    """How many hits machine code has served since 0 was put there."""
+    """Number of hits that machine code has served since this word was set to 0."""
 
 
 WORDS: Final = 24
@@ -92,5 +91,5 @@ class TranslationBlock(ctypes.Structure):
 TB_REQUEST_CACHE: Final = 8 | 2 << 26 | 3 << 30
 
 DELIVER: Final = 1
-# What a Python trap callback answers: let the guest have the exception, or it is done.
+# The answers of a Python trap callback: deliver the exception to the guest, or it is handled.
 HANDLED: Final = 0

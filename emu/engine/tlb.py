@@ -1,8 +1,8 @@
 """Unicorn's TLB filled from an address space that the host keeps.
 
 In this mode (UC_TLB_VIRTUAL) Unicorn asks a hook whenever an address misses its TLB, and there are
-no page tables.  A refusal ends `emu_start` with the pc on the instruction that faulted; what it was
-after is remembered here.
+no page tables.  A refusal ends `emu_start` with the pc on the instruction that faulted; the refused
+access is stored here.
 
 Unicorn's TLB holds few pages, and Python takes microseconds to fill one.  So the answers that
 Python gave are kept in a table in plain memory, where machine code finds them (`fill` in
@@ -11,8 +11,8 @@ Python gave are kept in a table in plain memory, where machine code finds them (
      63      40 39               0      63                12 11     0
     | generation |  page number   |    | physical address   | access |
 
-What makes Unicorn forget a page, or all of them, makes the table forget the same: all of them by
-another generation.
+When Unicorn forgets a page, or all pages, the table forgets the same: a new generation invalidates
+all entries.
 """
 
 from __future__ import annotations
@@ -95,19 +95,19 @@ class SoftTlb:
         """The hook in Python, for UC_HOOK_TLB_FILL."""
 
     def _keep(self, page: int, physical: int, granted: Access) -> None:
-        """Keep an answer for machine code."""
+        """Store an answer for machine code."""
         if page < _GENERATION:
             place = 2 * (page % FILLS)
             self._table[place] = page | self._state[Word.GENERATION]
             self._table[place + 1] = physical // PAGE * PAGE | granted
 
     def flush_page(self, address: int) -> None:
-        """Forget what a page's address means."""
+        """Forget the translation of a page."""
         self._table[2 * (address // PAGE % FILLS)] = 0
         self._flush_page(self._cpu, ctypes.c_uint64(address))
 
     def flush(self) -> None:
-        """Forget what all addresses mean."""
+        """Forget all translations."""
         generation = self._state[Word.GENERATION] + _GENERATION & WORD_MASK
         if not generation:
             ctypes.memset(self.table, 0, ctypes.sizeof(self._array))
@@ -116,5 +116,5 @@ class SoftTlb:
         self._flush(self._cpu)
 
     def _restart(self) -> None:
-        """Count fills anew: the TLB is empty."""
+        """Set the count of fills to 0: the TLB is empty."""
         self._state[Word.FILLED], self._state[Word.FILLED_MAX] = 0, _FIRST_GROWTH

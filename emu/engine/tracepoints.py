@@ -1,8 +1,8 @@
 """Tracepoints whose hits machine code serves: a hash table by address, in plain memory.
 
-A hit that is not in the table goes to Python, which serves it and then puts into the table what it
-would do at the next one (`emu.host_trap`).  Whatever could change that empties the table, so that
-no entry is ever out of date; an entry is made again at the next hit.
+A hit that is not in the table goes to Python, which serves it and then stores its actions for the
+next hit in the table (`emu.host_trap`). Every event that could change these actions empties the
+table, so that no entry is ever out of date; an entry is made again at the next hit.
 
 A tracepoint is a list of steps, done one after the other:
 
@@ -13,8 +13,8 @@ A tracepoint is a list of steps, done one after the other:
     FIRE_WHEN   the same as FIRE, if a register has a value
 
 The table holds addresses of `Entry`s.  Its size is a power of two, at most half of it is used, and
-an entry that is not where its hash says is behind it: so a look-up costs the same for one
-tracepoint and for ten thousand.
+an entry whose place is occupied is in one of the next places: so a look-up takes the same time with
+one tracepoint and with ten thousand.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from emu.words import WORD_MASK
 
 # Arguments that `dtrace_probe()` takes.
 ARGUMENTS: Final = 5
-# What the table begins with, a power of two.
+# The initial size of the table, a power of two.
 _SIZE: Final = 1 << 10
-# What an address is multiplied with before its upper bits choose a place (Knuth's golden ratio, in 64 bits).
+# The factor by which an address is multiplied before its upper bits choose a place (Knuth's golden ratio, in 64 bits).
 MULTIPLIER: Final = 0x9E37_79B9_7F4A_7C15
-# `Entry.space` and `Entry.thread` of a tracepoint that is every address space's, every thread's.
+# `Entry.space` and `Entry.thread` of a tracepoint in all address spaces, or for all threads.
 EVERY: Final = WORD_MASK
 
 
 def of_exception(number: int, pc: int) -> int:
-    """Return what stands for an address where another exception than a breakpoint is a hit.
+    """Return the number that represents a hit by an exception that is not a breakpoint.
 
-    It is not an address: those of programs leave the upper byte alone.
+    It is used in place of an address, and is none: addresses of programs have an upper byte of 0.
     """
     return number << 56 ^ pc
 
@@ -66,15 +66,15 @@ class Header(Block):
     table: int
     """The address of its places."""
     shift: int
-    """How far a product is shifted right to choose a place."""
+    """The number of bits by which a product is shifted right to choose a place."""
     mask: int
-    """The number of places, less one."""
+    """The number of places minus one."""
     space: int
-    """The address of the word that says which address space is the current one."""
+    """The address of the word with the number of the current address space."""
     thread: int
-    """The address of the word that says which thread runs."""
+    """The address of the word with the number of the current thread."""
     depth: int
-    """How many hits are being served: of a hit's Python code the next one may begin."""
+    """The number of hits that are being served: Python code of one hit may cause the next."""
 
 
 class Entry(Block):
@@ -83,9 +83,9 @@ class Entry(Block):
     at: int
     """Its address in the guest."""
     space: int
-    """The address space it is in, as the word of the current one says; `EVERY`."""
+    """The number of its address space, or `EVERY`."""
     thread: int
-    """The thread that it applies to, as in the word of the running thread; or `EVERY`."""
+    """The number of the thread that it applies to, or `EVERY`."""
     steps: int
     """Address of its steps: of `Step`s."""
     core: int
@@ -99,25 +99,25 @@ class Step(Block):
     what: int
     """The address of a plan, or of a `Firing`; CALL: the argument."""
     function: int
-    """FIRE_AFTER: where the function begins that is to be left; FIRE_WHEN: the value; CALL: the
+    """FIRE_AFTER: the start of the function that must be left; FIRE_WHEN: the value; CALL: the
     function."""
     size: int
     """FIRE_AFTER: its size.  FIRE_WHEN: 1."""
     pc: int
-    """FIRE_AFTER: the address of the word that says where the instruction led to.  FIRE_WHEN: that
-    of the register."""
+    """FIRE_AFTER: the address of the word with the target of the instruction. FIRE_WHEN: that of
+    the register."""
 
 
 class Firing(Block):
     """A probe that fires: what runs, and where its arguments are."""
 
     runs: int
-    """Address of two words: how many enablings, 0 if they are Python's, and where they are: pairs
-    of a function and its first argument."""
+    """Address of two words: the number of enablings, 0 if Python must run them, and their address.
+    Each enabling is a pair of a function and its first argument."""
     simple: int
     """Whether all arguments are words of this process as they are."""
     place0: int
-    """Where in this process the first argument is, or the base of its address."""
+    """The address in this process of the first argument, or of the base of its address."""
     place1: int
     place2: int
     place3: int
@@ -129,19 +129,19 @@ class Firing(Block):
     offset3: int
     offset4: int
     size0: int
-    """How many bytes the first argument has in the guest's memory; 0: it is not there."""
+    """The size in bytes of the first argument in the guest's memory; 0: it is not there."""
     size1: int
     size2: int
     size3: int
     size4: int
     unused0: int
-    """How many of the upper bits do not count."""
+    """The number of its upper bits that are ignored."""
     unused1: int
     unused2: int
     unused3: int
     unused4: int
     signed0: int
-    """Whether its sign is extended over those."""
+    """Whether its sign is extended over these bits."""
     signed1: int
     signed2: int
     signed3: int
@@ -153,9 +153,9 @@ class Firing(Block):
     flags: int
     """Bits of `CpuFlag` that are set while it fires."""
     trap: int
-    """Whether it is a hit's: then `CpuCore.prepare` shows the context of the trap."""
+    """Whether it belongs to a hit: then `CpuCore.prepare` provides the context of the trap."""
     frames: int
-    """Of a probe that a kernel calls: how many frames its stack leaves out, and one."""
+    """For a probe that a kernel calls: the number of frames that its stack omits, plus one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +178,7 @@ class Number:
 class InMemory:
     """An argument in the guest's memory, `offset` bytes from where a register points.
 
-    0 where there is no memory.
+    It is 0 if no memory is mapped there.
     """
 
     base: str
@@ -195,7 +195,7 @@ class Fire:
     """A probe fires: the step FIRE."""
 
     runs: int
-    """What `Framework.native_runs` returns."""
+    """The result of `Framework.native_runs`."""
     arguments: tuple[Argument, ...]
     """Up to five; those that are missing are 0."""
     find_caller: Callable[[Frame], int] | None = None
@@ -206,9 +206,9 @@ class Fire:
 
 @dataclass(frozen=True, slots=True)
 class FireAfter:
-    """A probe fires if an instruction led out of a function: the step FIRE_AFTER.
+    """A probe fires if an instruction has left a function: the step FIRE_AFTER.
 
-    `pc` names the register or the temporary that says where it led to.
+    `pc` names the register or the temporary with the target of the instruction.
     """
 
     fire: Fire
@@ -237,8 +237,9 @@ class Run:
 class Call:
     """A provider's machine code runs: the step CALL.
 
-    It is `u64 function(argument, core)` and returns what `emu.engine.firing_code` says: GO_ON for
-    the next step, or how the hit ends.  ASK is for the first step only, before anything was done.
+    It is `u64 function(argument, core)` and returns a constant of `emu.engine.firing_code`: GO_ON
+    for the next step, or the result of the hit. Only the first step may return ASK, before it has
+    had any effect.
     """
 
     function: int
@@ -259,8 +260,8 @@ class _Context(NamedTuple):
 class Tracepoints:
     """The tracepoints of one engine that machine code serves.
 
-    `space` and `thread` are the addresses of the words that say which address space is the current
-    one, and which thread runs.
+    `space` and `thread` are the addresses of the words with the numbers of the current address
+    space and the current thread.
     """
 
     def __init__(self, encoder: Encoder, space: int, thread: int) -> None:
@@ -301,7 +302,7 @@ class Tracepoints:
         self._thread = ctypes.c_uint64.from_address(place)
 
     def here(self, address: int) -> tuple[int, int, int]:
-        """Return an address with the current address space and the thread that runs."""
+        """Return an address with the current address space and the current thread."""
         return address, self._space.value, self._thread.value
 
     def set(self, key: tuple[int, int, int], core: CpuCore, frame: Frame, steps: Steps) -> None:
@@ -322,7 +323,7 @@ class Tracepoints:
             self._put(entry)
 
     def clear(self) -> None:
-        """Forget all that is decided: each hit goes to Python once more."""
+        """Forget all decisions: each next hit goes to Python again."""
         if self.known:
             self.known = {}
         if not self._entries:
@@ -337,7 +338,7 @@ class Tracepoints:
         self._make_table(_SIZE)
 
     def fired(self) -> None:
-        """Take back what `CpuCore.prepare` did; raises what Python code has raised in a firing."""
+        """Undo `CpuCore.prepare`; raise the exception of Python code in a firing."""
         core, self._prepared = self._prepared or self.calling, None
         if core is None:
             return
@@ -350,7 +351,7 @@ class Tracepoints:
                 core.raise_failure()
 
     def _prepare(self, core: CpuCore) -> None:
-        """Show Python code the context of the current firing of machine code."""
+        """Provide the context of the current firing of machine code to Python code."""
         firing = core.words[CoreWord.FIRING]
         found = self._contexts.get(firing) or self._lasting.get(firing)
         if found is None:
@@ -376,13 +377,13 @@ class Tracepoints:
                 return Step(StepKind.FIRE, self._firing(core, frame, step).address)
 
     def lasting(self, core: CpuCore, frame: Frame, fire: Fire) -> Firing:
-        """Return what a provider's machine code gives to `fire`, as long as it keeps the object."""
+        """Return a provider's argument of `fire`, valid while the provider keeps the object."""
         firing = self._made(core, fire)
         self._lasting[firing.address] = _Context(frame, fire)
         return firing
 
     def temporary(self, name: str) -> int:
-        """Return the address of the word that `Register(name)` reads, where no register has it."""
+        """Return the address of the word that `Register(name)` reads, if `name` is not a register."""
         return self._encoder.place(name)
 
     def _firing(self, core: CpuCore, frame: Frame, fire: Fire) -> Firing:
@@ -398,12 +399,12 @@ class Tracepoints:
         return firing
 
     def locate(self, firing: Firing, arguments: Sequence[Argument]) -> None:
-        """Tell machine code where a firing's arguments are; those that are missing are 0."""
+        """Store the locations of a firing's arguments for machine code; missing ones are 0."""
         for number in range(ARGUMENTS):
             self._locate(firing, number, arguments[number] if number < len(arguments) else Number(0))
 
     def _locate(self, firing: Firing, number: int, argument: Argument) -> None:
-        """Tell machine code where an argument is."""
+        """Store the location of an argument for machine code."""
         unused, signed, offset, size = 0, False, 0, 0
         match argument:
             case Register(name, bytes_, signed):
@@ -419,7 +420,7 @@ class Tracepoints:
             firing.simple = 0
 
     def _make_table(self, size: int) -> None:
-        """Make a table of `size` places, with the entries there are."""
+        """Make a table of `size` places, with the current entries."""
         self._table = (ctypes.c_uint64 * size)()
         self.header.table = ctypes.addressof(self._table)
         self.header.shift = 64 - (size.bit_length() - 1)

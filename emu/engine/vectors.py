@@ -1,8 +1,8 @@
 """The location of the vector and floating-point registers in the CPU state.
 
-Unicorn's public calls cost a microsecond a register; a comparison of whole machine states wants the
-bytes.  The places are not constants.  A pattern is written into the first and the last register by
-the public call, and is looked for in the CPU state.
+Unicorn's public calls cost a microsecond per register; a comparison of whole machine states needs
+only the bytes. Their places are not constants. A pattern is written into the first and the last
+register by the public call, and is then searched in the CPU state.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _STATE: Final = 16 << 10
 def locate(uc: unicorn.Uc, isa: Isa, env: int, context: UcContext) -> tuple[tuple[int, int], ...]:
     """Return (address, size) of each run of registers in the state at `env`.
 
-    The registers are as they were after it.
+    The registers are unchanged afterwards.
 
-    `context` is used to keep them meanwhile.  Raises `EngineError` if a register is not found.
+    `context` is used to save them.  Raises `EngineError` if a register is not found.
     """
     uc.context_update(context)
     found = []

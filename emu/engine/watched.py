@@ -1,10 +1,10 @@
-"""Places in the code that machine code watches: where a kernel calls probes, and where time stands.
+"""Places in the code that machine code watches: calls of probes, and code that takes no time.
 
-A place is hooked (`emu.engine.code_hooks`).  Its Python function says what happens there, and does
-it where machine code cannot: the first time, and whenever a block begins elsewhere.
+A place is hooked (`emu.engine.code_hooks`).  Its Python function defines what happens there, and
+does it when machine code cannot: the first time, and whenever a block has another start.
 
-    PAUSE    a stretch begins that takes no time (`VirtualClock.pause`)
-    RESUME   it ends
+    PAUSE    the start of code that takes no time (`VirtualClock.pause`)
+    RESUME its end
     CALL     the kernel calls `dtrace_probe(id, arg0, ... arg4)`
 """
 
@@ -24,12 +24,13 @@ class WatchKind(IntEnum):
 
 
 class Stretch(Block):
-    """The stretch without time that the CPU is in."""
+    """The state of the code without time that the CPU executes."""
 
     inside: int
-    """1: it is in one."""
+    """1: the CPU is in such code."""
     owed: int
-    """How many instructions at rest the branch to it left out."""
+    """The number of instructions that the branch to it has skipped; they are executed when nothing
+    is traced."""
 
 
 class Watched(Block):
@@ -39,9 +40,9 @@ class Watched(Block):
     python: int
     """The hook in Python: void (uc, address, size, data)."""
     block: int
-    """Address of the block in which it was met last; 0: none."""
+    """Address of the block in which it was last executed; 0: none."""
     index: int
-    """How many instructions of that block come before it."""
+    """The number of instructions before it in that block."""
     owed: int
     """PAUSE: `Stretch.owed`."""
     clock: int
@@ -58,17 +59,17 @@ class Calls(Block):
     core: int
     """The words of DTrace's CPU."""
     firings: int
-    """Address of the `Firing`s by probe id, 0 for those that are Python's."""
+    """Address of the `Firing`s by probe id, 0 for those that Python fires."""
     limit: int
-    """How many ids there are."""
+    """The number of ids."""
     frames: int
-    """Address of a word: while a probe fires, how many frames its stack leaves out, and one."""
+    """Address of a word: while a probe fires, the number of frames that its stack omits, plus one."""
 
 
 class Hooked(Block):
     """The state of the current hook, shared by machine code and Python."""
 
     inside: int
-    """1: one is; code that is written then leaves the block."""
+    """1: a hook is running; writing code then leaves the block."""
     left: int
-    """1: the block was left, so that the hook is met once more."""
+    """1: the block was left, so that the hook will be called again."""

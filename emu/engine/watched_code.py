@@ -1,4 +1,4 @@
-"""Machine code for the places of `emu.engine.watched`: calls of probes, while time stands still.
+"""Machine code for the places of `emu.engine.watched`: calls of probes, while the clock is stopped.
 
 Its behaviour is documented in `emu.engine.clock`, `emu.guest.kernel.traced` and
 `emu.guest.kernel.gates`.
@@ -24,7 +24,7 @@ _ID: Final = 0xFFFF_FFFF
 
 
 class WatchedCode:
-    """The function `watched`; `hooked` is where `Hooked` is, `left` settles the count."""
+    """The function `watched`; `hooked` is the address of `Hooked`, `left` corrects the count."""
 
     def __init__(
         self, module: Module, isa: Isa, places: Places, plans: PlanCode, firing: FiringCode, hooked: Value, left: Value
@@ -40,7 +40,7 @@ class WatchedCode:
         self._make_watched(module)
 
     def _make_count(self, module: Module) -> Function:
-        """u64 count(watched): the instructions executed so far; all ones: it is not known here."""
+        """u64 count(watched): the instructions executed so far; all ones: unknown here."""
         f = module.function("count", 1, local=True)
         (watched,) = f.parameters
         entry = f.load(self._places.words, 8 * Word.BLOCK)
@@ -52,7 +52,7 @@ class WatchedCode:
         return f
 
     def _make_call(self, module: Module) -> Function:
-        """u64 called(watched): fire the probe that the kernel calls; 0: Python has to."""
+        """u64 called(watched): fire the probe that the kernel calls; 0: Python must fire it."""
         f = module.function("called", 1, local=True)
         calls = f.load(f.parameters[0], Watched.offset("calls"))
         number = f.and_(self._first_argument(f), _ID)
@@ -73,7 +73,7 @@ class WatchedCode:
         return f
 
     def _first_argument(self, f: Function) -> Value:
-        """Return the first argument of a function; where memory is out of reach, give up."""
+        """Return the first argument of a function; give up if memory is out of reach."""
         slots, calling = self._isa.registers.slots, self._isa.calling
         if calling.arguments:
             return f.load(self._places.env, 8 * slots[calling.arguments[0]])
@@ -104,7 +104,7 @@ class WatchedCode:
                 with f.when(f.ne(f.load(clock, 8 * ClockWord.STANDS), 0), likely=True):
                     count = f.call(self._count, watched)
                     f.branch_to(f.eq(count, -1), python)
-                    # The jump itself still belongs to the stretch.
+                    # The jump itself still belongs to the code that takes no time.
                     extra = f.sub(1, f.load(stretch, Stretch.offset("owed")))
                     passed = f.sub(f.add(count, extra), f.load(clock, 8 * ClockWord.PAUSED))
                     f.store(clock, f.add(f.load(clock, 8 * ClockWord.HIDDEN), passed), 8 * ClockWord.HIDDEN)

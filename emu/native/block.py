@@ -25,8 +25,8 @@ class _Words(_PyCStructType):
 class Block(ctypes.Structure, metaclass=_Words):
     """A block of unsigned 64-bit words, one for each annotated name, in their order.
 
-    The words are read and written as attributes; what is written is cut to 64 bits.  They stay at
-    `address` as long as the object lives.
+    The words are read and written as attributes; a written number is truncated to 64 bits. They
+    stay at `address` as long as the object exists.
 
         class Counters(Block):
             hits: int
@@ -38,11 +38,11 @@ class Block(ctypes.Structure, metaclass=_Words):
 
     @property
     def address(self) -> int:
-        """Where the first word is in this process."""
+        """The address of the first word in this process."""
         return ctypes.addressof(self)
 
     @classmethod
     def offset(cls, name: str) -> int:
-        """Return where a word is in the block, in bytes.  Raises AttributeError for another name."""
+        """Return a word's offset in the block, in bytes.  Raises AttributeError for another name."""
         place: int = getattr(cls, name).offset
         return place

@@ -1,8 +1,8 @@
 """Functions under construction: one method for each operation.
 
 A function takes and returns unsigned 64-bit words; an address is a word too.  Conditions are a type
-of their own, made by comparisons.  Methods append instructions where the function stands; blocks of
-code are written as Python writes them:
+of their own, made by comparisons.  Methods append instructions at the current place of the
+function; blocks of code are written as in Python:
 
     module = Module()
     function = module.function("sum", 2)  # u64 sum(u64 first, u64 count)
@@ -16,8 +16,8 @@ code are written as Python writes them:
     function.ret(total.get())
     code = module.compiled()
 
-What is made is text, LLVM's assembly language.  LLVM puts variables into registers and drops what
-is not needed, so that the text may be written for its reader.
+The result is text in LLVM's assembly language. LLVM puts variables into registers and removes what
+is not needed, so the text may be written for its reader.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _METADATA: Final = """!90 = !{!"branch_weights", i32 1000, i32 1}
 class Module:
     """Functions that are compiled together.
 
-    They call each other by their `Function`, and what is elsewhere by an address: a number, or a
-    `symbol` that the linker knows, so that the object code is the same wherever that is.
+    They call each other by their `Function`, and all other code by its address: a number, or a
+    `symbol` that the linker knows, so that the object code does not depend on the address.
     """
 
     def __init__(self) -> None:
@@ -50,18 +50,18 @@ class Module:
         self._declared: dict[str, str] = {}
 
     def function(self, name: str, parameters: int, *, local: bool = False) -> Function:
-        """Begin a function of as many words; `local`: only this module calls it."""
+        """Begin a function of `parameters` words; `local`: only this module calls it."""
         made = Function(self, name, parameters, local=local)
         self._functions.append(made)
         return made
 
     def external(self, name: str, parameters: int) -> Callee:
-        """Return a function that is elsewhere, by a name that the linker knows."""
+        """Return a function outside the module, by a name that the linker knows."""
         self.declare(name, f'declare i64 @"{name}"({", ".join(["i64"] * parameters)})')
         return Callee(name)
 
     def symbol(self, name: str) -> Value:
-        """Return an address that the linker puts in."""
+        """Return an address that the linker inserts."""
         self.declare(name, f'@"{name}" = external global i8')
         return Value(f'ptrtoint (ptr @"{name}" to i64)')
 
@@ -102,7 +102,7 @@ class Variable:
         self._place = place
 
     def get(self) -> Value:
-        """Return its value here."""
+        """Return its current value."""
         return self._owner.value(f"load i64, ptr {self._place}")
 
     def set(self, value: Word) -> None:
@@ -119,11 +119,11 @@ class Loop:
         self._end = end
 
     def leave_if(self, condition: Condition) -> None:
-        """Go on behind the loop if a condition holds."""
+        """Leave the loop if a condition is true."""
         self._owner.branch_to(condition, self._end)
 
     def again_if(self, condition: Condition) -> None:
-        """Go on at the head of the loop if a condition holds."""
+        """Continue at the head of the loop if a condition is true."""
         self._owner.branch_to(condition, self._head)
 
 
@@ -144,7 +144,7 @@ class Function(Operations, Callee):
         """The function as LLVM's assembly language."""
         parameters = ", ".join(f"i64 {name}" for name in self.parameters)
         entry = ["entry:", *self._entry, "  br label %body"]
-        # Nobody comes to the end of a function that has returned, or behind a loop that never leaves.
+        # The end of a function that has returned, or the code after an endless loop, is never reached.
         lines = "\n".join((*entry, *self._body, *(() if self._ended else ("  unreachable",))))
         return f'define {self._linkage}i64 @"{self.name}"({parameters}) nounwind {{\n{lines}\n}}\n'
 
@@ -159,15 +159,15 @@ class Function(Operations, Callee):
         return made
 
     def room(self, size: int) -> Value:
-        """Return the address of `size` bytes that are there while the function runs, aligned to 16."""
+        """Return the address of `size` bytes that exist while the function runs, aligned to 16."""
         place = self._new()
         self._entry.append(f"  {place} = alloca i8, i64 {size}, align 16")
         return self.value(f"ptrtoint ptr {place} to i64")
 
-    # The way through
+    # Control flow
 
     def call(self, callee: Callee | Word, *arguments: Word) -> Value:
-        """Call a function, or what is at an address, and return its result."""
+        """Call a function, or the code at an address, and return its result."""
         place = f'@"{callee.name}"' if isinstance(callee, Callee) else self._place(callee)
         words = ", ".join(f"i64 {text_of(argument)}" for argument in arguments)
         return self.value(f"call i64 {place}({words})")
@@ -177,13 +177,13 @@ class Function(Operations, Callee):
         self._end(f"ret i64 {text_of(value)}")
 
     def ret_if(self, condition: Condition, value: Word = 0, *, likely: bool | None = None) -> None:
-        """Return a word if a condition holds."""
+        """Return a word if a condition is true."""
         with self.when(condition, likely=likely):
             self.ret(value)
 
     @contextmanager
     def when(self, condition: Condition, *, likely: bool | None = None) -> Iterator[None]:
-        """Do what follows in the `with` block if a condition holds."""
+        """Execute the code of the `with` block if a condition is true."""
         body, end = self._label(), self._label()
         self._choose(condition, body, end, likely)
         self._begin(body)
@@ -195,7 +195,7 @@ class Function(Operations, Callee):
     def choice(
         self, condition: Condition, *, likely: bool | None = None
     ) -> Iterator[tuple[AbstractContextManager[None], AbstractContextManager[None]]]:
-        """Do one thing or another: `with f.choice(c) as (then, otherwise): with then: ...`."""
+        """Execute one of two blocks: `with f.choice(c) as (then, otherwise): with then: ...`."""
         body, other, end = self._label(), self._label(), self._label()
         self._choose(condition, body, other, likely)
         yield self._arm(body, end), self._arm(other, end)
@@ -203,9 +203,9 @@ class Function(Operations, Callee):
 
     @contextmanager
     def cases(self, value: Word) -> Iterator[Callable[..., AbstractContextManager[None]]]:
-        """Do what belongs to a number: `with f.cases(v) as case: with case(1): ...`.
+        """Execute the block of a number: `with f.cases(v) as case: with case(1): ...`.
 
-        Nothing is done for other numbers.
+        For other numbers no block is executed.
         """
         end = self._label()
         at = len(self._body)
@@ -223,7 +223,7 @@ class Function(Operations, Callee):
 
     @contextmanager
     def loop(self) -> Iterator[Loop]:
-        """Do what follows in the `with` block again and again, until it leaves."""
+        """Repeat the code of the `with` block until it leaves the loop."""
         head, end = self._label(), self._label()
         self.go_to(head)
         self._begin(head)
@@ -232,13 +232,13 @@ class Function(Operations, Callee):
         self._begin(end)
 
     def branch_to(self, condition: Condition, label: str) -> None:
-        """Go on at a label if a condition holds, else here."""
+        """Continue at a label if a condition is true, else here."""
         further = self._label()
         self._choose(condition, label, further, None)
         self._begin(further)
 
     def go_to(self, label: str) -> None:
-        """Go on at a label, unless the code before has ended."""
+        """Continue at a label, unless the code before has ended."""
         if not self._ended:
             self._end(f"br label %{label}")
 
@@ -247,7 +247,7 @@ class Function(Operations, Callee):
         return self._label()
 
     def at(self, label: str) -> None:
-        """Let a label be here; the code before it goes on here too, unless it has ended."""
+        """Put a label here; the code before it also continues here, unless it has ended."""
         self.go_to(label)
         self._begin(label)
 
@@ -270,8 +270,8 @@ class Function(Operations, Callee):
         self._ended = False
 
     def _end(self, text: str) -> None:
-        """Append an instruction after which this way does not go on."""
-        if self._ended:  # nobody comes here
+        """Append an instruction that ends this path."""
+        if self._ended:  # this place is not reached
             self._begin(self._label())
         self.line(text)
         self._ended = True

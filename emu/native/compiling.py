@@ -12,8 +12,8 @@ from emu.disk_cache import cached
 def compiled(kind: str, made_from: bytes, source: Callable[[], str]) -> bytes:
     """Return the object code of `source()`, LLVM's assembly language.
 
-    `source` is asked only if nothing was compiled yet that was made from the same bytes; then
-    neither it nor LLVM costs anything.  `kind` begins the name of the file in the cache.
+    `source` is called only if the cache has no object code for the same bytes; otherwise neither it
+    nor LLVM takes any time. `kind` begins the name of the file in the cache.
     """
     import llvmlite  # noqa: PLC0415  optional
 
@@ -51,5 +51,5 @@ def _target_machine() -> Any:
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    # What is called is anywhere in the address space: symbols are 64-bit addresses in the code.
+    # Called functions may be anywhere in the address space: symbols are 64-bit addresses in the code.
     return llvm.Target.from_default_triple().create_target_machine(opt=2, codemodel="large", reloc="static")

@@ -1,4 +1,4 @@
-"""The C library of this process, with the types of what is called."""
+"""The C library of this process, with the types of the functions that are called."""
 
 from __future__ import annotations
 

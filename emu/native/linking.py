@@ -1,7 +1,7 @@
-"""Object code in memory: an ELF relocatable file is laid out, and its symbols become addresses.
+"""Object code in memory: a linker for ELF relocatable files.
 
-LLVM's own linker would need LLVM, whose import takes longer than everything else that starts; this
-one reads what `emu.native.compiling` makes and nothing more: x86-64, symbols of 64 bits.
+LLVM's own linker would need LLVM, whose import takes longer than the rest of the start-up; this one
+supports only the output of `emu.native.compiling`: x86-64, symbols of 64 bits.
 
 Source: System V ABI, AMD64 Architecture Processor Supplement, 4.4 (relocation).
 """
@@ -23,10 +23,10 @@ _RELOCATION: Final = struct.Struct("<QIIq")
 _SHT_PROGBITS, _SHT_SYMTAB, _SHT_RELA, _SHT_NOBITS = 1, 2, 4, 8
 _SHF_WRITE, _SHF_ALLOC = 1, 2
 _SHN_UNDEF, _SHN_ABS = 0, 0xFFF1
-# Bytes of a relocation, and whether it counts from its own place: R_X86_64_64, PC32, PLT32, PC64.
+# Size in bytes of a relocation, and whether it is relative to its own place: R_X86_64_64, PC32, PLT32, PC64.
 _RELOCATIONS: Final = {1: (8, False), 2: (4, True), 4: (4, True), 24: (8, True)}
 _PROT_READ_EXECUTE: Final = mmap.PROT_READ | mmap.PROT_EXEC
-# What unwinds the stack for exceptions: there are none.
+# The section for unwinding the stack is not used, because there are no exceptions.
 _UNWINDING: Final = b".eh_frame"
 
 
@@ -48,8 +48,8 @@ class _Section(NamedTuple):
 class Linked:
     """Object code in memory, until the object goes.
 
-    `symbols` says where the names are that the code does not define; the C library's functions are
-    known.  Raises `LinkError`.
+    `symbols` has the addresses of the names that the code does not define; the C library's
+    functions are known.  Raises `LinkError`.
     """
 
     def __init__(self, code: bytes, symbols: Mapping[str, int] | None = None) -> None:
@@ -57,7 +57,7 @@ class Linked:
         sections = self._sections = list(_sections(code))
         self._places: dict[int, int] = {}
         readable = [index for index, section in enumerate(sections) if _is_loaded(section)]
-        # What is written comes behind, on pages of its own.
+        # Writable sections come last, on pages of their own.
         readable.sort(key=lambda index: bool(sections[index].flags & _SHF_WRITE))
         size = fixed = 0
         for index in readable:

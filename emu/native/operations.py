@@ -74,7 +74,7 @@ class Operations:
         return self._binary("or", left, right)
 
     def xor(self, left: Word, right: Word) -> Value:
-        """Return the bits that one has."""
+        """Return the bits that exactly one of them has."""
         return self._binary("xor", left, right)
 
     def shl(self, value: Word, count: Word) -> Value:
@@ -98,15 +98,15 @@ class Operations:
         return self._binary("urem", left, right)
 
     def sdiv(self, left: Word, right: Word) -> Value:
-        """Return a signed quotient, cut; not of 0, nor of the least number by -1."""
+        """Return a signed quotient, cut; `right` must not be 0, nor -1 for the least number."""
         return self._binary("sdiv", left, right)
 
     def srem(self, left: Word, right: Word) -> Value:
-        """Return a signed remainder; not of 0, nor of the least number by -1."""
+        """Return a signed remainder; `right` must not be 0, nor -1 for the least number."""
         return self._binary("srem", left, right)
 
     def not_(self, value: Word) -> Value:
-        """Return a word with all bits changed."""
+        """Return a word with all bits inverted."""
         return self.xor(value, -1)
 
     def neg(self, value: Word) -> Value:
@@ -114,7 +114,7 @@ class Operations:
         return self.sub(0, value)
 
     def low(self, value: Word, size: int, *, signed: bool = False) -> Value:
-        """Return the low `size` bytes, extended again."""
+        """Return the low `size` bytes, extended to a word."""
         if size == WORD_SIZE:
             return self.word(value)
         cut = self._named(f"trunc i64 {text_of(value)} to i{8 * size}")
@@ -166,19 +166,19 @@ class Operations:
         return self._compare("sge", left, right)
 
     def both(self, left: Condition, right: Condition) -> Condition:
-        """Return whether both hold; both are computed."""
+        """Return whether both are true; both are computed."""
         return self.condition(f"and i1 {left}, {right}")
 
     def either(self, left: Condition, right: Condition) -> Condition:
-        """Return whether one holds; both are computed."""
+        """Return whether at least one is true; both are computed."""
         return self.condition(f"or i1 {left}, {right}")
 
     def fails(self, condition: Condition) -> Condition:
-        """Return whether a condition does not hold."""
+        """Return whether a condition is false."""
         return self.condition(f"xor i1 {condition}, true")
 
     def flag(self, condition: Condition) -> Value:
-        """Return 1 if a condition holds, else 0."""
+        """Return 1 if a condition is true, else 0."""
         return self.value(f"zext i1 {condition} to i64")
 
     def select(self, condition: Condition, taken: Word, other: Word) -> Value:
@@ -223,7 +223,7 @@ class Operations:
         return self._named(f"call i32 @memcmp({places}, i64 {text_of(size)})")
 
     def same(self, left: Word, right: Word, size: Word) -> Condition:
-        """Return whether `size` bytes are the same in two places."""
+        """Return whether `size` bytes are equal in two places."""
         return self.condition(f"icmp eq i32 {self._compare_memory(left, right, size)}, 0")
 
     def difference(self, left: Word, right: Word, size: Word) -> Value:

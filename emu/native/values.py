@@ -6,23 +6,23 @@ from emu.words import WORD_MASK
 
 
 class Value(str):
-    """A 64-bit word in machine code: how the text names it."""
+    """A 64-bit word in machine code, with its name in the text."""
 
     __slots__ = ()
 
 
 class Condition(str):
-    """A truth value in machine code: how the text names it."""
+    """A truth value in machine code, with its name in the text."""
 
     __slots__ = ()
 
 
-# What methods take for a word: Python's numbers stand for constants.
+# A word as an argument of methods: Python's numbers are constants.
 Word = Value | int
 
 
 def text_of(word: Word) -> str:
-    """Return a word as the text has it; a number is cut to 64 bits, and signed."""
+    """Return a word in the form of the text; a number is truncated to 64 bits, and signed."""
     if isinstance(word, str):
         return word
     word &= WORD_MASK
