@@ -15,29 +15,29 @@ class Lock:
 
     held: bool
     owner: int
-    """Address of the thread that holds it exclusively; 0: no thread, or readers do."""
+    """Address of the thread that holds it exclusively; 0: no thread holds it, or only readers do."""
     spins: bool
     """Whether a waiting thread spins instead of sleeping."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Abilities:
-    """Functions of a guest; None: it cannot do this, and a D program that needs it says so.
+    """Functions of a guest; None: it cannot do this, and a D program that needs it is told so.
 
     A destructive action that the guest cannot do faults (illegal operation); chill() without a
-    clock to move only counts.
+    clock that can be advanced only counts.
     """
 
     thread_time: Callable[[], int] | None = None
-    """Returns nanoseconds the current thread has been on a CPU: vtimestamp."""
+    """Returns the nanoseconds that the current thread has been on a CPU: vtimestamp."""
     user_frame: Callable[[], NamedRegisters | None] | None = None
     """Returns the registers with which the current thread left user mode: uregs[]."""
     parent: Callable[[int], int | None] | None = None
     """Returns the parent of a process, None at the root: progenyof()."""
     interrupt_level: Callable[[], int] | None = None
-    """Returns how many interrupts the current thread is serving: ipl."""
+    """Returns the number of interrupts that the current thread is serving: ipl."""
     open_file: Callable[[int], int] | None = None
-    """Returns the address of an open file of the current process, 0: there is none; getf()."""
+    """Returns the address of an open file of the current process, 0: it is not open; getf()."""
     lock: Callable[[int], Lock | None] | None = None
     """Returns the state of a lock, None: it is not one; raises `BadAddressError`.  mutex_owned()
     and the like."""
@@ -46,10 +46,10 @@ class Abilities:
     stop: Callable[[], None] | None = None
     """Stops the current process: stop()."""
     panic: Callable[[str], None] | None = None
-    """Brings the guest down: panic()."""
+    """Makes the guest panic: panic()."""
     breakpoint: Callable[[], None] | None = None
     """Enters the debugger: breakpoint()."""
     chill: Callable[[int], None] | None = None
-    """Lets nanoseconds go by: chill()."""
+    """Lets nanoseconds pass: chill()."""
     machine_code: Callable[[], GuestCode] | None = None
-    """Returns what machine code can find out about the guest by itself."""
+    """Returns the functions by which machine code reads the guest itself."""

@@ -1,7 +1,7 @@
 """The interface of a traced system: memory, threads, symbols, stacks and time.
 
-The D framework reads the world through `Guest` alone, so that a kernel guest, a Linux guest and a
-fake in a test are the same to it.
+The D framework reads a guest only through `Guest`, so a kernel guest, a Linux guest and a fake in a
+test are the same to it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from emu.isa.base import Isa
 
 
 class GuestError(Exception):
-    """A guest that cannot go on.  `str()` is one line; `report` may say more."""
+    """A guest that cannot continue.  `str()` is one line; `report` may say more."""
 
     def report(self) -> str:
         """Return everything known about it, in several lines."""
@@ -41,7 +41,7 @@ class Thread:
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """An address as module, symbol and offset; symbol is "" where the module has none there."""
+    """An address as module, symbol and offset; symbol is "" if the module has none there."""
 
     module: str
     symbol: str
@@ -52,7 +52,7 @@ class RunState(Enum):
     """The reason why `Guest.run` returned."""
 
     RUNNING = "running"
-    """The deadline was reached, or `Guest.interrupt` was called; the guest can go on."""
+    """The deadline was reached, or `Guest.interrupt` was called; the guest can continue."""
     FINISHED = "finished"
     """The guest powered off, or its process ended."""
 
@@ -66,7 +66,7 @@ class Guest(Protocol):
 
     @property
     def abilities(self) -> Abilities:
-        """What this guest can do beyond what is listed here."""
+        """The abilities of this guest beyond this interface."""
         ...
 
     def now(self) -> int:
@@ -94,7 +94,7 @@ class Guest(Protocol):
         ...
 
     def kernel_stack(self) -> Sequence[int]:
-        """Return the kernel pcs of the interrupted context, innermost first, its own included."""
+        """Return the kernel pcs of the interrupted context, its own included, innermost first."""
         ...
 
     def user_stack(self) -> Sequence[int]:
@@ -102,14 +102,14 @@ class Guest(Protocol):
         ...
 
     def locate(self, address: int) -> Location | None:
-        """Name a kernel address; None if no module holds it."""
+        """Name a kernel address; None if no module contains it."""
         ...
 
     def locate_user(self, address: int, pid: int | None = None) -> Location | None:
-        """Name an address of process `pid` (None: the current one); None if no object holds it.
+        """Name an address of process `pid` (None: the current one); None if no object contains it.
 
-        The consumer names what a process recorded earlier, so the process may not be running, or be
-        gone: None then.
+        The consumer names addresses that a process has recorded earlier, so the process may not be
+        running, or may have ended: None then.
         """
         ...
 

@@ -30,7 +30,7 @@ from emu.trap import TrapHandler
 if TYPE_CHECKING:
     from emu.native.guest import GuestCode
 
-# Where bytes are put that have no address of their own.
+# The address of bytes that have no address of their own.
 CODE: Final = 0x10000
 STACK: Final = 0x7000_0000
 STACK_SIZE: Final = 64 << 10
@@ -42,7 +42,7 @@ _THREAD: Final = Thread(address=0, tid=1, pid=1, ppid=0, execname="function")
 
 
 class FunctionFaultError(Exception):
-    """The function did something it may not do, or did not return; `pc` is where."""
+    """The function did something that is not permitted, or did not return; `pc` is the place."""
 
     def __init__(self, message: str, pc: int) -> None:
         super().__init__(message)
@@ -52,8 +52,8 @@ class FunctionFaultError(Exception):
 class FunctionGuest:
     """Code on a CPU of its own, with a stack; no kernel, no page tables.
 
-    `code` is machine code for address `address`, or an `Image` whose segments are loaded where they
-    are linked; then `call` takes the name of a function.
+    `code` is machine code for address `address`, or an `Image` whose segments are loaded at the
+    addresses for which they are linked; then `call` takes the name of a function.
     """
 
     cpu = 0
@@ -118,15 +118,15 @@ class FunctionGuest:
         size = -(-max(1, len(content)) // PAGE) * PAGE
         self._pages.map(address, size, Access.READ | Access.WRITE)
         self._pages.check(self._ram)
-        self._heap += size + PAGE  # a gap, so that running past the end is a fault
+        self._heap += size + PAGE  # a gap, so that an access past the end faults
         self.engine.memory.write(address + size - len(content), content)
         return address + size - len(content)
 
     def call(self, *arguments: int, function: str | None = None, limit: int = DEFAULT_LIMIT) -> int:
         """Call the function and return its result, an unsigned machine word.
 
-        Raises `FunctionFaultError` when it faults or has not returned after `limit` instructions,
-        and `emu.elf.ElfError` for an unknown name.
+        Raises `FunctionFaultError` if it faults or has not returned after `limit` instructions, and
+        `emu.elf.ElfError` for an unknown name.
         """
         engine = self.engine
         engine.pc = self._image.symbol(function).value if self._image and function else self._entry
@@ -147,18 +147,18 @@ class FunctionGuest:
             raise FunctionFaultError(f"the function had not returned after {limit:,} instructions", engine.pc)
         return engine.read_register(self.isa.calling.results[0])
 
-    # -- what the framework sees
+    # -- the interface for the framework
 
     def wall(self) -> int:
-        """Return virtual nanoseconds since 1970: the epoch is when the guest was made."""
+        """Return virtual nanoseconds since 1970: the guest's time starts when it is created."""
         return self.now()
 
     def thread(self) -> Thread:
-        """Return the one thread there is."""
+        """Return the only thread."""
         return _THREAD
 
     def machine_code(self) -> GuestCode:
-        """Return what machine code can find out about the guest by itself."""
+        """Return the functions by which machine code reads the guest itself."""
         from emu.engine.native_parts import engine_code  # noqa: PLC0415  few runs need it
         from emu.guest.only_thread import thread_code  # noqa: PLC0415  few runs need it
 
@@ -175,7 +175,7 @@ class FunctionGuest:
         self.engine.memory.write(address, data)
 
     def kernel_stack(self) -> list[int]:
-        """Return the pc and its caller: functions may keep no frame pointers to go further."""
+        """Return the pc and its caller, and no more: functions may have no frame pointers."""
         frame = self.traps.core.trapframe
         if frame is None:
             return [self.engine.pc]
@@ -213,13 +213,13 @@ class FunctionGuest:
         raise FunctionFaultError(f"a breakpoint at {address:#x} that no probe claims", address)
 
     def faulted(self, address: int, error: BadAddressError) -> int:
-        """Say that a displaced instruction met an invalid address.  Raises `FunctionFaultError`."""
+        """Report a displaced instruction's invalid address.  Raises `FunctionFaultError`."""
         raise FunctionFaultError(
             f"the instruction displaced at {address:#x} cannot reach {error.address:#x}", address
         ) from error
 
     def _on_system_call(self) -> None:
-        """Refuse a system call: there is no kernel, and no vector that a CPU could take.
+        """Refuse a system call: there is no kernel, and no vector for the CPU.
 
         Raises `FunctionFaultError`.
         """

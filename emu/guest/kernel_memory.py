@@ -1,4 +1,4 @@
-"""The kernel's memory of a guest that has a kernel, as the CPU sees it."""
+"""The memory of a guest's kernel, as the CPU accesses it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from emu.isa.base import Isa
 
 
 class KernelMemory:
-    """Addresses of the kernel; those of user programs are refused."""
+    """Memory at the kernel's addresses; addresses of user programs are refused."""
 
     isa: Isa
     engine: Engine

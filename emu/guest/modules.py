@@ -1,4 +1,4 @@
-"""Kernel modules as a provider sees them: what FreeBSD's linker_file tells FBT, sdt and kinst."""
+"""Kernel modules for providers: the fields of FreeBSD's linker_file that FBT, sdt and kinst read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from emu.elf_symbols import Symbol
 
-# What MODULE_DEPEND() leaves in a module (FreeBSD sys/sys/module.h).
+# The names of the symbols that MODULE_DEPEND() makes in a module (FreeBSD sys/sys/module.h).
 _DEPENDS = re.compile(r"_mod_metadata_md_\w+?_on_(\w+)")
 
 
@@ -31,19 +31,19 @@ class Module:
     symbols: tuple[Symbol, ...]
     """Its symbols at the addresses where they are loaded, in the order of the symbol table."""
     read: Callable[[int, int], bytes]
-    """(address, size) -> code as the program has it; may be short at the end of the text."""
+    """(address, size) -> code without patches; may be shorter at the end of the text."""
     dependencies: tuple[str, ...] = ()
-    """File names of the modules it needs."""
+    """File names of the modules that it needs."""
     load_count: int = 1
-    """How many times the linker has loaded it."""
+    """The serial number of this load: a file that is unloaded and loaded again has a new one."""
     enabled: int = 0
-    """How many of its probes are enabled: while there are any, it may not be unloaded."""
+    """The number of its enabled probes; unless it is 0, the module may not be unloaded."""
     fbt_entries: int = 0
-    """How many FBT records it has: once there are any, it is not scanned again."""
+    """The number of its FBT records; unless it is 0, the module is not scanned again."""
 
     def functions(self) -> Iterator[Symbol]:
         """Yield the function symbols in order (FreeBSD link_elf_each_function_nameval).
 
-        Local and weak ones are functions like any other; a symbol with the value 0 is not there.
+        Local and weak functions are included; symbols with the value 0 are undefined and are not.
         """
         return (symbol for symbol in self.symbols if symbol.value and symbol.is_function)

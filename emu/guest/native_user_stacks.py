@@ -1,8 +1,8 @@
 """User programs' registers and stacks in machine code: `emu.guest.user_stack` in Python.
 
-The function `user_callers(place, limit)` puts pcs to a place in this process, the innermost first,
-and returns their number; all ones: Python has to find them.  It calls `user_start(pc)`, which says
-whether a pc is the first instruction of a function: there the frame is still the caller's.
+The function `user_callers(place, limit)` writes pcs to a place in this process, the innermost
+first, and returns their number; all ones: Python must find them.  It calls `user_start(pc)`, which
+returns whether a pc is the first instruction of a function: there the frame is still the caller's.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def live_register(f: Function, isa: Isa, name: str) -> Value:
 
 
 def live_register_code(isa: Isa) -> Writer:
-    """Return what writes `user_register` for a guest whose CPU runs the program itself."""
+    """Return the writer of `user_register` for a guest whose CPU runs the program itself."""
 
     def write(f: Function, slow: Callable[[], Word]) -> None:
         with f.cases(f.parameters[0]) as case:
@@ -49,11 +49,11 @@ def user_stack_code(
     tables: bool,
     leaves_save_pointer: bool = False,
 ) -> Writer:
-    """Return what writes `user_callers`.
+    """Return the writer of `user_callers`.
 
-    `read` writes what sets variables to the registers of their names; it returns 0 from the
-    function if there are none.  `tables`: `user_place` walks page tables, so what it does not find
-    is not mapped; else Python may find it.
+    `read` writes code that sets variables to the registers of their names; that code returns 0 from
+    the function if there are no user registers.  `tables`: `user_place` walks page tables, so an
+    address that it does not find is not mapped; otherwise Python may find it.
     """
     return lambda f, _slow: _Walk(f, isa, tables=tables, leaves_save_pointer=leaves_save_pointer).write(read)
 
@@ -114,7 +114,7 @@ class _Walk:
         self._count.set(f.add(count, 1))
 
     def _load(self, address: Word) -> Value:
-        """Load a word; the stack ends where there is none."""
+        """Load a word; the stack ends if no memory is mapped there."""
         f = self._f
         found = f.call(Callee("user_place"), address, self._isa.word)
         with f.when(f.eq(found, 0), likely=False):

@@ -17,7 +17,7 @@ class LoadedObject(NamedTuple):
     """Path in the guest."""
     image: Image
     bias: int
-    """What is added to the file's own addresses."""
+    """The number that is added to the file's own addresses."""
     file: object
     """The guest's file."""
 
@@ -54,5 +54,5 @@ class LoadedObject(NamedTuple):
 
 
 def _preference(symbol: Symbol) -> tuple[bool, int]:
-    """Order aliases: what others can call, with few underscores before it (libproc, Psymtab.c)."""
+    """Order aliases: global ones first, then by fewer leading underscores (libproc, Psymtab.c)."""
     return symbol.binding is Binding.LOCAL, len(symbol.name) - len(symbol.name.lstrip("_"))

@@ -1,8 +1,8 @@
 """The interface of a system with programs, for the providers of user probes.
 
-A system (`Processes`) has processes and threads, shows the CPU while one of them is in a trap, and
-reports their events to its watchers.  The Linux guest and the kernel guest are such systems. Each
-takes back only processes and threads of its own, and raises TypeError for others.
+A system (`Processes`) has processes and threads, gives access to the CPU while one of them is in a
+trap, and reports their events to its observers.  The Linux guest and the kernel guest are such
+systems.  Each accepts only its own processes and threads, and raises TypeError for others.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from emu.isa.base import Isa
     from emu.trap import TrapHandler
 
-# What a handler of user breakpoints answers when the displaced instruction is done, or under way elsewhere.
+# The answer of a handler of user breakpoints if the displaced instruction is done, or is being executed elsewhere.
 CARRIED_OUT = 1
 
 
 class Process(Protocol):
-    """A process, as far as probes are concerned."""
+    """A process, as providers use it."""
 
     @property
     def pid(self) -> int:
@@ -35,15 +35,15 @@ class Process(Protocol):
 
     @property
     def parent(self) -> Process | None:
-        """Who made it."""
+        """The process that created it."""
 
     @property
     def alive(self) -> bool:
-        """Whether it has not ended."""
+        """Whether it is alive, that is, has not ended."""
 
     @property
     def threads(self) -> Sequence[Thread]:
-        """Those of its threads that have been seen."""
+        """Its known threads."""
 
     @property
     def space(self) -> object:
@@ -59,15 +59,15 @@ class Process(Protocol):
 
 
 class Thread(Protocol):
-    """A thread; one object for all its life."""
+    """A thread; it has one object for its whole life."""
 
     @property
     def process(self) -> Process:
-        """Whose it is."""
+        """The process of the thread."""
 
     @property
     def call_name(self) -> str:
-        """The system call it is in, "" if that is not known."""
+        """The system call that it executes, "" if that is not known."""
 
 
 class Area(Protocol):
@@ -79,23 +79,23 @@ class Area(Protocol):
 
     @property
     def end(self) -> int:
-        """The address behind it."""
+        """The address after its last byte."""
 
     @property
     def access(self) -> Access:
-        """What its memory may be used for."""
+        """The permitted accesses to its memory."""
 
     @property
     def backing(self) -> object:
-        """The file it shows, None for memory without one."""
+        """The file that it maps, None for memory without one."""
 
 
-# Hears of the processes of any guest.
+# An observer of the processes of any guest.
 ProcessObserver: TypeAlias = Observer[Process, Thread, Area]
 
 
 class TrappedCpu(Cpu, Protocol):
-    """The registers and memory of a thread in a trap: an `Engine`, or what looks like one."""
+    """The registers and memory of a thread in a trap: an `Engine`, or an object with its methods."""
 
     @property
     def pc(self) -> int:
@@ -108,7 +108,7 @@ class TrappedCpu(Cpu, Protocol):
         """Set a register."""
 
     def discount(self, instructions: int) -> None:
-        """Take instructions off the count."""
+        """Subtract instructions from the count."""
 
 
 class Code(Protocol):
@@ -118,10 +118,10 @@ class Code(Protocol):
         """Return bytes.  Raises `BadAddressError`."""
 
     def write(self, address: int, data: bytes) -> None:
-        """Write data, whatever the rights there.  Raises `BadAddressError`."""
+        """Write data, whatever the access rights are.  Raises `BadAddressError`."""
 
     def write_code(self, address: int, data: bytes) -> None:
-        """Write code, whatever the rights there, for this address space alone.
+        """Write code, whatever the access rights are, only in this address space.
 
         Raises `BadAddressError`.
         """
@@ -131,19 +131,19 @@ class Slots(Protocol):
     """Places in an address space where displaced instructions run."""
 
     def ready(self) -> bool:
-        """Return whether `take` is to be called.
+        """Return whether `take` may be called.
 
-        False: the system is making room, and the caller has to ask again.
+        False: the system is making room, and the caller must call this again.
         """
 
     def take(self) -> int:
-        """Return the address of a free one.  Raises `BadAddressError` if there is no room."""
+        """Return the address of a free slot.  Raises `BadAddressError` if there is no room."""
 
     def give_back(self, address: int) -> None:
-        """Free one."""
+        """Free a slot."""
 
     def fill(self, address: int, code: bytes) -> None:
-        """Write what runs in one."""
+        """Write the code of a slot."""
 
 
 class Processes(Protocol):
@@ -152,10 +152,10 @@ class Processes(Protocol):
     isa: Isa
     engine: Engine
     traps: TrapHandler
-    """Asked about user breakpoints."""
+    """The handlers of user breakpoints."""
     exceptions: list[Callable[[int, int], bool]]
-    """Asked (number, pc) about each exception but breakpoints and page faults: whether it is
-    theirs."""
+    """Called with (number, pc) for each exception except breakpoints and page faults: each returns
+    whether it has handled the exception."""
 
     @property
     def cpu(self) -> TrappedCpu:
@@ -163,21 +163,21 @@ class Processes(Protocol):
 
     @property
     def native(self) -> bool:
-        """Whether the CPU itself is in the trap, so that it can carry out a plan."""
+        """Whether the trapped thread is on the CPU: then machine code can carry out a plan."""
 
     @property
     def frame(self) -> Frame:
-        """The same as a frame."""
+        """The registers and memory of the thread in the trap, as a frame."""
 
     @property
     def current(self) -> Thread | None:
         """The thread that runs."""
 
     def process(self, pid: int) -> Process | None:
-        """Return a process that is alive, or has just ended."""
+        """Return a process that is alive or has just ended."""
 
     def watch(self, watcher: ProcessObserver) -> None:
-        """Tell an observer from now on."""
+        """Report events to an observer from now on."""
 
     def code(self, process: Process) -> Code:
         """Return the memory of a process."""
@@ -186,16 +186,16 @@ class Processes(Protocol):
         """Return the out-of-line slots of a process, of `size` bytes each."""
 
     def drop_slots(self, slots: Slots, child: Process) -> None:
-        """Take slots out of a child that has got them by a fork."""
+        """Remove slots from a child, which has a copy of them after a fork."""
 
     def is_shared(self, process: Process) -> bool:
         """Return whether another process has the same address space (vfork)."""
 
     def raise_bad_address(self, address: int) -> object:
-        """Make the current thread take the fault of its own access to an address; from a trap."""
+        """Make the current thread fault as if it had accessed an address; call it from a trap."""
 
     def set_pc(self, thread: Thread, pc: int) -> None:
-        """Move a thread that does not run."""
+        """Set the pc of a thread that does not run."""
 
 
 class Objects(Protocol):
@@ -205,10 +205,10 @@ class Objects(Protocol):
         """Return the objects of a process: the program first, then by address."""
 
     def loaded(self, area: Area) -> LoadedObject | None:
-        """Return the object whose code an area is."""
+        """Return the object whose code is in an area."""
 
     def at(self, process: Process, address: int) -> LoadedObject | None:
-        """Return the object that holds an address of a process."""
+        """Return the object that contains an address of a process."""
 
     def chosen(self, process: Process, loaded: LoadedObject, symbol: Symbol) -> Symbol | None:
-        """Return what the resolver of an indirect function has chosen."""
+        """Return the choice of an indirect function's resolver."""

@@ -1,6 +1,6 @@
-"""System calls as their provider sees them.
+"""System calls, for the syscall provider.
 
-Their names, types, and the hooks at their entries and returns.
+This is the interface to their names and types, and to the hooks at their entries and returns.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import NamedTuple, Protocol
 
 
 class Moment(Enum):
-    """When in a system call a probe fires."""
+    """The moment in a system call at which a probe fires."""
 
     ENTRY = "entry"
     RETURN = "return"
 
 
 class CallSignature(NamedTuple):
-    """The types of a system call, as C writes them."""
+    """The types of a system call, in the syntax of C."""
 
     result: str
     parameters: tuple[str, ...]
@@ -27,13 +27,13 @@ class CallSignature(NamedTuple):
 class SystemCallTable(Protocol):
     """The system calls of one ABI of a guest.
 
-    While it is enabled a call that is armed fires its probes, with the arguments sign- or
-    zero-extended to 64 bits at entry, and with -1 or the result, as an int, twice at return.
+    While it is enabled, an armed call fires its probes, with the arguments sign- or zero-extended
+    to 64 bits at entry, and with -1 or the result, as an int, twice at return.
     """
 
     @property
     def module(self) -> str:
-        """What FreeBSD calls the ABI: freebsd, linux."""
+        """FreeBSD's name of the ABI: freebsd, linux."""
         ...
 
     @property
@@ -50,12 +50,12 @@ class SystemCallTable(Protocol):
         ...
 
     def enable(self, *, on: bool) -> None:
-        """Open or close the gate that every call passes."""
+        """Enable or disable the test in the path of every call."""
         ...
 
     def argument(self, index: int) -> int:
-        """Return an argument, from the sixth on, of the call that a probe of entry fires for.
+        """Return an argument, from the sixth on, of the call whose entry probe fires.
 
-        0 if there is none.
+        Returns 0 if there is none.
         """
         ...

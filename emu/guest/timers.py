@@ -12,9 +12,9 @@ from emu.guest.base import RunState
 
 @dataclass(order=True, slots=True)
 class Timer:
-    """A timer that goes off every `interval` nanoseconds.
+    """A timer that expires every `interval` nanoseconds.
 
-    `fire(late)` gets the number by which it is late.
+    `fire(late)` is called with the delay in nanoseconds.
     """
 
     due: int
@@ -24,11 +24,11 @@ class Timer:
     fire: Callable[[int], object] = field(compare=False)
     running: bool = field(compare=False, default=True)
     keeps_on: bool = field(compare=False, default=True)
-    """Whether a guest that has nothing to do goes on for it."""
+    """Whether an idle guest continues to run for it."""
 
 
 class Timers:
-    """The timers of one guest.  They go off at the first block boundary at or after their time."""
+    """The timers of one guest.  They expire at the first block boundary at or after their time."""
 
     def __init__(self) -> None:
         self._heap: list[Timer] = []
@@ -39,7 +39,7 @@ class Timers:
         self._started = False
 
     def start(self, now: int, interval: int, fire: Callable[[int], object], *, keeps_on: bool = True) -> Timer:
-        """Start a timer; it goes off first an interval from now."""
+        """Start a timer; it first expires one interval from now."""
         timer = Timer(now + interval, next(self._numbers), interval, fire, keeps_on=keeps_on)
         heapq.heappush(self._heap, timer)
         if self._wake is not None:
@@ -49,7 +49,7 @@ class Timers:
 
     @property
     def running(self) -> bool:
-        """Whether a timer is running that a guest goes on for."""
+        """Whether a timer is running for which an idle guest continues."""
         return any(timer.running and timer.keeps_on for timer in self._heap)
 
     def stop(self, timer: Timer) -> None:
@@ -57,7 +57,7 @@ class Timers:
         timer.running = False
 
     def interrupt(self) -> None:
-        """End the present run, also when a timer's function asks."""
+        """End the current run, also if a timer's function calls this."""
         self._interrupted = True
 
     def run(
@@ -67,10 +67,10 @@ class Timers:
         deadline: int | None,
         wake: Callable[[], object] | None = None,
     ) -> RunState:
-        """Run a guest until a deadline, with its timers going off.
+        """Run a guest until a deadline, and let its timers expire.
 
-        `run` runs it until a time, or until it is interrupted; that is seen by its coming back
-        before the time.  `wake` makes it come back, for a timer that is started meanwhile.
+        `run` runs it until a time, or until it is interrupted, in which case it returns before that
+        time.  `wake` makes it return early, for a timer that is started meanwhile.
         """
         self._interrupted = False
         self._wake = wake

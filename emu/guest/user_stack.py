@@ -11,7 +11,7 @@ from emu.frame import Frame
 from emu.guest.base import Location
 from emu.isa.base import Isa
 
-# Frames of the longest stack that is walked.
+# The largest number of frames of a stack.
 DEEPEST: Final = 512
 
 
@@ -22,8 +22,9 @@ def user_stack(
 
     `load(address)` reads a word, or raises `BadAddressError`; the walk ends there.  `located` names
     the pc: on the first instruction of a function the frame is still the caller's, and the return
-    address of the function itself is where a call left it.  `leaves_save_pointer`: a function of
-    RISC-V that calls none saves its caller's frame pointer alone, where others save ra.
+    address of the function is where the call has put it.  `leaves_save_pointer`: on RISC-V a
+    function that calls no other saves only its caller's frame pointer, in the place where others
+    save ra.
     """
     registers, calling = isa.registers, isa.calling
     pc, pointer = frame.register(registers.pc), frame.register(registers.fp)

@@ -1,7 +1,7 @@
 """The kernel guest's boot loader: puts kernel, symbols and initial file system into RAM.
 
-As FreeBSD's loader, it leaves the kernel's symbol table behind the kernel's text, where the
-kernel's linker looks for it, and passes what it found by the C calling convention.
+Like FreeBSD's loader, it puts the kernel's symbol table after the kernel's text, where the kernel's
+linker expects it, and passes addresses and sizes by the C calling convention.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from emu.engine.errors import GuestCrashError
 from emu.engine.pages import PAGE
 from emu.guest.kernel import krtld
 
-# Where the stack ends that the kernel starts on, if its arguments come on one.
+# The end of the kernel's first stack, if its arguments are passed on the stack.
 _STACK: Final = 0x1000
 _STACK_WORDS: Final = 4
 _SYMBOL_ALIGNMENT: Final = 64
@@ -25,8 +25,8 @@ _SYMBOL_ALIGNMENT: Final = 64
 def load(engine: Engine, image: Image, archive: bytes) -> int:
     """Load a kernel and its initial file system, and set the CPU to its entry point.
 
-    Returns the address where the kernel's text, and the symbols behind it, end.  Raises
-    `GuestCrashError` if RAM is too small.
+    Returns the end of the kernel's text and of the symbols after it.  Raises `GuestCrashError` if
+    RAM is too small.
     """
     ram = engine.memory.ram
     end = _load_segments(engine, image)
@@ -43,7 +43,7 @@ def load(engine: Engine, image: Image, archive: bytes) -> int:
 
 
 def _load_segments(engine: Engine, image: Image) -> int:
-    """Load an image at its physical addresses; returns where it ends."""
+    """Load an image at its physical addresses; return its end."""
     memory, end = engine.memory, 0
     for segment in image.segments:
         end = max(end, segment.paddr + segment.memsz)
@@ -54,22 +54,22 @@ def _load_segments(engine: Engine, image: Image) -> int:
 
 
 def _cut_out_probe_calls(engine: Engine, image: Image) -> None:
-    """Put nops over the calls that are probes of illumos's SDT, as its linker does."""
+    """Replace the calls that are probes of illumos' SDT by nops, as its linker does."""
     for call in krtld.probe_calls(image):
         place = call.offset - 1 - engine.isa.kernel_base
         engine.memory.ram[place : place + len(krtld.NOPS)] = krtld.NOPS
 
 
 def _load_symbols(engine: Engine, image: Image) -> int:
-    """Put the kernel's symbol table behind its text and tell the kernel where.
+    """Put the kernel's symbol table after its text, and pass its address to the kernel.
 
-    Returns where it ends.
+    Returns the end of the table.
     """
     ram, word, text = engine.memory.ram, engine.isa.word, image.segments[0]
     end = text.vaddr + text.memsz
     symbols, strings = image.section(".symtab"), image.section(".strtab")
     if symbols is None or strings is None:
-        return end  # stripped: the kernel can load no modules
+        return end  # stripped: this kernel cannot load modules
     table = end + -end % _SYMBOL_ALIGNMENT
     names = table + len(symbols.data)
     ram[table - text.vaddr + text.paddr :][: len(symbols.data)] = symbols.data

@@ -1,10 +1,10 @@
 """The kernel guest's gates.
 
-Functions of the kernel that the emulator answers (testbins/kernel/sys/gates.def).
+Gates are functions of the kernel that the emulator implements (testbins/kernel/sys/gates.def).
 
-A gate's body is a lone return instruction.  The engine calls us when the CPU reaches it; we read
-the arguments by the calling convention, do the work, and set the result registers; then the CPU
-executes the return.
+A gate's body is only a return instruction.  When the CPU reaches it, the engine calls `Gates`,
+which reads the arguments by the calling convention, does the work, and sets the result registers;
+then the CPU executes the return.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PROBE_ARGUMENTS: Final = 5
 _ENXIO: Final = 6
 _EBUSY: Final = 16
 
-# Answers a gate from its first three arguments; None: its result is void.
+# Computes a gate's result from its first three arguments; None: its result is void.
 Gate = Callable[[int, int, int], int | None]
 
 
@@ -39,7 +39,7 @@ class Consumers(Protocol):
         ...
 
     def close(self, consumer: int) -> None:
-        """Let a consumer go."""
+        """Close a consumer."""
         ...
 
     def ioctl(self, consumer: int, command: int, data: int) -> int:
@@ -72,12 +72,12 @@ class Gated(Protocol):
         ...
 
     def crash(self, reason: str, frame: Frame | None = None) -> KernelPanicError:
-        """Return the error of a guest that cannot go on."""
+        """Return the error of a guest that cannot continue."""
         ...
 
 
 class Gates:
-    """Answers the gates of one guest; `invop` is the answer of `dtrace_invop`."""
+    """Implements the gates of one guest; `invop` implements `dtrace_invop`."""
 
     def __init__(self, guest: KernelView, host: Gated, invop: Gate, console_input: bytes) -> None:
         self._guest = guest
@@ -106,10 +106,10 @@ class Gates:
         }
         for name, gate in gates.items():
             self.serve(name, gate)
-        # This one has more arguments than three, and is called at every firing.
+        # This one has more than three arguments, and is called at every firing.
         self._calls = ProbeCalls(guest)
         self._engine.on_code(guest.image.symbol("dtrace_probe").value, self._probe, self._calls.watched)
-        # What user addresses mean changes with the page tables, and only these two functions change them.
+        # The meaning of user addresses changes with the page tables, and only these two functions change them.
         self._watch("pmap_activate", self._engine.forget_user_blocks)
         self._watch("pmap_enter", self._map_page)
 
@@ -117,7 +117,7 @@ class Gates:
         self._engine.on_code(self._guest.image.symbol(name).value, function)
 
     def serve(self, name: str, gate: Gate) -> None:
-        """Answer a gate by a function of its first three arguments, with its result."""
+        """Implement a gate by a function of its first three arguments."""
         words, arguments, mask = self._engine.words, self._guest.live.arguments, self._guest.isa.address_mask
         first, second = self._results
         bits = 8 * self._guest.isa.word

@@ -1,4 +1,4 @@
-"""Running the kernel guest to where a process begins (libproc's proc_create)."""
+"""Running the kernel guest to the start of a process (libproc's proc_create)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def is_command(process: Process) -> bool:
 def grab(guest: KernelGuest, wanted: Callable[[Process], bool]) -> Process | None:
     """Run until a wanted process is about to execute its first instruction.
 
-    One that is there already is taken where it is.  None: the guest has ended without one.
+    A process that exists already is taken at its current place.  None: the guest has ended without
+    such a process.
     """
     found = next(filter(wanted, guest.userland.all()), None)
 
@@ -47,7 +48,7 @@ def grab(guest: KernelGuest, wanted: Callable[[Process], bool]) -> Process | Non
 def run_to_start(guest: KernelGuest, process: Process, *, main: bool) -> None:
     """Run to a program's entry, with its libraries loaded, or to its `main` if it has that symbol.
 
-    The run ends with the program if the program does not get there.
+    The run also ends if the program ends before that.
     """
     userland = guest.userland
     program = userland.objects.of(process)[0]

@@ -1,8 +1,8 @@
 """The kernel guest: boots the teaching kernel, and runs it on one emulated CPU in virtual time.
 
-Its rooms: `boot_loader` puts it into memory; `gates` answers what the kernel asks of the emulator;
-`trap_path` takes breakpoints; `outside_calls` runs functions of the kernel between two runs;
-`userland` has its programs; `view` and `served` are what DTrace sees of it and does to it.
+Its parts: `boot_loader` puts it into memory; `gates` implements the functions that the kernel calls
+in the emulator; `trap_path` takes breakpoints; `outside_calls` runs functions of the kernel between
+two runs; `userland` has its programs; `view` and `served` are DTrace's access to it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from emu.patcher import CodeMemory, Patcher
 from emu.trap import TrapHandler
 
 RAM: Final = 64 << 20
-# Virtual time within which the kernel must be up.
+# The limit of the virtual time that the kernel takes to boot.
 BOOT_LIMIT: Final = 10 * NANOSECONDS
 
 
@@ -41,9 +41,9 @@ class KernelGuest(Served):
     """The teaching kernel on one emulated CPU.  Implements `emu.guest.base.Guest`.
 
     `files` are added to the initial file system, or replace files of it (path without leading slash
-    -> content; /etc/rc is the start-up script).  `console` gets what the guest prints.  `patcher`
-    makes what writes breakpoints, and `displaced` says what the host's trap path does, if not the
-    ISA's table.  Call `boot` first.
+    -> content; /etc/rc is the start-up script).  `console` receives the guest's output.  `patcher`
+    makes the object that writes breakpoints, and `displaced` replaces the ISA's table of displaced
+    instructions on the host's trap path.  Call `boot` first.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class KernelGuest(Served):
         """Where the kernel's text, and what the boot loader has put behind it, ends."""
 
     def boot(self) -> None:
-        """Run until the kernel is up and process 1 is about to enter user mode.
+        """Run until the kernel has booted and process 1 is about to enter user mode.
 
         Raises `KernelPanicError`.
         """
@@ -121,7 +121,7 @@ class KernelGuest(Served):
         self._next_tick = self.clock.now() + interval
 
     def power_off(self, status: int) -> None:
-        """End the run, once no timer keeps the power on."""
+        """End the run, as soon as no timer needs the guest."""
         if self.waits_for_timers and self.timers.running:
             self._asleep = True
             return
@@ -136,7 +136,7 @@ class KernelGuest(Served):
         return [] if frame is None else self.userland.objects.stack(frame)
 
     def locate_user(self, address: int, pid: int | None = None) -> Location | None:
-        """Name an address of a process; of one that has ended, as it last was."""
+        """Name an address of a process; for one that has ended, by its last mappings."""
         if self.isa.is_kernel_address(address):
             return None
         return self.userland.objects.locate(address, pid)
@@ -173,7 +173,7 @@ class KernelGuest(Served):
                 self._idle = False
                 self._deliver_tick()
             elif tick_due and not self.isa.is_kernel_address(self.engine.pc):
-                # In kernel mode interrupts are off, so the schedule does not depend on where kernel code is probed.
+                # In kernel mode interrupts are off, so the schedule does not depend on the probes in kernel code.
                 self._deliver_tick()
             elif self._interrupted or (deadline is not None and now >= deadline and not self.clock.stands_still):
                 return RunState.RUNNING
@@ -181,7 +181,7 @@ class KernelGuest(Served):
         return RunState.FINISHED
 
     def _next_callout(self) -> int | None:
-        """Return when a clock interrupt calls the first function of the callout queue.
+        """Return the time at which a clock interrupt calls the first function of the callout queue.
 
         None: the queue is empty.
         """
@@ -206,15 +206,15 @@ class KernelGuest(Served):
     def _advance(self, deadline: int | None) -> None:
         """Run to the next event.
 
-        A clock interrupt is due softly: the CPU goes on to the end of what it does in the kernel.
-        A deadline is hard.
+        A clock interrupt is a soft deadline: the CPU first leaves the kernel.  The caller's
+        deadline is a hard one.
         """
         soft = None if self._tick is None else self.clock.instructions_at(self._next_tick)
         if self.kernel_traps.probe_taken:
-            soft = 0  # the clock stands still until the probe's thread is back in user mode
+            soft = 0  # the clock is stopped until the probe's thread is in user mode again
         self._deadline = deadline
         if deadline is None or (self.clock.stands_still and self.clock.now() >= deadline):
-            hard = None  # what is due comes after the probe under way, where it comes on the host path
+            hard = None  # a due event comes after the current probe, as on the host path
         else:
             hard = self.clock.instructions_at(deadline)
         self._outside.running = True
@@ -229,7 +229,7 @@ class KernelGuest(Served):
         self._outside.do_actions()
 
     def time_goes_on(self, instructions: int) -> None:
-        """Note that the clock goes on after a probe that these instructions still belong to.
+        """Note that the clock runs again after a probe to which these instructions still belong.
 
         The run ends before its next block if its deadline has passed by then.
         """
@@ -248,7 +248,7 @@ class KernelGuest(Served):
         self.engine.stop()
 
     def crash(self, reason: str, frame: Frame | None = None) -> KernelPanicError:
-        """Return the error of a guest that cannot go on, with a frame's registers and stack."""
+        """Return the error of a guest that cannot continue, with a frame's registers and stack."""
         frame = frame or self.live
         registers = {}
         for register in self.isa.registers.registers:

@@ -1,6 +1,6 @@
 """The checked-in builds of the kernel guest.
 
-`testbins/built/<isa>/`, a kernel and its initial file system.
+Each is a kernel and its initial file system in `testbins/built/<isa>/`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _NOT_IN_GUEST = tuple(f"{folder}/" for folder in (FUNCTIONS, LINUX, KERNELS))
 
 
 def built(isa: Isa) -> Path:
-    """Return the folder of an ISA's build.  Raises FileNotFoundError if it is not there."""
-    # testbins has no __init__.py: it is data, found where the packages are (a checkout, or an installed wheel).
+    """Return the folder of an ISA's build.  Raises FileNotFoundError if it does not exist."""
+    # testbins has no __init__.py: it is data beside the packages (in a checkout, or in an installed wheel).
     places = [Path(place) / "built" / isa.name for place in import_module("testbins").__path__]
     for folder in places:
         if (folder / "kernel").is_file():
@@ -41,7 +41,7 @@ def programs(isa: Isa) -> dict[str, bytes]:
 def kernel(isa: Isa, variant: str) -> Path:
     """Return a kernel built with another mechanism.
 
-    "sdt-2018", say (testbins/Makefile, GENERATIONS).
+    For example "sdt-2018" (testbins/Makefile, GENERATIONS).
     """
     return built(isa) / KERNELS / variant
 

@@ -1,4 +1,4 @@
-"""Reading the kernel guest's structures: who runs, on which stack.
+"""Reading the kernel guest's structures: the current thread, its process and its stack.
 
 The kernel exports the offsets itself (`kernel_assym[]`, as FreeBSD's genassym makes them for
 assembly), so this needs no debugging information.
@@ -15,7 +15,7 @@ from emu.guest.base import Thread
 
 _ENTRY = struct.Struct("<28sI")
 _PAGE: Final = 4096
-# Bytes of a process's name, its NUL included.
+# Size in bytes of a process's name, with its NUL.
 COMM_MAX = 20
 _NO_THREAD = Thread(0, 0, 0, 0, "kernel")
 
@@ -88,12 +88,12 @@ class Introspection:
         return data.decode("utf-8", "replace")
 
     def kernel_chain(self, frame_pointer: int) -> list[int]:
-        """Return the return addresses that a frame pointer leads to, in the thread's kernel stack.
+        """Return the return addresses of a chain of frame pointers in the thread's kernel stack.
 
-        As FreeBSD's dtrace_getpcstack: the walk ends where the pointer leaves the stack or does not
-        grow, or the address is none of the kernel's.  A leaf function of RISC-V, which an interrupt
-        may have met, saves only the frame pointer, where others save ra: its frame has no return
-        address, and the chain goes on from it.
+        As in FreeBSD's dtrace_getpcstack, the walk ends if the pointer leaves the stack or does not
+        grow, or if the address is not a kernel's.  On RISC-V a leaf function, which may have been
+        interrupted, saves only the frame pointer, in the place where others save ra: its frame has
+        no return address, and the chain continues from it.
         """
         load, offset, word = self._engine.load, self._offset, self._word
         thread = load(self._current, word)
@@ -138,7 +138,7 @@ class Introspection:
         return self._engine.load(address + self._offset[name], 8)
 
     def interrupts(self) -> int:
-        """Return how many interrupts the current thread is serving."""
+        """Return the number of interrupts that the current thread is serving."""
         thread = self.thread_address()
         return self.field32(thread, "TD_INTR_NESTING_LEVEL") if thread else 0
 
@@ -164,11 +164,11 @@ class Introspection:
         return self.field(table + offset["FD_OFILES"] + descriptor * offset["FDE_SIZE"], "FDE_FILE")
 
     def lock_flags(self, address: int) -> int:
-        """Return what a lock says of its kind (struct lock_object, at the start of every lock)."""
+        """Return a lock's flags with its kind (struct lock_object, at the start of every lock)."""
         return self._engine.load(address + self._offset["LO_FLAGS"], 4)
 
     def user_frame(self) -> int | None:
-        """Return the address of the frame that brought the current thread into the kernel.
+        """Return the address of the trap frame of the current thread's entry into the kernel.
 
         None for a kernel thread.
         """

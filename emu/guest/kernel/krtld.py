@@ -1,10 +1,10 @@
-"""SDT probes in illumos' kernel linker, which replaces their calls.
+"""SDT probes in illumos' kernel linker.
 
-It makes them nops, and notes where they were.
+The linker replaces the calls of probes by nops, and stores their addresses.
 
 A site is compiled as a call of `__dtrace_probe_<name>`, a function that is not defined.  The linker
-comes upon its relocation, overwrites the five bytes of the call, and keeps the name and the address
-of the relocated operand: the call's second byte.
+finds its relocation, overwrites the five bytes of the call, and stores the name and the address of
+the relocated operand, which is the call's second byte.
 
 Source: illumos usr/src/uts/intel/amd64/krtld/kobj_reloc.c (sdt_reloc_resolve).
 """
@@ -28,9 +28,9 @@ class ProbeCall(NamedTuple):
     """A site of a probe."""
 
     name: str
-    """What follows the prefix."""
+    """The part of the function's name after the prefix."""
     offset: int
-    """Address of the call's operand, one more than that of the call."""
+    """Address of the call's operand, which is that of the call plus one."""
 
 
 def probe_calls(image: Image) -> tuple[ProbeCall, ...]:

@@ -1,7 +1,7 @@
-"""The kernel guest's malloc types, as their provider sees and arms them.
+"""The kernel guest's malloc types, for the provider that lists and arms them.
 
 Each type has a place for two probe ids; while `dtrace_malloc_enabled` is set, malloc() and free()
-fire what they find there (FreeBSD sys/kern/kern_malloc.c).
+fire the probes with these ids (FreeBSD sys/kern/kern_malloc.c).
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _NAME_LIMIT: Final = 192
 
 
 class MallocType(NamedTuple):
-    """One type: where it is, and its short description."""
+    """One type: its address, and its short description."""
 
     address: int
     description: str
 
 
 class MallocTypes:
-    """The types of one guest; `watch` is called before the gate opens."""
+    """The types of one guest; `watch` is called before probes are enabled."""
 
     def __init__(self, engine: Engine, image: Image, watch: Callable[[], object]) -> None:
         self._engine = engine
@@ -46,11 +46,11 @@ class MallocTypes:
         return text_at(self._engine, address, _NAME_LIMIT)
 
     def arm(self, kind: MallocType, probe: int, probe_id: int) -> None:
-        """Give a type the id of its probe number `probe`, 0 for none."""
+        """Set the id of a type's probe number `probe`; 0: none."""
         self._engine.store(kind.address + self._offset["KS_PROBES"] + _ID * probe, _ID, probe_id)
 
     def enable(self, *, on: bool) -> None:
-        """Open or close the gate."""
+        """Enable or disable all probes."""
         if on:
             self._watch()
         self._engine.store(self._enabled, 1, on)

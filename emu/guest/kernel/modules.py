@@ -1,7 +1,7 @@
-"""The kernel guest's linker, seen from outside: the files it has loaded, and their symbols.
+"""The files that the kernel guest's linker has loaded, and their symbols.
 
 The kernel keeps a `struct linker_file` for each, with a symbol table of its own whose values are
-addresses (testbins/kernel/sys/linker.h); their offsets are in `kernel_assym[]`.
+addresses (testbins/kernel/sys/linker.h); the offsets of its members are in `kernel_assym[]`.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _NAME: Final = 32
 # Bytes of a symbol's name that are read: an object that the kernel links may be damaged.
 _SYMBOL_NAME: Final = 4096
 _RESERVED: Final = 0xFF00  # SHN_LORESERVE
-# What the names of compilers' labels begin with.
+# The beginnings of the names of compilers' labels.
 _MARKS: Final = "$."
 _TYPES: Final = {int(kind): kind for kind in SymbolType}
 _BINDINGS: Final = {int(binding): binding for binding in Binding}
 
 
 class _Loaded(NamedTuple):
-    """A file that was loaded: where it is, and what is in it by address."""
+    """A loaded file: its address, and its symbols by address."""
 
     address: int
     end: int
@@ -38,7 +38,7 @@ class _Loaded(NamedTuple):
 class Modules:
     """The files that were loaded since the start; the kernel itself is not among them.
 
-    `read(address, size)` returns code as the program has it.
+    `read(address, size)` returns code without patches.
     """
 
     def __init__(self, engine: Engine, image: Image, read: Callable[[int, int], bytes]) -> None:
@@ -58,7 +58,7 @@ class Modules:
         return text_at(self._engine, file + self._offset["LF_FILENAME"], _NAME)
 
     def add(self, file: int) -> Module:
-        """Take note of the file whose `struct linker_file` is at an address."""
+        """Add the file whose `struct linker_file` is at an address."""
         symbols = tuple(self._symbols(file))
         count = self._field(file, "LF_NDEPS", 4)
         depends = self._offset["LF_DEPS"]
@@ -100,9 +100,9 @@ class Modules:
         self._loaded.pop(file, None)
 
     def locate(self, address: int) -> tuple[str, str, int] | None:
-        """Return (module, symbol, offset) of an address, the symbol "" where there is none.
+        """Return (module, symbol, offset) of an address, with the symbol "" if there is none.
 
-        None: in no module.
+        None: the address is not in a module.
         """
         for loaded in self._loaded.values():
             if loaded.address <= address < loaded.end:

@@ -22,7 +22,7 @@ from emu.native.values import Value, Word
 from emu.words import WORD_MASK
 
 _INT: Final = 4
-# What says that Python has to find a stack.
+# The result that makes Python find a stack.
 UNKNOWN: Final = WORD_MASK
 _LONG: Final = 8
 
@@ -30,7 +30,7 @@ _LONG: Final = 8
 def kernel_code(
     engine: Engine, clock: VirtualClock, introspection: Introspection, stacks: KernelStacks, epoch: int
 ) -> GuestCode:
-    """Return what machine code finds out about a kernel guest."""
+    """Return the functions by which machine code reads a kernel guest."""
     reader = _Reader(engine.isa, introspection)
     functions: dict[str, Writer] = {
         "address": reader.address,
@@ -67,7 +67,7 @@ class _Reader:
         f.ret(thread)
 
     def of_thread(self, field: str) -> Writer:
-        """Return what writes a function that reads an int of the thread."""
+        """Return the writer of a function that reads an int of the thread."""
 
         def write(f: Function, slow: Callable[[], Word]) -> None:
             thread, _process = self._start(f, slow)
@@ -76,7 +76,7 @@ class _Reader:
         return write
 
     def of_process(self, field: str) -> Writer:
-        """Return what writes a function that reads an int of the process."""
+        """Return the writer of a function that reads an int of the process."""
 
         def write(f: Function, slow: Callable[[], Word]) -> None:
             _thread, process = self._start(f, slow)
@@ -105,7 +105,7 @@ class _Reader:
         f.ret(f.sub(f.add(ran, f.call(Callee("now"))), since))
 
     def user_register(self, f: Function, slow: Callable[[], Word]) -> None:
-        """Write `user_register`: from the frame that brought the thread into the kernel."""
+        """Write `user_register`: from the trap frame of the thread's entry into the kernel."""
         pc = live_register(f, self._isa, self._isa.registers.pc)
         need(f, slow, f.flag(f.uge(pc, self._isa.kernel_start)))
         thread = self._pointer(f, slow, self._current)
@@ -137,7 +137,7 @@ class _Reader:
                     variable.set(self._pointer(f, lambda: f.word(UNKNOWN), place))
 
     def _start(self, f: Function, slow: Callable[[], Word]) -> tuple[Value, Value]:
-        """Load the current thread and its process; before there are any Python answers."""
+        """Load the current thread and its process; Python is called while there are none."""
         thread = self._pointer(f, slow, self._current)
         need(f, slow, thread)
         process = self._pointer(f, slow, f.add(thread, self._offset["TD_PROC"]))
@@ -152,7 +152,7 @@ class _Reader:
         return f.load(place, size=_INT, signed=True)
 
     def _place(self, f: Function, slow: Callable[[], Word], address: Word, size: int) -> Value:
-        """Return where the host has some memory; if machine code does not know, Python answers."""
+        """Return the place of memory in this process; if it is unknown, Python is called."""
         place = f.call(Callee("kernel_place"), address, size)
         need(f, slow, place)
         return place

@@ -1,8 +1,8 @@
-"""Kernel stacks in machine code: what `KernelStacks.pcs` does at a breakpoint of FBT or SDT.
+"""Kernel stacks in machine code, as `KernelStacks.pcs` finds them at a breakpoint of FBT or SDT.
 
-What the displaced instruction at a pc does to the frame is decided in Python, once, and kept in a
-table where machine code finds it (`KernelStacks.known`); for a pc that is not in it Python walks
-the stack.
+Python determines once how the displaced instruction at a pc changes the frame, and stores this in a
+table for machine code (`KernelStacks.known`); for a pc that is not in the table Python walks the
+stack.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _UNKNOWN: Final = WORD_MASK
 class StackCode:
     """Writes the function `kernel_callers(place, limit)`.
 
-    It puts the pcs behind the probed function's own, at most `limit`, to a place in this process,
-    and returns their number; all ones: Python has to find them.
+    It writes the pcs of the probed function's callers, at most `limit`, to a place in this process,
+    and returns their number; all ones: Python must find them.
     """
 
     def __init__(self, isa: Isa, stacks: KernelStacks, introspection: Introspection) -> None:
@@ -88,7 +88,7 @@ class StackCode:
         with f.loop() as loop:
             frame = pointer.get()
             loop.leave_if(f.uge(count.get(), limit))
-            loop.leave_if(f.ult(frame, low))  # a frame pointer of 0 would be far above in the next line
+            loop.leave_if(f.ult(frame, low))  # a frame pointer of 0 would wrap around in the next line
             loop.leave_if(f.ult(f.add(frame, min(calling.frame_next, 0)), low))
             loop.leave_if(f.ugt(f.add(frame, word), high))
             pc = self._load(f, f.add(frame, calling.frame_return))

@@ -1,9 +1,9 @@
-"""Calls from outside: the emulator makes the kernel run one of its own functions, between two runs.
+"""Calls from outside: between two runs, the emulator makes the kernel run one of its own functions.
 
 A debugger of a real system asks the kernel to do such things by ptrace; here its functions are
 called: proc_rwmem_page, vm_fault, kern_psignal.  They take no virtual time, and leave the CPU as it
-was.  A gate or a trap cannot call them, because the kernel is in the middle of something then: it
-ends the run, and the call is made before the next one (`soon`).
+was.  A gate or a trap cannot call them, because the kernel is then executing other code: it ends
+the run, and the call is made before the next run (`soon`).
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from emu.guest.kernel.panic import KernelPanicError
 
 # Bytes below the kernel's stack pointer that a call leaves alone: compilers keep values there.
 _RED_ZONE: Final = 256
-# On the stack, where a call leaves its return address there: that address, and room for arguments.
+# Words on the stack, if a call puts its return address there: that address, and room for arguments.
 _CALL_WORDS: Final = 5
 
 
 class OutsideCalls:
-    """Runs functions of one kernel; `crash` makes the error of a guest that cannot go on."""
+    """Runs functions of one kernel; `crash` makes the error of a guest that cannot continue."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class OutsideCalls:
             raise RuntimeError(f"{name}: the guest is running")
         context, before, time = engine.new_context(), engine.instructions, self._clock.state()
         if not engine.isa.is_kernel_address(engine.pc):
-            engine.interrupt()  # into kernel mode, as the clock would do it
+            engine.interrupt()  # enters kernel mode, as a clock interrupt would
         engine.words[engine.isa.registers.slots[engine.isa.registers.sp]] = self._stack()
         self._return_to_gate()
         pass_arguments(engine, arguments)
@@ -81,7 +81,7 @@ class OutsideCalls:
         top = self._introspection.thread_field("TD_KSTACK") + size
         low = engine.words[engine.isa.registers.slots[engine.isa.registers.sp]]
         if not 0 <= top - low <= size:
-            # The vector has not changed stacks yet; it will put the trap frame of user mode here.
+            # The vector has not switched stacks yet; it will put the trap frame of user mode here.
             low = top - offset["TF_SIZE"]
         return (low - _RED_ZONE) & ~0xF
 
@@ -92,13 +92,13 @@ class OutsideCalls:
             engine.words[registers.slots[registers.link]] = self._back
             return
         sp = registers.slots[registers.sp]
-        # Every word, not only the first: the gate's own return instruction is executed too, and must lead somewhere.
+        # Every word, not only the first: the gate's own return instruction is executed too, and needs a valid target.
         for _ in range(_CALL_WORDS):
             engine.words[sp] -= engine.isa.word
             engine.store(engine.words[sp], engine.isa.word, self._back)
 
     def soon(self, action: Callable[[], object]) -> None:
-        """Do something between two runs: now, or before the guest executes its next block."""
+        """Call a function between two runs: now, or before the guest executes its next block."""
         if not self.running:
             action()
             return
@@ -106,6 +106,6 @@ class OutsideCalls:
         self._engine.stop()
 
     def do_actions(self) -> None:
-        """Do what has been asked for during the run, in order; an action may ask for more."""
+        """Do the actions that were requested during the run, in order; they may request others."""
         while self._actions:
             self._actions.pop(0)()

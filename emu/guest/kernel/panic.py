@@ -1,4 +1,4 @@
-"""A guest that cannot go on, told with its registers and its stack."""
+"""The error of a guest that cannot continue, with its registers and its stack."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from emu.guest.base import GuestError
 
 
 class KernelPanicError(GuestError):
-    """The guest kernel panicked, or its CPU could not go on.
+    """The guest kernel panicked, or its CPU could not continue.
 
     `str()` is one line; `report()` adds the registers and the symbolised stack.
     """

@@ -12,7 +12,7 @@ from emu.engine.tracepoints import ARGUMENTS, Argument, Firing, InMemory, Regist
 from emu.engine.watched import Calls, Watched, WatchKind
 from emu.guest.kernel.view import KernelView
 
-# Ids that the table has at first.
+# The initial number of ids in the table.
 _SIZE: Final = 1 << 12
 
 
@@ -33,7 +33,7 @@ class ProbeCalls:
         guest.probe_calls_changed = self.forget
 
     def _locate(self) -> list[Argument]:
-        """Say where the arguments are behind the id."""
+        """Return the locations of the arguments after the id."""
         isa = self._guest.isa
         calling = isa.calling
         if calling.arguments:

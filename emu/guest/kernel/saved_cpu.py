@@ -1,7 +1,8 @@
-"""The CPU as a user program's trap has it: live, or as the kernel's vector has saved it.
+"""The CPU of a user program's trap: live, or as the kernel's vector has saved it.
 
-Both look like an `Engine` to what carries displaced instructions out.  A store goes where the
-program itself could store at once; elsewhere it is refused, and the kernel is to be asked first.
+Both have the methods of an `Engine` that are needed to carry displaced instructions out.  A store
+succeeds only if the program itself could store there without a fault; otherwise it is refused, and
+the kernel must be called first.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ class SavedCpu:
 
 
 class _SavedWords:
-    """The words of a trap frame, by the slots of the registers they hold."""
+    """The words of a trap frame, by the slots of their registers."""
 
     def __init__(self, table: UserProcesses, address: int) -> None:
         self._engine = table.engine
@@ -108,7 +109,7 @@ class _SavedWords:
 
 
 def store(table: UserProcesses, address: int, size: int, value: int) -> None:
-    """Store to the current process's memory, if all of it may be written to as it is."""
+    """Store to the current process's memory, if all of it is present and writable."""
     thread = table.current
     assert thread is not None
     space = thread.process.space

@@ -1,7 +1,6 @@
 """DTrace's access to the kernel guest, beyond the interface of every guest.
 
-What changes the guest is done by the kernel's own code (`KernelGuest.call`), between two of its
-blocks.
+The guest is changed only by the kernel's own code (`KernelGuest.call`), between two of its blocks.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from emu.guest.kernel.introspection import Introspection
 from emu.guest.kernel.panic import KernelPanicError
 from emu.guest.kernel.view import KernelView
 
-# Where lo_flags has the class of a lock (FreeBSD sys/sys/lock.h).
+# The place in lo_flags of the class of a lock (FreeBSD sys/sys/lock.h).
 _CLASS_SHIFT: Final = 24
 _CLASS_MASK: Final = 0xF
 # The bit of mtx_lock that says that a thread waits.
@@ -23,7 +22,7 @@ _SIGSTOP: Final = 17
 
 
 class Served(KernelView):
-    """The kernel guest, as D's less common built-ins and the destructive actions see it."""
+    """The kernel guest's functions for D's less common built-ins and for the destructive actions."""
 
     call: Callable[..., int]
     soon: Callable[[Callable[[], object]], None]
@@ -31,7 +30,7 @@ class Served(KernelView):
 
     @property
     def abilities(self) -> Abilities:
-        """Return what DTrace may ask of this guest beyond what it asks of every guest."""
+        """Return the abilities of this guest beyond the interface of every guest."""
         return Abilities(
             thread_time=self.thread_time,
             user_frame=self.user_frame,
@@ -46,10 +45,10 @@ class Served(KernelView):
             machine_code=self.machine_code,
         )
 
-    # -- what can be asked of it
+    # -- reading
 
     def thread_time(self) -> int:
-        """Return nanoseconds the current thread has been on the CPU (vtimestamp)."""
+        """Return the nanoseconds that the current thread has been on the CPU (vtimestamp)."""
         thread = self.introspection.thread_address()
         if not thread:
             return 0
@@ -61,7 +60,7 @@ class Served(KernelView):
         return self.introspection.parent(pid)
 
     def interrupt_level(self) -> int:
-        """Return how many interrupts the current thread is serving.
+        """Return the number of interrupts that the current thread is serving.
 
         FreeBSD has no interrupt levels (ipl).
         """
@@ -79,7 +78,7 @@ class Served(KernelView):
         read = _LOCK_CLASSES.get(self.introspection.lock_flags(address) >> _CLASS_SHIFT & _CLASS_MASK)
         return None if read is None else read(self.introspection, address)
 
-    # -- what can be done to it
+    # -- actions
 
     def signal(self, number: int) -> None:
         """Send the current process a signal (raise)."""
@@ -88,7 +87,7 @@ class Served(KernelView):
         def send() -> None:
             self.call("kern_psignal", process, number)
             if not self.isa.is_kernel_address(self.engine.pc):
-                self.engine.interrupt()  # signals are looked at on the way back to user mode
+                self.engine.interrupt()  # signals are delivered on return to user mode
 
         self.soon(send)
 
@@ -106,7 +105,7 @@ class Served(KernelView):
         self.soon(fall)
 
     def chill(self, nanoseconds: int) -> None:
-        """Let nanoseconds pass in which nothing runs."""
+        """Let nanoseconds pass in which no code runs."""
         self.clock.skip_to(self.now() + nanoseconds)
 
 

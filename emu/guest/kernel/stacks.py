@@ -1,4 +1,4 @@
-"""Stacks of the kernel, as a probe finds them.
+"""Stacks of the kernel at a probe.
 
 Source: FreeBSD sys/cddl/dev/dtrace/*/dtrace_isa.c, dtrace_getpcstack().
 """
@@ -17,7 +17,7 @@ from emu.plans import Plan, Store, takes_frame_back
 from emu.trap_frames import LiveFrame
 from emu.words import WORD_MASK
 
-# Pcs that machine code knows, a power of two: no two places of a kernel's text have the same low bits.
+# The number of pcs that machine code knows, a power of two: no two places of a kernel's text have the same low bits.
 KNOWN: Final = 1 << 18
 # An instruction that does not save the link register.
 NO_LINK: Final = 1 << 63
@@ -28,13 +28,13 @@ class KnownWord(IntEnum):
 
     PC = 0
     FRAMED = 1
-    """1 if the instruction there takes the function's frame back: it is all there."""
+    """1 if the instruction there removes the function's frame, which is therefore complete."""
     LINK = 2
-    """How far from sp the instruction saves the link register, or `NO_LINK`."""
+    """The offset from sp at which the instruction saves the link register, or `NO_LINK`."""
 
 
 class KernelStacks:
-    """Walks the kernel stack of the thread that runs."""
+    """Walks the kernel stack of the current thread."""
 
     def __init__(self, engine: Engine, core: CpuCore, introspection: Introspection, patcher: Patcher) -> None:
         self._engine = engine
@@ -50,12 +50,13 @@ class KernelStacks:
     def pcs(self, probe_frames: int | None) -> list[int]:
         """Return the kernel pcs of the interrupted context, innermost first.
 
-        `probe_frames`: so many of them belong to the probe, which is a call of the kernel's own;
-        None: it is none.  In a breakpoint of FBT the frame of the probed function is not there
-        (yet, or any more): its caller is in the link register or on the stack, and the frame
-        pointer is the caller's.  But RISC-V compilers may set the frame pointer before they save
-        ra, which is the instruction displaced: the frame is there, and its ra is not.  And on i386
-        the return site is the instruction that undoes the frame: it is all there.
+        `probe_frames` is the number of frames that belong to a probe which the kernel itself calls;
+        None: the probe is not such a call.  At a breakpoint of FBT the frame of the probed function
+        does not exist (yet, or any more): its caller is in the link register or on the stack, and
+        the frame pointer is the caller's.  There are two exceptions.  RISC-V compilers may set the
+        frame pointer before they save ra, and the displaced instruction is the one that saves it:
+        the frame exists, but without its ra.  On i386 the return site is the instruction that
+        removes the frame, which is still complete.
         """
         core, registers = self._core, self._isa.registers
         frame = core.trapframe
@@ -80,7 +81,7 @@ class KernelStacks:
         return pcs + self._chain(pointer)
 
     def _remember(self, pc: int) -> None:
-        """Tell machine code about a pc."""
+        """Store the facts about a pc for machine code."""
         at = (pc & KNOWN - 1) * len(KnownWord)
         if self.known[at] != pc:
             place = self._link_place(pc)
@@ -89,7 +90,7 @@ class KernelStacks:
             self.known[at] = pc
 
     def _link_place(self, pc: int) -> int | None:
-        """Return how far from sp the displaced instruction at pc saves the link register.
+        """Return the offset from sp where the displaced instruction at pc saves the link register.
 
         None if it does not.
         """
@@ -99,7 +100,7 @@ class KernelStacks:
         return next((op.offset for op in saves if (op.source, op.base) == (link, sp)), None)
 
     def _displaced(self, pc: int) -> Plan | None:
-        """Return what the instruction at pc does, if a breakpoint may displace it."""
+        """Return the treatment of the instruction at pc, if a breakpoint may displace it."""
         if pc not in self._plans:
             self._plans[pc] = self._isa.stub.plan(self._patcher.original(pc, 8), pc)
         return self._plans[pc]

@@ -1,4 +1,4 @@
-"""The kernel guest's system call table, as its syscall provider sees and arms it.
+"""The kernel guest's system call table, for the syscall provider, which lists and arms its rows.
 
 The kernel does what FreeBSD's does (sys/kern/subr_syscall.c): while `systrace_enabled` is set and a
 call's row has an id for its entry or its return, it calls `systrace_probe()`, and that calls
@@ -61,18 +61,18 @@ class SystemCalls:
         return self._signatures.get(number)
 
     def arm(self, number: int, moment: Moment, probe_id: int) -> None:
-        """Give a row the id of a probe, 0 for none."""
+        """Set the id of a row's probe, 0 for none."""
         field = self._offset[{Moment.ENTRY: "SY_ENTRY", Moment.RETURN: "SY_RETURN"}[moment]]
         self._engine.store(self._sysent + self._offset["SY_SIZE"] * number + field, 4, probe_id)
 
     def enable(self, *, on: bool) -> None:
-        """Open or close the gate."""
+        """Enable or disable all probes."""
         if on:
             self._watch()
         self._engine.store(self._enabled, 1, on)
 
     def argument(self, index: int) -> int:
-        """Return an argument of the current thread's call, beyond those the probe passes."""
+        """Return an argument of the current thread's call, beyond those that the probe passes."""
         saved = self._engine.load(self._thread() + self._offset["TD_SYSTRACE_ARGS"], self._word)
         if not saved or index >= self._offset["SYSTRACE_NARGS"]:
             return 0

@@ -1,8 +1,8 @@
-"""Stretches of the kernel that run only while tracing, where the clock stands still.
+"""Code of the kernel that runs only while tracing, and takes no virtual time.
 
-The branch to such a stretch leaves two marks in linker sets (testbins/kernel/sys/traced.h): where
-it starts, with the number of instructions the branch taken left out, and that of the jump back.  So
-a kernel that is traced keeps the time of one that is not, to the instruction.
+Each such stretch of code has two entries in linker sets (testbins/kernel/sys/traced.h): its start,
+with the number of instructions that the branch to it skips, and the jump back.  So a traced kernel
+has exactly the same time as an untraced one, to the instruction.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from emu.engine.clock import VirtualClock
 from emu.engine.engine import Engine
 from emu.engine.watched import Stretch, Watched, WatchKind
 
-# Of the words in a set, by their size.
+# The struct format of the words in a set, by their size.
 _FORMS = {8: "Q", 4: "I"}
 
 
 class TracedStretches:
-    """Stops the clock in all traced stretches of a kernel image, once they are watched."""
+    """Stops the clock in all such code of a kernel image, when it is watched."""
 
     def __init__(self, engine: Engine, image: Image, clock: VirtualClock) -> None:
         self._engine = engine
@@ -31,13 +31,13 @@ class TracedStretches:
 
     @property
     def inside(self) -> bool:
-        """Whether the CPU is in one."""
+        """Whether the CPU is in such code."""
         return bool(self._stretch.inside)
 
     def watch(self) -> None:
-        """Watch them from now on; to be called before something is traced.
+        """Watch all such code from now on; call this before tracing.
 
-        A run that traces nothing does without: to watch all of them takes some milliseconds.
+        A run without tracing does not need it, and to watch all such code takes some milliseconds.
         """
         if self._watched:
             return
@@ -50,7 +50,7 @@ class TracedStretches:
     def _watch(self, address: int, callback: Callable[[], None], kind: WatchKind, owed: int = 0) -> None:
         watched = Watched(kind, owed=owed, clock=self._clock.address, stretch=self._stretch.address)
         self._engine.on_code(address, callback, watched)
-        self._engine.write_code(address, self._engine.read(address, 1))  # what was translated has no callback yet
+        self._engine.write_code(address, self._engine.read(address, 1))  # translated code has no callback yet
 
     def _beginning(self, owed: int) -> Callable[[], None]:
         def begin() -> None:
@@ -61,7 +61,7 @@ class TracedStretches:
 
     def _end(self) -> None:
         self._stretch.inside = 0
-        self._clock.resume(1 - self._stretch.owed)  # the jump itself still belongs to the stretch
+        self._clock.resume(1 - self._stretch.owed)  # the jump itself still belongs to this code
 
 
 def _entries(image: Image, name: str, words: int) -> Iterator[tuple[int, ...]]:

@@ -1,4 +1,4 @@
-"""Room for code beside the kernel's: the rest of its last block of text."""
+"""Memory for code beside the kernel's: the rest of its last block of text."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class TrampolinesFullError(Exception):
 class Trampolines:
     """Pieces of executable kernel memory, which are never freed.
 
-    FreeBSD's kinst takes pages of the kernel's map for that (sys/cddl/dev/kinst/trampoline.c).
+    FreeBSD's kinst allocates pages of the kernel's map for this (sys/cddl/dev/kinst/trampoline.c).
     """
 
     def __init__(self, engine: Engine, image: Image, end: int) -> None:
-        """`end` is where the text, and what the boot loader has put behind it, ends."""
+        """`end` is the end of the text, and of the symbols that the boot loader has put after it."""
         self._next = end + -end % _ALIGNMENT
         self._limit = image.symbol("kernel_data_start").value
         self._engine = engine

@@ -1,17 +1,17 @@
-"""The two ways a breakpoint takes in the kernel guest, and the clock that stands still on both.
+"""The two trap paths of the kernel guest; the clock is stopped on both.
 
-Two trap paths, chosen per run (`TrapPath`), with equal results: on a breakpoint in kernel text
+A run uses one of two trap paths (`TrapPath`), with equal results.  At a breakpoint in kernel text:
 
-* HOST: the emulator asks the handlers at once and carries out the displaced instruction's plan;
+* HOST: the emulator calls the handlers itself and carries out the displaced instruction's plan;
 * GUEST: the CPU takes the exception into the kernel's own vector, whose code saves a trap frame,
   calls the gate `dtrace_invop`, and emulates the instruction itself, as FreeBSD's dtrace_asm.S and
   dtrace_subr.c do.
 
-A probe takes no virtual time, so that a traced run is the run that is traced.  On the host path
-that needs nothing.  On the guest path the clock stops at the breakpoint and goes on at the return
-instruction of the vector (`dtrace_invop_return`), which has taken the breakpoint's place.  A
-breakpoint that is not a probe's takes time as any other trap: the gate that finds out starts the
-clock.
+A probe takes no virtual time, so a traced run has the same times as an untraced one.  The host path
+needs nothing for this.  On the guest path the clock stops at the breakpoint and starts again at the
+return instruction of the vector (`dtrace_invop_return`), which is counted in place of the
+breakpoint.  A breakpoint that is not a probe's takes time like any other trap: the gate that finds
+this out starts the clock.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class UserTraps(Protocol):
         ...
 
     def rest(self, address: int) -> Rest | None:
-        """Return what does the rest of a hit that machine code could not."""
+        """Return the function that completes a hit after machine code."""
         ...
 
     def exception(self, number: int) -> bool:
@@ -61,18 +61,18 @@ class Trapped(Protocol):
         ...
 
     def time_goes_on(self, instructions: int) -> None:
-        """Note that the clock goes on after a probe that these instructions still belong to."""
+        """Note that the clock runs again after a probe to which these instructions still belong."""
         ...
 
     def crash(self, reason: str) -> KernelPanicError:
-        """Return the error of a guest that cannot go on."""
+        """Return the error of a guest that cannot continue."""
         ...
 
 
 class KernelTraps:
     """Takes the exceptions of one kernel guest.
 
-    `table` says what displaced instructions do, if not the ISA's.
+    `table` replaces the ISA's table of displaced instructions.
     """
 
     def __init__(self, guest: KernelView, host: Trapped, path: TrapPath, table: DisplacedTable | None) -> None:
@@ -104,7 +104,7 @@ class KernelTraps:
         else:
             engine.handlers.on_breakpoint = self._enter_vector
         engine.handlers.on_trap = self._trap
-        # The return instruction itself still belongs to the probe: it counts as the one more.
+        # The return instruction itself still belongs to the probe, and is counted as the displaced one.
         engine.on_code(guest.image.symbol("dtrace_invop_return").value, lambda: self._resume(1))
 
     # -- breakpoints
@@ -114,26 +114,26 @@ class KernelTraps:
         return self._host.userland.breakpoint(address)
 
     def _user_rest(self, address: int) -> Rest | None:
-        """Return what does the rest of a hit of user mode that machine code could not."""
+        """Return the function that completes a hit of user mode after machine code."""
         return self._host.userland.rest(address)
 
     def _enter_vector(self, _address: int) -> int:
         """Let the CPU take a breakpoint into the kernel's vector.
 
-        The clock stands until its handling is over.
+        The clock is stopped until it is handled.
         """
         self._clock.pause()
         return DELIVER
 
     def invop(self, address: int, frame: int, extra: int) -> int:
-        """Serve the gate `dtrace_invop`: the kernel's vector asks about a breakpoint in its text."""
+        """Implement the gate `dtrace_invop`, called at a breakpoint in the kernel's text."""
         rval = self._guest.traps.invop(address, SavedFrame(self._engine, frame, self._pc_after), extra)
         if not rval:
-            self._resume()  # not a probe: its handling takes time as any trap's does
+            self._resume()  # not a probe: its handling takes time like that of any trap
         return rval
 
     def user_probe(self, *, claimed: bool) -> None:
-        """Note that the vector asked about a breakpoint of user mode, and if it is a probe's."""
+        """Note that the vector has reported a breakpoint of user mode, and whether it is a probe's."""
         if not claimed:
             self._clock.resume()
         else:
@@ -147,7 +147,7 @@ class KernelTraps:
             self._clock.resume()
 
     def _resume(self, extra: int = 0) -> None:
-        """Start the clock after a trap, unless it was met where the clock stood still anyway."""
+        """Start the clock after a trap, unless the clock was stopped before the trap."""
         if not self._guest.traced.inside:
             self._clock.resume(extra - self._uncounted)
             self._uncounted = 0

@@ -20,16 +20,16 @@ class UserCode:
         return self._memory.read(self._space, address, size)
 
     def write(self, address: int, data: bytes) -> None:
-        """Write, whatever the rights there.  Raises `BadAddressError`."""
+        """Write, whatever the access rights are.  Raises `BadAddressError`."""
         self._memory.write(self._space, address, data)
 
     write_code = write
 
 
 class ScratchPages:
-    """Pages where displaced instructions run, below the room of the stack (fasttrap_scraddr).
+    """Pages where displaced instructions run, below the stack (fasttrap_scraddr).
 
-    A page can be made between two runs only: where there is none, the run is ended, and the caller
+    A page can be made only between two runs: if there is none, the run is ended, and the caller
     tries again.
     """
 
@@ -56,7 +56,7 @@ class ScratchPages:
     def ready(self) -> bool:
         """Return whether `take` may be called.
 
-        False: room is being made, and the caller is to try again.
+        False: room is being made, and the caller must try again.
         """
         if not self._free and not self._full:
             self._outside.soon(self._add_page)
@@ -74,7 +74,7 @@ class ScratchPages:
         self._free.append(address)
 
     def fill(self, address: int, code: bytes) -> None:
-        """Write a slot's code, unless the slot holds it already."""
+        """Write a slot's code, unless the slot has it already."""
         if self._contents.get(address) != code:
             self._memory.write(self._space, address, code)
             self._contents[address] = code

@@ -1,8 +1,8 @@
-"""Address spaces of the kernel guest, read and written from outside, whichever process runs.
+"""Address spaces of the kernel guest, read and written by the emulator, whichever process runs.
 
-Reading goes by the kernel's own structures: the page table where a page is present, else the file
-it comes from.  Writing is for one address space alone: the kernel is asked to make the page its own
-first (proc_rwmem_page), and the emulator writes to it.
+Reading uses the kernel's own structures: the page table if a page is present, else the file that
+the page comes from.  Writing changes only one address space: the kernel first makes a private copy
+of the page (proc_rwmem_page), and the emulator writes to that.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from emu.engine.pages import PAGE
 from emu.guest.kernel.outside_calls import OutsideCalls
 from emu.guest.kernel.view import KernelView
 
-# Names in the longest path that is put together.
+# The largest number of names in a path.
 _NAMES_DEEPEST: Final = 32
 
 
 class File(NamedTuple):
     """A file of the guest.
 
-    Its vnode, and what distinguishes it from a file that had the same vnode before.
+    It has its vnode, and a number that distinguishes it from an earlier file with the same vnode.
     """
 
     vnode: int
@@ -39,7 +39,7 @@ class Area(NamedTuple):
     end: int
     access: Access
     vnode: int
-    """0: zeros."""
+    """0: the area has no file and is filled with zeros."""
     offset: int
     filesz: int
     """Bytes that come from the file; zeros follow."""
@@ -68,7 +68,7 @@ class UserMemory:
     # -- files
 
     def file(self, vnode: int) -> File:
-        """Return what a vnode stands for."""
+        """Return the file of a vnode."""
         node = self._load(vnode + self.offset["V_DATA"], self._word)
         number, size, changed = (self._load(node + self.offset[name], 8) for name in ("MN_ID", "MN_SIZE", "MN_MTIME"))
         return File(vnode, number, size, changed)
@@ -85,9 +85,9 @@ class UserMemory:
         return bytes(self._engine.memory.ram[physical : physical + PAGE]) if physical else bytes(PAGE)
 
     def path(self, vnode: int) -> str:
-        """Return a file's path by the name cache (vn_fullpath).
+        """Return a file's path, from the name cache (vn_fullpath).
 
-        "" once the cache has forgotten it.
+        It is "" if the cache has forgotten it.
         """
         root = self._load(self._guest.image.symbol("rootvnode").value, self._word)
         names: list[str] = []
@@ -103,7 +103,7 @@ class UserMemory:
     # -- maps
 
     def areas(self, space: Space) -> Iterator[Area]:
-        """Return what is mapped, by address."""
+        """Return the mapped areas, by address."""
         load, offset, word = self._load, self.offset, self._word
         entry = load(space.address + offset["VM_ENTRIES"], word) if space.address else 0
         while entry:
@@ -118,7 +118,7 @@ class UserMemory:
             entry = load(entry + offset["ME_LINKS"], word)
 
     def area_at(self, space: Space, address: int) -> Area | None:
-        """Return the area that holds an address."""
+        """Return the area that contains an address."""
         return next((area for area in self.areas(space) if area.start <= address < area.end), None)
 
     # -- pages
@@ -167,7 +167,7 @@ class UserMemory:
         return found[: area.filesz - within].ljust(size, b"\0")
 
     def write(self, space: Space, address: int, data: bytes) -> None:
-        """Write bytes, for this address space alone.  Raises `BadAddressError`."""
+        """Write bytes, only in this address space.  Raises `BadAddressError`."""
         done = 0
         while done < len(data):
             step = min(len(data) - done, PAGE - address % PAGE)
@@ -188,17 +188,17 @@ class UserMemory:
         return physical
 
     def take_over(self, space: Space, address: int) -> None:
-        """Note that the kernel has made a page for this address space alone."""
+        """Note that the kernel has made a private page for this address space."""
         self._own.add((space, address // PAGE))
 
     def forget(self, space: Space) -> set[tuple[Space, int]]:
-        """Forget a space's own pages, which a child shares now or which are gone; return them."""
+        """Forget and return a space's private pages, which a child shares now or which are gone."""
         pages = {key for key in self._own if key[0] == space}
         self._own -= pages
         return pages
 
     def own_again(self, pages: set[tuple[Space, int]]) -> None:
-        """Make pages a space's own again, as far as they still exist."""
+        """Mark pages as private to a space again, as far as they still exist."""
         for space, page in sorted(pages):
             if self._call("proc_rwmem_page", space.address, page * PAGE):
                 self._own.add((space, page))

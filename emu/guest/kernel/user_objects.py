@@ -31,7 +31,7 @@ class Objects:
         return tuple(sorted(found, key=lambda one: (one.file != program, one.bias)))
 
     def loaded(self, area: processes.Area | Area) -> LoadedObject | None:
-        """Return the object whose code an area holds, None if it holds no object's."""
+        """Return the object whose code is in an area, None if there is none."""
         if not isinstance(area, Area) or not area.vnode or Access.EXECUTE not in area.access:
             return None
         file = self._table.memory.file(area.vnode)
@@ -46,16 +46,16 @@ class Objects:
         return LoadedObject(str(image.path), image, area.start - address, file)
 
     def at(self, process: processes.Process, address: int) -> LoadedObject | None:
-        """Return the object that holds an address of a process."""
+        """Return the object that contains an address of a process."""
         return next((one for one in self.of(process) if one.holds(address)), None)
 
     def chosen(self, process: processes.Process, loaded: LoadedObject, symbol: Symbol) -> Symbol | None:
-        """Return nothing: no library of the guest has indirect functions."""
+        """Return None: no library of the guest has indirect functions."""
         del process, loaded, symbol
         return None
 
     def exited(self, process: Process) -> None:
-        """Keep the objects of a process that ends: a trace may be printed after its end."""
+        """Keep the objects of a process that ends, because a trace may be printed after its end."""
         self._last[process.pid] = self.of(process)
 
     def stack(self, frame: Frame) -> list[int]:
@@ -65,7 +65,7 @@ class Objects:
         return user_stack(frame, isa, lambda address: load(address, isa.word), located, leaves_save_pointer=True)
 
     def locate(self, address: int, pid: int | None) -> Location | None:
-        """Name an address of a process, None for the current one; None if no object holds it."""
+        """Name an address of a process, None for the current one; None if no object contains it."""
         thread = self._table.current if pid is None else None
         process = self._table.process(pid) if pid is not None else thread.process if thread else None
         objects = self._last.get(pid or 0, ()) if process is None else self.of(process)

@@ -1,4 +1,4 @@
-"""The processes and threads of the kernel guest, found by the kernel's own lists."""
+"""The processes and threads of the kernel guest, from the kernel's own lists."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Process:
 
     @property
     def parent(self) -> Process | None:
-        """Return the process that made it."""
+        """Return the process that created it."""
         return self._table.process_at(self._table.word(self.address, "P_PPTR"))
 
     @property
@@ -106,7 +106,7 @@ class UserProcesses:
 
     @property
     def current(self) -> Thread | None:
-        """Return the thread that runs; None before there is one."""
+        """Return the current thread; None before there is one."""
         address = self.engine.load(self._current, self.isa.word)
         return self.thread_at(address) if address else None
 
@@ -121,7 +121,7 @@ class UserProcesses:
         return found
 
     def path(self, vnode: int) -> str:
-        """Return a file's path, a number where its name is forgotten."""
+        """Return a file's path, or a number if its name is forgotten."""
         return self.memory.path(vnode) or f"<{self.memory.file(vnode).number}>"
 
     def is_shared(self, process: processes.Process) -> bool:

@@ -1,4 +1,4 @@
-"""The user programs of the kernel guest, as providers see them: `emu.guest.processes.Processes`.
+"""The user programs of the kernel guest, for providers: `emu.guest.processes.Processes`.
 
 Processes and threads are the guest kernel's; they are found here by their addresses, and the kernel
 reports their forks, execs and ends by its gates (dtrace_fasttrap_fork and the others).  Memory of a
@@ -38,12 +38,12 @@ from emu.trap import TrapHandler
 _DOF_HELPER: Final = struct.Struct("<64sQQii")
 
 
-# Hears of the processes of the kernel guest.
+# An observer of the processes of the kernel guest.
 KernelGuestObserver: TypeAlias = Observer[Process, Thread, processes.Area]
 
 
 class Userland(UserProcesses):
-    """The processes of one kernel guest, and what happens to them."""
+    """The processes of one kernel guest, and their events."""
 
     def __init__(self, guest: KernelView, outside: OutsideCalls, traps: KernelTraps, gates: Gates) -> None:
         super().__init__(guest, UserMemory(guest, outside))
@@ -85,12 +85,12 @@ class Userland(UserProcesses):
 
     @property
     def native(self) -> bool:
-        """Return whether the CPU itself is in the trap, so native code can carry out a plan."""
+        """Return whether the trapped thread is on the CPU: then machine code can do a plan."""
         return self._cpu is self._live
 
     @contextmanager
     def _saved(self, frame: int) -> Iterator[None]:
-        """Show probes the registers that the kernel has saved, instead of those of the CPU."""
+        """Give probes the registers that the kernel has saved, instead of those of the CPU."""
         self._cpu = SavedCpu(self, frame, self._discount)
         try:
             yield
@@ -98,14 +98,14 @@ class Userland(UserProcesses):
             self._cpu = self._live
 
     def breakpoint(self, address: int) -> int:
-        """Take a breakpoint of user mode at once; answer as `Handlers.on_breakpoint` does."""
+        """Take a breakpoint of user mode on the host path; answer as `Handlers.on_breakpoint` does."""
         answer = self.traps.invop(address, self._live.frame)
         if answer:
             self._learner.learn(address)
         return DELIVER if not answer else HANDLED if answer == CARRIED_OUT else answer
 
     def rest(self, address: int) -> Rest | None:
-        """Return what does the rest of a hit of user mode that machine code could not."""
+        """Return the function that completes a hit of user mode after machine code."""
         return self._learner.rest(address)
 
     def exception(self, number: int) -> bool:
@@ -130,11 +130,11 @@ class Userland(UserProcesses):
         return claimed
 
     def raise_bad_address(self, address: int) -> None:
-        """Give the current thread the page fault that the emulation of its instruction has met.
+        """Give the current thread the page fault of its emulated instruction.
 
-        The page may only not be present yet, or be shared until it is written to.  So the kernel is
-        asked to bring it in, and then the thread hits the breakpoint again.  Where the kernel
-        refuses, the instruction itself must be executed, to fault as it would without a probe.
+        The page may be not yet present, or shared until it is written to.  So the kernel is called
+        to make it present, and then the thread hits the breakpoint again.  If the kernel refuses,
+        the instruction itself must be executed, to fault as it would without a probe.
         """
         thread = self.current
         assert thread is not None
@@ -167,17 +167,17 @@ class Userland(UserProcesses):
         return ScratchPages(self.memory, self._outside, own(process).space, size)
 
     def drop_slots(self, slots: processes.Slots, child: processes.Process) -> None:
-        """Remove the slots from a child, which has got a copy of them by a fork."""
+        """Remove the slots from a child, which has a copy of them after a fork."""
         assert isinstance(slots, ScratchPages)
         for page in slots.pages:
             self._outside.call("vm_map_delete", own(child).space.address, page, page + PAGE)
 
     def set_pc(self, thread: processes.Thread, pc: int) -> None:
-        """Move a thread that does not run, and is on its way to user mode."""
+        """Set the pc of a thread that does not run, and that is about to return to user mode."""
         assert isinstance(thread, Thread)
         SavedCpu(self, self.word(thread.address, "TD_FRAME"), self._discount).pc = pc
 
-    # -- what the kernel reports
+    # -- reports of the kernel
 
     def _known(self, address: int) -> Process:
         """Return the process that the kernel reports about."""

@@ -1,4 +1,4 @@
-"""The kernel guest as framework and providers see it: memory, threads, stacks, names, time."""
+"""The kernel guest for the framework and the providers: memory, threads, stacks, names, time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from emu.patcher import Patcher
 from emu.trap import TrapHandler
 from emu.trap_frames import LiveFrame, SavedFrame
 
-# Wall time at power on: a constant, so that a run is the same every day.
+# Wall time at power-on: a constant, so that a run is the same every day.
 EPOCH: Final = 1_700_000_000 * NANOSECONDS
 
 
@@ -34,9 +34,9 @@ class Called(NamedTuple):
     """The firing of a probe that the kernel calls."""
 
     runs: int
-    """Where its enablings are in machine code (`Framework.native_runs`); 0: Python fires it."""
+    """The address of its enablings in machine code (`Framework.native_runs`); 0: Python fires it."""
     frames: int | None = None
-    """`KernelView.probe_frames` meanwhile."""
+    """The value of `KernelView.probe_frames` while it fires."""
 
 
 class KernelView(KernelMemory):
@@ -85,7 +85,7 @@ class KernelView(KernelMemory):
 
     @property
     def probe_frames(self) -> int | None:
-        """While the kernel calls `dtrace_probe`: how many frames of that call a stack leaves out.
+        """While the kernel calls `dtrace_probe`, the number of its frames that a stack omits.
 
         None otherwise.
         """
@@ -98,7 +98,7 @@ class KernelView(KernelMemory):
     def serve_probes(self, probe: Callable[..., None], describe: Callable[[int], Called]) -> None:
         """Call `probe(id, arg0 ... arg4)` whenever the kernel calls `dtrace_probe`.
 
-        Or let machine code do what `describe(id)` says.
+        Alternatively machine code does what `describe(id)` says.
         """
         self.on_probe, self.describe_probe = probe, describe
         self.probe_calls_changed()
@@ -106,12 +106,12 @@ class KernelView(KernelMemory):
     def watch_traced(self) -> None:
         """Prepare for probes that the kernel itself calls.
 
-        Their work must not take the guest's time.
+        The code that fires them must not take the guest's time.
         """
         self.traced.watch()
 
     def call_argument(self, index: int) -> int:
-        """Return argument `index` >= 5 of the present call of `dtrace_probe`, after its id."""
+        """Return argument `index` >= 5 of the current call of `dtrace_probe`, after its id."""
         return self.live.argument(index + 1)
 
     # -- time, threads, memory
@@ -145,7 +145,7 @@ class KernelView(KernelMemory):
         self.engine.memory.write(address, data)
 
     def machine_code(self) -> GuestCode:
-        """Return what machine code can find out about the guest by itself."""
+        """Return the functions by which machine code reads the guest itself."""
         from emu.guest.kernel.native_parts import kernel_code  # noqa: PLC0415  few runs need it
 
         return kernel_code(self.engine, self.clock, self.introspection, self._stacks, EPOCH)
@@ -178,13 +178,13 @@ class KernelView(KernelMemory):
             return None
 
     def symbol_at(self, address: int) -> tuple[Symbol, int] | None:
-        """Return the kernel's symbol that holds an address, and the address's offset in it."""
+        """Return the kernel's symbol that contains an address, and the address's offset in it."""
         return self.image.symbol_at(address)
 
     def module_file(self, name: str) -> bytes | None:
-        """Return the file of a module as the initial file system has it.
+        """Return the file of a module in the initial file system.
 
-        None if it has none of that name.
+        None if there is no module of that name.
         """
         return next((data for path, data in self._files.items() if path.rpartition("/")[2] == name), None)
 

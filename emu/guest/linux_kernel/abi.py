@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-# Bytes of a task's kernel stack, on all three.
+# Size in bytes of a task's kernel stack, on all three ISAs.
 THREAD_SIZE: Final = 16 << 10
 
 
@@ -19,31 +19,31 @@ class CallPath:
     """The functions of the kernel that handle a system call, and its numbers in pt_regs."""
 
     entry: tuple[str, ...]
-    """Functions whose entry every call passes, with the address of pt_regs as their first argument;
-    the first that the kernel has."""
+    """Functions that every call enters, with the address of pt_regs as their first argument; the
+    first one that the kernel has is used."""
     done: tuple[str, ...]
-    """The same of those that every call passes when it is done."""
+    """Functions that every call enters when it is done; the first one that the kernel has is used."""
     number: str
-    """The field of pt_regs that has the number; "": argument 1 of `entry` is it."""
+    """The field of pt_regs that has the number; "": it is argument 1 of `entry`."""
     arguments: tuple[str, ...]
     """The fields that have its arguments."""
     result: str
     """The field that has its result."""
     done_at_return: bool = False
-    """Whether it is the return of `done` that counts, not its entry."""
+    """Whether the call is done at the return of `done`, not at its entry."""
 
 
 @dataclass(frozen=True, slots=True)
 class KernelAbi:
-    """One ISA."""
+    """The ABI of one ISA."""
 
     pt_regs: tuple[str, ...]
-    """The registers of struct pt_regs, words in their order; "" for what is not a register."""
+    """The registers of struct pt_regs, words in their order; "" for a word that is not a register."""
     current: str = ""
     """The register that holds the current task while the kernel runs; "": a variable does."""
     current_in_user: int | None = None
     """Unicorn's number of the register that holds it while a program runs."""
     current_variable: tuple[str, ...] = ()
-    """The per-CPU variables that hold it, the first that there is."""
+    """The per-CPU variables that hold it; the first one that exists is used."""
     calls: CallPath | None = None
-    """How system calls pass; None: not known."""
+    """The path of system calls; None: not known."""

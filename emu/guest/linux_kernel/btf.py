@@ -2,9 +2,9 @@
 
     header | types | strings
 
-A type is three words: where its name is in the strings; its kind, a flag, and how many members it
-has; its size or another type's number.  What follows depends on the kind.  Types are numbered from
-1 on; 0 is void.
+A type is three words: the offset of its name in the strings; its kind, a flag, and the number of
+its members; its size or another type's number.  The data after these words depend on the kind.
+Types are numbered from 1 on; 0 is void.
 
 Source: Linux Documentation/bpf/btf.rst, include/uapi/linux/btf.h.
 """
@@ -22,7 +22,7 @@ from emu import disk_cache
 _MAGIC: Final = 0xEB9F
 _HEADER: Final = struct.Struct("<HBBIIIII")
 _TYPE: Final = struct.Struct("<III")
-# Arrays of arrays and structs in structs: what is deeper is a circle.
+# The greatest depth of arrays of arrays and structs in structs: deeper types are circular.
 _DEEPEST: Final = 64
 _CACHE_VERSION: Final = b"1"
 
@@ -56,7 +56,7 @@ class Kind(IntEnum):
     ENUM64 = 19
 
 
-# What follows the three words: so many bytes, and so many more for each member.
+# The size in bytes of the data after the three words, and the additional size for each member.
 _FOLLOWS: Final = {
     Kind.INT: (4, 0),
     Kind.ARRAY: (12, 0),
@@ -85,7 +85,7 @@ class Entry(NamedTuple):
     size: int
     """Or the number of the type that it refers to."""
     at: int
-    """Where what follows begins."""
+    """The offset of the data after the three words."""
 
 
 _NOTHING: Final = Entry(0, "void", Kind.VOID, flag=False, vlen=0, size=0, at=0)
@@ -103,10 +103,10 @@ class Member(NamedTuple):
 
 
 class Btf:
-    """The types of a kernel; `identity` stands for the data in caches."""
+    """The types of a kernel; `identity` identifies the data in caches."""
 
     def __init__(self, data: bytes, identity: str = "") -> None:
-        """Read the header.  Raises `BtfError` if these are not types."""
+        """Read the header.  Raises `BtfError` if the data are not BTF."""
         try:
             magic, version, _flags, header, types, types_size, strings, strings_size = _HEADER.unpack_from(data)
         except struct.error:
@@ -157,7 +157,7 @@ class Btf:
         return self._data[start:end].decode("utf-8", "replace")
 
     def entry(self, number: int) -> Entry:
-        """Return a type.  Raises `BtfError` for a number that there is not."""
+        """Return a type.  Raises `BtfError` for an unknown number."""
         if number == 0:
             return _NOTHING
         if not 0 < number <= len(self._places):
@@ -167,7 +167,7 @@ class Btf:
         return Entry(number, self.string(name), Kind(info >> 24 & 0x1F), bool(info >> 31), info & 0xFFFF, size, at + 12)
 
     def words(self, entry: Entry, count: int) -> tuple[int, ...]:
-        """Return 32-bit words of what follows a type."""
+        """Return 32-bit words of the data after a type."""
         return struct.unpack_from(f"<{count}I", self._data, entry.at)
 
     def find(self, name: str, *kinds: Kind) -> Entry | None:
@@ -208,7 +208,7 @@ class Btf:
     # -- structures
 
     def size_of(self, number: int, depth: int = 0) -> int:
-        """Return a type's size in bytes; `depth` is of arrays in arrays.  Raises `BtfError`."""
+        """Return a type's size in bytes; `depth` counts arrays in arrays.  Raises `BtfError`."""
         if depth > _DEEPEST:
             raise BtfError(f"type {number} refers to itself")
         entry = self.resolved(number)
@@ -224,7 +224,7 @@ class Btf:
         return self._struct(name).size
 
     def offset(self, struct_name: str, path: str) -> int:
-        """Return where a member is, in bytes; `path` may go on with dots.  Raises `BtfError`."""
+        """Return a member's offset in bytes; `path` may contain dots.  Raises `BtfError`."""
         entry, bits = self._struct(struct_name), 0
         for name in path.split("."):
             found = self._member(entry, name)
@@ -241,7 +241,7 @@ class Btf:
         return entry
 
     def _member(self, entry: Entry, name: str, depth: int = 0) -> Member | None:
-        """Find a member, also in members without a name, of which `depth` are around it."""
+        """Find a member, also in members without a name; `depth` counts these."""
         if depth > _DEEPEST:
             raise BtfError(f"struct {entry.name} contains itself")
         if entry.kind not in {Kind.STRUCT, Kind.UNION}:

@@ -21,11 +21,11 @@ class _Format(NamedTuple):
     magic: bytes
     name: str
     unpack: Callable[[bytes], bytes] | None
-    """None: nothing here unpacks it."""
+    """None: this format is not supported."""
 
 
 def _zstd(data: bytes) -> bytes:
-    """Unpack one zstd frame, whatever follows it.
+    """Unpack one zstd frame, and ignore the data after it.
 
     Raises OSError if neither Python's package `zstandard` nor the program zstd is there, or if the
     data are damaged.
@@ -36,7 +36,7 @@ def _zstd(data: bytes) -> bytes:
         program = shutil.which("zstd")
         if program is None:
             raise OSError("install the program zstd (Debian's package zstd) or Python's zstandard") from None
-        # What follows the frame makes the program fail at the end, after the data.
+        # The data after the frame make the program fail at the end, after its output.
         run = subprocess.run([program, "-dcq"], input=data, capture_output=True, check=False, timeout=_TIMEOUT)  # noqa: S603  a program by its path
         if not run.stdout:
             raise OSError("damaged data") from None
@@ -46,7 +46,7 @@ def _zstd(data: bytes) -> bytes:
 
 
 def _whole(decompressor: Any, data: bytes) -> bytes:
-    """Unpack one stream; the file may go on behind it.  Raises OSError if its end is missing."""
+    """Unpack one stream; the file may have data after it.  Raises OSError if its end is missing."""
     unpacked: bytes = decompressor.decompress(data)
     if not decompressor.eof:
         raise OSError("cut short")
@@ -70,7 +70,7 @@ def is_compressed(data: bytes) -> bool:
 
 
 def unpack(data: bytes, name: str) -> bytes:
-    """Return what compressed data hold; `name` is what messages call them.
+    """Return the content of compressed data; `name` is their name in messages.
 
     Raises `KernelFileError`.
     """

@@ -1,4 +1,4 @@
-"""The console of a machine: what the kernel prints, without the words that /init says to us."""
+"""The console of a machine: the kernel's output, without the messages of /init to the emulator."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Final
 
 from emu.guest.linux_kernel.initramfs import MARK
 
-# How much of the end of the log is kept.
+# Size of the part of the log's end that is kept.
 _LOG: Final = 16 << 10
-# Longer than any word of /init's: after so many bytes a mark was a program's own.
+# Longer than any message of /init: after this many bytes the mark was the output of a program.
 _LONGEST_WORD: Final = 40
 
 
 class Console:
-    """Sorts what comes out of a UART: text goes to `show`, a word between marks to `say`."""
+    """Separates the output of a UART: text goes to `show`, a message between marks to `say`."""
 
     def __init__(self, show: Callable[[bytes], object], say: Callable[[str], object]) -> None:
         self.log = bytearray()
@@ -26,7 +26,7 @@ class Console:
         self._word: bytearray | None = None
 
     def send(self, data: bytes) -> None:
-        """Take what the machine sends."""
+        """Take the output of the machine."""
         for byte in data:
             self._take(byte)
 

@@ -1,4 +1,4 @@
-"""A writer of cpio archives in the format "newc", as an initramfs is.
+"""A writer of cpio archives in the format "newc", which is that of an initramfs.
 
 Source: Linux Documentation/driver-api/early-userspace/buffer-format.rst.
 """
@@ -14,12 +14,12 @@ _TRAILER: Final = "TRAILER!!!"
 
 
 class Entry(NamedTuple):
-    """A file: `mode` as stat(2) has it, and its content, or its target if it is a link."""
+    """A file: `mode` as in stat(2), and its content, or its target if it is a link."""
 
     mode: int
     data: bytes = b""
     device: tuple[int, int] = (0, 0)
-    """Major and minor number, of a device file."""
+    """Major and minor number of a device file."""
 
 
 def directory(mode: int = 0o755) -> Entry:

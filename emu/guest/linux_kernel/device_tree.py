@@ -37,9 +37,9 @@ def cells(*numbers: int) -> bytes:
 
 
 def flatten(root: Node, reserved: Iterable[tuple[int, int]] = ()) -> bytes:
-    """Return a tree as a kernel reads it.
+    """Return a tree in the flattened format.
 
-    `reserved` are stretches of memory, (address, size) in bytes, which the kernel leaves alone.
+    `reserved` are ranges of memory, (address, size) in bytes, which the kernel does not use.
     """
     strings = bytearray()
     places: dict[str, int] = {}
@@ -71,7 +71,7 @@ def flatten(root: Node, reserved: Iterable[tuple[int, int]] = ()) -> bytes:
         _HEADER,
         _VERSION,
         _LAST_COMPATIBLE,
-        0,  # the CPU that boots
+        0,  # the number of the CPU that boots
         len(strings),
         len(structure),
     )
@@ -83,7 +83,7 @@ def _aligned(data: bytes) -> bytes:
 
 
 def _bytes(value: Value) -> bytes:
-    """Return a property's value: True is an empty one, a number a cell, a string ends with a NUL."""
+    """Return a property's value: True is empty, a number is a cell, a string ends with a NUL."""
     if value is True:
         return b""
     if isinstance(value, int):

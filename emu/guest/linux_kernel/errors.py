@@ -10,9 +10,9 @@ class KernelFileError(Exception):
 
 
 class LinuxKernelError(GuestError):
-    """A kernel that panicked, crashed or never came up.
+    """A kernel that panicked, crashed or did not boot.
 
-    `log` is what it printed on its console last.
+    `log` is the end of its console's output.
     """
 
     def __init__(self, reason: str, log: str = "") -> None:

@@ -1,8 +1,8 @@
 """Kernel memory in which copies of instructions run.
 
-The kernel maps its own reserved memory for data alone.  One entry of its page tables, which it
-leaves empty, becomes a second mapping of that memory, made as the one of its text: 510 MiB behind
-the start of the image's block of one GiB, so that copies reach all the text by their distances.
+The kernel maps its own reserved memory only for data.  One empty entry of its page tables becomes a
+second mapping of that memory, with the rights of its text: 510 MiB after the start of the image's
+block of one GiB, so that relative references of copies reach all the text.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ _TRIES: Final = 32
 _ALIGNMENT: Final = 64
 _WORD: Final = 8
 _PLACES: Final = 0x1FF
-# Bit 52 of an entry says on AArch64 that it is one of several that belong together; elsewhere it means nothing here.
+# Bit 52 of an entry says on AArch64 that it is one of several that belong together; on the other ISAs it is not used
+# here.
 _CONTIGUOUS: Final = 1 << 52
 
 
@@ -29,7 +30,7 @@ class NoRoomError(Exception):
 
 
 class ExecutableMemory:
-    """Pieces of a stretch of physical memory, by virtual addresses that may execute.
+    """Pieces of a range of physical memory, at executable virtual addresses.
 
     `text` is an address of the kernel's text.  Pieces are never freed.
     """
@@ -57,7 +58,7 @@ class ExecutableMemory:
         self._engine.write_code(address, code)
 
     def _map(self) -> int:
-        """Map the memory once more; return where its block begins."""
+        """Map the memory a second time; return the start of its block."""
         tables = self._engine.isa.paging.tables
         assert tables is not None
         _, like = self._entry(tables, self._text, leaf=True)
@@ -70,7 +71,7 @@ class ExecutableMemory:
         raise NoRoomError("the kernel's page tables have no place for copies of instructions")
 
     def _entry(self, tables: PageTables, address: int, *, leaf: bool) -> tuple[int, int]:
-        """Return where the entry of a block, or of what holds an address, is, and the entry."""
+        """Return the address of the entry for a block, or for an address, and the entry itself."""
         engine = self._engine
         root = engine.words[engine.isa.registers.slots[engine.isa.registers.kernel_root]]
         table = (root & tables.root_mask) << tables.root_shift

@@ -12,8 +12,8 @@ from emu.guest.linux_kernel.image import KernelImage
 from emu.guest.linux_kernel.kallsyms import Symbol, Symbols, symbols_of
 from emu.guest.linux_kernel.platforms.boards import BOARDS
 
-# Parts of functions, and what is no function: they have symbols of code.
 _CODE: Final = frozenset("tTwW")
+# In the names of symbols of code that are parts of functions, or not functions.
 _PARTS: Final = (".cold", ".L", "$", "__pfx_", "__cfi_", "__pi_", "__SCT__")
 
 
@@ -39,7 +39,7 @@ class KernelFacts:
         return range(low.value, high.value) if low and high else range(0)
 
     def parts(self) -> Iterator[range]:
-        """Yield the stretches of the kernel's image that stay: its text, and its data."""
+        """Yield the permanent ranges of the kernel's image: its text, and its data."""
         end = self.symbols.get("_end")
         for low, high in ((self.text.start, self.init.start), (self.init.stop, end.value if end else 0)):
             if low < high:
@@ -47,7 +47,7 @@ class KernelFacts:
 
     @cached_property
     def btf(self) -> Btf:
-        """The types.  Raises `KernelFileError` if there are none."""
+        """The types.  Raises `KernelFileError` if the kernel has none."""
         where = self._between("__start_BTF", "__stop_BTF")
         at = where.start - self.start
         data = self.image.data[at : at + len(where)] if where else b""
@@ -60,7 +60,7 @@ class KernelFacts:
 
     @cached_property
     def exception_table(self) -> range:
-        """Where the kernel keeps the addresses of instructions that may fault."""
+        """The table with the addresses of instructions that may fault."""
         return self._between("__start___ex_table", "__stop___ex_table")
 
     def functions(self) -> Iterator[Symbol]:

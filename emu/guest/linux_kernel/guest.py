@@ -1,4 +1,4 @@
-"""A Linux kernel as the D framework and the providers see it.  Implements `emu.guest.base.Guest`."""
+"""A Linux kernel, for the D framework and the providers.  Implements `emu.guest.base.Guest`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from emu.native.guest import GuestCode
 
 MODULE: Final = "kernel"
-# User stacks deeper than this are cut.
+# User stacks deeper than this are truncated.
 _MOST_USER_FRAMES: Final = 100
 
 
@@ -39,7 +39,7 @@ class UserRegisters:
         self._values = values
 
     def register(self, name: str) -> int:
-        """Return a register.  Raises KeyError for one that is not kept."""
+        """Return a register.  Raises KeyError for one that is not available."""
         return self._values[name]
 
 
@@ -82,7 +82,7 @@ class LinuxKernelGuest(KernelMemory):
         self.host_trap.attach()
 
     def _show_image(self) -> None:
-        """Show the engine where the kernel's own text and data are, so that it need not walk."""
+        """Register the kernel's text and data with the engine, which then needs no page walk."""
         for part in self.facts.parts():
             first, last = (self.engine.memory.translate(address) for address in (part.start, part.stop - 1))
             if first is not None and last == first + len(part) - 1:
@@ -112,7 +112,7 @@ class LinuxKernelGuest(KernelMemory):
         return EPOCH + self.now()
 
     def pc(self) -> int:
-        """Return where the CPU is."""
+        """Return the pc of the CPU."""
         return self.engine.pc
 
     def thread(self) -> Thread:
@@ -121,7 +121,7 @@ class LinuxKernelGuest(KernelMemory):
 
     @property
     def abilities(self) -> Abilities:
-        """Return what DTrace may ask of this guest beyond what it asks of every guest."""
+        """Return the abilities of this guest beyond the interface of every guest."""
         return Abilities(
             thread_time=self.thread_time,
             user_frame=self.user_frame,
@@ -129,7 +129,7 @@ class LinuxKernelGuest(KernelMemory):
         )
 
     def machine_code(self) -> GuestCode:
-        """Return what machine code can find out about the guest by itself."""
+        """Return the functions by which machine code reads the guest itself."""
         from emu.guest.linux_kernel.native_parts import linux_kernel_code  # noqa: PLC0415  few runs need it
 
         code, kept = linux_kernel_code(self.engine, self.clock, self.tasks, self._unwinder, EPOCH)

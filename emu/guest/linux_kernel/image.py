@@ -1,4 +1,4 @@
-"""A kernel as it goes into memory; `emu.guest.linux_kernel.image_files` reads one from a file."""
+"""A kernel in its form for memory; `emu.guest.linux_kernel.image_files` reads one from a file."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ class KernelImage:
     release: str
     """What `uname -r` prints."""
     read: Callable[[], bytes] = field(repr=False)
-    """Returns what goes into memory, in one piece."""
+    """Returns the bytes for memory, in one piece."""
     base: int = 0
-    """Physical address of its first byte, on x86-64; 0: where the boot protocol says."""
+    """Physical address of its first byte, on x86-64; 0: the address of the boot protocol."""
     entry: int = 0
     """Physical address of its first instruction, on x86-64."""
     setup: bytes = b""
     """The setup header of a bzImage, from offset 0x1f1 on."""
     known_digest: str = ""
-    """The digest, where it is known without reading."""
+    """The digest, if it is known without reading."""
 
     @cached_property
     def data(self) -> bytes:
-        """What goes into memory."""
+        """The bytes for memory."""
         return self.read()
 
     @cached_property
     def digest(self) -> str:
-        """What stands for this kernel in caches."""
+        """The name of this kernel in caches."""
         return self.known_digest or hashlib.sha256(self.data).hexdigest()

@@ -1,4 +1,4 @@
-r"""A kernel's file: what it is, for which ISA, and what of it goes into memory.
+r"""A kernel's file: its format, its ISA, and the part of it that goes into memory.
 
 | file | found by | what is loaded |
 | --- | --- | --- |
@@ -36,7 +36,7 @@ _PT_LOAD: Final = 1
 _SETUP_SECTORS, _HEADER_MAGIC, _PAYLOAD = 0x1F1, 0x202, 0x248
 _SECTOR: Final = 512
 _VERSION: Final = re.compile(rb"Linux version (\S+)")
-# More than a kernel has.
+# More segments than any kernel has.
 _LARGEST: Final = 512 << 20
 
 
@@ -58,7 +58,7 @@ def read_kernel(path: Path, isa: str | None = None) -> KernelImage:
 
 
 def kernel_of(data: bytes, name: str) -> KernelImage:
-    """Return the kernel that a file's bytes hold; `name` is what messages call it.
+    """Return the kernel in a file's bytes; `name` is its name in messages.
 
     Raises `KernelFileError`.
     """

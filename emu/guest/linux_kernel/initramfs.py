@@ -1,9 +1,9 @@
 """The root file system that a kernel starts with: busybox, or a root of the user's, and /init.
 
-/init mounts what programs expect, says that it is ready, and waits for a line on the console: the
-command.  It says by which process the command is about to run; when that has ended it says how, and
-powers off.  What it says is between two marks
-that no program prints by accident; `emu.guest.linux_kernel.console` takes it out of the output.
+/init mounts the file systems that programs expect, reports that it is ready, and waits for a line
+on the console: the command.  It reports which process is about to run the command; when that has
+ended, it reports the exit status, and powers off.  Its messages are between two marks that no
+program prints by accident; `emu.guest.linux_kernel.console` removes them from the output.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import Final
 from emu.guest.linux_kernel import cpio
 from emu.guest.linux_kernel.errors import KernelFileError
 
-# What begins and ends a word that /init says to the machine.
+# The mark at the start and the end of a message of /init to the machine.
 MARK: Final = "\x01"
 READY: Final = "ready"
 GO: Final = "go"
 DONE: Final = "done"
-# How /init writes MARK: busybox's printf knows octal numbers.
+# MARK in the source of /init: busybox's printf accepts octal numbers.
 _ESCAPE: Final = "\\001"
 
-# Where busybox is: in its own root, and in a root of the user's, whose own programs are found first.
+# The place of busybox: in its own root, and in a root of the user, whose own programs are found first.
 _BUSYBOX: Final = "bin/busybox"
 _ASIDE: Final = ".busybox/busybox"
 _FOLDERS: Final = (
@@ -65,7 +65,7 @@ sh -c 'printf "{escape}{go} %d{escape}" $$; exec sh -c "$0"' "$command"
 printf '{escape}{done} %d{escape}' $?
 poweroff -f
 """
-# What an archive may hold at most: half of the smallest memory that the machines have.
+# The largest size of an archive: half of the smallest memory of the machines.
 LARGEST: Final = 128 << 20
 
 
@@ -88,8 +88,8 @@ def of_busybox(busybox: bytes) -> bytes:
 def of_root(root: Path, busybox: bytes) -> bytes:
     """Return an initramfs of a directory of the host.
 
-    busybox is added where the root has none, aside: the root's own programs are found first.
-    Raises `KernelFileError` if `root` is not a directory, or too big.
+    If the root has no busybox, one is added in a separate folder: the root's own programs are found
+    first. Raises `KernelFileError` if `root` is not a directory, or too big.
     """
     if not root.is_dir():
         raise KernelFileError(f"{root}: not a directory; --root names the directory that the kernel starts with")
@@ -116,7 +116,7 @@ def of_root(root: Path, busybox: bytes) -> bytes:
 
 
 def _entry(path: Path) -> cpio.Entry | None:
-    """Return a file of the host as an archive has it; None: not a file that can be put there."""
+    """Return an archive's entry for a file of the host; None: this kind of file is not supported."""
     try:
         status = path.lstat()
         if stat.S_ISLNK(status.st_mode):

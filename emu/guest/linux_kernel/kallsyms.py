@@ -1,21 +1,21 @@
-"""The symbols of a kernel, read out of its image: no System.map, no debugging information.
+"""The symbols of a kernel, read from its image: no System.map or debugging information is needed.
 
 A kernel built with CONFIG_KALLSYMS has these tables in its read-only data, in this order since 6.2
 (each begins at a multiple of 8):
 
-| table | what |
+| table | content |
 | --- | --- |
-| num_syms | how many symbols, a 32-bit number |
-| names | each name: its length (one byte, or two from 128 on), then so many tokens |
-| markers | where every 256th name begins, 32-bit numbers |
-| token_table | 256 strings: what a token stands for; the first letter of a name is its type |
-| token_index | where each of these strings begins, 16-bit numbers |
-| offsets | each symbol's distance, 32-bit numbers |
-| relative_base | what the distances are counted from |
+| num_syms | the number of symbols, 32 bits |
+| names | each name: its length (one byte, or two from 128 on), then that many tokens |
+| markers | the start of every 256th name, 32-bit numbers |
+| token_table | 256 strings, one for each token; the first letter of a name is its type |
+| token_index | the start of each of these strings, 16-bit numbers |
+| offsets | each symbol's offset, 32-bit numbers |
+| relative_base | the base of the offsets |
 
-With per-CPU variables at absolute addresses (x86-64) a distance below zero is counted the other
-way.  The tables have no names of their own in the image, so they are found by their shape: the
-tokens of the digits stand in a row, and every table checks the one before it.
+With per-CPU variables at absolute addresses (x86-64) a negative offset is counted in the other
+direction.  The tables have no names in the image, so they are found by their content: the tokens of
+the digits are consecutive, and every table is used to check the one before it.
 
 Source: Linux 6.12 scripts/kallsyms.c (write_src), kernel/kallsyms.c.
 """
@@ -40,9 +40,9 @@ _DIGITS: Final = b"\0".join(b"%d" % digit for digit in range(10)) + b"\0"
 _FIRST_DIGIT: Final = ord("0")
 _NAMES_PER_MARKER: Final = 256
 _ALIGNMENT: Final = 8
-# Names of one byte per token: how many bytes 256 symbols take at most.
+# The largest size in bytes of the names of 256 symbols, with one byte per token.
 _LONGEST_STRETCH: Final = 256 * 512
-# How far from where it must be a table may begin, because of alignment.
+# The largest gap before a table, because of alignment.
 _SLACK: Final = 8
 _LONG: Final = 0x80
 # The highest 17 bits of a kernel's addresses.
@@ -51,20 +51,20 @@ _CACHE_VERSION: Final = b"1"
 
 
 class Symbol(NamedTuple):
-    """A symbol: `size` reaches to the next one of a higher address."""
+    """A symbol: `size` is the distance to the next higher address of a symbol."""
 
     name: str
     value: int
     size: int
     type: str
-    """As nm(1) has it: t and T are code."""
+    """The letter of nm(1): t and T are code."""
 
 
 class Symbols:
     """The symbols of a kernel, by address and by name."""
 
     def __init__(self, entries: list[tuple[int, str]]) -> None:
-        """Take (address, type and name)."""
+        """Take the addresses, and the types and names."""
         entries.sort(key=lambda entry: entry[0])
         self._addresses = array("Q", (address for address, _ in entries))
         self._names = [name for _, name in entries]
@@ -74,8 +74,8 @@ class Symbols:
 
     @cached_property
     def _by_name(self) -> Mapping[str, int]:
-        """Place of a name's first symbol."""
-        # A kernel has 200,000 symbols: no step of Python's for each.
+        """Index of a name's first symbol."""
+        # A kernel has 200,000 symbols, so no Python code is executed for each.
         names = map(itemgetter(slice(1, None)), reversed(self._names))
         return dict(zip(names, range(len(self._names) - 1, -1, -1), strict=True))
 
@@ -102,12 +102,12 @@ class Symbols:
         return [self._at(place) for place in range(first, len(self._names)) if self._names[place][1:] == name]
 
     def holding(self, address: int) -> Symbol | None:
-        """Return the symbol that holds an address, of several at one address the first."""
+        """Return the symbol that contains an address; of several at one address the first."""
         place = bisect_right(self._addresses, address) - 1
         return None if place < 0 else self._at(bisect_left(self._addresses, self._addresses[place]))
 
     def starting(self, prefix: str) -> Iterator[Symbol]:
-        """Yield the symbols whose names begin so, by address."""
+        """Yield the symbols whose names begin with a prefix, by address."""
         for place in [place for place, name in enumerate(self._names) if name.startswith(prefix, 1)]:
             yield self._at(place)
 
@@ -117,12 +117,12 @@ class Symbols:
             yield self._at(place)
 
     def dump(self) -> bytes:
-        """Return all of it for a cache."""
+        """Return all symbols in the form for a cache."""
         return struct.pack("<Q", len(self._addresses)) + self._addresses.tobytes() + "\n".join(self._names).encode()
 
     @classmethod
     def undump(cls, data: bytes) -> Symbols:
-        """Return what `dump` was given."""
+        """Return symbols from the result of `dump`."""
         (count,) = struct.unpack_from("<Q", data)
         symbols = cls([])
         symbols._addresses = array("Q", data[8 : 8 + 8 * count])
@@ -145,7 +145,7 @@ def symbols_of(image: KernelImage) -> Symbols:
 def read_kallsyms(data: bytes, name: str) -> list[tuple[int, str]]:
     """Return address, and type and name in one string, of each symbol in a kernel's image.
 
-    `name` is what messages call it.  Raises `KernelFileError`.
+    `name` is its name in messages.  Raises `KernelFileError`.
     """
     for found in re.finditer(re.escape(_DIGITS), data):
         tables = _token_tables(data, found.start())
@@ -160,7 +160,7 @@ def read_kallsyms(data: bytes, name: str) -> list[tuple[int, str]]:
 def _token_tables(data: bytes, digits: int) -> tuple[int, list[bytes], int] | None:
     """Return where the token table begins, the tokens, and the end of their index; None: not here."""
     start = digits
-    for _ in range(_FIRST_DIGIT):  # so many tokens come before that of "0"
+    for _ in range(_FIRST_DIGIT):  # these tokens come before that of "0"
         before = data.rfind(b"\0", 0, start - 1)
         if before < 0:
             return None
@@ -198,7 +198,7 @@ def _symbols(data: bytes, token_table: int, tokens: list[bytes], index_end: int)
             if names is not None:
                 distances = struct.unpack_from(f"<{count}i", data, offsets)
                 return list(zip(_addresses(distances, base), names, strict=True))
-        if most > 1 << 22:  # no kernel has so many symbols
+        if most > 1 << 22:  # no kernel has that many symbols
             return None
     return None
 
@@ -214,14 +214,14 @@ def _addresses(distances: tuple[int, ...], base: int) -> Iterator[int]:
 
 
 def _names(data: bytes, token_table: int, tokens: list[bytes], count: int) -> list[str] | None:
-    """Return the names, if the markers and the number of symbols are where they must be."""
+    """Return the names, if the markers and the number of symbols are at the right places."""
     markers_size = -(-count // _NAMES_PER_MARKER) * 4
     number = struct.pack("<I", count)
     for markers in range((token_table - markers_size) & ~3, token_table - markers_size - _SLACK, -4):
         first, last = (struct.unpack_from("<I", data, at)[0] for at in (markers, markers + markers_size - 4))
         if first != 0 or (count > _NAMES_PER_MARKER) is not (last > 0) or last > markers:
             continue
-        # The names end right before the markers, and the last stretch of them is not longer than this.
+        # The names end directly before the markers, and the last part of them is not longer than this.
         low = markers - last - _LONGEST_STRETCH
         at = markers - last
         while (at := data.rfind(number, max(0, low), at)) >= 0:

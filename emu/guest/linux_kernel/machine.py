@@ -1,8 +1,8 @@
 """A machine with a Linux kernel on it, run in virtual time.
 
 Between two runs of the engine the machine checks its timers, delivers interrupts, and skips idle
-time.  All that a run depends on is the kernel, the initramfs, and what is typed: the same gives the
-same, to the instruction.
+time.  A run depends only on the kernel, the initramfs, and the typed input: with equal ones, two
+runs are equal to the instruction.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from emu.guest.linux_kernel.platforms.platform import Wires
 RAM: Final = 256 << 20
 # Virtual time within which user space must be reached.
 BOOT_LIMIT: Final = 100 * NANOSECONDS
-# Virtual time within which a typed command must be taken.
+# Virtual time within which /init must accept a typed command.
 COMMAND_LIMIT: Final = 10 * NANOSECONDS
 # A kernel executes far more blocks than a program.
 _BLOCKS: Final = 1 << 18
-# A console without echo; a panic ends the run; what takes long and is of no use here is left out.
+# A console without echo; a panic ends the run; features that take long and have no use here are off.
 _ARGUMENTS: Final = (
     "panic=-1 nokaslr cryptomgr.notests "
     "initcall_blacklist=jent_mod_init,load_system_certificate_list,bpf_tcp_ca_kfunc_init"
@@ -46,15 +46,15 @@ class MachineParts:
     ram: int = RAM
     """Bytes."""
     append: str = ""
-    """More for the kernel's command line."""
+    """Additional words of the kernel's command line."""
     quiet: bool = True
-    """Whether the kernel keeps its messages to itself."""
+    """Whether the kernel prints no messages on the console."""
     rate: int = DEFAULT_RATE
     accelerated: bool | None = None
 
 
 class LinuxKernelMachine:
-    """A machine; `show` gets what is printed on its console."""
+    """A machine; `show` receives the output of its console."""
 
     def __init__(self, parts: MachineParts, show: Callable[[bytes], object] = lambda _data: None) -> None:
         board = BOARDS.get(parts.kernel.isa)
@@ -84,7 +84,7 @@ class LinuxKernelMachine:
         self._interrupted = False
         self._fault: BaseException | None = None
 
-    # -- its life
+    # -- booting
 
     def load(self) -> None:
         """Put the kernel into memory.  Raises `KernelFileError` if it does not fit."""
@@ -100,9 +100,9 @@ class LinuxKernelMachine:
         board.load(parts.kernel, parts.initramfs, " ".join(filter(None, words)))
 
     def boot(self, limit: int = BOOT_LIMIT) -> None:
-        """Run until /init waits for its command and the machine idles.
+        """Run until /init waits for its command and the machine is idle.
 
-        Raises `LinuxKernelError` if that is not reached within `limit` nanoseconds of its time.
+        Raises `LinuxKernelError` if that takes more than `limit` nanoseconds of virtual time.
         """
         self.run(limit, until=lambda: self.ready and self.idle)
         if not (self.ready and self.idle):
@@ -118,7 +118,7 @@ class LinuxKernelMachine:
     def command(self, line: bytes) -> None:
         """Type a command line, and run until it is about to be executed.
 
-        Raises `LinuxKernelError` if /init does not take it.
+        Raises `LinuxKernelError` if /init does not accept it.
         """
         self.type(line)
         self.run(self.clock.now() + COMMAND_LIMIT, until=lambda: self.target is not None)
@@ -130,7 +130,7 @@ class LinuxKernelMachine:
     def run(self, deadline: int | None, until: Callable[[], bool] = lambda: False) -> RunState:
         """Run to a time in nanoseconds, until `interrupt`, or until `until()` is true.
 
-        `until` is asked between two runs of the engine.
+        `until` is called between two runs of the engine.
 
         Raises `LinuxKernelError`.
         """
@@ -174,7 +174,7 @@ class LinuxKernelMachine:
         self.clock.skip_to(wakes)
 
     def _halted(self) -> None:
-        """Take a CPU that waits with interrupts off for one that was switched off."""
+        """Treat a CPU that waits with interrupts off as one that was switched off."""
         if self.status is None:
             raise self.error("the CPU has halted with interrupts off")
         self.off = True
@@ -185,10 +185,10 @@ class LinuxKernelMachine:
         self.engine.stop()
 
     def error(self, reason: str) -> LinuxKernelError:
-        """Return the error of a kernel that cannot go on."""
+        """Return the error of a kernel that cannot continue."""
         return LinuxKernelError(f"Linux {self.parts.kernel.release}: {reason}", self.console.last_lines)
 
-    # -- what the board reports
+    # -- reports of the board
 
     def _call(self) -> None:
         self.board.call()
@@ -228,10 +228,10 @@ class LinuxKernelMachine:
     # -- snapshots
 
     def state(self) -> dict[str, Any]:
-        """Return what a snapshot keeps beside registers and memory."""
+        """Return the state in a snapshot beside registers and memory."""
         return {"board": self.board.state(), "ready": self.ready, "idle": self.idle}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Take that over, after registers and memory."""
+        """Restore that state, after registers and memory."""
         self.ready, self.idle = state["ready"], state["idle"]
         self.board.set_state(state["board"])

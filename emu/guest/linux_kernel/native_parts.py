@@ -1,7 +1,7 @@
 """Machine code that reads a Linux kernel: the current task, and memory.
 
-The structures are read as `Tasks` reads them, by the same offsets; what is not as it should be is
-left to Python.
+The structures are read as `Tasks` reads them, by the same offsets; unexpected values are left to
+Python.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _INT: Final = 4
 def linux_kernel_code(
     engine: Engine, clock: VirtualClock, tasks: Tasks, unwinder: Unwinder, epoch: int
 ) -> tuple[GuestCode, object]:
-    """Return what machine code finds out about a Linux kernel, and what must live as long."""
+    """Return the functions by which machine code reads a Linux kernel, and objects to keep alive."""
     reader = _Reader(engine, tasks)
     room = ctypes.create_string_buffer(NAME_SIZE)
     functions: dict[str, Writer] = {
@@ -64,7 +64,7 @@ class _Reader:
         f.ret(self._task(f, slow))
 
     def member(self, member: str, size: int) -> Writer:
-        """Return what writes a function that reads a number of the task."""
+        """Return the writer of a function that reads a number of the task."""
 
         def write(f: Function, slow: Callable[[], Word]) -> None:
             f.ret(self._load(f, slow, self._task(f, slow), member, size))
@@ -72,7 +72,7 @@ class _Reader:
         return write
 
     def behind(self, pointer: str, member: str) -> Writer:
-        """Return what writes a function that reads an int of what the task points to."""
+        """Return the writer of a function that reads an int of a structure that the task points to."""
 
         def write(f: Function, slow: Callable[[], Word]) -> None:
             there = self._load(f, slow, self._task(f, slow), pointer, _WORD)
@@ -82,7 +82,7 @@ class _Reader:
         return write
 
     def name(self, f: Function, slow: Callable[[], Word]) -> None:
-        """Write `execname`: a copy, since what follows the name in the task is not zero."""
+        """Write `execname`: a copy, because the bytes after the name in the task are not zero."""
         place = self._place(f, slow, self._task(f, slow), "task_struct.comm", COMM)
         room = f.module.symbol("name_room")
         for offset in range(0, COMM, _WORD):
@@ -90,7 +90,7 @@ class _Reader:
         f.ret(room)
 
     def user_place(self, f: Function, slow: Callable[[], Word]) -> None:
-        """Write `user_place`: by the page table of the task's mm, whatever the CPU has loaded."""
+        """Write `user_place`: it uses the page table of the task's mm, whatever the CPU has loaded."""
         tables = self._isa.paging.tables
         assert tables is not None
         address, length = f.parameters
@@ -107,7 +107,7 @@ class _Reader:
         f.ret(f.call(walk, f.lshr(f.sub(table, ram), tables.root_shift), address))
 
     def _task(self, f: Function, slow: Callable[[], Word]) -> Value:
-        """Load the address of the current task; before there is one Python answers."""
+        """Load the address of the current task; Python is called while there is none."""
         words, slots = f.module.symbol("cpu_words"), self._isa.registers.slots
         if self._current:
             place = f.call(Callee("kernel_place"), self._current, _WORD)
@@ -126,7 +126,7 @@ class _Reader:
         return f.load(self._place(f, slow, structure, member, size), size=size, signed=size == _INT)
 
     def _place(self, f: Function, slow: Callable[[], Word], structure: Word, member: str, size: int) -> Value:
-        """Return where the host has a member; if machine code does not know, Python answers."""
+        """Return the place of a member in this process; if it is unknown, Python is called."""
         place = f.call(Callee("kernel_place"), f.add(structure, self._offset[member]), size)
         need(f, slow, place)
         return place

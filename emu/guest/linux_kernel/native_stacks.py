@@ -1,6 +1,6 @@
-"""Stacks of a Linux kernel in machine code: what `FramePointers` and `Orc` do at a breakpoint.
+"""Stacks of a Linux kernel in machine code, as `FramePointers` and `Orc` find them at a breakpoint.
 
-Where memory is out of reach, or a frame is of a rare kind, Python walks the stack anew.
+If memory is out of reach, or a frame is of a rare kind, Python walks the stack from the start.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _IP: Final = 4
 
 
 def stack_code(isa: Isa, unwinder: Unwinder) -> dict[str, Writer]:
-    """Return what writes `kernel_callers(place, limit)` for a kernel."""
+    """Return the writer of `kernel_callers(place, limit)` for a kernel."""
     match unwinder:
         case FramePointers():
             return {"kernel_callers": _FramePointerCode(isa, unwinder).write}
@@ -54,7 +54,7 @@ class _StackCode:
         self._isa = isa
 
     def _begin(self, f: Function) -> Value:
-        """Return the firing; Python serves what is not a hit in the kernel."""
+        """Return the firing; Python finds the stack if it is not a hit in the kernel."""
         firing = f.load(f.module.symbol("core"), _WORD * CoreWord.FIRING)
         self._python_if(f, f.eq(firing, 0))
         self._python_if(f, f.ult(self._register(f, self._isa.registers.pc), self._isa.kernel_start))
@@ -80,7 +80,7 @@ class _StackCode:
 
 
 class _FramePointerCode(_StackCode):
-    """The twin of `FramePointers`."""
+    """The equivalent of `FramePointers`."""
 
     def __init__(self, isa: Isa, unwinder: FramePointers) -> None:
         super().__init__(isa)
@@ -122,7 +122,7 @@ class _FramePointerCode(_StackCode):
 
 
 class _OrcCode(_StackCode):
-    """The twin of `Orc`."""
+    """The equivalent of `Orc`."""
 
     def __init__(self, isa: Isa, unwinder: Orc) -> None:
         super().__init__(isa)
@@ -176,7 +176,7 @@ class _OrcCode(_StackCode):
         f.ret(count.get())
 
     def _base(self, f: Function, register: Value, sp: Value, bp: Value, offset: Value) -> Value:
-        """Return the sp that the caller's frame begins at."""
+        """Return the sp at the start of the caller's frame."""
         base = f.variable(0)
         with f.cases(register) as case:
             with case(OrcRegister.SP):
@@ -191,7 +191,7 @@ class _OrcCode(_StackCode):
         return base.get()
 
     def _search(self, f: Function) -> Function:
-        """u64 search(ips, ip): how many entries do not begin behind an address."""
+        """u64 search(ips, ip): the number of entries that do not begin after an address."""
         s = f.module.function("orc_search", 2, local=True)
         ips, ip = s.parameters
         low, high = s.variable(0), s.variable(self._table.count)

@@ -1,9 +1,9 @@
 """A booted machine, kept on disk between runs.
 
-A snapshot is a file in the cache (`emu.disk_cache`), named after the hash of everything that made
-it: the kernel, the initramfs, the command line, the size of the memory, the versions of Unicorn and
-of our own sources.  So it never has to be brought up to date.  Memory is kept page by page, without
-the pages that are blank; `load` is then hardly more than reading a file.
+A snapshot is a file in the cache (`emu.disk_cache`), named after the hash of everything that it
+depends on: the kernel, the initramfs, the command line, the size of the memory, the versions of
+Unicorn and of Trapline's own sources.  So it never has to be updated.  Memory is stored page by
+page, without blank pages; `load` takes little more time than reading a file.
 
     magic, length of the facts, facts (JSON), registers, pages
 """
@@ -35,14 +35,14 @@ _MAGIC: Final = b"traplinesnap1\n"
 _PAGE: Final = 4096
 _BLANK: Final = bytes(_PAGE)
 _SOURCES: Final = ("emu.guest.linux_kernel", "emu.engine", "emu.isa")
-# Snapshots that are kept; each has some 60 MiB.
+# The number of snapshots that are kept; each has some 60 MiB.
 _MOST: Final = 12
 _BYTES: Final = "bytes"
 
 
 @lru_cache(1)
 def _version() -> str:
-    """Return what stands for the sources that make a machine."""
+    """Return a text that identifies the sources that make a machine."""
     digest = hashlib.sha256(unicorn.__version__.encode())
     for package in _SOURCES:
         _add(files(package), digest)
@@ -58,7 +58,7 @@ def _add(folder: Traversable, digest: Any) -> None:
 
 
 def place(parts: MachineParts) -> Path | None:
-    """Return where the snapshot of a machine is, or would be; None: nothing is kept."""
+    """Return the path of a machine's snapshot, which may not exist; None: there is no cache."""
     folder = disk_cache.folder()
     if folder is None:
         return None
@@ -68,7 +68,7 @@ def place(parts: MachineParts) -> Path | None:
 
 
 def booted(machine: LinuxKernelMachine) -> bool:
-    """Boot a machine, or take it as it was when it had booted; return whether that was so.
+    """Boot a machine, or restore it from a snapshot; return whether it was restored.
 
     Raises `emu.guest.linux_kernel.errors.LinuxKernelError`.
     """
@@ -83,20 +83,20 @@ def booted(machine: LinuxKernelMachine) -> bool:
         with suppress(OSError):
             save(machine, path)
             _make_room(path.parent)
-        # What runs from here must not depend on whether a snapshot was there.
+        # The run from here on must not depend on whether a snapshot existed.
         if path.is_file():
             _settle(machine)
     return False
 
 
 def _settle(machine: LinuxKernelMachine) -> None:
-    """Forget what a machine does not have that comes from a snapshot: translated code, block sizes."""
+    """Forget the state that a restored machine does not have: translated code, block sizes."""
     machine.engine.cpu.uc.ctl_flush_tb()
     machine.engine.counter.code_written()
 
 
 def _make_room(folder: Path) -> None:
-    """Remove the snapshots that were used longest ago."""
+    """Remove the least recently used snapshots."""
     known = sorted(folder.glob("kernel-*"), key=lambda path: path.stat().st_mtime, reverse=True)
     for path in known[_MOST:]:
         path.unlink(missing_ok=True)
@@ -184,7 +184,7 @@ def _decoded(value: dict[str, Any]) -> Any:
 
 
 def _registers(engine: Engine) -> bytes:
-    """Return all registers as Unicorn keeps them."""
+    """Return all registers in Unicorn's form."""
     context = engine.new_context()
     return ctypes.string_at(context.context, context.size)
 

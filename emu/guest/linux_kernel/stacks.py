@@ -19,7 +19,7 @@ from emu.guest.linux_kernel.facts import KernelFacts
 from emu.guest.linux_kernel.tasks import Tasks
 from emu.words import WORD_MASK
 
-# Frames that a stack has at most: a damaged one may lead in a circle.
+# The largest number of frames of a stack: a damaged stack may be circular.
 MOST: Final = 128
 _WORD: Final = 8
 
@@ -30,7 +30,8 @@ class Unwinder(Protocol):
     def callers(self, frame: Frame, *, framed: bool) -> list[int]:
         """Return return addresses, the innermost first.
 
-        `framed`: the function's own frame is there; else the context is at its entry or its return.
+        `framed`: the function's own frame exists; otherwise the context is at its entry or its
+        return.
         """
         ...
 
@@ -38,7 +39,7 @@ class Unwinder(Protocol):
 class FramePointers:
     """Walks the chain of frame records: RISC-V and AArch64.
 
-    Where an exception came in between, the registers that its entry saved say what was interrupted.
+    At the frame of an exception, the saved registers identify the interrupted code.
     """
 
     def __init__(self, engine: Engine, facts: KernelFacts, tasks: Tasks) -> None:
@@ -126,17 +127,17 @@ class Orc:
         self.entries = address("__start_orc_unwind")
         self._known: dict[int, _Entry | None] = {}
 
-    def callers(self, frame: Frame, *, framed: bool) -> list[int]:  # noqa: ARG002  (the tables know)
+    def callers(self, frame: Frame, *, framed: bool) -> list[int]:  # noqa: ARG002  (the tables have it)
         """Return return addresses."""
         pcs: list[int] = []
-        with suppress(BadAddressError):  # what was found up to there is shown
+        with suppress(BadAddressError):  # the addresses found up to there are returned
             self._walk(frame, pcs)
         return pcs
 
     def _walk(self, frame: Frame, pcs: list[int]) -> None:
         load = self._engine.load
         ip, sp, bp = frame.register("rip"), frame.register("rsp"), frame.register("rbp")
-        exact = True  # the ip is that of an instruction to come, not of one after a call
+        exact = True  # the ip is that of the next instruction, not of one after a call
         while len(pcs) < MOST:
             entry = self._entry(ip if exact else ip - 1)
             if entry is None or entry.type not in {CALL, REGS, REGS_PARTIAL}:
@@ -162,7 +163,7 @@ class Orc:
             pcs.append(ip)
 
     def _base(self, entry: _Entry, sp: int, bp: int, register: Callable[[str], int] | None) -> int | None:
-        """Return the sp that the caller's frame begins at; None: unknown."""
+        """Return the sp at the start of the caller's frame; None: unknown."""
         offset = entry.sp_offset
         match entry.sp_register:
             case OrcRegister.SP:
@@ -178,7 +179,7 @@ class Orc:
         return None
 
     def _entry(self, ip: int) -> _Entry | None:
-        """Return the entry for an address: the last that does not begin behind it."""
+        """Return the entry for an address: the last one that does not begin after it."""
         if ip in self._known:
             return self._known[ip]
         low, high = 0, self.count
@@ -196,14 +197,14 @@ class Orc:
         return found
 
     def _ip(self, number: int) -> int:
-        """Return an address of the table: each is a distance from where it stands."""
+        """Return an address of the table: each is an offset from its own place."""
         place = self.ips + 4 * number
         (distance,) = struct.unpack("<i", self._engine.read(place, 4))
         return place + int(distance)
 
 
 def unwinder(engine: Engine, facts: KernelFacts, tasks: Tasks) -> Unwinder:
-    """Return the unwinder for a kernel: ORC where it has the tables."""
+    """Return the unwinder for a kernel: ORC if it has the tables."""
     if facts.symbols.get("__start_orc_unwind_ip") is not None:
         return Orc(engine, facts)
     return FramePointers(engine, facts, tasks)

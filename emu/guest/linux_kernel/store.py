@@ -1,14 +1,14 @@
-"""The kernels that the user has: unpacked, each in a folder of its own.
+"""The user's kernels: unpacked, each in a folder of its own.
 
-The folder is $TRAPLINE_DATA, or trapline below $XDG_DATA_HOME or ~/.local/share.  In it there is
-kernels/<isa> with these files:
+The folder is $TRAPLINE_DATA, or trapline below $XDG_DATA_HOME or ~/.local/share.  In it the folder
+kernels/<isa> has these files:
 
-| file | what |
+| file | content |
 | --- | --- |
-| kernel | what goes into memory |
-| kernel.json | its release, its digest, where it is loaded and entered, where it came from |
+| kernel | the bytes for memory |
+| kernel.json | its release, its digest, its load address and entry, its source |
 | busybox | a static busybox for the ISA |
-| modules | its modules, where the package has them |
+| modules | its modules, if the package has them |
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _KERNEL, _FACTS, _BUSYBOX = "kernel", "kernel.json", "busybox"
 
 @dataclass(frozen=True, slots=True)
 class StoredKernel:
-    """A kernel of the user's."""
+    """A kernel of the user."""
 
     image: KernelImage
     busybox: Path
@@ -41,7 +41,7 @@ class StoredKernel:
 
 
 def data_folder() -> Path:
-    """Return the folder of what the user keeps; it may not be there."""
+    """Return the folder of the user's data; it may not exist."""
     chosen, base = os.environ.get("TRAPLINE_DATA"), os.environ.get("XDG_DATA_HOME")
     return Path(chosen) if chosen else (Path(base) if base else Path.home() / ".local" / "share") / "trapline"
 
@@ -51,7 +51,7 @@ def _folder(isa: str) -> Path:
 
 
 def keep(image: KernelImage, busybox: bytes, source: str) -> StoredKernel:
-    """Keep a kernel as the one of its ISA, and return it.
+    """Store a kernel as the one of its ISA, and return it.
 
     Raises `KernelFileError` if the folder cannot be written.
     """
@@ -110,7 +110,7 @@ def stored(isa: Isa) -> StoredKernel:
 
 
 def all_stored() -> list[StoredKernel]:
-    """Return the kernels that are there and whole, by ISA."""
+    """Return the complete kernels, by ISA."""
     found = []
     for isa in ISAS.values():
         try:

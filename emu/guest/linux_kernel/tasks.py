@@ -16,10 +16,10 @@ from emu.words import WORD_MASK
 
 _WORD: Final = 8
 COMM: Final = 16
-# As much of the arguments as pr_psargs shows.
+# The length of the arguments in pr_psargs.
 _ARGUMENTS: Final = 4096
 _NOBODY: Final = Thread(0, 0, 0, 0, "swapper")
-# The offsets that are asked for, by structure.
+# The offsets that are used, by structure.
 _WANTED: Final = {
     "task_struct": ("comm", "pid", "tgid", "real_parent", "cred", "mm", "active_mm", "stack", "se.sum_exec_runtime"),
     "mm_struct": ("arg_start", "arg_end", "pgd"),
@@ -123,7 +123,7 @@ class Tasks:
     # -- memory of programs
 
     def user_root(self) -> int | None:
-        """Return the page table of the current process, as the walk takes it.
+        """Return the page table of the current process, in the form for the walk.
 
         While the kernel runs, the CPU may have another one in its register, or none.
         """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-# A line to an interrupt controller, told its level.
+# A line to an interrupt controller; it is called with its new level.
 Line = Callable[[bool], object]
 
 
@@ -35,6 +35,6 @@ class Device:
         return {name: getattr(self, name) for name in self.kept}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Take a state over."""
+        """Restore a state."""
         for name in self.kept:
             setattr(self, name, state[name])

@@ -1,7 +1,7 @@
 """The virtual timer of Arm's generic timer: a comparator on the system counter.
 
-    CTL   bit 0: it is on, bit 1: its interrupt is masked, bit 2: its time has come
-    CVAL  the count at which its time has come
+    CTL   bit 0: enabled, bit 1: its interrupt is masked, bit 2: expired
+    CVAL  the count at which it expires
     TVAL  the same, counted from now, in 32 bits with a sign
 
 Its interrupt line is high while the timer is enabled, unmasked and expired.
@@ -67,11 +67,11 @@ class GenericTimer(Device):
         self.compare = self._count() + (value & _HALF ^ _SIGN) - _SIGN & WORD_MASK
 
     def update(self) -> None:
-        """Set the line as it is to be now."""
+        """Set the line to its current level."""
         control = self.control
         self._up = bool(control & _COME) and not control & _MASKED
         self._line(self._up)
 
     def due(self) -> int | None:
-        """Return the count at which the line goes up; None: it is up, or will not."""
+        """Return the count at which the line rises; None: it is high already, or will not rise."""
         return None if self._up or self._control != _ON else self._compare

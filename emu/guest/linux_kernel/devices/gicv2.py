@@ -1,23 +1,23 @@
 """Arm's generic interrupt controller, version 2, for one CPU and 64 interrupts.
 
 Interrupts 0 to 15 are software's (SGI), 16 to 31 the CPU's own (PPI), from 32 on the devices'
-(SPI).  All are level-sensitive but the software's; the lowest number goes first, whatever the
-priorities.
+(SPI).  All except the software's are level-sensitive; the lowest number is served first, whatever
+the priorities are.
 
 | distributor | register |
 | --- | --- |
-| 0x004 | TYPER: how many interrupts, how many CPUs |
-| 0x100, 0x180 | ISENABLER, ICENABLER: bits that enable, that disable |
+| 0x004 | TYPER: number of interrupts, number of CPUs |
+| 0x100, 0x180 | ISENABLER, ICENABLER: write ones to enable, to disable |
 | 0x200, 0x280 | ISPENDR, ICPENDR |
 | 0x300, 0x380 | ISACTIVER, ICACTIVER |
-| 0x800 | ITARGETSR: all of the only CPU |
+| 0x800 | ITARGETSR: all interrupts go to the only CPU |
 | 0xf00 | SGIR: raise a software interrupt |
 | others | kept, without effect: control, groups, priorities, configuration |
 
 | CPU interface | register |
 | --- | --- |
-| 0x00c | IAR: take the interrupt that is pending; 1023 if there is none |
-| 0x010 | EOIR: it is served |
+| 0x00c | IAR: acknowledge the pending interrupt; 1023 if there is none |
+| 0x010 | EOIR: end of the interrupt |
 | 0x014 | RPR: running priority: idle |
 | 0x018 | HPPIR: 1023 |
 | 0x0fc | IIDR |
@@ -70,11 +70,11 @@ class Gicv2(Device):
         return (self._levels | self._pended) & self._enabled & ~self._active
 
     def update(self) -> None:
-        """Tell the CPU whether an interrupt waits."""
+        """Set the CPU's line: whether an interrupt is pending."""
         self._line(self._waiting() != 0)
 
     def take(self) -> int:
-        """Return the interrupt that is to be served, which is now active; 1023: there is none."""
+        """Return the interrupt to be served, and make it active; 1023: there is none."""
         waiting = self._waiting()
         if not waiting:
             return _SPURIOUS
@@ -85,7 +85,7 @@ class Gicv2(Device):
         return number
 
     def finish(self, number: int) -> None:
-        """Take note that an interrupt is served."""
+        """Note that an interrupt has been served."""
         self._active &= ~(1 << (number & 0x3F))
         self.update()
 
@@ -106,7 +106,7 @@ class Gicv2(Device):
                     return bits >> 8 * (offset - base) & mask
         return self.other(offset)
 
-    def write(self, offset: int, size: int, value: int) -> None:  # noqa: ARG002  (bits say what is meant)
+    def write(self, offset: int, size: int, value: int) -> None:  # noqa: ARG002  (the bits say it)
         """Write a register."""
         base = offset & ~0x7F
         bits = value << 8 * (offset - base)
@@ -131,11 +131,11 @@ class Gicv2(Device):
         self.update()
 
     def other(self, offset: int) -> int:
-        """Return a register that is only kept."""
+        """Return a register that has no effect."""
         return self._others.get(f"{offset:x}", 0)
 
     def keep(self, offset: int, value: int) -> None:
-        """Keep a register."""
+        """Write a register that has no effect."""
         self._others[f"{offset:x}"] = value
 
 

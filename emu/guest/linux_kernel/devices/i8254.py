@@ -6,7 +6,7 @@
 | 0x43 | control: which counter, how it is accessed, its mode; or latch its count |
 | 0x61 | bit 0 gates counter 2, bit 5 is its output, bit 4 toggles with refreshes |
 
-Counter 0 interrupts when it comes to 0: again and again in modes 2 and 3, once in the others.
+Counter 0 interrupts when it reaches 0: repeatedly in modes 2 and 3, once in the others.
 
 Source: Intel 82C54 data sheet.
 """
@@ -31,7 +31,7 @@ _READ_BACK: Final = 3
 
 
 class _Counter:
-    """One counter: `state` is what a snapshot keeps."""
+    """One counter: `state` is its part of a snapshot."""
 
     def __init__(self, now: Callable[[], int]) -> None:
         self._now = now
@@ -76,7 +76,7 @@ class _Counter:
         return (reload - passed % reload if self.state["mode"] in _PERIODIC else reload - passed) & 0xFFFF
 
     def read(self) -> int:
-        """Return a byte of the count, or of what was latched."""
+        """Return a byte of the count, or of the latched count."""
         state = self.state
         value = self.count() if state["latch"] is None else state["latch"]
         if state["access"] == _BOTH:
@@ -93,7 +93,7 @@ class _Counter:
         return bool(self._now() - self.state["start"] >= self.state["reload"])
 
     def next(self, after: int) -> int | None:
-        """Return the tick at which it next comes to 0, later than `after`; None: never."""
+        """Return the tick after `after` at which it next reaches 0; None: never."""
         state = self.state
         if not state["running"]:
             return None
@@ -104,7 +104,7 @@ class _Counter:
 
 
 class I8254(Device):
-    """The timer; `now` returns nanoseconds, `interrupt` is called when counter 0 comes to 0."""
+    """The timer; `now` returns nanoseconds, `interrupt` is called when counter 0 reaches 0."""
 
     def __init__(self, now: Callable[[], int], interrupt: Callable[[], object], changed: Callable[[], object]) -> None:
         self._now = now
@@ -120,12 +120,12 @@ class I8254(Device):
         return self._now() * FREQUENCY // _SECOND
 
     def due(self) -> int | None:
-        """Return when the next interrupt is due, in nanoseconds; None: there is none."""
+        """Return the time of the next interrupt, in nanoseconds; None: there is none."""
         tick = self._counters[0].next(self._done)
         return None if tick is None else -(-tick * _SECOND // FREQUENCY)
 
     def run(self) -> None:
-        """Send the interrupt that is due; of several that are late, one."""
+        """Send the interrupt that is due; if several are late, only one."""
         due = self.due()
         self._done = self._ticks()
         if due is not None:
@@ -160,7 +160,7 @@ class I8254(Device):
         return {"counters": [counter.state for counter in self._counters], "done": self._done, "b": self._port_b}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Take a state over."""
+        """Restore a state."""
         self._done, self._port_b = state["done"], state["b"]
         for counter, kept in zip(self._counters, state["counters"], strict=True):
             counter.state = dict(kept)

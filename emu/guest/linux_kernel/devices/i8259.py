@@ -5,7 +5,7 @@
 | 0x20, 0xa0 | ICW1, OCW2 (end of interrupt), OCW3 (what is read here) | requests, or those being served |
 | 0x21, 0xa1 | ICW2 to ICW4 after ICW1, else OCW1: the mask | the mask |
 
-Requests are taken as levels: one that stays up after the end of its interrupt comes again.
+Requests are levels: one that is still high after the end of its interrupt is delivered again.
 
 Source: Intel 8259A data sheet.
 """
@@ -70,9 +70,9 @@ class I8259Pair(Device):
         self._line(self.pending() is not None)
 
     def acknowledge(self) -> int:
-        """Return the vector of what is pending, which is now being served.
+        """Return the vector of the pending interrupt, and mark it as being served.
 
-        Raises ValueError if nothing is.
+        Raises ValueError if none is pending.
         """
         number = self.pending()
         if number is None:

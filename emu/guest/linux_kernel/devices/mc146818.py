@@ -1,4 +1,4 @@
-"""The clock and CMOS memory MC146818 of a PC: ports 0x70 (which register) and 0x71 (the register).
+"""The clock and CMOS memory MC146818 of a PC: ports 0x70 (register number) and 0x71 (register).
 
 The clock shows the time in decimal digits, 24 hours; the rest of the memory is 0.
 
@@ -13,7 +13,7 @@ from typing import Final
 
 from emu.guest.linux_kernel.devices.device import Device
 
-# Registers A (32 kHz), B (24 hours), D (the battery is charged), and where PCs keep the century.
+# Registers A (32 kHz), B (24 hours), D (the battery is charged), and the one where PCs keep the century.
 _A, _B, _D, _CENTURY = 0x0A, 0x0B, 0x0D, 0x32
 _FIXED: Final = {_A: 0x26, _B: 0x02, _D: 0x80}
 
@@ -28,7 +28,7 @@ class Mc146818(Device):
         self._index = 0
 
     def read(self, offset: int, size: int) -> int:  # noqa: ARG002  (registers are a byte)
-        """Return the register that was chosen."""
+        """Return the selected register."""
         if offset == 0:
             return self._index
         now = datetime.fromtimestamp(self._wall(), UTC)
@@ -41,6 +41,6 @@ class Mc146818(Device):
         return _FIXED.get(self._index, 0)
 
     def write(self, offset: int, size: int, value: int) -> None:  # noqa: ARG002  (registers are a byte)
-        """Choose a register; they are not written."""
+        """Select a register; writes to registers are ignored."""
         if offset == 0:
             self._index = value & 0x7F

@@ -1,14 +1,14 @@
 """The UART 16550A: the console of the RISC-V and x86-64 machines (x86-64: port 0x3f8, interrupt 4).
 
-Sending takes no time: a byte written is a byte printed.  Linux calls the driver 8250.
+Sending takes no time: a written byte is printed immediately.  Linux calls the driver 8250.
 
 | offset | read | written |
 | --- | --- | --- |
 | 0 | RBR: the next byte received; with DLAB the divisor | THR: a byte to send; with DLAB the divisor |
-| 1 | IER: which interrupts are wanted | the same; with DLAB the divisor |
+| 1 | IER: enabled interrupts | the same; with DLAB the divisor |
 | 2 | IIR: the interrupt that is pending | FCR: FIFO control |
 | 3 | LCR: format, and DLAB | the same |
-| 4 | MCR: modem control; OUT2 lets interrupts out on a PC | the same |
+| 4 | MCR: modem control; OUT2 enables interrupts on a PC | the same |
 | 5 | LSR: line status | nothing |
 | 6 | MSR: modem status | nothing |
 | 7 | SCR: scratch | the same |
@@ -38,7 +38,7 @@ _OUT2: Final = 8
 class Ns16550(Device):
     """A UART.
 
-    `send` takes what is sent; `gated`: MCR's OUT2 lets interrupts out, as a PC is wired.
+    `send` takes the sent bytes; `gated`: MCR's OUT2 enables interrupts, as on a PC.
     """
 
     kept = ("received", "_ier", "_lcr", "_mcr", "_scratch", "_divisor", "_emptied")
@@ -55,7 +55,7 @@ class Ns16550(Device):
         """Whether "transmitter empty" is pending: it has become empty, and IIR was not read since."""
 
     def receive(self, data: bytes) -> None:
-        """Let bytes arrive."""
+        """Receive bytes."""
         self.received += data
         self._update()
 

@@ -1,15 +1,15 @@
 """Arm's UART PL011: the console of the AArch64 machine.
 
-Sending takes no time: a byte written is a byte printed.
+Sending takes no time: a written byte is printed immediately.
 
 | offset | register |
 | --- | --- |
 | 0x000 | DR: read the next byte received, write a byte to send |
 | 0x018 | FR: flags: transmit FIFO empty, receive FIFO empty |
 | 0x024, 0x028, 0x02c, 0x030, 0x034 | IBRD, FBRD, LCR_H, CR, IFLS: kept, without effect |
-| 0x038 | IMSC: which interrupts are let out |
+| 0x038 | IMSC: enabled interrupts |
 | 0x03c | RIS: interrupts that are pending |
-| 0x040 | MIS: of these, the ones that are let out |
+| 0x040 | MIS: those of them that are enabled |
 | 0x044 | ICR: write ones to clear pending ones |
 | 0xfe0 to 0xffc | the identification of the part |
 
@@ -33,7 +33,7 @@ PERIPHERAL_ID: Final = 0x0024_1011
 
 
 class Pl011(Device):
-    """See the module; `send` takes what is sent."""
+    """See the module; `send` takes the sent bytes."""
 
     kept = ("received", "_pending", "_others")
 
@@ -47,7 +47,7 @@ class Pl011(Device):
         """Registers that are only kept, by their offset in hexadecimal."""
 
     def receive(self, data: bytes) -> None:
-        """Let bytes arrive."""
+        """Receive bytes."""
         self.received += data
         self._update()
 

@@ -6,7 +6,7 @@
 | 0x001000 | pending bits |
 | 0x002000 | enable bits of the context |
 | 0x200000 | threshold of the context |
-| 0x200004 | claim: read takes the source that is pending; write says it is served |
+| 0x200004 | claim: a read claims the pending source; a write completes it |
 
 Source: RISC-V Platform-Level Interrupt Controller specification 1.0.0.
 """
@@ -44,7 +44,7 @@ class Plic(Device):
     def _best(self) -> int:
         """Return the source that would be claimed, 0 for none.
 
-        It is that of the highest priority, and of these the one of the lowest number.
+        It is the one with the highest priority; of several, the one with the lowest number.
         """
         waiting = self._levels & self._enabled & ~self._claimed
         ready = [s for s in range(1, SOURCES + 1) if waiting >> s & 1 and self._priorities[s] > self._threshold]

@@ -1,4 +1,4 @@
-"""Arm's power state coordination interface 1.0: what a kernel asks of the firmware by `hvc`.
+"""Arm's power state coordination interface 1.0: calls of the firmware by `hvc`.
 
 | function | number | answer |
 | --- | --- | --- |
@@ -30,7 +30,7 @@ _NO_MIGRATION: Final = 2
 
 @dataclass(slots=True)
 class Psci:
-    """The firmware; its fields are what it does to the machine."""
+    """The firmware; its fields are its effects on the machine."""
 
     power_off: Callable[[], object]
     reset: Callable[[], object]

@@ -1,11 +1,11 @@
-"""The RISC-V supervisor binary interface 2.0: what a kernel asks of the firmware by `ecall`.
+"""The RISC-V supervisor binary interface 2.0: calls of the firmware by `ecall`.
 
-| extension | functions | what they do here |
+| extension | functions | effect |
 | --- | --- | --- |
-| 0x10 base | all | version 2.0, implementation "1", and which extensions there are |
+| 0x10 base | all | version 2.0, implementation "1", and the list of extensions |
 | TIME | set_timer | sets the next timer interrupt |
 | sPI | send_ipi | raises a software interrupt on the only hart |
-| RFNC | all | nothing: no other hart has caches to be told |
+| RFNC | all | nothing: there is no other hart |
 | SRST | system_reset | ends the run |
 | DBCN | all | console: write, read (nothing arrives), write a byte |
 | 0x01 | console_putchar | the older console |
@@ -36,7 +36,7 @@ SHUTDOWN: Final = 0
 
 @dataclass(slots=True)
 class Sbi:
-    """The firmware; its fields are what it does to the machine."""
+    """The firmware; its fields are its effects on the machine."""
 
     send: Callable[[bytes], object]
     """Prints on the console."""

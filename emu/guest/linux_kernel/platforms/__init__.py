@@ -1,1 +1,1 @@
-"""The machines that a Linux kernel boots on: a module for each ISA, and what they share."""
+"""The machines that a Linux kernel boots on: a module for each ISA, and their common parts."""

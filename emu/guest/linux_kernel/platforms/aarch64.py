@@ -4,7 +4,7 @@
 | --- | --- |
 | 0 | RAM; 64 KiB of it from 0x10000 on are reserved |
 | 0x200000 | the kernel |
-| end of RAM | the initramfs, and behind it the device tree |
+| end of RAM | the initramfs, then the device tree |
 | 0xc0000000, 0xc0010000 | GIC: distributor, CPU interface |
 | 0xd0000000 | PL011, shared interrupt 1 |
 
@@ -69,7 +69,7 @@ _READ: Final = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_
 _WRITE: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64)
 # Bits of a page table's entry.
 _VALID, _TABLE, _ADDRESS = 1, 2, 0x0000_FFFF_FFFF_F000
-# How far an address is shifted at each level.
+# The number of bits by which an address is shifted at each level.
 _SHIFTS: Final = (39, 30, 21, 12)
 
 
@@ -122,7 +122,7 @@ class ArmBoard(Board):
         ),
         unicorn=replace(
             AARCH64.unicorn,
-            # The counter is read from the registers below; no instruction has these words.
+            # The counter is read from the registers below; no instruction has these encodings.
             special=_NOTHING_SPECIAL,
             names={**AARCH64.unicorn.names, "MRS_CNTVCT": 1, "MRS_CNTPCT": 2},
         ),
@@ -154,7 +154,7 @@ class ArmBoard(Board):
     # -- the timer's registers
 
     def _take_over_timer(self) -> None:
-        """Let the CPU's counter and virtual timer be ours: QEMU's count the host's time."""
+        """Replace the CPU's counter and virtual timer, because QEMU's count the host's time."""
         timer = self._timer
         self._register(b"CNTVCT_EL0", 0, 2, lambda: self.now() // _TICK)
         self._register(b"CNTPCT_EL0", 0, 1, lambda: self.now() // _TICK)
@@ -165,7 +165,7 @@ class ArmBoard(Board):
     def _setter(self, name: str) -> Callable[[int], None]:
         def write(value: int) -> None:
             setattr(self._timer, name, value)
-            self.engine.stop()  # the machine's deadline is another one now
+            self.engine.stop()  # the machine's deadline has changed
 
         return write
 
@@ -177,7 +177,7 @@ class ArmBoard(Board):
         read: Callable[[], int],
         write: Callable[[int], None] | None = None,
     ) -> None:
-        """Replace how a system register (CRn 14, op1 3) is read and written."""
+        """Replace the functions that read and write a system register (CRn 14, op1 3)."""
         cpu = self.engine.cpu
         key = 1 << 28 | 0x13 << 16 | 3 << 14 | 3 << 11 | 14 << 7 | crm << 3 | op2
         find = cpu.function("get_arm_cp_reginfo")
@@ -279,24 +279,24 @@ class ArmBoard(Board):
         """Raise or lower the CPU's interrupt line."""
         self.request(level=level)
         if level and not self._line:
-            self.engine.stop()  # QEMU looks for interrupts where it leaves a chain of blocks
+            self.engine.stop()  # QEMU tests for interrupts where it leaves a chain of blocks
         self._line = level
 
     def due(self) -> int | None:
-        """Return when the timer's interrupt is due."""
+        """Return the time of the timer's interrupt."""
         ticks = self._timer.due()
         return None if ticks is None else ticks * _TICK
 
     def timer(self) -> None:
-        """Let the timer go off."""
+        """Make the timer expire."""
         self._timer.update()
 
     def pending(self) -> bool:
-        """Return whether an interrupt waits."""
+        """Return whether an interrupt is pending."""
         return self._line
 
     def receive(self, data: bytes) -> None:
-        """Let bytes arrive on the UART."""
+        """Receive bytes on the UART."""
         self._uart.receive(data)
 
     def trap(self, number: int) -> bool:
@@ -307,7 +307,7 @@ class ArmBoard(Board):
         words[self._x0] = self._psci.call(words[self._x0], words[self._x1])
         return True
 
-    def set_own_state(self, state: dict[str, Any]) -> None:  # noqa: ARG002  (there is none)
-        """Raise the line again."""
+    def set_own_state(self, state: dict[str, Any]) -> None:  # noqa: ARG002  (it has none)
+        """Set the interrupt line again."""
         self._line = False
         self._gic.update()

@@ -1,4 +1,4 @@
-"""The contract of a platform: what an ISA's machine brings.
+"""The contract of a platform: the machine of an ISA.
 
 To add an ISA write `platforms/<isa>.py` with a `Board` and list it in `platforms/boards.py`.
 """
@@ -19,10 +19,10 @@ from emu.guest.linux_kernel.image import KernelImage
 from emu.guest.linux_kernel.kallsyms import Symbols
 from emu.isa.base import Isa
 
-# CPUState of the pinned build: what QEMU looks at between blocks (emu/engine/layout.py checks the build).
+# CPUState of the pinned build: the fields that QEMU tests between blocks (emu/engine/layout.py checks the build).
 _INTERRUPT_REQUEST = 0x1C
 _HARD = 2
-# Wall time at power on, in nanoseconds since 1970: a constant, so that a run is the same every day.
+# Wall time at power-on, in nanoseconds since 1970: a constant, so that a run is the same every day.
 EPOCH = 1_700_000_000 * 1_000_000_000
 
 
@@ -37,35 +37,36 @@ class Wires:
     reset: Callable[[], object]
     """The kernel requests a reset of the machine, as it does after a panic."""
     failed: Callable[[BaseException], object]
-    """Takes what a device raised: no exception may cross the emulator."""
+    """Takes the exception of a device: none may pass through the emulator."""
 
 
 class Board(ABC):
     """The CPU of one machine and everything around it."""
 
     isa: ClassVar[Isa]
-    """The ISA as the engine is to have it under a Linux kernel."""
+    """The ISA as the engine needs it under a Linux kernel."""
     abi: ClassVar[KernelAbi]
-    """How the kernel keeps what we read of it."""
+    """The kernel's ABI, for reading its data."""
     scratch: ClassVar[range]
-    """Physical memory that the kernel maps and leaves alone."""
+    """Physical memory that the kernel maps but does not use."""
     magic: ClassVar[bytes] = b""
-    """What a flat image has at offset 56; empty: kernels are bzImages and ELF files."""
+    """The bytes of a flat image at offset 56; empty: kernels are bzImages and ELF files."""
     first_symbol: ClassVar[str] = ""
     """The symbol of a flat image's first byte."""
     debian: ClassVar[tuple[str, str]]
     """Debian's name of the ISA, and the package that depends on its newest kernel."""
     console: ClassVar[str]
-    """What the kernel calls the UART."""
+    """The kernel's name of the UART."""
     arguments: ClassVar[str]
-    """What else the kernel's command line says, because of what this machine has and has not."""
+    """Additional words of the kernel's command line, for the features of this machine."""
     early: ClassVar[str]
-    """What makes the kernel print before it has a driver for its console."""
+    """The words that make the kernel print before it has a driver for its console."""
     serves_calls: ClassVar[bool] = False
-    """Whether system calls come to `call`, since the firmware is called by the same instruction."""
+    """Whether system calls are passed to `call`, because the firmware is called by the same
+    instruction."""
 
     @classmethod
-    def start(cls, image: KernelImage, symbols: Symbols) -> int:  # noqa: ARG003  (some boards ask it)
+    def start(cls, image: KernelImage, symbols: Symbols) -> int:  # noqa: ARG003  (some boards need it)
         """Return the virtual address of an image's first byte.  Raises KeyError."""
         return symbols.address(cls.first_symbol)
 
@@ -79,7 +80,7 @@ class Board(ABC):
         self._latest = 0
         self._kept: list[Any] = []
 
-    # -- what a platform defines
+    # -- defined by each platform
 
     @abstractmethod
     def load(self, kernel: KernelImage, initramfs: bytes, command_line: str) -> None:
@@ -87,7 +88,7 @@ class Board(ABC):
 
     @abstractmethod
     def receive(self, data: bytes) -> None:
-        """Let bytes arrive on the console."""
+        """Receive bytes on the console."""
 
     @abstractmethod
     def due(self) -> int | None:
@@ -95,16 +96,17 @@ class Board(ABC):
 
     @abstractmethod
     def timer(self) -> None:
-        """Do what the timers do now."""
+        """Do the current actions of the timers."""
 
     @abstractmethod
     def pending(self) -> bool:
-        """Return whether an interrupt waits for the CPU, masked or not."""
+        """Return whether an interrupt is pending for the CPU, masked or not."""
 
     def deliver(self) -> int | None:
-        """Deliver what waits, between two runs.
+        """Deliver the pending interrupt, between two runs.
 
-        None: done, or QEMU will; a number: it is masked, look again after so many instructions.
+        None: it is delivered, or QEMU will deliver it; a number: it is masked, call again after
+        that many instructions.
         """
         return None
 
@@ -116,8 +118,8 @@ class Board(ABC):
         """Serve a system call, or a call of the firmware: only with `serves_calls`."""
         raise NotImplementedError
 
-    def trap(self, number: int) -> bool:  # noqa: ARG002  (most boards take none)
-        """Take an exception that is the firmware's; False: it is the kernel's."""
+    def trap(self, number: int) -> bool:  # noqa: ARG002  (most boards have none)
+        """Handle an exception for the firmware; False: it is for the kernel."""
         return False
 
     def own_state(self) -> dict[str, Any]:
@@ -125,17 +127,17 @@ class Board(ABC):
         return {}
 
     def set_own_state(self, state: dict[str, Any]) -> None:  # noqa: B027  (many boards have none)
-        """Take that over; the registers are there already."""
+        """Restore that state; the registers are restored already."""
 
-    # -- what all share
+    # -- common to all
 
     def now(self) -> int:
-        """Return the guest's time in nanoseconds: it never goes back, not even inside a block."""
+        """Return the guest's time in nanoseconds, which never decreases, even inside a block."""
         self._latest = max(self._latest, self.clock.at_block())
         return self._latest
 
     def request(self, *, level: bool) -> None:
-        """Let QEMU look for an interrupt before the next block, or no more."""
+        """Make QEMU test for an interrupt before the next block, or stop that."""
         self._request.value = self._request.value | _HARD if level else self._request.value & ~_HARD
 
     def map(self, device: Device, address: int, size: int) -> None:
@@ -167,7 +169,7 @@ class Board(ABC):
         return {"devices": devices, "own": self.own_state(), "latest": self._latest}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Take a state over, after the registers and the memory."""
+        """Restore a state, after the registers and the memory."""
         for name, device in self.devices.items():
             device.set_state(state["devices"][name])
         self._latest = state["latest"]

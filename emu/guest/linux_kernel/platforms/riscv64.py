@@ -4,7 +4,7 @@
 | --- | --- |
 | 0 | RAM; its first 2 MiB are the firmware's, as on boards with OpenSBI |
 | 0x200000 | the kernel |
-| end of RAM | the initramfs, and behind it the device tree |
+| end of RAM | the initramfs, then the device tree |
 | 0xc0000000 | PLIC |
 | 0xd0000000 | UART, source 10 |
 
@@ -35,14 +35,14 @@ from emu.isa.riscv64.special import SPECIAL, TIME
 from emu.isa.unicorn_model import ModelledCpu
 
 _FIRMWARE: Final = 2 << 20
-# Of what is the firmware's.
+# Size of the firmware's memory.
 _SCRATCH: Final = range(0x10000, 0x20000)
 _KERNEL: Final = 2 << 20
 _PAGE: Final = 4096
 _TREE: Final = 64 << 10
 _PLIC: Final = 0xC000_0000
 _UART, _UART_SIZE, _UART_SOURCE = 0xD000_0000, 0x1000, 10
-# The time base: 10 MHz, as QEMU's machines have it.
+# The time base: 10 MHz, as in QEMU's machines.
 _FREQUENCY: Final = 10_000_000
 _TICK: Final = NANOSECONDS // _FREQUENCY
 _NEVER: Final = (1 << 64) - 1
@@ -51,11 +51,11 @@ _MIP, _MIE = 0x278, 0x288
 # Bits of mip: supervisor software, timer and external interrupts.
 _SSIP, _STIP, _SEIP = 1 << 1, 1 << 5, 1 << 9
 _SUPERVISOR: Final = 1
-# What OpenSBI delegates: exceptions but calls of the supervisor, and the supervisor's interrupts.
+# OpenSBI's delegation: all exceptions except calls of the supervisor, and the supervisor's interrupts.
 _MEDELEG, _MIDELEG, _MCOUNTEREN = 0xB1FF, 0x222, 7
 _ECALL_LENGTH: Final = 4
 _READ_TIME: Final = ctypes.CFUNCTYPE(ctypes.c_uint64)
-# A register number that no instruction has.
+# A register number that no instruction can encode.
 _NOWHERE: Final = 1 << 12
 # Linux maps physical address 0 here with sv39 (6.12: arch/riscv/include/asm/page.h, PAGE_OFFSET_L3).
 _LINEAR_MAP: Final = 0xFFFF_FFD6_0000_0000
@@ -102,7 +102,7 @@ class RiscvBoard(Board):
     first_symbol = "_start"
     debian = "riscv64", "linux-image-riscv64"
     console = "ttyS0"
-    # The page walk of `emu.isa.riscv64.paging` is that of sv39.
+    # The page walk of `emu.isa.riscv64.paging` is for sv39.
     arguments = "no4lvl"
     early = "earlycon=sbi"
     serves_calls = True
@@ -129,7 +129,7 @@ class RiscvBoard(Board):
         self._give_time()
 
     def _give_time(self) -> None:
-        """Let the CPU read the time from us."""
+        """Make the CPU read the guest's time."""
         read = _READ_TIME(lambda: self.now() // _TICK)
         self._kept = [read]
         self.engine.cpu.function("riscv_cpu_set_rdtime_fn")(
@@ -231,19 +231,19 @@ class RiscvBoard(Board):
         self._mip.value = new = old | bits if level else old & ~bits
         self.request(level=new != 0)
         if new & ~old:
-            self.engine.stop()  # QEMU looks for interrupts where it leaves a chain of blocks
+            self.engine.stop()  # QEMU tests for interrupts where it leaves a chain of blocks
 
     def _set_timer(self, ticks: int) -> None:
         self._timer = ticks
         self._set(_STIP, level=False)
-        self.engine.stop()  # the machine's deadline is another one now
+        self.engine.stop()  # the machine's deadline has changed
 
     def due(self) -> int | None:
-        """Return when the timer goes off."""
+        """Return the time at which the timer expires."""
         return None if self._timer == _NEVER else self._timer * _TICK
 
     def timer(self) -> None:
-        """Let the timer go off."""
+        """Make the timer expire."""
         self._timer = _NEVER
         self._set(_STIP, level=True)
 
@@ -252,13 +252,13 @@ class RiscvBoard(Board):
         return bool(self._mip.value & self._mie.value)
 
     def receive(self, data: bytes) -> None:
-        """Let bytes arrive on the UART."""
+        """Receive bytes on the UART."""
         self._uart.receive(data)
 
     # -- calls
 
     def call(self) -> None:
-        """Serve `ecall`: of the kernel it is a call of SBI, of a program a system call."""
+        """Serve `ecall`: a call of SBI by the kernel, or a system call by a program."""
         engine = self.engine
         if engine.cpu.read_public(uc.UC_RISCV_REG_PRIV) != _SUPERVISOR:
             engine.pc -= _ECALL_LENGTH
@@ -275,7 +275,7 @@ class RiscvBoard(Board):
         return {"timer": self._timer}
 
     def set_own_state(self, state: dict[str, Any]) -> None:
-        """Set the timer, and what QEMU has no registers for."""
+        """Set the timer, and the state for which QEMU has no registers."""
         self._timer = state["timer"]
         self._give_time()
         self.request(level=self._mip.value != 0)

@@ -1,4 +1,4 @@
-"""The x86-64 machine: a PC of before ACPI and APIC.
+"""The x86-64 machine: a PC without ACPI and APIC.
 
 | port | device |
 | --- | --- |
@@ -13,7 +13,7 @@
 | --- | --- |
 | 0x1000 | page tables that map 4 GiB one to one |
 | 0x10000, 0x20000 | boot parameters, command line |
-| 16 MiB | the kernel, as its ELF file says |
+| 16 MiB | the kernel, at the address in its ELF file |
 | end of RAM | the initramfs |
 
 The kernel is entered at its 64-bit entry point. The time-stamp counter counts nanoseconds.
@@ -51,7 +51,7 @@ from emu.isa.x86_64.unicorn import GENERAL_REGISTERS
 
 _PAGE: Final = 4096
 _TABLES, _STACK, _PARAMETERS, _COMMAND_LINE = 0x1000, 0x9000, 0x10000, 0x20000
-# Below 1 MiB: Linux leaves all of that alone.
+# Below 1 MiB: Linux does not use that memory.
 _SCRATCH: Final = range(0x30000, 0x40000)
 _LOW_END, _HIGH_START = 0x9FC00, 0x10_0000
 _LONGEST_COMMAND_LINE: Final = 2047
@@ -73,13 +73,13 @@ _KEYBOARD_RESET: Final = 0xFE
 _EFLAGS: Final = 0x88
 _IF: Final = 0x200
 _INHIBITED: Final = 1 << 3
-# How soon to look again whether interrupts are let in: instructions.
+# The number of instructions until the next test whether interrupts are enabled.
 _SOON: Final = 400
 # Linux maps physical address 0 here (arch/x86/include/asm/page_64_types.h, __PAGE_OFFSET_BASE_L4).
 _LINEAR_MAP: Final = 0xFFFF_8880_0000_0000
 # Where the kernel is mapped, at the distance of its physical address (__START_KERNEL_map).
 _KERNEL_MAP: Final = 0xFFFF_FFFF_8000_0000
-# What no byte of an opcode is.
+# A value that is not a byte of an opcode.
 _NOTHING: Final = 0x100
 _HALF: Final = 0xFFFF_FFFF
 _ON_COUNTER: Final = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
@@ -90,7 +90,7 @@ _ABI: Final = KernelAbi(
         "r15", "r14", "r13", "r12", "rbp", "rbx", "r11", "r10", "r9", "r8", "rax", "rcx", "rdx", "rsi", "rdi",
         "orig_rax", "rip", "cs", "rflags", "rsp", "ss",
     ),
-    # Up to 6.14 a structure whose first member it is.
+    # Up to 6.14 it is the first member of this structure.
     current_variable=("pcpu_hot", "current_task"),
     calls=CallPath(
         entry=("do_syscall_64",),
@@ -110,7 +110,7 @@ class PcBoard(Board):
         kernel_base=_LINEAR_MAP,
         unicorn=replace(
             X86_64.unicorn,
-            # A kernel reads the counter too often to stop for it: a hook answers.
+            # A kernel reads the counter too often to stop the run each time: a hook returns it.
             special=special(GENERAL_REGISTERS, "rflags", counter=False),
             names={**X86_64.unicorn.names, "X86_RDTSC": _NOTHING},
         ),
@@ -127,7 +127,7 @@ class PcBoard(Board):
     early = "earlyprintk=serial,ttyS0,115200"
 
     @classmethod
-    def start(cls, image: KernelImage, symbols: Symbols) -> int:  # noqa: ARG003  (the image says it)
+    def start(cls, image: KernelImage, symbols: Symbols) -> int:  # noqa: ARG003  (the image has it)
         """Return the virtual address of an image's first byte."""
         return _KERNEL_MAP + image.base
 
@@ -154,7 +154,7 @@ class PcBoard(Board):
         self._hook_instructions()
 
     def _hook_instructions(self) -> None:
-        """Take over in, out and rdtsc."""
+        """Set hooks for in, out and rdtsc."""
         engine = self.engine
         machine = engine.cpu.uc
         machine.hook_add(unicorn.UC_HOOK_INSN, self._guarded(self._in), None, 1, 0, uc.UC_X86_INS_IN)
@@ -239,17 +239,17 @@ class PcBoard(Board):
     # -- interrupts
 
     def _interrupt(self, level: bool) -> None:
-        """Make the machine look whether it can deliver what waits."""
+        """Make the machine test whether it can deliver the pending interrupt."""
         if level:
             self.engine.stop()
 
     @property
     def _open(self) -> bool:
-        """Whether the CPU lets interrupts in."""
+        """Whether the CPU accepts interrupts."""
         return bool(self._flags.value & _IF) and not self._hidden.value & _INHIBITED
 
     def deliver(self) -> int | None:
-        """Deliver the interrupt that waits."""
+        """Deliver the pending interrupt."""
         if self._pic.pending() is None:
             return None
         if not self._open:
@@ -260,21 +260,21 @@ class PcBoard(Board):
         return None if self._pic.pending() is None else _SOON
 
     def due(self) -> int | None:
-        """Return when the timer interrupts next."""
+        """Return the time of the timer's next interrupt."""
         return self._pit.due()
 
     def timer(self) -> None:
-        """Let the timer interrupt."""
+        """Send the timer's interrupt."""
         self._pit.run()
 
     def pending(self) -> bool:
-        """Return whether an interrupt waits, and the CPU lets it in."""
+        """Return whether an interrupt is pending, and the CPU accepts it."""
         return self._pic.pending() is not None and bool(self._flags.value & _IF)
 
     def stopped(self) -> bool:
-        """Return whether the CPU waits for nothing: without ACPI that is how it is switched off."""
+        """Return whether the CPU waits with interrupts off: a kernel without ACPI switches off so."""
         return not self._flags.value & _IF
 
     def receive(self, data: bytes) -> None:
-        """Let bytes arrive on the UART."""
+        """Receive bytes on the UART."""
         self._uart.receive(data)
