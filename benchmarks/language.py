@@ -74,16 +74,16 @@ def measure(isas: Sequence[Isa], scale: Scale) -> Figures:
     assert difo is not None
     device.enable(encode(running))
     device.go()
-    translated = device.functions.translate(difo)
+    translated = device.runtime.functions.translate(difo)
     loaded = Loaded(difo, 0)
 
     def machine_runs() -> None:
         for _ in range(rounds):
-            device.machine.run(loaded, device.context)
+            device.runtime.machine.run(loaded, device.runtime.context)
 
     def functions_run() -> None:
         for _ in range(rounds):
-            translated(device.context)
+            translated(device.runtime.context)
 
     actions: dict[str, Callable[[], object]] = {
         "compile": lambda: _compiled(script, description),

@@ -36,7 +36,7 @@ _ID: Final = 4
 
 
 class File(Protocol):
-    """An open /dev/dtrace/dtrace: `trapline.framework.state.ConsumerState`."""
+    """An open /dev/dtrace/dtrace: `trapline.framework.ioctl.OpenDevice`."""
 
     def ioctl(self, command: int, buffer: bytes) -> Answer:
         """Make a request."""

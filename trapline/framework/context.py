@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from emu.guest.base import Thread
-    from trapline.framework.probes import Probe
+from emu.guest.base import Thread
+from trapline.framework.probes import Probe
 
 # A time that has not been read yet.
 UNREAD = -1

@@ -1,57 +1,19 @@
-"""The framework: providers register here, probes fire here, consumers open devices here.
-
-Source: FreeBSD dtrace.c, the provider interface (dtrace_register(), dtrace_probe_create(),
-dtrace_probe() ...).
-"""
+"""The framework: providers register here, probes fire here, consumers open devices here."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Final
-
 from emu.cpu_core import CpuCore
 from emu.guest.base import Guest
-from emu.guest.modules import Module
-from providers.base import Attribute, DependencyClass, Framework, Provider, ProviderAttributes, Stability
 from trapline.framework.codec import ProgramFormat
-from trapline.framework.ecb import Ecb, Run
 from trapline.framework.engines import ProgramEngine, chosen, worth_compiling
+from trapline.framework.ioctl import OpenDevice
 from trapline.framework.memory import Memory
-from trapline.framework.native.runs import NativeRuns
-from trapline.framework.probes import Probe, ProbeTable
-from trapline.framework.program import PROVIDER_NAME_MAX, ProbeDescription
-from trapline.framework.state import ConsumerState
+from trapline.framework.registry import Registry
 from trapline.framework.world import World
 
-_STABLE: Final = Attribute(Stability.STABLE, Stability.STABLE, DependencyClass.COMMON)
-# From this number of enablings on, one function runs all that a probe has.
-_FEW: Final = 2
-_PRIVATE: Final = Attribute(Stability.PRIVATE, Stability.PRIVATE, DependencyClass.UNKNOWN)
 
-
-class MetaProvider(Provider):
-    """The provider `dtrace`: BEGIN, END and ERROR, which fire for one consumer at a time."""
-
-    name = "dtrace"
-    attributes = ProviderAttributes(_STABLE, _PRIVATE, _PRIVATE, _STABLE, _STABLE)
-
-    def __init__(self, framework: Framework) -> None:
-        framework.register(self)
-        for name in ("BEGIN", "END", "ERROR"):
-            framework.probe_create(self, "", "", name, 0, None)
-
-    def enable(self, probe_id: int, arg: Any) -> None:
-        """Do nothing: the framework fires them itself."""
-
-    def disable(self, probe_id: int, arg: Any) -> None:
-        """Do nothing."""
-
-    def destroy(self, probe_id: int, arg: Any) -> None:
-        """Do nothing: they stay."""
-
-
-class DTrace:
-    """The framework over one guest.  Implements `providers.base.Framework`."""
+class DTrace(Registry):
+    """The framework over one guest."""
 
     def __init__(
         self, guest: Guest, core: CpuCore, dof: ProgramFormat, cpus: int = 1, engine: ProgramEngine | None = None
@@ -61,187 +23,13 @@ class DTrace:
         `engine` runs their clauses; None: the one that is chosen by the environment.  Raises
         `EngineError`.
         """
-        self.dof = dof
-        self.engine = chosen() if engine is None else engine
-        self.worth_compiling = worth_compiling(self.engine, asked=engine is not None)
+        super().__init__(World(guest, core, cpus, Memory(guest, core), guest.abilities))
+        self._dof = dof
+        self._engine = chosen() if engine is None else engine
+        self.worth_compiling = worth_compiling(self._engine, asked=engine is not None)
         """After how many firings a clause becomes machine code; 0: never."""
-        self.world = World(guest, core, cpus, Memory(guest, core), guest.abilities)
-        self.table = ProbeTable()
-        self._providers: dict[str, Provider] = {}
-        self._modules: list[Module] = []
-        self._states: list[ConsumerState] = []
-        self._runs: list[Run | None] = [None]
-        """By probe id: what runs its enablings."""
-        self._native = NativeRuns()
-        self.meta = MetaProvider(self)
-        self.error = self.table.match(ProbeDescription("dtrace", name="ERROR"))[0]
 
-    # What providers call
-
-    def register(self, provider: Provider) -> None:
-        """Add a provider, and let it provide.  Raises ValueError for an illegal or used name."""
-        name = provider.name
-        numbered = name[-1:].isdigit() and not provider.of_process
-        if not name.isidentifier() or len(name) >= PROVIDER_NAME_MAX or numbered:
-            raise ValueError(f"'{name}' cannot be the name of a provider")
-        if name in self._providers:
-            raise ValueError(f"a provider named '{name}' exists already")
-        self._providers[name] = provider
-        for module in self._modules:
-            provider.provide_module(module)
-
-    def unregister(self, provider: Provider) -> None:
-        """Remove a provider and its probes.  Raises ValueError while a probe is enabled."""
-        probes = [probe for probe in self.table if probe.provider is provider]
-        enabled = next((probe for probe in probes if probe.ecbs), None)
-        if enabled is not None:
-            raise ValueError(f"provider '{provider.name}' is in use: {enabled.description} is enabled")
-        for probe in probes:
-            self.table.remove(probe)
-            provider.destroy(probe.id, probe.arg)
-        del self._providers[provider.name]
-
-    def probe_create(self, provider: Provider, module: str, function: str, name: str, aframes: int, arg: Any) -> int:
-        """Create a probe and return its id."""
-        probe = self.table.create(provider, module, function, name, aframes, arg)
-        self._runs.append(None)
-        return probe.id
-
-    def probe_lookup(self, provider: Provider, module: str, function: str, name: str) -> int:
-        """Return the id of an existing probe of this provider, or 0."""
-        probe = self.table.lookup(provider, module, function, name)
-        return 0 if probe is None else probe.id
-
-    def probe_arg(self, provider: Provider, probe_id: int) -> Any:
-        """Return the `arg` a probe was created with, None if it is not the provider's."""
-        probe = self.table.get(probe_id)
-        return probe.arg if probe is not None and probe.provider is provider else None
-
-    def native_runs(self, probe_id: int) -> int:
-        """Return the address of the code that fires a probe (`trapline.framework.native.runs`).
-
-        The address is the same for the life of the probe; what stands there may change.
-        """
-        return self._native.address(probe_id)
-
-    def probe(self, probe_id: int, arg0: int = 0, arg1: int = 0, arg2: int = 0, arg3: int = 0, arg4: int = 0) -> None:
-        """Fire a probe: run its enablings in the order of enabling (dtrace_probe)."""
-        run = self._runs[probe_id]
-        if run is not None:
-            run((arg0, arg1, arg2, arg3, arg4))
-
-    # What consumers and the machine call
-
-    def open(self, engine: ProgramEngine | None = None) -> ConsumerState:
+    def open(self, engine: ProgramEngine | None = None) -> OpenDevice:
         """Open a device for one consumer; `engine` runs its clauses, None: that of the framework."""
         worth = self.worth_compiling if engine is None else worth_compiling(engine, asked=True)
-        state = ConsumerState(self, engine or self.engine, worth)
-        self._states.append(state)
-        return state
-
-    def closed(self, state: ConsumerState) -> None:
-        """Be told that a device was closed."""
-        if state in self._states:
-            self._states.remove(state)
-
-    def probes_created(self) -> None:
-        """Link what is enabled to the probes that were created since (dtrace_enabling_matchall)."""
-        for state in self._states:
-            state.enabling.match_new()
-
-    def load_module(self, module: Module) -> None:
-        """Offer a kernel module to every provider, also to later ones (dtrace_module_loaded).
-
-        What is enabled already is enabled in the module too.
-        """
-        self._modules.append(module)
-        for provider in self._providers.values():
-            provider.provide_module(module)
-        self.probes_created()
-
-    def unload_module(self, module: Module) -> bool:
-        """Destroy a module's probes.
-
-        False, and nothing is done, while one is enabled (dtrace_module_unloaded).
-        """
-        probes = [probe for probe in self.table if probe.module in {module.name, module.name.removesuffix(".ko")}]
-        if any(probe.ecbs for probe in probes):
-            return False
-        self._modules.remove(module)
-        for probe in probes:
-            self.table.remove(probe)
-            probe.provider.destroy(probe.id, probe.arg)
-        for provider in self._providers.values():
-            provider.forget_module(module)
-        return True
-
-    def provider(self, name: str) -> Provider | None:
-        """Return a provider by its name."""
-        return self._providers.get(name)
-
-    def match(self, wanted: ProbeDescription) -> Sequence[Probe]:
-        """Let the providers create what a description may mean; return the probes that match."""
-        names = (wanted.provider, wanted.module, wanted.function, wanted.name)
-        for provider in self._providers.values():
-            provider.provide(names)
-        return self.table.match(wanted)
-
-    def link(self, probe: Probe, ecb: Ecb) -> None:
-        """Add an enabling; the first arms the probe."""
-        probe.ecbs.append(ecb)
-        if len(probe.ecbs) <= _FEW:
-            self._runs[probe.id] = _in_order(probe.ecbs)
-        if len(probe.ecbs) > 1 or ecb.clause.form.native is not None:
-            self._native.set(probe.id, _native_pairs(probe.ecbs))
-        if len(probe.ecbs) == 1:
-            probe.provider.enable(probe.id, probe.arg)
-
-    def unlink(self, ecbs: Iterable[Ecb]) -> None:
-        """Take enablings out; the last of a probe disarms it."""
-        gone: dict[Probe, set[Ecb]] = {}
-        for ecb in ecbs:
-            gone.setdefault(ecb.probe, set()).add(ecb)
-        for probe, theirs in gone.items():
-            probe.ecbs = [ecb for ecb in probe.ecbs if ecb not in theirs]
-            self.relink(probe)
-            if not probe.ecbs:
-                probe.provider.disable(probe.id, probe.arg)
-
-    def relink(self, probe: Probe) -> None:
-        """Let a probe run the enablings that it has now, as they are now."""
-        self._runs[probe.id] = _in_order(probe.ecbs)
-        self._native.set(probe.id, _native_pairs(probe.ecbs))
-
-    def fire_meta(self, name: str, state: ConsumerState, *rest: int) -> None:
-        """Fire BEGIN, END or ERROR for one consumer."""
-        probe = self.table.lookup(self.meta, "", "", name)
-        assert probe is not None
-        run = self._runs[probe.id]
-        if run is not None:
-            run((state.address, *rest, *(0,) * (4 - len(rest))))
-
-
-def _native_pairs(ecbs: Sequence[Ecb]) -> Sequence[int]:
-    """Return the machine code of enablings, (run, ecb) for each; none if one of them has none."""
-    pairs: list[int] = []
-    for ecb in ecbs:
-        native = ecb.clause.form.native
-        if native is None:
-            return ()
-        pairs += (native.address, native.words(ecb))
-    return pairs
-
-
-def _in_order(ecbs: Sequence[Ecb]) -> Run | None:
-    """Return what runs enablings, those to come included if there are two.
-
-    One alone runs itself: it is the usual.
-    """
-    if len(ecbs) < _FEW:
-        return ecbs[0].run if ecbs else None
-
-    def run_all(args: tuple[int, ...]) -> None:
-        for ecb in ecbs:
-            ecb.run(args)
-
-    return run_all
+        return OpenDevice(self, self._dof, engine or self._engine, worth)

@@ -1,54 +1,22 @@
-"""Enabling control blocks: a clause at one probe, as one Python function.
+"""Enabling control blocks: a clause at one probe, and the form that equal clauses share.
 
-The function is made of source text, so that a firing is the steps that its clause needs and no
-others:
-
-    skip unless tracing is on        reserve room in the buffer         the predicate each action:
-    its value, then "did it fault?"                        one pack of header and values
-
-What is recorded becomes part of the buffer at the very end: a fault, a drop or a commit on the way
-leaves no trace.
-
-Source: FreeBSD dtrace.c dtrace_probe(), dtrace_ecb_add(), dtrace_ecb_action_add().
+Source: FreeBSD dtrace.c dtrace_ecb_add().
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import repeat
-from typing import TYPE_CHECKING, Any, Final
+from typing import Protocol
 
-from emu.cpu_core import CoreWord
-from trapline.framework import dif
-from trapline.framework.actions import aggregator, recorder
-from trapline.framework.blocks import BufferWord
-from trapline.framework.context import UNREAD
-from trapline.framework.dif import Op, Subr
-from trapline.framework.faults import DROP, ERROR, NO_ERROR
-from trapline.framework.layout import HEADER_SIZE, ID_SIZE, Placed, RecordLayout
-from trapline.framework.needs import goes_stale, needs_scratch
-from trapline.framework.program import ActionKind, Difo, EcbDescription
-from trapline.framework.translate import constant
-
-if TYPE_CHECKING:
-    from trapline.framework.native.consumer import NativeClause
-    from trapline.framework.probes import Probe
-    from trapline.framework.state import ConsumerState
+from trapline.framework.layout import Placed, RecordLayout
+from trapline.framework.probes import Probe
+from trapline.framework.program import Difo
 
 # (arguments of the probe, the same object for all enablings of one firing)
 Run = Callable[[tuple[int, ...]], None]
 # Makes the `Run` of an `Ecb` from what differs between those of clauses that do the same.
 Maker = Callable[..., Run]
-
-_FLAGS: Final = int(CoreWord.FLAGS)
-_OFFSET: Final = int(BufferWord.OFFSET)
-_LIMIT: Final = int(BufferWord.LIMIT)
-_NUMBERS: Final = {1: "B", 2: "H", 4: "I", 8: "Q"}
-_SPECULATING: Final = (ActionKind.COMMIT, ActionKind.DISCARD)
-# Time stamp of a speculated record, until it is committed.
-_UNTIMED: Final = (1 << 64) - 1
 
 
 @dataclass(slots=True, eq=False)
@@ -63,24 +31,38 @@ class Ecb:
     run: Run = field(init=False)
 
 
+class MachineCode(Protocol):
+    """The machine code of equal clauses."""
+
+    @property
+    def address(self) -> int:
+        """Where the function is."""
+        ...
+
+    def words(self, ecb: Ecb) -> int:
+        """Return the address of an enabling's words."""
+        ...
+
+    def run(self, ecb: Ecb) -> Run:
+        """Return what fires an enabling from Python."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
 class Form:
     """The compiled form of equal clauses: a Python function, and perhaps machine code."""
 
-    def __init__(self, description: EcbDescription, layout: RecordLayout, state: ConsumerState) -> None:
-        self.native: NativeClause | None = None
-        """The machine code, when there is any."""
-        self.make = _Compiler(description, layout, state, self).make()
-        """Makes the `Run` of an `Ecb` from what differs between those of clauses that do the same."""
+    make: Maker = field(init=False)
+    native: MachineCode | None = None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Clause:
     """A clause ready to be put at probes: all of them share what it compiles to."""
 
-    def __init__(self, description: EcbDescription, layout: RecordLayout, state: ConsumerState, form: Form) -> None:
-        self.layout = layout
-        self.predicate = description.predicate
-        self.form = form
-        self._state = state
+    predicate: Difo | None
+    layout: RecordLayout
+    form: Form
 
     @property
     def objects(self) -> Sequence[Difo]:
@@ -92,194 +74,3 @@ class Clause:
     def aggregating(self) -> Iterator[Placed]:
         """The aggregating actions, in order."""
         return (placed for placed in self.layout.actions if placed.aggregating is not None)
-
-    def at(self, epid: int, probe: Probe, aggregation_ids: tuple[int, ...]) -> Ecb:
-        """Make the enabling of one probe."""
-        ecb = Ecb(epid, probe, self, aggregation_ids)
-        operations = self._state.operations
-        aggregates = map(aggregator, self.aggregating, aggregation_ids, repeat(operations))
-        ordinary = not self._state.is_meta(probe)
-        native = self.form.native
-        ecb.run = native.run(ecb) if native and ordinary else self.form.make(ecb, probe, ordinary, epid, *aggregates)
-        return ecb
-
-
-def _uses(objects: Sequence[Difo], found: Callable[[int], bool]) -> bool:
-    return any(found(code) for difo in objects for code in difo.code)
-
-
-class _Compiler:
-    def __init__(self, description: EcbDescription, layout: RecordLayout, state: ConsumerState, form: Form) -> None:
-        self._description = description
-        self._layout = layout
-        self._worth = state.worth_compiling
-        self._state = state
-        self._aggregates: list[str] = []
-        self._format = "<III"
-        self._end = HEADER_SIZE
-        self._values: list[str] = []
-        self._speculates = any(placed.action.kind is ActionKind.SPECULATE for placed in layout.actions)
-        self._commits = any(placed.action.kind is ActionKind.COMMIT for placed in layout.actions)
-        self._names: dict[str, Any] = {
-            "state": state,
-            "core": state.world.core.words,
-            "guest": state.world.guest,
-            "now": state.world.guest.now,
-            "buffers": state.buffers,
-            "aggregations": state.aggregation_buffers,
-            "speculations": state.speculations,
-            "ctx": state.context,
-            "failed": state.failed,
-            "left": [self._worth],
-            "form": form,
-            "make_native": state.enabling.make_native,
-        }
-
-    def make(self) -> Maker:
-        """Return the function that makes the `Run` of an `Ecb` from what differs in a clause."""
-        body = [f"        {line}" for line in self._lines()]
-        parameters = ", ".join(("ecb", "probe", "ordinary", "epid", *self._aggregates))
-        source = "\n".join((f"def make({parameters}):", "    def run(args):", *body, "    return run"))
-        exec(source, self._names)  # noqa: S102  made here, from a laid out enabling
-        made: Maker = self._names["make"]
-        return made
-
-    def _lines(self) -> Iterator[str]:
-        layout, predicate = self._layout, self._description.predicate
-        objects = [difo for difo in (predicate, *(placed.action.difo for placed in layout.actions)) if difo is not None]
-        yield "if not (state.active if ordinary else state.meta(probe, args)): return"
-        if self._worth:
-            yield "if ordinary:"
-            yield "    left[0] -= 1"
-            yield "    if not left[0]: make_native(form)"
-        if _uses(objects, goes_stale):
-            yield "state.clean_if_due()"
-        yield "cpu = guest.cpu"
-        yield "buffer = target = buffers[cpu]"
-        yield from self._reserve()
-        if layout.actions or predicate is not None:
-            yield f"core[{_FLAGS}] &= {NO_ERROR}"
-            yield from self._context(objects)
-        if predicate is not None:
-            self._names["predicate"] = self._state.functions.translate(predicate)
-            yield "wanted = predicate(ctx)"
-            yield f"if core[{_FLAGS}] & {ERROR}: failed(ecb, target, 0); return"
-            yield "if not wanted: return"
-        for index, placed in enumerate(layout.actions):
-            yield from self._action(index, placed)
-        yield from self._finish()
-
-    def _reserve(self) -> Iterator[str]:
-        """Find room: where the last record ended, if that is all there is to it."""
-        needed, alignment = self._layout.needed, self._layout.alignment
-        yield "control = buffer.words"
-        yield f"offset = control[{_OFFSET}]"
-        yield f"if offset & {alignment - 1} or offset + {needed} > control[{_LIMIT}]:"
-        yield f"    offset = buffer.reserve({needed}, {alignment})"
-        yield "    if offset < 0: return"
-
-    def _context(self, objects: Sequence[Difo]) -> Iterator[str]:
-        if _uses(objects, lambda code: dif.opcode(code) == Op.CALL and dif.index(code) == Subr.STRTOK):
-            # strtok() goes on where it was in the other enablings of the same firing.
-            yield "if ctx.args is not args: ctx.strtok = ctx.strtok_limit = 0"
-        yield "ctx.args = args; ctx.cpu = cpu; ctx.probe = probe; ctx.thread = None; ctx.fault_offset = -1"
-        yield f"ctx.timestamp = ctx.walltimestamp = {UNREAD}; ctx.epid = epid"
-        if _uses(objects, needs_scratch):
-            yield "scratch = buffer.scratch"
-            start = f"scratch.base + buffer.scratch_start(offset + {self._layout.needed})"
-            yield f"ctx.scratch_base = ctx.scratch_ptr = {start}"
-            yield "ctx.scratch_end = scratch.base + buffer.size"
-        else:
-            yield "ctx.scratch_base = ctx.scratch_ptr = ctx.scratch_end = 0"
-
-    def _action(self, index: int, placed: Placed) -> Iterator[str]:
-        kind = placed.action.kind
-        difo = placed.action.difo
-        value = f"v{index}"
-        number = index + 1
-        known = 0 if difo is None else constant(difo)
-        if known is None:
-            assert difo is not None
-            self._names[f"e{index}"] = self._state.functions.translate(difo)
-            yield f"{value} = e{index}(ctx)"
-            yield self._check(number)
-        else:
-            yield f"{value} = {known}"
-        if placed.aggregating is not None:
-            yield from self._aggregate(index, placed)
-        elif kind is ActionKind.EXIT:
-            yield "state.exit()"
-            yield from self._record(index, placed)
-        elif kind is ActionKind.SPECULATE:
-            yield f"buffer = speculations.buffer({value}, cpu)"
-            yield "if buffer is not None:"
-            yield f"    offset = buffer.reserve({self._layout.needed}, {self._layout.alignment})"
-            yield f"if buffer is None or offset < 0: core[{_FLAGS}] |= {DROP}"
-        elif kind in _SPECULATING:
-            yield f"speculations.{kind.name.lower()}({value}, cpu)"
-        elif kind in self._state.effects.table:
-            self._names[f"effect{index}"] = self._state.effects.table[kind]
-            yield f"effect{index}(ctx, {value})"
-        else:
-            yield from self._record(index, placed)
-            return
-        yield self._check(number)
-
-    def _record(self, index: int, placed: Placed) -> Iterator[str]:
-        """Turn a value into what is packed: a number cut to its size, or bytes."""
-        value = f"v{index}"
-        record = recorder(placed, self._state.operations)
-        if record is not None:
-            self._names[f"bytes{index}"] = record
-            yield f"{value} = bytes{index}(ctx, {value})"
-            if index and self._layout.actions[index - 1].action.kind is ActionKind.TRACEMEM_DYNSIZE:
-                yield f"if v{index - 1}: {value} = {value}[:v{index - 1}]"
-            yield self._check(index + 1)
-        elif placed.size:
-            yield f"{value} &= {(1 << 8 * placed.size) - 1}"
-        if placed.size and not placed.in_tuple:
-            self._put(placed, value, is_number=record is None)
-
-    def _put(self, placed: Placed, value: str, *, is_number: bool) -> None:
-        """Add a value to the record's format."""
-        self._format += "x" * (placed.offset - self._end)
-        self._format += _NUMBERS[placed.size] if is_number else f"{placed.size}s"
-        self._end = placed.offset + placed.size
-        self._values.append(value)
-
-    def _aggregate(self, index: int, placed: Placed) -> Iterator[str]:
-        """Pack the tuple as it stands between the id slot and the value, and aggregate."""
-        assert placed.aggregating is not None
-        aggregating, actions = placed.aggregating, self._layout.actions
-        form, end = "<", aggregating.base + ID_SIZE
-        values = []
-        for place in range(aggregating.first, index):
-            element = actions[place]
-            if not element.size:
-                continue
-            form += "x" * (element.offset - end)
-            is_bytes = f"bytes{place}" in self._names
-            form += f"{element.size}s" if is_bytes else _NUMBERS[element.size]
-            end = element.offset + element.size
-            values.append(f"v{place}")
-        form += "x" * (placed.offset - end)
-        self._names[f"key{index}"] = struct.Struct(form).pack
-        self._aggregates.append(f"aggregate{index}")
-        increment = f"v{index - 1}" if aggregating.has_increment else "1"
-        key = f"key{index}({', '.join(values)})"
-        yield f"aggregate{index}(aggregations[cpu], {key}, v{index}, {increment})"
-
-    def _check(self, number: int) -> str:
-        return f"if core[{_FLAGS}] & {ERROR}: failed(ecb, target, {number}); return"
-
-    def _finish(self) -> Iterator[str]:
-        """Write the record, and make it count."""
-        size = self._layout.size
-        if not size or self._commits:
-            return
-        self._names["pack_into"] = struct.Struct(self._format + "x" * (size - self._end)).pack_into
-        time = str(_UNTIMED) if self._speculates else "now()"
-        yield f"time = {time}"
-        values = "".join(f", {value}" for value in self._values)
-        yield f"pack_into(buffer.data, offset, epid, time >> 32, time & 0xFFFFFFFF{values})"
-        yield f"buffer.words[{_OFFSET}] = offset + {size}"

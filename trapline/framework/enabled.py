@@ -6,14 +6,10 @@ EPROBE and AGGDESC.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from trapline.framework.device import AggregationDescription, DeviceError, EnabledProbe, RecordDescription
+from trapline.framework.ecb import Clause, Ecb
 from trapline.framework.layout import HEADER_SIZE, Placed, variable_of
-
-if TYPE_CHECKING:
-    from trapline.framework.ecb import Clause, Ecb
-    from trapline.framework.probes import Probe
+from trapline.framework.probes import Probe
 
 
 class Enabled:
@@ -28,10 +24,13 @@ class Enabled:
         """The numbers of format strings, from 1."""
 
     def add(self, clause: Clause, probe: Probe) -> Ecb:
-        """Put a clause at a probe, under the next EPID and the next aggregation ids."""
+        """Note a clause at a probe, under the next EPID and the next aggregation ids.
+
+        The caller adds its `run`.
+        """
         aggregating = [place for place, placed in enumerate(clause.layout.actions) if placed.aggregating is not None]
         first = len(self._aggregations) + 1
-        ecb = clause.at(len(self.ecbs) + 1, probe, tuple(range(first, first + len(aggregating))))
+        ecb = Ecb(len(self.ecbs) + 1, probe, clause, tuple(range(first, first + len(aggregating))))
         self._aggregations += [(ecb, place) for place in aggregating]
         self.ecbs.append(ecb)
         return ecb

@@ -11,35 +11,36 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from providers.dof.layout import DIF_VERSION, REGISTERS
 from trapline.framework import structures
 from trapline.framework.device import Answer, DeviceError
 from trapline.framework.program import DataModel
+from trapline.framework.state import ConsumerState
 from trapline.framework.structures import REQUESTS, Request
-
-if TYPE_CHECKING:
-    from trapline.framework.state import ConsumerState
 
 # Of the entries in a snapshot of an aggregation buffer.
 _ALIGNMENT: Final = 8
 
 
-def answer(state: ConsumerState, command: int, buffer: bytes) -> Answer:
-    """Answer a request.
+class OpenDevice(ConsumerState):
+    """/dev/dtrace/dtrace as one consumer has it open: its state, which requests reach."""
 
-    ENOTTY: there is none of the command; EFAULT: the buffer is too short for its structure.
-    """
-    request = REQUESTS.get(command)
-    if request is None:
-        return Answer(errno.ENOTTY, complaint=f"no request {command:#010x}")
-    if len(buffer) < request.size:
-        return Answer(errno.EFAULT, complaint=f"DTRACEIOC_{request.name} carries {request.size} bytes")
-    try:
-        return Answer(0, _TABLE[request](state, buffer))
-    except DeviceError as error:
-        return Answer(getattr(errno, error.errno_name), complaint=str(error))
+    def ioctl(self, command: int, buffer: bytes) -> Answer:
+        """Answer a request.
+
+        ENOTTY: there is none of the command; EFAULT: the buffer is too short for its structure.
+        """
+        request = REQUESTS.get(command)
+        if request is None:
+            return Answer(errno.ENOTTY, complaint=f"no request {command:#010x}")
+        if len(buffer) < request.size:
+            return Answer(errno.EFAULT, complaint=f"DTRACEIOC_{request.name} carries {request.size} bytes")
+        try:
+            return Answer(0, _TABLE[request](self, buffer))
+        except DeviceError as error:
+            return Answer(getattr(errno, error.errno_name), complaint=str(error))
 
 
 def _provider(state: ConsumerState, buffer: bytes) -> bytes:
@@ -120,7 +121,7 @@ def _replicate(state: ConsumerState, buffer: bytes) -> bytes:
 
 def _conf(state: ConsumerState, _buffer: bytes) -> bytes:
     """Give the version of DIF, the numbers of its registers, and the kernel's data model."""
-    model = DataModel.LP64 if state.world.guest.isa.word == 8 else DataModel.ILP32
+    model = DataModel.LP64 if state.runtime.world.guest.isa.word == 8 else DataModel.ILP32
     return structures.CONFIGURATION.pack(DIF_VERSION, REGISTERS, REGISTERS, model, *(0,) * 8)
 
 

@@ -13,13 +13,12 @@ from trapline.framework.program import ProbeDescription
 
 if TYPE_CHECKING:
     from providers.base import Provider
-    from trapline.framework.ecb import Ecb
 
 
 class Probe:
     """One probe (dtrace_probe_t)."""
 
-    __slots__ = ("aframes", "arg", "ecbs", "function", "id", "module", "name", "provider")
+    __slots__ = ("aframes", "arg", "function", "id", "module", "name", "provider")
 
     def __init__(
         self, number: int, provider: Provider, module: str, function: str, name: str, aframes: int, arg: Any
@@ -31,8 +30,6 @@ class Probe:
         self.name = name
         self.aframes = aframes
         self.arg = arg
-        self.ecbs: list[Ecb] = []
-        """Its enablings, of all consumers, in the order of enabling."""
 
     @property
     def description(self) -> ProbeDescription:

@@ -7,28 +7,25 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from providers.base import ArgumentDescription, Provider
 from trapline.framework.device import DeviceError, ProbeInfo
+from trapline.framework.probes import Probe
 from trapline.framework.program import ProbeDescription
-
-if TYPE_CHECKING:
-    from providers.base import ArgumentDescription, Provider
-    from trapline.framework.dtrace import DTrace
-    from trapline.framework.probes import Probe
+from trapline.framework.registry import Registry
 
 
 class Search:
     """See the module."""
 
-    def __init__(self, dtrace: DTrace) -> None:
-        self._dtrace = dtrace
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
         self._matched: tuple[ProbeDescription, Sequence[Probe]] = (ProbeDescription(), ())
         """The pattern that was last looked for, and the probes it matches."""
 
     def provider(self, name: str) -> Provider:
         """Return a provider.  Raises `DeviceError` ESRCH."""
-        found = self._dtrace.provider(name)
+        found = self._registry.provider(name)
         if found is None:
             raise DeviceError("ESRCH", f"there is no provider {name}")
         return found
@@ -45,20 +42,20 @@ class Search:
         return ProbeInfo(found.id, found.description, found.provider.attributes)
 
     def _from(self, number: int) -> Probe | None:
-        table = self._dtrace.table
+        table = self._registry.table
         found = (table.get(place) for place in range(number, table.newest + 1))
         return next((probe for probe in found if probe is not None), None)
 
     def _matching_from(self, pattern: ProbeDescription, number: int) -> Probe | None:
         if not number or self._matched[0] != pattern:
-            self._matched = pattern, self._dtrace.match(pattern)
+            self._matched = pattern, self._registry.match(pattern)
         probes = self._matched[1]
         place = bisect_left(probes, number, key=lambda probe: probe.id)
         return probes[place] if place < len(probes) else None
 
     def probes(self, pattern: ProbeDescription | None = None) -> Sequence[ProbeInfo]:
         """Return the probes that match, by id; None: all."""
-        found = self._dtrace.table if pattern is None else self._dtrace.match(pattern)
+        found = self._registry.table if pattern is None else self._registry.match(pattern)
         return [ProbeInfo(probe.id, probe.description, probe.provider.attributes) for probe in found]
 
     def probe_argument(self, probe_id: int, index: int) -> ArgumentDescription | None:
@@ -66,7 +63,7 @@ class Search:
 
         Raises `DeviceError` EINVAL for an unknown probe.
         """
-        probe = self._dtrace.table.get(probe_id)
+        probe = self._registry.table.get(probe_id)
         if probe is None:
             raise DeviceError("EINVAL", f"there is no probe {probe_id}")
         return probe.provider.argument_description(probe.id, probe.arg, index)

@@ -6,16 +6,14 @@ Source: FreeBSD dtrace.c dtrace_state_create(), dtrace_state_go(), dtrace_state_
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from trapline.framework.buffers import FillBuffer, PrincipalBuffer, RingBuffer, SwitchBuffer
 from trapline.framework.device import DeviceError
 from trapline.framework.dynvars import STRING_SIZE
+from trapline.framework.ecb import Clause, Ecb
+from trapline.framework.memory import Memory
 from trapline.framework.program import ActionKind
-
-if TYPE_CHECKING:
-    from trapline.framework.ecb import Clause, Ecb
-    from trapline.framework.memory import Memory
 
 _SECOND: Final = 1_000_000_000
 DEFAULTS: Final = {

@@ -24,7 +24,7 @@ from emu.bad_address import BadAddressError
 from emu.guest.kernel.guest import KernelGuest
 from trapline.framework import structures
 from trapline.framework.dtrace import DTrace
-from trapline.framework.state import ConsumerState
+from trapline.framework.ioctl import OpenDevice
 from trapline.framework.structures import REQUESTS, Request
 
 _IOCPARM_MASK: Final = 0x1FFF
@@ -77,7 +77,7 @@ class GuestConsumers:
     def __init__(self, guest: KernelGuest, dtrace: DTrace) -> None:
         self._guest = guest
         self._dtrace = dtrace
-        self._states: dict[int, ConsumerState] = {}
+        self._states: dict[int, OpenDevice] = {}
         self._last = 0
         self._model = _MODELS[guest.isa.word]
         self._requests = self._model.requests()
@@ -104,7 +104,7 @@ class GuestConsumers:
         except BadAddressError:
             return errno.EFAULT
 
-    def _answer(self, state: ConsumerState, request: Request, data: int) -> int:
+    def _answer(self, state: OpenDevice, request: Request, data: int) -> int:
         guest, word = self._guest, self._model.pointer
         carried = guest.load(data, self._model.carried(request))
         user = word.unpack_from(carried)[0] if request in _INDIRECT else None
@@ -125,7 +125,7 @@ class GuestConsumers:
             guest.engine.memory.write(data, result[: len(carried)])
         return 0
 
-    def _enable(self, state: ConsumerState, request: Request, data: int) -> int:
+    def _enable(self, state: OpenDevice, request: Request, data: int) -> int:
         guest, structure = self._guest, self._model.enable
         dof, _matched = structure.unpack(guest.load(data, structure.size))
         answer = state.ioctl(request.code, structures.ENABLE.pack(0, 0, 0) + self._dof(dof))

@@ -84,7 +84,7 @@ class KernelProviders:
     def _unloading(self, module: Module) -> bool:
         """Let a file go with its probes and its providers; False while one of them is in use."""
         providers = self._present.get(module.name, ())
-        if any(probe.ecbs for probe in self._dtrace.table if probe.provider in providers):
+        if any(self._dtrace.enablings(probe) for probe in self._dtrace.table if probe.provider in providers):
             return False
         for provider in providers:
             self._dtrace.unregister(provider)

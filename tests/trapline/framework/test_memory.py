@@ -57,7 +57,7 @@ def test_interned_strings_stay_where_they_are():
 def test_blocks_of_a_consumer_lead_to_its_variables_and_buffers():
     bench = Bench("f:entry { x = arg0; this->y = arg1; trace(x + this->y); }")
     bench.fire(None, 5, 6)
-    state = bench.device
+    state = bench.device.runtime
     read = ctypes.c_uint64.from_address
     assert state.block == address_of(state.words)
     assert read(state.words[ConsumerWord.GLOBALS]).value == 5

@@ -57,7 +57,7 @@ def outcome(run, context, core):
 @settings(max_examples=300, deadline=None)
 @given(objects())
 def test_the_translation_does_what_the_machine_does(difo):
-    device = BENCH.device
+    device = BENCH.device.runtime
     loaded = Loaded(difo, 0)
     context, core = device.context, device.world.core
     function = translate(device.machine, loaded)
@@ -98,5 +98,6 @@ def test_programs_do_the_same_translated_and_interpreted(body, args, monkeypatch
 def test_a_program_of_several_clauses_is_translated_once_for_all_its_probes():
     bench = Bench()
     bench.device.enable(encode(compile_text("test:::entry { trace(arg0 + 1); }")))
-    assert len({ecb.clause for ecb in bench.dtrace.table.get(bench.f).ecbs}) == 1
-    assert bench.dtrace.table.get(bench.f).ecbs[0].clause is bench.dtrace.table.get(bench.g).ecbs[0].clause
+    f, g = (bench.dtrace.enablings(bench.dtrace.table.get(number)) for number in (bench.f, bench.g))
+    assert len({ecb.clause for ecb in f}) == 1
+    assert f[0].clause is g[0].clause

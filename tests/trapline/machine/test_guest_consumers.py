@@ -37,7 +37,7 @@ def run(isa, command, **files):
         assert machine.guest.now() < LIMIT, screen.decode()
     assert machine.guest.engine.read(text.vaddr, len(text.data)) == pristine
     assert not any(point.installed for point in machine.guest.patcher.listing())
-    assert not any(probe.ecbs for probe in machine.dtrace.table)
+    assert not any(map(machine.dtrace.enablings, machine.dtrace.table))
     return screen.decode().splitlines()[3:]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from emu.native.guest import GuestCode
 from emu.native.linking import Linked
@@ -12,17 +12,16 @@ from emu.plain import WORD, address_of, words
 from trapline.framework.blocks import ConsumerWord, EcbWord
 from trapline.framework.buffers import RingBuffer
 from trapline.framework.dif import USER_VARIABLE_BASE
+from trapline.framework.ecb import Clause, Ecb, Run
 from trapline.framework.native import library
 from trapline.framework.native.ecb import ClauseCode, has_native_form
+from trapline.framework.native.sharing import share
 from trapline.framework.native.support import Support
 from trapline.framework.native.translation import Surroundings
 from trapline.framework.native.upcalls import Upcalls
 from trapline.framework.native.variables import reference_symbol
 from trapline.framework.program import Scope
-
-if TYPE_CHECKING:
-    from trapline.framework.ecb import Clause, Ecb, Run
-    from trapline.framework.state import ConsumerState
+from trapline.framework.runtime import Runtime
 
 _RUN: Final = ctypes.CFUNCTYPE(ctypes.c_uint64, *(3 * (ctypes.c_uint64,)))
 _ARGUMENTS: Final = 5 * ctypes.c_uint64
@@ -82,27 +81,27 @@ class NativeClause:
 class NativeConsumer:
     """Compiles the clauses of one consumer, when each is worth it; tracing has begun by then."""
 
-    def __init__(self, state: ConsumerState) -> None:
-        self._state = state
-        state.go_native()
-        self.upcalls = Upcalls(state)
-        world, variables = state.world, state.variables
-        machine_code = state.world.abilities.machine_code
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        share(runtime)
+        self.upcalls = Upcalls(runtime)
+        world, variables = runtime.world, runtime.variables
+        machine_code = runtime.world.abilities.machine_code
         guest = GuestCode() if machine_code is None else machine_code()
-        support = Support(world.guest.isa, guest, state.operations.string_size, len(state.speculations.all))
+        support = Support(world.guest.isa, guest, runtime.operations.string_size, len(runtime.speculations.all))
         self.support = frozenset(support.names)
         self.symbols = {
             **self.upcalls.symbols,
             "core": world.core.address,
-            "consumer": state.block,
+            "consumer": runtime.block,
             "regions": address_of(world.memory.table),
             "globals": variables.globals.addresses[0],
             "locals": variables.locals.addresses[0],
-            "buffer": state.buffers[0].address,
-            "aggregation": state.aggregation_buffers[0].address,
-            "random": address_of(state.machine.subroutines.random[0].state),
-            "speculations": address_of(state.speculations.words),
-            "dynamic": state.words[ConsumerWord.DYNAMIC],
+            "buffer": runtime.buffers[0].address,
+            "aggregation": runtime.aggregation_buffers[0].address,
+            "random": address_of(runtime.machine.subroutines.random[0].state),
+            "speculations": address_of(runtime.speculations.words),
+            "dynamic": runtime.words[ConsumerWord.DYNAMIC],
             **library.symbols(),
         }
         self._support = Linked(support.module.compiled("support"), self.symbols | support.symbols)
@@ -112,11 +111,11 @@ class NativeConsumer:
     @property
     def surroundings(self) -> Surroundings:
         """What decides which code is made."""
-        return Surroundings(self.support, self._state.variables.declared)
+        return Surroundings(self.support, self._runtime.variables.declared)
 
     def references(self) -> dict[str, int]:
         """Return the symbols of the variables that are kept by reference."""
-        variables, found = self._state.variables, {}
+        variables, found = self._runtime.variables, {}
         for scope, statics in ((Scope.GLOBAL, variables.globals), (Scope.LOCAL, variables.locals)):
             for index, reference in statics.references.items():
                 name = reference_symbol(scope, index + USER_VARIABLE_BASE)
@@ -125,13 +124,13 @@ class NativeConsumer:
 
     def compile(self, clause: Clause) -> NativeClause | None:
         """Return a clause's machine code; None: it has no native form."""
-        if self._state.world.cpus > 1 or not has_native_form(clause.objects):
+        if self._runtime.world.cpus > 1 or not has_native_form(clause.objects):
             return None
-        state = self._state
-        staged = isinstance(state.buffers[0], RingBuffer)
+        runtime = self._runtime
+        staged = isinstance(runtime.buffers[0], RingBuffer)
         code = ClauseCode(clause.predicate, clause.layout, self.surroundings, staged=staged)
-        own = {f"strings{n}": state.functions.string_table(difo) for n, difo in enumerate(code.strings)}
+        own = {f"strings{n}": runtime.functions.string_table(difo) for n, difo in enumerate(code.strings)}
         staging = words(clause.layout.needed // WORD + 1)
         own["staging"] = address_of(staging)
         linked = Linked(code.module.compiled("clause"), self.symbols | self.references() | own)
-        return NativeClause(linked, staging, self.upcalls, state.world.memory.intern)
+        return NativeClause(linked, staging, self.upcalls, runtime.world.memory.intern)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from trapline.framework.ecb import Ecb
     from trapline.framework.layout import Placed
     from trapline.framework.operations import Stack
-    from trapline.framework.state import ConsumerState
+    from trapline.framework.runtime import Runtime
     from trapline.framework.variables import Statics
 
 _CALLBACK: Final = ctypes.CFUNCTYPE(ctypes.c_uint64, *(5 * (ctypes.c_uint64,)))
@@ -44,15 +44,15 @@ _SCOPES: Final = {int(scope): scope for scope in Scope}
 class Upcalls:
     """The upcalls of one consumer, and the words of its firings."""
 
-    def __init__(self, state: ConsumerState) -> None:
+    def __init__(self, runtime: Runtime) -> None:
         self.firing = Firing()
         self.failure: BaseException | None = None
         """An exception that an operation has raised, until it is raised again."""
-        self._state = state
-        self._machine = machine = state.machine
+        self._runtime = runtime
+        self._machine = machine = runtime.machine
         self._operations = operations = machine.operations
         self._core = operations.core
-        self._context = context = state.context
+        self._context = context = runtime.context
         self._under_way = 0
         self._tuple = tuple_stack()
         self._callback = _CALLBACK(self._called)
@@ -67,7 +67,7 @@ class Upcalls:
             Upcall.ALLOCATE: lambda size, _b, _c, _d: operations.allocate(context, size),
             Upcall.COMPARE: lambda a, b, _c, _d: operations.compare(a, b),
             Upcall.SCALAR: lambda number, _b, _c, _d: builtins.scalar(context, number),
-            Upcall.USER_START: lambda pc, _b, _c, _d: begins_function(state.world, pc),
+            Upcall.USER_START: lambda pc, _b, _c, _d: begins_function(runtime.world, pc),
             Upcall.ELEMENT: lambda number, index, _c, _d: builtins.element(context, number, index),
             Upcall.SUBROUTINE: self._subroutine,
             Upcall.PUSH_REFERENCE: self._push_reference,
@@ -75,16 +75,16 @@ class Upcalls:
             Upcall.STORE_STATIC: self._store_static,
             Upcall.LOAD_DYNAMIC: self._load_dynamic,
             Upcall.STORE_DYNAMIC: self._store_dynamic,
-            Upcall.NOW: lambda _a, _b, _c, _d: state.world.guest.now(),
-            Upcall.CLEAN: lambda _a, _b, _c, _d: state.clean_if_due(),
+            Upcall.NOW: lambda _a, _b, _c, _d: runtime.world.guest.now(),
+            Upcall.CLEAN: lambda _a, _b, _c, _d: runtime.clean_if_due(),
             Upcall.RESERVE: lambda size, alignment, _c, _d: self._buffer.reserve(size, alignment),
             Upcall.RECORD: self._record,
-            Upcall.EXIT: lambda _a, _b, _c, _d: state.exit(),
+            Upcall.EXIT: lambda _a, _b, _c, _d: runtime.exit(),
             Upcall.SPECULATE: self._speculate,
-            Upcall.COMMIT: lambda number, _b, _c, _d: state.speculations.commit(number, cpu),
-            Upcall.DISCARD: lambda number, _b, _c, _d: state.speculations.discard(number, cpu),
-            Upcall.EFFECT: lambda kind, value, _c, _d: state.effects.table[ActionKind(kind)](context, value),
-            Upcall.FAILED: lambda number, _b, _c, _d: state.failed(self._ecb, self._buffer, number),
+            Upcall.COMMIT: lambda number, _b, _c, _d: runtime.speculations.commit(number, cpu),
+            Upcall.DISCARD: lambda number, _b, _c, _d: runtime.speculations.discard(number, cpu),
+            Upcall.EFFECT: lambda kind, value, _c, _d: runtime.effects.table[ActionKind(kind)](context, value),
+            Upcall.FAILED: lambda number, _b, _c, _d: runtime.failed(self._ecb, self._buffer, number),
         }
 
     @property
@@ -163,11 +163,11 @@ class Upcalls:
 
     @property
     def _ecb(self) -> Ecb:
-        return self._state.ecb(self.firing.epid)
+        return self._runtime.ecb(self.firing.epid)
 
     @property
     def _buffer(self) -> PrincipalBuffer:
-        return self._state.buffers[self.firing.cpu]
+        return self._runtime.buffers[self.firing.cpu]
 
     def _placed(self, index: int) -> Placed:
         """Return an action of the clause that fires."""
@@ -234,7 +234,7 @@ class Upcalls:
         ctypes.memmove(place, data.ljust(size, b"\0"), size)
 
     def _speculate(self, number: int, size: int, alignment: int, _d: int) -> int:
-        buffer = self._state.speculations.buffer(number, self.firing.cpu)
+        buffer = self._runtime.speculations.buffer(number, self.firing.cpu)
         offset = NO_ROOM if buffer is None else buffer.reserve(size, alignment)
         if buffer is None or offset == NO_ROOM:
             self._core.flags |= DROP

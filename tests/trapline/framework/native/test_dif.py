@@ -29,7 +29,7 @@ class Trial:
 
     def __init__(self):
         self.bench = Bench("f:entry { trace(1); }")
-        self.device = self.bench.device
+        self.device = self.bench.device.runtime
         self.device.operations.string_size = 24
         self.ecb = self.device.ecb(1)
         self.consumer = NativeConsumer(self.device)

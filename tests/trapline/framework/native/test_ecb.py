@@ -62,8 +62,8 @@ def traced(program, engine, monkeypatch, **options):
         bench.fire(bench.g, *args)
     device.stop()
     snapshot = device.aggregation_snapshot(0)
-    ran_native = any(ecb.clause.form.native for ecb in bench.dtrace.table.get(bench.f).ecbs)
-    return bench.records(device), device.status(), snapshot, device.buffers[0].errors, ran_native
+    ran_native = any(ecb.clause.form.native for ecb in bench.dtrace.enablings(bench.dtrace.table.get(bench.f)))
+    return bench.records(device), device.status(), snapshot, device.runtime.buffers[0].errors, ran_native
 
 
 @pytest.mark.parametrize("program", CLAUSES)

@@ -22,6 +22,7 @@ pytestmark = pytest.mark.skipif(not available(), reason="llvmlite is not install
 if available():
     from trapline.framework.native.dynvars import HEADER, SharedDynamicVariables, key_bytes
     from trapline.framework.native.library import symbols
+    from trapline.framework.native.sharing import share
 
 MASK = (1 << 64) - 1
 
@@ -85,9 +86,9 @@ def _traced(when, **options):
     bench = Bench(PROGRAM, bufsize=1 << 20, **options)
     for number in range(300):
         if number == when:
-            bench.device.go_native()
+            share(bench.device.runtime)
         bench.fire(bench.f if number % 4 else bench.g, number * 13 % 97, number * number)
-    return bench.records(), bench.device.aggregation_snapshot(0), bench.device.status(), bench.device
+    return bench.records(), bench.device.aggregation_snapshot(0), bench.device.status(), bench.device.runtime
 
 
 @pytest.mark.parametrize(("dynvarsize", "aggsize", "least"), [(1 << 18, 1 << 18, 150), (4000, 3000, 9)])

@@ -1,0 +1,21 @@
+"""Aggregations and dynamic variables in memory that machine code works on too."""
+
+from __future__ import annotations
+
+from trapline.framework.blocks import ConsumerWord
+from trapline.framework.native.aggregate import SharedAggregationBuffer
+from trapline.framework.native.dynvars import SharedDynamicVariables
+from trapline.framework.runtime import Runtime
+
+
+def share(runtime: Runtime) -> None:
+    """Put the memory that machine code shares in the place of Python's own.
+
+    Tracing has begun.  What is stored already stays; Python goes on to use it by the same
+    functions.
+    """
+    for cpu, old in enumerate(runtime.aggregation_buffers):
+        shared = runtime.aggregation_buffers[cpu] = SharedAggregationBuffer(len(old.data), old)
+        runtime.aggregation_addresses[cpu] = shared.address
+    dynamic = runtime.variables.dynamic = SharedDynamicVariables(runtime.variables.dynamic)
+    runtime.words[ConsumerWord.DYNAMIC] = dynamic.address
