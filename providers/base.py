@@ -2,11 +2,11 @@
 
 Source of the contract: FreeBSD sys/cddl/contrib/opensolaris/uts/common/sys/dtrace.h.
 
-To add a provider follow docs/adding-a-provider.md: it says what to define here, and where providers
-are listed.
+To add a provider follow docs/adding-a-provider.md: it lists the methods to define, and the
+registries of providers.
 """
 
-# ruff: noqa: ARG002, B027  (what a provider need not define does nothing, whatever it is told)
+# ruff: noqa: ARG002, B027  (a method that a provider need not define does nothing)
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class DependencyClass(IntEnum):
 
 
 class Privilege(IntFlag):
-    """Privileges a consumer needs to see a provider's probes (dtrace.h DTRACE_PRIV_*)."""
+    """Privileges that a consumer needs to see a provider's probes (dtrace.h DTRACE_PRIV_*)."""
 
     NONE = 0
     KERNEL = 1
@@ -81,7 +81,7 @@ _EVOLVING = Attribute(Stability.EVOLVING, Stability.EVOLVING, DependencyClass.CO
 _PRIVATE = Attribute(Stability.PRIVATE, Stability.PRIVATE, DependencyClass.UNKNOWN)
 _PRIVATE_ISA = Attribute(Stability.PRIVATE, Stability.PRIVATE, DependencyClass.ISA)
 
-# What FreeBSD's fbt, sdt, syscall ... providers declare (sys/cddl/dev/fbt/fbt.c).
+# The declaration of FreeBSD's providers fbt, sdt, syscall ... (sys/cddl/dev/fbt/fbt.c).
 FREEBSD_KERNEL_ATTRIBUTES = ProviderAttributes(_EVOLVING, _PRIVATE, _PRIVATE_ISA, _EVOLVING, _PRIVATE_ISA)
 
 
@@ -126,12 +126,12 @@ class Framework(Protocol):
         ...
 
     def native_runs(self, probe_id: int) -> int:
-        """Return where machine code finds the enablings of a probe; 0: nowhere.
+        """Return the address of a probe's enablings for machine code; 0: there is none.
 
-        At that address, for the life of the probe, are two words: how many there are, 0 if Python
-        runs them, and where they are: pairs (function, its first argument).
-        `function(first, arguments, core)` runs an enabling; `arguments` are five words, `core` the
-        words of `emu.cpu_core`.
+        At that address, for the life of the probe, are two words: the number of enablings, 0 if
+        Python runs them, and the address of pairs (function, its first argument). `function(first,
+        arguments, core)` runs an enabling; `arguments` are five words, `core` the words of
+        `emu.cpu_core`.
         """
         ...
 
@@ -149,7 +149,7 @@ class Provider(ABC):
     def provide(self, description: tuple[str, str, str, str] | None) -> None:
         """Create the probes that can be named now.
 
-        `description` is what is being looked for, None for all.
+        `description` is the wanted description, None for all.
         """
 
     def provide_module(self, module: Any) -> None:
@@ -159,10 +159,10 @@ class Provider(ABC):
         """
 
     def forget_module(self, module: Any) -> None:
-        """Forget a kernel module, which goes away; its probes have been destroyed."""
+        """Forget a kernel module that is unloaded; its probes have been destroyed."""
 
     def unregistered(self) -> None:
-        """Let go of what it holds beside its probes: the framework has forgotten it."""
+        """Release all resources beside the probes: the framework has forgotten the provider."""
 
     @abstractmethod
     def enable(self, probe_id: int, arg: Any) -> None:
@@ -173,19 +173,19 @@ class Provider(ABC):
         """Disarm a probe: its last enabling was unlinked."""
 
     def suspend(self, probe_id: int, arg: Any) -> None:
-        """Take the patch out while a debugger looks."""
+        """Remove the patch while a debugger reads the code."""
 
     def resume(self, probe_id: int, arg: Any) -> None:
-        """Put the patch back after `suspend`."""
+        """Write the patch again after `suspend`."""
 
     def argument_description(self, probe_id: int, arg: Any, index: int) -> ArgumentDescription | None:
-        """Return the type of argument `index`, or None where there is none (getargdesc)."""
+        """Return the type of argument `index`, None if it has none (getargdesc)."""
         return None
 
     def argument_value(self, probe_id: int, arg: Any, index: int) -> int | None:
         """Return argument `index` >= 5.
 
-        None: the framework walks to the arguments itself (getargval).
+        None: the framework finds the argument itself (getargval).
         """
         return None
 
@@ -195,4 +195,4 @@ class Provider(ABC):
 
     @abstractmethod
     def destroy(self, probe_id: int, arg: Any) -> None:
-        """Forget a probe whose module went away."""
+        """Forget a probe, because its module was unloaded."""

@@ -1,10 +1,10 @@
 """The x86 instructions that DTrace's disassembler cannot decode.
 
-FBT's scans and the pid provider's end where it cannot decode an instruction.
+The scans of FBT and of the pid provider end at an instruction that it cannot decode.
 
-Capstone decodes; this says which instructions `dtrace_disx86()` refuses, and which it takes for
-shorter ones.  It knows no CET (`endbr64` among them), little of AVX-512, no FMA4, no ds, es and ss
-overrides in 64-bit mode, and takes an XOP prefix for a pop.
+Capstone decodes; this module says which instructions `dtrace_disx86()` refuses, and for which it
+finds a shorter length.  It does not know CET (such as `endbr64`), most of AVX-512, FMA4, and ds, es
+and ss overrides in 64-bit mode, and decodes an XOP prefix as a pop.
 
 Source: FreeBSD sys/cddl/dev/dtrace/x86/dis_tables.c (dtrace_disx86 and its tables).
 """
@@ -34,7 +34,7 @@ def _opcodes(*ranges: int | range) -> frozenset[int]:
     return frozenset(chain.from_iterable(each))
 
 
-# dis_opEVEX*: by pp and opcode map, what is there.  Without a prefix the map is not looked at.
+# dis_opEVEX*: the existing opcodes, by pp and opcode map.  Without a prefix the map is ignored.
 _EVEX_0F: Final = _opcodes(0x10, 0x11, 0x28, 0x29, range(0x54, 0x58))
 _EVEX_KNOWN: Final[Mapping[tuple[int, int], frozenset[int]]] = {
     (1, 1): _EVEX_0F | _opcodes(0x6F, 0x7F, 0xDB, 0xDF, 0xEB, 0xEF),
@@ -43,7 +43,7 @@ _EVEX_KNOWN: Final[Mapping[tuple[int, int], frozenset[int]]] = {
     (2, 1): _opcodes(0x6F, 0x7F),
     (3, 1): _opcodes(0x6F, 0x7F),
 }
-# dis_opAVX0F: without a prefix the map is not looked at.
+# dis_opAVX0F: without a prefix the map is ignored.
 _VEX_0F: Final = _opcodes(
     range(0x10, 0x18), 0x28, 0x29, 0x2B, 0x2E, 0x2F, 0x41, 0x42, range(0x44, 0x48), 0x4A, 0x4B, range(0x50, 0x60), 0x77,
     range(0x90, 0x94), 0x98, 0x99, 0xAE, 0xC2, 0xC6, 0xF2, 0xF3, 0xF5, 0xF7,
@@ -53,7 +53,8 @@ _VEX_660F3A: Final = _opcodes(
     range(0x03), range(0x04, 0x07), range(0x08, 0x10), range(0x14, 0x1A), 0x1D, range(0x20, 0x23), range(0x30, 0x34),
     0x38, 0x39, range(0x40, 0x43), 0x44, 0x46, range(0x4A, 0x4D), range(0x60, 0x64), 0xCE, 0xCF, 0xDF,
 )  # fmt: skip
-# By pp and opcode map, where all that there is is known: dis_opAVXF20F3A, dis_opAVXF20F38, dis_opAVXF30F38.
+# The opcodes of those maps that are listed completely, by pp and opcode map: dis_opAVXF20F3A, dis_opAVXF20F38,
+# dis_opAVXF30F38.
 _VEX_KNOWN: Final[Mapping[tuple[int, int], frozenset[int]]] = {
     (1, 3): _VEX_660F3A,
     (2, 2): _opcodes(0xF5, 0xF7),
@@ -83,15 +84,15 @@ def knows(insn: Instruction) -> bool:
 
 
 def known_length(code: bytes, mode: Mode = LONG_MODE) -> int:
-    """Return the length that the disassembler finds of the instruction that starts `code`.
+    """Return the disassembler's length of the instruction that starts `code`.
 
-    0: it finds none.
+    0: it does not decode.
     """
     insn = take_apart(code, mode)
     if insn is None or not knows(insn):
         return 0
     if insn.opcode == _XOP and insn.vector_at is not None:
-        # The disassembler reads ModRM where XOP's second byte is.
+        # The disassembler reads XOP's second byte as ModRM.
         pop = code[: insn.at + 1] + bytes((insn.second & 0xC7,)) + code[insn.at + 2 :]
         return instruction_length(pop, mode=mode.capstone)
     return insn.length

@@ -13,15 +13,15 @@ class Fidelity(Enum):
     """The system whose behaviour is reproduced; docs/fidelity.md lists the differences."""
 
     EXACT = "exact"
-    """The CPU's: a probed program computes what it would compute without probes."""
+    """That of the CPU: a probed program computes the same as without probes."""
     FREEBSD = "freebsd"
-    """FreeBSD's, with its quirks: FBT, syscall, the pid provider and USDT."""
+    """That of FreeBSD, with its quirks: FBT, syscall, the pid provider and USDT."""
     LINUX = "linux"
-    """Linux', with its quirks: uprobes."""
+    """That of Linux, with its quirks: uprobes."""
 
 
 def by_fidelity(exact: _T, *, freebsd: _T | None = None, linux: _T | None = None) -> Mapping[Fidelity, _T]:
-    """Return what is used under each fidelity: `exact`, unless a system has its own."""
+    """Return the value for each fidelity: `exact`, unless a system has its own."""
     return {
         Fidelity.EXACT: exact,
         Fidelity.FREEBSD: exact if freebsd is None else freebsd,

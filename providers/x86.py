@@ -1,6 +1,6 @@
 """Rules for instructions of x86, which providers list as rows.
 
-A test, and what is done where it holds.
+A row has a test, and the treatment of instructions that pass it.
 
 The tables of the other ISAs compare a word with masks (`emu.displaced.DisplacedRow`).  An x86
 instruction is decoded first, so the rows have predicates.
@@ -20,7 +20,7 @@ Test = Callable[[Instruction], bool]
 
 @dataclass(frozen=True, slots=True)
 class Row(Rule):
-    """A rule for the instructions for which `test` holds."""
+    """A rule for the instructions for which `test` is true."""
 
     test: Test
     what: Callable[[Rule, Instruction], Treatment]
@@ -30,7 +30,7 @@ class Row(Rule):
 class Table:
     """The rows of a provider on x86-64 or i386 in the order in which they are tested.
 
-    The last one always holds.
+    The test of the last one is always true.
     """
 
     mode: Mode
@@ -44,7 +44,7 @@ class Table:
         return (self.malformed.name, *(row.name for row in self.rows))
 
     def decide(self, code: Code) -> Treatment:
-        """Return how an instruction is displaced: the first row whose test holds decides."""
+        """Return how an instruction is displaced: the first row whose test is true decides."""
         insn = take_apart(code.data, self.mode)
         if insn is None:
             return Refused(self.malformed)
@@ -63,7 +63,7 @@ def copy(rule: Rule, insn: Instruction) -> Treatment:
 
 
 def emulate(plan: Callable[[Instruction], Plan], *, leaves: bool = False) -> Callable[[Rule, Instruction], Treatment]:
-    """Return what makes a plan of an instruction."""
+    """Return a treatment that emulates an instruction by a plan."""
     return lambda rule, insn: Emulated(rule, insn.length, plan(insn), leaves)
 
 
@@ -80,13 +80,13 @@ def extended(opcode: int, *extensions: int) -> Test:
 
 
 def always(_insn: Instruction) -> bool:
-    """Hold for every instruction."""
+    """Return True: a test for every instruction."""
     return True
 
 
 def offset(insn: Instruction) -> int:
-    """Return where a direct jump or call leads, counted from itself.
+    """Return the target of a direct jump or call, relative to its own address.
 
-    Its distance is taken to have 32 bits.
+    Its distance is assumed to have 32 bits.
     """
     return insn.length + insn.lengthened.signed(insn.at + 1, 1 if insn.opcode == 0xEB else 4)

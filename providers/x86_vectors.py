@@ -1,6 +1,6 @@
-"""Instructions of x86-64 with an operand relative to rip, moved.
+"""Moving instructions of x86-64 with an operand relative to rip.
 
-The operand is named by another register.
+In the copy, another register takes the place of rip.
 
 Source: Linux arch/x86/kernel/uprobes.c (riprel_analyze), which the exact rules of the pid provider
 follow as well.
@@ -19,7 +19,7 @@ _CANDIDATES: Final = (6, 7, 3)
 
 
 def moved(insn: Instruction) -> tuple[bytes, str]:
-    """Return the copy of a rip-relative instruction, and the register that stands for rip."""
+    """Return the copy of a rip-relative instruction, and the register that replaces rip."""
     at = insn.relative_at
     assert at is not None
     code = bytearray(insn.data)

@@ -1,4 +1,4 @@
-"""The cpc provider: probes that fire every so many events of the CPU."""
+"""The cpc provider: probes that fire after every N events of the CPU."""
 
 from __future__ import annotations
 

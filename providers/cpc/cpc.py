@@ -1,8 +1,8 @@
 """cpc:::EVENT-MODE-COUNT: a probe for every COUNT events that the CPU has counted.
 
-The virtual CPU counts one event, instructions, in both modes together.  Instructions that serve a
-probe are not among them, and none are counted while the CPU waits: `instructions-all-10000` fires
-at the first block of code at or after each 10,000th instruction of what is traced.
+The virtual CPU counts one event, instructions, in both modes together.  It does not count
+instructions that serve a probe, nor any while the CPU waits: `instructions-all-10000` fires at the
+first block of code at or after each 10,000th instruction of the traced code.
 
 Source: illumos uts/common/dtrace/dcpc.c; `PAPI_tot_ins` is the generic name of the event there
 (libcpc's generic_events).
@@ -22,10 +22,10 @@ from emu.isa import Isa
 from emu.words import WORD_MASK
 from providers.base import Attribute, DependencyClass, Framework, Provider, ProviderAttributes, Stability
 
-# Events between two firings, at least (dcpc-min-overflow).
+# The smallest number of events between two firings (dcpc-min-overflow).
 _FEWEST: Final = 5000
 _NAME: Final = re.compile(r"(?:instructions|PAPI_tot_ins)-all-([0-9]{1,18})")
-# Probes there may be (DCPC_MAX_OVERFLOWS is smaller: that many counters a real CPU has).
+# The largest number of probes (DCPC_MAX_OVERFLOWS is smaller: it is the number of counters of a real CPU).
 _MOST: Final = 1000
 
 _EVOLVING: Final = Attribute(Stability.EVOLVING, Stability.EVOLVING, DependencyClass.COMMON)
@@ -41,7 +41,7 @@ class CountingGuest(Protocol):
     clock: VirtualClock
 
     def pc(self) -> int:
-        """Return where the CPU is."""
+        """Return the pc of the CPU."""
         ...
 
 
@@ -74,7 +74,7 @@ class Cpc(Provider):
         framework.register(self)
 
     def provide(self, description: tuple[str, str, str, str] | None) -> None:
-        """Make the probe that is looked for."""
+        """Make the probe of the description."""
         events = events_of(description[3]) if description is not None else None
         if events is None or description is None or self._count >= _MOST:
             return
@@ -88,7 +88,7 @@ class Cpc(Provider):
         self._wait(probe_id, arg)
 
     def disable(self, probe_id: int, arg: _Overflow) -> None:
-        """Stop it."""
+        """Stop counting."""
         if arg.timer is not None:
             self._guest.timers.stop(arg.timer)
             arg.timer = None
@@ -98,7 +98,7 @@ class Cpc(Provider):
         self._count -= 1
 
     def _wait(self, probe_id: int, arg: _Overflow) -> None:
-        """Look again when the instructions that are missing can have been executed, not earlier."""
+        """Check again at the earliest time when the missing instructions can have been executed."""
         clock = self._guest.clock
         missing = -(-(arg.due - clock.executed) * NANOSECONDS // clock.rate)
         arg.timer = self._guest.timers.start(
@@ -108,8 +108,8 @@ class Cpc(Provider):
     def _look(self, probe_id: int, arg: _Overflow) -> None:
         """Fire a probe if its count is reached: time may have passed without an instruction.
 
-        arg0 is the kernel's pc, arg1 the user's, one of them 0; arg2 is the counter, of which there
-        is one.
+        arg0 is the kernel's pc, arg1 the user's, one of them 0; arg2 is the number of the only
+        counter.
         """
         guest = self._guest
         executed = guest.clock.executed
@@ -117,7 +117,7 @@ class Cpc(Provider):
         if timer is not None:
             guest.timers.stop(timer)
         if executed >= arg.due:
-            # What one look finds overflown more than once fires once, as an interrupt does.
+            # If one check finds several overflows, the probe fires once, as an interrupt does.
             arg.due += (executed - arg.due) // arg.events * arg.events + arg.events
             pc = guest.pc() & WORD_MASK
             kernel, user = (pc, 0) if guest.isa.is_kernel_address(pc) else (0, pc)

@@ -15,7 +15,7 @@ LITTLE: Final = 1
 VERSION: Final = 2
 DIF_VERSION: Final = 2
 REGISTERS: Final = 8
-# Flag of a section that the framework is to look at.
+# Flag of a section that the framework must load.
 LOAD: Final = 1
 # dtrace_dof_maxsize.
 MAX_SIZE: Final = 256 * 1024
@@ -54,7 +54,7 @@ class SectionType(IntEnum):
 
 
 NOT_LOADED: Final = frozenset({SectionType.COMMENTS, SectionType.SOURCE, SectionType.UTSNAME})
-# What programs that define probes have, and those that enable them must not.
+# The sections of programs that define probes; programs that enable probes must not have them.
 OF_PROVIDERS: Final = frozenset(
     {SectionType.PROVIDER, SectionType.PROBES, SectionType.PRARGS, SectionType.PROFFS, SectionType.PRENOFFS}
 )

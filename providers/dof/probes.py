@@ -41,11 +41,11 @@ class HelperProbe:
     function: str
     name: str
     address: int
-    """Of the function."""
+    """Address of the function."""
     sites: tuple[int, ...]
     """Addresses of the probe."""
     questions: tuple[int, ...]
-    """Addresses where the program asks whether the probe is enabled."""
+    """Addresses where the program tests whether the probe is enabled."""
     types: tuple[str, ...]
     """Native types of the arguments."""
     translated: tuple[str, ...]
@@ -68,8 +68,8 @@ class _Parts(NamedTuple):
 def helper_probes(dof: bytes, load_address: int, place: int) -> list[HelperProbe]:
     """Return the probes that DOF describes.
 
-    `load_address` is what the program says it was loaded at (dofhp_addr), `place` where the DOF is
-    in its memory.  Raises `DofError`.
+    `load_address` is the program's load address as it reports it (dofhp_addr), `place` is the
+    address of the DOF in its memory.  Raises `DofError`.
     """
     return list(_HelperDof(DofSections(dof, defines_probes=True), load_address, place).probes())
 
@@ -78,7 +78,7 @@ class _HelperDof:
     def __init__(self, sections: DofSections, load_address: int, place: int) -> None:
         self._sections = sections
         self._data = bytearray(sections.data)
-        # 32-bit programs have their relocations done in half of the field: what is carried out of that does not count.
+        # Relocations of 32-bit programs change only half of the field: a carry out of that half is lost.
         self._mask = _MASKS[sections.model]
         for table, target in sections.relocations():
             self._relocate(table, target, load_address, place)
@@ -177,9 +177,9 @@ class _HelperDof:
 
 
 def _entries(section: DofSection, size: int) -> Iterator[int]:
-    """Yield where the entries of a section begin.
+    """Yield the offsets of a section's entries.
 
-    A rest of less than `size` bytes at the section's end is not an entry.
+    A remainder of less than `size` bytes at the section's end is not an entry.
     """
     if section.entry < size:
         raise DofError(f"section {section.number}: entries of {section.entry} bytes")

@@ -1,7 +1,7 @@
 """The sections of DOF, with every check that the kernel makes.
 
-Programs for the framework and the probes that user programs define come in the same container, and
-the kernel reads both by one function.
+Programs for the framework and the probes of user programs use the same container, and the kernel
+reads both with one function.
 
 Source: FreeBSD sys/cddl/contrib/opensolaris/uts/common/dtrace/dtrace.c (dtrace_dof_slurp).
 """
@@ -63,7 +63,7 @@ class DofRelocations(NamedTuple):
 
 
 def load_size(header: bytes, max_size: int = MAX_SIZE) -> int:
-    """Return how many bytes of DOF there are, by its header.  Raises `DofError`."""
+    """Return the size of DOF in bytes, from its header.  Raises `DofError`."""
     if len(header) < HEADER.size:
         raise DofError("corrupt DOF header: it is not whole")
     ident, _flags, _hdrsize, _secsize, _secnum, _secoff, loadsz, _filesz, _pad = HEADER.unpack_from(header)
@@ -77,7 +77,7 @@ def load_size(header: bytes, max_size: int = MAX_SIZE) -> int:
 
 
 class DofSections:
-    """The sections of one piece of DOF.  Whatever asks for more than there is raises `DofError`.
+    """The sections of one piece of DOF. Every access outside it raises `DofError`.
 
     `defines_probes` says whether it may have sections of providers: those of user programs do,
     programs that enable probes must not.
@@ -127,11 +127,11 @@ class DofSections:
         return tuple(one for one in self.all if one.flags & LOAD and one.type == type_)
 
     def bytes_of(self, section: DofSection) -> bytes:
-        """Return what a section holds."""
+        """Return the content of a section."""
         return self.data[section.offset : section.offset + section.size]
 
     def named(self, index: int, user: DofSection, *types: SectionType) -> DofSection:
-        """Return a section that another names, of one of some types; none: of any."""
+        """Return a section that another one names, of one of the given types; none: of any type."""
         if index >= len(self.all):
             user.bad(f"it names section {index}, of {len(self.all)}")
         found = self.all[index]

@@ -57,7 +57,7 @@ class Dtmalloc(Provider):
         self._create()
 
     def provide(self, description: tuple[str, str, str, str] | None) -> None:
-        """Create the probes of types that came since, with a module."""
+        """Create the probes of new types, which a module has added."""
         self._create()
 
     def _create(self) -> None:
@@ -90,4 +90,4 @@ class Dtmalloc(Provider):
         return ArgumentDescription(index, _TYPES[index]) if index < len(_TYPES) else None
 
     def destroy(self, probe_id: int, arg: _Probe) -> None:
-        """Nothing is kept for a probe."""
+        """Do nothing: no data are kept for a probe."""

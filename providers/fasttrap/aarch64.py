@@ -1,7 +1,7 @@
 """Fasttrap on AArch64, with brk where XNU has its undefined word.
 
-Source: XNU bsd/dev/arm64/fasttrap_isa.c, disassembler.c (rows, in its order); where functions
-return is by the principles of libdtrace on x86.
+Source: XNU bsd/dev/arm64/fasttrap_isa.c, disassembler.c (rows, in its order); the returns of
+functions are found as by libdtrace on x86.
 """
 
 from __future__ import annotations
@@ -45,9 +45,10 @@ from providers.fidelity import Fidelity, by_fidelity
 
 _XNU: Final = "XNU bsd/dev/arm64/disassembler.c"
 _OURS: Final = "this simulator"
-# Instructions between a load-exclusive and its store-exclusive, at most (Arm ARM, B2.9.5: 128 bytes in all).
+# The largest number of instructions between a load-exclusive and its store-exclusive (Arm ARM, B2.9.5: 128 bytes in
+# all).
 _SEQUENCE: Final = 16
-# The trap after a copy in scratch space: another immediate than the tracepoint's.
+# The trap after a copy in scratch space: its immediate differs from the tracepoint's.
 BRK_RETURN: Final = BRK_DTRACE | 1 << 5
 
 
@@ -98,8 +99,9 @@ _ROWS: Final = (
         "COMMON", 0, 0, 4, Otherwise.OUT_OF_LINE, why="it does the same at any address", source=_XNU,
     ),
 )  # fmt: skip
-# XNU's masks where ours are others.  For br and blr it has a bit too many: x16 to x31 are not known, and run out of
-# line.  For exclusives it has one too few: ldar, stlr and cas keep nothing from one instruction to the next.
+# XNU's masks that differ from the exact ones.  For br and blr it has one bit too many: x16 to x31 are not recognized,
+# and run out of line.  For exclusives it has one bit too few: it also refuses ldar, stlr and cas, which have no state
+# between instructions.
 _XNU_MASKS: Final = {"BLR": 0xFFFFFE1F, "BR": 0xFFFFFE1F, "EXCLUSIVE_MEM": 0x3F000000}
 TABLES: Final = by_fidelity(
     DisplacedTable(_ROWS, by_code=False),
@@ -160,7 +162,7 @@ def _returns(code: bytes, address: int, fidelity: Fidelity) -> Iterator[int]:
     size = len(code)
     for offset in range(0, size - 3, 4):
         word = int.from_bytes(code[offset : offset + 4], "little")
-        # A jump through a register may leave the function: whether it does is seen at each hit.
+        # A jump through a register may leave the function: each hit decides whether it does.
         if word & _RETURN_MASK == _RETURN or (word & _RETURN_MASK == _JUMP and fidelity is not Fidelity.FREEBSD):
             yield offset
             continue

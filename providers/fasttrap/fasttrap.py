@@ -3,11 +3,11 @@
 The life of a probe:
 
     add          the probe is made, with the addresses of its tracepoints (fasttrap_add_probe)
-    enable       each instruction is looked at, decided about, and displaced by a breakpoint
+    enable       each instruction is read, decided about, and displaced by a breakpoint
     a hit        `hits`: the probes before it fire; the instruction is emulated, or `stepping` runs
                  its copy in scratch space; the probes after it fire
     disable      the breakpoint is removed with the last probe at it
-    retire       the process has ended, or runs something else: its tracepoints are dead
+    retire       the process has ended, or runs another program: its tracepoints are dead
 
 Source: FreeBSD sys/cddl/contrib/opensolaris/uts/common/dtrace/fasttrap.c,
 uts/intel/dtrace/fasttrap_isa.c.
@@ -46,16 +46,15 @@ EVERYWHERE: Final = WORD_MASK
 
 
 class TracepointError(Exception):
-    """A tracepoint that cannot be: the message says why."""
+    """A tracepoint that is impossible: the message says why."""
 
 
 class Fasttrap(ProcessObserver):
     """All fasttrap probes of one guest.
 
-    `report` gets the reasons why probes were not enabled; FreeBSD does not report them.  `limit` is
-    how many tracepoints there may be; None: as many as FreeBSD has room for when its behaviour is
-    asked for, any number otherwise.  `port` is what the ISA brings, if it is not to be `PORTS`'
-    own.
+    `report` receives the reasons why probes were not enabled; FreeBSD does not report them.
+    `limit` is the largest number of tracepoints; None: FreeBSD's limit if its behaviour is
+    selected, no limit otherwise.  `port` replaces the ISA's port in `PORTS`.
     """
 
     def __init__(
@@ -109,7 +108,7 @@ class Fasttrap(ProcessObserver):
     def look(self, target: Target, address: int, function: int = 0) -> Treatment:
         """Decide about the instruction at an address.
 
-        `function` is where its function begins, 0: unknown.
+        `function` is the start of its function, 0: unknown.
 
         Raises `BadAddressError`.
         """
@@ -131,7 +130,7 @@ class Fasttrap(ProcessObserver):
     def enable(self, probe: Probe) -> None:
         """Install a probe's tracepoints.
 
-        If one cannot be, those before it go again, and nothing fires.
+        If one is impossible, those before it are removed again, and the probe does not fire.
         """
         if not probe.target.live:
             return
@@ -163,7 +162,7 @@ class Fasttrap(ProcessObserver):
             self._listening.remove(probe)
 
     def _count(self, probe: Probe, change: int) -> None:
-        """Tell the program by its semaphores whether its probes are enabled."""
+        """Set the program's semaphores, which say whether its probes are enabled."""
         if not probe.target.live:
             return
         for address in probe.semaphores:
@@ -221,7 +220,7 @@ class Fasttrap(ProcessObserver):
             del self._points[point.target.process.pid, address]
 
     def _find(self, process: Process, address: int) -> Point | None:
-        """Return the tracepoint that a process has at an address, None if it has none."""
+        """Return the tracepoint of a process at an address, None if it has none."""
         point = self._points.get((process.pid, address))
         if point is None:
             owner = self._owner(process)
@@ -237,14 +236,14 @@ class Fasttrap(ProcessObserver):
             process = process.parent
         return process
 
-    # -- what happens to processes
+    # -- events of processes
 
     def release(self, thread: Thread) -> None:
         """Free the scratch space of a thread that is not stepping."""
         self._hits.steps.thread_ended(thread)
 
     def forked(self, parent: Process, child: Process) -> None:
-        """Take the parent's tracepoints out of the child (fasttrap_fork)."""
+        """Remove the parent's tracepoints from the child (fasttrap_fork)."""
         if child.space == parent.space:
             return
         target = self._targets.get(self._owner(parent).pid)
@@ -257,7 +256,7 @@ class Fasttrap(ProcessObserver):
         self.kernel.drop_slots(target.slots, child)
 
     def before_exec(self, process: Process) -> None:
-        """Retire a process's tracepoints: it will run something else."""
+        """Retire a process's tracepoints: it will run another program."""
         self._retire(process)
 
     def exited(self, process: Process) -> None:
@@ -280,7 +279,7 @@ class Fasttrap(ProcessObserver):
     def unmapped(self, process: Process, areas: Sequence[Area]) -> None:
         """Drop the tracepoints of an object that is unmapped (dlclose).
 
-        They may come back with it.
+        They are restored if it is loaded again.
         """
         target = self._targets.get(process.pid)
         for area in areas if target is not None else ():
@@ -291,10 +290,10 @@ class Fasttrap(ProcessObserver):
                     self._gone += [(probe, point.address, area.backing) for probe in (*point.before, *point.after)]
 
     def mapped(self, process: Process, area: Area) -> None:
-        """Put back the tracepoints of an object that is loaded again at the same place (dlopen).
+        """Restore the tracepoints of an object that is loaded again at the same place (dlopen).
 
-        FreeBSD leaves such probes dead until they are enabled anew.  A library's data, with its
-        semaphores, come after its code.
+        FreeBSD leaves such probes dead until they are enabled again.  A library's data, with its
+        semaphores, are mapped after its code.
         """
         for probe in self._listening:
             if probe.target.process is process and probe.target.live:

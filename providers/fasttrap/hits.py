@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 
 # Arguments that `dtrace_probe()` takes.
 PASSED: Final = 5
-# As a plain number: it is set and cleared at every firing.
+# A plain number, because it is set and cleared at every firing.
 _ENTRY: Final = int(CpuFlag.ENTRY)
-# Where an emulated instruction has led to, while the probes after it fire.
+# The target of an emulated instruction, while the probes after it fire.
 _NEW_PC: Final = "%new pc"
-# What a scratch register held.
+# The saved value of a scratch register.
 _SAVED: Final = "%saved"
 _WORD: Final = 8
-# What of a hit's key is the pc (`of_exception`).
+# The bits of a hit's key that are the pc (`of_exception`).
 _PC: Final = (1 << 56) - 1
 
 
@@ -80,14 +80,14 @@ class Hits(ProcessObserver):
         kernel.traps.add(self._hit, self._describe)
         kernel.watch(self)
 
-    # -- what machine code is told
+    # -- descriptions for machine code
 
     def _describe(self, address: int) -> Hit | Served | None:
-        """Say what a hit does, as `_hit` does it."""
+        """Describe a hit, as `_hit` handles it."""
         thread = self._kernel.current
         if thread is None or not self._kernel.native or address in self._resumed.values():
             return Served.PYTHON
-        # The pc of another exception is behind what has raised it.
+        # The pc of another exception is after the instruction that has raised it.
         stepping = self.steps.of(thread, (address & _PC) - (address > _PC))
         if stepping is not None and stepping.trap is not None and address == self._trap_of(stepping.trap):
             return self._describe_return(stepping)
@@ -108,16 +108,16 @@ class Hits(ProcessObserver):
         return Hit((*before, Run(plan.operations), *after), rest=partial(self._rest, point))
 
     def _trap_of(self, trap: int) -> int:
-        """Return how a return trap is known: as a breakpoint, or as the exception that it is."""
+        """Return the key of a return trap: its address, or that of its exception."""
         number = self._port.return_trap
         return trap if number is None else of_exception(number, trap + self._port.return_trap_length)
 
     def _describe_return(self, stepping: Stepping) -> Hit | Served:
-        """Say what a return trap does (`Steps.returned`)."""
+        """Describe a return trap, as `Steps.returned` handles it."""
         pc, engine, scratch = self._kernel.isa.registers.pc, self._kernel.engine, stepping.move.scratch
         back: tuple[NativeOperation, ...] = (engine.discounting(1), Set(pc, "", stepping.after))
         if scratch:
-            if self._fidelity is Fidelity.FREEBSD:  # the instruction may have written the register: it is looked at
+            if self._fidelity is Fidelity.FREEBSD:  # the instruction may have written the register, which is tested
                 return Served.PYTHON
             saved = Load(_SAVED, "", self.steps.saved_at(stepping), _WORD)
             back = (saved, *back, Set(scratch, _SAVED))
@@ -125,7 +125,7 @@ class Hits(ProcessObserver):
         return Served.PYTHON if after is None else Hit(tuple(after), by_thread=True)
 
     def _is_safe(self, plan: Plan) -> bool:
-        """Return whether machine code does what fasttrap does: FreeBSD's loads fail at -1."""
+        """Return whether machine code does the same as fasttrap: FreeBSD's loads fail at -1."""
         return self._fidelity is not Fidelity.FREEBSD or not any(isinstance(one, Load) for one in plan.operations)
 
     def _begin(self, point: Point, move: OutOfLine, _address: int) -> int:
@@ -141,7 +141,7 @@ class Hits(ProcessObserver):
         return HANDLED
 
     def _before(self, point: Point) -> list[Fire | FireAfter | Run] | None:
-        """Say what is done before an instruction; None: Python has to."""
+        """Describe the actions before an instruction; None: Python must do them."""
         isa = self._kernel.isa
         steps: list[Fire | FireAfter | Run] = []
         for probe in point.before:
@@ -168,7 +168,7 @@ class Hits(ProcessObserver):
         return steps
 
     def _natives(self, natives: Sequence[int]) -> Iterator[Argument]:
-        """Say where arguments are of the function whose call a probe's site is (`_read_natives`)."""
+        """Return the locations of arguments at a site that replaced a call (`_read_natives`)."""
         isa = self._kernel.isa
         registers = (*self._port.arguments, *self._port.late_arguments)
         for one in natives:
@@ -180,9 +180,9 @@ class Hits(ProcessObserver):
     def _after(
         self, point: Point, first: tuple[NativeOperation, ...], *, leaves: bool
     ) -> list[Fire | FireAfter | Run] | None:
-        """Say what is done once an instruction has led to the pc that is set; None: Python has to.
+        """Describe the actions after an instruction has set the pc; None: Python must do them.
 
-        `first` is done before it, and `leaves` says that it always leaves its function.
+        `first` are operations before them; `leaves` says that it always leaves its function.
         """
         if not point.after:
             return []
@@ -225,7 +225,7 @@ class Hits(ProcessObserver):
     # -- firing
 
     def _fire_before(self, thread: Thread, point: Point, frame: Frame) -> None:
-        """Fire the probes before an instruction, unless the hit is one that is taken up again."""
+        """Fire the probes before an instruction, unless the hit is a repeated one."""
         if self._resumed.pop(thread, None) == point.address:
             return
         words, core, framework = self._kernel.cpu.words, self._core, self._framework
@@ -251,7 +251,7 @@ class Hits(ProcessObserver):
         return [*self._kernel.frame.stack_words(skipped)]
 
     def _read_natives(self, natives: Sequence[int]) -> list[int]:
-        """Return arguments of the function whose call a probe's site is, by their indices."""
+        """Return arguments at a site that replaced a call, by their indices."""
         registers = (*self._arguments, *self._late)
         if registers:
             words = self._kernel.cpu.words
@@ -270,9 +270,9 @@ class Hits(ProcessObserver):
         leaves = isinstance(treatment, Emulated) and treatment.leaves
         words = self._kernel.cpu.words
         for probe in tuple(point.after):
-            # A branch is a return only if it was taken, and out of the function.  Where it goes is known only now, so
-            # the test is here and not where the sites are found; ret needs none, for a recursive function returns
-            # into itself.
+            # A branch is a return only if it was taken, and leaves the function.  Its target is known only now, so the
+            # test is here and not in the search for sites; ret needs no test, because a recursive function returns into
+            # itself.
             if not leaves and new_pc - probe.function & WORD_MASK < probe.size:
                 continue
             results = [words[slot] for slot in self._results]
@@ -296,14 +296,14 @@ class Hits(ProcessObserver):
             self._kernel.raise_bad_address(error.address)
             return CARRIED_OUT
         if point.after:
-            # The probes after it find the registers as they are then, but the pc where the instruction is.
+            # The probes after it see the new registers, but the pc of the instruction.
             new_pc = engine.pc
             engine.pc = point.address
             self._fire_after(point, new_pc)
             engine.pc = new_pc
         return CARRIED_OUT
 
-    # -- what happens to threads
+    # -- events of threads
 
     def again(self, thread: Thread, address: int) -> None:
         """Make a thread hit an address once more, without its probes.
@@ -314,14 +314,14 @@ class Hits(ProcessObserver):
         self._kernel.traps.changed()
 
     def uncover(self, thread: Thread, address: int) -> None:
-        """Make a thread run into the fault of its own instruction, which emulating it has met."""
+        """Make a thread execute its own instruction and take the fault that emulation has found."""
         point = self._find(thread.process, address)
         if point is not None:
             point.target.patcher.remove(point.tracepoint)
             self._uncovered.setdefault(thread, []).append(point)
 
     def signalled(self, thread: Thread) -> None:
-        """Put the breakpoints back that were out for the sake of a thread's fault."""
+        """Restore the breakpoints that were removed to let a thread fault."""
         for point in self._uncovered.pop(thread, ()):
             if point.target.live:
                 point.target.patcher.install(point.tracepoint)
@@ -333,7 +333,7 @@ class Hits(ProcessObserver):
 
 
 class _MinusOneFaults:
-    """A CPU whose loads take -1 for a failure, as fuword() leaves fasttrap no choice."""
+    """A CPU whose loads treat -1 as a failure, because fuword() returns -1 for both."""
 
     def __init__(self, engine: Cpu) -> None:
         self._engine = engine

@@ -1,7 +1,7 @@
 """Probes of the pid provider, made from descriptions such as `pid$target:libc:malloc:entry`.
 
-There could be one for every instruction, so a probe is made only when a description asks for it.
-The meaning of a description is that of libdtrace; fasttrap then manages the probes.
+Every instruction could have one, so a probe is made only when a description names it. The meaning
+of a description is that of libdtrace; fasttrap then manages the probes.
 
 Source: FreeBSD libdtrace common/dt_pid.c (which probes there are), sys fasttrap.c
 (fasttrap_add_probe).
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
 
 ENTRY: Final = "entry"
 RETURN: Final = "return"
-# Module name that means the program itself.
+# The module name of the program itself.
 EXECUTABLE: Final = "a.out"
-# Function name that means: probe names are absolute addresses.
+# The function name that says that probe names are absolute addresses.
 ABSOLUTE: Final = "-"
 _GLOB: Final = frozenset("*?[\\")
-# Functions that globs pass over.
+# Functions that globs do not match.
 _SKIPPED: Final = frozenset({"_init", "_fini"})
 _AFRAMES: Final = {ProbeType.ENTRY: 3, ProbeType.RETURN: 4, ProbeType.OFFSETS: 3}
 
 
 class PidError(Exception):
-    """A description that no probes can be made for; `tag` is libdtrace's name of the error."""
+    """A description whose probes cannot be made; `tag` is libdtrace's name of the error."""
 
     def __init__(self, tag: str, message: str) -> None:
         super().__init__(message)
@@ -71,7 +71,7 @@ def _matcher(pattern: str) -> Callable[[str], bool]:
 class PidProbes(ProcessObserver):
     """Makes the probes of processes on demand, and again when an object is loaded.
 
-    `created` is called when probes were made while a process runs: they may match enabled
+    `created` is called when probes were made while a process runs, because they may match enabled
     descriptions.
     """
 
@@ -87,10 +87,10 @@ class PidProbes(ProcessObserver):
         fasttrap.kernel.watch(self)
 
     def provide(self, pid: int, wanted: Wanted) -> str:
-        """Make the probes that a description asks for, in what the process has loaded.
+        """Make the probes of a description, in the objects that the process has loaded.
 
-        Returns the module as the probes have it: `a.out` and `libc` stand for other names
-        (dt_pid_fix_mod).  Raises `PidError`.
+        Returns the module's name in the probes: `a.out` and `libc` are aliases (dt_pid_fix_mod).
+        Raises `PidError`.
         """
         process = self._fasttrap.kernel.process(pid)
         if process is None or not process.alive:
@@ -125,8 +125,8 @@ class PidProbes(ProcessObserver):
     def _is_module(process: Process, loaded: LoadedObject, pattern: str) -> bool:
         """Return whether a module pattern means an object: its file's name, or its DT_SONAME.
 
-        What follows `.so` may be left out.  A real linker knows a library by the name under which
-        it was asked for; here the object is the file that was mapped.
+        The part of a name after `.so` may be omitted.  A real linker knows a library by the name by
+        which it was requested; here the object is the file that was mapped.
         """
         if pattern == EXECUTABLE:
             return loaded.file == process.executable
@@ -148,7 +148,7 @@ class PidProbes(ProcessObserver):
         return bool(symbols)
 
     def _code_of(self, process: Process, loaded: LoadedObject, symbol: Symbol) -> Symbol:
-        """Return what a function's name stands for.
+        """Return the code of a function's name.
 
         For an indirect function this is the code that its resolver has chosen.  libdtrace, which
         does not know such functions, would probe the resolver.
@@ -262,21 +262,22 @@ class PidProbes(ProcessObserver):
         if why is not None:
             raise PidError("D_PROC_ALIGN", f"no probe at 0x{address:x} in {loaded.name}: {why}")
 
-    # -- what comes later
+    # -- later events
 
     def mapped(self, process: Process, area: Area) -> None:
-        """Make the probes that were asked for in an object that has just been loaded (dlopen)."""
+        """Make the requested probes in an object that has just been loaded (dlopen)."""
         loaded = self._objects.loaded(area)
         if loaded is not None and self._wanted.get(process.pid):
             self._provide_again(process, loaded)
             self._created()
 
     def executed(self, process: Process) -> None:
-        """Make the probes that were asked for in the program that a process runs now.
+        """Make the requested probes in the program that a process now runs.
 
-        So does illumos' libdtrace (dt_proc_control, dt_proc_attach).  FreeBSD's does not notice:
-        its libproc does not say which system call a process leaves (lib/libproc/proc_util.c,
-        proc_getlwpstatus), and the breakpoints that tell of new objects are gone.
+        illumos' libdtrace does this too (dt_proc_control, dt_proc_attach).  FreeBSD's does not
+        notice the exec: its libproc does not report which system call a process leaves
+        (lib/libproc/proc_util.c, proc_getlwpstatus), and the breakpoints that report new objects
+        are gone.
         """
         asked = self._wanted.get(process.pid)
         if not asked:
@@ -301,7 +302,7 @@ class PidProbes(ProcessObserver):
                 try:
                     self._provide_object(provider, process, loaded, wanted)
                 except PidError:
-                    continue  # it was right for the objects it was written for
+                    continue  # it was valid for the objects for which it was written
 
 
 def parse_provider(name: str) -> tuple[str, int] | None:

@@ -1,4 +1,4 @@
-"""The provider of the user probes of one process: what the framework asks about each of them.
+"""The provider of the user probes of one process, in the form that the framework needs.
 
 Source: FreeBSD sys fasttrap.c (fasttrap_pid_* and pid_attr), fasttrap_isa.c (fasttrap_pid_getarg).
 """
@@ -71,6 +71,6 @@ class PidProvider(Provider):
         index -= PASSED if port.arguments else 0
         if index < len(port.late_arguments):
             return kernel.cpu.read_register(port.late_arguments[index])
-        # A probe known by DOF stands where a call was to be: there is no return address (fasttrap_usdt_getarg).
+        # A probe from DOF takes the place of a call, so there is no return address (fasttrap_usdt_getarg).
         skipped = 0 if arg.types else port.stack_skip
         return kernel.frame.stack_word(index - len(port.late_arguments) + skipped)

@@ -20,7 +20,7 @@ class Port:
     """Fasttrap on one ISA."""
 
     breakpoint: Callable[[int], bytes]
-    """Length of the instruction -> what is written over it."""
+    """Length of the instruction -> the bytes that are written over it."""
     longest: int
     """Bytes of the longest instruction."""
     treat: Callable[[Code, Fidelity], Treatment]
@@ -56,6 +56,6 @@ class Port:
     """Function's code -> whether data lies between the instructions: there are no offset probes
     then."""
     return_trap: int | None = None
-    """Number of the exception that the return trap is; None: it is a breakpoint."""
+    """Number of the return trap's exception; None: it is a breakpoint."""
     return_trap_length: int = 0
-    """How far behind it the pc is then."""
+    """The distance from it to the pc in that exception."""

@@ -51,7 +51,7 @@ class Target:
 class Point:
     """A tracepoint of a process (fasttrap_tracepoint_t).
 
-    One displaced instruction, and whose probes it fires.
+    It has one displaced instruction, and the probes that fire there.
     """
 
     target: Target
@@ -65,7 +65,7 @@ class Point:
     run: Callable[..., None] | None = None
     """The compiled plan of an emulated instruction."""
     native: int = 0
-    """What the engine is told to carry the plan out in machine code; 0: it cannot."""
+    """The answer that makes machine code carry the plan out; 0: impossible."""
 
 
 class Located(NamedTuple):
@@ -86,17 +86,17 @@ class Probe:
     size: int
     """Bytes of its function."""
     addresses: tuple[int, ...]
-    """Where its tracepoints are."""
+    """The addresses of its tracepoints."""
     id: int = 0
     enabled: bool = False
     read: Callable[[Frame], tuple[int, ...]] | None = None
     """Arguments of a marker; None: those of the function."""
     locate: Callable[[int], Located | None] | None = None
-    """Says where the arguments of a marker's site are, for machine code; None: Python reads them."""
+    """Returns the locations of arguments at a marker's site, for machine code; None: Python reads
+    them."""
     questions: frozenset[int] = frozenset()
-    """Those of the addresses where the program asks whether the probe is enabled (is-enabled
-    tracepoints)."""
+    """The addresses where the program tests whether the probe is enabled (is-enabled tracepoints)."""
     types: tuple[tuple[str, str, int], ...] = ()
-    """Native and translated type of each argument, and which native argument it is."""
+    """Native and translated type of each argument, and the index of the native argument."""
     semaphores: tuple[int, ...] = ()
-    """Addresses of counters that tell the program that its probes are enabled."""
+    """Addresses of counters by which the program knows that its probes are enabled."""

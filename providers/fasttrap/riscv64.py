@@ -1,4 +1,4 @@
-"""Fasttrap on RISC-V, which no real system has; it follows the principles of the others.
+"""Fasttrap on RISC-V: no real system has it, so it follows the principles of the others.
 
 Instructions that use an address relative to the pc or transfer control are emulated, including
 their compressed forms.  Instructions that cannot be moved are refused.  All others run out of line.
@@ -43,11 +43,11 @@ from providers.fasttrap.port import Port
 from providers.fidelity import Fidelity
 
 _SPEC: Final = "RISC-V unprivileged specification"
-# Instructions of an lr/sc loop that is bound to succeed, at most (chapter 8.3).
+# The largest number of instructions of an lr/sc loop that must succeed (chapter 8.3).
 _SEQUENCE: Final = 16
 
 
-# Of lr and sc: the width is not looked at.
+# The mask of lr and sc, which ignores the width.
 _EXCLUSIVE: Final = 0xF800607F
 _LR: Final = 0x1000202F
 _SC: Final = 0x1800202F
@@ -92,7 +92,7 @@ TABLE: Final = DisplacedTable((
 ), by_code=False)  # fmt: skip
 MALFORMED: Final = Rule("MALFORMED", "the bytes are not an instruction", _SPEC)
 IN_SEQUENCE: Final = Rule("IN_SEQUENCE", "it is between lr and sc: a trap there makes sc fail forever", _SIMULATOR)
-# ret and c.ret: jumps to ra that leave nothing behind.
+# ret and c.ret: jumps to ra without a link.
 _RETURNS: Final = frozenset({(4, 0x00008067), (2, 0x8082)})
 
 
@@ -124,7 +124,7 @@ def _in_sequence(before: bytes) -> bool:
 
 def _treat(code: Code, fidelity: Fidelity) -> Treatment:
     """Decide about an instruction."""
-    del fidelity  # there is no system to differ from
+    del fidelity  # there is no real system that could differ
     length, word = _word(code.data)
     if not length:
         return Refused(MALFORMED)
@@ -151,7 +151,7 @@ def _boundaries(code: bytes) -> Iterator[int]:
 
 
 def _is_register_jump(length: int, word: int) -> bool:
-    """Return whether it is jalr, or c.jr, that leaves no link."""
+    """Return whether it is jalr or c.jr without a link."""
     return word & 0x7FFF == 0x67 if length == 4 else word & 0xF07F == 0x8002 and word != 0x8002
 
 
@@ -160,13 +160,13 @@ def _returns(code: bytes, address: int, fidelity: Fidelity) -> Iterator[int]:
     for offset in _boundaries(code):
         length, word = _word(code[offset : offset + 4])
         insn = Displaced(word, address + offset)
-        # A jump through a register may leave the function: whether it does is seen at each hit.
+        # A jump through a register may leave the function: each hit decides whether it does.
         if (length, word) in _RETURNS or (fidelity is not Fidelity.FREEBSD and _is_register_jump(length, word)):
             yield offset
             continue
         if length == 4 and word & 0x7F == 0x63:
             displacement = b_immediate(insn)
-        elif length == 4 and word & 0xFFF == 0x6F:  # jal that leaves no link: a tail call
+        elif length == 4 and word & 0xFFF == 0x6F:  # jal without a link: a tail call
             displacement = j_immediate(insn)
         elif length == 2 and word & 0xE003 == 0xA001:
             displacement = cj_immediate(insn)

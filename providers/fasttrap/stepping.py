@@ -1,13 +1,13 @@
 """Displaced instructions that run out of line: a copy in scratch space, and the way back.
 
-What may become of a thread that steps:
+The events of a thread that steps:
 
     begin         the pc is in the thread's scratch space, at the copy
-    returned      the return trap behind the copy: the probes after the instruction fire
+    returned      the return trap after the copy: the probes after the instruction fire
     (no event)    without a return trap the scratch code jumps back by itself
     faulted       the copy has faulted: the thread is back at the original, as if it had not begun
-    signalled     a signal comes: back at the original before the copy has run, behind it afterwards
-    stop          the thread has ended, or runs something else
+    signalled     a signal comes: back at the original before the copy has run, after it otherwise
+    stop          the thread has ended, or runs another program
 
 Source: FreeBSD sys/cddl/contrib/opensolaris/uts/intel/dtrace/fasttrap_isa.c (fasttrap_pid_probe,
 fasttrap_return_probe), and illumos for signals (usr/src/uts/i86pc/os/dtrace_subr.c).
@@ -46,19 +46,20 @@ class Stepping:
     chunk: int
     """Address of its scratch code."""
     start: int
-    """Where the copy that runs begins."""
+    """The start of the copy that runs."""
     trap: int | None
-    """Where the return trap is, None if the code jumps back by itself."""
+    """The address of the return trap, None if the code jumps back by itself."""
     after: int
     """The address after the original."""
     discounted: int
-    """Instructions that were taken off the count beforehand, because they are not the program's."""
+    """Number of instructions that were subtracted from the count in advance, because they are not
+    the program's."""
     fires: bool
-    """Whether the probes after the instruction are to fire at the return trap."""
+    """Whether the probes after the instruction fire at the return trap."""
 
     @property
     def end(self) -> int:
-        """The address behind the copy that runs."""
+        """The address after the copy that runs."""
         return self.start + len(self.move.code)
 
 
@@ -69,7 +70,7 @@ class _Chunk:
     target: Target
     address: int
     traps: bool | None = None
-    """Whether what it holds fires the probes after the instruction; None: it holds nothing yet."""
+    """Whether its code fires the probes after the instruction; None: it has no code yet."""
 
 
 class _Key(NamedTuple):
@@ -114,7 +115,7 @@ class Steps(ProcessObserver):
         return self._same.get(_Key(thread, pc & -CHUNK), stepping)
 
     def describe(self, thread: Thread, point: Point, move: OutOfLine) -> Run | None:
-        """Say what `begin` does, now that it was done; None: it is not the same each time."""
+        """Describe what `begin` has just done; None: it is not the same each time."""
         chunk = self._chunks.get(_Key(thread, point.address))
         if chunk is None:
             return None
@@ -128,11 +129,11 @@ class Steps(ProcessObserver):
         return Run((*operations, Set(self._kernel.isa.registers.pc, "", stepping.start)))
 
     def saved_at(self, stepping: Stepping) -> int:
-        """Return the address of what the scratch register held."""
+        """Return the address of the scratch register's saved value."""
         return stepping.chunk + self._port.saved_offset(stepping.move)
 
     def _restore(self, stepping: Stepping) -> None:
-        """Give the scratch register its value back."""
+        """Restore the scratch register's value."""
         if stepping.move.scratch:
             saved = stepping.point.target.code.read(self.saved_at(stepping), _WORD)
             self._kernel.cpu.write_register(stepping.move.scratch, int.from_bytes(saved, "little"))
@@ -144,7 +145,7 @@ class Steps(ProcessObserver):
     def has_room(self, thread: Thread, point: Point) -> bool:
         """Return whether there is scratch space, or none is available.
 
-        False: the hit is to come again.
+        False: the hit must be repeated.
         """
         return _Key(thread, point.address) in self._chunks or point.target.slots.ready()
 
@@ -161,9 +162,9 @@ class Steps(ProcessObserver):
         trapped = fires or port.always_steps
         start = at + (port.second_copy(move) if trapped else 0)
         trap = at + port.trap_offset(move) if trapped else None
-        # Counted are the program's instructions.  The breakpoint has been counted, and the copy will be: one of them is
-        # taken off.  Without a return trap nobody sees the thread come back, so what brings it back is taken off now
-        # as well: the jump, and before it the load of the scratch register.
+        # Only the program's instructions are counted.  The breakpoint has been counted, and the copy will be: one of
+        # them is subtracted.  Without a return trap the return of the thread is not noticed, so the instructions that
+        # bring it back are subtracted now as well: the jump, and before it the load of the scratch register.
         discounted = 1 + (0 if trapped else port.copies + bool(move.scratch))
         cpu.discount(discounted)
         stepping = Stepping(point, move, at, start, trap, after, discounted, fires)
@@ -186,7 +187,7 @@ class Steps(ProcessObserver):
         return self._chunks[key]
 
     def _no_scratch(self, point: Point) -> int:
-        """Take the tracepoint out for good: no scratch space is available."""
+        """Remove the tracepoint permanently: no scratch space is available."""
         point.target.patcher.remove(point.tracepoint)
         self._kernel.cpu.pc = point.address
         return CARRIED_OUT
@@ -196,7 +197,7 @@ class Steps(ProcessObserver):
     def _exception(self, number: int, pc: int) -> bool:
         """Take the return trap of an ISA where it is not a breakpoint; False: it is not ours."""
         thread = self._kernel.current
-        # The pc is behind the trap.
+        # The pc is after the trap.
         stepping = self.of(thread, pc - 1) if thread is not None else None
         if stepping is None or number != self._port.return_trap or stepping.trap is None or pc <= stepping.trap:
             return False
@@ -209,12 +210,12 @@ class Steps(ProcessObserver):
         cpu, move = self._kernel.cpu, stepping.move
         self._stepping.pop(thread, None)
         cpu.discount(1)  # the trap itself
-        # Only now: until here a signal's frame had to show the program's value.  If the register is not what it was
-        # set to, then the instruction has written it, and what it wrote stays.
+        # Only now, because until here a signal's frame had to show the program's value.  If the register's value has
+        # changed, the instruction has written it, and its value stays.
         if move.scratch and cpu.read_register(move.scratch) == stepping.after:
             self._restore(stepping)
         if stepping.fires:
-            # The probes find the pc where they are; FreeBSD's return trap leaves it in the scratch space.
+            # The probes see the pc of their instruction; FreeBSD's return trap leaves it in the scratch space.
             cpu.pc = stepping.point.address
             self._fire_after(stepping.point, stepping.after)
         cpu.pc = stepping.after
@@ -229,7 +230,7 @@ class Steps(ProcessObserver):
         cpu.pc = stepping.point.address
 
     def _finish(self, thread: Thread, stepping: Stepping) -> None:
-        """Put a thread whose copy has run behind the original instruction."""
+        """Move a thread whose copy has run to the address after the original instruction."""
         cpu = self._kernel.cpu
         self._stepping.pop(thread, None)
         self._restore(stepping)
@@ -238,7 +239,7 @@ class Steps(ProcessObserver):
         cpu.pc = stepping.after
 
     def stop(self, thread: Thread) -> None:
-        """Forget what a thread that has ended, or runs something else, was doing out of line."""
+        """Forget the step of a thread that has ended, or runs another program."""
         if thread is self._kernel.current and (stepping := self._in_chunk(thread)) is not None:
             self._kernel.cpu.discount(1 - stepping.discounted)  # it will not jump back
         self._stepping.pop(thread, None)
@@ -248,12 +249,12 @@ class Steps(ProcessObserver):
             self._kernel.traps.changed()
 
     def _in_chunk(self, thread: Thread) -> Stepping | None:
-        """Return what the current thread runs out of line, None if its pc is not there any more."""
+        """Return the step of the current thread, None if its pc is no longer in the scratch space."""
         pc = self._kernel.cpu.pc
         stepping = self.of(thread, pc)
         return stepping if stepping is not None and stepping.chunk <= pc < stepping.chunk + CHUNK else None
 
-    # -- what happens to threads
+    # -- events of threads
 
     def faulted(self, thread: Thread, info: SignalInfo) -> SignalInfo:
         """Put the thread back on the original instruction, whose copy has faulted."""
@@ -279,12 +280,12 @@ class Steps(ProcessObserver):
         self._again(thread, stepping.point.address)
 
     def may_be_interrupted(self, thread: Thread) -> bool:
-        """Make a signal wait until the copy has run: its frame is not to show the scratch space."""
+        """Make a signal wait until the copy has run: its frame must not show the scratch space."""
         stepping = self._in_chunk(thread)
         if stepping is None:
             return True
         if thread.call_name and self._kernel.cpu.pc == stepping.end:
-            # A system call out of line, interrupted: it is over.
+            # A system call out of line was interrupted: it has ended.
             self._finish(thread, stepping)
             return True
         return False
@@ -298,9 +299,9 @@ class Steps(ProcessObserver):
                 chunk.target.slots.give_back(chunk.address)
 
     def born(self, maker: Thread, thread: Thread) -> None:
-        """Make a thread that was made out of line begin where its maker goes on.
+        """Make a thread that was created out of line begin where its creator continues.
 
-        The scratch space is its maker's.
+        The scratch space belongs to its creator.
         """
         stepping = self._in_chunk(maker)
         if stepping is not None:

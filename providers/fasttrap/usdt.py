@@ -1,8 +1,8 @@
 """USDT: the markers of programs as probes, `provider$target:::name`.
 
-FreeBSD's programs register their probes by DOF (`providers.dof`); Linux programs have
-notes instead (`emu.stapsdt`), which say the same.  Provider names get the process's number, and
-`__` in a probe's name becomes `-`, as `dtrace -G` does it.
+FreeBSD's programs register their probes by DOF (`providers.dof`); Linux programs have notes instead
+(`emu.stapsdt`), with the same content.  Provider names get the process's number, and `__` in a
+probe's name becomes `-`, as with `dtrace -G`.
 
 Source: FreeBSD fasttrap.c (fasttrap_meta_create_probe: names, tracepoints of one probe); libdtrace
 dt_link.c (names).
@@ -76,9 +76,9 @@ def probe_name(marker: str) -> str:
 
 
 class UsdtProbes(ProcessObserver):
-    """Makes the probes of markers when a provider with a process's number is asked for.
+    """Makes the probes of markers when a description names a provider with a process's number.
 
-    The probes that a program describes in DOF are made when it tells of them; `created` is called
+    The probes that a program describes in DOF are made when it registers them; `created` is called
     then.
     """
 
@@ -97,10 +97,10 @@ class UsdtProbes(ProcessObserver):
         self._helpers: dict[Process, dict[int, _Helper]] = defaultdict(dict)
         fasttrap.kernel.watch(self)
 
-    # -- what programs tell
+    # -- registrations by programs
 
     def helper_added(self, process: Process, module: str, load_address: int, dof: int, generation: int) -> None:
-        """Make the probes of a program's DOF (dtrace_helper_slurp); what is not DOF makes none."""
+        """Make the probes of a program's DOF (dtrace_helper_slurp); other data make none."""
         code = self._fasttrap.kernel.code(process)
         try:
             data = code.read(dof, load_size(code.read(dof, HEADER.size)))
@@ -111,7 +111,7 @@ class UsdtProbes(ProcessObserver):
         self._created()
 
     def helper_removed(self, process: Process, generation: int) -> None:
-        """Forget what an object told; its probes go with the process, as its code does."""
+        """Forget an object's registration; its probes, like its code, stay until the process ends."""
         self._helpers[process].pop(generation, None)
 
     def forked(self, parent: Process, child: Process) -> None:
@@ -122,14 +122,14 @@ class UsdtProbes(ProcessObserver):
             self._created()
 
     def before_exec(self, process: Process) -> None:
-        """Forget what the program before told."""
+        """Forget the registrations of the previous program."""
         self._helpers.pop(process, None)
         self._made.pop(process.pid, None)
 
     def executed(self, process: Process) -> None:
-        """Make the probes that were asked for in the program that a process runs now.
+        """Make the requested probes in the program that a process now runs.
 
-        As `PidProbes.executed`; a program that tells of its probes in DOF makes them itself.
+        As `PidProbes.executed`; a program that registers DOF makes its probes itself.
         """
         if process.pid not in self._asked:
             return
@@ -141,7 +141,7 @@ class UsdtProbes(ProcessObserver):
         self._created()
 
     def mapped(self, process: Process, area: Area) -> None:
-        """Make the probes that were asked for in an object that has just been loaded."""
+        """Make the requested probes in an object that has just been loaded."""
         loaded = self._objects.loaded(area) if process.pid in self._asked else None
         if loaded is not None:
             self._provide_again(process, loaded)
@@ -150,11 +150,11 @@ class UsdtProbes(ProcessObserver):
     def _provide_again(self, process: Process, loaded: LoadedObject) -> None:
         for provider in self._asked[process.pid]:
             for name, sites in self._sites(loaded, provider).items():
-                with suppress(PidError):  # it was right for the objects it was asked for
+                with suppress(PidError):  # it was valid for the objects for which it was requested
                     self._create(process, loaded, name, sites)
 
     def exited(self, process: Process) -> None:
-        """Forget what a process told."""
+        """Forget the registrations of a process."""
         self._helpers.pop(process, None)
         self._made.pop(process.pid, None)
 
@@ -253,7 +253,7 @@ class UsdtProbes(ProcessObserver):
     def _report_missing(
         self, loaded: LoadedObject, name: _Name, arguments: dict[int, tuple[MarkerArgument, ...]]
     ) -> None:
-        """Tell of arguments that are named by symbols that the file has not; they read as 0."""
+        """Report arguments whose symbols are not in the file; their values are 0."""
         for argument in dict.fromkeys(one for each in arguments.values() for one in each):
             symbol = argument.operand.symbol if isinstance(argument.operand, InMemory) else ""
             if symbol and not loaded.image.defines(symbol):
@@ -263,7 +263,7 @@ class UsdtProbes(ProcessObserver):
                 )
 
     def _locate(self, arguments: dict[int, tuple[MarkerArgument, ...]], site: int) -> Located | None:
-        """Say where the arguments of a site are; None: Python has to read one of them."""
+        """Return the locations of a site's arguments; None: Python must read one of them."""
         slots = self._fasttrap.kernel.isa.registers.slots
         operations: list[Operation] = []
         found: list[Argument] = []
@@ -284,9 +284,9 @@ class UsdtProbes(ProcessObserver):
     def _reader(
         self, loaded: LoadedObject, arguments: dict[int, tuple[MarkerArgument, ...]]
     ) -> Callable[[Frame], tuple[int, ...]]:
-        """Return what reads the arguments at whichever of the places was hit.
+        """Return the function that reads the arguments at any of the places.
 
-        What cannot be read is 0.
+        An argument that cannot be read is 0.
         """
         kernel = self._fasttrap.kernel
 

@@ -25,7 +25,7 @@ from providers.x86_vectors import moved
 _ISA: Final = "FreeBSD sys/cddl/contrib/opensolaris/uts/intel/dtrace/fasttrap_isa.c"
 _OURS: Final = "this simulator: the copy would compute another result"
 _JUMPS: Final = "it transfers control"
-# What makes system calls on i386.
+# The instruction for system calls on i386.
 SYSTEM_CALL: Final = b"\xcd\x80"
 _ADDRESS_SIZE: Final = 0x67
 _COUNTED: Final = frozenset({0xE0, 0xE1, 0xE2})
@@ -40,9 +40,9 @@ def _by_register(rule: Rule, insn: Instruction) -> Treatment:
 def _by_rax(rule: Rule, insn: Instruction) -> Treatment:
     """Run a copy that names its operand by rax, or by rcx beside rax, as FreeBSD does.
 
-    A REX prefix with B makes r8 or r9 of them.  cmpxchg, mul and div use rax although no operand
-    names it, and instructions with VEX may name it by their third operand: they compute something
-    else then.
+    A REX prefix with B turns them into r8 or r9. cmpxchg, mul and div use rax although no operand
+    names it, and instructions with VEX may name it by their third operand: their results are then
+    wrong.
     """
     at = insn.relative_at
     assert at is not None
@@ -93,7 +93,7 @@ _SYSTEM_CALL: Final = Row(
 _SHORT_ADDRESS: Final = _refused(
     "SHORT_ADDRESS", _has_short_address, "a 16-bit address size: it counts cx, or adds 16-bit registers", _OURS
 )
-# What FreeBSD takes, and what would then go wrong.
+# The instructions that FreeBSD accepts, and the errors that this causes.
 _UNTRUSTWORTHY: Final = (
     _refused(
         "XBEGIN",
@@ -165,7 +165,7 @@ def _table(mode: Mode, *rows: Row) -> Table:
     return Table(mode, _MALFORMED, (*rows, _COMMON))
 
 
-# What its disassembler does not decode, it does not trace.
+# It does not trace instructions that its disassembler cannot decode.
 _UNKNOWN: Final = _refused(
     "UNKNOWN", lambda insn: not knows(insn), "the kernel's disassembler does not decode it", SOURCE
 )

@@ -16,9 +16,9 @@ from providers.fasttrap.x86_port import RETURN_TRAP, port
 
 # jmp [rip]: to the address that follows.
 _JUMP: Final = bytes.fromhex("ff2500000000")
-# Where a jump goes, and a register's value: words in the scratch space.
+# The target of a jump, and a register's value: words in the scratch space.
 _WORD: Final = 8
-# Bytes of the instruction that gives the scratch register its value back, mov rip+distance, reg.
+# Length of the instruction that restores the scratch register, mov rip+distance, reg.
 _RESTORE: Final = 7
 
 
@@ -26,7 +26,7 @@ def _chunk(move: OutOfLine, _at: int, after: int) -> bytes:
     """Return a copy, the way back, and a copy that ends in a return trap.
 
     FreeBSD has the value of the scratch register in the code, as an operand; here it is a word
-    behind the jump, so that the code stays the same from hit to hit.
+    after the jump, so that the code is the same at each hit.
     """
     restore = saved = b""
     if move.scratch:

@@ -1,8 +1,8 @@
 """The returns and the instruction boundaries of functions on x86-64 and i386.
 
-Under `Fidelity.FREEBSD` it is as libdtrace finds them, mistakes included: what its disassembler
-does not know ends the scan; a 32-bit conditional jump is looked for with its bytes swapped; a jump
-through a register is not looked for.
+Under `Fidelity.FREEBSD` they are those that libdtrace finds, with its errors: an instruction that
+its disassembler does not know ends the scan; it searches 32-bit conditional jumps with their bytes
+swapped; it ignores jumps through registers.
 
 Source: FreeBSD cddl/contrib/opensolaris/lib/libdtrace/i386/dt_isadep.c
 (dt_pid_create_return_probe, dt_pid_has_jump_table).
@@ -21,14 +21,15 @@ from providers.dis_tables import known_lengths
 from providers.fidelity import Fidelity
 
 _BREAKPOINT: Final = b"\xcc"
-# What ends a frame, and the return behind it: leave, or mov %rbp, %rsp and pop %rbp in either encoding.
+# The instructions that end a frame, and the return after them: leave, or mov %rbp, %rsp and pop %rbp in either
+# encoding.
 _ENDINGS: Final = re.compile(rb"(?:\xc9|(?:\x89\xec|\x8b\xe5)\x5d)(?=\xf3?\xc3)", re.DOTALL)
-# The same as libdtrace knows it.
+# The same in libdtrace's form.
 _FREEBSD_ENDINGS: Final = (b"\xc9\xc3", b"\xc9\xf3\xc3", b"\x8b\xe5\x5d\xc3", b"\x8b\xe5\x5d\xf3\xc3")
 
 
 def boundaries(code: bytes, mode: Mode = LONG_MODE) -> Iterator[int]:
-    """Yield where instructions begin."""
+    """Yield the offsets of instructions."""
     offset = 0
     for length in instruction_lengths(code, mode=mode.capstone):
         yield offset
@@ -38,7 +39,7 @@ def boundaries(code: bytes, mode: Mode = LONG_MODE) -> Iterator[int]:
 def has_jump_table(code: bytes, fidelity: Fidelity, mode: Mode = LONG_MODE) -> bool:
     """Return whether disassembly fails somewhere.
 
-    Then data lies between the instructions, FreeBSD thinks.
+    FreeBSD concludes then that data lies between the instructions.
     """
     return sum(_lengths(code, fidelity, mode)) < len(code)
 
@@ -50,20 +51,20 @@ def _lengths(code: bytes, fidelity: Fidelity, mode: Mode) -> Iterator[int]:
     offset = 0
     for length in known_lengths(code, mode):
         if code[offset : offset + length] == _BREAKPOINT:
-            return  # another debugger's, libdtrace thinks
+            return  # libdtrace assumes another debugger's breakpoint
         yield length
         offset += length
 
 
 def returns(code: bytes, _address: int, fidelity: Fidelity, mode: Mode = LONG_MODE) -> Iterator[int]:
-    """Yield where functions return."""
+    """Yield the offsets of returns."""
     if fidelity is Fidelity.FREEBSD:
         return _libdtrace(code, mode)
     return _certain_returns(code) if has_jump_table(code, fidelity, mode) else _return_sites(code, mode)
 
 
 def _certain_returns(code: bytes) -> Iterator[int]:
-    """Yield the returns that end a frame, which no data is likely to look like."""
+    """Yield the returns that end a frame: data are unlikely to have these bytes."""
     return (found.end() for found in _ENDINGS.finditer(code))
 
 
@@ -95,7 +96,7 @@ def _libdtrace(code: bytes, mode: Mode) -> Iterator[int]:
     for length in _lengths(code, Fidelity.FREEBSD, mode):
         offset, end = end, end + length
         if certain_only:
-            # The scan goes on behind the whole sequence, but nothing in it begins another one.
+            # The scan continues after the whole sequence, because no other sequence begins inside it.
             ending = next((one for one in _FREEBSD_ENDINGS if text.startswith(one, offset)), None)
             if ending is not None:
                 yield offset + ending.index(b"\xf3" if b"\xf3" in ending else b"\xc3")
@@ -110,9 +111,9 @@ def _is_return(insn: bytes, length: int, offset: int, size: int) -> bool:
     if (length == 2 and (first == 0xEB or first >> 4 == 7)) or (length == 5 and first == 0xE9):
         at = 1
     elif length == 6 and (first >> 4, second) == (8, 0x0F):
-        at = 2  # DT_ISJ32 compares the two bytes in the wrong order: it means 0f 8x
+        at = 2  # DT_ISJ32 compares the two bytes in the wrong order: it intends 0f 8x
     else:
         return False
     displacement = int.from_bytes(insn[at:length], "little", signed=True)
-    # Compared unsigned: backwards out of the function is out, too.
+    # The comparison is unsigned, so a target before the function is outside, too.
     return offset + length + displacement & WORD_MASK >= size

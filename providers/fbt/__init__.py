@@ -1,6 +1,6 @@
 """FBT, function boundary tracing.
 
-A probe where each kernel function begins, and one wherever it returns.
+It has a probe at the entry of each kernel function, and one at its returns.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ EARLY_RETURN = Rule(
 
 _ANY_B_MASK, _ANY_B = 0xFC000000, 0x14000000
 
-# Other ways out of a function, by mask and value; none is looked for.
+# Other instructions that leave a function, by mask and value; FBT does not probe them.
 _OTHER_RETURNS = (
     (0xFFFFFC1F, 0xD65F0000, Rule("ret xn", "returns through a register other than x30", _ISA)),
     (0xFFFFFBFF, 0xD65F0BFF, Rule("retaa", "an authenticating return has another encoding than ret", _ISA)),
@@ -86,7 +86,7 @@ def scan(function: Function) -> ScanResult:
     entry = _entry(words)
     if entry is None:
         return ScanResult((), Refusal(function.address, NO_FRAME))
-    # The tag says SUB or STP, the nop too; nothing reads it, for the stub decodes the saved word.
+    # The tag is SUB or STP, also for the nop; it is not used, because the stub decodes the saved word.
     rval = _INVOP_SUB if words[entry] & _SUB_MASK == _SUB else _INVOP_STP
     sites = [Site(ENTRY, function.address + 4 * entry, BRK, words[entry], rval)]
     for place in range(entry, len(words)):
@@ -94,7 +94,8 @@ def scan(function: Function) -> ScanResult:
         if word == _RET:
             rval = _INVOP_RET
         elif word & _B_MASK == _B and 4 * place + 16 * (word & _B_DATA) >= function.size:
-            # The distance in words is multiplied by 4 and then added to a pointer to words: by 16, all in all.
+            # The distance in words is multiplied by 4 and then added to a pointer to words, so it is multiplied by 16
+            # in all.
             rval = _INVOP_B
         else:
             continue
@@ -108,10 +109,10 @@ def _entry(words: tuple[int, ...]) -> int | None:
     # A bti stays: an indirect call must find it.
     if words and words[0] & _BTI_MASK == _BTI:
         first = 1
-    # A nop that comes first marks an assembly function made for FBT.
+    # A nop at the start marks an assembly function made for FBT.
     if words[first : first + 1] == (NOP_WORD,):
         return first
-    # Otherwise the instruction that opens the frame.  One with another register does not end the search.
+    # Otherwise it is the instruction that opens the frame.  One with another register does not end the search.
     for place in range(first, len(words)):
         word = words[place]
         if word & _PAIR_MASK == _STP and word >> 5 & 31 == _SP:
@@ -122,7 +123,7 @@ def _entry(words: tuple[int, ...]) -> int | None:
 
 
 def remarks(function: Function, result: ScanResult) -> Iterator[Refusal]:
-    """Name each way out of the function that is not a site, and each site that is not a way out."""
+    """Name each exit of the function that is not a site, and each site that is not an exit."""
     taken = {site.address for site in result.sites}
     entry = result.sites[0].address
     for place, word in enumerate(_words(function)):

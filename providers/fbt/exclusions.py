@@ -2,8 +2,8 @@
 
 They belong to DTrace itself, or run while a probe fires.
 
-Probing any of these would make a probe fire in the middle of a probe.  Source: FreeBSD
-sys/cddl/dev/fbt/fbt.c, fbt_excluded() and fbt_provide_module().
+A probe at any of these would fire inside another probe.  Source: FreeBSD sys/cddl/dev/fbt/fbt.c,
+fbt_excluded() and fbt_provide_module().
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ EXCLUSIONS = (
     ),
 )
 
-# Where stacks are walked by the kernel's shared unwinder: AArch64 and RISC-V.
+# On the ISAs whose stacks are walked by the kernel's shared unwinder: AArch64 and RISC-V.
 UNWINDER = Exclusion(
     Rule("unwind_frame", "DTrace walks stacks with it in a probe", f"{_FBT}, fbt_excluded"),
     names=frozenset({"unwind_frame"}),
@@ -65,7 +65,7 @@ def module_name(file_name: str) -> str:
 
 
 def module_refusal(module: Module) -> Rule | None:
-    """Return the rule by which a whole module gets no probes, None if it may have some."""
+    """Return the rule that denies a whole module its probes, None if it may have some."""
     if module_name(module.name) == _DTRACE:
         return MODULE_IS_DTRACE
     if any(dependency.startswith(_DTRACE) for dependency in module.dependencies):

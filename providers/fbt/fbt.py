@@ -3,14 +3,14 @@
 The life of a probe, each step a method below:
 
     provide_module    the ISA's scan finds the sites of each function; each site becomes a `Record`
-    with a tracepoint;
-                      the entry becomes one probe, and all the returns together another
-    enable            the tracepoints of the probe are installed: the byte changes (a hit)
-    the breakpoint traps, and `emu.trap` asks the ISA's handler, which finds the record and fires
-    the
-                      probe; its answer is the displaced instruction, which `emu.displaced` emulates
-    disable           the tracepoints are removed: the byte is back
-    destroy           the module goes away, and the records with it
+                      with a tracepoint; the entry becomes one probe, and all the returns together
+                      become another
+    enable            the tracepoints of the probe are installed: the byte changes
+    (a hit)           the breakpoint traps, and `emu.trap` calls the ISA's handler, which finds the
+                      record and fires the probe; its answer identifies the displaced instruction,
+                      which `emu.displaced` emulates
+    disable           the tracepoints are removed: the original byte is back
+    destroy           the module is unloaded, and its records are removed
 
 Source: FreeBSD sys/cddl/dev/fbt/fbt.c.
 """
@@ -51,7 +51,7 @@ NO_CODE = Rule("no code", "no segment is loaded at the symbol's address", "this 
 
 
 class Signature(NamedTuple):
-    """The types of a function, as C writes them."""
+    """The types of a function, in the syntax of C."""
 
     result: str
     parameters: tuple[str, ...]
@@ -67,7 +67,7 @@ class SignatureSource(Protocol):
 
 @lru_cache(_REMEMBERED)
 def sound_sites(port: Port, function: Function, result: ScanResult) -> tuple[Site, ...]:
-    """Return the sites of a scanned function where a breakpoint only watches."""
+    """Return the sites of a scanned function where a breakpoint does not change its behaviour."""
     if not port.unsound:
         return result.sites
     broken = {remark.address for remark in port.remarks(function, result) if remark.rule in port.unsound}
@@ -86,11 +86,11 @@ def walk(
     wanted: Callable[[str], bool] = lambda _name: True,
     fidelity: Fidelity = Fidelity.EXACT,
 ) -> Iterator[tuple[Symbol, Function | None, ScanResult]]:
-    """Look at functions in order, as FBT does.
+    """Scan functions in order, as FBT does.
 
-    Each comes with its bytes, if they were scanned, and the result of the scan.
+    Yield each with its bytes, if they were scanned, and the result of the scan.
 
-    Those whose names are not `wanted` are left out, and have the effect on the walk that they have.
+    Functions whose names are not `wanted` are not yielded, but still affect the walk.
     """
     exclusions = (*EXCLUSIONS, *port.exclusions)
     ended = False
@@ -133,7 +133,7 @@ class FBT(Provider):
     ) -> None:
         """Register with the framework and with the chain of breakpoint handlers.
 
-        `port`: if not `PORTS`' own.
+        `port` replaces the ISA's port in `PORTS`.
         """
         self.table = RecordTable()
         self._framework = framework
@@ -199,7 +199,7 @@ class FBT(Provider):
         )
 
     def enable(self, probe_id: int, arg: Record) -> None:
-        """Install the probe's tracepoints, unless its module was loaded anew since (fbt_enable)."""
+        """Install the probe's tracepoints, unless its module was loaded again since (fbt_enable)."""
         arg.module.enabled += 1
         if arg.module.load_count != arg.load_count:
             return
@@ -219,19 +219,19 @@ class FBT(Provider):
                 self._patcher.remove(record.tracepoint)
 
     def suspend(self, probe_id: int, arg: Record) -> None:
-        """Take the probe's patches out, even those that other probes need (fbt_suspend)."""
+        """Remove the probe's patches, even those that other probes need (fbt_suspend)."""
         if arg.module.load_count == arg.load_count:
             for record in arg.of_probe():
                 self._patcher.remove(record.tracepoint)
 
     def resume(self, probe_id: int, arg: Record) -> None:
-        """Put the probe's patches in (fbt_resume)."""
+        """Write the probe's patches (fbt_resume)."""
         if arg.module.load_count == arg.load_count:
             for record in arg.of_probe():
                 self._patcher.install(record.tracepoint)
 
     def _describe(self, address: int) -> Hit | Served | None:
-        """Say what the handler does at an address."""
+        """Describe the handler's actions at an address."""
         first = self.table.find(address)
         if first is None:
             return None
@@ -252,7 +252,7 @@ class FBT(Provider):
         return Fire(runs, (Number(record.roffset), *found), port.return_caller)
 
     def double_trap(self) -> None:
-        """Take every patch out: a fault has occurred in a fault handler (fbt_doubletrap)."""
+        """Remove every patch: a fault has occurred in a fault handler (fbt_doubletrap)."""
         for record in self.table:
             self._patcher.remove(record.tracepoint)
 

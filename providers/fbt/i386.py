@@ -1,7 +1,8 @@
 """FBT on i386: probes on `push ebp`, and on the `pop ebp` or `leave` before a `ret`.
 
-This is the oldest form of FBT.  No int3: a LOCK prefix takes the place of the one-byte instruction,
-and before `mov ebp, esp` or `ret` it is an undefined instruction (`emu.isa.x86.lock`).
+This is the oldest form of FBT. It does not use int3: a LOCK prefix takes the place of the one-byte
+instruction, and with `mov ebp, esp` or `ret` after it, it is an undefined instruction
+(`emu.isa.x86.lock`).
 
 Source: FreeBSD sys/cddl/dev/fbt/x86/fbt_isa.c, its i386 branches; illumos
 usr/src/uts/intel/dtrace/fbt.c before int3.
@@ -58,7 +59,7 @@ _OTHER_RETURNS = (
 
 
 def scan(function: Function) -> ScanResult:
-    """Take the first three bytes as the entry, and find every way out that undoes the frame."""
+    """Take the first three bytes as the entry, and find every exit that removes the frame."""
     code = function.code
     if not code.startswith(_ENTRIES):
         return ScanResult((), Refusal(function.address, NO_FRAME))
@@ -66,7 +67,7 @@ def scan(function: Function) -> ScanResult:
     for offset, length in _instructions(function):
         if _undoes_frame(code, offset, length) and not in_jump_table(function, offset, _POINTER):
             byte = code[offset]
-            # The offset told is that of the ret.
+            # The reported offset is that of the ret.
             sites.append(Site(RETURN, function.address + offset, LOCK, byte, _RETURNS[byte], offset + 1))
     return ScanResult(tuple(sites))
 
@@ -76,7 +77,7 @@ def _undoes_frame(code: bytes, offset: int, length: int) -> bool:
 
 
 def remarks(function: Function, result: ScanResult) -> Iterator[Refusal]:
-    """Name each way out of the function that is not a site."""
+    """Name each exit of the function that is not a site."""
     taken = {site.address for site in result.sites}
     code, end, before = function.code, 0, -1
     for offset, length in _instructions(function):

@@ -5,12 +5,12 @@ A port finds the sites of a function's probes, and handles their hits.
 To add an ISA write `providers/fbt/<isa>.py` with a `Port` and list it in
 `providers/fbt/ports.py` (docs/adding-a-provider.md).  It has
 
-1. `scan`: a function's bytes -> its entry site and return sites, or the rule that refuses it;
-2. `remarks`: places that look like returns and are not sites, and sites that should not be;
-3. `handler`: what happens when a breakpoint is hit, in the fewest possible steps;
-4. the names it excludes beyond `exclusions.EXCLUSIONS`, and `aframes`.
+1. `scan`: a function's bytes -> its entry site and return sites, or the rule that refuses it; 2.
+`remarks`: places that look like returns and are not sites, and sites that should not be; 3.
+`handler`: handles a hit of a breakpoint, in the fewest possible steps; 4. the names it excludes
+beyond `exclusions.EXCLUSIONS`, and `aframes`.
 
-Scanning is deciding, never writing: it yields data, which `fbt.py` turns into probes and the
+A scan only decides and writes nothing: its result is data, which `fbt.py` turns into probes and the
 `sites` command prints.
 """
 
@@ -43,10 +43,10 @@ class Function:
     address: int
     size: int
     code: bytes
-    """Its bytes, and up to `Port.lookahead` of those that follow: the scan may see them, not probe
-    them."""
+    """Its bytes, and up to `Port.lookahead` of those that follow: the scan may read these, but not
+    probe them."""
     fidelity: Fidelity = Fidelity.EXACT
-    """Whose disassembler reads it: FreeBSD's does not know every instruction."""
+    """The disassembler to be used: FreeBSD's does not know every instruction."""
 
     @property
     def limit(self) -> int:
@@ -62,16 +62,16 @@ class Site(NamedTuple):
     address: int
     patch: bytes
     saved: int
-    """What is kept of the original: the byte on x86, elsewhere the 32-bit word, whatever the
-    instruction's length."""
+    """The saved part of the original: the byte on x86, elsewhere the 32-bit word, whatever the
+    instruction's length is."""
     rval: int
     """Invop code (DTRACE_INVOP_*)."""
     roffset: int = 0
-    """Offset of a return site in its function; 0 says that this is an entry."""
+    """Offset of a return site in its function; 0 means that this is an entry."""
 
 
 class Refusal(NamedTuple):
-    """A place that a rule has something to say about."""
+    """A place to which a rule applies."""
 
     address: int
     rule: Rule
@@ -107,21 +107,22 @@ class Port:
     """FBT on one ISA."""
 
     aframes: int
-    """Frames between the probed function and `dtrace_probe`, which stack traces leave out."""
+    """Number of frames between the probed function and `dtrace_probe`, which stack traces omit."""
     exclusions: tuple[Exclusion, ...]
     lookahead: int
-    """How many bytes beyond a function `scan` may want to see."""
+    """The number of bytes after a function that `scan` may read."""
     shares_tracepoints: bool
-    """Whether the records of one address hang together, and a hit fires all of them; else it fires
-    the newest alone."""
+    """Whether the records of one address are linked, and a hit fires all of them; otherwise it
+    fires only the newest."""
     scan: Callable[[Function], ScanResult]
     remarks: Callable[[Function, ScanResult], Iterator[Refusal]]
     handler: Callable[[RecordTable, CpuCore, Fire], Handler]
     entry_caller: Callable[[Frame], int]
     """Finds the caller of an entry probe's function for stack traces."""
     return_caller: Callable[[Frame], int] | None
-    """The same of a return probe's; None: its frame stands, and a stack trace finds it by itself."""
+    """The same for a return probe; None: its frame still exists, and a stack trace finds the
+    caller."""
     both_results: bool = False
     """Whether a return probe has the second result as well."""
     unsound: frozenset[Rule] = frozenset()
-    """Rules of `remarks` about sites where a breakpoint changes what the function does."""
+    """Rules of `remarks` about sites where a breakpoint changes the function's behaviour."""

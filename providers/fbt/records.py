@@ -3,9 +3,11 @@
 Source: FreeBSD sys/cddl/dev/fbt/fbt.h (fbt_probe_t) and fbt.c (fbt_probetab).  A record is in up to
 three lists:
 
-    hash_next     the records of one bucket trace_next    the records of one address (x86: two
-    functions that are one piece of code, under two names) probe_next    the records of one probe (a
-    function with three returns has one probe and three records)
+    hash_next     the records of one bucket
+    trace_next    the records of one address (x86: one piece of code that is two functions, under
+                  two names)
+    probe_next    the records of one probe (a function with three returns has one probe and three
+                  records)
 """
 
 from __future__ import annotations
@@ -35,11 +37,11 @@ class Record:
     saved: int
     rval: int
     roffset: int
-    """Offset of a return site in its function; 0 says that this is an entry."""
+    """Offset of a return site in its function; 0 means that this is an entry."""
     function: str
     module: Module
     load_count: int
-    """The module's, when the record was made."""
+    """The load count of the module when the record was made."""
     symbol_index: int
     probe_id: int = 0
     enabled: int = 0
@@ -77,7 +79,7 @@ class RecordTable:
         return record
 
     def insert(self, record: Record, *, share: bool) -> None:
-        """Add a record: behind the first of its address if they `share`, else as the first."""
+        """Add a record: after the first of its address if they `share`, else as the first."""
         first = self.find(record.address) if share else None
         if first is not None:
             record.trace_next = first.trace_next
@@ -88,9 +90,9 @@ class RecordTable:
             self.buckets[bucket] = record
 
     def remove(self, record: Record) -> None:
-        """Take a record out; the next one of its tracepoint takes its place.
+        """Remove a record; the next one of its tracepoint takes its place.
 
-        Raises RuntimeError, where the kernel panics, if it is not in the table.
+        Raises RuntimeError if it is not in the table; a kernel panics then.
         """
         bucket = bucket_of(record.address)
         before: Record | None = None

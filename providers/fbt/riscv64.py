@@ -1,8 +1,8 @@
 """FBT on RISC-V: probes on the instruction that saves ra, and on `ret`, compressed or not.
 
-The scan keeps no track of instruction lengths: it walks in steps of four bytes and looks at each
-word, then at its two halves.  Half an instruction can match, and after a match in an upper half the
-walk goes on out of step.
+The scan ignores instruction lengths: it walks in steps of four bytes and tests each word, then its
+two halves.  Half an instruction can match, and after a match in an upper half the walk continues
+between words.
 
 Source: FreeBSD sys/cddl/dev/fbt/riscv/fbt_isa.c.
 """
@@ -32,7 +32,7 @@ _C_EBREAK = C_EBREAK.to_bytes(2, "little")  # FBT_C_PATCHVAL
 
 
 class _Pattern(NamedTuple):
-    """An instruction to look for, in 32 and in 16 bits."""
+    """An instruction to be found, in 32 and in 16 bits."""
 
     mask: int
     value: int
@@ -77,7 +77,7 @@ EARLY_RETURN = Rule(
 )
 TAIL_CALL = Rule("tail call", "leaves the function by a jump; only ret is looked for", _ISA)
 
-# Other ways out of a function, by mask and value; none is looked for.
+# Other instructions that leave a function, by mask and value; FBT does not probe them.
 _OTHER_RETURNS = (
     (0x00007FFF, 0x00000067, Rule("jr", "a jump through a register: it may be a tail call or a switch", _ISA)),
     (0xFFFFFFFF, 0x10200073, Rule("sret", "returns from a trap", _ISA)),
@@ -100,7 +100,7 @@ EXCLUSIONS = (
 
 
 def _halves(function: Function) -> tuple[int, ...]:
-    """Return the 16-bit halves of the function, and as many beyond it as the scan may read."""
+    """Return the 16-bit halves of the function, and those after it that the scan may read."""
     count = -(-function.size // 2) + 4
     return struct.unpack_from(f"<{count}H", function.code.ljust(2 * count, b"\0"))
 
@@ -116,7 +116,7 @@ def scan(function: Function) -> ScanResult:
     place = (entry.address - function.address) // 2
     while (site := _find(_RET, halves, place, function, RETURN)) is not None:
         sites.append(site)
-        place = site.roffset // 2 + 2  # four bytes on, after a compressed one too
+        place = site.roffset // 2 + 2  # four bytes further, after a compressed one too
     return ScanResult(tuple(sites))
 
 
@@ -140,7 +140,7 @@ def _find(pattern: _Pattern, halves: tuple[int, ...], start: int, function: Func
 
 
 def remarks(function: Function, result: ScanResult) -> Iterator[Refusal]:
-    """Name ways out of the function that are not sites, and sites that are not instructions."""
+    """Name exits of the function that are not sites, and sites that are not instructions."""
     sites = {site.address for site in result.sites}
     entry = result.sites[0].address
     for address, word, length in _instructions(function):
@@ -157,7 +157,7 @@ def remarks(function: Function, result: ScanResult) -> Iterator[Refusal]:
 
 
 def _instructions(function: Function) -> Iterator[tuple[int, int, int]]:
-    """Yield address, encoding and length of the instructions that a CPU meets from the start."""
+    """Yield address, encoding and length of the instructions, decoded from the start."""
     halves = _halves(function)
     place = 0
     while 2 * place < function.size:
@@ -193,7 +193,7 @@ def _jump(word: int, length: int) -> int | None:
 
 
 def _caller(frame: Frame) -> int:
-    """Return the call, taken to be four bytes long: a compressed one is missed by two."""
+    """Return the address of the call if it has four bytes: for a compressed one it is wrong by two."""
     return frame.register("ra") - 4 & WORD_MASK
 
 

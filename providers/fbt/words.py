@@ -1,6 +1,6 @@
 """FBT's invop handler for ISAs with instructions of one word.
 
-The fbt_invop() of AArch64 and RISC-V are alike.
+The fbt_invop() of AArch64 and that of RISC-V are equal.
 
 Source: FreeBSD sys/cddl/dev/fbt/aarch64/fbt_isa.c, sys/cddl/dev/fbt/riscv/fbt_isa.c.
 """

@@ -55,7 +55,7 @@ EARLY_RETURN = Rule(
 )
 TAIL_CALL = Rule("tail call", "leaves the function by a jump; only the byte c3 is a return on x86", SOURCE)
 
-# Other ways out of a function, by their first bytes; none is looked for.
+# Other instructions that leave a function, by their first bytes; FBT does not probe them.
 _OTHER_RETURNS = (
     (b"\xc2", Rule("ret imm16", "a ret that also pops arguments begins with c2; only c3 is looked for", SOURCE)),
     (b"\xf3\xc3", Rule("rep ret", "a prefix precedes the c3, so the instruction does not begin with it", SOURCE)),
@@ -67,7 +67,7 @@ _OTHER_RETURNS = (
     (b"\x48\x0f\x07", Rule("sysretq", "returns from a system call; only c3 is looked for", SOURCE)),
 )
 _JUMPS = (0xE9, 0xEB)
-# First bytes of all that may leave a function: other instructions are most of the code.
+# First bytes of all instructions that may leave a function; most of the code has others.
 _WAYS_OUT = frozenset({_RET, *_JUMPS, *(first[0] for first, _rule in _OTHER_RETURNS)})
 
 EXCLUSIONS = (
@@ -96,7 +96,7 @@ def scan(function: Function) -> ScanResult:
     end = 0
     for offset, length in instructions(function):
         end = offset + length
-        # Entry: the first push rbp, wherever it is.  That mov rbp, rsp follows is not asked for.
+        # Entry: the first push rbp, wherever it is.  FBT does not require that mov rbp, rsp follows.
         if not sites:
             if code[offset] == _PUSH_RBP:
                 sites.append(Site(ENTRY, function.address + offset, INT3, _PUSH_RBP, _INVOP_PUSHL_EBP))
@@ -111,8 +111,7 @@ def scan(function: Function) -> ScanResult:
 def in_jump_table(function: Function, offset: int, size: int) -> bool:
     """Return whether `size` bytes around the site are a pointer into the function.
 
-    Compilers used to put the tables of switches into the text, and disassembly walks right into
-    them.
+    Older compilers put the tables of switches into the text, where they are disassembled as code.
     """
     for start in range(offset, offset - size, -1):
         if start < 0:
@@ -126,7 +125,7 @@ def in_jump_table(function: Function, offset: int, size: int) -> bool:
 
 
 def remarks(function: Function, result: ScanResult) -> Iterator[Refusal]:
-    """Name each way out of the function that is not a site."""
+    """Name each exit of the function that is not a site."""
     taken = {site.address for site in result.sites}
     entry, code = result.sites[0].address, function.code
     end = 0
@@ -175,8 +174,8 @@ def handler(
 ) -> Handler:
     """Make FBT's invop handler (fbt_invop).
 
-    `at_return` finds the caller where a function returns; None: its frame stands, and a stack trace
-    finds it by itself.
+    `at_return` finds the caller where a function returns; None: its frame still exists, and a stack
+    trace finds the caller.
     """
     buckets = table.buckets
 

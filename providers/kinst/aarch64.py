@@ -3,10 +3,10 @@
 An instruction that uses the pc or branches is emulated; every other one is copied before a second
 breakpoint.
 
-Source: FreeBSD sys/cddl/dev/kinst/aarch64/kinst_isa.c.  Three things are right here that are not
-there: br, blr and ret, which FreeBSD copies, so that blr leaves a link into the trampoline; loads
-of literals, which it copies too, and which load from beside the trampoline; and adr and adrp, which
-it leaves out, because its kernel does not restore all registers from the trap frame.
+Source: FreeBSD sys/cddl/dev/kinst/aarch64/kinst_isa.c.  Three errors of FreeBSD are corrected here:
+it copies br, blr and ret, so that blr leaves a link into the trampoline; it copies loads of
+literals, which then load data near the trampoline; and it refuses adr and adrp, because its kernel
+does not restore all registers from the trap frame.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _treat(code: Code) -> Treatment:
     """Decide about an instruction, as fasttrap does."""
     treatment = USER.treat(code, Fidelity.EXACT)
     if isinstance(treatment, Emulated) and any(isinstance(one, Store) for one in treatment.plan.operations):
-        return OutOfLine(treatment.rule, 4, code.data[:4])  # the standard entry: a copy does as well
+        return OutOfLine(treatment.rule, 4, code.data[:4])  # the standard entry: a copy is possible too
     return treatment
 
 

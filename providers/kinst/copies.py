@@ -1,6 +1,6 @@
-"""Copies of instructions that run elsewhere: how many instructions of theirs take no time.
+"""Copies of instructions that run elsewhere: the number of their instructions that take no time.
 
-The breakpoint stands for the instruction.  The copy, and what leads back from it, are not the
+The breakpoint is counted as the instruction.  The copy, and the jump back, are not counted as the
 kernel's, unless the copy itself leads elsewhere.
 """
 
@@ -15,12 +15,12 @@ from emu.plans import Check, Compare
 
 
 def hidden_instructions(isa: Isa, copied: OutOfLine, frame: Frame) -> int:
-    """Return how many instructions take no time from here on."""
+    """Return the number of instructions that take no time from here on."""
     return 1 if _leaves(isa, copied, frame) else 2
 
 
 def _leaves(isa: Isa, copied: OutOfLine, frame: Frame) -> bool:
-    """Return whether the copy leads elsewhere than to the jump or the breakpoint behind it."""
+    """Return whether the copy does not lead to the jump or the breakpoint after it."""
     if copied.leaves is None or copied.leaves == ALWAYS:
         return copied.leaves == ALWAYS
     assert isa.condition is not None
@@ -28,7 +28,7 @@ def _leaves(isa: Isa, copied: OutOfLine, frame: Frame) -> bool:
 
 
 def hide_instructions(clock: VirtualClock, copied: OutOfLine) -> Adjust | AdjustIf:
-    """Return the operation that takes them out of the time, for machine code."""
+    """Return the operation that excludes them from the time, for machine code."""
     hidden = clock.hidden
     if copied.leaves is None or copied.leaves == ALWAYS:
         return Adjust(hidden, 1 if copied.leaves == ALWAYS else 2)

@@ -1,6 +1,6 @@
 """The places in a function where its stack frame exists.
 
-They are found by following the instructions along all ways through the function.
+They are found by following the instructions along all paths through the function.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from providers.kinst.port import ENTERED, FRAMED, Frames, Port
 def follow(
     port: Port, isa: Isa, code: bytes, address: int, treatments: Mapping[int, Treatment]
 ) -> Mapping[int, Frames]:
-    """Return, by offset of the instructions, what is known of the frame before each.
+    """Return the known state of the frame before each instruction, by its offset.
 
-    What is reached by a table of jumps alone is taken to have its frame: a switch is in the middle
-    of a function.
+    Code that is reached only by a table of jumps is assumed to have its frame: a switch is in the
+    middle of a function.
     """
     after = dict(pairwise([*treatments, len(code)]))
     known: dict[int, Frames] = {}
@@ -43,7 +43,7 @@ def follow(
 
 
 def _targets(isa: Isa, treatment: Treatment, address: int, after: int) -> Iterator[int]:
-    """Yield where an instruction leads, as far as it says so itself; a call comes back."""
+    """Yield the targets of an instruction that its encoding contains; a call returns."""
     if isinstance(treatment, OutOfLine):
         if treatment.leaves != ALWAYS:
             yield after

@@ -2,11 +2,13 @@
 
 Its probes are at instructions of kernel functions, and are created when they are named.
 
-    provide     a name with a function and an offset, or none for all of them, becomes probes enable
-    the probe's breakpoint is installed, and its trampoline holds the copy (a hit)     the probe
-    fires; then the instruction is emulated on the interrupted registers, or they go on in the
-                trampoline, which leads back: by a jump on x86-64, elsewhere by a second breakpoint
-    disable     the breakpoint is removed; the trampoline stays, for a thread may be in it
+    provide     a name with a function and an offset, or with no offset for all of them, becomes
+                probes
+    enable      the probe's breakpoint is installed, and the copy is written to its trampoline
+    (a hit)     the probe fires; then the instruction is emulated on the interrupted registers, or
+                the thread continues in the trampoline, which leads back: by a jump on x86-64,
+                elsewhere by a second breakpoint
+    disable     the breakpoint is removed; the trampoline stays, because a thread may be in it
 
 Source: FreeBSD sys/cddl/dev/kinst/kinst.c.
 """
@@ -55,7 +57,7 @@ class Point:
     frames: Frames
     probe_id: int = 0
     trampoline: int = 0
-    """Address of its trampoline; 0: not there yet, or never needed."""
+    """Address of its trampoline; 0: it does not exist (yet)."""
 
     @property
     def after(self) -> int:
@@ -68,7 +70,7 @@ def look(
 ) -> Iterator[tuple[int, Treatment, Frames]]:
     """Yield (offset, treatment, frame) for each instruction of a function.
 
-    Nothing, if the function is not to be touched.  Raises `emu.bad_address.BadAddressError`.
+    It yields nothing if the function is excluded.  Raises `emu.bad_address.BadAddressError`.
     """
     if excluded(symbol.name, (*EXCLUSIONS, *port.exclusions)) is not None:
         return
@@ -122,7 +124,7 @@ class Kinst(Provider):
         self._traps.remove(self._handler)
 
     def provide_module(self, module: Module) -> None:
-        """Take note of a module: its probes come when they are named."""
+        """Register a module; its probes are created when they are named."""
         if module_refusal(module) is None:
             self._modules.append(module)
 
@@ -184,7 +186,7 @@ class Kinst(Provider):
         self._patcher.remove(arg.tracepoint)
 
     def destroy(self, probe_id: int, arg: Point) -> None:
-        """Forget a probe, whose module goes away."""
+        """Forget a probe, because its module is unloaded."""
         self._patcher.forget(arg.tracepoint)
         del self._points[arg.address]
 
@@ -202,7 +204,7 @@ class Kinst(Provider):
         core.framed, core.pushed = False, 0
         treatment = point.treatment
         if isinstance(treatment, OutOfLine):
-            # The breakpoint stands for the instruction; what it leads to is not the kernel's.
+            # The breakpoint is counted as the instruction; the code to which it leads is not the kernel's.
             self._clock.hide(hidden_instructions(self._isa, treatment, frame))
             frame.go_to(point.trampoline, self._port.bias)
             return self._port.answer
@@ -210,7 +212,7 @@ class Kinst(Provider):
         return self._port.pushing if left else self._port.answer
 
     def _describe(self, address: int) -> Hit | Served | None:
-        """Say what a hit does, as `_invop` does it on the host's path."""
+        """Describe a hit, as `_invop` handles it on the host's path."""
         pc = self._isa.registers.pc
         point = self._points.get(address)
         if point is None or not point.tracepoint.installed:

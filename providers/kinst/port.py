@@ -20,12 +20,13 @@ class Frames(NamedTuple):
     """The state of a function's stack frame before an instruction."""
 
     made: bool
-    """Whether the frame is there."""
+    """Whether the frame exists."""
     pushed: int = 0
-    """If not: words on the stack above the return address, where that is on the stack."""
+    """If not: the number of words that were pushed after the return address, if that is on the
+    stack."""
     pointed: bool = False
-    """If not: whether the frame pointer is set already, where that may come before the return
-    address is saved."""
+    """If not: whether the frame pointer is set already, on ISAs where that may precede the saving
+    of the return address."""
     saved: bool = False
     """If not: whether the return address is saved already."""
 
@@ -39,9 +40,9 @@ class Port:
     """kinst on one ISA."""
 
     exclusions: tuple[Exclusion, ...]
-    """Functions left alone beyond those of `providers.kinst.exclusions.EXCLUSIONS`."""
+    """Excluded functions beyond those of `providers.kinst.exclusions.EXCLUSIONS`."""
     patch: Callable[[int], bytes]
-    """Length of the instruction -> what is written over it."""
+    """Length of the instruction -> the bytes that are written over it."""
     boundaries: Callable[[bytes], Iterator[int]]
     """Function's code -> offset of each instruction."""
     longest: int
@@ -51,7 +52,7 @@ class Port:
     treat: Callable[[Code], Treatment]
     """How an instruction is displaced: `Emulated`, `OutOfLine` or `Refused`."""
     frame_after: Callable[[bytes, Frames], Frames]
-    """(instruction, what is known of the frame before it) -> what is known after it."""
+    """(instruction, state of the frame before it) -> state after it."""
     size: int
     """Bytes of a trampoline."""
     trampoline: Callable[[OutOfLine, int, int], bytes]
@@ -59,8 +60,8 @@ class Port:
     trap: Callable[[OutOfLine], int] | None
     """Offset in the trampoline of the breakpoint that ends it; None: it jumps back by itself."""
     answer: int
-    """What the handler answers once it has set the pc: the code or the word of a nop."""
+    """The handler's answer after it has set the pc: the code or the word of a nop."""
     bias: int
-    """What the stub adds to the pc when that was the answer."""
+    """The number that the stub adds to the pc after that answer."""
     pushing: int = 0
-    """What it answers when a push is left to the stub."""
+    """The handler's answer if it leaves a push to the stub."""

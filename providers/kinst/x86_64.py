@@ -42,7 +42,7 @@ def _copied(rule: Rule, insn: Instruction, leaves: int | None = None) -> Treatme
 
 
 def _leaving(rule: Rule, insn: Instruction) -> Treatment:
-    """Run a copy that does not come back."""
+    """Run a copy that leaves the trampoline."""
     return _copied(rule, insn, ALWAYS)
 
 
@@ -102,11 +102,11 @@ def _treat(code: Code) -> Treatment:
 def _trampoline(copied: OutOfLine, address: int, original: int) -> bytes:
     """Fill a trampoline (kinst_trampoline_populate).
 
-    The copy, and an absolute jump to what follows the original.
+    It contains the copy, and an absolute jump to the instruction after the original.
     """
     code = bytearray(copied.code)
     if copied.place >= 0:
-        # The distance counts from the end of the instruction, behind whatever follows it.
+        # The distance is counted from the end of the instruction, after any immediate.
         distance = original + copied.target - (address + len(code))
         code[copied.place : copied.place + 4] = distance.to_bytes(4, "little", signed=True)
     return bytes(code) + _JUMP + (original + copied.length).to_bytes(8, "little")

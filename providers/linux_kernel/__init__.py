@@ -1,14 +1,14 @@
 """The providers of a real Linux kernel (`emu.guest.linux_kernel`), under DTrace's names.
 
-| module | what |
+| module | content |
 | --- | --- |
-| `port`, `ports`, `<isa>` | what functions begin and end with, for each ISA |
+| `port`, `ports`, `<isa>` | the first and last instructions of functions, for each ISA |
 | `text` | breakpoints in the kernel's text, shared by the providers |
-| `sites` | where a function's probes go, and what the displaced instructions do |
+| `sites` | the places of a function's probes, and the effects of the displaced instructions |
 | `fbt` | fbt:kernel:vfs_read:entry |
 | `syscall` | syscall:linux:read:entry |
 | `kinst` | kinst:kernel:vfs_read:12 |
-| `registrations` | functions of ours at tracepoints |
+| `registrations` | Trapline's functions at tracepoints |
 | `tracepoints` | sdt:kernel:sched:sched_switch |
 | `events`, `named` | proc, sched, io and vminfo |
 """

@@ -1,6 +1,6 @@
 """The text of a Linux kernel on AArch64: bti or paciasp, and ftrace's pad.
 
-The pad is two nops; the kernel makes `mov x9, x30` of the first when it boots.
+The pad is two nops; the kernel replaces the first by `mov x9, x30` when it boots.
 
 Source: Linux 6.12 arch/arm64/kernel/ftrace.c.
 """
@@ -18,7 +18,7 @@ _A64_NOP: Final = JUMP.nop
 _A64_MOV_X9_LR: Final = bytes.fromhex("e9031eaa")
 _A64_RET: Final = bytes.fromhex("c0035fd6")
 _A64_HINT: Final = 0xD503_201F
-# hint #number: bti in its four forms, paciasp and pacibsp, which a CPU without them takes for nops, as this one does.
+# hint #number: bti in its four forms, paciasp and pacibsp, which are nops on a CPU without them, as on this one.
 _A64_LANDING: Final = frozenset({32, 34, 36, 38, 25, 27})
 
 
@@ -32,7 +32,7 @@ def _a64_pad(code: bytes) -> int:
 
 
 def _a64_more(code: bytes) -> Known:
-    """Know what the kernel makes of the first nop of a pad, and sub sp, sp, #imm."""
+    """Decode mov x9, x30, the kernel's replacement of a pad's first nop, and sub sp, sp, #imm."""
     if code.startswith(_A64_MOV_X9_LR):
         return ARITHMETIC, (Set("x9", "lr"),), 4
     insn = Displaced(int.from_bytes(code[:4], "little"), 0)

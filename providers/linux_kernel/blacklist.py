@@ -18,10 +18,10 @@ _MOST: Final = 1 << 16
 
 
 class Blacklist:
-    """The list; empty where the kernel has no kprobes."""
+    """The list; it is empty if the kernel has no kprobes."""
 
     def __init__(self, head: int, read: Callable[[int, int], bytes]) -> None:
-        """`head`: address of the list's head, 0: there is none."""
+        """`head`: address of the list's head, 0: the kernel has none."""
         areas: list[tuple[int, int]] = []
         try:
             (at,) = struct.unpack("<Q", read(head, 8)) if head else (head,)
@@ -43,7 +43,7 @@ class Blacklist:
 
 
 def _merged(areas: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Join areas that overlap: whole sections are in the list, and functions of them."""
+    """Join areas that overlap: the list has whole sections and also functions in them."""
     merged: list[tuple[int, int]] = []
     for start, end in areas:
         if merged and start <= merged[-1][1]:

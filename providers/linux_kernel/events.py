@@ -1,8 +1,8 @@
 """The probes of proc, sched, io and vminfo on a Linux kernel, as a table.
 
-Each is a tracepoint, or the entry or the return of a function, that the kernel passes at that
-moment.  An argument is one that is passed there, or the current task, or is read from what is
-passed.  What a kernel has inlined, or was built without, has no probe.
+Each is a tracepoint, or the entry or the return of a function, that the kernel reaches at that
+moment.  An argument is one of that tracepoint or function, or the current task, or is read from one
+of these.  A function that a kernel has inlined, or was built without, has no probe.
 
 Source: DTrace for Linux, user's guide (providers proc, sched and io); illumos sys/vmsystm.h for
 vminfo; Linux 6.12 kernel/{exit,fork,signal}.c, kernel/sched/core.c, mm/memory.c.
@@ -24,9 +24,9 @@ _BIO: Final = "struct bio *"
 _INT: Final = struct.Struct("<i")
 _LARGEST_ERROR: Final = 4095
 _SIGN: Final = 0x8000_0000
-# Of a wait status: the signal that ended the process, and whether a core was dumped (bits/waitstatus.h).
+# Masks of a wait status: the signal that ended the process, and whether a core was dumped (bits/waitstatus.h).
 _SIGNAL, _DUMPED = 0x7F, 0x80
-# Why a process has ended (siginfo's si_code of SIGCHLD).
+# The reasons of a process's end (siginfo's si_code of SIGCHLD).
 _EXITED, _KILLED, _CORE = 1, 2, 3
 
 Arguments = tuple[int, ...]
@@ -45,11 +45,12 @@ class Shown:
     """An argument of a probe."""
 
     value: int | Callable[[LinuxKernelGuest, Arguments], int]
-    """The number of what is passed, or what finds the value; of a return, 0 is the result."""
+    """The number of the passed argument, or a function that finds the value; at a return, 0 is the
+    result."""
     native: str = ""
     """Its type, "" if it has none."""
     translated: str = ""
-    """What it is shown as, "" for as it is."""
+    """Its translated type, "" if it is not translated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +61,10 @@ class Event:
     name: str
     at: At
     places: tuple[str, ...]
-    """The tracepoint, or names of the function, of which a kernel has one."""
+    """The tracepoint, or the possible names of the function in different kernels."""
     shown: tuple[Shown, ...] = ()
     holds: Callable[[LinuxKernelGuest, Arguments], bool] | None = None
-    """Whether what is passed means the event; None: always."""
+    """Whether the arguments mean this event; None: always."""
 
 
 def _read_int(guest: LinuxKernelGuest, address: int, structure: str, member: str) -> int:
@@ -143,7 +144,7 @@ _CPU: Final = Shown(lambda _guest, _arguments: 0, "int", "cpuinfo_t *")
 _T, _E, _R = At.TRACEPOINT, At.ENTRY, At.RETURN
 _SWITCH, _GENERATE, _EXIT = ("sched_switch",), ("signal_generate",), ("sched_process_exit",)
 _EXEC, _NEW = ("bprm_execve",), ("sched_process_fork",)
-# The kernel opens the file before it comes to `bprm_execve`.
+# The kernel opens the file before it calls `bprm_execve`.
 _EXECUTES: Final = ("do_execveat_common", "do_execveat_common.isra.0", "do_execve", *_EXEC)
 EVENTS: Final = (
     Event("proc", "create", _T, _NEW, (_process(1),), lambda guest, passed: _is_process(guest, passed[1])),

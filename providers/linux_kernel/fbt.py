@@ -1,8 +1,8 @@
 """fbt:kernel:vfs_read:entry and :return, on a Linux kernel.
 
-Probes are made when they are named: a kernel has tens of thousands of functions.  What Linux
-refuses to a kprobe is refused here (`blacklist`).  A function that ends in a jump to another one
-has no return there, as on FreeBSD.
+Probes are made when they are named: a kernel has tens of thousands of functions.  Places where
+Linux refuses a kprobe are refused here, too (`blacklist`).  A function that ends in a jump to
+another one has no return there, as on FreeBSD.
 """
 
 # ruff: noqa: ARG002  (the contract passes more than is needed)
@@ -53,8 +53,8 @@ class _Probe:
 class LinuxFbt(Provider):
     """See the module.
 
-    `matches(pattern, name)` says what a description's globs mean; `forbidden` holds the addresses
-    where no probe may be.
+    `matches(pattern, name)` matches a description's globs; `forbidden` has the addresses where no
+    probe is allowed.
     """
 
     name = "fbt"
@@ -81,7 +81,7 @@ class LinuxFbt(Provider):
         framework.register(self)
 
     def provide(self, description: tuple[str, str, str, str] | None) -> None:
-        """Make the probes that a description may mean."""
+        """Make the probes that a description may match."""
         provider, module, function, name = description or ("", "", "", "")
         if not (self._matches(provider, self.name) and self._matches(module, MODULE)):
             return
@@ -107,7 +107,7 @@ class LinuxFbt(Provider):
             probe.probe_id = self._framework.probe_create(self, MODULE, symbol.name, kind, _AFRAMES, probe)
 
     def _places(self, symbol: Symbol, kind: str) -> list[int]:
-        """Return where the breakpoints of a probe go."""
+        """Return the places of a probe's breakpoints."""
         isa = self._text.isa
         try:
             if kind == ENTRY:
@@ -140,12 +140,12 @@ class LinuxFbt(Provider):
         return Hook(returns, lambda: self._fires(probe_id, (Number(offset), *results(self._text.isa))))
 
     def _fires(self, probe_id: int, arguments: tuple[Argument, ...]) -> Fires:
-        """Say what a hit does, for machine code."""
+        """Describe a hit for machine code."""
         runs = self._framework.native_runs(probe_id)
         return (Fire(runs, arguments),) if runs else None
 
     def disable(self, probe_id: int, arg: _Probe) -> None:
-        """Take them out."""
+        """Remove the breakpoints."""
         for address, hook in arg.hooks:
             self._text.remove(address, hook)
         arg.hooks.clear()

@@ -1,9 +1,9 @@
 """kinst:kernel:vfs_read:12 and the like: probes at instructions of a Linux kernel's functions.
 
-A probe is made when it is named, by the offset of an instruction or for all of a function.  There
-is none where Linux has no kprobe either: on its blacklist, at instructions that may fault and have
-an entry in the exception table, on ftrace's pad but for its first instruction, and between a load
-and a store that belong together; nor where `providers.kinst` has no treatment.
+A probe is made when it is named, by the offset of an instruction or for all of a function.  A place
+has no probe if Linux refuses a kprobe there: on its blacklist, at instructions that may fault and
+have an entry in the exception table, on ftrace's pad except its first instruction, and between a
+load-exclusive and its store; nor if `providers.kinst` refuses the instruction.
 
 Source: FreeBSD sys/cddl/dev/kinst/kinst.c; Linux 6.12 kernel/kprobes.c (check_kprobe_address_safe).
 """
@@ -33,7 +33,7 @@ from providers.linux_kernel.sites import treat
 from providers.linux_kernel.text import Fires, Hook, NoPlanError, Text
 
 _AFRAMES: Final = 3
-# struct exception_table_entry: distances of the instruction and of what mends it, then 4 bytes.
+# struct exception_table_entry: distances to the instruction and to its fix-up code, then 4 bytes.
 _EXCEPTION: Final = struct.Struct("<ii4x")
 
 
@@ -47,7 +47,7 @@ class _Point:
 
 
 class LinuxKinst(Provider):
-    """See the module; `exceptions` is where the exception table is."""
+    """See the module; `exceptions` is the place of the exception table."""
 
     name = "kinst"
 
@@ -90,7 +90,7 @@ class LinuxKinst(Provider):
                 point.probe_id = self._framework.probe_create(self, MODULE, symbol.name, str(offset), _AFRAMES, point)
 
     def _look(self, symbol: Symbol) -> Iterator[tuple[int, Emulated | OutOfLine, bool]]:
-        """Yield offset, treatment, and whether the frame is there, of each instruction."""
+        """Yield the offset and treatment of each instruction, and whether the frame exists there."""
         isa, start = self._text.isa, symbol.value
         port = KINST_PORTS[isa.name]
         try:
@@ -141,7 +141,7 @@ class LinuxKinst(Provider):
         return (Fire(runs, (), framed=point.framed),) if runs else None
 
     def disable(self, probe_id: int, arg: _Point) -> None:
-        """Take it out."""
+        """Remove the breakpoint."""
         if arg.hook is not None:
             self._text.remove(arg.address, arg.hook)
             arg.hook = None

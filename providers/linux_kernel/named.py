@@ -1,4 +1,4 @@
-"""proc:::exec-success and the like: DTrace's own names for what happens in a Linux kernel.
+"""proc:::exec-success and the like: DTrace's own names for events in a Linux kernel.
 
 Each of the four providers is made of the rows of `events`.  Module and function of a probe's name
 are those of the place where it fires: `kernel`, and the function or nothing.
@@ -38,7 +38,7 @@ class _Probe:
 
 
 class NamedProbes(Provider):
-    """One provider; `matches(pattern, name)` says what a description's globs mean."""
+    """One provider; `matches(pattern, name)` matches a description's globs."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class NamedProbes(Provider):
         framework.register(self)
 
     def provide(self, description: tuple[str, str, str, str] | None) -> None:
-        """Make all probes, once one may be meant."""
+        """Make all probes, as soon as a description may match one."""
         if self._provided or not self._matches((description or ("",))[0], self.name):
             return
         self._provided = True
@@ -79,7 +79,7 @@ class NamedProbes(Provider):
         return lambda name: bool(self._places(event.at, name))
 
     def _places(self, at: At, name: str) -> list[int]:
-        """Return where the breakpoints of a function's event go."""
+        """Return the places of the breakpoints of a function's event."""
         symbol: Symbol | None = self._guest.facts.symbols.get(name)
         if symbol is None:
             return []
@@ -105,7 +105,7 @@ class NamedProbes(Provider):
             self._framework.probe(probe.probe_id, *values)
 
     def _fire(self, probe: _Probe, passed: tuple[Argument, ...]) -> Fire | None:
-        """Say what a hit does, for machine code; what is computed is left to Python."""
+        """Describe a hit for machine code; computed arguments are left to Python."""
         values = [shown.value for shown in probe.event.shown]
         numbers = [value for value in values if isinstance(value, int)]
         runs = self._framework.native_runs(probe.probe_id)
@@ -143,7 +143,7 @@ class NamedProbes(Provider):
             arg.hooks.append((address, hook))
 
     def disable(self, probe_id: int, arg: _Probe) -> None:
-        """Switch it off, or take them out."""
+        """Switch it off, or remove them."""
         if arg.listener is not None:
             self._registrations.remove(arg.place, arg.listener)
             arg.listener = None
@@ -152,12 +152,12 @@ class NamedProbes(Provider):
         arg.hooks = None
 
     def argument_description(self, probe_id: int, arg: _Probe, index: int) -> ArgumentDescription | None:
-        """Return an argument's type, and what it is shown as."""
+        """Return an argument's native and translated type."""
         shown = arg.event.shown[index] if index < len(arg.event.shown) else None
         if shown is None or not shown.native:
             return None
         return ArgumentDescription(index, shown.native, shown.translated, index)
 
     def destroy(self, probe_id: int, arg: _Probe) -> None:
-        """Forget a probe: all are made again together."""
+        """Forget the probes: all are made again together."""
         self._provided = False

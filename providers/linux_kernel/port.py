@@ -26,15 +26,15 @@ class Port:
     """The text of a Linux kernel on one ISA."""
 
     nop: Callable[[bytes], int]
-    """Length of the nop that starts some code; 0: it is none."""
+    """Length of the nop that starts some code; 0: it is not a nop."""
     landing: Callable[[bytes], int]
-    """The same of a landing pad."""
+    """The same for a landing pad."""
     pad: Callable[[bytes], int]
-    """Length of ftrace's pad that starts some code, as it is while ftrace is off; 0: it is none."""
+    """Length of ftrace's pad that starts some code, while ftrace is off; 0: it is not a pad."""
     returns: Callable[[bytes], bool]
     """Whether an instruction is a return."""
     more: Callable[[bytes], Known]
-    """What other instructions do, beside moving the pc, and their length."""
+    """The effects of other instructions, beside the change of the pc, and their length."""
     jump: Callable[[bytes, int], bytes | None] = lambda _code, _distance: None
     """(code, distance) -> the jump that replaces the nop that starts the code, if that nop is not
     the one of `Isa.jump`; None: no jump does."""

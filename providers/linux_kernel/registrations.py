@@ -1,12 +1,12 @@
-"""Functions of ours at the tracepoints of a Linux kernel, for the providers that are made of them.
+"""Listeners at the tracepoints of a Linux kernel, for the providers that are based on them.
 
-A tracepoint is a nop where it is, and out of line a loop over the functions that have registered.
-To switch it on,
+A tracepoint is a nop in the code, and out of line a loop over the registered functions.  To switch
+it on,
 
-1. an empty function of the kernel's own registers, with a mark of the tracepoint as its data;
+1. an empty function of the kernel is registered, with a mark of the tracepoint as its data;
 2. the nop of each of its places becomes a jump (the table __jump_table has the places);
-3. a breakpoint at the empty function calls the listeners of the tracepoint that its first argument,
-   the mark, stands for, with the other arguments.
+3. a breakpoint at the empty function calls the listeners of the tracepoint with the other
+   arguments; the first argument, the mark, identifies the tracepoint.
 
 Source: Linux 6.12 include/linux/tracepoint.h, include/linux/jump_label.h, kernel/tracepoint.c.
 """
@@ -38,19 +38,20 @@ _WORD: Final = 8
 # struct tracepoint_func: function, data, priority; a list ends with a function that is 0.
 _FUNCTION: Final = struct.Struct("<QQQ")
 _EMPTY: Final = "tp_stub_func"
-# Bytes of a list in the scratch memory, and how many others may have registered before.
+# Size of a list in the scratch memory, and the number of other functions that may be in it.
 _SLOT: Final = 128
 _OTHERS: Final = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Listener:
-    """What is done at every hit of a tracepoint."""
+    """The actions at every hit of a tracepoint."""
 
     call: Callable[[tuple[int, ...]], None]
     """Takes the tracepoint's arguments."""
     fire: Callable[[tuple[Argument, ...]], Fire | None] = lambda _arguments: None
-    """Says the same for machine code, by where the arguments are; None: only Python can."""
+    """Describes the same for machine code, from the locations of the arguments; None: only Python
+    can do it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -59,7 +60,7 @@ class _Registration:
     slot: int
     """Address of the tracepoint's list of functions, which is its mark."""
     before: int
-    """Address of the list before."""
+    """Address of the previous list."""
     patches: list[Patch] = field(default_factory=list)
 
 
@@ -92,7 +93,7 @@ class Registrations:
         return True
 
     def remove(self, name: str, listener: Listener) -> None:
-        """Take a listener back; without any the tracepoint is switched off."""
+        """Remove a listener; with the last one the tracepoint is switched off."""
         known = self._on[name]
         known.listeners.remove(listener)
         if not known.listeners:
@@ -139,7 +140,7 @@ class Registrations:
 
     @cached_property
     def _places(self) -> Mapping[int, list[tuple[int, int]]]:
-        """Address of a static key -> its places, with their targets."""
+        """The places of static keys, with their targets, by the address of the key."""
         found: dict[int, list[tuple[int, int]]] = {}
         for at, code, target, key in self._entries():
             where = at + 8 + (key & ~_FLAGS) & WORD_MASK
@@ -172,7 +173,7 @@ class Registrations:
     def _jump(self, site: int, target: int) -> bytes | None:
         """Return the jump that replaces a nop.
 
-        None: there is no nop now, since the kernel has switched it on.
+        None: there is no nop, because the kernel has switched it on.
         """
         isa, code = self._text.isa, self._text.code(site, LONGEST)
         if code.startswith(isa.jump.nop):
@@ -191,7 +192,7 @@ class Registrations:
                 listener.call(arguments)
 
     def _fires(self) -> Fires:
-        """Say what a hit does, for machine code."""
+        """Describe a hit for machine code."""
         names = self._text.isa.calling.arguments
         arguments = tuple(map(Register, names[1 : 1 + _PASSED]))
         steps = []

@@ -26,7 +26,7 @@ def _rv_pad(code: bytes) -> int:
 
 
 def _rv_more(code: bytes) -> Known:
-    """Know addi of sp, compressed or not: what functions begin with."""
+    """Decode addi of sp, compressed or not, which is at the start of functions."""
     insn = Displaced(int.from_bytes(code[:4], "little"), 0)
     half = insn.word & 0xFFFF
     if half & 0xEF83 == 0x6101:  # c.addi16sp

@@ -4,12 +4,13 @@ Linux compiles its functions with a pad at the entry, which ftrace turns into a 
 a landing pad for indirect jumps may come before it.  A breakpoint on the ftrace pad would be
 overwritten when ftrace is switched on, so an entry probe goes, if it can,
 
-1. onto the landing pad (x86-64 endbr64, AArch64 bti or paciasp), which is never rewritten; 2. else
-onto the first instruction behind ftrace's pad; 3. else onto the pad itself; 4. in a function
-without pads, onto the first instruction.
+1. onto the landing pad (x86-64 endbr64, AArch64 bti or paciasp), which is never rewritten;
+2. else onto the first instruction after ftrace's pad;
+3. else onto the pad itself;
+4. in a function without pads, onto the first instruction.
 
-"If it can" means that the instruction displaced there is one whose effect is known as a plan: the
-host carries it out.  Return probes go onto every return instruction.
+"If it can" means that the effect of the displaced instruction is known as a plan, which the host
+carries out.  Return probes go onto every return instruction.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from providers.linux_kernel.port import NOP
 from providers.linux_kernel.ports import PORTS
 
 _RETURN: Final = Rule("return", "FBT's own stub emulates it", "FreeBSD sys/cddl/dev/dtrace")
-# The longest instruction, in bytes, and one more.
+# The length of the longest instruction plus one, in bytes.
 LONGEST: Final = 16
 
 
@@ -39,7 +40,7 @@ def treat(isa: Isa, code: bytes, address: int) -> Emulated | None:
     if known is not None:
         rule, operations, length = known
         return Emulated(rule, length, Plan((*operations, Set(pc, pc, length))))
-    # Of FBT's stub, only returns: it takes other instructions for those that FreeBSD's functions begin with.
+    # From FBT's stub only returns are used: it treats other instructions as those at the start of FreeBSD's functions.
     length = isa.instruction_length(code)
     plan = isa.stub.plan(code, address) if length and port.returns(code[:length]) else None
     if plan is not None:
@@ -49,7 +50,7 @@ def treat(isa: Isa, code: bytes, address: int) -> Emulated | None:
 
 
 def entry_site(isa: Isa, code: bytes, address: int) -> tuple[int, Emulated] | None:
-    """Return where the entry probe of a function goes, and what it displaces; None: nowhere."""
+    """Return the place of a function's entry probe, and the displaced instruction; None: no place."""
     port = PORTS[isa.name]
     landing = port.landing(code)
     pad = port.pad(code[landing:])
@@ -62,7 +63,7 @@ def entry_site(isa: Isa, code: bytes, address: int) -> tuple[int, Emulated] | No
 
 
 def return_sites(isa: Isa, code: bytes, address: int) -> Iterator[tuple[int, Emulated]]:
-    """Yield the return instructions of a function, with what they do."""
+    """Yield the return instructions of a function, with their effects."""
     port = PORTS[isa.name]
     for offset in kinst.PORTS[isa.name].boundaries(code):
         length = isa.instruction_length(code[offset : offset + LONGEST])

@@ -1,4 +1,4 @@
-"""The system calls of a Linux kernel, heard of where all of them pass.
+"""The system calls of a Linux kernel, traced in the code that all of them pass.
 
     enable    breakpoints at the kernel's two functions that every call passes
     (a call)  the number and the arguments are in struct pt_regs; the armed probe fires
@@ -29,9 +29,9 @@ from providers.linux_kernel.text import Hook, Text
 
 _WORD: Final = 8
 _PASSED: Final = 5
-# More calls than any ABI has.
+# A number larger than that of the calls of any ABI.
 _MOST: Final = 600
-# struct syscall_metadata: name, number, how many arguments, their types, their names.
+# struct syscall_metadata: name, number, number of arguments, their types, their names.
 _METADATA: Final = struct.Struct("<QiiQQ")
 _LONGEST_TYPE: Final = 128
 _INT_SIGN: Final = 0x8000_0000
@@ -105,7 +105,7 @@ class KernelCalls:
             self._ids[other, moment] = probe_id
 
     def enable(self, *, on: bool) -> None:
-        """Write the breakpoints, or take them out."""
+        """Write the breakpoints, or remove them."""
         if on and not self._hooks:
             for address in self._places(self._path.entry, at_return=False):
                 self._hooks.append((address, Hook(self._entered)))
@@ -129,7 +129,7 @@ class KernelCalls:
         return [] if found is None else [found[0]]
 
     def argument(self, index: int) -> int:
-        """Return an argument past those that are passed."""
+        """Return an argument beyond those that are passed."""
         return self._rest[index] if index < len(self._rest) else 0
 
     def _entered(self, frame: Frame) -> None:

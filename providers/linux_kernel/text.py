@@ -3,9 +3,9 @@
     add       a hook at an address: the first one writes the breakpoint
     (a hit)   the hooks are called in the order in which they were added, then the displaced
               instruction's plan is carried out, or a copy of it runs elsewhere and leads back
-    remove    the last one takes the breakpoint out; the copy stays, for a task may be in it
+    remove    the last one removes the breakpoint; the copy stays, because a task may be in it
 
-The first hit is Python's.  A hook that says which probe it fires lets machine code serve the next
+Python serves the first hit.  A hook that says which probe it fires lets machine code serve the next
 ones (`emu.learning`).
 
 Code is read as it is in memory when a breakpoint is written: the kernel has rewritten much of it
@@ -33,10 +33,10 @@ from providers.kinst.ports import PORTS
 from providers.linux_kernel.sites import LONGEST, treat
 
 OWNER: Final = "kernel text"
-# What the handler answers when it has set the pc itself.
+# The handler's answer when it has set the pc itself.
 _CLAIMED: Final = 1
 
-# What a hook fires, for machine code to do it; None: only Python can.
+# The probe that a hook fires, for machine code; None: only Python can do it.
 Fires = Iterable[HitStep] | None
 
 
@@ -50,9 +50,9 @@ class Hook:
 
     call: Callable[[Frame], None]
     fires: Callable[[], Fires] = _python
-    """The same for machine code; asked whenever it may have changed."""
+    """The same for machine code; called whenever it may have changed."""
     framed: bool = False
-    """Whether the function's frame is there (`CpuCore.framed`)."""
+    """Whether the function's frame exists (`CpuCore.framed`)."""
 
 
 class Room(Protocol):
@@ -76,7 +76,7 @@ class _Point:
     tracepoint: Tracepoint
     treatment: Emulated | OutOfLine
     copy: int = 0
-    """Where the copy is, 0 if there is none."""
+    """The address of the copy, 0 if there is none."""
     hooks: list[Hook] = field(default_factory=list)
 
 
@@ -84,7 +84,7 @@ class Text:
     """The breakpoints of one kernel."""
 
     def __init__(self, isa: Isa, patcher: Patcher, traps: TrapHandler, room: Room, clock: VirtualClock) -> None:
-        """`room` is where copies of instructions run; `clock` leaves out the way back."""
+        """`room` is memory for copies of instructions; `clock` excludes the way back from the time."""
         self.isa = isa
         self._room = room
         self._clock = clock
@@ -100,13 +100,13 @@ class Text:
         traps.add(self._invop, self._describe)
 
     def code(self, address: int, size: int) -> bytes:
-        """Return code as the kernel has it, without breakpoints.  Raises `BadAddressError`."""
+        """Return the kernel's code without breakpoints.  Raises `BadAddressError`."""
         return self._patcher.original(address, size)
 
     def add(self, address: int, hook: Hook, treatment: Emulated | OutOfLine | None = None) -> None:
         """Call `hook` whenever the instruction at an address is about to run.
 
-        `treatment` is what becomes of it, if that is known.
+        `treatment` says how the instruction is executed, if that is known.
 
         Raises `NoPlanError`.
         """
@@ -133,7 +133,7 @@ class Text:
         return point
 
     def _copied(self, treatment: OutOfLine, address: int) -> int:
-        """Write a copy of an instruction, and what leads back; return where it is."""
+        """Write a copy of an instruction, and the way back; return its address."""
         port = self._port
         try:
             copy = self._room.take(port.size)
@@ -145,7 +145,7 @@ class Text:
         return copy
 
     def remove(self, address: int, hook: Hook) -> None:
-        """Take a hook back.  Raises KeyError or ValueError if it is not there."""
+        """Remove a hook.  Raises KeyError or ValueError if it is not there."""
         point = self._points[address]
         point.hooks.remove(hook)
         self._traps.changed()
@@ -155,13 +155,13 @@ class Text:
             del self._points[address]
 
     def plan(self, address: int) -> Plan | None:
-        """Return the plan of what a breakpoint displaces; None: a copy of it runs elsewhere."""
+        """Return the plan of the displaced instruction; None: a copy of it runs elsewhere."""
         point = self._points.get(address)
         treatment = None if point is None else point.treatment
         return treatment.plan if isinstance(treatment, Emulated) else None
 
     def changed(self) -> None:
-        """Ask the hooks again what they fire."""
+        """Get the probes of the hooks again."""
         self._traps.changed()
 
     def _invop(self, address: int, frame: Frame, _extra: int) -> int:
@@ -176,7 +176,7 @@ class Text:
         if isinstance(treatment, Emulated):
             frame.carry_out(treatment.plan, address)
         else:
-            # The breakpoint stands for the instruction; what it leads to is not the kernel's.
+            # The breakpoint is counted as the instruction; the code to which it leads is not the kernel's.
             self._clock.hide(hidden_instructions(self.isa, treatment, frame))
             frame.go_to(point.copy)
         return _CLAIMED
@@ -190,7 +190,7 @@ class Text:
         return _CLAIMED
 
     def _describe(self, address: int) -> Hit | Served | None:
-        """Say what the handler does at an address."""
+        """Describe the handler's actions at an address."""
         pc = self.isa.registers.pc
         point = self._points.get(address)
         if point is None:

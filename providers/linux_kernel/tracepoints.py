@@ -1,7 +1,7 @@
 """sdt:kernel:sched:sched_switch: the tracepoints of a Linux kernel.
 
-The function of a probe's name is the tracepoint's subsystem, as in /sys/kernel/tracing/events.  How
-a tracepoint is switched on is told in `registrations`.
+The function of a probe's name is the tracepoint's subsystem, as in /sys/kernel/tracing/events.
+`registrations` documents how a tracepoint is switched on.
 """
 
 # ruff: noqa: ARG002  (the contract passes more than is needed)
@@ -41,7 +41,7 @@ class _Probe:
 
 
 class Tracepoints(Provider):
-    """See the module; `matches(pattern, name)` says what a description's globs mean."""
+    """See the module; `matches(pattern, name)` matches a description's globs."""
 
     name = "sdt"
 
@@ -64,7 +64,7 @@ class Tracepoints(Provider):
         framework.register(self)
 
     def provide(self, description: tuple[str, str, str, str] | None) -> None:
-        """Make the probes that a description may mean."""
+        """Make the probes that a description may match."""
         provider, module, function, name = description or ("", "", "", "")
         if not (self._matches(provider, self.name) and self._matches(module, MODULE)):
             return
@@ -111,7 +111,7 @@ class Tracepoints(Provider):
             arg.listener = listener
 
     def disable(self, probe_id: int, arg: _Probe) -> None:
-        """Switch it off."""
+        """Switch the tracepoint off."""
         if arg.listener is not None:
             self._registrations.remove(arg.name, arg.listener)
             arg.listener = None

@@ -12,7 +12,7 @@ from emu.plans import Set, Store
 from providers.linux_kernel.port import PUSH, Known, Port
 
 _X86_ENDBR64: Final = bytes.fromhex("f30f1efa")
-# nopw (%rax): what the kernel makes of an endbr64 that is not needed (arch/x86/include/asm/ibt.h, gen_endbr_poison).
+# nopw (%rax): the kernel's replacement of an endbr64 that is not needed (arch/x86/include/asm/ibt.h, gen_endbr_poison).
 _X86_SEALED: Final = bytes.fromhex("660f1f00")
 _X86_PAD: Final = bytes.fromhex("0f1f440000")
 _X86_NOPS: Final = tuple(
@@ -32,7 +32,7 @@ def _x86_landing(code: bytes) -> int:
 
 
 def _x86_more(code: bytes) -> Known:
-    """Know push of a register, which functions begin with."""
+    """Decode push of a register, which is at the start of functions."""
     prefixed = code[0] == _X86_REX_B
     opcode = code[prefixed]
     if not 0x50 <= opcode <= 0x57:

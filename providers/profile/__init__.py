@@ -1,4 +1,4 @@
-"""The profile provider: probes that fire every so often."""
+"""The profile provider: probes that fire at regular intervals."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """profile-N and tick-N: probes of time, made when they are named.
 
-`profile-N` fires on every CPU, `tick-N` on one: there is one.  A number alone is a rate, N a
-second; with a unit it is the interval.  Time is the guest's own, which stands still while probes
-are handled, so that what a profile shows does not depend on what else is traced.
+`profile-N` fires on every CPU, `tick-N` on one; here there is only one.  A number alone is a rate,
+N per second; with a unit it is the interval.  The time is the guest's own, which stops while probes
+are handled, so a profile does not depend on other probes.
 
 Source: FreeBSD sys/cddl/dev/profile/profile.c.
 """
@@ -34,12 +34,12 @@ _UNITS: Final = {
 # Nanoseconds; a shorter interval makes no probe (profile_interval_min).
 _SHORTEST: Final = 200_000
 _NAME: Final = re.compile(r"(profile|tick)-([0-9]{1,18})([A-Za-z]*)")
-# What is there before anybody names it.
+# The probes that exist before any is named.
 _ALWAYS: Final = (
     *(f"profile-{rate}" for rate in (97, 199, 499, 997, 1999, 4001, 4999)),
     *(f"tick-{rate}" for rate in (1, 10, 100, 500, 1000, 5000)),
 )
-# Probes there may be (profile_max).
+# The largest number of probes (profile_max).
 _MOST: Final = 1000
 
 _EVOLVING: Final = Attribute(Stability.EVOLVING, Stability.EVOLVING, DependencyClass.COMMON)
@@ -58,7 +58,7 @@ class TimedGuest(Protocol):
         ...
 
     def pc(self) -> int:
-        """Return where the CPU is."""
+        """Return the pc of the CPU."""
         ...
 
 
@@ -83,7 +83,7 @@ class _Probe:
 
     interval: int
     late: bool
-    """Whether it reports how late it is: profile-N does."""
+    """Whether it reports its delay, as profile-N does."""
     timer: Timer | None = None
 
 
@@ -102,7 +102,7 @@ class Profile(Provider):
             self._create(name)
 
     def provide(self, description: tuple[str, str, str, str] | None) -> None:
-        """Make the probe that is looked for."""
+        """Make the probe of the description."""
         if description is not None:
             self._create(description[3])
 
@@ -118,7 +118,7 @@ class Profile(Provider):
         arg.timer = self._guest.timers.start(self._guest.now(), arg.interval, self._firing(probe_id, late=arg.late))
 
     def disable(self, probe_id: int, arg: _Probe) -> None:
-        """Stop it."""
+        """Stop the probe's timer."""
         if arg.timer is not None:
             self._guest.timers.stop(arg.timer)
             arg.timer = None
@@ -128,7 +128,7 @@ class Profile(Provider):
         self._count -= 1
 
     def _firing(self, probe_id: int, *, late: bool) -> Callable[[int], None]:
-        """Return what fires a probe: arg0 is the kernel's pc, arg1 the user's; one of them is 0."""
+        """Return the function that fires a probe: arg0 is the kernel's pc, or arg1 the user's."""
         guest, fire = self._guest, self._framework.probe
 
         def firing(delay: int) -> None:

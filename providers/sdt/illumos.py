@@ -1,11 +1,11 @@
-"""SDT as illumos has it.
+"""The SDT of illumos.
 
-Nops where the compiler put calls, and a LOCK prefix that makes one of them trap.
+It has nops in place of the compiler's calls, and a LOCK prefix makes one of them trap.
 
-The kernel linker has made each call five nops (emu/guest/kernel/krtld.py).  Enabling writes 0xf0
-over the second: LOCK NOP is an invalid opcode, whose handler finds the site, fires with the
-arguments that are in their registers anyway, and has the nop emulated.  What a name begins with
-tells the provider.  x86 alone has it here: illumos has no other ISA of ours.
+The kernel linker has replaced each call by five nops (emu/guest/kernel/krtld.py).  Enabling writes
+0xf0 over the second: LOCK NOP is an invalid opcode, whose handler finds the site, fires with the
+arguments that are in their registers, and has the nop emulated.  The prefix of a name determines
+the provider.  Only x86 has it here, because illumos does not run on the other ISAs.
 
 Source: illumos usr/src/uts/intel/dtrace/sdt.c, usr/src/uts/common/dtrace/sdt_subr.c.
 """
@@ -24,7 +24,8 @@ from emu.patcher import Patcher, Tracepoint
 from emu.trap import TrapHandler
 from providers.base import Framework, Provider
 
-# Those of illumos's table (sdt_providers) that the teaching kernel has sites of; the last takes what is left.
+# The providers of illumos' table (sdt_providers) whose sites the teaching kernel has; the last one takes all other
+# names.
 PREFIXES: Final = {
     "__cpu_sysinfo_": "sysinfo",
     "__cpu_vminfo_": "vminfo",
@@ -44,7 +45,7 @@ _UNKNOWN: Final = "<unknown>"
 
 
 class IllumosSite(NamedTuple):
-    """A probe's name as the kernel linker found it, and the address of the call's operand."""
+    """A probe's name from the kernel linker, and the address of the call's operand."""
 
     name: str
     offset: int
@@ -55,15 +56,15 @@ class IllumosKernel(Protocol):
 
     patcher: Patcher
     probe_frames: int | None
-    """While a probe fires: how many frames its stack leaves out; None otherwise."""
+    """While a probe fires, the number of frames that its stack omits; None otherwise."""
 
     def symbol_at(self, address: int) -> tuple[Symbol, int] | None:
-        """Return the symbol an address is in, and how far."""
+        """Return the symbol that contains an address, and the offset in it."""
         ...
 
 
 def split(name: str) -> tuple[str, str]:
-    """Return the provider and the probe's name that a site's name stands for."""
+    """Return the provider and the probe's name of a site's name."""
     prefix = next(prefix for prefix in PREFIXES if name.startswith(prefix))
     return PREFIXES[prefix], name.removeprefix(prefix).replace("__", "-")
 
@@ -76,19 +77,19 @@ class IllumosProbe:
 
 
 class IllumosProvider(Provider):
-    """One of illumos's SDT providers."""
+    """One of illumos' SDT providers."""
 
     def __init__(self, name: str, sdt: IllumosSdt) -> None:
         self.name = name
         self._sdt = sdt
 
     def enable(self, probe_id: int, arg: IllumosProbe) -> None:
-        """Put the LOCK prefixes in (sdt_enable)."""
+        """Write the LOCK prefixes (sdt_enable)."""
         for tracepoint in arg.tracepoints:
             self._sdt.kernel.patcher.install(tracepoint)
 
     def disable(self, probe_id: int, arg: IllumosProbe) -> None:
-        """Take them out (sdt_disable)."""
+        """Remove the LOCK prefixes (sdt_disable)."""
         for tracepoint in arg.tracepoints:
             self._sdt.kernel.patcher.remove(tracepoint)
 
@@ -104,7 +105,7 @@ class IllumosProvider(Provider):
 
 
 class IllumosSdt:
-    """The providers of one kernel, and the handler of their traps.  Making one loads them."""
+    """The providers of one kernel, and the handler of their traps.  Creating it loads them."""
 
     def __init__(
         self, framework: Framework, kernel: IllumosKernel, traps: TrapHandler, sites: Iterable[IllumosSite]
@@ -122,7 +123,7 @@ class IllumosSdt:
         traps.add(self._invop)
 
     def _create(self, site: IllumosSite) -> None:
-        """Make a probe, or give one of these names another site (sdt_provide_module)."""
+        """Make a probe, or add a site to the probe of these names (sdt_provide_module)."""
         name, probe = split(site.name)
         provider = self.providers[name]
         found = self.kernel.symbol_at(site.offset)
@@ -138,7 +139,7 @@ class IllumosSdt:
         self._probes[site.offset] = probe_id
 
     def _invop(self, address: int, frame: Frame, _extra: int) -> int:
-        """Fire the probe of a site; the nop it stands on is emulated (sdt_invop)."""
+        """Fire the probe of a site, whose nop is emulated (sdt_invop)."""
         probe_id = self._probes.get(address)
         if probe_id is None:
             return 0

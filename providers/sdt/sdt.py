@@ -1,15 +1,15 @@
-"""SDT: the probes a kernel declares in linker sets, in each generation of the mechanism.
+"""SDT: the probes that a kernel declares in linker sets, in each generation of the mechanism.
 
-The life of a probe, in the order FreeBSD has it:
+The life of a probe, in FreeBSD's order:
 
-    load              the linker sets are read; each provider named there becomes one of DTrace's,
-    each probe one of its
-                      probes; `sdt_probe_func` stops pointing at the kernel's stub
-    enable            the probe's id is set; lockstat's first sets `lockstat_enabled`, the first of
-    all sets
-                      `sdt_probes_enabled`; then the nop at each of its sites becomes a jump
-    (a hit)           the site calls `dtrace_probe` with the id: a call like any other, no trap
-    disable           the jumps are nops again; the flags and the id go back
+    load              the linker sets are read; each provider in them becomes one of DTrace's, and
+                      each probe one of its probes; `sdt_probe_func` no longer points to the
+                      kernel's stub
+    enable            the probe's id is set; lockstat's first probe sets `lockstat_enabled`, the
+                      first of all probes sets `sdt_probes_enabled`; then the nop at each of its
+                      sites becomes a jump
+    (a hit)           the site calls `dtrace_probe` with the id: an ordinary call, not a trap
+    disable           the jumps become nops again; the flags and the id are cleared
 
 A kernel of an older generation has no nops to patch: its sites test the id (2013), or a flag and
 then the id (2018).
@@ -34,12 +34,12 @@ from providers.base import ArgumentDescription, Framework, Provider
 from providers.sdt.sets import ID_OFFSET, Declaration, read_declarations
 
 OWNER: Final = "sdt"
-# What a probe without a module of its own is said to be in: the linker file.
+# The module of a probe that does not name one: the linker file.
 MODULE: Final = "kernel"
-# What a probe without a function is said to be in.
+# The function of a probe that does not name one.
 FUNCTION: Final = "none"
 LOCKSTAT: Final = "lockstat"
-# The first generation whose sites are patched, and which has a function of the kernel's before `dtrace_probe`.
+# The first generation whose sites are patched, and whose sites call a function of the kernel before `dtrace_probe`.
 HOT_PATCHED: Final = 2024
 _AFRAMES: Final = 1
 _SIXTH: Final = 5
@@ -51,7 +51,7 @@ class SdtKernel(Protocol):
     isa: Isa
     patcher: Patcher
     probe_frames: int | None
-    """While a probe of this kind fires: how many frames its stack leaves out; None otherwise."""
+    """While a probe of this kind fires, the number of frames that its stack omits; None otherwise."""
 
     def linker_set(self, name: str) -> tuple[int, int] | None:
         """Return the address and size of a kernel's linker set, None if it has no such set."""
@@ -70,11 +70,11 @@ class SdtKernel(Protocol):
         ...
 
     def watch_traced(self) -> None:
-        """Be told that a probe is about to be enabled, the first time or again."""
+        """Prepare for a probe that is about to be enabled, the first time or again."""
         ...
 
     def call_argument(self, index: int) -> int:
-        """Return argument `index` >= 5 of the present call of `dtrace_probe`, after its id."""
+        """Return argument `index` >= 5 of the current call of `dtrace_probe`, after its id."""
         ...
 
     def thread_field(self, name: str) -> int:
@@ -84,7 +84,7 @@ class SdtKernel(Protocol):
     def serve_probes(self, probe: Callable[..., None], describe: Callable[[int], Called]) -> None:
         """Call `probe(id, arg0 ... arg4)` whenever the kernel calls `dtrace_probe`.
 
-        Or let machine code do what `describe(id)` says.
+        Alternatively machine code does what `describe(id)` says.
         """
         ...
 
@@ -96,7 +96,7 @@ def probe_name(written: str) -> str:
 
 @dataclass(slots=True, eq=False)
 class SdtProbe:
-    """A probe: what the kernel declares, and its sites."""
+    """A probe: its declaration by the kernel, and its sites."""
 
     declaration: Declaration
     tracepoints: tuple[Tracepoint, ...]
@@ -137,7 +137,7 @@ class SdtProvider(Provider):
         self._sdt.forget(arg)
 
     def unregistered(self) -> None:
-        """Be gone, with sdt.ko."""
+        """Remove the provider with sdt.ko."""
         self._sdt.gone(self.name)
 
 
@@ -149,13 +149,13 @@ class _Flag:
     users: int = 0
 
     def take(self, kernel: SdtKernel) -> None:
-        """Need it: the first user sets it."""
+        """Add a user: the first one sets the variable."""
         self.users += 1
         if self.users == 1 and self.address is not None:
             kernel.store(self.address, b"\1")
 
     def drop(self, kernel: SdtKernel) -> None:
-        """Need it no more: the last user clears it."""
+        """Remove a user: the last one clears the variable."""
         self.users -= 1
         if not self.users and self.address is not None:
             kernel.store(self.address, b"\0")
@@ -163,14 +163,14 @@ class _Flag:
 
 @dataclass(slots=True)
 class Sdt:
-    """All SDT providers of one kernel.  Making one loads them (sdt_load)."""
+    """All SDT providers of one kernel.  Creating it loads them (sdt_load)."""
 
     framework: Framework
     kernel: SdtKernel
     core: CpuCore
     providers: dict[str, SdtProvider] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
-    """What was left out and why, a line each."""
+    """The reasons why probes were left out, a line each."""
     generation: int = 0
     """The year of the kernel's mechanism; 0: it has none."""
     _enabled: _Flag = field(init=False)
@@ -178,7 +178,7 @@ class Sdt:
     _aframes: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Read what the kernel declares, and take its calls."""
+        """Read the kernel's declarations, and serve its calls."""
         kernel = self.kernel
         self._enabled = _Flag(kernel.symbol_address("sdt_probes_enabled"))
         self._lockstat = _Flag(kernel.symbol_address("lockstat_enabled"))
@@ -197,7 +197,7 @@ class Sdt:
         self._point("sdt_dtrace_probe" if self.generation >= HOT_PATCHED else "dtrace_probe")
 
     def _point(self, target: str) -> None:
-        """Let the sites' calls go to a function of the kernel's."""
+        """Make the sites call a function of the kernel."""
         pointer, address = self.kernel.symbol_address("sdt_probe_func"), self.kernel.symbol_address(target)
         if pointer is not None and address is not None:
             self.kernel.store(pointer, address.to_bytes(self.kernel.isa.word, "little"))
@@ -231,7 +231,7 @@ class Sdt:
         if provider == LOCKSTAT:
             self._lockstat.take(self.kernel)
         self._enabled.take(self.kernel)
-        # FreeBSD's CPUs meet here (smp_rendezvous).  There is one, and it stands between two instructions.
+        # FreeBSD synchronizes its CPUs here (smp_rendezvous).  Here the only CPU is between two instructions.
         for tracepoint in record.tracepoints:
             self.kernel.patcher.install(tracepoint)
 
@@ -250,7 +250,7 @@ class Sdt:
             self.kernel.patcher.forget(tracepoint)
 
     def argument_value(self, index: int) -> int:
-        """Return argument `index` >= 5: of the newest generation there is a sixth, and no more."""
+        """Return argument `index` >= 5: the newest generation has a sixth, and no more."""
         if self.generation < HOT_PATCHED:
             return self.kernel.call_argument(index)
         if index == _SIXTH:
@@ -259,7 +259,7 @@ class Sdt:
         return 0
 
     def unload(self) -> None:
-        """Take the providers out again.
+        """Remove the providers.
 
         Raises ValueError while a probe is enabled; nothing is changed then.
         """

@@ -1,9 +1,9 @@
 """A kernel's description of its probes: the linker sets of SDT.
 
-The linker sets that the macros of sys/sdt.h fill, read from its memory.
+They are filled by the macros of sys/sdt.h, and read from its memory.
 
 Source: FreeBSD sys/sys/sdt.h, sys/cddl/dev/sdt/sdt.c (sdt_load_probes_cb); the structures are the
-teaching kernel's (testbins/kernel/sys/sdt.h), whose probes tell their size as FreeBSD's do.
+teaching kernel's (testbins/kernel/sys/sdt.h), whose probes contain their size as FreeBSD's do.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ class _Layout(NamedTuple):
     """struct sdt_tracepoint: probe, patch point, target."""
 
 
-# By the size of a pointer; the numbers that are no pointers are as wide in both.
+# By the size of a pointer; numbers that are not pointers have the same width in both.
 _LAYOUTS: Final = {
     8: _Layout(struct.Struct("<Q"), struct.Struct("<iI5Q"), struct.Struct("<4Q"), struct.Struct("<3Q")),
     4: _Layout(struct.Struct("<I"), struct.Struct("<iI4IQ"), struct.Struct("<Q3I"), struct.Struct("<3I")),
 }
 _STRING_MAX: Final = 256
-# Where struct sdt_probe has its id, a uint32_t.
+# The offset of the id in struct sdt_probe, a uint32_t.
 ID_OFFSET: Final = 4
 
 Read = Callable[[int, int], bytes]
-# Name of a linker set -> its address and size, None if the kernel has none of that name.
+# Name of a linker set -> its address and size, None if the kernel has no such set.
 FindSet = Callable[[str], tuple[int, int] | None]
 
 
 @dataclass(frozen=True, slots=True)
 class ArgumentType:
-    """The type of one argument; "" where it is not told."""
+    """The type of one argument; "" if it is not given."""
 
     native: str
     translated: str
@@ -65,7 +65,7 @@ class Declaration:
     """A probe as the kernel declares it."""
 
     address: int
-    """Of its struct sdt_probe."""
+    """Address of its struct sdt_probe."""
     provider: str
     module: str
     function: str
@@ -78,7 +78,7 @@ class Declaration:
 
 @dataclass(frozen=True, slots=True)
 class Declarations:
-    """All a kernel declares."""
+    """All declarations of a kernel."""
 
     providers: tuple[str, ...]
     probes: tuple[Declaration, ...]
@@ -141,7 +141,7 @@ def _pointer(read: Read, address: int, layout: _Layout) -> int:
 
 
 def _string(read: Read, address: int) -> str:
-    """Return a string of the kernel's, "" for NULL."""
+    """Return a string of the kernel, "" for NULL."""
     if not address:
         return ""
     return read(address, _STRING_MAX).split(b"\0", 1)[0].decode("utf-8", "replace")

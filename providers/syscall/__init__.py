@@ -1,7 +1,7 @@
-"""The syscall provider: a probe where each system call begins, and one where it returns.
+"""The syscall provider: a probe at the entry of each system call, and one at its return.
 
-`providers.syscall.linux` has the calls of Linux programs; it is imported where they run, since it
-brings the whole Linux guest with it.
+`providers.syscall.linux` has the calls of Linux programs; it is imported only where they run,
+because it imports the whole Linux guest.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """The system calls of the Linux guest, whose kernel is the host's.
 
-They are heard of as an observer.
+An observer of the guest reports them.
 
 The conventions are those of FreeBSD's module `linux` (sys/amd64/linux/linux_systrace_args.c and
 systrace.c), so that a script means the same on both guests.
 """
 
-# ruff: noqa: ARG002  (an observer is told more than is needed)
+# ruff: noqa: ARG002  (an observer gets more than is needed)
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class LinuxCalls(LinuxObserver):
             self._kernel.observers.remove(self)
 
     def argument(self, index: int) -> int:
-        """Return an argument past those that are passed."""
+        """Return an argument beyond those that are passed."""
         return self._rest[index] if index < len(self._rest) else 0
 
     def system_call(self, thread: Thread, name: str, arguments: Sequence[int]) -> None:

@@ -1,10 +1,10 @@
 """The syscall provider: syscall:freebsd:read:entry and the like.
 
-Nothing is patched, the system call path asks whether it is to fire.
+Nothing is patched: the path of system calls tests whether a probe must fire.
 
-    enable      the call's row gets the probe's id, and the gate opens
-    (a call)    the path passes the gate, finds an id in the row, and fires it
-    disable     the row loses it; with the last one the gate is closed
+    enable      the call's row gets the probe's id, and the test is enabled
+    (a call)    the path finds an id in the row, and fires the probe
+    disable     the row loses the id; with the last one the test is disabled
 
 Source: FreeBSD sys/cddl/dev/systrace/systrace.c.
 """
@@ -78,7 +78,7 @@ class Syscall(Provider):
     def argument_description(self, probe_id: int, arg: _Call, index: int) -> ArgumentDescription | None:
         """Return an argument's type.
 
-        A pointer leads to the process's memory, and its type says so.
+        A pointer is to the process's memory, and its type says so.
         """
         signature = arg.table.signature(arg.number)
         if signature is None:
@@ -90,8 +90,8 @@ class Syscall(Provider):
         return ArgumentDescription(index, f"userland {native}" if native.endswith("*") else native)
 
     def argument_value(self, probe_id: int, arg: _Call, index: int) -> int:
-        """Return an argument that is not passed: at entry the one that was kept, at return 0."""
+        """Return an argument that is not passed: at entry the stored one, at return 0."""
         return arg.table.argument(index)
 
     def destroy(self, probe_id: int, arg: _Call) -> None:
-        """Nothing is kept for a probe."""
+        """Do nothing: no data are kept for a probe."""

@@ -16,11 +16,11 @@ from providers.uprobes.port import EINVAL, ENOTSUPP, Port
 _SOURCE: Final = "Linux arch/arm64/kernel/probes/decode-insn.c"
 _MOVES: Final = "it transfers control or names an address relative to the pc"
 _OURS: Final = "this simulator"
-# It refuses with a number of its own.
+# Its refusals have an error number of their own.
 _CORE: Final = "Linux kernel/events/uprobes.c"
 _BRK: Final = 0xD4200000
 BRK_UPROBE: Final = _BRK | 5 << 5
-# Ends the step, for which Linux uses the CPU's own single-stepping.
+# The breakpoint that ends the step; Linux uses the CPU's own single-stepping.
 BRK_STEP: Final = _BRK | 6 << 5
 
 
@@ -92,7 +92,7 @@ _ROWS: Final = (
     _literal("ldr qt, label", 0x9C000000, 16),
     _stepped("anything else", 0, 0, "it does the same at any address"),
 )  # fmt: skip
-# Linux' masks miss them: the copy loads from as far beside the slot.
+# Linux' masks miss these: the copy loads from the same distance to the slot.
 _LITERALS: Final = frozenset({"ldr st, label", "ldr dt, label", "ldr qt, label"})
 TABLES: Final = by_fidelity(
     DisplacedTable(_ROWS, by_code=False),

@@ -1,7 +1,7 @@
-"""The description of uprobes for machine code: what each hit does, as Python does it.
+"""The description of uprobes for machine code: the actions of each hit, as Python does them.
 
-The learner (`emu.learning`) asks after a hit that Python has served.  Machine code serves the next
-ones, unless a consumer has no native form.
+The learner (`emu.learning`) requests it after a hit that Python has served.  Machine code serves
+the next ones, unless a consumer has no native form.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from providers.uprobes.steps import Steps
     from providers.uprobes.tasks import Tasks
 
-# Where the number of an exception begins in what stands for one (`of_exception`).
+# The lowest bit of an exception's number in a key (`of_exception`).
 _EXCEPTION: Final = 56
 
 
 class Description:
     """Describes the hits of one guest's uprobes.
 
-    `forget(probe)` drops a probe that nothing keeps, `simulate(installed, address)` carries out a
+    `forget(probe)` drops a probe without references, `simulate(installed, address)` carries out a
     plan.
     """
 
@@ -60,7 +60,7 @@ class Description:
         self._native: NativeUprobes | None = None
 
     def describe(self, address: int) -> Hit | Served | None:
-        """Say what a hit does, as `_hit` and `Steps` do it."""
+        """Describe a hit, as `_hit` and `Steps` handle it."""
         if not self._port.step_trap and address >> _EXCEPTION == of_exception(DEBUG, 0) >> _EXCEPTION:
             return Hit((self._call("debugged", 0),), exception=DEBUG)
         thread = self._kernel.current
@@ -94,7 +94,7 @@ class Description:
         return Hit((*steps, self._call("begin", installed.words.address)))
 
     def _describe_returns(self, probe: Uprobe) -> None:
-        """Say what fires when a function returns."""
+        """Return the probes that fire when a function returns."""
         if probe.words.known:
             return
         wanted = [consumer for consumer in probe.consumers if consumer.ret_handler is not None]
@@ -115,7 +115,7 @@ class Description:
         return Call(self._native.address(name), argument)
 
     def _asked_to_hijack(self, words: int) -> int:
-        """Make a function return to the trampoline, as machine code could not."""
+        """Make a function return to the trampoline, because machine code could not."""
         at = InstalledWords.from_address(words).at
         thread = self._kernel.current
         assert thread is not None

@@ -1,15 +1,15 @@
-"""Uprobes in machine code: what `returns` and `steps` do, on the same words.
+"""Uprobes in machine code: the same as `returns` and `steps`, on the same words.
 
 Each function is a step of a hit (`emu.engine.tracepoints.Call`).  Python handles the other cases,
 in which memory is out of reach or a probe was removed.
 
-| function | what it does |
+| function | effect |
 | --- | --- |
 | `hijack(installed)` | makes the function return to the trampoline (prepare_uretprobe) |
-| `returned(space)` | takes a return to the trampoline (uprobe_handle_trampoline) |
+| `returned(space)` | handles a return to the trampoline (uprobe_handle_trampoline) |
 | `begin(installed)` | runs the copy in its slot (pre_ssout) |
-| `ended(installed)` | takes the breakpoint behind a copy (handle_singlestep) |
-| `debugged(0)` | takes x86's debug exception behind a copy |
+| `ended(installed)` | handles the breakpoint after a copy (handle_singlestep) |
+| `debugged(0)` | handles x86's debug exception after a copy |
 
 Source: Linux 6.12 kernel/events/uprobes.c, arch/x86/kernel/uprobes.c.
 """
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from emu.isa.base import Isa
     from providers.uprobes.port import Port
 
-# Where a return's handlers find the function.
+# The place of the function's address for a return's handlers.
 FUNCTION: Final = "%uprobe function"
 _WORD: Final = 8
 _PENDING: Final = ctypes.sizeof(PendingReturn)
@@ -50,11 +50,11 @@ class Asked:
     """Python functions that machine code calls; none of them lets an exception out."""
 
     switch: Callable[[int], int]
-    """Returns the address of the `TaskWords` of the thread that runs."""
+    """Returns the address of the current thread's `TaskWords`."""
     hijack: Callable[[int], int]
     """Makes a function return to the trampoline; by the address of `InstalledWords`."""
     gone: Callable[[int], int]
-    """Takes note that nothing keeps a probe any more; by the address of its `ProbeWords`."""
+    """Notes that a probe has no references any more; by the address of its `ProbeWords`."""
 
 
 class NativeUprobes:
@@ -76,7 +76,7 @@ class NativeUprobes:
         self._linked = Linked(_machine_code(kernel.isa, by_flag=not port.step_trap), symbols)
 
     def address(self, name: str) -> int:
-        """Return where a function is."""
+        """Return the address of a function."""
         return self._linked.address(name)
 
 
@@ -87,7 +87,7 @@ def _machine_code(isa: Isa, *, by_flag: bool) -> bytes:
 
 
 class _Code:
-    """Writes the functions; `module` has them.  `by_flag`: the CPU is told to trap by its flag."""
+    """Writes the functions into `module`; `by_flag`: the CPU steps by its trap flag."""
 
     def __init__(self, isa: Isa, *, by_flag: bool) -> None:
         self.module = Module()
@@ -106,7 +106,7 @@ class _Code:
     # -- registers and memory
 
     def _register(self, f: Function, name: str) -> Value:
-        """Return where a register is."""
+        """Return the address of a register."""
         return f.add(self.module.symbol("env"), _WORD * self._slots[name])
 
     def _get(self, f: Function, name: str) -> Value:
@@ -119,12 +119,12 @@ class _Code:
         return self._get(f, self._isa.registers.sp)
 
     def _flags(self, f: Function) -> Value:
-        """Return where the trap flag's word is."""
+        """Return the address of the trap flag's word."""
         assert self._isa.unicorn.trap_flag is not None, f"{self._isa.name} steps by a breakpoint"
         return f.add(self.module.symbol("env"), self._isa.unicorn.trap_flag)
 
     def _writable(self, f: Function, address: Value) -> Value:
-        """Return where memory is that may be read and written; 0: out of reach."""
+        """Return the place of memory for reading and writing; 0: out of reach."""
         address = f.and_(address, self._isa.address_mask)
         reach = self.module.symbol("reach")
         place, again = (f.call(reach, address, int(access)) for access in (Access.READ, Access.WRITE))
@@ -137,7 +137,7 @@ class _Code:
     # -- parts
 
     def _make_task(self) -> Function:
-        """u64 task(): the address of the `TaskWords` of the thread that runs."""
+        """u64 task(): the address of the current thread's `TaskWords`."""
         f = self.module.function("task", 0, local=True)
         current = self.module.symbol("current")
         same = f.eq(f.load(self.module.symbol("thread")), f.load(current, CurrentTask.offset("thread")))
@@ -163,7 +163,7 @@ class _Code:
 
     @staticmethod
     def _entry(f: Function, task: Value, place: Value) -> Value:
-        """Return where the return is that is so many-th, from 1 on."""
+        """Return the address of the return with a number, from 1 on."""
         return f.add(f.load(task, TaskWords.offset("returns")), f.mul(f.sub(place, 1), _PENDING))
 
     # -- returns
@@ -214,7 +214,7 @@ class _Code:
         f.ret(GO_ON)
 
     def _unless(self, f: Function, condition: Condition, installed: Value) -> None:
-        """Let Python replace the return address unless a condition holds."""
+        """Let Python replace the return address unless a condition is true."""
         with f.when(f.fails(condition), likely=False):
             f.ret(f.call(self.module.symbol("ask_hijack"), installed))
 
@@ -257,7 +257,7 @@ class _Code:
         f.ret(HANDLED)
 
     def _ask_unless_native(self, f: Function, task: Value, alive: Value) -> None:
-        """Leave the return to Python if any of its handlers is Python's."""
+        """Leave the return to Python if any of its handlers is in Python."""
         place = f.variable(alive)
         with f.loop() as loop:
             loop.leave_if(f.eq(place.get(), 0))
@@ -304,14 +304,14 @@ class _Code:
         self._end(f, task, installed)
 
     def _make_debugged(self) -> None:
-        """See `Steps`: the flags, the pc, and what was pushed are put right."""
+        """Correct the flags, the pc, and the pushed word, as `Steps` does."""
         f = self.module.function("debugged", 2)
         task = f.call(self._task)
         installed = f.load(task, TaskWords.offset("step"))
         f.ret_if(f.eq(installed, 0), ASK, likely=False)
         pc, slot = f.load(self._pc(f)), f.load(installed, InstalledWords.offset("slot"))
         at, after = (f.load(installed, InstalledWords.offset(name)) for name in ("at", "after"))
-        # Within the copy itself the count is Python's to settle.
+        # Inside the copy itself Python corrects the count.
         inside = f.both(f.ugt(pc, slot), f.ult(f.sub(pc, slot), f.sub(after, at)))
         f.ret_if(inside, ASK, likely=False)
         calls, pushes, pops = (

@@ -16,7 +16,7 @@ from providers.fidelity import Fidelity
 
 EINVAL = 22
 ENOEXEC = 8
-# Of the kernel's own; programs see the number.
+# The kernel's own error number, which programs see.
 ENOTSUPP = 524
 
 
@@ -25,15 +25,15 @@ class Port:
     """Uprobes on one ISA."""
 
     breakpoint: bytes
-    """What is written over the first bytes of an instruction, whatever its length."""
+    """The bytes that are written over the start of an instruction, whatever its length is."""
     longest: int
     """Bytes of the longest instruction."""
     alignment: int
-    """What offsets must be multiples of."""
+    """Offsets must be multiples of this."""
     slot: int
     """Bytes of a slot."""
     step_trap: bytes
-    """What follows the copy in its slot and ends the step; b"": the CPU is set to trap after one
+    """The code after the copy in its slot, which ends the step; b"": the CPU traps after one
     instruction."""
     treat: Callable[[Code, Fidelity], Treatment]
     """How an instruction is displaced: `Emulated`, `Stepped`, or `Refused` by a rule with an

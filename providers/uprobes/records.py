@@ -1,6 +1,6 @@
-"""Uprobes' books: probes, their consumers, and the state of each process and thread.
+"""The records of uprobes: probes, their consumers, and the state of each process and thread.
 
-What machine code needs of them is in blocks of words (`emu.native.block`), which Python uses too.
+The data for machine code are in blocks of words (`emu.native.block`), which Python uses too.
 
 Source: Linux 6.12 include/linux/uprobes.h, kernel/events/uprobes.c.
 """
@@ -39,13 +39,13 @@ class HandlerResult(IntEnum):
 class Consumer:
     """A consumer of a probe (struct uprobe_consumer); one of the first two is required.
 
-    `handler(registers)` runs before the instruction, `ret_handler(function, registers)` when the
-    function it begins has returned, with the pc there.  `filter(process)` says which processes are
-    watched.
+    `handler(registers)` runs before the instruction.  `ret_handler(function, registers)` runs when
+    the function that begins there has returned, with the pc at the return address.
+    `filter(process)` says which processes are watched.
 
-    `runs` and `ret_runs` say what machine code runs instead of the two handlers, as
-    `Framework.native_runs` does; 0: nothing.  Its arguments are none, and the function with the two
-    result registers.  It keeps the breakpoint.
+    `runs` and `ret_runs` are the machine code in place of the two handlers, in the form of
+    `Framework.native_runs`; 0: none.  Code of `runs` has no arguments; code of `ret_runs` has the
+    function and the two result registers.  It never removes the breakpoint.
     """
 
     handler: Callable[[Frame], HandlerResult | None] | None = None
@@ -63,12 +63,11 @@ class ProbeWords(Block):
     """The data of a probe for machine code."""
 
     references: int
-    """Registrations, steps and pending returns that keep it."""
+    """Number of registrations, steps and pending returns that refer to it."""
     known: int
-    """Whether `returns` is right; 0: Python runs the return handlers."""
+    """Whether `returns` is valid; 0: Python runs the return handlers."""
     returns: int
-    """Where the addresses are of what fires at a return (`emu.engine.tracepoints.Firing`), ended by
-    0."""
+    """Address of a list of `emu.engine.tracepoints.Firing`s that fire at a return, ended by 0."""
 
 
 @dataclass(eq=False)
@@ -87,7 +86,7 @@ class Uprobe:
 
     @property
     def references(self) -> int:
-        """Registrations, steps and pending returns that keep it."""
+        """Number of registrations, steps and pending returns that refer to it."""
         return self.words.references
 
     @references.setter
@@ -95,8 +94,8 @@ class Uprobe:
         self.words.references = number
 
     def show_returns(self, firings: list[Firing]) -> None:
-        """Tell machine code what fires when the function returns."""
-        # Machine code may be in the midst of the last ones.
+        """Store the probes that fire when the function returns, for machine code."""
+        # Machine code may still use the previous list.
         places = (ctypes.c_uint64 * (len(firings) + 1))(*(firing.address for firing in firings))
         self._shown = [*self._shown[-1:], (places, firings)]
         self.words.returns, self.words.known = ctypes.addressof(places), 1
@@ -110,19 +109,19 @@ class InstalledWords(Block):
     space: int
     """Address of its `SpaceWords`."""
     at: int
-    """Where the breakpoint is."""
+    """Address of the breakpoint."""
     slot: int
-    """Where its copy runs; 0: it has not run yet.
+    """The slot of its copy; 0: it has not run yet.
 
     Linux takes a slot for each hit; here a probe keeps its own, so that Unicorn need not translate
-    it again.  No other probe uses it while this one is there: a thread may stand in it.
+    it again.  No other probe uses it while this one exists, because a thread may be in it.
     """
     after: int
-    """The address behind the instruction."""
+    """The address after the instruction."""
     scratch: int
-    """Where the register is that stands for the pc while the copy runs; 0: there is none."""
+    """Address of the register that replaces the pc while the copy runs; 0: there is none."""
     absolute: int
-    """Whether the pc is right after the copy (`Stepped`)."""
+    """Whether the pc is correct after the copy (`Stepped`)."""
     calls: int
     pushes_flags: int
     pops_flags: int
@@ -143,7 +142,7 @@ class Installed:
 
     @property
     def move(self) -> Stepped:
-        """How its copy is stepped.  Raises TypeError if it has none."""
+        """The treatment of its copy.  Raises TypeError if it has no copy."""
         if not isinstance(self.probe.treatment, Stepped):
             raise TypeError(f"what is displaced at {self.words.address:#x} is not stepped")
         return self.probe.treatment
@@ -153,7 +152,7 @@ class SpaceWords(Block):
     """The data of an address space for machine code."""
 
     trampoline: int
-    """The slot that return probes come back to; 0: none was needed yet."""
+    """The slot to which probed functions return; 0: none was needed yet."""
 
 
 @dataclass(eq=False)
@@ -165,23 +164,23 @@ class WatchedSpace:
     patcher: Patcher
     slots: SlotPages
     installed: dict[int, Installed] = field(default_factory=dict)
-    """By address."""
+    """Breakpoints by address."""
     words: SpaceWords = field(default_factory=SpaceWords)
 
 
 @dataclass(eq=False)
 class Books:
-    """All of one guest."""
+    """All records of one guest."""
 
     probes: dict[tuple[RegularFile, int], Uprobe] = field(default_factory=dict)
-    """By file and offset."""
+    """Probes by file and offset."""
     by_words: dict[int, Uprobe] = field(default_factory=dict)
-    """By the address of their words, which pending returns have."""
+    """Probes by the address of their words, which pending returns store."""
     spaces: dict[Space, WatchedSpace] = field(default_factory=dict)
 
 
 class PendingReturn(Block):
-    """A return that is being waited for (struct return_instance)."""
+    """A pending return (struct return_instance)."""
 
     probe: int
     """Address of its `ProbeWords`."""
@@ -191,7 +190,7 @@ class PendingReturn(Block):
     original: int
     """The true return address."""
     chained: int
-    """Whether the function was entered by a tail call: it returns for the one below as well."""
+    """Whether the function was entered by a tail call: its return is also that of its caller."""
 
 
 class TaskWords(Block):
@@ -200,10 +199,10 @@ class TaskWords(Block):
     step: int
     """Address of the `InstalledWords` of the probe whose copy it runs (state SSTEP); 0: none."""
     saved: int
-    """What the scratch register held."""
+    """The saved value of the scratch register."""
     flags: int
     """The trap flag before the step, on ISAs that step by a trap flag."""
     depth: int
-    """How many returns are pending."""
+    """The number of pending returns."""
     returns: int
-    """Where they are: `PendingReturn`s, the first entered first."""
+    """Address of the `PendingReturn`s, the first entered first."""

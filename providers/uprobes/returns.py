@@ -1,10 +1,10 @@
 """Return probes of uprobes: the return address is replaced by that of a breakpoint.
 
-Returns are not looked for in the code.  They are counted: each entry puts one on its thread's list,
-and whatever comes back to the trampoline is the latest that is still alive.  So a return probe
-needs no disassembly, sees tail calls and jumps through registers, and is led astray only by frames
-that are jumped out of (longjmp): their returns never come, and are dropped when the stack pointer
-shows that the frame is gone.
+Returns are not searched in the code.  They are counted: each entry adds one to its thread's list,
+and a return to the trampoline belongs to the latest one whose frame still exists.  So a return
+probe needs no disassembly, and works with tail calls and jumps through registers.  Only longjmp
+disturbs the list: the frames that it leaves never return, and their entries are dropped when the
+stack pointer shows that the frame is gone.
 
 `providers.uprobes.native` does the same in machine code.
 
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 
 class Returns:
-    """The returns that threads of a guest owe.
+    """The pending returns of a guest's threads.
 
-    `probe(address)` is the probe whose words are at an address, `put(probe)` gives up a reference
-    to it.
+    `probe(address)` returns the probe whose words are at an address, `put(probe)` gives up a
+    reference to it.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Returns:
             self._drop(task)
 
     def copy(self, maker: Thread, thread: Thread) -> None:
-        """Give a forked thread the returns of its parent, whose stack it has a copy of."""
+        """Give a forked thread the returns of its parent, because it has a copy of the stack."""
         made_by = self._tasks.known(maker)
         if made_by is None:
             return
@@ -89,7 +89,7 @@ class Returns:
                 engine.store(sp, word, trampoline)
         except BadAddressError:
             return
-        if chained:  # a tail call: it returns for its caller as well
+        if chained:  # a tail call: its return is also that of its caller
             original = task.last.original
         probe.references += 1
         task.push(probe.words.address, address, sp, original, chained)
@@ -98,9 +98,9 @@ class Returns:
         self._put(self._probe(task.pop().probe))
 
     def _drop_dead(self, task: Task, sp: int, *, chained: bool) -> None:
-        """Drop the returns whose frames are gone: they were jumped out of (longjmp)."""
-        # Only now, at the next entry: nothing tells of a longjmp when it happens.  A tail call reuses the frame below,
-        # so there an equal stack pointer means that it is alive.
+        """Drop the returns whose frames were left by longjmp."""
+        # Only now, at the next entry, because a longjmp is not noticed when it happens.  A tail call reuses the frame
+        # of its caller, so there an equal stack pointer means that the frame exists.
         while task.words.depth and not (sp <= task.last.stack if chained else sp < task.last.stack):
             self._drop(task)
 
@@ -108,15 +108,15 @@ class Returns:
         """Take a return to the trampoline (uprobe_handle_trampoline)."""
         engine, registers = self._engine, self._kernel.isa.registers
         task = self._tasks.of(thread)
-        engine.discount(1)  # the trampoline's breakpoint is not the program's
-        # What ret took off the stack is not the function's: on x86 the frame is alive up to there.
+        engine.discount(1)  # the trampoline's breakpoint is not counted as the program's
+        # The word that ret has popped is above the function's frame: on x86 the frame exists up to there.
         sp = engine.read_register(registers.sp) - (0 if registers.link else self._kernel.isa.word)
         while task.words.depth and sp > task.last.stack:
             self._drop(task)
         if not task.words.depth:
             self._kernel.raise_fault(SignalInfo(Signal.SIGILL, SI_KERNEL, address=engine.pc))
             return CARRIED_OUT
-        # Before the handlers: they find the pc where the program goes on, as on a real kernel.
+        # Before the handlers, because their pc is the address where the program continues, as on a real kernel.
         engine.pc = task.last.original
         while task.words.depth:
             one = task.pop()
@@ -125,7 +125,7 @@ class Returns:
                 if consumer.ret_handler is not None:
                     consumer.ret_handler(one.function, frame)
             self._put(probe)
-            # A chained return came by a tail call: one ret ends it and the function below.
+            # A chained return belongs to a tail call: one ret ends it and its caller.
             if not one.chained:
                 break
         return CARRIED_OUT

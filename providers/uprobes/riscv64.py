@@ -15,7 +15,7 @@ from providers.uprobes.port import EINVAL, ENOTSUPP, Port
 
 _SOURCE: Final = "Linux arch/riscv/kernel/probes/decode-insn.c"
 _MOVES: Final = "it transfers control or names an address relative to the pc"
-# It refuses with a number of its own.
+# Its refusals have an error number of their own.
 _CORE: Final = "Linux kernel/events/uprobes.c"
 
 

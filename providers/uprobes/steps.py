@@ -1,6 +1,6 @@
-"""Single steps of uprobes: a copy of the displaced instruction runs in a slot, and is put right.
+"""Single steps of uprobes: a copy of the instruction runs in a slot; its effects are corrected.
 
-On x86 the trap flag stops the CPU behind the copy; elsewhere a breakpoint stands there.
+On x86 the trap flag stops the CPU after the copy; elsewhere a breakpoint follows the copy.
 `providers.uprobes.native` does the same in machine code.
 
 Source: Linux 6.12 kernel/events/uprobes.c (pre_ssout, handle_singlestep), arch/x86/kernel/uprobes.c
@@ -53,7 +53,7 @@ class Steps(LinuxObserver):
             self._copies.pop(installed.words.address, None)
 
     def behind(self, address: int, space: WatchedSpace) -> Installed | None:
-        """Return what has a copy whose step ends at an address; None: nothing."""
+        """Return the record whose copy's step ends at an address; None: there is none."""
         return next(
             (
                 one
@@ -77,11 +77,11 @@ class Steps(LinuxObserver):
             flags = engine.read_register(self._kernel.isa.traps.flags)
             task.flags = flags & TRAP_FLAG
             engine.write_register(self._kernel.isa.traps.flags, flags | TRAP_FLAG)
-        engine.discount(1)  # the breakpoint: the copy will be counted
+        engine.discount(1)  # subtract the breakpoint: the copy will be counted
         task.step = words.address
 
     def _prepare(self, installed: Installed) -> None:
-        """Put the copy into a slot, and say how it is stepped."""
+        """Put the copy into a slot, and return its treatment."""
         move, words, slots = installed.move, installed.words, installed.space.slots
         words.slot = slots.take()
         slots.fill(words.slot, move.code + self._port.step_trap)
@@ -93,12 +93,12 @@ class Steps(LinuxObserver):
         self._copies[words.address] = installed
 
     def _stepped(self, thread: Thread | None) -> tuple[Installed, Task] | None:
-        """Return what a thread steps, and its task; None: it does not."""
+        """Return the record of a thread's step, and its task; None: it does not step."""
         task = self._tasks.known(thread) if thread is not None else None
         return (self._copies[task.words.step], task) if task is not None and task.words.step else None
 
     def ended_at(self, thread: Thread, address: int) -> bool:
-        """Take the breakpoint behind a copy; False: it is not that."""
+        """Handle the breakpoint after a copy; False: it is another one."""
         found = self._stepped(thread)
         if found is None:
             return False
@@ -111,20 +111,20 @@ class Steps(LinuxObserver):
         return True
 
     def _exception(self, number: int, _pc: int) -> bool:
-        """Take x86's debug exception after a step; False: it is not ours."""
+        """Handle x86's debug exception after a step; False: it has another cause."""
         found = self._stepped(self._kernel.current)
         if found is None or self._port.step_trap or number != DEBUG:
             return False
         installed, task = found
         engine, move, word, words = self._engine, installed.move, self._kernel.isa.word, installed.words
-        if not move.pops_flags:  # else the flag is the program's own
+        if not move.pops_flags:  # otherwise the flag is the program's own
             self._restore_trap_flag(task)
         if not move.absolute:
             engine.pc += installed.tracepoint.address - words.slot
         if move.pushes_flags and not task.words.flags:
-            # Linux leaves the flag in what was pushed: a popf would trap then.
+            # Linux leaves the flag in the pushed word: a popf would trap then.
             sp = engine.read_register(self._kernel.isa.registers.sp)
-            engine.store(sp, 2, engine.load(sp, 2) & ~TRAP_FLAG)  # two bytes: all that a 16-bit pushf stores
+            engine.store(sp, 2, engine.load(sp, 2) & ~TRAP_FLAG)  # two bytes, because a 16-bit pushf stores no more
         if move.calls:
             engine.store(engine.read_register(self._kernel.isa.registers.sp), word, words.after)
         self._end(installed, task)
@@ -142,7 +142,7 @@ class Steps(LinuxObserver):
             self._engine.write_register(installed.move.scratch, task.words.saved)
         self._put(installed.probe)
 
-    # -- what happens to threads
+    # -- events of threads
 
     def faulted(self, thread: Thread, info: SignalInfo) -> SignalInfo:
         """Abort a step whose copy faulted (arch_uprobe_abort_xol): the probe is hit again."""
@@ -174,7 +174,7 @@ class Steps(LinuxObserver):
             self._exception(DEBUG, 0)
 
     def before_exec(self, process: Process) -> None:
-        """Forget the steps of a process whose memory goes away."""
+        """Forget the steps of a process whose memory is about to be unmapped."""
         for thread in process.threads:
             self.thread_ended(thread)
 

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from emu.guest.linux.kernel import Kernel
     from emu.guest.linux.process import Thread
 
-# MAX_URETPROBE_DEPTH: return probes of one thread that may be pending.
+# MAX_URETPROBE_DEPTH: the largest number of pending returns of one thread.
 MAX_DEPTH: Final = 64
 
 
 class Task:
-    """One thread's."""
+    """The state of one thread."""
 
     def __init__(self) -> None:
         self._returns = (PendingReturn * MAX_DEPTH)()
@@ -30,16 +30,16 @@ class Task:
 
     @property
     def last(self) -> PendingReturn:
-        """The return that was entered last; there is one."""
+        """The return that was entered last; there must be one."""
         return self._returns[self.words.depth - 1]
 
     def push(self, *words: int) -> None:
-        """Wait for a return; there is room."""
+        """Add a pending return; there must be room."""
         self._returns[self.words.depth] = PendingReturn(*words)
         self.words.depth += 1
 
     def pop(self) -> PendingReturn:
-        """Return the return that was entered last, and do not wait for it any more."""
+        """Remove the return that was entered last, and return it."""
         self.words.depth -= 1
         return PendingReturn.from_buffer_copy(self._returns[self.words.depth])
 
@@ -52,7 +52,7 @@ class CurrentTask(Block):
     """The task that machine code found last."""
 
     thread: int
-    """The number of its thread, as the engine notes it; 0: of none."""
+    """The engine's number of its thread; 0: none."""
     task: int
     """Address of its `TaskWords`."""
 
@@ -77,21 +77,21 @@ class Tasks:
         return self._tasks.get(thread)
 
     def step(self, thread: Thread) -> int:
-        """Return the address of the `InstalledWords` of the copy that a thread runs; 0: of none."""
+        """Return the address of the `InstalledWords` of the copy that a thread runs; 0: none."""
         task = self._tasks.get(thread)
         return 0 if task is None else task.words.step
 
     def steps(self) -> set[int]:
-        """Return the same of all threads that run a copy."""
+        """Return the same for all threads that run a copy."""
         return {task.words.step for task in self._tasks.values() if task.words.step}
 
     def drop(self, thread: Thread) -> Task | None:
-        """Forget a thread, and return what it had."""
+        """Forget a thread, and return its state."""
         self.current.thread = 0
         return self._tasks.pop(thread, None)
 
     def switch(self) -> int:
-        """Make the task of the thread that runs the current one; return the address of its words."""
+        """Make the current thread's task the current one; return the address of its words."""
         thread = self._kernel.current
         assert thread is not None
         self.current.thread, self.current.task = thread.tid, self.of(thread).words.address

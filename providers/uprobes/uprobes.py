@@ -6,16 +6,16 @@
 
 The life of a hit, as in kernel/events/uprobes.c:
 
-    handle_swbp   the handlers run, the newest consumer's first; a consumer that wants the return
-                  has the return address replaced
-    (simulate)    the kernel does what the instruction would have done; or:
+    handle_swbp   the handlers run, the newest consumer's first; if a consumer has a return
+                  handler, the return address is replaced
+    (simulate)    the kernel produces the effects of the instruction; or:
     SSTEP         a copy runs in a slot of the process's page [uprobes], for one instruction
-    SSTEP_ACK     what the copy did is put right: the pc, a pushed return address, the register that
-                  stood for rip (both in `providers.uprobes.steps`)
+    SSTEP_ACK     the effects of the copy are corrected: the pc, a pushed return address, the
+                  register in place of rip (both in `providers.uprobes.steps`)
     trampoline    the function returns to the page's first slot: the return handlers run, and the
-                  program goes on at the true address (`providers.uprobes.returns`)
+                  program continues at the true address (`providers.uprobes.returns`)
 
-All of this exists twice: Python serves the first hit at an address, and machine code the next ones
+There are two implementations: Python serves the first hit at an address, machine code the next ones
 (`providers.uprobes.native`), if the consumers have a native form.
 
 Source: Linux 6.12 kernel/events/uprobes.c.
@@ -71,7 +71,7 @@ class UprobeError(Exception):
 
 
 class Uprobes(LinuxObserver):
-    """All uprobes of one guest; `port` is what the ISA brings, if it is not to be `PORTS`' own."""
+    """All uprobes of one guest; `port` replaces the ISA's port in `PORTS`."""
 
     def __init__(self, kernel: Kernel, fidelity: Fidelity = Fidelity.EXACT, port: Port | None = None) -> None:
         self.kernel = kernel
@@ -95,7 +95,7 @@ class Uprobes(LinuxObserver):
     def register(self, file: RegularFile, offset: int, consumer: Consumer, ref_ctr_offset: int = 0) -> Uprobe:
         """Add a consumer at a place in a file, and install its breakpoint where the file is mapped.
 
-        Raises `UprobeError`, as uprobe_register() fails; then nothing is left behind.
+        Raises `UprobeError` if uprobe_register() would fail; then nothing is changed.
         """
         if consumer.handler is None and consumer.ret_handler is None:
             raise UprobeError(EINVAL, "a consumer needs a handler or a return handler")
@@ -145,16 +145,16 @@ class Uprobes(LinuxObserver):
             self._forget(probe)
 
     def _forget(self, probe: Uprobe) -> None:
-        """Forget a probe that nothing keeps any more."""
+        """Forget a probe without references."""
         del self._books.probes[probe.file, probe.offset]
         del self._books.by_words[probe.words.address]
 
     def _processes(self) -> list[Process]:
-        """Return one process for each address space there is."""
+        """Return one process for each address space."""
         return list({process.space: process for process in self.kernel.processes.values() if process.alive}.values())
 
     def _changed(self, probe: Uprobe) -> None:
-        """Make machine code ask anew: a probe's consumers have changed."""
+        """Discard the data for machine code: a probe's consumers have changed."""
         probe.words.known = 0
         self.kernel.traps.changed()
 
@@ -190,7 +190,7 @@ class Uprobes(LinuxObserver):
         return Installed(probe, space, tracepoint, run, words=words)
 
     def _prepare(self, probe: Uprobe, address: int) -> Emulated | Stepped:
-        """Look at the instruction as the file has it (prepare_uprobe).  Raises `UprobeError`."""
+        """Decide about the instruction in the file (prepare_uprobe).  Raises `UprobeError`."""
         probe.code = probe.file.read(probe.offset, self.port.longest)
         if not probe.code:
             raise UprobeError(EIO, f"the file has no data at offset {probe.offset:#x}")
@@ -214,7 +214,7 @@ class Uprobes(LinuxObserver):
 
     @staticmethod
     def _count(space: WatchedSpace, installed: Installed) -> None:
-        """Increment the reference counter, once its mapping is there (update_ref_ctr)."""
+        """Increment the reference counter, as soon as it is mapped (update_ref_ctr)."""
         offset = installed.probe.ref_ctr_offset
         if not offset or installed.counter:
             return
@@ -225,7 +225,7 @@ class Uprobes(LinuxObserver):
                 _add(space, installed.counter, 1)
                 return
 
-    # -- what happens to processes
+    # -- events of processes
 
     def mapped(self, process: Process, area: Area) -> None:
         """Install the probes of a file in a new mapping of it (uprobe_mmap).
@@ -239,13 +239,13 @@ class Uprobes(LinuxObserver):
                 except UprobeError as error:
                     self.problems.append(str(error))
         space = self._books.spaces.get(process.space)
-        if space is not None:  # it may be where a counter is
+        if space is not None:  # the mapping may contain a counter
             for installed in space.installed.values():
                 if installed.probe.file is area.backing:
                     self._count(space, installed)
 
     def unmapped(self, process: Process, areas: Sequence[Area]) -> None:
-        """Forget the breakpoints in memory that goes away."""
+        """Forget the breakpoints in memory that is unmapped."""
         space = self._books.spaces.get(process.space)
         if space is not None:
             for address in [one for one in space.installed if any(area.start <= one < area.end for area in areas)]:
@@ -254,12 +254,12 @@ class Uprobes(LinuxObserver):
                 space.patcher.forget(installed.tracepoint)
 
     def executed(self, process: Process) -> None:
-        """Install the probes of what a process runs now."""
+        """Install the probes of the program that a process now runs."""
         for area in process.space.areas:
             self.mapped(process, area)
 
     def before_exec(self, process: Process) -> None:
-        """Forget a process whose memory goes away."""
+        """Forget a process whose memory is about to be unmapped."""
         self._leave(process)
 
     def exited(self, process: Process) -> None:
@@ -289,7 +289,7 @@ class Uprobes(LinuxObserver):
         twin = self.watch(child)
         space.slots.unmap_from(child.space)
         if space.words.trampoline:
-            # At the same address: the stack that was copied holds it.
+            # At the same address, because the copied stack contains it.
             twin.words.trampoline = twin.slots.take_at(space.words.trampoline)
             twin.slots.fill(twin.words.trampoline, self.port.breakpoint)
         for address, installed in space.installed.items():
@@ -317,7 +317,7 @@ class Uprobes(LinuxObserver):
             return 0
         if self._run_handlers(thread, space, installed, address, frame):
             self._remove(space, address)
-        if self._engine.pc == address:  # else a handler has moved it: the instruction is skipped
+        if self._engine.pc == address:  # otherwise a handler has moved the pc: the instruction is skipped
             self._go_on(thread, installed, address)
         return CARRIED_OUT
 
@@ -341,7 +341,7 @@ class Uprobes(LinuxObserver):
             self._simulate(installed, address)
 
     def _simulate(self, installed: Installed, address: int) -> None:
-        """Do what the instruction would have done."""
+        """Carry out the plan of the instruction."""
         assert installed.run is not None
         try:
             installed.run(self._engine, address)
@@ -351,7 +351,7 @@ class Uprobes(LinuxObserver):
 
 
 def _add(space: WatchedSpace, address: int, change: int) -> None:
-    """Change a reference counter, which does not go below zero."""
+    """Change a reference counter, which does not become negative."""
     try:
         count = int.from_bytes(space.code.read(address, 2), "little", signed=True) + change
         if count >= 0:
@@ -361,7 +361,7 @@ def _add(space: WatchedSpace, address: int, change: int) -> None:
 
 
 def _holds(area: Area, probe: Uprobe) -> bool:
-    """Return whether a mapping holds the probe's place and may have it (valid_vma)."""
+    """Return whether a mapping contains the probe's place and permits a probe (valid_vma)."""
     if area.backing is not probe.file or area.shared or Access.WRITE in area.access:
         return False
     return Access.EXECUTE in area.access and area.offset <= probe.offset < area.offset + area.end - area.start

@@ -1,8 +1,8 @@
 """The rules of uprobes for x86-64 and i386: one row for each treatment and each refusal.
 
-Linux 6.12 takes the byte behind a VEX or EVEX prefix for an opcode of the old map, so it takes
-vector instructions for jumps, calls and returns.  Under `Fidelity.LINUX` so do these tables;
-otherwise a vector instruction is stepped as what it is.
+Linux 6.12 treats the byte after a VEX or EVEX prefix as an opcode of the one-byte map, so it treats
+some vector instructions as jumps, calls or returns.  Under `Fidelity.LINUX` these tables do the
+same; otherwise a vector instruction is stepped correctly.
 
 Source: Linux 6.12 arch/x86/kernel/uprobes.c (arch_uprobe_analyze_insn).
 """
@@ -43,12 +43,12 @@ _DIRECT: Final = frozenset({0xE8, 0xE9, 0xEB})
 _NOP: Final = 0x90
 _PUSHF, _POPF = 0x9C, 0x9D
 _OPERAND_SIZE: Final = 0x66
-# Opcodes of VEX whose instruction ends in an immediate byte, of map 1; of map 3 all do.
+# Opcodes of VEX in map 1 whose instruction ends with an immediate byte; in map 3 all do.
 _IMMEDIATES: Final = frozenset({0x70, 0x71, 0x72, 0x73, 0xC2, 0xC4, 0xC5, 0xC6})
 
 
 def _opcode(insn: Instruction) -> int:
-    """Return the opcode as Linux looks it up: of a vector instruction that behind the prefix."""
+    """Return the opcode that Linux looks up: of a vector instruction, the byte after the prefix."""
     return insn.opcode if insn.vector_at is None else insn.data[insn.vector_at]
 
 
@@ -65,9 +65,9 @@ def _calls(insn: Instruction) -> bool:
 
 
 def _pushes_part_of_a_word(insn: Instruction) -> bool:
-    """Return whether a call pushes less than Linux puts right.
+    """Return whether a call pushes less than Linux corrects.
 
-    It writes the return address as a word.
+    Linux writes the return address as a word.
     """
     far_in_long_mode = insn.mode is LONG_MODE and insn.extension == 3 and not insn.wide
     return _is_plain(insn) and _calls(insn) and (insn.narrow or far_in_long_mode)
@@ -89,13 +89,13 @@ def _nop(insn: Instruction) -> Plan:
 
 
 def _step(rule: Rule, insn: Instruction) -> Treatment:
-    """Step an instruction that goes on behind itself, or as far from there as its copy does."""
+    """Step an instruction that continues after itself, or at the same distance as its copy."""
     code, scratch = (insn.data, "") if insn.relative_at is None else moved(insn)
     return Stepped(rule, insn.length, code, scratch)
 
 
 def _step_away(rule: Rule, insn: Instruction) -> Treatment:
-    """Step an instruction after which the pc is right."""
+    """Step an instruction after which the pc is correct."""
     code, scratch = (insn.data, "") if insn.relative_at is None else moved(insn)
     return Stepped(rule, insn.length, code, scratch, absolute=True, calls=_is_plain(insn) and _calls(insn))
 
@@ -122,7 +122,7 @@ def _plain(test: _Test) -> _Test:
 
 
 def _first(bad_opcodes: frozenset[int]) -> tuple[Row, ...]:
-    """Return the rows that look at opcodes wherever they stand."""
+    """Return the rows that test opcodes, with any prefix."""
     return (
         _refused("prefix", lambda insn: bool(insn.prefixes & _BAD_PREFIXES), "it has a segment or lock prefix"),
         _refused("opcode", lambda insn: _opcode(insn) in bad_opcodes, "its opcode is among those that are not probed"),
@@ -139,7 +139,7 @@ def _first(bad_opcodes: frozenset[int]) -> tuple[Row, ...]:
     )
 
 
-# What Linux steps, and what would then go wrong.
+# The instructions that Linux steps, and the errors that this causes.
 _UNTRUSTWORTHY: Final = (
     _refused(
         "narrow count",
@@ -168,7 +168,7 @@ _SIMULATED: Final = (
     _simulated("jcc", lambda insn: insn.is_conditional, jcc),
     _simulated("push", _is_push, _push, "functions begin with it"),
 )  # fmt: skip
-# Linux takes it for a nop with any prefixes: `pause` is one then, and so is `xchg %r8,%rax`, which is not.
+# Linux treats it as a nop with any prefixes: also `pause`, and `xchg %r8,%rax`, which is not a nop.
 _ONLY_NOP: Final = _simulated(
     "nop", lambda insn: insn.opcode == _NOP and not insn.prefixes and not insn.rex, _nop, _NOTHING
 )
@@ -184,11 +184,11 @@ _STEPPED: Final = (
 )  # fmt: skip
 
 
-# Linux' mistake: the opcode behind VEX or EVEX, read as one of the old map.
+# Linux' error: the opcode after VEX or EVEX is read as one of the one-byte map.
 
 
 def _immediate(insn: Instruction) -> int:
-    """Return the immediate of a vector instruction; Linux takes it for a jump's distance."""
+    """Return the immediate of a vector instruction, which Linux reads as a jump's distance."""
     assert insn.vector_at is not None
     two_bytes = insn.opcode == 0xC5
     table = 1 if two_bytes else insn.data[insn.at + 1] & 0x1F
