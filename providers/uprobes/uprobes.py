@@ -163,8 +163,8 @@ class Uprobes(LinuxObserver):
     def watch(self, process: Process) -> WatchedSpace:
         """Return the records of a process's address space."""
         if process.space not in self._books.spaces:
-            code = ProcessCode(self.kernel, process.space)
-            slots = SlotPages(self.kernel, code, self.port.slot, "[uprobes]")
+            code = ProcessCode(self.kernel.engine, process.space)
+            slots = SlotPages(code, self.port.slot, "[uprobes]")
             self._books.spaces[process.space] = WatchedSpace(process, code, Patcher(code), slots)
             self._books.spaces[process.space].patcher.on_change = self.kernel.traps.changed
         return self._books.spaces[process.space]

@@ -6,9 +6,12 @@ after each system call.  Source: Linux fs/fcntl.c (kill_fasync, send_sigio).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from emu.guest.linux.files import OpenFile
+from emu.guest.linux.process import Process, Thread
 from emu.guest.linux.readiness import (
     POLLERR,
     POLLHUP,
@@ -17,26 +20,14 @@ from emu.guest.linux.readiness import (
     POLLRDNORM,
     POLLWRBAND,
     POLLWRNORM,
+    Notices,
 )
+from emu.guest.linux.sending import Sending
+from emu.guest.linux.tasks import Tasks
 from emu.isa.linux_signals import SI_KERNEL, SI_SIGIO, Signal, SignalInfo
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from emu.guest.linux.files import OpenFile
-    from emu.guest.linux.kernel import Kernel
-    from emu.guest.linux.process import Process, Thread
 
 # Kinds of owners (F_SETOWN_EX).
 OF_THREAD, OF_PROCESS, OF_GROUP = range(3)
-
-
-class Notices(NamedTuple):
-    """How often the owner of a file was to be told."""
-
-    input: int = 0
-    room: int = 0
-    hang_up: int = 0
 
 
 class _Kind(NamedTuple):
@@ -69,8 +60,9 @@ class _Asked:
 class AsyncFiles:
     """The files of one kernel whose owners are told of events."""
 
-    def __init__(self, kernel: Kernel) -> None:
-        self._kernel = kernel
+    def __init__(self, tasks: Tasks, sending: Sending) -> None:
+        self._tasks = tasks
+        self._sending = sending
         self._files: dict[OpenFile, _Asked] = {}
 
     def __bool__(self) -> bool:
@@ -105,22 +97,21 @@ class AsyncFiles:
             info = SignalInfo(number, code, band=kind.band, fd=fd)
         else:
             info = SignalInfo(Signal.SIGIO, SI_KERNEL)
-        kernel = self._kernel
         what, owner = file.owner
         if what == OF_THREAD:
-            thread = kernel.threads.get(owner)
+            thread = self._tasks.threads.get(owner)
             if thread is not None and self._may(file, thread.process):
-                kernel.delivery.send_thread(thread, info)
+                self._sending.send_thread(thread, info)
             return
         for process in self._processes(what, owner):
             if self._may(file, process):
-                kernel.delivery.send(process, info)
+                self._sending.send(process, info)
 
     def _processes(self, what: int, owner: int) -> Iterable[Process]:
-        processes = self._kernel.processes
         if what == OF_GROUP:
-            return [process for process in processes.values() if process.group == owner and owner]
-        return [processes[owner]] if owner in processes else []
+            return self._tasks.group(owner) if owner else []
+        process = self._tasks.processes.get(owner)
+        return [] if process is None else [process]
 
     @staticmethod
     def _may(file: OpenFile, process: Process) -> bool:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from emu.bad_address import BadAddressError
 from emu.engine.access import Access
+from emu.engine.engine import Engine
 from emu.engine.pages import PAGE
-from emu.guest.linux.space import Area
-
-if TYPE_CHECKING:
-    from emu.guest.linux.kernel import Kernel
-    from emu.guest.linux.space import Space
+from emu.guest.linux.space import Area, Space
 
 _BELOW_STACK: Final = 16 << 20
 
@@ -23,8 +20,8 @@ class ProcessCode:
     keep theirs.
     """
 
-    def __init__(self, kernel: Kernel, space: Space) -> None:
-        self._kernel = kernel
+    def __init__(self, engine: Engine, space: Space) -> None:
+        self.engine = engine
         self.space = space
 
     def read(self, address: int, size: int) -> bytes:
@@ -41,7 +38,7 @@ class ProcessCode:
         Raises `BadAddressError`.
         """
         self.space.poke(address, data)
-        self._kernel.engine.code_changed()
+        self.engine.code_changed()
 
 
 class SlotPages:
@@ -51,8 +48,7 @@ class SlotPages:
     `below`.
     """
 
-    def __init__(self, kernel: Kernel, code: ProcessCode, size: int, name: str, below: int | None = None) -> None:
-        self._kernel = kernel
+    def __init__(self, code: ProcessCode, size: int, name: str, below: int | None = None) -> None:
         self._code = code
         self._size = size
         self._name = name

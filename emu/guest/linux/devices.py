@@ -1,12 +1,15 @@
 """The devices of the guest: /dev/null and similar devices."""
 
+# ruff: noqa: ARG002  (devices have no offsets, whatever is given)
+
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from emu.guest.linux.errno import ENOSPC, ENXIO, LinuxError
-from emu.guest.linux.files import Null, OpenFile
-from emu.guest.linux.inodes import Device, Directory, Symlink
+from emu.guest.linux.files import OpenFile
+from emu.guest.linux.inodes import Device, Directory, Inode, Symlink
 
 if TYPE_CHECKING:
     from emu.guest.linux.kernel import Kernel
@@ -23,6 +26,29 @@ DRIVERS: Final = {
     _TERMINAL: "tty",
     _TERMINAL | 2: "ptmx",
 }
+
+
+class Null(OpenFile):
+    """/dev/null, /dev/zero, /dev/full, /dev/random: `source` gives what is read."""
+
+    def __init__(self, inode: Inode, flags: int, path: str, source: Callable[[int], bytes], refusal: int = 0) -> None:
+        super().__init__(inode, flags, path)
+        self._source = source
+        self._refusal = refusal
+
+    def read(self, size: int, offset: int | None = None) -> bytes:
+        """Read from the source."""
+        return self._source(size)
+
+    def write(self, data: bytes, offset: int | None = None) -> int:
+        """Swallow it."""
+        if self._refusal:
+            raise LinuxError(self._refusal)
+        return len(data)
+
+    def seek(self, offset: int, whence: int) -> int:
+        """Stay."""
+        return 0
 
 
 def open_device(kernel: Kernel, inode: Device, flags: int, path: str) -> OpenFile:

@@ -2,66 +2,87 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from emu.bad_address import BadAddressError
+from emu.guest.linux.futexes import Futexes
+from emu.guest.linux.on_cpu import OnCpu
+from emu.guest.linux.pi_futexes import PiLocks
 from emu.guest.linux.process import Life, Process, Thread
+from emu.guest.linux.schedule import Schedule
+from emu.guest.linux.semaphores import SemaphoreSets
+from emu.guest.linux.sending import Sending
+from emu.guest.linux.tasks import Tasks
+from emu.guest.linux.terminals import Terminals
+from emu.guest.linux.timers import Timers
 from emu.isa.linux_signals import CLD_DUMPED, CLD_EXITED, CLD_KILLED, IGNORE, LAST, SA_NOCLDWAIT, Signal, SignalInfo
-
-if TYPE_CHECKING:
-    from emu.guest.linux.kernel import Kernel
 
 
 class Endings:
     """Ends the processes and threads of one kernel."""
 
-    def __init__(self, kernel: Kernel) -> None:
-        self._kernel = kernel
+    def __init__(
+        self,
+        tasks: Tasks,
+        on_cpu: OnCpu,
+        schedule: Schedule,
+        sending: Sending,
+        timers: Timers,
+        futexes: Futexes,
+        pi_locks: PiLocks,
+        semaphores: SemaphoreSets,
+        terminals: Terminals,
+    ) -> None:
+        self._tasks = tasks
+        self._on_cpu = on_cpu
+        self._schedule = schedule
+        self._sending = sending
+        self._timers = timers
+        self._futexes = futexes
+        self._pi_locks = pi_locks
+        self._semaphores = semaphores
+        self._terminals = terminals
 
     def exit_process(self, process: Process, status: int) -> None:
         """End a process with a wait status."""
         if process.status is not None:
             return
-        kernel = self._kernel
         process.status = status
-        for observer in kernel.observers:
+        for observer in self._tasks.observers:
             observer.exited(process)
         for thread in list(process.threads):
             self.end_thread(thread)
-        if process.timers is not None:
-            process.timers.ended()
+        self._timers.ended(process)
         process.count_pages()
         if process.limits.cpu is not None:
             process.limits.cpu.set(None)
-        kernel.semaphores.ended(process)
+        self._semaphores.ended(process)
         process.files.close_all()
         process.leaves_executable()
-        kernel.terminals.ended(process)
-        kernel.on_cpu.leave_space(process.space)
+        self._terminals.ended(process)
+        self._on_cpu.leave_space(process.space)
         self._give_children_away(process)
         parent = process.parent
         if parent is None or not parent.alive:
             process.reaped = True
-            kernel.processes.pop(process.pid, None)
+            self._tasks.processes.pop(process.pid, None)
             return
-        kernel.schedule.blocked.changed(parent)
+        self._schedule.blocked.changed(parent)
         if 1 <= process.exit_signal <= LAST:
             self._tell_parent(process, parent, status)
 
     def _give_children_away(self, process: Process) -> None:
-        first = self._kernel.first
+        first = self._tasks.first
         for child in process.children:
             child.parent = first if first is not process else None
             if child.parent is not None:
                 child.parent.children.append(child)
-        self._kernel.schedule.blocked.changed(first)
+        self._schedule.blocked.changed(first)
         process.children.clear()
 
     def _tell_parent(self, process: Process, parent: Process, status: int) -> None:
         low = status & 0x7F
         code = CLD_EXITED if not low else CLD_DUMPED if status & 0x80 else CLD_KILLED
         info = SignalInfo(process.exit_signal, code, pid=process.pid, status=low or status >> 8)
-        self._kernel.delivery.send(parent, info)
+        self._sending.send(parent, info)
         action = parent.signals.actions[Signal.SIGCHLD]
         if process.exit_signal == Signal.SIGCHLD and (action.handler == IGNORE or action.flags & SA_NOCLDWAIT):
             self.reap(process)
@@ -69,23 +90,23 @@ class Endings:
     def reap(self, process: Process) -> None:
         """Forget a process whose parent has learnt of its end."""
         process.reaped = True
-        self._kernel.processes.pop(process.pid, None)
+        self._tasks.processes.pop(process.pid, None)
         if process.parent is not None:
             process.parent.children_ran += process.ran + process.children_ran
             most = (process.parent.children_pages, process.most_pages, process.children_pages)
             process.parent.children_pages = max(most)
         if process.parent is not None and process in process.parent.children:
             process.parent.children.remove(process)
-        self._kernel.schedule.blocked.changed(process.parent)
+        self._schedule.blocked.changed(process.parent)
 
     def exit_thread(self, thread: Thread, status: int) -> None:
         """End a thread; its process ends with its last one."""
         process = thread.process
-        self._kernel.pi_locks.ended(thread)
+        self._pi_locks.ended(thread)
         if thread.clear_tid:
             try:
-                self._kernel.write(thread.clear_tid, bytes(4))
-                self._kernel.futexes.wake(process.space, thread.clear_tid, 1)
+                self._on_cpu.write(thread.clear_tid, bytes(4))
+                self._futexes.wake(process.space, thread.clear_tid, 1)
             except BadAddressError:
                 pass
         self.end_thread(thread)
@@ -94,18 +115,17 @@ class Endings:
 
     def end_thread(self, thread: Thread) -> None:
         """Take a thread out of all tables."""
-        kernel = self._kernel
-        for observer in kernel.observers:
+        for observer in self._tasks.observers:
             observer.thread_ended(thread)
         thread.life = Life.DEAD
         thread.vfork_done = True
-        kernel.schedule.blocked.changed(thread)
+        self._schedule.blocked.changed(thread)
         if thread.call is not None:
             thread.call.close()
             thread.call = None
-        kernel.pi_locks.ended(thread)
+        self._pi_locks.ended(thread)
         thread.process.threads.remove(thread)
-        kernel.threads.pop(thread.tid, None)
-        kernel.schedule.remove(thread)
-        if kernel.current is thread:
-            kernel.current = None
+        self._tasks.threads.pop(thread.tid, None)
+        self._schedule.remove(thread)
+        if self._tasks.current is thread:
+            self._tasks.current = None

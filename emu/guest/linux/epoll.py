@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from emu.guest.linux.errno import EEXIST, EINVAL, ELOOP, ENOENT, EPERM, LinuxError
-from emu.guest.linux.files import AnonymousOpen, DirectoryOpen, GeneratedOpen, OpenFile, RegularOpen
+from emu.guest.linux.file_kinds import DirectoryOpen, GeneratedOpen, RegularOpen
+from emu.guest.linux.files import AnonymousOpen, OpenFile
 from emu.guest.linux.inodes import Inode
-from emu.guest.linux.process import Thread
 from emu.guest.linux.readiness import ALWAYS, READABLE
 
 EPOLLEXCLUSIVE: Final = 1 << 28
@@ -73,10 +73,10 @@ class Epoll(AnonymousOpen):
         """Return whether an epoll is this one, or inside it."""
         return self is other or any(item.file.reaches(other) for item in self._live() if isinstance(item.file, Epoll))
 
-    def attend(self, thread: Thread) -> None:
-        """Note who is about to wait."""
+    def attend(self) -> None:
+        """Note that the thread that runs is about to wait."""
         for item in self._live():
-            item.file.attend(thread)
+            item.file.attend()
 
     # -- changing the set
 

@@ -1,31 +1,16 @@
-"""Open files: what a descriptor stands for, and the table of a process's descriptors."""
+"""Open files: what a descriptor stands for.  The kinds of open files derive from `OpenFile`."""
 
 # ruff: noqa: ARG002  (what a kind of file cannot do, it refuses, whatever it is told)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
-from emu.guest.linux.errno import (
-    EBADF,
-    EINVAL,
-    EISDIR,
-    EMFILE,
-    ENFILE,
-    ENOTTY,
-    ENXIO,
-    ESPIPE,
-    LinuxError,
-)
-from emu.guest.linux.inodes import Directory, Generated, Inode, RegularFile
-from emu.guest.linux.readiness import ALWAYS, FOR_READERS, FOR_WRITERS, READABLE, WRITABLE
-
-if TYPE_CHECKING:
-    from emu.guest.linux.asynchronous import Notices
-    from emu.guest.linux.calls.table import Caller
-    from emu.guest.linux.kernel import Kernel
-    from emu.guest.linux.process import Thread
+from emu.guest.linux.errno import EINVAL, ENFILE, ENOTTY, ENXIO, ESPIPE, LinuxError
+from emu.guest.linux.inodes import Inode
+from emu.guest.linux.readiness import ALWAYS, FOR_READERS, FOR_WRITERS, READABLE, WRITABLE, Notices
+from emu.guest.linux.user_memory import UserMemory
 
 O_ACCMODE: Final = 0o3
 O_RDONLY: Final = 0
@@ -43,8 +28,6 @@ O_PATH: Final = 0o10000000
 FIONREAD: Final = 0x541B
 # Flags that fcntl may change.
 SETTABLE: Final = O_APPEND | O_NONBLOCK
-
-_SEEK_SET, _SEEK_CUR, _SEEK_END, _SEEK_DATA, _SEEK_HOLE = range(5)
 
 
 class OpenFile:
@@ -110,8 +93,8 @@ class OpenFile:
         """
         return None
 
-    def attend(self, thread: Thread) -> None:
-        """Note who is about to wait for the file, or read it."""
+    def attend(self) -> None:
+        """Note that the thread that runs is about to wait for the file, or to read it."""
 
     def holds_off(self, *, writing: bool) -> bool:
         """Return whether readers must wait for a signal that they were sent (job control)."""
@@ -133,7 +116,7 @@ class OpenFile:
         """Return the same file, opened once more through /proc.  Raises `LinuxError`."""
         raise LinuxError(ENXIO)
 
-    def control(self, c: Caller, request: int, argument: int) -> int:
+    def control(self, memory: UserMemory, request: int, argument: int) -> int:
         """Do what ioctl asks of this kind of file.  Raises `LinuxError` ENOTTY."""
         raise LinuxError(ENOTTY)
 
@@ -184,212 +167,6 @@ class AnonymousOpen(OpenFile):
         return 0
 
 
-class RegularOpen(OpenFile):
-    """A file with content."""
-
-    inode: RegularFile
-
-    def __init__(self, inode: RegularFile, flags: int, path: str, kernel: Kernel) -> None:
-        super().__init__(inode, flags, path)
-        self._now = kernel.wall
-        if self.can_write:
-            inode.count_in(kernel.file_memory)
-
-    def opened(self) -> None:
-        """Count who writes."""
-        self.inode.writers += self.can_write
-
-    def closed(self) -> None:
-        """Count who writes."""
-        self.inode.writers -= self.can_write
-
-    def read(self, size: int, offset: int | None = None) -> bytes:
-        """Read."""
-        data = self.inode.read(self.position if offset is None else offset, size)
-        if offset is None:
-            self.position += len(data)
-        return data
-
-    def write(self, data: bytes, offset: int | None = None) -> int:
-        """Write; at the end if the file was opened for appending."""
-        here = self.position if offset is None else offset
-        offset_now = self.inode.size if self.flags & O_APPEND else here
-        if data:
-            self.inode.write(offset_now, data)
-            self.inode.modified = self.inode.changed = self._now()
-        if offset is None:
-            self.position = offset_now + len(data)
-        return len(data)
-
-    def control(self, c: Caller, request: int, argument: int) -> int:
-        """Say how much there is to read."""
-        if request != FIONREAD:
-            raise LinuxError(ENOTTY)
-        c.write(argument, max(0, self.inode.size - self.position).to_bytes(4, "little"))
-        return 0
-
-    def seek(self, offset: int, whence: int) -> int:
-        """Move."""
-        size = self.inode.size
-        bases = {_SEEK_SET: 0, _SEEK_CUR: self.position, _SEEK_END: size, _SEEK_DATA: 0, _SEEK_HOLE: 0}
-        if whence not in bases or bases[whence] + offset < 0:
-            raise LinuxError(EINVAL)
-        if whence in {_SEEK_DATA, _SEEK_HOLE}:
-            content = self.inode.content
-            found = content.hole_from(offset) if whence == _SEEK_HOLE else content.data_from(offset)
-            if offset >= size or found is None:
-                raise LinuxError(ENXIO)
-            self.position = found
-        else:
-            self.position = bases[whence] + offset
-        return self.position
-
-
-class GeneratedOpen(OpenFile):
-    """A file of /proc, whose content is made when its beginning is read (fs/seq_file.c)."""
-
-    def __init__(self, inode: Generated, flags: int, path: str) -> None:
-        super().__init__(inode, flags, path)
-        self._make = inode.content
-        self._content: bytes | None = None
-
-    def read(self, size: int, offset: int | None = None) -> bytes:
-        """Read."""
-        start = self.position if offset is None else offset
-        if self._content is None or not start:
-            self._content = self._make()
-        data = self._content[start : start + size]
-        if offset is None:
-            self.position += len(data)
-        return data
-
-    def write(self, data: bytes, offset: int | None = None) -> int:
-        """Take no notice: nothing here can be set."""
-        return len(data)
-
-    def seek(self, offset: int, whence: int) -> int:
-        """Move; such a file has no end to move from."""
-        base = {_SEEK_SET: 0, _SEEK_CUR: self.position}.get(whence)
-        if base is None or base + offset < 0:
-            raise LinuxError(EINVAL)
-        self.position = base + offset
-        return self.position
-
-
-class DirectoryOpen(OpenFile):
-    """A directory that is being read."""
-
-    inode: Directory
-
-    def __init__(self, inode: Directory, flags: int, path: str) -> None:
-        super().__init__(inode, flags, path)
-        self.listing: list[tuple[str, Inode]] | None = None
-        """What was in it when reading began."""
-
-    def read(self, size: int, offset: int | None = None) -> bytes:
-        """Refuse."""
-        raise LinuxError(EISDIR)
-
-    def entries(self) -> list[tuple[str, Inode]]:
-        """Return what is in it, `.` and `..` first."""
-        if self.listing is None:
-            inode = self.inode
-            self.listing = [(".", inode), ("..", inode.parent), *inode.entries().items()]
-        return self.listing
-
-    def seek(self, offset: int, whence: int) -> int:
-        """Move to an entry; to the start: look anew."""
-        if whence != _SEEK_SET:
-            if whence == _SEEK_CUR and not offset:
-                return self.position
-            raise LinuxError(EINVAL)
-        self.position = offset
-        if not offset:
-            self.listing = None
-        return offset
-
-
-class PathOnly(OpenFile):
-    """A file opened with O_PATH: a path without operations on the file."""
-
-    def read(self, size: int, offset: int | None = None) -> bytes:
-        """Refuse."""
-        raise LinuxError(EBADF)
-
-    def write(self, data: bytes, offset: int | None = None) -> int:
-        """Refuse."""
-        raise LinuxError(EBADF)
-
-
-class Stream(OpenFile):
-    """A stream of the host: the user's own standard input, output or error."""
-
-    def __init__(
-        self,
-        inode: Inode,
-        flags: int,
-        path: str,
-        read: Callable[[int], bytes],
-        write: Callable[[bytes], object],
-        ready: Callable[[], bool],
-    ) -> None:
-        super().__init__(inode, flags, path)
-        self._read = read
-        self._write = write
-        self._ready = ready
-
-    host = True
-
-    def again(self, flags: int, path: str) -> Stream:
-        """Return the same stream."""
-        return Stream(self.inode, flags, path, self._read, self._write, self._ready)
-
-    def events(self) -> int:
-        """Return what poll says: the user's terminal or pipe is always written to."""
-        events = READABLE if self.can_read and self._ready() else 0
-        return events | (WRITABLE if self.can_write else 0)
-
-    def read_ready(self) -> bool:
-        """Return whether the user has typed something."""
-        return self._ready()
-
-    def read(self, size: int, offset: int | None = None) -> bytes:
-        """Read the bytes that have arrived."""
-        if offset is not None:
-            raise LinuxError(ESPIPE)
-        return self._read(size)
-
-    def write(self, data: bytes, offset: int | None = None) -> int:
-        """Write it."""
-        if offset is not None:
-            raise LinuxError(ESPIPE)
-        self._write(data)
-        return len(data)
-
-
-class Null(OpenFile):
-    """/dev/null, /dev/zero, /dev/full, /dev/random: `source` gives what is read."""
-
-    def __init__(self, inode: Inode, flags: int, path: str, source: Callable[[int], bytes], refusal: int = 0) -> None:
-        super().__init__(inode, flags, path)
-        self._source = source
-        self._refusal = refusal
-
-    def read(self, size: int, offset: int | None = None) -> bytes:
-        """Read from the source."""
-        return self._source(size)
-
-    def write(self, data: bytes, offset: int | None = None) -> int:
-        """Swallow it."""
-        if self._refusal:
-            raise LinuxError(self._refusal)
-        return len(data)
-
-    def seek(self, offset: int, whence: int) -> int:
-        """Stay."""
-        return 0
-
-
 class FileTable:
     """The open files of all processes, of which there are `most` at one time (fs.file-max).
 
@@ -408,81 +185,3 @@ class FileTable:
             if len(self.files) >= self.most:
                 raise LinuxError(ENFILE)
         self.files.add(file)
-
-
-class Descriptors:
-    """The descriptors of a process (files_struct)."""
-
-    def __init__(self, table: FileTable, limit: int = 1024) -> None:
-        self.table = table
-        self.limit = limit
-        self._files: dict[int, OpenFile] = {}
-        self._low = 0
-        """Every number below it is taken."""
-        self._close_on_exec: set[int] = set()
-
-    def get(self, number: int) -> OpenFile:
-        """Return an open file.  Raises `LinuxError` EBADF."""
-        file = self._files.get(number)
-        if file is None:
-            raise LinuxError(EBADF)
-        return file
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(sorted(self._files))
-
-    def add(self, file: OpenFile, *, lowest: int = 0, close_on_exec: bool = False) -> int:
-        """Give a file the lowest free number.  Raises `LinuxError` EMFILE."""
-        number = max(lowest, self._low)
-        while number in self._files:
-            number += 1
-        if lowest <= self._low:
-            self._low = number
-        if number >= self.limit:
-            raise LinuxError(EMFILE)
-        self.put(number, file, close_on_exec=close_on_exec)
-        return number
-
-    def put(self, number: int, file: OpenFile, *, close_on_exec: bool = False) -> None:
-        """Give a file this number; what had it is closed."""
-        file.take(self.table)
-        if number in self._files:
-            self.close(number)
-        self._files[number] = file
-        self._close_on_exec.discard(number)
-        if close_on_exec:
-            self._close_on_exec.add(number)
-
-    def close(self, number: int) -> None:
-        """Close a descriptor.  Raises `LinuxError` EBADF."""
-        file = self.get(number)
-        del self._files[number]
-        self._low = min(self._low, number)
-        self._close_on_exec.discard(number)
-        file.inode.release_locks(self)
-        file.drop()
-
-    def closes_on_exec(self, number: int) -> bool:
-        """Return whether FD_CLOEXEC is set."""
-        return number in self._close_on_exec
-
-    def set_close_on_exec(self, number: int, *, close: bool) -> None:
-        """Set or clear FD_CLOEXEC."""
-        (self._close_on_exec.add if close else self._close_on_exec.discard)(number)
-
-    def executed(self) -> None:
-        """Close what does not outlive an exec."""
-        for number in list(self._close_on_exec):
-            self.close(number)
-
-    def copy(self) -> Descriptors:
-        """Return a table of the same open files."""
-        child = Descriptors(self.table, self.limit)
-        for number, file in self._files.items():
-            child.put(number, file, close_on_exec=number in self._close_on_exec)
-        return child
-
-    def close_all(self) -> None:
-        """Close everything."""
-        for number in list(self._files):
-            self.close(number)

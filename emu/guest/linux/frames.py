@@ -94,6 +94,11 @@ class Frames:
         self._ram[frame + offset : frame + offset + len(data)] = data
 
     @property
+    def size(self) -> int:
+        """Bytes of the machine's memory."""
+        return len(self._ram)
+
+    @property
     def used(self) -> int:
         """How many frames are in use."""
         return len(self._uses)

@@ -20,11 +20,11 @@ from emu.frame import Frame
 from emu.guest.abilities import Abilities
 from emu.guest.base import GuestError, Location, RunState, Thread
 from emu.guest.linux import devices, procfs, sysfs
-from emu.guest.linux.calls import HANDLERS
+from emu.guest.linux.calls import bound
 from emu.guest.linux.code import ProcessCode
+from emu.guest.linux.descriptors import Descriptors
 from emu.guest.linux.environment import ENVIRONMENT
 from emu.guest.linux.errno import ENOMEM, LinuxError
-from emu.guest.linux.files import Descriptors
 from emu.guest.linux.inodes import Directory, RegularFile, Symlink, host_file
 from emu.guest.linux.kernel import EPOCH, RAM, Kernel
 from emu.guest.linux.objects import Objects
@@ -88,7 +88,7 @@ class LinuxGuest:
         standard = standard or Standard()
         self.kernel = Kernel(
             isa,
-            HANDLERS,
+            bound,
             ram=ram,
             rate=rate,
             accelerated=accelerated,
@@ -254,7 +254,7 @@ class LinuxGuest:
                     address = loaded.image.symbol("main").value + loaded.bias
                 except ElfError:
                     continue
-        code = ProcessCode(self.kernel, process.space)
+        code = ProcessCode(self.engine, process.space)
         patcher = Patcher(code)
         try:
             tracepoint = patcher.create(address, self.isa.traps.breakpoints[-1], "start")
@@ -269,7 +269,7 @@ class LinuxGuest:
             patcher.remove(tracepoint)
             self.engine.discount(1)
             self.engine.pc = address
-            self.kernel.interrupted = True
+            self.kernel.schedule.interrupted = True
             self.engine.leave()
             return CARRIED_OUT
 
@@ -349,7 +349,7 @@ class LinuxGuest:
         """
         current = self.kernel.current
         if current is not None:
-            self.kernel.delivery.send(current.process, SignalInfo(number, pid=current.process.pid))
+            self.kernel.sending.send(current.process, SignalInfo(number, pid=current.process.pid))
             self.kernel.interrupt()
 
     def stop(self) -> None:

@@ -6,19 +6,17 @@ Source: Linux net/unix/garbage.c.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
+from emu.guest.linux.files import OpenFile
+from emu.guest.linux.process import Process
 from emu.guest.linux.sockets import Socket
 
-if TYPE_CHECKING:
-    from emu.guest.linux.files import OpenFile
-    from emu.guest.linux.kernel import Kernel
 
-
-def collect(kernel: Kernel) -> None:
-    """Drop what is on its way in sockets that no process can reach."""
+def collect(processes: Iterable[Process], files: set[OpenFile]) -> None:
+    """Drop the messages of those of the open `files` that are sockets no process can reach."""
     reached: set[OpenFile] = set()
-    to_visit = [process.files.get(number) for process in kernel.processes.values() for number in process.files]
+    to_visit = [process.files.get(number) for process in processes for number in process.files]
     while to_visit:
         file = to_visit.pop()
         if file in reached:
@@ -27,6 +25,6 @@ def collect(kernel: Kernel) -> None:
         if isinstance(file, Socket):
             to_visit += file.waiting
             to_visit += (sent for message in file.inbox.messages() for sent in message.files)
-    for file in sorted(kernel.open_files.files - reached, key=lambda file: file.inode.number):
+    for file in sorted(files - reached, key=lambda file: file.inode.number):
         if isinstance(file, Socket):
             file.inbox.drop()

@@ -11,16 +11,13 @@ import struct
 from collections import deque
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from emu.guest.linux.asynchronous import Notices
 from emu.guest.linux.errno import EAGAIN, EINVAL, ENOTTY, LinuxError
 from emu.guest.linux.files import FIONREAD, AnonymousOpen
 from emu.guest.linux.inodes import Directory, Inode
-from emu.guest.linux.readiness import READABLE
-
-if TYPE_CHECKING:
-    from emu.guest.linux.calls.table import Caller
+from emu.guest.linux.readiness import READABLE, Notices
+from emu.guest.linux.user_memory import UserMemory
 
 IN_ACCESS, IN_MODIFY, IN_ATTRIB, IN_CLOSE_WRITE, IN_CLOSE_NOWRITE, IN_OPEN = 0x1, 0x2, 0x4, 0x8, 0x10, 0x20
 IN_MOVED_FROM, IN_MOVED_TO, IN_CREATE, IN_DELETE, IN_DELETE_SELF, IN_MOVE_SELF = 0x40, 0x80, 0x100, 0x200, 0x400, 0x800
@@ -124,11 +121,11 @@ class Inotify(AnonymousOpen):
             raise LinuxError(EINVAL)
         return bytes(data)
 
-    def control(self, c: Caller, request: int, argument: int) -> int:
+    def control(self, memory: UserMemory, request: int, argument: int) -> int:
         """Say how many bytes of events there are.  Raises `LinuxError` ENOTTY."""
         if request != FIONREAD:
             raise LinuxError(ENOTTY)
-        c.write(argument, sum(map(len, self._queue)).to_bytes(4, "little"))
+        memory.write(argument, sum(map(len, self._queue)).to_bytes(4, "little"))
         return 0
 
     def closed(self) -> None:

@@ -12,9 +12,9 @@ The parts of the kernel are modules: `schedule` (turns and timers), `on_cpu` (wh
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import count
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from emu.engine.access import Access
 from emu.engine.clock import DEFAULT_RATE, NANOSECONDS, VirtualClock
@@ -23,6 +23,7 @@ from emu.engine.pages import PAGE
 from emu.engine.state import BLOCKS
 from emu.guest import processes
 from emu.guest.linux import faults
+from emu.guest.linux.alarms import Alarms
 from emu.guest.linux.asynchronous import AsyncFiles
 from emu.guest.linux.code import ProcessCode, SlotPages
 from emu.guest.linux.content import FileMemory
@@ -38,28 +39,28 @@ from emu.guest.linux.locks import Waiters
 from emu.guest.linux.message_queues import MessageQueues
 from emu.guest.linux.netlink import Ports
 from emu.guest.linux.on_cpu import OnCpu
+from emu.guest.linux.pending import has_signal
 from emu.guest.linux.pi_futexes import PiLocks
 from emu.guest.linux.process import LinuxObserver, Process, Thread, own
 from emu.guest.linux.schedule import Schedule
 from emu.guest.linux.semaphores import SemaphoreSets
-from emu.guest.linux.serving import Serving
+from emu.guest.linux.sending import Sending
+from emu.guest.linux.serving import ServedCall, Serving
 from emu.guest.linux.shared_memory import Segments
 from emu.guest.linux.socket_names import Addresses
 from emu.guest.linux.space import Space
+from emu.guest.linux.tasks import Tasks
 from emu.guest.linux.terminals import Terminals
 from emu.guest.linux.thread_words import ThreadWords
+from emu.guest.linux.timers import Timers
 from emu.guest.linux.traps import Traps
 from emu.isa.base import Isa
 from emu.isa.linux_signals import SignalInfo
 from emu.trap import TrapHandler
 from emu.trap_frames import LiveFrame
 
-if TYPE_CHECKING:
-    from emu.guest.linux.calls.table import Handler
-
 RAM: Final = 1 << 30
 EPOCH: Final = 1_700_000_000 * NANOSECONDS
-FIRST_PID: Final = 100
 # Virtual nanoseconds that a fault takes: time passes also for a program that does nothing but fault.
 _FAULT_TIME: Final = 2_000
 # Bytes of memory for each open file that there may be (files_maxfiles_init).
@@ -73,15 +74,15 @@ SERVED_TIME: Final = 2_000
 class Kernel:
     """The kernel over one engine.  Implements `emu.guest.processes.Processes`.
 
-    `blocks` is the engine's.  `report(text)` is called once for each system call that is not
-    implemented.  `wait_for_host(seconds)` waits for input of the user's; None: for as long as it
-    takes.
+    `calls(kernel)` returns the system calls by name.  `blocks` is the engine's.  `report(text)` is
+    called once for each system call that is not implemented.  `wait_for_host(seconds)` waits for
+    input of the user's; None: for as long as it takes.
     """
 
     def __init__(
         self,
         isa: Isa,
-        calls: dict[str, Handler],
+        calls: Callable[[Kernel], Mapping[str, ServedCall]],
         *,
         ram: int = RAM,
         rate: int = DEFAULT_RATE,
@@ -107,56 +108,60 @@ class Kernel:
         self.engine.special.served = self._served
         self._until: int | None = None
         """Virtual time at which the run under way is to end; None: it has no such time."""
-        self.on_cpu = OnCpu(self)
+        self.tasks = Tasks(self.engine.note_thread)
+        self.processes, self.threads = self.tasks.processes, self.tasks.threads
+        self.observers = self.tasks.observers
+        self.on_cpu = OnCpu(self.engine, self.frames, self.tasks)
         self.random = random.Random(0)  # noqa: S311  a run is to be the same every time
         self.root = Directory()
         self._inode_numbers = count(2)
-        self.processes: dict[int, Process] = {}
-        self.threads: dict[int, Thread] = {}
-        self._current: Thread | None = None
         self.thread_words = ThreadWords()
         """The current thread, for machine code."""
-        self.first: Process | None = None
-        """The process that the guest was started for."""
-        self.observers: list[LinuxObserver] = []
-        self.exceptions: list[Callable[[int, int], bool]] = []
-        """Asked (number, pc) about each exception but breakpoints and page faults: whether it is
-        theirs."""
-        self.interrupted = False
-        self.async_files = AsyncFiles(self)
+        self.alarms = Alarms(self.clock)
+        self.schedule = Schedule(self.engine, self.alarms, self.tasks, wait_for_host)
+        self.sending = Sending(self.schedule)
+        self.timers = Timers(self.alarms, self.sending)
+        self.futexes = Futexes(self.schedule.blocked.changed)
+        self.pi_locks = PiLocks(isa, self.futexes, self.schedule, self.tasks)
+        self.async_files = AsyncFiles(self.tasks, self.sending)
         self.lock_waiters = Waiters()
-        self.pi_locks = PiLocks(self)
-        self.segments = Segments(self)
-        self.semaphores = SemaphoreSets(self)
-        self.message_queues = MessageQueues(self)
+        self.segments = Segments(self.tasks, self.frames, self.wall)
+        self.semaphores = SemaphoreSets(self.wall)
+        self.message_queues = MessageQueues(self.wall)
         self.posix_queues = Directory(0o1777)
         """The queues of POSIX by name: what /dev/mqueue shows."""
-        self.file_memory = FileMemory(lambda: len(self.engine.memory.ram) - self.frames.used * PAGE)
+        self.file_memory = FileMemory(lambda: self.frames.size - self.frames.used * PAGE)
         """Counts what files hold: memory, as in a tmpfs."""
-        self.open_files = FileTable(ram // _FILE_COST, lambda: collect(self))
+        self.open_files = FileTable(ram // _FILE_COST, lambda: collect(self.processes.values(), self.open_files.files))
         self.addresses = Addresses()
         self.netlink_ports = Ports()
         self.watches = Watches()
-        self.terminals = Terminals(self)
-        self.restorers: dict[Space, int] = {}
-        """Address of the code that returns from a signal, by address space."""
-        self._pids = count(FIRST_PID)
-        self.delivery = Delivery(self)
-        self.schedule = Schedule(self, wait_for_host)
-        self.futexes = Futexes(self.schedule.blocked.changed)
-        self.endings = Endings(self)
-        self.trapping = Traps(self, report)
-        self._serving = Serving(self, calls, report)
+        self.terminals = Terminals(self.tasks, self.sending, self.wall)
+        self.endings = Endings(
+            self.tasks,
+            self.on_cpu,
+            self.schedule,
+            self.sending,
+            self.timers,
+            self.futexes,
+            self.pi_locks,
+            self.semaphores,
+            self.terminals,
+        )
+        self.delivery = Delivery(self.engine, self.sending, self.timers, self.endings)
+        self.trapping = Traps(self.engine, self.traps, self.frame, self.tasks, report)
+        self.exceptions = self.trapping.exceptions
+        self._serving = Serving(self.engine, self.tasks, self.schedule, self.delivery, calls(self), report)
 
     @property
     def current(self) -> Thread | None:
         """The thread that runs."""
-        return self._current
+        return self.tasks.current
 
-    @current.setter
-    def current(self, thread: Thread | None) -> None:
-        self._current = thread
-        self.engine.note_thread(thread.tid if thread is not None else 0)
+    @property
+    def first(self) -> Process | None:
+        """The process that the guest was started for."""
+        return self.tasks.first
 
     def _served(self) -> None:
         """Let time pass for an instruction that the host has served."""
@@ -200,11 +205,11 @@ class Kernel:
 
     def code(self, process: processes.Process) -> ProcessCode:
         """Return the memory of a process."""
-        return ProcessCode(self, own(process).space)
+        return ProcessCode(self.engine, own(process).space)
 
     def slots(self, process: processes.Process, size: int, name: str) -> SlotPages:
         """Return the out-of-line slots of a process."""
-        return SlotPages(self, self.code(process), size, name)
+        return SlotPages(self.code(process), size, name)
 
     def drop_slots(self, slots: processes.Slots, child: processes.Process) -> None:
         """Take slots out of a child that has got them by a fork."""
@@ -234,10 +239,6 @@ class Kernel:
 
     # -- tables
 
-    def new_pid(self) -> int:
-        """Return the next number of a process or thread."""
-        return next(self._pids)
-
     def numbered(self, inode: Inode) -> Inode:
         """Return an inode with its number, which it gets when it is first asked for."""
         inode.number = inode.number or next(self._inode_numbers)
@@ -259,11 +260,11 @@ class Kernel:
         Raises `emu.guest.base.GuestError`.
         """
         assert self.first is not None
-        self.interrupted = False
+        self.schedule.interrupted = False
         while self.first.alive:
-            if self.interrupted or (deadline is not None and self.clock.now() >= deadline):
+            if self.schedule.interrupted or (deadline is not None and self.clock.now() >= deadline):
                 return True
-            self.schedule.ring()
+            self.alarms.ring()
             if self.async_files:
                 self.async_files.look()
             thread = self.schedule.next()
@@ -279,7 +280,7 @@ class Kernel:
 
     def interrupt(self) -> None:
         """Make the current run return soon."""
-        self.interrupted = True
+        self.schedule.interrupted = True
         self.engine.stop()
 
     def _run(self, thread: Thread, deadline: int | None) -> None:
@@ -288,7 +289,7 @@ class Kernel:
             return
         stops = [self.schedule.turn_limit]
         if not all(observer.may_be_interrupted(thread) for observer in self.observers):
-            if self.delivery.has_work(thread):
+            if has_signal(thread):
                 stops.append(self.engine.instructions + 1)  # the signal waits until the displaced instruction is done
         elif not self.delivery.deliver(thread):
             return
@@ -307,7 +308,7 @@ class Kernel:
         self.schedule.ran(thread, ran)
         if fault is not None:
             self.clock.skip_to(self.clock.now() + _FAULT_TIME)
-            self.delivery.force(thread, fault)
+            self.sending.force(thread, fault)
         elif self.trapping.take_call():
             self.clock.skip_to(self.clock.now() + CALL_TIME)
             self.schedule.called()

@@ -5,10 +5,9 @@ Source: Linux include/asm-generic/resource.h, kernel/sys.c.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
-if TYPE_CHECKING:
-    from emu.guest.linux.timers import Countdown
+from emu.guest.linux.countdown import Countdown
 
 INFINITE: Final = (1 << 64) - 1
 CPU, FSIZE, DATA, STACK, CORE, RSS, NPROC, NOFILE, MEMLOCK, AS = range(10)

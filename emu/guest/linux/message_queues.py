@@ -5,14 +5,12 @@ Source: Linux ipc/msg.c.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from emu.guest.linux.errno import E2BIG, EIDRM, LinuxError
 from emu.guest.linux.ipc import IpcObject, Table
-
-if TYPE_CHECKING:
-    from emu.guest.linux.kernel import Kernel
 
 # Queues that there may be at one time, bytes of one message, bytes of one queue (MSGMNI, MSGMAX, MSGMNB).
 QUEUES_MAX: Final = 32000
@@ -104,12 +102,12 @@ class MessageQueue(IpcObject):
 class MessageQueues:
     """All queues of one kernel."""
 
-    def __init__(self, kernel: Kernel) -> None:
-        self._kernel = kernel
+    def __init__(self, wall: Callable[[], int]) -> None:
+        self._wall = wall
         self.table: Table[MessageQueue] = Table(QUEUES_MAX)
 
     def _now(self) -> int:
-        return self._kernel.wall() // 1_000_000_000
+        return self._wall() // 1_000_000_000
 
     def send(self, queue: MessageQueue, message: Message, pid: int) -> None:
         """Give a message to the first receiver that waits for it, or put it into the queue."""

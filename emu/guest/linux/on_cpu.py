@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from emu.engine.engine import Engine
+from emu.guest.linux.frames import Frames
 from emu.guest.linux.process import Life, Thread
 from emu.guest.linux.space import Space
-
-if TYPE_CHECKING:
-    from emu.guest.linux.kernel import Kernel
+from emu.guest.linux.tasks import Tasks
 
 
 class OnCpu:
-    """Changes what the CPU of a kernel holds, between two runs or in a system call."""
+    """Changes the thread and address space of one CPU, between two runs or in a system call."""
 
-    def __init__(self, kernel: Kernel) -> None:
-        self._kernel = kernel
-        self._engine = kernel.engine
-        self._pristine = kernel.engine.new_context()
+    def __init__(self, engine: Engine, frames: Frames, tasks: Tasks) -> None:
+        self._engine = engine
+        self._frames = frames
+        self._tasks = tasks
+        self._pristine = engine.new_context()
+
+    def write(self, address: int, data: bytes) -> None:
+        """Write memory of the process that runs.  Raises `BadAddressError`."""
+        self._engine.memory.write(address, data)
 
     def empty_space(self) -> Space:
         """Return an address space without any memory."""
-        return Space(self._kernel.frames, 0, 0)
+        return Space(self._frames, 0, 0)
 
     def use(self, space: Space) -> None:
         """Put an address space on the CPU."""
@@ -41,18 +44,17 @@ class OnCpu:
         if not space.users:
             if space is getattr(self._engine.memory, "space", None):
                 self.use(self.empty_space())
-            self._kernel.restorers.pop(space, None)
             space.release()
 
     def reset_registers(self, pc: int, sp: int) -> None:
         """Give the CPU the registers with which a program starts."""
         self._engine.restore(self._pristine)
         self._engine.pc = pc
-        self._engine.write_register(self._kernel.isa.registers.sp, sp)
+        self._engine.write_register(self._engine.isa.registers.sp, sp)
 
     def switch(self, thread: Thread) -> None:
         """Put a thread's registers and address space on the CPU."""
-        current = self._kernel.current
+        current = self._tasks.current
         if current is not thread:
             if current is not None and current.life is not Life.DEAD:
                 if current.context is None:
@@ -61,5 +63,5 @@ class OnCpu:
                     self._engine.save(current.context)
             if thread.context is not None:
                 self._engine.restore(thread.context)
-            self._kernel.current = thread
+            self._tasks.current = thread
         self.use(thread.process.space)

@@ -11,15 +11,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from emu.bad_address import BadAddressError
 from emu.guest.linux.errno import EDEADLK, EPERM, ESRCH, LinuxError
+from emu.guest.linux.futexes import Futexes
 from emu.guest.linux.process import Thread
+from emu.guest.linux.schedule import Schedule
 from emu.guest.linux.space import Space
-
-if TYPE_CHECKING:
-    from emu.guest.linux.kernel import Kernel
+from emu.guest.linux.tasks import Tasks
+from emu.isa.base import Isa
 
 WAITERS: Final = 1 << 31
 OWNER_DIED: Final = 1 << 30
@@ -53,8 +54,11 @@ class PiLock:
 class PiLocks:
     """The locks of one kernel that threads wait for."""
 
-    def __init__(self, kernel: Kernel) -> None:
-        self._kernel = kernel
+    def __init__(self, isa: Isa, futexes: Futexes, schedule: Schedule, tasks: Tasks) -> None:
+        self._isa = isa
+        self._futexes = futexes
+        self._schedule = schedule
+        self._tasks = tasks
         self._locks: dict[tuple[object, int], PiLock] = {}
 
     @staticmethod
@@ -74,23 +78,23 @@ class PiLocks:
         owner = value & TID_MASK
         if owner == thread.tid:
             raise LinuxError(EDEADLK)
-        lock = self._locks.get(self._kernel.futexes.key(space, address))
+        lock = self._locks.get(self._futexes.key(space, address))
         if lock is not None and lock.waiters:
             return False
         if not owner:
             self._write(space, address, value & OWNER_DIED | thread.tid)
             return True
-        if owner not in self._kernel.threads:
+        if owner not in self._tasks.threads:
             raise LinuxError(ESRCH)
         return False
 
     def wait(self, thread: Thread, space: Space, address: int) -> tuple[PiLock, PiWaiter]:
         """Let a thread wait for a lock that `take` has refused.  Raises `LinuxError` EDEADLK."""
-        key = self._kernel.futexes.key(space, address)
+        key = self._futexes.key(space, address)
         lock = self._locks.get(key)
         value = self._read(space, address)
         if lock is None:
-            lock = PiLock(space, address, self._kernel.threads[value & TID_MASK])
+            lock = PiLock(space, address, self._tasks.threads[value & TID_MASK])
         if self._would_wait_for_itself(thread, lock):
             raise LinuxError(EDEADLK)
         self._locks[key] = lock
@@ -123,7 +127,7 @@ class PiLocks:
         value = self._read(space, address)
         if value & TID_MASK != thread.tid:
             raise LinuxError(EPERM)
-        lock = self._locks.get(self._kernel.futexes.key(space, address))
+        lock = self._locks.get(self._futexes.key(space, address))
         if lock is None or not lock.waiters:
             self._write(space, address, 0)
             return
@@ -153,7 +157,7 @@ class PiLocks:
             held = [one for one in self._locks.values() if one.owner is following]
             lent = [waiter.thread.priority for lock in held for waiter in lock.waiters]
             before, following.lent_priority = following.priority, max(lent, default=0)
-            self._kernel.schedule.priority_changed(following, before)
+            self._schedule.priority_changed(following, before)
             waits = (one for one in self._locks.values() if any(w.thread is following for w in one.waiters))
             following = next((one.owner for one in waits), None)
 
@@ -172,12 +176,12 @@ class PiLocks:
 
     def _left(self, thread: Thread) -> Iterator[tuple[int, bool, bool]]:
         """Yield the locks on a thread's list: address, whether PI, whether it was being changed."""
-        space, word, head = thread.process.space, self._kernel.abi.word, thread.robust_list
+        space, word, head = thread.process.space, self._isa.linux.word, thread.robust_list
 
         def pointer(address: int) -> int:
             return int.from_bytes(space.peek(address, word), "little")
 
-        mask = self._kernel.isa.address_mask
+        mask = self._isa.address_mask
         try:
             entry, offset, pending = (pointer(head + word * place) for place in range(3))
             for _ in range(_LIST_MAX):
@@ -199,7 +203,7 @@ class PiLocks:
         try:
             value = self._read(space, address)
             if is_pending and not is_pi and not value:
-                self._kernel.futexes.wake(space, address, 1)
+                self._futexes.wake(space, address, 1)
                 return True
             if value & TID_MASK != thread.tid:
                 return True
@@ -207,5 +211,5 @@ class PiLocks:
         except BadAddressError:
             return False
         if not is_pi and value & WAITERS:
-            self._kernel.futexes.wake(space, address, 1)
+            self._futexes.wake(space, address, 1)
         return True

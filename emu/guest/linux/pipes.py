@@ -12,15 +12,14 @@ from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Final
 
 from emu.engine.pages import PAGE
-from emu.guest.linux.asynchronous import Notices
 from emu.guest.linux.errno import EBUSY, EINVAL, ENOMEM, ENOTTY, ENXIO, EPERM, EPIPE, ESPIPE, LinuxError
 from emu.guest.linux.files import FIONREAD, O_ACCMODE, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY, OpenFile
 from emu.guest.linux.inodes import Fifo, Inode
 from emu.guest.linux.process import Wait
-from emu.guest.linux.readiness import POLLERR, POLLHUP, READABLE, WRITABLE
+from emu.guest.linux.readiness import POLLERR, POLLHUP, READABLE, WRITABLE, Notices
+from emu.guest.linux.user_memory import UserMemory
 
 if TYPE_CHECKING:
-    from emu.guest.linux.calls.table import Caller
     from emu.guest.linux.kernel import Kernel
 
 # Buffers of a new pipe (PIPE_DEF_BUFFERS).
@@ -229,11 +228,11 @@ class PipeEnd(OpenFile):
             raise LinuxError(EPIPE)
         return self.pipe.put(data, packet=bool(self.flags & self.packet_flag))
 
-    def control(self, c: Caller, request: int, argument: int) -> int:
+    def control(self, memory: UserMemory, request: int, argument: int) -> int:
         """Say how much is in the pipe."""
         if request != FIONREAD:
             raise LinuxError(ENOTTY)
-        c.write(argument, self.pipe.held.to_bytes(4, "little"))
+        memory.write(argument, self.pipe.held.to_bytes(4, "little"))
         return 0
 
     def closed(self) -> None:

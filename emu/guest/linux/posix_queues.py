@@ -127,7 +127,7 @@ class QueueInode(Inode):
                 info = SignalInfo(
                     notice.signal, SI_MESGQ, pid=sender.pid, uid=sender.credentials.user.real, value=notice.value
                 )
-                self._kernel.delivery.send(notice.process, info)
+                self._kernel.sending.send(notice.process, info)
 
     def forget_notice(self) -> None:
         """Forget who wanted to be told."""

@@ -6,20 +6,17 @@ from collections import deque
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
 from enum import Enum, IntEnum
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from emu.guest import processes
 from emu.guest.linux.credentials import Credentials
 from emu.guest.linux.deadlines import Budget, Reservation
-from emu.guest.linux.files import Descriptors
+from emu.guest.linux.descriptors import Descriptors
 from emu.guest.linux.inodes import Directory, RegularFile
 from emu.guest.linux.limits import Limits
 from emu.guest.linux.space import Area, Space
 from emu.guest.observer import Observer
 from emu.isa.linux_signals import DEFAULT, LAST, SignalInfo
-
-if TYPE_CHECKING:
-    from emu.guest.linux.timers import ProcessTimers
 
 
 @dataclass(slots=True)
@@ -151,8 +148,6 @@ class Process:
     reported_stop: bool = True
     continued: bool = False
     exit_signal: int = 17  # SIGCHLD
-    timers: ProcessTimers | None = None
-    """Its timers; None: it has not set one."""
     frames: dict[int, Any] = field(default_factory=dict)
     """Registers that a signal's frame does not hold, by the address of the frame."""
     executed: bool = False

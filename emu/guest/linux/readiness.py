@@ -5,7 +5,7 @@ Source: Linux include/uapi/asm-generic/poll.h, include/uapi/linux/eventpoll.h (d
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 POLLIN: Final = 0x1
 POLLPRI: Final = 0x2
@@ -34,3 +34,11 @@ FOR_WRITERS: Final = POLLOUT | POLLWRNORM | POLLWRBAND
 SELECT_READ: Final = POLLRDNORM | POLLRDBAND | POLLIN | POLLHUP | POLLERR
 SELECT_WRITE: Final = POLLWRBAND | POLLWRNORM | POLLOUT | POLLERR
 SELECT_EXCEPT: Final = POLLPRI
+
+
+class Notices(NamedTuple):
+    """How often the owner of a file was to be told."""
+
+    input: int = 0
+    room: int = 0
+    hang_up: int = 0

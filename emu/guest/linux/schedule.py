@@ -1,4 +1,4 @@
-"""The scheduler: the choice of the next thread, and the timers.
+"""The scheduler: the choice of the next thread, and of the time when all wait.
 
 One CPU is shared by all threads in turn.  A thread runs until it blocks, or until its turn is over,
 which is counted in instructions; so the same programs are interleaved in the same way every time.
@@ -12,19 +12,18 @@ Source: Linux kernel/sched/core.c (sched_prio_to_weight), rt.c, deadline.c; sche
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from emu.engine.clock import NANOSECONDS
+from emu.engine.engine import Engine
 from emu.guest.base import GuestError
+from emu.guest.linux.alarms import Alarm, Alarms
 from emu.guest.linux.blocked import Blocked
 from emu.guest.linux.deadlines import Budget
-from emu.guest.linux.due import DueQueue
+from emu.guest.linux.pending import has_signal
 from emu.guest.linux.process import Life, Policy, Thread
 from emu.guest.linux.ready import ReadyQueue
-
-if TYPE_CHECKING:
-    from emu.guest.linux.kernel import Kernel
+from emu.guest.linux.tasks import Tasks
 
 # Instructions after which a thread gives way when it makes a system call.
 _TURN: Final = 200_000
@@ -51,13 +50,6 @@ class Stuck(GuestError):  # noqa: N818  it names what happened, and no fault of 
     """Every thread waits for something that cannot come."""
 
 
-@dataclass(slots=True, eq=False)
-class Timer:
-    """Something that happens at a time."""
-
-    expired: Callable[[], object]
-
-
 def weight(thread: Thread | None) -> int:
     """Return the weight of a thread without a real-time policy; None: of one that is not nice."""
     if thread is None:
@@ -68,15 +60,20 @@ def weight(thread: Thread | None) -> int:
 
 
 class Schedule:
-    """The turns of a kernel's threads, and its timers.
+    """The turns of a kernel's threads.
 
     `wait_for_host(seconds)` waits for input of the user's; None: for as long as it takes.
     """
 
-    def __init__(self, kernel: Kernel, wait_for_host: Callable[[float | None], object]) -> None:
-        self._kernel = kernel
-        self._engine = kernel.engine
-        self._clock = kernel.clock
+    def __init__(
+        self, engine: Engine, alarms: Alarms, tasks: Tasks, wait_for_host: Callable[[float | None], object]
+    ) -> None:
+        self._engine = engine
+        self._alarms = alarms
+        self._clock = alarms.clock
+        self._tasks = tasks
+        self.interrupted = False
+        """Whether the run under way is to end soon."""
         self._wait_for_host = wait_for_host
         self._ready = ReadyQueue(self._rank)
         self.blocked = Blocked(self._clock.now)
@@ -87,9 +84,8 @@ class Schedule:
         self._second = 0
         self._real_time_ran = 0
         """Instructions that real-time threads have run in the second under way."""
-        self._timers: DueQueue[Timer] = DueQueue()
-        self._budgets: dict[Thread, Timer] = {}
-        """Timers of the threads with deadlines that have no time left in their period."""
+        self._budgets: dict[Thread, Alarm] = {}
+        """Alarms of the threads with deadlines that have no time left in their period."""
 
     # -- turns
 
@@ -113,7 +109,7 @@ class Schedule:
         thread.budget = budget
         if ready:
             self._ready.add(thread)
-        if thread is self._kernel.current:
+        if thread is self._tasks.current:
             self.give_way()
 
     def remove(self, thread: Thread) -> None:
@@ -123,9 +119,9 @@ class Schedule:
 
     def _dequeue(self, thread: Thread) -> None:
         self._ready.remove(thread)
-        timer = self._budgets.pop(thread, None)
-        if timer is not None:
-            self._timers.forget(timer)
+        alarm = self._budgets.pop(thread, None)
+        if alarm is not None:
+            self._alarms.set(alarm, None)
 
     def give_way(self) -> None:
         """End the turn of the thread that runs."""
@@ -147,7 +143,7 @@ class Schedule:
                 self.blocked.remove(thread)
                 thread.life = Life.RUNNABLE
                 self.make_ready(thread)
-        current = self._kernel.current
+        current = self._tasks.current
         runs = current is not None and current.life is Life.RUNNABLE and current.process.alive
         if current is not None and runs and current not in self._budgets:
             rank, above = self._rank(current), self._ready.highest(current)
@@ -207,8 +203,8 @@ class Schedule:
                 self._ready.add(thread)
 
         self._ready.remove(thread)
-        timer = self._budgets[thread] = Timer(replenished)
-        self._timers.put(timer, budget.throttled_until)
+        alarm = self._budgets[thread] = Alarm(replenished)
+        self._alarms.set(alarm, budget.throttled_until)
 
     def _begin_turn(self, thread: Thread) -> None:
         now, scheduling = self._engine.instructions, thread.scheduling
@@ -232,30 +228,22 @@ class Schedule:
 
     def _may_wake(self, thread: Thread) -> bool:
         wait = thread.wait
-        if wait is None or (self._kernel.delivery.has_work(thread) and not wait.uninterruptible):
+        if wait is None or (has_signal(thread) and not wait.uninterruptible):
             return True
         return wait.ready() or (wait.deadline is not None and self._clock.now() >= wait.deadline)
 
     # -- time
 
-    def set_timer(self, timer: Timer, due: int | None) -> None:
-        """Let a timer expire at a time, in virtual nanoseconds; None: it is stopped."""
-        if due is None:
-            self._timers.forget(timer)
-        else:
-            self._timers.put(timer, due)
-
-    def ring(self) -> None:
-        """Let the timers expire whose time has come."""
-        for timer in self._timers.take(self._clock.now()):
-            timer.expired()
+    def now(self) -> int:
+        """Return the virtual time."""
+        return self._clock.now()
 
     def upcoming(self) -> int | None:
-        """Return when the next timer expires or the next wait is over, None: nothing is due."""
-        timer, wait = self._timers.first(), self.blocked.upcoming()
-        if timer is None or wait is None:
-            return wait if timer is None else timer
-        return min(timer, wait)
+        """Return when the next alarm expires or the next wait is over, None: nothing is due."""
+        alarm, wait = self._alarms.upcoming(), self.blocked.upcoming()
+        if alarm is None or wait is None:
+            return wait if alarm is None else alarm
+        return min(alarm, wait)
 
     def idle(self, deadline: int | None) -> None:
         """Let time pass until something happens.  Raises `Stuck`: nothing can happen."""
@@ -263,7 +251,7 @@ class Schedule:
         waits = list(self.blocked.host_waits())
         if waits:
             self._wait_for_host(None if upcoming is None else max(0, upcoming - self._clock.now()) / NANOSECONDS)
-            if any(wait.ready() for wait in waits) or self._kernel.interrupted:
+            if any(wait.ready() for wait in waits) or self.interrupted:
                 return
         if upcoming is None:
             if deadline is not None:
@@ -271,7 +259,7 @@ class Schedule:
                 return
             blocked = ", ".join(
                 f"{thread.process.name} ({thread.tid}) in {thread.call_name or 'a stop'}"
-                for thread in self._kernel.threads.values()
+                for thread in self._tasks.threads.values()
             )
             raise Stuck(f"every thread of the guest waits, and no event can wake one: {blocked}")
         self._clock.skip_to(upcoming if deadline is None else min(upcoming, deadline))

@@ -5,7 +5,7 @@ Source: Linux ipc/sem.c.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -13,7 +13,6 @@ from emu.guest.linux.errno import EAGAIN, EIDRM, ERANGE, LinuxError
 from emu.guest.linux.ipc import NOWAIT, IpcObject, Table
 
 if TYPE_CHECKING:
-    from emu.guest.linux.kernel import Kernel
     from emu.guest.linux.process import Process
 
 # The largest value of a semaphore, and of what is undone (SEMVMX, SEMAEM).
@@ -71,8 +70,8 @@ class SemaphoreSet(IpcObject):
 class SemaphoreSets:
     """All sets of semaphores of one kernel."""
 
-    def __init__(self, kernel: Kernel) -> None:
-        self._kernel = kernel
+    def __init__(self, wall: Callable[[], int]) -> None:
+        self._wall = wall
         self.table: Table[SemaphoreSet] = Table(SETS_MAX)
 
     def operate(self, found: SemaphoreSet, operations: Sequence[Operation], process: Process) -> Sleeper | None:
@@ -87,7 +86,7 @@ class SemaphoreSets:
             sleeper = Sleeper(operations, process, blocker)
             found.sleepers.append(sleeper)
             return sleeper
-        found.operated = self._kernel.wall() // 1_000_000_000
+        found.operated = self._wall() // 1_000_000_000
         if any(one.change for one in operations):
             self.wake(found)
         return None
@@ -138,7 +137,7 @@ class SemaphoreSets:
                     sleeper.done = True
                     found.sleepers.remove(sleeper)
                     if not sleeper.error:
-                        found.operated = self._kernel.wall() // 1_000_000_000
+                        found.operated = self._wall() // 1_000_000_000
                         again = sleeper.alters
                     if again:
                         break
@@ -150,7 +149,7 @@ class SemaphoreSets:
             found.last_pids[index] = pid
             for undo in found.undo.values():
                 undo.pop(index, None)
-        found.changed = self._kernel.wall() // 1_000_000_000
+        found.changed = self._wall() // 1_000_000_000
         self.wake(found)
 
     def remove(self, found: SemaphoreSet) -> None:
@@ -170,5 +169,5 @@ class SemaphoreSets:
                 if change:
                     found.values[index] = min(max(found.values[index] + change, 0), HIGHEST)
                     found.last_pids[index] = process.pid
-            found.operated = self._kernel.wall() // 1_000_000_000
+            found.operated = self._wall() // 1_000_000_000
             self.wake(found)

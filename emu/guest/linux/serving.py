@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 from emu.bad_address import BadAddressError
+from emu.engine.engine import Engine
+from emu.guest.linux.delivery import Delivery
 from emu.guest.linux.errno import EFAULT, EINTR, ENOMEM, ENOSYS, LinuxError
 from emu.guest.linux.frames import OutOfMemoryError
+from emu.guest.linux.pending import has_signal
 from emu.guest.linux.process import InterruptedBySignalError, Life, SystemCall, Thread
+from emu.guest.linux.schedule import Schedule
+from emu.guest.linux.tasks import Tasks
 
-if TYPE_CHECKING:
-    from emu.guest.linux.calls.table import Handler
-    from emu.guest.linux.kernel import Kernel
+# A system call of one kernel, given the thread and the argument registers.  It returns the result, or the generator of
+# a call that may block; None leaves the registers as they are.
+ServedCall: TypeAlias = Callable[[Thread, list[int]], "int | SystemCall | None"]
 
 
 class Serving:
@@ -21,17 +26,28 @@ class Serving:
     `report` is called once for each call that is not in the table.
     """
 
-    def __init__(self, kernel: Kernel, calls: Mapping[str, Handler], report: Callable[[str], object]) -> None:
-        slots = kernel.isa.registers.slots
-        self._kernel = kernel
+    def __init__(
+        self,
+        engine: Engine,
+        tasks: Tasks,
+        schedule: Schedule,
+        delivery: Delivery,
+        calls: Mapping[str, ServedCall],
+        report: Callable[[str], object],
+    ) -> None:
+        self._isa = engine.isa
+        abi, slots = self._isa.linux, self._isa.registers.slots
+        self._tasks = tasks
+        self._schedule = schedule
+        self._delivery = delivery
         self._calls = calls
         self._report = report
         self._reported: set[str] = set()
-        self._handlers: dict[int, tuple[str, Handler | None]] = {}
-        self._words = kernel.engine.words
-        self._call_number = slots[kernel.abi.call_number]
-        self._arguments = [slots[name] for name in kernel.isa.calling.system_call_arguments]
-        self._result = slots[kernel.abi.call_result]
+        self._handlers: dict[int, tuple[str, ServedCall | None]] = {}
+        self._words = engine.words
+        self._call_number = slots[abi.call_number]
+        self._arguments = [slots[name] for name in self._isa.calling.system_call_arguments]
+        self._result = slots[abi.call_result]
 
     def serve(self, thread: Thread) -> None:
         """Serve the system call that the current thread has made."""
@@ -41,18 +57,18 @@ class Serving:
         thread.restart = (number, arguments[0])
         found = self._handlers.get(number)
         if found is None:
-            name = self._kernel.abi.calls.get(number, f"system call {number}")
+            name = self._isa.linux.calls.get(number, f"system call {number}")
             found = self._handlers[number] = (name, self._calls.get(name))
         name, handler = found
         thread.call_name = name
-        for observer in self._kernel.observers:
+        for observer in self._tasks.observers:
             observer.system_call(thread, name, arguments)
         if handler is None:
             self._lacking(thread, name)
             self._finish(thread, -ENOSYS)
             return
         try:
-            result = handler(self._kernel, thread, arguments)
+            result = handler(thread, arguments)
         except LinuxError as error:
             result = -error.number
         except BadAddressError:
@@ -75,12 +91,12 @@ class Serving:
 
     def _finish(self, thread: Thread, result: int) -> None:
         """Give the current thread the result of its system call."""
-        self._words[self._result] = result & self._kernel.isa.address_mask
+        self._words[self._result] = result & self._isa.address_mask
         self._tell(thread, result)
 
     def _tell(self, thread: Thread, result: int) -> None:
         thread.errno = max(0, -result)
-        for observer in self._kernel.observers:
+        for observer in self._tasks.observers:
             observer.system_call_done(thread, thread.call_name, result)
 
     def resume(self, thread: Thread) -> bool:
@@ -112,16 +128,16 @@ class Serving:
                     wait = next(call)
                 elif wait.ready():
                     wait = call.send(True)  # noqa: FBT003  it came true
-                elif self._kernel.delivery.has_work(thread) and not wait.uninterruptible:
+                elif has_signal(thread) and not wait.uninterruptible:
                     try:
                         call.throw(InterruptedBySignalError())
                     except InterruptedBySignalError:
-                        return self._kernel.delivery.interrupted(thread, always=wait.restarted)
+                        return self._delivery.interrupted(thread, always=wait.restarted)
                     return -EINTR
-                elif wait.deadline is not None and self._kernel.clock.now() >= wait.deadline:
+                elif wait.deadline is not None and self._schedule.now() >= wait.deadline:
                     wait = call.send(False)  # noqa: FBT003  the time is over
                 else:
-                    self._kernel.schedule.blocked.add(thread, wait)
+                    self._schedule.blocked.add(thread, wait)
                     return None
                 thread.wait = wait
         except StopIteration as end:

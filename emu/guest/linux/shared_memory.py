@@ -5,16 +5,16 @@ Source: Linux ipc/shm.c.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from emu.engine.pages import PAGE
 from emu.guest.linux.errno import EINVAL, ENOSPC, LinuxError
+from emu.guest.linux.frames import Frames
 from emu.guest.linux.ipc import PRIVATE, IpcObject, Table
 from emu.guest.linux.space import SharedMemory
-
-if TYPE_CHECKING:
-    from emu.guest.linux.kernel import Kernel
+from emu.guest.linux.tasks import Tasks
 
 # Segments that there may be at one time (SHMMNI).
 SEGMENTS_MAX: Final = 4096
@@ -45,27 +45,28 @@ class Segment(IpcObject):
 class Segments:
     """All segments of one kernel."""
 
-    def __init__(self, kernel: Kernel) -> None:
-        self._kernel = kernel
+    def __init__(self, tasks: Tasks, frames: Frames, wall: Callable[[], int]) -> None:
+        self._tasks = tasks
+        self._frames = frames
+        self._wall = wall
         self.table: Table[Segment] = Table(SEGMENTS_MAX)
 
     def make(self, key: int, size: int, permissions: int, owner: tuple[int, int], pid: int) -> Segment:
         """Make a segment.  Raises `LinuxError`: EINVAL, ENOSPC."""
-        kernel = self._kernel
         if not size:
             raise LinuxError(EINVAL)
-        if size > len(kernel.engine.memory.ram):
+        if size > self._frames.size:
             raise LinuxError(ENOSPC)
         segment = Segment(
             key=key, size=size, permissions=permissions, uid=owner[0], gid=owner[1], maker=owner, maker_pid=pid,
-            memory=SharedMemory(kernel.frames), changed=kernel.wall() // 1_000_000_000,
+            memory=SharedMemory(self._frames), changed=self._wall() // 1_000_000_000,
         )  # fmt: skip
         self.table.add(segment)
         return segment
 
     def users(self, segment: Segment) -> int:
         """Return how often a segment is attached (shm_nattch)."""
-        spaces = {process.space for process in self._kernel.processes.values() if process.alive}
+        spaces = {process.space for process in self._tasks.processes.values() if process.alive}
         return sum(1 for space in spaces for area in space.areas if area.backing is segment.memory and area.offset == 0)
 
     def remove(self, segment: Segment) -> None:

@@ -5,17 +5,16 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from emu.guest.linux.delivery import Delivery
 from emu.guest.linux.errno import EAGAIN, LinuxError
 from emu.guest.linux.files import AnonymousOpen
 from emu.guest.linux.inodes import Inode
 from emu.guest.linux.process import Thread
 from emu.guest.linux.readiness import POLLIN
+from emu.guest.linux.tasks import Tasks
 from emu.isa.linux_signals import SI_TIMER, Signal, SignalInfo
-
-if TYPE_CHECKING:
-    from emu.guest.linux.kernel import Kernel
 
 # struct signalfd_siginfo: signo, errno, code, pid, uid, fd, tid, band, overrun, trapno, status, int, ptr, utime, stime,
 # addr, and what fills it up to 128 bytes.
@@ -27,16 +26,17 @@ class SignalFile(AnonymousOpen):
 
     smallest_read = _RECORD.size
 
-    def __init__(self, inode: Inode, flags: int, kernel: Kernel, mask: int) -> None:
+    def __init__(self, inode: Inode, flags: int, tasks: Tasks, delivery: Delivery, mask: int) -> None:
         super().__init__(inode, flags, "anon_inode:[signalfd]")
-        self._kernel = kernel
+        self._tasks = tasks
+        self._delivery = delivery
         self.mask = mask
         self._thread: Thread | None = None
         self._before = 0
 
-    def attend(self, thread: Thread) -> None:
-        """Look at the signals of this thread from now on."""
-        self._thread = thread
+    def attend(self) -> None:
+        """Look at the signals of the thread that runs from now on."""
+        self._thread = self._tasks.current
 
     def _waiting(self) -> int:
         if self._thread is None:
@@ -63,7 +63,7 @@ class SignalFile(AnonymousOpen):
         """Take as many signals as fit.  Raises `LinuxError` EAGAIN."""
         data = b""
         while self._thread is not None and len(data) + _RECORD.size <= size:
-            info = self._kernel.delivery.take(self._thread, self.mask)
+            info = self._delivery.take(self._thread, self.mask)
             if info is None:
                 break
             data += packed(info)

@@ -10,9 +10,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from emu.guest.linux.asynchronous import Notices
 from emu.guest.linux.content import FileMemory
 from emu.guest.linux.errno import (
     EAGAIN,
@@ -31,7 +30,7 @@ from emu.guest.linux.errno import (
 )
 from emu.guest.linux.files import FIONREAD, OpenFile
 from emu.guest.linux.inodes import Inode
-from emu.guest.linux.readiness import POLLERR, POLLHUP, POLLRDHUP, POLLWRBAND, READABLE, WRITABLE
+from emu.guest.linux.readiness import POLLERR, POLLHUP, POLLRDHUP, POLLWRBAND, READABLE, WRITABLE, Notices
 from emu.guest.linux.socket_messages import (
     LONGEST_PART,
     Credentials,
@@ -42,9 +41,7 @@ from emu.guest.linux.socket_messages import (
     release,
     share,
 )
-
-if TYPE_CHECKING:
-    from emu.guest.linux.calls.table import Caller
+from emu.guest.linux.user_memory import UserMemory
 
 # Bytes that may be under way from a socket (net.core.wmem_default).
 _SEND_BUFFER: Final = 212_992
@@ -362,7 +359,7 @@ class Socket(OpenFile):
             raise LinuxError(ESPIPE)
         return max(0, self.send(data, self.credentials))
 
-    def control(self, c: Caller, request: int, argument: int) -> int:
+    def control(self, memory: UserMemory, request: int, argument: int) -> int:
         """Return the number of bytes that can be received, or that are in transit.
 
         Raises `LinuxError`: EINVAL, ENOTTY.
@@ -375,7 +372,7 @@ class Socket(OpenFile):
             told = self.under_way
         else:
             raise LinuxError(ENOTTY)
-        c.write(argument, told.to_bytes(4, "little"))
+        memory.write(argument, told.to_bytes(4, "little"))
         return 0
 
     def closed(self) -> None:

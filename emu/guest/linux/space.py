@@ -108,6 +108,8 @@ class Space:
         """The most pages that were in memory at one time."""
         self.users = 1
         """How many threads run in it."""
+        self.restorer = 0
+        """Address of the code that returns from a signal."""
         self.flush_page: Callable[[int], None] = lambda _address: None
         self.flush: Callable[[], None] = lambda: None
         self._resident: dict[int, int] = {}
@@ -226,6 +228,7 @@ class Space:
         """Return a copy; private pages are shared until either side writes."""
         child = Space(self.frames, self.lowest, self.highest)
         child.top, child.brk_start, child.brk = self.top, self.brk_start, self.brk
+        child.restorer = self.restorer
         child._areas = list(self._areas)
         child._starts = list(self._starts)
         child._resident = {page: self.frames.share(frame) for page, frame in self._resident.items()}

@@ -12,7 +12,7 @@ from emu.guest.linux.paths import path_of, walk
 from emu.guest.linux.process import AlternateStack, Process, Signals, Surroundings, Thread
 
 if TYPE_CHECKING:
-    from emu.guest.linux.files import Descriptors
+    from emu.guest.linux.descriptors import Descriptors
     from emu.guest.linux.inodes import Directory, Inode, RegularFile
     from emu.guest.linux.kernel import Kernel
 
@@ -28,12 +28,12 @@ def start(
     directory: Directory | None = None,
 ) -> Process:
     """Make the first process.  Raises `LinuxError`."""
-    pid = kernel.new_pid()
+    pid = kernel.tasks.new_number()
     surroundings = Surroundings(kernel.root, directory or kernel.root)
     process = Process(pid, None, kernel.on_cpu.empty_space(), files, surroundings, Signals(), group=pid, session=pid)
     thread = Thread(pid, process)
-    kernel.processes[pid] = kernel.first = process
-    kernel.current = thread
+    kernel.processes[pid] = kernel.tasks.first = process
+    kernel.tasks.current = thread
     kernel.add_thread(thread)
     execute(kernel, thread, path, arguments, environment)
     return process
@@ -58,11 +58,10 @@ def execute(
     process.count_pages()
     kernel.on_cpu.leave_space(process.space)
     process.space = program.space
-    kernel.restorers[program.space] = program.restorer
+    program.space.restorer = program.restorer
     kernel.on_cpu.use(program.space)
     process.files.executed()
-    if process.timers is not None:
-        process.timers.executed()
+    kernel.timers.executed(process)
     _reset_signals(process)
     process.frames.clear()
     process.runs(program.file)

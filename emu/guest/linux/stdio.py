@@ -8,11 +8,59 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from emu.guest.linux.files import O_RDONLY, O_WRONLY, Stream
-from emu.guest.linux.inodes import Fifo
+from emu.guest.linux.errno import ESPIPE, LinuxError
+from emu.guest.linux.files import O_RDONLY, O_WRONLY, OpenFile
+from emu.guest.linux.inodes import Fifo, Inode
+from emu.guest.linux.readiness import READABLE, WRITABLE
 
 # Seconds between two looks whether the user has interrupted.
 _PATIENCE: Final = 0.2
+
+
+class Stream(OpenFile):
+    """A stream of the host: the user's own standard input, output or error."""
+
+    def __init__(
+        self,
+        inode: Inode,
+        flags: int,
+        path: str,
+        read: Callable[[int], bytes],
+        write: Callable[[bytes], object],
+        ready: Callable[[], bool],
+    ) -> None:
+        super().__init__(inode, flags, path)
+        self._read = read
+        self._write = write
+        self._ready = ready
+
+    host = True
+
+    def again(self, flags: int, path: str) -> Stream:
+        """Return the same stream."""
+        return Stream(self.inode, flags, path, self._read, self._write, self._ready)
+
+    def events(self) -> int:
+        """Return what poll says: the user's terminal or pipe is always written to."""
+        events = READABLE if self.can_read and self._ready() else 0
+        return events | (WRITABLE if self.can_write else 0)
+
+    def read_ready(self) -> bool:
+        """Return whether the user has typed something."""
+        return self._ready()
+
+    def read(self, size: int, offset: int | None = None) -> bytes:
+        """Read the bytes that have arrived."""
+        if offset is not None:
+            raise LinuxError(ESPIPE)
+        return self._read(size)
+
+    def write(self, data: bytes, offset: int | None = None) -> int:
+        """Write it."""
+        if offset is not None:
+            raise LinuxError(ESPIPE)
+        self._write(data)
+        return len(data)
 
 
 @dataclass(frozen=True, slots=True)

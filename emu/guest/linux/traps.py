@@ -3,37 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from emu.engine.access import Access
+from emu.engine.engine import Engine
 from emu.engine.errors import GuestCrashError, PageFaultError
 from emu.engine.state import DELIVER, HANDLED
 from emu.engine.tracepoints import of_exception
+from emu.frame import Frame
 from emu.guest.base import GuestError
 from emu.guest.linux import faults
 from emu.guest.linux.frames import OutOfMemoryError
 from emu.guest.linux.operands import fault_address
+from emu.guest.linux.process import Thread
+from emu.guest.linux.tasks import Tasks
 from emu.guest.processes import CARRIED_OUT
 from emu.isa.linux_signals import SI_KERNEL, Signal, SignalInfo
 from emu.learning import Learner
-
-if TYPE_CHECKING:
-    from emu.guest.linux.kernel import Kernel
-    from emu.guest.linux.process import Thread
+from emu.trap import TrapHandler
 
 
 class Traps:
     """Takes the exceptions of one kernel's CPU."""
 
-    def __init__(self, kernel: Kernel, report: Callable[[str], object]) -> None:
-        self._kernel = kernel
-        self._engine = kernel.engine
+    def __init__(
+        self, engine: Engine, handlers: TrapHandler, frame: Frame, tasks: Tasks, report: Callable[[str], object]
+    ) -> None:
+        self._engine = engine
+        self._isa = engine.isa
+        self._handlers = handlers
+        self._frame = frame
+        self._tasks = tasks
+        self.exceptions: list[Callable[[int, int], bool]] = []
+        """Asked (number, pc) about each exception but breakpoints and page faults: whether it is
+        theirs."""
         self._report = report
         self._called = False
         self._fault: SignalInfo | None = None
         self._engine.handlers.on_breakpoint = self._breakpoint
         self._engine.handlers.on_late = self._late
-        self._learner = Learner(self._engine, kernel.traps, self._breakpoint, kernel.frame, by_space=True)
+        self._learner = Learner(engine, handlers, self._breakpoint, frame, by_space=True)
         self._engine.handlers.on_trap = self._trap
 
     def advance(self, thread: Thread, run: Callable[[], bool]) -> SignalInfo | None:
@@ -57,7 +65,7 @@ class Traps:
             self._fault = SignalInfo(Signal.SIGILL, 1, address=error.pc)
         fault, self._fault = self._fault, None
         if fault is not None:
-            for observer in self._kernel.observers:
+            for observer in self._tasks.observers:
                 fault = observer.faulted(thread, fault)
         return fault
 
@@ -83,11 +91,11 @@ class Traps:
         return HANDLED
 
     def _breakpoint(self, address: int) -> int:
-        answer = self._kernel.traps.invop(address, self._kernel.frame)
+        answer = self._handlers.invop(address, self._frame)
         if not answer:
             if self._is_undefined():
                 return DELIVER
-            self._engine.pc = address + self._kernel.isa.traps.saved_user_pc_after
+            self._engine.pc = address + self._isa.traps.saved_user_pc_after
             return self.raise_fault(SignalInfo(Signal.SIGTRAP, SI_KERNEL, address=address))
         self._learner.learn(address)
         return HANDLED if answer == CARRIED_OUT else answer
@@ -103,19 +111,19 @@ class Traps:
         Where FBT patches by LOCK, #UD asks its handlers first.  The bytes do not tell: int3 has a
         form of two bytes, too.
         """
-        isa = self._kernel.isa
+        isa = self._isa
         return isa.refused is not None and self._engine.cpu.exception.value != isa.unicorn.breakpoint
 
     def _trap(self, number: int) -> int:
         pc = self._engine.pc
-        if any(claims(number, pc) for claims in self._kernel.exceptions):
+        if any(claims(number, pc) for claims in self.exceptions):
             self._learner.learn(of_exception(number, pc))
             return HANDLED
-        execute = self._kernel.abi.execute
+        execute = self._isa.linux.execute
         if execute is not None and execute(self._engine, number, pc):
             return HANDLED
-        raised = self._kernel.abi.raised
+        raised = self._isa.linux.raised
         if raised is not None:
             number, pc = raised(self._engine.cpu, self._engine, number, pc)
             self._engine.pc = pc
-        return self.raise_fault(faults.exception(self._kernel.isa, number, pc))
+        return self.raise_fault(faults.exception(self._isa, number, pc))

@@ -199,7 +199,7 @@ def test_minus_one_is_a_fault_to_freebsds_fuword_alone(fidelity, status):
     main = loaded.image.symbol("main").value
     # ldr x1,1f; cmn x1,#1; cset x0,ne; mov x8,#94; svc #0; nop; 1: .quad -1
     code = "c10000583f0400b1e0079f9ac80b80d2010000d41f2003d5ffffffffffffffff"
-    ProcessCode(run.guest.kernel, run.guest.kernel.first.space).write_code(main, bytes.fromhex(code))
+    ProcessCode(run.guest.engine, run.guest.kernel.first.space).write_code(main, bytes.fromhex(code))
     run.pid.provide(run.target, Wanted("a.out", "-", f"{main:x}"))
     run.fasttrap.enable(probes_of(run)[-1])
     run.guest.run(None)

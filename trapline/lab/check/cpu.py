@@ -16,7 +16,8 @@ from typing import Any, Final, NamedTuple
 
 from emu.engine.access import Access
 from emu.engine.pages import PAGE
-from emu.guest.linux.files import Descriptors, FileTable
+from emu.guest.linux.descriptors import Descriptors
+from emu.guest.linux.files import FileTable
 from emu.guest.linux.frames import Frames
 from emu.guest.linux.inodes import RegularFile
 from emu.guest.linux.kernel import Kernel
@@ -86,7 +87,7 @@ class TrialCpu:
         space: Callable[[Frames, int, int], AliasedSpace] = AliasedSpace,
     ) -> None:
         self.isa = isa
-        self.kernel = Kernel(isa, {}, accelerated=accelerated, blocks=_BLOCKS)
+        self.kernel = Kernel(isa, lambda _kernel: {}, accelerated=accelerated, blocks=_BLOCKS)
         self.engine = self.kernel.engine
         self.stepping = stepping
         self.space = space(self.kernel.frames, PAGE * 16, isa.linux.highest)
@@ -96,7 +97,7 @@ class TrialCpu:
         )
         self.thread = Thread(_PID, self.process)
         self.process.threads.append(self.thread)
-        self.kernel.processes[_PID] = self.kernel.first = self.process
+        self.kernel.processes[_PID] = self.kernel.tasks.first = self.process
         self.kernel.threads[_PID] = self.thread
         self.files: list[tuple[int, int, RegularFile]] = []
         """Where each stretch of code is mapped, [start, end), and the file it is mapped from."""

@@ -82,7 +82,7 @@ class PidProber:
         self._target = target = self._fasttrap.target(cpu.process)
         target.patcher = rules.patcher(target.code)
         self._far = target.slots
-        self._near: Slots = SlotPages(cpu.kernel, cpu.kernel.code(cpu.process), CHUNK, "[fasttrap]", below=near)
+        self._near: Slots = SlotPages(cpu.kernel.code(cpu.process), CHUNK, "[fasttrap]", below=near)
 
     def look(self, site: CheckSite) -> Treated | NoProbe:
         """Decide about a site (fasttrap_tracepoint_init)."""
@@ -124,7 +124,7 @@ class UprobeProber:
         self._space = space = self._uprobes.watch(cpu.process)
         space.patcher = rules.patcher(space.code)
         self._far = space.slots
-        self._near = SlotPages(cpu.kernel, space.code, self._uprobes.port.slot, "[uprobes]", below=near)
+        self._near = SlotPages(space.code, self._uprobes.port.slot, "[uprobes]", below=near)
 
     def look(self, site: CheckSite) -> Treated | NoProbe:
         """Decide about a site (prepare_uprobe)."""
@@ -161,7 +161,7 @@ class _KernelCode(ProcessCode):
     def write_code(self, address: int, data: bytes) -> None:
         """Write bytes, and drop what was translated from them.  Raises `BadAddressError`."""
         super().write_code(address, data)
-        self._kernel.engine.refuse_in(address, len(data))
+        self.engine.refuse_in(address, len(data))
 
 
 class FbtProber:
@@ -171,7 +171,7 @@ class FbtProber:
         listener = CountingListener()
         framework = listener
         kernel, engine = cpu.kernel, cpu.engine
-        patcher = rules.patcher(_KernelCode(kernel, cpu.space))
+        patcher = rules.patcher(_KernelCode(engine, cpu.space))
         traps = TrapHandler()
         self._provider = fbt.FBT(framework, patcher, traps, cpu.isa, fidelity=rules.fidelity, port=rules.fbt)
         self._provider.provide_module(module)

@@ -39,12 +39,13 @@ from emu.guest.linux.calls import (
     users,
     watching,
 )
-from emu.guest.linux.calls.table import HANDLERS
+from emu.guest.linux.calls.table import HANDLERS, bound
 
 thirty_two.enter()
 
 __all__ = [
     "HANDLERS",
+    "bound",
     "changing",
     "controlling",
     "epolling",

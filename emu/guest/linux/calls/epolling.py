@@ -72,7 +72,7 @@ def _wait(c: Caller, fd: int, to: int, most: int, timeout: int | None) -> Blocki
     if not 0 < most <= _MOST:
         raise LinuxError(EINVAL)
     epoll, form = _epoll(c, fd), _form(c)
-    epoll.attend(c.thread)
+    epoll.attend()
     deadline = until(c, timeout)
     while timeout != 0 and not epoll.any_ready():
         if not (yield Wait(epoll.any_ready, deadline, host=epoll.host)):

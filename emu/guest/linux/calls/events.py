@@ -40,8 +40,8 @@ def signalfd4(c: Caller, fd: Int, mask: Address, size: Size, flags: Int) -> int:
         raise LinuxError(EINVAL)
     wanted = c.number(mask) & ~UNBLOCKABLE
     if fd == -1:
-        file = SignalFile(Anonymous(), O_RDWR | flags & O_NONBLOCK, c.kernel, wanted)
-        file.attend(c.thread)
+        file = SignalFile(Anonymous(), O_RDWR | flags & O_NONBLOCK, c.kernel.tasks, c.kernel.delivery, wanted)
+        file.attend()
         return c.process.files.add(file, close_on_exec=bool(flags & O_CLOEXEC))
     known = c.file(fd)
     if not isinstance(known, SignalFile):

@@ -68,7 +68,7 @@ def kill(c: Caller, pid: Int, number: Int) -> int:
         raise LinuxError(EPERM)
     if number:
         for process in allowed:
-            c.kernel.delivery.send(process, _sent(c, number))
+            c.kernel.sending.send(process, _sent(c, number))
     return 0
 
 
@@ -82,7 +82,7 @@ def tgkill(c: Caller, pid: Int, tid: Int, number: Int) -> int:
     if not may_signal(c, thread.process, number):
         raise LinuxError(EPERM)
     if number:
-        c.kernel.delivery.send_thread(thread, _sent(c, number, SI_TKILL))
+        c.kernel.sending.send_thread(thread, _sent(c, number, SI_TKILL))
     return 0
 
 
@@ -105,7 +105,7 @@ def rt_sigqueueinfo(c: Caller, pid: Int, number: Int, info: Address) -> int:
         "<8xi4xiIQ" if c.word == 8 else "<8xiiII", c.read(info, 32)[: 16 + 2 * c.word]
     )
     if number:
-        c.kernel.delivery.send(process, SignalInfo(number, code, pid=sender, uid=uid, value=value))
+        c.kernel.sending.send(process, SignalInfo(number, code, pid=sender, uid=uid, value=value))
     return 0
 
 

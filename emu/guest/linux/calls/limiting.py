@@ -6,11 +6,11 @@ import struct
 from typing import Final
 
 from emu.guest.linux.calls.table import Address, Caller, Int, Unsigned, call
+from emu.guest.linux.countdown import Countdown
 from emu.guest.linux.credentials import Capability
 from emu.guest.linux.errno import EINVAL, EPERM, ESRCH, LinuxError
 from emu.guest.linux.limits import CPU, INFINITE, NAMES, NOFILE, Limit
 from emu.guest.linux.process import Process
-from emu.guest.linux.timers import Countdown
 from emu.isa.linux_signals import SI_KERNEL, Signal, SignalInfo
 
 _MOST_FILES: Final = 1 << 20
@@ -59,9 +59,9 @@ def limit_cpu(c: Caller, process: Process) -> None:
         assert limits.cpu is not None
         limits.cpu.go_on()
         over = limits.cpu.now() >= limit.hard * _SECOND
-        kernel.delivery.send(process, SignalInfo(Signal.SIGKILL if over else Signal.SIGXCPU, SI_KERNEL))
+        kernel.sending.send(process, SignalInfo(Signal.SIGKILL if over else Signal.SIGXCPU, SI_KERNEL))
 
-    limits.cpu = Countdown(kernel, process, expired)
+    limits.cpu = Countdown(kernel.alarms, process, expired)
     limits.cpu.set(max(limit.soft, 1) * _SECOND, _SECOND)
 
 

@@ -18,9 +18,7 @@ from emu.guest.linux.errno import (
     ERANGE,
     LinuxError,
 )
-from emu.guest.linux.files import (
-    DirectoryOpen,
-)
+from emu.guest.linux.file_kinds import DirectoryOpen
 from emu.guest.linux.inodes import Generated, Inode, Symlink
 from emu.guest.linux.paths import path_of
 from emu.isa.linux_abi import blocks, times

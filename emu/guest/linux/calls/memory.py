@@ -8,7 +8,7 @@ from emu.engine.access import Access
 from emu.engine.pages import PAGE
 from emu.guest.linux.calls.table import Address, Caller, Int, Size, Unsigned, answer, call
 from emu.guest.linux.errno import EACCES, EBADF, EEXIST, EFAULT, EINVAL, ENODEV, ENOMEM, LinuxError
-from emu.guest.linux.files import RegularOpen
+from emu.guest.linux.file_kinds import RegularOpen
 from emu.guest.linux.inodes import Device
 from emu.guest.linux.limits import AS, DATA
 from emu.guest.linux.space import Area, Backing, SharedMemory

@@ -83,7 +83,7 @@ def _send(
             if done:
                 return done
             if error.number == EPIPE and one.is_stream and not flags & MSG_NOSIGNAL:
-                c.kernel.delivery.send_thread(c.thread, SignalInfo(Signal.SIGPIPE, SI_USER, pid=c.process.pid))
+                c.kernel.sending.send_thread(c.thread, SignalInfo(Signal.SIGPIPE, SI_USER, pid=c.process.pid))
             raise
         if sent > 0:
             done, files = done + sent, ()

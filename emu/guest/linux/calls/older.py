@@ -168,7 +168,7 @@ def rt_tgsigqueueinfo(c: Caller, pid: Int, tid: Int, number: Int, info: Address)
     if code >= 0 and thread.process is not c.process:
         raise LinuxError(EPERM)
     if number:
-        c.kernel.delivery.send_thread(thread, SignalInfo(number, code, pid=sender, uid=uid, value=value))
+        c.kernel.sending.send_thread(thread, SignalInfo(number, code, pid=sender, uid=uid, value=value))
     return 0
 
 

@@ -37,6 +37,7 @@ from emu.guest.linux.errno import (
     ENXIO,
     LinuxError,
 )
+from emu.guest.linux.file_kinds import DirectoryOpen, GeneratedOpen, PathOnly, RegularOpen
 from emu.guest.linux.files import (
     O_ACCMODE,
     O_ASYNC,
@@ -48,11 +49,7 @@ from emu.guest.linux.files import (
     O_TRUNC,
     O_WRONLY,
     SETTABLE,
-    DirectoryOpen,
-    GeneratedOpen,
     OpenFile,
-    PathOnly,
-    RegularOpen,
 )
 from emu.guest.linux.inodes import Device, Directory, Fifo, Generated, RegularFile, Symlink
 from emu.guest.linux.inotify import IN_CLOSE_NOWRITE, IN_CLOSE_WRITE, IN_CREATE, IN_MODIFY, IN_OPEN
@@ -109,7 +106,7 @@ def open_inode(c: Caller, place: Place, flags: int, *, made: bool = False) -> Op
                 inode.modified = inode.changed = c.kernel.wall()
             if flags & O_ACCMODE != O_RDONLY:
                 inode.need_no_execution()
-            return RegularOpen(inode, flags, path, c.kernel)
+            return RegularOpen(inode, flags, path, c.kernel.wall, c.kernel.file_memory)
         case _:
             raise LinuxError(ENXIO)
 
@@ -168,7 +165,8 @@ def _open(c: Caller, directory: int, path_at: int, flags: int, mode: int, way: i
     follow = not flags & special.no_follow and not (flags & O_CREAT and flags & O_EXCL)
     if flags & _O_TMPFILE and flags & special.directory:
         c.need(c.place(directory, path, way=way).found(), WRITE | SEARCH)
-        file: OpenFile = RegularOpen(_new_file(c, mode, None), flags, path, c.kernel)
+        unnamed = _new_file(c, mode, None)
+        file: OpenFile = RegularOpen(unnamed, flags, path, c.kernel.wall, c.kernel.file_memory)
         return c.process.files.add(file, close_on_exec=bool(flags & O_CLOEXEC))
     place = c.place(directory, path, follow=follow, way=way)
     made = place.inode is None

@@ -59,7 +59,7 @@ def pidfd_send_signal(c: Caller, fd: Int, number: Int, info: Address, flags: Uns
         raise LinuxError(EPERM)
     if number:
         user = c.process.credentials.user.real
-        c.kernel.delivery.send(process, SignalInfo(number, pid=c.process.pid, uid=user))
+        c.kernel.sending.send(process, SignalInfo(number, pid=c.process.pid, uid=user))
     return 0
 
 

@@ -12,7 +12,8 @@ from emu.bad_address import BadAddressError
 from emu.guest.linux.calls.reading import gather, read_in, readable, scatter, vector_of, writable, write_out
 from emu.guest.linux.calls.table import Address, Blocking, Caller, Int, Size, Unsigned, call
 from emu.guest.linux.errno import EAGAIN, EBADF, EINVAL, EISDIR, EPIPE, ESPIPE, LinuxError
-from emu.guest.linux.files import O_APPEND, O_CLOEXEC, O_NONBLOCK, OpenFile, RegularOpen
+from emu.guest.linux.file_kinds import RegularOpen
+from emu.guest.linux.files import O_APPEND, O_CLOEXEC, O_NONBLOCK, OpenFile
 from emu.guest.linux.inodes import Directory
 from emu.guest.linux.pipes import PipeEnd, make_pipe
 from emu.guest.linux.process import Wait
@@ -135,7 +136,7 @@ def copy_file_range(
 
 def _broken(c: Caller) -> LinuxError:
     """Return the error of a pipe that has no reader; the thread gets SIGPIPE with it."""
-    c.kernel.delivery.send_thread(c.thread, SignalInfo(Signal.SIGPIPE, SI_USER, pid=c.process.pid))
+    c.kernel.sending.send_thread(c.thread, SignalInfo(Signal.SIGPIPE, SI_USER, pid=c.process.pid))
     return LinuxError(EPIPE)
 
 

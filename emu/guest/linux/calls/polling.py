@@ -25,7 +25,7 @@ def _file(c: Caller, fd: int) -> OpenFile | None:
         file = c.file(fd)
     except LinuxError:
         return None
-    file.attend(c.thread)
+    file.attend()
     return file
 
 

@@ -88,7 +88,7 @@ def _clone(
     scheduling = c.thread.scheduling
     if scheduling.reservation is not None and not scheduling.reset_on_fork:
         raise LinuxError(EAGAIN)
-    tid = kernel.new_pid()
+    tid = kernel.tasks.new_number()
     if flags & _CLONE_THREAD:
         owner = process
     else:
@@ -134,7 +134,6 @@ def _copy(c: Caller, process: Process, pid: int, flags: int) -> Process:
         space.users += 1
     else:
         space = space.fork()
-        c.kernel.restorers[space] = c.kernel.restorers.get(process.space, 0)
     signals = process.signals if flags & _CLONE_SIGHAND else process.signals.copy()
     if flags & _CLONE_CLEAR_SIGHAND:
         for action in signals.actions:

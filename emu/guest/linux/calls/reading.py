@@ -25,7 +25,8 @@ from emu.guest.linux.errno import (
     ESPIPE,
     LinuxError,
 )
-from emu.guest.linux.files import O_APPEND, O_NONBLOCK, OpenFile, RegularOpen
+from emu.guest.linux.file_kinds import RegularOpen
+from emu.guest.linux.files import O_APPEND, O_NONBLOCK, OpenFile
 from emu.guest.linux.inodes import Directory
 from emu.guest.linux.inotify import IN_ACCESS, IN_MODIFY
 from emu.guest.linux.limits import FSIZE, INFINITE
@@ -49,7 +50,7 @@ def readable(c: Caller, fd: int) -> OpenFile:
     file = c.file(fd)
     if not file.can_read:
         raise LinuxError(EBADF)
-    file.attend(c.thread)
+    file.attend()
     return file
 
 
@@ -58,7 +59,7 @@ def writable(c: Caller, fd: int) -> OpenFile:
     file = c.file(fd)
     if not file.can_write:
         raise LinuxError(EBADF)
-    file.attend(c.thread)
+    file.attend()
     return file
 
 
@@ -107,7 +108,7 @@ def too_large(c: Caller) -> LinuxError:
 
     The thread gets SIGXFSZ with it.
     """
-    c.kernel.delivery.send_thread(c.thread, SignalInfo(Signal.SIGXFSZ, SI_USER, pid=c.process.pid))
+    c.kernel.sending.send_thread(c.thread, SignalInfo(Signal.SIGXFSZ, SI_USER, pid=c.process.pid))
     return LinuxError(EFBIG)
 
 
@@ -134,7 +135,7 @@ def _write_all(c: Caller, file: OpenFile, data: bytes, offset: int | None) -> Bl
             if done:
                 return done
             if error.number == EPIPE:
-                c.kernel.delivery.send_thread(c.thread, SignalInfo(Signal.SIGPIPE, SI_USER, pid=c.process.pid))
+                c.kernel.sending.send_thread(c.thread, SignalInfo(Signal.SIGPIPE, SI_USER, pid=c.process.pid))
             raise
         if done >= len(data):
             if data and isinstance(file, RegularOpen):

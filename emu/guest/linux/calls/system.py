@@ -7,7 +7,8 @@ from typing import Final
 
 from emu.engine.pages import PAGE
 from emu.guest.linux.calls.table import Address, Caller, Int, Size, Unsigned, answer, call
-from emu.guest.linux.files import O_CLOEXEC, O_RDWR, RegularOpen
+from emu.guest.linux.file_kinds import RegularOpen
+from emu.guest.linux.files import O_CLOEXEC, O_RDWR
 from emu.guest.linux.inodes import RegularFile
 
 RELEASE: Final = "6.12.0"
@@ -50,7 +51,8 @@ def sysinfo(c: Caller, to: Address) -> int:
 def memfd_create(c: Caller, name: Address, flags: Unsigned) -> int:
     """Make a file that has no name."""
     text = c.path(name)
-    file = RegularOpen(RegularFile(0o777, c.kernel.wall()), O_RDWR, f"/memfd:{text} (deleted)", c.kernel)
+    inode, path = RegularFile(0o777, c.kernel.wall()), f"/memfd:{text} (deleted)"
+    file = RegularOpen(inode, O_RDWR, path, c.kernel.wall, c.kernel.file_memory)
     return c.process.files.add(file, close_on_exec=bool(flags & 1)) if not flags & ~O_CLOEXEC & ~3 else -22
 
 

@@ -14,6 +14,7 @@ import inspect
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from emu.bad_address import BadAddressError
@@ -23,6 +24,7 @@ from emu.guest.linux.inodes import Directory, Inode
 from emu.guest.linux.loader import ARGUMENTS_MAX
 from emu.guest.linux.paths import Place, walk
 from emu.guest.linux.process import Process, SystemCall, Thread
+from emu.guest.linux.serving import ServedCall
 from emu.guest.system_calls import CallSignature
 from emu.words import WORD_MASK
 
@@ -244,6 +246,11 @@ _EXTEND: dict[str, Callable[[int], int]] = {
     "int": lambda value: _signed(value, 32) & WORD_MASK,
     "unsigned int": lambda value: value & 0xFFFF_FFFF,
 }
+
+
+def bound(kernel: Kernel) -> dict[str, ServedCall]:
+    """Return the system calls of one kernel."""
+    return {name: partial(handler, kernel) for name, handler in HANDLERS.items()}
 
 
 def answer(*names: str, result: int = 0) -> None:

@@ -9,11 +9,12 @@ import struct
 from typing import Final
 
 from emu.guest.linux.calls.table import Address, Caller, Int, Unsigned, call
+from emu.guest.linux.countdown import Countdown
 from emu.guest.linux.errno import EINVAL, LinuxError
 from emu.guest.linux.files import O_CLOEXEC, O_NONBLOCK, O_RDWR
 from emu.guest.linux.inodes import Anonymous
 from emu.guest.linux.process import Process, Thread
-from emu.guest.linux.timers import Countdown, PosixTimer, ProcessTimers, TimerFile, timer_signal
+from emu.guest.linux.timers import PosixTimer, ProcessTimers, TimerFile, timer_signal
 from emu.isa.linux_signals import LAST, Signal
 
 _SECOND: Final = 1_000_000_000
@@ -31,10 +32,7 @@ _KTIME_MAX: Final = (1 << 63) - 1
 
 def timers_of(c: Caller) -> ProcessTimers:
     """Return the timers of the calling process."""
-    process = c.process
-    if process.timers is None:
-        process.timers = ProcessTimers(c.kernel, process)
-    return process.timers
+    return c.kernel.timers.of(c.process)
 
 
 def _epoch(c: Caller, clock: int) -> int:
@@ -221,7 +219,7 @@ def timerfd_create(c: Caller, clock: Int, flags: Int) -> int:
     """Make a timer that is a file."""
     if flags & ~(O_CLOEXEC | O_NONBLOCK) or clock not in _FILE_CLOCKS:
         raise LinuxError(EINVAL)
-    file = TimerFile(Anonymous(), O_RDWR | flags & O_NONBLOCK, c.kernel, _epoch(c, clock))
+    file = TimerFile(Anonymous(), O_RDWR | flags & O_NONBLOCK, c.kernel.alarms, _epoch(c, clock))
     return c.process.files.add(file, close_on_exec=bool(flags & O_CLOEXEC))
 
 

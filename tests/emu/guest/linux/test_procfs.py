@@ -50,7 +50,7 @@ def test_stat_has_its_fields_where_tools_look_for_them():
 def test_an_open_file_of_proc_follows_the_process():
     """`tr '\\0' ' ' < /proc/self/cmdline`: the shell opens it, and tr reads its own."""
     guest, _ = proc("x86_64")
-    from emu.guest.linux.files import GeneratedOpen
+    from emu.guest.linux.file_kinds import GeneratedOpen
 
     inode = guest.kernel.root.get("proc").get(str(guest.target)).get("cmdline")
     file = GeneratedOpen(inode, 0, "/proc/self/cmdline")

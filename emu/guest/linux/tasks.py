@@ -1,0 +1,46 @@
+"""The processes and threads of one kernel, by number, and the thread that runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from typing import Final
+
+from emu.guest.linux.process import LinuxObserver, Process, Thread
+
+FIRST_PID: Final = 100
+
+
+class Tasks:
+    """The processes and threads of one kernel.
+
+    `note_thread(number)` is called with the number of the thread that runs, 0 for none.
+    """
+
+    def __init__(self, note_thread: Callable[[int], object]) -> None:
+        self.processes: dict[int, Process] = {}
+        self.threads: dict[int, Thread] = {}
+        self.first: Process | None = None
+        """The process that the guest was started for."""
+        self.observers: list[LinuxObserver] = []
+        self._current: Thread | None = None
+        self._note_thread = note_thread
+        self._numbers = count(FIRST_PID)
+
+    @property
+    def current(self) -> Thread | None:
+        """The thread that runs."""
+        return self._current
+
+    @current.setter
+    def current(self, thread: Thread | None) -> None:
+        self._current = thread
+        self._note_thread(thread.tid if thread is not None else 0)
+
+    def new_number(self) -> int:
+        """Return the next number of a process or thread."""
+        return next(self._numbers)
+
+    def group(self, number: int) -> list[Process]:
+        """Return the processes of a process group."""
+        return [process for process in self.processes.values() if process.group == number]
