@@ -21,40 +21,30 @@ import ctypes
 from collections.abc import Callable
 from typing import Any, Final
 
+from emu.engine.address_table import Addressed, AddressTable, TableHeader
 from emu.engine.errors import EngineError
 from emu.engine.layout import HOOK_RANGE, UNICORN_VERSION
 from emu.native.block import Block
-from emu.words import WORD_MASK
 
 # An address that no code has.
 NOWHERE: Final = 0xFFFF_FFFF_FFFF_FFF0
-# The factor by which an address is multiplied before its upper bits choose a place (Knuth's golden ratio, in 64 bits).
-MULTIPLIER: Final = 0x9E37_79B9_7F4A_7C15
-# The initial size of the table, a power of two; at most half of it is used.
+# The initial size of the table.
 _SIZE: Final = 1 << 6
 _HOOK: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_void_p)
 
 
-class CodeHookTable(Block):
-    """The data of the hooks for machine code (`emu.engine.code_hooks_code`)."""
+class CodeHookTable(TableHeader):
+    """The table of `HookedPlace`s and more data for machine code (`emu.engine.code_hooks_code`)."""
 
-    table: int
-    """The address of a hash table, whose places are addresses of `HookedPlace`s."""
-    shift: int
-    """The number of bits by which a product is shifted right to choose a place."""
-    mask: int
-    """The number of places minus one."""
     range: int
     """The address of the two words with the start and the end of the range of Unicorn's hook."""
     everywhere: int
     """1: the range is all addresses, and does not change."""
 
 
-class HookedPlace(Block):
+class HookedPlace(Addressed):
     """An instruction that is hooked."""
 
-    at: int
-    """Its address."""
     calls: int
     """The address of the first `HookedCall`; 0: there is none."""
     size: int
@@ -88,11 +78,9 @@ class CodeHooks:
         self._range = (ctypes.c_uint64 * 2)()
         self.callback: Any = _HOOK(self._run)
         """The hook in Python."""
-        self._places: dict[int, HookedPlace] = {}
+        self._places: AddressTable[int, HookedPlace] = AddressTable(self.block, _SIZE)
         self._functions: dict[int, list[tuple[HookedCall, Callable[..., Any]]]] = {}
         self._counted = False
-        self._table: Any = None
-        self._make_table(_SIZE)
 
     def attach(self, add: Callable[[int, int], int]) -> None:
         """Add Unicorn's hook by `add(begin, end)`, which returns its handle.
@@ -151,14 +139,11 @@ class CodeHooks:
         return True
 
     def _place(self, address: int) -> HookedPlace:
-        place = self._places.get(address)
+        place = self._places.blocks.get(address)
         if place is not None:
             return place
-        place = self._places[address] = HookedPlace(address)
-        if 2 * len(self._places) > len(self._table):
-            self._make_table(2 * len(self._table))
-        else:
-            self._put(place)
+        place = HookedPlace(address)
+        self._places.set(address, place)
         if self._counted:
             self.count_all(counted=True)
         return place
@@ -179,7 +164,7 @@ class CodeHooks:
         So the range is all addresses, if anything is hooked.
         """
         self._counted = counted
-        self.block.everywhere = counted and bool(self._places)
+        self.block.everywhere = counted and bool(self._places.blocks)
         self._range[0], self._range[1] = (1, 0) if self.block.everywhere else (NOWHERE, NOWHERE)
 
     def _run(self, uc: int, address: int, size: int, _data: int) -> None:
@@ -187,20 +172,6 @@ class CodeHooks:
         for call, function in self._functions.get(address, ()):
             if call.function:
                 function(uc, address, size, call.data)
-
-    def _make_table(self, size: int) -> None:
-        self._table = (ctypes.c_uint64 * size)()
-        self.block.table = ctypes.addressof(self._table)
-        self.block.shift = 64 - (size.bit_length() - 1)
-        self.block.mask = size - 1
-        for place in self._places.values():
-            self._put(place)
-
-    def _put(self, place: HookedPlace) -> None:
-        index = (place.at * MULTIPLIER & WORD_MASK) >> self.block.shift
-        while self._table[index]:
-            index = index + 1 & self.block.mask
-        self._table[index] = place.address
 
 
 def _address(function: Any) -> int:

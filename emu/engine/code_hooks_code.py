@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from emu.engine.code_hooks import MULTIPLIER, NOWHERE, CodeHookTable, HookedCall, HookedPlace
+from emu.engine.address_table_code import return_found
+from emu.engine.code_hooks import NOWHERE, CodeHookTable, HookedCall, HookedPlace
 from emu.engine.watched import Hooked
 from emu.native.builder import Function, Module
 from emu.native.values import Value
@@ -56,14 +57,7 @@ class CodeHooksCode:
         """u64 hooked(address): the place, 0 if there is none."""
         f = module.function("hooked", 1, local=True)
         (address,) = f.parameters
-        table, mask = (f.load(self._places.table, CodeHookTable.offset(name)) for name in ("table", "mask"))
-        hashed = f.lshr(f.mul(address, MULTIPLIER), f.load(self._places.table, CodeHookTable.offset("shift")))
-        index = f.variable(hashed)
-        with f.loop():
-            place = f.load(table, f.shl(index.get(), 3))
-            f.ret_if(f.eq(place, 0), 0)
-            f.ret_if(f.eq(f.load(place, HookedPlace.offset("at")), address), place)
-            index.set(f.and_(f.add(index.get(), 1), mask))
+        return_found(f, self._places.table, address)
         return f
 
     def _make_served(self, module: Module) -> Function:

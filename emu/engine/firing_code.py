@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from emu.cpu_core import CoreWord
+from emu.engine.address_table_code import return_found
 from emu.engine.plan_code import READ, Places, PlanCode
 from emu.engine.state import DELIVER, HANDLED, Word
-from emu.engine.tracepoints import ARGUMENTS, EVERY, MULTIPLIER, Entry, Firing, Header, Step, StepKind
+from emu.engine.tracepoints import ARGUMENTS, EVERY, Entry, Firing, Header, Step, StepKind
 from emu.isa.base import Isa
 from emu.native.builder import Function, Module
 from emu.native.values import Condition, Value
@@ -63,17 +64,12 @@ class FiringCode:
         """u64 find(address): the entry of a tracepoint, 0 if there is none."""
         f = module.function("find", 1, local=True)
         (address,) = f.parameters
-        table, mask = f.load(self._header, Header.offset("table")), f.load(self._header, Header.offset("mask"))
-        hashed = f.lshr(f.mul(address, MULTIPLIER), f.load(self._header, Header.offset("shift")))
-        place = f.variable(hashed)
-        with f.loop():
-            entry = f.load(table, f.shl(place.get(), 3))
-            f.ret_if(f.eq(entry, 0), 0)
-            with f.when(f.eq(f.load(entry, Entry.offset("at")), address)):
-                space, thread = f.load(entry, Entry.offset("space")), f.load(entry, Entry.offset("thread"))
-                same = f.both(self._is(f, space, "space"), self._is(f, thread, "thread"))
-                f.ret_if(same, entry)
-            place.set(f.and_(f.add(place.get(), 1), mask))
+
+        def here(entry: Value) -> Condition:
+            space, thread = f.load(entry, Entry.offset("space")), f.load(entry, Entry.offset("thread"))
+            return f.both(self._is(f, space, "space"), self._is(f, thread, "thread"))
+
+        return_found(f, self._header, address, here)
         return f
 
     def _is(self, f: Function, wanted: Value, name: str) -> Condition:

@@ -12,9 +12,7 @@ A tracepoint is a list of steps, done one after the other:
     CALL        a provider's own machine code runs
     FIRE_WHEN   the same as FIRE, if a register has a value
 
-The table holds addresses of `Entry`s.  Its size is a power of two, at most half of it is used, and
-an entry whose place is occupied is in one of the next places: so a look-up takes the same time with
-one tracepoint and with ten thousand.
+The table is one by address (`emu.engine.address_table`), of `Entry`s.
 """
 
 from __future__ import annotations
@@ -27,6 +25,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from emu.cpu_core import CoreWord, CpuCore
+from emu.engine.address_table import Addressed, AddressTable, TableHeader
 from emu.engine.plans import Encoder, NativeOperation
 from emu.frame import Frame
 from emu.native.block import Block
@@ -34,10 +33,8 @@ from emu.words import WORD_MASK
 
 # Arguments that `dtrace_probe()` takes.
 ARGUMENTS: Final = 5
-# The initial size of the table, a power of two.
+# The initial size of the table.
 _SIZE: Final = 1 << 10
-# The factor by which an address is multiplied before its upper bits choose a place (Knuth's golden ratio, in 64 bits).
-MULTIPLIER: Final = 0x9E37_79B9_7F4A_7C15
 # `Entry.space` and `Entry.thread` of a tracepoint in all address spaces, or for all threads.
 EVERY: Final = WORD_MASK
 
@@ -60,15 +57,9 @@ class StepKind(IntEnum):
     FIRE_WHEN = 5
 
 
-class Header(Block):
-    """The data of the table for machine code."""
+class Header(TableHeader):
+    """The table, and more data for machine code."""
 
-    table: int
-    """The address of its places."""
-    shift: int
-    """The number of bits by which a product is shifted right to choose a place."""
-    mask: int
-    """The number of places minus one."""
     space: int
     """The address of the word with the number of the current address space."""
     thread: int
@@ -77,11 +68,9 @@ class Header(Block):
     """The number of hits that are being served: Python code of one hit may cause the next."""
 
 
-class Entry(Block):
+class Entry(Addressed):
     """A tracepoint."""
 
-    at: int
-    """Its address in the guest."""
     space: int
     """The number of its address space, or `EVERY`."""
     thread: int
@@ -286,15 +275,13 @@ class Tracepoints:
         self.calling: CpuCore | None = None
         """The CPU that the kernel's own calls fire on."""
         self._encoder = encoder
-        self._entries: dict[tuple[int, int, int], Entry] = {}
+        self._entries: AddressTable[tuple[int, int, int], Entry] = AddressTable(self.header, _SIZE)
         self._kept: list[Any] = []
         self._left: list[Any] = []
         """What was dropped while a hit was served: machine code is in the midst of it."""
-        self._table: Any = None
-        self._make_table(_SIZE)
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self._entries.blocks)
 
     def find_thread_at(self, place: int) -> None:
         """Find which thread runs in another word of this process."""
@@ -315,27 +302,22 @@ class Tracepoints:
             words[number] = self._step(core, frame, step)
         entry = Entry(*key, ctypes.addressof(words), core.address)
         self._kept += (words, entry)
-        self._entries[key] = entry
         self.on_set(key[0])
-        if 2 * len(self._entries) > len(self._table):
-            self._make_table(2 * len(self._table))
-        else:
-            self._put(entry)
+        self._entries.set(key, entry)
 
     def clear(self) -> None:
         """Forget all decisions: each next hit goes to Python again."""
         if self.known:
             self.known = {}
-        if not self._entries:
+        if not self._entries.blocks:
             return
         if self.header.depth:
-            self._left += (self._kept, self._table)
+            self._left += (self._kept, self._entries.places)
         else:
             self._left = []
         self._kept = []
-        self._entries = {}
         self._contexts = {}
-        self._make_table(_SIZE)
+        self._entries.clear()
 
     def fired(self) -> None:
         """Undo `CpuCore.prepare`; raise the exception of Python code in a firing."""
@@ -418,21 +400,3 @@ class Tracepoints:
             setattr(firing, f"{name}{number}", word)
         if size or unused:
             firing.simple = 0
-
-    def _make_table(self, size: int) -> None:
-        """Make a table of `size` places, with the current entries."""
-        self._table = (ctypes.c_uint64 * size)()
-        self.header.table = ctypes.addressof(self._table)
-        self.header.shift = 64 - (size.bit_length() - 1)
-        self.header.mask = size - 1
-        for entry in self._entries.values():
-            self._put(entry)
-
-    def _put(self, entry: Entry) -> None:
-        place = (entry.at * MULTIPLIER & WORD_MASK) >> self.header.shift
-        while self._table[place]:
-            other = Entry.from_address(self._table[place])
-            if (other.at, other.space, other.thread) == (entry.at, entry.space, entry.thread):
-                break
-            place = place + 1 & self.header.mask
-        self._table[place] = entry.address
