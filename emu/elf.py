@@ -16,17 +16,21 @@ from pathlib import Path
 from typing import NamedTuple
 
 from emu.bad_address import BadAddressError
+from emu.compressed import decompressed
 from emu.elf_file import ElfError, ElfFile, ElfKind
 from emu.elf_symbols import Symbol, SymbolTable, symbol_entries, symbol_kind, symbol_size
 from emu.isa import Isa
 from emu.spelling import nearest
+from emu.unwinding.entries import FrameEntries, FrameSection
+from emu.unwinding.rows import FrameTable
 
 # The largest permitted size of a segment in memory: more than any guest has, but less than a size with a flipped high
 # bit.
 _LARGEST = 1 << 36
 _LONGEST_INSTRUCTION = 15
 _UNDEFINED = 0  # SHN_UNDEF
-_WRITABLE, _ALLOCATED, _EXECUTABLE = 1, 2, 4  # SHF_*
+_WRITABLE, _ALLOCATED, _EXECUTABLE, _COMPRESSED = 1, 2, 4, 0x800  # SHF_*
+_LINKAGE = ".plt"
 
 
 class SegmentFlag(IntFlag):
@@ -53,6 +57,11 @@ class FileSection(NamedTuple):
 
     address: int
     data: bytes
+
+    @property
+    def end(self) -> int:
+        """The address behind its last byte."""
+        return self.address + len(self.data)
 
 
 class Image:
@@ -176,6 +185,23 @@ class Image:
         return found or tuple(FileSection(segment.vaddr, bytes(segment.data)) for segment in loaded)
 
     @cached_property
+    def frame_entries(self) -> FrameEntries:
+        """What the file says of its code's frames: .eh_frame, then .debug_frame."""
+        return FrameEntries(tuple(self._frame_sections()), self.isa.word)
+
+    @cached_property
+    def frames(self) -> FrameTable:
+        """The same as rules, by instruction."""
+        return FrameTable(self.frame_entries, self.isa.word)
+
+    @cached_property
+    def linkage_tables(self) -> tuple[FileSection, ...]:
+        """The sections of code that link to other objects (.plt)."""
+        names = (section.name for section in self._file.sections if section.name.startswith(_LINKAGE))
+        found = (self.section(name) for name in names)
+        return tuple(section for section in found if section is not None)
+
+    @cached_property
     def interpreter(self) -> str | None:
         """The program that loads this one (PT_INTERP), None if the file names none.
 
@@ -280,6 +306,17 @@ class Image:
                 flags = SegmentFlag(header["p_flags"] & 7)
                 segment = Segment(header["p_vaddr"], header["p_paddr"], b"", header["p_memsz"], flags)
                 yield self._filled(f"segment {number}", segment, header["p_offset"], header["p_filesz"])
+
+    def _frame_sections(self) -> Iterator[FrameSection]:
+        if self.kind is ElfKind.RELOCATABLE:
+            return
+        for name, debug in ((".eh_frame", False), (".debug_frame", True)):
+            found = next((section for section in self._file.sections if section.name == name), None)
+            if found is not None and found["sh_type"] != "SHT_NOBITS":
+                data = bytes(self._file.section_data(f"section {name}", found))
+                if found["sh_flags"] & _COMPRESSED:
+                    data = decompressed(data, self.isa.word)
+                yield FrameSection(found["sh_addr"], data, debug)
 
     @cached_property
     def _places(self) -> Mapping[int, int]:

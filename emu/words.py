@@ -24,3 +24,8 @@ def decimal(text: str) -> int | None:
     digits = text.lstrip("0")
     value = int(digits or "0") if len(digits) <= _DIGITS else WORD_MASK + 1
     return value if value <= WORD_MASK else None
+
+
+def signed(word: int) -> int:
+    """Return a word of 64 bits as a number with a sign."""
+    return word - (WORD_MASK + 1) if word >> 63 else word

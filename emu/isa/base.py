@@ -68,6 +68,8 @@ class RegisterFile:
     bases: tuple[str, ...] = ()
     """Registers, beside the general ones, from which user programs compute addresses: those of
     thread-local storage."""
+    dwarf: tuple[str, ...] = ()
+    """Register names by the numbers that DWARF gives them; "" for one that is not available."""
     counter: str | None = None
     """The register that a repeated string instruction decrements; None: the ISA has none."""
 

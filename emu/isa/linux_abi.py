@@ -149,6 +149,8 @@ class LinuxAbi:
     frame: SignalFrame
     restorer: bytes
     """Code that returns from a signal; b"": programs have their own."""
+    trampolines: tuple[bytes, ...]
+    """The starts of code that returns from a signal, as kernels and C libraries write it."""
     action_has_restorer: bool
     """Whether struct sigaction has a place for the restorer, used or not."""
     red_zone: int

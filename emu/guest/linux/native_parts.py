@@ -5,17 +5,15 @@ It reads the words of `emu.guest.linux.thread_words`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable
 from typing import Final
 
 from emu.engine.clock import VirtualClock
 from emu.engine.engine import Engine
 from emu.engine.native_parts import engine_code
 from emu.guest.linux.thread_words import NUMBERS, ThreadState, ThreadWord, ThreadWords
-from emu.guest.native_user_stacks import live_register, live_register_code, user_stack_code
-from emu.isa.base import Isa
-from emu.native.builder import Callee, Function, Variable
+from emu.guest.native_user_stacks import live_register_code
+from emu.native.builder import Callee, Function
 from emu.native.guest import GuestCode, Writer
 from emu.native.values import Word
 
@@ -27,14 +25,8 @@ def linux_code(engine: Engine, clock: VirtualClock, thread: ThreadWords, epoch: 
     functions: dict[str, Writer] = {name: _number(word) for name, word in NUMBERS.items()}
     functions["execname"] = _name
     functions["user_register"] = live_register_code(engine.isa)
-    functions["user_callers"] = user_stack_code(engine.isa, partial(_registers, engine.isa), tables=False)
     functions["wall"] = lambda f, _slow: f.ret(f.add(f.call(Callee("now")), epoch))
     return engine_code(engine, clock).joined(GuestCode(functions, {"thread_words": thread.address}))
-
-
-def _registers(isa: Isa, f: Function, known: Mapping[str, Variable]) -> None:
-    for name, variable in known.items():
-        variable.set(live_register(f, isa, name))
 
 
 def _number(word: ThreadWord) -> Writer:

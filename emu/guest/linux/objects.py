@@ -16,8 +16,8 @@ from emu.guest.base import Location
 from emu.guest.linux.inodes import RegularFile
 from emu.guest.linux.process import LinuxObserver, own
 from emu.guest.linux.space import Area
+from emu.guest.linux.stacks import Memory, StackWalker
 from emu.guest.objects import LoadedObject
-from emu.guest.user_stack import user_stack
 from emu.indirect import function_size, resolved_words
 from emu.isa.base import Isa
 
@@ -40,6 +40,7 @@ class Objects(LinuxObserver):
         self._images: dict[RegularFile, Image | None] = {}
         self._choices: dict[RegularFile, Mapping[int, int]] = {}
         self._last: dict[int, tuple[LoadedObject, ...]] = {}
+        self._stacks = StackWalker(kernel.isa, Memory(kernel.read, self._object_here))
         kernel.observers.append(self)
 
     # -- files
@@ -153,13 +154,12 @@ class Objects(LinuxObserver):
     # -- stacks
 
     def stack(self, frame: Frame) -> list[int]:
-        """Return the pcs of a thread's stack by frame pointers, innermost first."""
-        isa = self._kernel.isa
+        """Return the pcs of the current thread's stack, innermost first."""
+        return self._stacks.pcs(frame)
 
-        def load(address: int) -> int:
-            return int.from_bytes(self._kernel.read(address, isa.word), "little")
-
-        return user_stack(frame, isa, load, self.locate(frame.register(isa.registers.pc), None))
+    def _object_here(self, address: int) -> LoadedObject | None:
+        current = self._kernel.current
+        return self.at(current.process, address) if current is not None else None
 
 
 def _image(file: RegularFile, path: str, isa: Isa | None = None) -> Image:

@@ -40,6 +40,9 @@ def _prepare(cpu: ModelledCpu) -> None:
     cpu.write_public(uc.UC_ARM64_REG_CP_REG, (*_SCTLR_EL1, _SCTLR_USER))
 
 
+# mov x8, #139; svc #0
+_RESTORER: Final = (0xD2801168).to_bytes(4, "little") + (0xD4000001).to_bytes(4, "little")
+
 LINUX: Final = LinuxAbi(
     calls=CALLS,
     machine="aarch64",
@@ -61,7 +64,8 @@ LINUX: Final = LinuxAbi(
         size=_FRAME + 16,
         record=_FRAME,
     ),
-    restorer=(0xD2801168).to_bytes(4, "little") + (0xD4000001).to_bytes(4, "little"),  # mov x8, #139; svc #0
+    restorer=_RESTORER,
+    trampolines=(_RESTORER,),
     action_has_restorer=True,
     red_zone=0,
     faults={1: ILLEGAL, 3: MISALIGNED, 4: MISALIGNED},

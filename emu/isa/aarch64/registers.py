@@ -37,6 +37,8 @@ REGISTERS = RegisterFile(
     root="ttbr0",
     kernel_root="ttbr1",
     bases=("tpidr_el0",),
+    # DWARF for the Arm 64-bit Architecture
+    dwarf=(*_X, "fp", "lr", "sp"),
     # FreeBSD sys/cddl/dev/dtrace/aarch64/regset.h
     dtrace=(*_X, "fp", "lr", "sp", "pc"),
 )

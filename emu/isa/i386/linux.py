@@ -38,6 +38,8 @@ _PROBE_REGISTERS: Final = {
 
 # hflags of Unicorn's 32-bit mode: hflags2 has the global interrupt flag.
 _PROTECTED_MODE: Final = 0x1_0040_00F0
+# mov $173, %eax; int $0x80
+_RESTORER: Final = b"\xb8" + (173).to_bytes(4, "little") + b"\xcd\x80"
 
 LINUX: Final = LinuxAbi(
     calls=CALLS,
@@ -70,7 +72,9 @@ LINUX: Final = LinuxAbi(
         arguments=(4, 8, 12),
     ),
     # int $0x80 with the number of rt_sigreturn, as in the vDSO.
-    restorer=b"\xb8" + (173).to_bytes(4, "little") + b"\xcd\x80",
+    restorer=_RESTORER,
+    # The other is of signals without a siginfo: pop %eax; mov $119, %eax; int $0x80.
+    trampolines=(_RESTORER, b"\x58\xb8" + (119).to_bytes(4, "little") + b"\xcd\x80"),
     action_has_restorer=True,
     red_zone=0,
     packed_epoll_event=True,

@@ -49,6 +49,8 @@ REGISTERS = RegisterFile(
     kernel_root="cr3",
     bases=("fs_base", "gs_base"),
     counter="ecx",
+    # System V ABI, Intel386 supplement, table 2.14
+    dwarf=(*GENERAL, "eip"),
     # FreeBSD sys/cddl/dev/dtrace/x86/regset.h; ESP and UESP are one register here
     dtrace=("gs", "fs", "es", "ds", "edi", "esi", "ebp", "esp", "ebx", "edx", "ecx", "eax", "trapno", "err", "eip",
             "cs", "eflags", "esp", "ss"),

@@ -21,6 +21,8 @@ _PROBE_REGISTERS: Final = {
     **{name: name for name in ("s" + str(n) for n in range(12))},
     **{name: name for name in ("a" + str(n) for n in range(8))},
 }
+# li a7, 139; ecall
+_RESTORER: Final = (0x08B00893).to_bytes(4, "little") + (0x00000073).to_bytes(4, "little")
 
 LINUX: Final = LinuxAbi(
     calls=CALLS,
@@ -43,7 +45,8 @@ LINUX: Final = LinuxAbi(
         size=128 + 176 + 8 * len(_REGISTERS) + _FLOATING_POINT,
         record=None,
     ),
-    restorer=(0x08B00893).to_bytes(4, "little") + (0x00000073).to_bytes(4, "little"),  # li a7, 139; ecall
+    restorer=_RESTORER,
+    trampolines=(_RESTORER,),
     action_has_restorer=False,
     red_zone=0,
     faults={2: ILLEGAL, 0: MISALIGNED, 4: MISALIGNED, 6: MISALIGNED},

@@ -34,6 +34,8 @@ REGISTERS = RegisterFile(
     zero="zero",
     root="satp",
     kernel_root="satp",
+    # RISC-V ELF psABI
+    dwarf=GENERAL,
     # FreeBSD sys/cddl/dev/dtrace/riscv/regset.h
     dtrace=(*GENERAL, "pc"),
 )

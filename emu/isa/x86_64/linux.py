@@ -73,6 +73,8 @@ LINUX: Final = LinuxAbi(
         on_entry={"rax": 0},  # no vector registers are passed to a function without a prototype
     ),
     restorer=b"",
+    # mov $15, %rax (glibc) or %eax (musl); syscall
+    trampolines=(b"\x48\xc7\xc0\x0f\0\0\0\x0f\x05", b"\xb8\x0f\0\0\0\x0f\x05"),
     action_has_restorer=True,
     red_zone=128,
     hwcap2=_FSGSBASE,

@@ -53,5 +53,7 @@ REGISTERS = RegisterFile(
     kernel_root="cr3",
     bases=("fs_base", "gs_base"),
     counter="rcx",
+    # System V ABI, AMD64 supplement, figure 3.36
+    dwarf=("rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", *(f"r{number}" for number in range(8, 16)), "rip"),
     dtrace=_I386 + _AMD64,
 )

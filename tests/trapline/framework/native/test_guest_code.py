@@ -56,7 +56,6 @@ def test_a_kernel_is_the_same_seen_by_machine_code(isa, monkeypatch):
 def test_a_linux_process_is_the_same_seen_by_machine_code(monkeypatch):
     program = """
         pid$target:zoo::entry { @[probefunc, execname, pid, tid, ppid, errno] = max(timestamp); }
-        pid$target:zoo::entry { @user[ustack(5), ucaller, ustackdepth] = count(); }
         pid$target:zoo::entry { @registers[probefunc, uregs[R_SP], uregs[R_PC]] = count(); }
     """
     asked = Counter()
@@ -76,3 +75,15 @@ def test_a_linux_process_is_the_same_seen_by_machine_code(monkeypatch):
     assert shown[0] == shown[1]
     assert "zoo" in shown[0]
     assert sum(asked.values()) < shown[0].count("\n"), asked
+
+
+def test_the_stacks_of_a_linux_process_are_the_same_with_and_without_machine_code(monkeypatch):
+    shown = []
+    for engine in ("python", "native"):
+        monkeypatch.setenv("TRAPLINE_ENGINE", engine)
+        program = "pid$target:zoo::entry { @user[ustack(5), ucaller, ustackdepth] = count(); }"
+        result = run_trapline(["dtrace", "-qn", program, "-c", f"{ZOO} recursion"])
+        assert result.returncode == 0, result.stderr
+        shown.append(result.stdout)
+    assert shown[0] == shown[1]
+    assert shown[0].count("_start") > 3

@@ -1,0 +1,147 @@
+"""The stacks of Linux programs: by call frame information, else by frame pointers.
+
+What a file says of its code's frames (`.eh_frame`, `.debug_frame`) comes first.  Where it says
+nothing:
+
+* a return from a signal is known by its code, and goes on in what the signal interrupted;
+* on the first instruction of a function, and in the table that links to other objects (`.plt`), the
+  return address is where a call left it;
+* everything else is taken to keep a frame pointer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from emu.bad_address import BadAddressError
+from emu.frame import Frame
+from emu.guest.user_stack import DEEPEST
+from emu.unwinding.reader import FrameError
+from emu.unwinding.rows import FrameTable
+from emu.unwinding.walk import Context, Machine, Registers, caller
+
+if TYPE_CHECKING:
+    from emu.guest.objects import LoadedObject
+    from emu.isa.base import Isa
+
+_LONGEST_TRAMPOLINE: Final = 16
+
+
+class Memory(NamedTuple):
+    """The process that a stack is of."""
+
+    read: Callable[[int, int], bytes]
+    """(address, size); raises `BadAddressError`."""
+    object_at: Callable[[int], LoadedObject | None]
+
+
+class StackWalker:
+    """Follows the stacks of programs of one ISA."""
+
+    def __init__(self, isa: Isa, memory: Memory) -> None:
+        self._isa = isa
+        self._memory = memory
+        names = isa.registers.dwarf
+        self._numbers = {name: number for number, name in enumerate(names) if name}
+        # The stack's pcs are enough where no rule names a register that is not kept.
+        self._sp = self._numbers[isa.registers.sp]
+        self._fp = self._numbers[isa.registers.fp]
+        self._machine = Machine(
+            load=self._load,
+            table=self._table,
+            word=isa.word,
+            mask=isa.address_mask,
+            user_mask=(1 << isa.linux.highest.bit_length()) - 1,
+            sp=self._sp,
+        )
+
+    def pcs(self, frame: Frame, limit: int = DEEPEST) -> list[int]:
+        """Return the pcs of a stack, innermost first."""
+        context: Context | None = self._first(frame)
+        found: list[int] = []
+        while context is not None and len(found) < limit:
+            found.append(context.pc)
+            try:
+                context = self._caller(context, innermost=len(found) == 1)
+            except (BadAddressError, FrameError):
+                break
+        return found
+
+    def _first(self, frame: Frame) -> Context:
+        registers = {number: frame.register(name) for name, number in self._numbers.items()}
+        return Context(frame.register(self._isa.registers.pc), registers, interrupted=True)
+
+    def _caller(self, context: Context, *, innermost: bool) -> Context | None:
+        try:
+            return caller(self._machine, context)
+        except LookupError:
+            pass
+        interrupted = self._interrupted(context)
+        if interrupted is not None:
+            return interrupted
+        if innermost and self._frameless(context.pc):
+            return self._returned(context)
+        return self._by_frame_pointer(context)
+
+    # -- what no file tells
+
+    def _interrupted(self, context: Context) -> Context | None:
+        """Return what a signal interrupted, if the pc is in code that returns from one."""
+        isa = self._isa
+        codes = isa.linux.trampolines
+        try:
+            code = self._memory.read(context.pc, max(map(len, codes)))
+        except BadAddressError:
+            return None
+        if not code.startswith(codes):
+            return None
+        layout = isa.linux.frame
+        start = context.registers[self._sp]
+        if layout.return_address is not None:
+            start -= isa.word  # the handler's return has taken it off
+        names = {name: self._load((start + offset) & isa.address_mask) for name, offset in layout.registers.items()}
+        registers = {self._numbers[name]: value for name, value in names.items() if name in self._numbers}
+        return Context(names[isa.registers.pc], registers, interrupted=True)
+
+    def _frameless(self, pc: int) -> bool:
+        """Return whether the code at a pc has not made a frame yet, or never does."""
+        loaded = self._memory.object_at(pc)
+        if loaded is None:
+            return False
+        named = loaded.image.symbol_at(pc - loaded.bias)
+        if named is not None and named[0].is_function:
+            return not named[1]
+        return any(section.address <= pc - loaded.bias < section.end for section in loaded.image.linkage_tables)
+
+    def _returned(self, context: Context) -> Context | None:
+        """Return the caller of code that has no frame."""
+        registers, link = dict(context.registers), self._isa.registers.link
+        if link is not None:
+            pc = registers[self._numbers[link]]
+        else:
+            sp = registers[self._sp]
+            pc = self._load(sp)
+            registers[self._sp] = (sp + self._isa.word) & self._isa.address_mask
+        return Context(pc, registers, interrupted=False) if pc else None
+
+    def _by_frame_pointer(self, context: Context) -> Context | None:
+        calling, word = self._isa.calling, self._isa.word
+        registers: Registers = dict(context.registers)
+        pointer, sp = registers.get(self._fp, 0), registers.get(self._sp, 0)
+        if pointer < sp or pointer % word or not pointer:
+            return None
+        pc, following = self._load(pointer + calling.frame_return), self._load(pointer + calling.frame_next)
+        registers[self._fp] = following
+        # The frame ends behind the words that were saved.
+        registers[self._sp] = pointer + max(calling.frame_return + word, 0)
+        return Context(pc, registers, interrupted=False) if pc else None
+
+    # -- memory and files
+
+    def _load(self, address: int, size: int | None = None) -> int:
+        return int.from_bytes(self._memory.read(address & self._isa.address_mask, size or self._isa.word), "little")
+
+    def _table(self, pc: int) -> tuple[FrameTable, int] | None:
+        loaded = self._memory.object_at(pc)
+        return (loaded.image.frames, loaded.bias) if loaded is not None else None

@@ -1,0 +1,71 @@
+"""The stacks of programs are those that gdb finds under qemu-user, and known without gdb."""
+
+import pytest
+
+from emu.isa import ISAS
+from tests.emu.guest.linux.backtraces import (
+    DEBIAN_CASES,
+    GDB,
+    NOT_COMPARED,
+    QEMU,
+    ZOO_CASES,
+    debian,
+    gdb_stacks,
+    guest_stacks,
+    zoo,
+)
+from tests.emu.guest.linux.support import start
+from trapline.consumer.tracer import Tracer
+
+
+def reference(isa):
+    """Skip where nothing can be compared with."""
+    if GDB is None:
+        pytest.skip("gdb-multiarch (Debian: gdb-multiarch) is not installed")
+    if QEMU[isa] is None:
+        pytest.skip(f"qemu-{isa} (Debian: qemu-user) is not installed")
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("case", ["signals", "cxx"])
+def test_stacks_of_the_zoo_are_those_that_gdb_finds(isa, case):
+    reference(isa)
+    if (isa, case) in NOT_COMPARED:
+        pytest.skip(NOT_COMPARED[isa, case])
+    taken = zoo(isa, case, most=6)
+    found = guest_stacks(isa, taken)
+    assert len(found) == taken.most
+    assert found == gdb_stacks(isa, taken)
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_stacks_of_perl_are_those_that_gdb_finds(isa):
+    reference(isa)
+    taken = debian(isa, "perl")
+    if not taken.program.exists():
+        pytest.skip("Debian's programs are not there: `make debian` gets them")
+    found = guest_stacks(isa, taken)
+    assert found == gdb_stacks(isa, taken)
+    assert max(map(len, found)) > 10
+
+
+def test_every_case_has_a_name_of_its_own():
+    assert not set(ZOO_CASES) & set(DEBIAN_CASES)
+    assert {case for _, case in NOT_COMPARED} <= {*ZOO_CASES, *DEBIAN_CASES}
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_a_stack_goes_through_the_frames_of_nested_signals(isa):
+    machine, _ = start(isa, zoo(isa, "signals").words)
+    with Tracer(machine.guest, machine.dtrace, target=machine.target, provide=machine.probes.provide) as tracer:
+        tracer.enable("pid$target::on_alarm:entry { @[ustack()] = count(); }")
+        tracer.run()
+        stacks = [[frame.name for frame in element.keys[0]] for element in tracer.aggregations()]
+    names = [[name.partition("`")[2].partition("+")[0] for name in stack] for stack in stacks]
+    nested = [stack for stack in names if "on_user2" in stack]
+    assert nested
+    for stack in nested:
+        handlers = [name for name in stack if name.startswith("on_")]
+        assert handlers == ["on_alarm", "on_user2", "on_user1"]
+        assert any("case_signals" in name for name in stack)
+        assert stack[-1] == "_start"
