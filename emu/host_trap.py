@@ -91,7 +91,10 @@ class HostTrap:
         """
         if address < self._lowest:
             return self._below(address)
-        rval = self._invop(address, self.frame)  # fires the probes
+        try:
+            rval = self._invop(address, self.frame)  # fires the probes
+        except BadAddressError as error:  # the handler carries out the plan itself
+            return self._fault(address, error)
         if self.frame.moved:
             self.frame.moved = False
             if self._native:
@@ -129,7 +132,10 @@ class HostTrap:
         """Carry out a plan whose memory machine code could not reach."""
         rest = self._learner.rest(address) if address >= self._lowest else self._below_rest(address)
         if rest is not None:
-            return rest(address)
+            try:
+                return rest(address)
+            except BadAddressError as error:
+                return self._fault(address, error)
         assert self._latest is not None
         return self._carry_out(self._latest, address)
 
@@ -137,9 +143,12 @@ class HostTrap:
         try:
             displaced.run(self._engine, address)
         except BadAddressError as error:
-            self._engine.pc = address
-            return self._faulted(address, error)
+            return self._fault(address, error)
         return HANDLED
+
+    def _fault(self, address: int, error: BadAddressError) -> int:
+        self._engine.pc = address
+        return self._faulted(address, error)
 
     def _decide(self, address: int, rval: int) -> _Displaced | None:
         isa = self._engine.isa

@@ -2,6 +2,7 @@
 
 * a path; with a root directory, a path in it first;
 * `testbins:NAME`: one of the package's own, such as `testbins:kernel` or `testbins:zoo`;
+* `linux-kernel`: the Linux kernel that `trapline kernel get` has stored for an ISA;
 * with a root directory, the name of a program or a library in it: `bash`, `libc`, `libc.so.6`.
 """
 
@@ -16,10 +17,14 @@ from emu.elf_file import ElfKind
 from emu.guest.linux.errno import LinuxError
 from emu.guest.linux.inodes import Directory, RegularFile
 from emu.guest.linux.paths import path_of, walk
+from emu.guest.linux_kernel import store
+from emu.guest.linux_kernel.errors import KernelFileError
 from emu.isa import DEFAULT_ISA, ISAS
 from emu.isa.base import Isa
 from trapline.own_files import OWN, TargetError, own_files
 
+# The word for the Linux kernel that the user has fetched.
+STORED: Final = "linux-kernel"
 _PROGRAMS: Final = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin")
 _LIBRARIES: Final = ("/lib", "/usr/lib", "/lib64", "/usr/lib64")
 # Folders of libraries have subfolders named after machines.
@@ -45,6 +50,8 @@ def find_files(word: str, isa: Isa | None = None, root: Path | None = None) -> l
     """Return the host's files that a word names; they may not exist.  Raises `TargetError`."""
     if word.startswith(OWN):
         return own_files(word.removeprefix(OWN), isa or DEFAULT_ISA)
+    if word == STORED:
+        return [_stored(isa or DEFAULT_ISA)]
     if root is None:
         return [Path(word)]
     if not root.is_dir():
@@ -55,6 +62,15 @@ def find_files(word: str, isa: Isa | None = None, root: Path | None = None) -> l
     if "/" not in word and not Path(word).exists():
         raise TargetError(f"{word}: neither a program nor a library of {root}; give its path")
     return [Path(word)]
+
+
+def _stored(isa: Isa) -> Path:
+    """Return the file of a stored kernel.  Raises `TargetError` if there is none."""
+    try:
+        store.stored(isa)
+    except KernelFileError as error:
+        raise TargetError(str(error)) from None
+    return store.path_of(isa)
 
 
 def isas_of(word: str, isa: Isa | None) -> list[Isa | None]:

@@ -1,27 +1,57 @@
-"""The blacklist of kprobes, read from the memory of the running kernel.
+"""The blacklist of kprobes: addresses where Linux allows no kprobe.
 
-Source: Linux 6.12 kernel/kprobes.c (struct kprobe_blacklist_entry, within_kprobe_blacklist).
+    memory    the list that a running kernel has made
+    image     what the kernel makes the list of when it boots: the functions that are marked
+              NOKPROBE_SYMBOL, and some sections, which depend on the ISA
+
+Source: Linux 6.12 kernel/kprobes.c (struct kprobe_blacklist_entry, within_kprobe_blacklist,
+populate_kprobe_blacklist), arch/*/kernel/kprobes*.c (arch_populate_kprobe_blacklist).
 """
 
 from __future__ import annotations
 
 import struct
 from bisect import bisect_right
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, Self
 
 from emu.bad_address import BadAddressError
+from emu.guest.linux_kernel.facts import KernelFacts
 
 # list_head, start_addr, end_addr
 _ENTRY: Final = struct.Struct("<4Q")
 _MOST: Final = 1 << 16
 
 
+_ADDRESS: Final = struct.Struct("<Q")
+# The sections that no kernel probes, and those of an ISA: symbols of their starts and ends.
+_SECTIONS: Final = (("__kprobes_text_start", "__kprobes_text_end"), ("__noinstr_text_start", "__noinstr_text_end"))
+_ENTRY_TEXT: Final = ("__entry_text_start", "__entry_text_end")
+_IRQ_TEXT: Final = ("__irqentry_text_start", "__irqentry_text_end")
+_SECTIONS_OF: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
+    "x86_64": (_ENTRY_TEXT,),
+    "riscv64": (_IRQ_TEXT,),
+    "aarch64": (
+        _ENTRY_TEXT,
+        _IRQ_TEXT,
+        ("__hyp_text_start", "__hyp_text_end"),
+        ("__idmap_text_start", "__idmap_text_end"),
+        ("__hyp_idmap_text_start", "__hyp_idmap_text_end"),
+    ),
+}
+
+
 class Blacklist:
     """The list; it is empty if the kernel has no kprobes."""
 
-    def __init__(self, head: int, read: Callable[[int, int], bytes]) -> None:
-        """`head`: address of the list's head, 0: the kernel has none."""
+    def __init__(self, areas: Iterable[tuple[int, int]] = ()) -> None:
+        """Take areas of forbidden addresses, (start, end)."""
+        self._areas = _merged(sorted(areas))
+        self._starts = [start for start, _ in self._areas]
+
+    @classmethod
+    def from_memory(cls, head: int, read: Callable[[int, int], bytes]) -> Self:
+        """Read the list of a running kernel; `head`: address of its head, 0: there is none."""
         areas: list[tuple[int, int]] = []
         try:
             (at,) = struct.unpack("<Q", read(head, 8)) if head else (head,)
@@ -30,16 +60,26 @@ class Blacklist:
                 areas.append((start, end))
         except BadAddressError:
             pass
-        self._count = len(areas)
-        self._areas = _merged(sorted(areas))
-        self._starts = [start for start, _ in self._areas]
+        return cls(areas)
+
+    @classmethod
+    def from_image(cls, facts: KernelFacts) -> Self:
+        """Make the list of a kernel that does not run."""
+        table = facts.between("__start_kprobe_blacklist", "__stop_kprobe_blacklist")
+        if not table:
+            return cls()
+        marked = (facts.symbols.holding(address) for (address,) in _ADDRESS.iter_unpack(facts.relocated(table)))
+        areas = [(one.value, one.value + one.size) for one in marked if one is not None]
+        sections = (facts.between(*names) for names in (*_SECTIONS, *_SECTIONS_OF[facts.image.isa]))
+        return cls([*areas, *((part.start, part.stop) for part in sections if part)])
 
     def __contains__(self, address: int) -> bool:
         place = bisect_right(self._starts, address) - 1
         return place >= 0 and address < self._areas[place][1]
 
-    def __len__(self) -> int:
-        return self._count
+    def areas(self) -> list[tuple[int, int]]:
+        """Return the areas by address; no two of them touch."""
+        return self._areas
 
 
 def _merged(areas: list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -19,10 +19,11 @@ from functools import cached_property
 from typing import Final
 
 from emu.bad_address import BadAddressError
-from emu.displaced import Code, Emulated, OutOfLine
+from emu.displaced import Code, Emulated, OutOfLine, Refused, Rule, Treatment
 from emu.engine.tracepoints import Fire
 from emu.frame import Frame
 from emu.guest.linux_kernel.kallsyms import Symbol
+from emu.isa.base import Isa
 from emu.words import decimal
 from providers.base import Framework, Provider
 from providers.kinst.flow import follow
@@ -35,6 +36,38 @@ from providers.linux_kernel.text import Fires, Hook, NoPlanError, Text
 _AFRAMES: Final = 3
 # struct exception_table_entry: distances to the instruction and to its fix-up code, then 4 bytes.
 _EXCEPTION: Final = struct.Struct("<ii4x")
+_SOURCE: Final = "Linux 6.12 kernel/kprobes.c"
+
+
+IN_PAD: Final = Rule(
+    "inside ftrace's pad", "ftrace writes the pad as a whole: only its first instruction has a probe", _SOURCE
+)
+
+
+def instructions(isa: Isa, code: bytes, size: int, start: int) -> dict[int, Treatment]:
+    """Return how each instruction of a function is displaced, by offset.
+
+    `code` is the code of the function, of `size` bytes, and some of what follows.
+    """
+    port, text = KINST_PORTS[isa.name], PORTS[isa.name]
+    body = code[:size]
+    landing = text.landing(code)
+    pad = range(landing + 1, landing + text.pad(code[landing:]))
+    treatments: dict[int, Treatment] = {}
+    for offset in port.boundaries(body):
+        piece = code[offset : offset + port.longest]
+        before = body[max(0, offset - port.behind) : offset]
+        known = treat(isa, piece, start + offset) or port.treat(Code(piece, start + offset, before))
+        treatments[offset] = Refused(IN_PAD) if offset in pad else known
+    return treatments
+
+
+def may_fault(start: int, table: bytes) -> frozenset[int]:
+    """Return the addresses of the instructions that an exception table, at `start`, has."""
+    return frozenset(
+        start + _EXCEPTION.size * number + distance
+        for number, (distance, _) in enumerate(_EXCEPTION.iter_unpack(table))
+    )
 
 
 @dataclass(slots=True, eq=False)
@@ -92,23 +125,15 @@ class LinuxKinst(Provider):
     def _look(self, symbol: Symbol) -> Iterator[tuple[int, Emulated | OutOfLine, bool]]:
         """Yield the offset and treatment of each instruction, and whether the frame exists there."""
         isa, start = self._text.isa, symbol.value
-        port = KINST_PORTS[isa.name]
         try:
-            code = self._text.code(start, symbol.size + port.longest)
+            code = self._text.code(start, symbol.size + KINST_PORTS[isa.name].longest)
         except BadAddressError:
             return
-        body = code[: symbol.size]
-        landing = PORTS[isa.name].landing(code)
-        pad = range(landing + 1, landing + PORTS[isa.name].pad(code[landing:]))
-        treatments = {}
-        for offset in port.boundaries(body):
-            piece = code[offset : offset + port.longest]
-            before = body[max(0, offset - port.behind) : offset]
-            treatments[offset] = treat(isa, piece, start + offset) or port.treat(Code(piece, start + offset, before))
-        frames = follow(port, isa, body, start, treatments)
+        treatments = instructions(isa, code, symbol.size, start)
+        frames = follow(KINST_PORTS[isa.name], isa, code[: symbol.size], start, treatments)
         for offset, treatment in treatments.items():
             address = start + offset
-            refused = offset in pad or address in self._may_fault or self._forbidden(address)
+            refused = address in self._may_fault or self._forbidden(address)
             if isinstance(treatment, Emulated | OutOfLine) and not refused:
                 yield offset, treatment, frames[offset].made
 
@@ -116,11 +141,7 @@ class LinuxKinst(Provider):
     def _may_fault(self) -> frozenset[int]:
         """The instructions with an entry in the exception table."""
         table = self._exceptions
-        data = self._text.code(table.start, len(table))
-        return frozenset(
-            table.start + _EXCEPTION.size * number + distance
-            for number, (distance, _) in enumerate(_EXCEPTION.iter_unpack(data))
-        )
+        return may_fault(table.start, self._text.code(table.start, len(table)))
 
     def enable(self, probe_id: int, arg: _Point) -> None:
         """Write the breakpoint; without room for a copy of the instruction the probe stays silent."""

@@ -21,7 +21,8 @@ from typing import Final
 from emu.displaced import Code, Emulated, Rule
 from emu.isa.base import Isa
 from emu.plans import Plan, Set
-from providers import kinst
+from providers import fasttrap, kinst
+from providers.fidelity import Fidelity
 from providers.linux_kernel.port import NOP
 from providers.linux_kernel.ports import PORTS
 
@@ -60,6 +61,15 @@ def entry_site(isa: Isa, code: bytes, address: int) -> tuple[int, Emulated] | No
         if found is not None:
             return address + offset, found
     return None
+
+
+def tail_calls(isa: Isa, code: bytes, address: int) -> Iterator[int]:
+    """Yield the jumps that leave a function, or may leave it: no return probe is there."""
+    port = PORTS[isa.name]
+    for offset in fasttrap.PORTS[isa.name].returns(code, address, Fidelity.EXACT):
+        length = isa.instruction_length(code[offset : offset + LONGEST])
+        if not port.returns(code[offset : offset + length]):
+            yield address + offset
 
 
 def return_sites(isa: Isa, code: bytes, address: int) -> Iterator[tuple[int, Emulated]]:

@@ -17,6 +17,7 @@ from emu.disassembly import Syntax
 from emu.elf_file import ElfError, ElfKind
 from emu.guest.kernel.trap_path import TrapPath
 from emu.guest.linux.inodes import Directory
+from emu.guest.linux_kernel.kernel_file import KernelFile
 from emu.isa import ISAS
 from providers.fidelity import Fidelity
 from trapline.commands.shared import print_lines, syntax_option
@@ -122,6 +123,8 @@ class Wanted:
         image = subject.image
         if is_guest_program(subject.path, subject.isa):
             return "it is a program of the kernel guest (check testbins:kernel instead)"
+        if isinstance(image, KernelFile):
+            return "a Linux kernel is run by `trapline dtrace --guest linux-kernel`"
         if subject.kind == "fbt":
             return "a kernel or a module is run only by testbins:kernel"
         if image.kind is ElfKind.RELOCATABLE or not image.entry:
@@ -249,7 +252,8 @@ def check_command(
     faults are compared.  Then the program is run with ARGUMENTS, plain and with all its sites
     patched.
 
-    PROGRAM is an ELF file by its path, a program of the --root by its name, or one of the
+    PROGRAM is an ELF file or a Linux kernel (vmlinuz) by its path, a program of the --root by its
+    name, linux-kernel for the kernel that `trapline kernel get` has fetched, or one of the
     package's own: testbins:kernel, testbins:user, testbins:zoo, ...
 
     Exit status: 0 if nothing diverged, 1 if something did, 2 if it could not be checked, 130 when

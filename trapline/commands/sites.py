@@ -12,12 +12,13 @@ import click
 from rich.text import Text
 
 from emu.disassembly import Syntax
-from emu.elf import Image
 from emu.elf_file import ElfError
+from emu.guest.linux_kernel.kernel_file import KernelFile, open_image
 from emu.isa import ISAS
 from providers.fidelity import Fidelity
 from trapline.commands.shared import print_lines, syntax_option
 from trapline.lab import sites_report, user_sites
+from trapline.lab.linux_kernel_sites import NOTE
 from trapline.lab.sites import SitesError, sites
 from trapline.own_files import TargetError
 from trapline.targets import default_provider, find_file
@@ -85,16 +86,19 @@ def sites_command(
     as_json: bool,
     **wanted: Any,
 ) -> None:
-    """Show where probes go in TARGET, an ELF file, and by which rule they do not go elsewhere.
+    """Show where probes go in TARGET, and by which rule they do not go elsewhere.
 
-    TARGET is a path, a program or library of the --root by its name, or testbins:NAME.  The pid
-    provider, uprobes and kinst probe every instruction: what replaces each is shown.
+    TARGET is the path of an ELF file or of a Linux kernel (vmlinuz), a program or library of the
+    --root by its name, testbins:NAME, or linux-kernel for the one that `trapline kernel get` has
+    fetched.  The pid provider, uprobes and kinst probe every instruction: what replaces each is
+    shown.
     """
     asked = _Asked(fidelity=Fidelity(fidelity), **wanted)
     try:
         machine = ISAS[asked.isa] if asked.isa else None
         image = find_file(target, machine, root)
-        provider = provider or default_provider(Image(image, isa=machine))
+        opened = open_image(image, machine)
+        provider = provider or default_provider(opened)
         if provider == "fbt":
             text, data = asked.fbt(image, Syntax(syntax), summary=summary)
         else:
@@ -105,3 +109,5 @@ def sites_command(
         click.echo(json.dumps(data, indent=1))
         return
     print_lines(text)
+    if isinstance(opened, KernelFile):
+        click.echo(f"{opened.path}: {NOTE}", err=True)

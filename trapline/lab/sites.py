@@ -8,16 +8,15 @@ patch and its plan, each refusal with its rule and the rule's source.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
 
 from emu import disassembly
 from emu.disassembly import Syntax
-from emu.displaced import Rule, Treatment
 from emu.elf import Image
 from emu.elf_symbols import Symbol
+from emu.guest.linux_kernel.kernel_file import KernelFile, open_image
 from emu.guest.modules import Module, dependencies
 from emu.isa import ISAS, Isa
 from emu.spelling import nearest
@@ -25,59 +24,12 @@ from providers.fbt import PORTS, walk
 from providers.fbt.exclusions import module_refusal
 from providers.fbt.port import Function, Port, ScanResult
 from providers.fidelity import Fidelity
+from trapline.lab.linux_kernel_sites import KernelSites
+from trapline.lab.sites_data import FunctionSites, Instruction, PassedOver, ProbeSite
 
 
 class SitesError(Exception):
     """A question that has no answer, on one line."""
-
-
-@dataclass(frozen=True, slots=True)
-class Instruction:
-    """One instruction of a function."""
-
-    address: int
-    offset: int
-    """From the function's start."""
-    code: bytes
-    text: str
-    """The disassembly; "(no instruction)" where there is none."""
-
-
-@dataclass(frozen=True, slots=True)
-class ProbeSite:
-    """A place that gets a probe."""
-
-    probe: str
-    """Probe name: "entry", "return"."""
-    instruction: Instruction
-    patch: bytes
-    invop: int
-    """Invop code the provider keeps with the site."""
-    invop_name: str
-    treatment: Treatment
-    """How the instruction is displaced, and the row of the table that decides it."""
-    remark: Rule | None
-    """Why the site should not be one, if so: the real system's mistakes are kept."""
-
-
-@dataclass(frozen=True, slots=True)
-class PassedOver:
-    """A place that might be taken for a site, and is none."""
-
-    instruction: Instruction
-    rule: Rule
-
-
-@dataclass(frozen=True, slots=True)
-class FunctionSites:
-    """The result for one function: its sites, or the rule that refuses it."""
-
-    name: str
-    address: int
-    size: int
-    sites: tuple[ProbeSite, ...]
-    passed_over: tuple[PassedOver, ...]
-    refusal: Rule | None
 
 
 def sites(
@@ -94,7 +46,7 @@ def sites(
     scanned as FreeBSD's disassembler reads them.  Raises `emu.elf.ElfError` for a file that cannot
     be used, also if it is not for `isa`, and `SitesError` if nothing matches.
     """
-    image = Image(path, isa=ISAS[isa] if isa else None)
+    image = open_image(path, ISAS[isa] if isa else None)
     if not image.functions:
         raise SitesError(f"{path}: no function symbols (stripped?)")
     found = list(_fbt(image, lambda name: function is None or fnmatchcase(name, function), syntax, fidelity))
@@ -107,6 +59,12 @@ def sites(
 
 def _fbt(image: Image, wanted: Callable[[str], bool], syntax: Syntax, fidelity: Fidelity) -> Iterator[FunctionSites]:
     """Yield what FBT makes of the file, taken as a kernel module of its name."""
+    reader = _Reader(image.isa, syntax)
+    if isinstance(image, KernelFile):
+        yield from KernelSites(image).functions(
+            wanted, lambda symbol, address: reader.at(image.read(address, 16), address, address - symbol.value)
+        )
+        return
     module = Module(image.path.name, image.symbols, image.read, dependencies(image.symbols))
     refused = module_refusal(module)
     if refused is not None:
@@ -116,7 +74,7 @@ def _fbt(image: Image, wanted: Callable[[str], bool], syntax: Syntax, fidelity: 
         return
     port = PORTS[image.isa.name]
     for symbol, code, result in walk(port, module.functions(), image.read, wanted, fidelity):
-        yield _function(_Reader(image.isa, syntax), port, symbol, code, result)
+        yield _function(reader, port, symbol, code, result)
 
 
 class _Reader(NamedTuple):
@@ -128,7 +86,10 @@ class _Reader(NamedTuple):
     def instruction(self, function: Function, address: int) -> Instruction:
         """Return the instruction at an address of a function."""
         offset = address - function.address
-        code = function.code[offset : offset + 16]
+        return self.at(function.code[offset : offset + 16], address, offset)
+
+    def at(self, code: bytes, address: int, offset: int) -> Instruction:
+        """Return the instruction that some code begins with."""
         found = disassembly.first(self.isa.capstone, code, address, self.syntax)
         size, text = found[1:] if found else (self.isa.instruction_alignment, disassembly.NO_INSTRUCTION)
         return Instruction(address, offset, code[:size], text)

@@ -9,7 +9,7 @@ from typing import Any
 from rich.text import Text
 
 from emu.displaced import Emulated, Rule, Treatment
-from trapline.lab.sites import FunctionSites, Instruction, ProbeSite
+from trapline.lab.sites_data import FunctionSites, Instruction, ProbeSite
 
 _PROBE_STYLE = {"entry": "green", "return": "cyan"}
 

@@ -22,10 +22,12 @@ from emu.disassembly import Syntax
 from emu.displaced import Code, Emulated, OutOfLine, Refused, Rule, Stepped, Treatment
 from emu.elf import Image
 from emu.elf_symbols import Symbol
+from emu.guest.linux_kernel.kernel_file import KernelFile, open_image
 from emu.isa import ISAS, Isa
 from emu.spelling import nearest
 from providers import fasttrap, kinst, uprobes
 from providers.fidelity import Fidelity
+from trapline.lab.linux_kernel_sites import KernelSites
 from trapline.lab.sites import SitesError
 
 # Bytes of the longest instruction, and of code before one that rules look at.
@@ -116,11 +118,11 @@ def user_sites(
 
     Raises `emu.elf.ElfError`, and `SitesError` if nothing matches.
     """
-    image = Image(path, isa=ISAS[isa] if isa else None)
+    image, kernel = _opened(path, isa, provider)
     return [
         _site(image, code, names, _told(treatment, provider), syntax)
         for symbol in _wanted(image, function)
-        for code, names, treatment in _looked_at(image, symbol, provider, fidelity)
+        for code, names, treatment in _looked_at(image, symbol, provider, fidelity, kernel)
     ]
 
 
@@ -136,15 +138,25 @@ def user_summary(
 
     Raises as `user_sites`.
     """
-    image = Image(path, isa=ISAS[isa] if isa else None)
+    image, kernel = _opened(path, isa, provider)
     counts: Counter[tuple[str, Rule]] = Counter()
     for symbol in _wanted(image, function):
-        for _code, _names, treatment in _looked_at(image, symbol, provider, fidelity):
+        for _code, _names, treatment in _looked_at(image, symbol, provider, fidelity, kernel):
             counts[_told(treatment, provider)[0], treatment.rule] += 1
     return [
         UserCount(what, rule.name, count, rule.why, rule.source, rule.quirk)
         for (what, rule), count in counts.most_common()
     ]
+
+
+def _opened(path: str | Path, isa: str | None, provider: str) -> tuple[Image, KernelSites | None]:
+    """Open a file.  Raises `emu.elf.ElfError`, and `SitesError` for programs' probes in a kernel."""
+    image = open_image(path, ISAS[isa] if isa else None)
+    if not isinstance(image, KernelFile):
+        return image, None
+    if provider != "kinst":
+        raise SitesError(f"{path}: a kernel has probes of fbt and kinst, not of {provider}, which probes programs")
+    return image, KernelSites(image)
 
 
 def _wanted(image: Image, function: str | None) -> list[Symbol]:
@@ -167,7 +179,7 @@ class _CodeOf(NamedTuple):
 
 
 def _looked_at(
-    image: Image, symbol: Symbol, provider: str, fidelity: Fidelity
+    image: Image, symbol: Symbol, provider: str, fidelity: Fidelity, kernel: KernelSites | None
 ) -> Iterator[tuple[_CodeOf, str, Treatment]]:
     """Yield each instruction of a function, the names of its probes, and how it is displaced."""
     port, treat = fasttrap.PORTS[image.isa.name], PROVIDERS[provider]
@@ -176,6 +188,11 @@ def _looked_at(
     except BadAddressError:
         return
     body = code[: symbol.size]
+    if kernel is not None:
+        for offset, treatment in kernel.kinst(symbol):
+            length = image.isa.instruction_length(code[offset : offset + _LONGEST]) or image.isa.instruction_alignment
+            yield _CodeOf(symbol, offset, code[offset : offset + length]), "", treatment
+        return
     returns = set(port.returns(body, symbol.value, fidelity))
     for offset, following in pairwise([*port.boundaries(body), len(body)]):
         before = body[max(0, offset - _BEFORE) : offset]

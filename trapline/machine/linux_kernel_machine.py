@@ -191,7 +191,7 @@ def start(
     types = BtfTypes(guest.facts.btf)
     text = Text(guest.isa, guest.patcher, guest.traps, guest.executable, guest.clock)
     head = guest.facts.symbols.get("kprobe_blacklist")
-    blacklist = Blacklist(head.value if head else 0, guest.load)
+    blacklist = Blacklist.from_memory(head.value if head else 0, guest.load)
     functions = _Functions(guest.facts)
     LinuxKinst(
         framework,

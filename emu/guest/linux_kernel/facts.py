@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Final
@@ -15,6 +16,9 @@ from emu.guest.linux_kernel.platforms.boards import BOARDS
 _CODE: Final = frozenset("tTwW")
 # In the names of symbols of code that are parts of functions, or not functions.
 _PARTS: Final = (".cold", ".L", "$", "__pfx_", "__cfi_", "__pi_", "__SCT__")
+
+# Elf64_Rela: address, type and symbol, value.  All of a kernel's are R_AARCH64_RELATIVE.
+_RELA: Final = struct.Struct("<QQQ")
 
 
 class KernelFacts:
@@ -31,12 +35,26 @@ class KernelFacts:
             """The kernel's code, without that which is dropped after booting."""
         except KeyError as error:
             raise KernelFileError(f"Linux {image.release}: kallsyms lacks {error}") from None
-        self.init = self._between("__init_begin", "__init_end")
+        self.init = self.between("__init_begin", "__init_end")
         """What is dropped after booting."""
 
-    def _between(self, first: str, last: str) -> range:
+    def between(self, first: str, last: str) -> range:
+        """Return the addresses from one symbol to another; empty if one of them is missing."""
         low, high = self.symbols.get(first), self.symbols.get(last)
         return range(low.value, high.value) if low and high else range(0)
+
+    def content(self, part: range) -> bytes:
+        """Return what the image has at some addresses of the kernel."""
+        at = part.start - self.start
+        return self.image.data[at : at + len(part)] if part else b""
+
+    def relocated(self, part: range) -> bytes:
+        """Return the same after the relocation at boot: AArch64 leaves some addresses to it."""
+        content = bytearray(self.content(part))
+        for address, _info, value in _RELA.iter_unpack(self.content(self.between("__pi_rela_start", "__pi_rela_end"))):
+            if address in part:
+                struct.pack_into("<Q", content, address - part.start, value)
+        return bytes(content)
 
     def parts(self) -> Iterator[range]:
         """Yield the permanent ranges of the kernel's image: its text, and its data."""
@@ -47,12 +65,9 @@ class KernelFacts:
 
     @cached_property
     def btf(self) -> Btf:
-        """The types.  Raises `KernelFileError` if the kernel has none."""
-        where = self._between("__start_BTF", "__stop_BTF")
-        at = where.start - self.start
-        data = self.image.data[at : at + len(where)] if where else b""
+        """The types.  Raises `KernelFileError` if there are none."""
         try:
-            return Btf(data, self.image.digest)
+            return Btf(self.content(self.between("__start_BTF", "__stop_BTF")), self.image.digest)
         except BtfError as error:
             raise KernelFileError(
                 f"Linux {self.image.release}: {error}; a kernel with CONFIG_DEBUG_INFO_BTF=y is needed"
@@ -60,8 +75,8 @@ class KernelFacts:
 
     @cached_property
     def exception_table(self) -> range:
-        """The table with the addresses of instructions that may fault."""
-        return self._between("__start___ex_table", "__stop___ex_table")
+        """Where the kernel keeps the addresses of instructions that may fault."""
+        return self.between("__start___ex_table", "__stop___ex_table")
 
     def functions(self) -> Iterator[Symbol]:
         """Yield the functions of the kernel's own text, by address; of several names the first."""

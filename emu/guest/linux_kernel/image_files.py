@@ -49,7 +49,11 @@ def read_kernel(path: Path, isa: str | None = None) -> KernelImage:
         data = path.read_bytes()
     except OSError as error:
         raise KernelFileError(f"{path}: {(error.strerror or 'cannot be read').lower()}") from None
-    image = kernel_of(data, str(path))
+    return for_isa(kernel_of(data, str(path)), path, isa)
+
+
+def for_isa(image: KernelImage, path: Path, isa: str | None) -> KernelImage:
+    """Return a kernel.  Raises `KernelFileError` if it is for another ISA than `isa`."""
     if isa is not None and image.isa != isa:
         raise KernelFileError(
             f"{path}: a kernel for {ISAS[image.isa].title}, but {ISAS[isa].title} was asked for; name {image.isa}"
@@ -75,6 +79,12 @@ def kernel_of(data: bytes, name: str) -> KernelImage:
     if data[:4] == b"\x7fELF":
         return _elf(data, name)
     raise KernelFileError(f"{name}: not a Linux kernel (no Image, bzImage or vmlinux)")
+
+
+def is_kernel(head: bytes) -> bool:
+    """Return whether a file that begins so is a kernel's, not compressed as a whole."""
+    zboot = head[:2] == b"MZ" and head[4:8] == b"zimg"
+    return zboot or head[_MAGIC_AT : _MAGIC_AT + 4] in _FLAT or head[_HEADER_MAGIC : _HEADER_MAGIC + 4] == b"HdrS"
 
 
 def _release(data: bytes, name: str) -> str:

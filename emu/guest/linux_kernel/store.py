@@ -86,7 +86,25 @@ def stored(isa: Isa) -> StoredKernel:
     """Return the kernel of an ISA.  Raises `KernelFileError` if there is none."""
     if BOARDS.get(isa.name) is None:
         raise KernelFileError(f"there is no machine for Linux kernels of {isa.title}")
-    folder = _folder(isa.name)
+    return at(_folder(isa.name))
+
+
+def is_stored(path: Path) -> bool:
+    """Return whether a file is the kernel of a folder that `keep` has written."""
+    return path.name == _KERNEL and path.parent.name in ISAS and path.with_name(_FACTS).is_file()
+
+
+def path_of(isa: Isa) -> Path:
+    """Return the file of an ISA's kernel; it may not exist."""
+    return _folder(isa.name) / _KERNEL
+
+
+def at(folder: Path) -> StoredKernel:
+    """Return the kernel in a folder, which is named after its ISA.
+
+    Raises `KernelFileError` if it is missing or damaged.
+    """
+    isa = ISAS[folder.name]
     missing: Final = f"no {isa.title} Linux kernel is installed; fetch one with: trapline kernel get {isa.name}"
     try:
         facts: dict[str, Any] = json.loads((folder / _FACTS).read_text())

@@ -155,7 +155,7 @@ class UprobeProber:
         )
 
 
-class _KernelCode(ProcessCode):
+class KernelCode(ProcessCode):
     """A kernel's code in a process; a kernel's breakpoint may be an invalid instruction."""
 
     def write_code(self, address: int, data: bytes) -> None:
@@ -171,7 +171,7 @@ class FbtProber:
         listener = CountingListener()
         framework = listener
         kernel, engine = cpu.kernel, cpu.engine
-        patcher = rules.patcher(_KernelCode(engine, cpu.space))
+        patcher = rules.patcher(KernelCode(engine, cpu.space))
         traps = TrapHandler()
         self._provider = fbt.FBT(framework, patcher, traps, cpu.isa, fidelity=rules.fidelity, port=rules.fbt)
         self._provider.provide_module(module)

@@ -17,15 +17,18 @@ from emu.elf import FileSection, Image, SegmentFlag
 from emu.elf_file import ElfKind
 from emu.elf_symbols import Symbol
 from emu.engine.pages import PAGE
+from emu.guest.linux_kernel.kernel_file import KernelFile, open_image
 from emu.guest.modules import Module, dependencies
 from emu.isa import ISAS, Isa
 from emu.spelling import nearest
 from providers import fasttrap, fbt
 from providers.fidelity import Fidelity
 from trapline.lab.check.cpu import Stretch, TrialCpu
+from trapline.lab.check.linux_kernel_prober import LinuxKernelProber
 from trapline.lab.check.probers import FbtProber, PidProber, Prober, UprobeProber
 from trapline.lab.check.rules import Rules
 from trapline.lab.check.site import CheckSite
+from trapline.lab.linux_kernel_sites import KernelSites
 from trapline.targets import default_provider
 
 PROVIDERS: Final = ("fbt", "pid", "uprobe")
@@ -61,7 +64,7 @@ class Subject:
     @cached_property
     def image(self) -> Image:
         """The file.  Raises `emu.elf.ElfError`."""
-        return Image(self.path, isa=ISAS[self.isa_name] if self.isa_name else None)
+        return open_image(self.path, ISAS[self.isa_name] if self.isa_name else None)
 
     @property
     def isa(self) -> Isa:
@@ -98,6 +101,8 @@ class Subject:
 
     def prober(self, cpu: TrialCpu, rules: Rules, bias: int = 0) -> Prober:
         """Return the provider on a CPU that runs patched code `bias` bytes from its place."""
+        if isinstance(self.image, KernelFile):
+            return LinuxKernelProber(cpu, rules)
         if self.kind == "fbt":
             return FbtProber(cpu, self._new_module(), rules)
         end = max(segment.vaddr + segment.memsz for segment in self.image.segments)
@@ -115,7 +120,13 @@ class Subject:
             near = nearest(self.function, (one.name for one in self.image.functions))
             hint = f" (did you mean '{near}'?)" if near else ""
             raise SubjectError(f"{self.path}: no function matches '{self.function}'{hint}")
-        if self.kind == "fbt":
+        if isinstance(self.image, KernelFile):
+            if self.kind != "fbt":
+                raise SubjectError(
+                    f"{self.path}: a kernel has probes of fbt, not of {self.kind}, which probes programs"
+                )
+            found = self._linux_kernel(self.image)
+        elif self.kind == "fbt":
             found = self._fbt(rules)
         elif self.every_instruction and self.function is None:
             found = (site for section in self.image.code_sections for site in self._section(section))
@@ -147,6 +158,12 @@ class Subject:
             for site in fbt.sound_sites(port, function, result) if sound else result.sites:
                 code = self.image.read(site.address, _LONGEST)
                 yield CheckSite(site.address, code, symbol.name, symbol.value, site.probe)
+
+    def _linux_kernel(self, file: KernelFile) -> Iterator[CheckSite]:
+        glob = self.function
+        wanted = KernelSites(file).places(lambda name: glob is None or fnmatchcase(name, glob))
+        for symbol, probe, address in wanted:
+            yield CheckSite(address, file.read(address, _LONGEST), symbol.name, symbol.value, probe)
 
     def _of_function(self, symbol: Symbol) -> Iterator[CheckSite]:
         port = fasttrap.PORTS[self.isa.name]

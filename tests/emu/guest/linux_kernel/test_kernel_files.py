@@ -116,7 +116,7 @@ def tokens():
     return table
 
 
-def kallsyms(symbols, *, both_ways=False):
+def kallsyms(symbols, *, both_ways=False, base=BASE):
     """The tables of a kernel, between other bytes."""
     table = tokens()
     names, markers, offsets = bytearray(), [], []
@@ -126,7 +126,7 @@ def kallsyms(symbols, *, both_ways=False):
         coded = name.encode().replace(b"sys_", b"\1").replace(b"Tvfs", b"\2")
         length = bytes((len(coded),)) if len(coded) < 128 else bytes((len(coded) & 127 | 128, len(coded) >> 7))
         names += length + coded
-        offsets.append((address if address < BASE else BASE - 1 - address) if both_ways else address - BASE)
+        offsets.append((address if address < base else base - 1 - address) if both_ways else address - base)
     pad = lambda data: data + bytes(-len(data) % 8)  # noqa: E731
     starts = [sum(len(token) + 1 for token in table[:place]) for place in range(256)]
     parts = [
@@ -136,7 +136,7 @@ def kallsyms(symbols, *, both_ways=False):
         b"".join(token + b"\0" for token in table),
         struct.pack("<256H", *starts),
         struct.pack(f"<{len(offsets)}i", *offsets),
-        struct.pack("<Q", BASE),
+        struct.pack("<Q", base),
     ]
     return b"\x90" * 64 + b"".join(map(pad, parts)) + b"\xcc" * 64
 

@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 
 from emu import disassembly
 from emu.disassembly import Syntax
-from emu.elf import Image
 from emu.elf_file import ElfError
+from emu.guest.linux_kernel.kernel_file import open_image
 from emu.isa import ISAS, Isa
 from trapline.lab.check.compare import MACHINE_CODE, Divergence, Outcome, SiteResult
 from trapline.lab.check.results import Tally
@@ -141,7 +141,7 @@ def _isa(named: Any, file: str) -> Isa | None:
 @cache
 def _isa_of(file: str) -> Isa | None:
     try:
-        return Image(file).isa
+        return open_image(file).isa
     except ElfError:
         return None  # gone since: its sites are shown as bytes
 
