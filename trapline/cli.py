@@ -20,9 +20,9 @@ class Entry(NamedTuple):
     """A command, before its module is imported."""
 
     name: str
-    """What the module of `trapline.commands` calls it."""
+    """The name of its module in `trapline.commands`."""
     summary: str
-    """One line of `trapline --help`.  It is here since importing all commands takes ten times as
+    """One line of `trapline --help`.  It is here because importing all commands takes ten times as
     long."""
 
 
@@ -43,7 +43,7 @@ COMMANDS: Final = {
 
 # Exit status of a command that the user interrupts: 128 and the signal's number.
 INTERRUPTED: Final = 130
-# Exit status of a command whose output nobody reads any more: 128 and SIGPIPE's number, as shells show it.
+# Exit status of a command whose output has no reader any more: 128 and SIGPIPE's number, as shells show it.
 BROKEN_PIPE: Final = 141
 
 
@@ -52,7 +52,7 @@ def _writing() -> Iterator[None]:
     """End the process when its output cannot be written: the one rule of all commands.
 
     If the reader has exited (`| head`), it ends silently, as SIGPIPE ends other tools; any other
-    error, such as a full disk, is one line.  What is still buffered is written first.
+    error, such as a full disk, is one line.  Buffered output is written first.
     """
     try:
         try:
@@ -99,8 +99,8 @@ class LazyGroup(click.Group):
         """Import a command."""
         if cmd_name not in COMMANDS:
             return None
-        # What modules make stays: looking through it for garbage, now and later, takes a tenth of a short run.
-        # Looking through tens of thousands of probes while they are made takes half of a long one.
+        # The objects of modules are permanent: searching them for garbage takes a tenth of a short run.  Searching tens
+        # of thousands of probes while they are created takes half of a long one.
         gc.disable()
         module = import_module(f"trapline.commands.{cmd_name}")
         gc.freeze()

@@ -1,7 +1,7 @@
 """Debian's kernels for any ISA, fetched with apt and unpacked.
 
 apt gets a state folder of its own, with one source: Debian's archive as this host's apt knows it.
-Nothing is installed, and nothing of the host's changes.
+Nothing is installed, and the host's own state does not change.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ def take(
     suite: str = DEFAULT_SUITE,
     report: Callable[[str], object] = lambda _text: None,
 ) -> store.StoredKernel:
-    """Keep a kernel of the user's, with a static busybox of theirs or Debian's.
+    """Store a kernel of the user, with the user's own static busybox or Debian's.
 
     Raises `KernelFileError`.
     """
@@ -184,5 +184,5 @@ def take(
 
 
 def is_available() -> bool:
-    """Return whether this host has what `get` needs."""
+    """Return whether this host has the programs that `get` needs."""
     return shutil.which("apt-get") is not None and shutil.which("dpkg-deb") is not None

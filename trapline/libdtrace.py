@@ -1,4 +1,4 @@
-"""Tracing from Python with the calls of libdtrace, for consumers that are ported.
+"""Tracing from Python with the calls of libdtrace, for ported consumers.
 
     handle = dtrace_open(machine.guest, machine.dtrace, foreign=machine.names)
     handle.setopt("bufsize", "4m")
@@ -10,8 +10,8 @@
     handle.aggregate_walk(lambda element: print(element.keys, element.value))
     handle.close()
 
-Each method is the call of its name, `dtrace_` left out; an error is an exception instead of a
-number.  `Tracer` (trapline.consumer.tracer) is shorter where nothing is to be ported.
+Each method is the call of its name, without `dtrace_`; an error is an exception instead of a
+number.  `Tracer` (trapline.consumer.tracer) is shorter for new programs.
 
 Source: FreeBSD libdtrace dtrace.h.
 """
@@ -55,7 +55,7 @@ class ProgramInfo:
 
 
 class Handle:
-    """An open device and all that belongs to it (dtrace_hdl_t); `dtrace_open` makes one."""
+    """An open device and its state (dtrace_hdl_t); `dtrace_open` makes one."""
 
     def __init__(self, session: Session, compiler: Compiler, output: io.StringIO | Writer) -> None:
         self.session = session
@@ -146,8 +146,8 @@ def dtrace_open(
 ) -> Handle:
     """Open a device of `dtrace`.
 
-    What dtrace(1) would print goes to `output`.  `consume` is called for every record before it is
-    printed, which a result of False leaves out.
+    The output of dtrace(1) goes to `output`.  `consume` is called for every record before it is
+    printed; if it returns False, the record is not printed.
     """
     writer = output if output is not None else io.StringIO()
     session = Session(Client(dtrace.open()), guest, Output(writer), Handlers(print, print, consume))

@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 
 NANOSECONDS: Final = 1_000_000_000
 
-# What parsing gives: a number, a text, or None for "unset".
+# The result of parsing: a number, a text, or None for "unset".
 Value: TypeAlias = int | str | None
 
 INVALID_NAME: Final = "Invalid option name"
@@ -27,11 +27,11 @@ ACTIVE: Final = "Operation illegal when tracing is active"
 
 
 class OptionError(Exception):
-    """An option that cannot be set so; the message is libdtrace's."""
+    """An invalid setting of an option; the message is libdtrace's."""
 
 
 class Scope(Enum):
-    """When an option counts."""
+    """The time at which an option may be set."""
 
     COMPILE = "compile-time"
     RUN = "run-time"
@@ -59,9 +59,9 @@ class Option:
     in_program: bool = True
     """Whether `#pragma D option` may set it."""
     repeats: bool = False
-    """Every value counts, in the order given, rather than the last."""
+    """All values are used, in the given order, not only the last."""
     clears: str = ""
-    """The flag this one takes back (kdefs takes back knodefs)."""
+    """The flag that this one clears (kdefs clears knodefs)."""
 
 
 _NUMBER = re.compile(r"\s*\+?(0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)(.*)", re.DOTALL)
@@ -83,13 +83,13 @@ _DIGITS_MAX: Final = 64
 
 
 def _number(text: str) -> tuple[int, str]:
-    """Read a C integer constant at the start of `text`; return it and what follows."""
+    """Read a C integer constant at the start of `text`; return it and the rest."""
     match = _NUMBER.fullmatch(text)
     if match is None:
         raise OptionError(INVALID_VALUE)
     digits = match[1]
     base = 16 if digits[:2] in {"0x", "0X"} else 8 if digits[0] == "0" else 10
-    # No base has so many digits below 64 bits, and Python refuses to read some thousand decimal ones.
+    # No number of 64 bits has that many digits in any base, and Python refuses to read some thousand decimal digits.
     value = int(digits, base) if len(digits.lstrip("0xX")) <= _DIGITS_MAX else 1 << 63
     if value >= 1 << 63:
         raise OptionError(INVALID_VALUE)
@@ -130,7 +130,7 @@ def parse_time(text: str | None) -> Value:
 
 
 def parse_scalar(text: str | None) -> Value:
-    """Read a number or a word for on or off; no value means 0, which counts as set.
+    """Read a number, or a word for on or off; no value means 0, which is also "set".
 
     An empty value unsets the option.
     """

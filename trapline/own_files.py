@@ -11,9 +11,9 @@ from emu.isa.base import Isa
 from emu.spelling import nearest
 
 OWN: Final = "testbins:"
-# Where the package's own files are, below the folder of an ISA.
+# The places of the package's own files, below the folder of an ISA.
 _OWN_FOLDERS: Final = ("", "linux", "bin", "functions")
-# Where the kernel guest's programs are, and what is linked into them.
+# The places of the kernel guest's programs and of their libraries.
 _USER: Final = ("bin", "sbin", "usr/bin", "usr/sbin", "lib", "libexec")
 
 
@@ -22,7 +22,7 @@ class TargetError(Exception):
 
 
 def own_files(name: str, isa: Isa) -> list[Path]:
-    """Return the files that the name after `OWN` stands for.  Raises `TargetError`."""
+    """Return the files of the name after `OWN`.  Raises `TargetError`."""
     built = images.built(isa)
     if name == "user":
         places = [built / place for place in _USER if (built / place).is_dir()]

@@ -1,6 +1,6 @@
-"""Statistics of user-level locks, from the probes of the threads library: what plockstat(1) does.
+"""Statistics of user-level locks, from the probes of the threads library, as by plockstat(1).
 
-Each kind of event is a row of a table: between which probes it lasts, and what it is called.  The D
+Each kind of event is a row of a table: the probes at its start and its end, and its name.  The D
 program has the rows for the requested events; its aggregations are shown as one table for each
 kind, ordered by total time.
 
@@ -24,7 +24,7 @@ THREADS_LIBRARY: Final = "libthr.so"
 _CALLER_FRAMES: Final = 5
 _BAR: Final = "-" * 79
 _WIDEST: Final = 24
-# What the trace is set to before the user's -x: the hottest locks come first.
+# The options of the trace before the user's -x: the most used locks come first.
 OPTIONS: Final[dict[str, str | None]] = {
     "strsize": "32",
     "bufsize": "64k",
@@ -35,11 +35,11 @@ OPTIONS: Final[dict[str, str | None]] = {
 
 
 class Clock(NamedTuple):
-    """When an event began: the variable that says so, and the probe that sets it.
+    """The start of an event: the variable with its time, and the probe that sets it.
 
-    A mutex may be released by another thread than the one that acquired it: its hold is a variable
-    of all threads.  Many threads can hold a lock for reading, or wait for one: those are each
-    thread's own.
+    A mutex may be released by a thread that has not acquired it, so its hold time is a global
+    variable.  Many threads can hold a lock for reading, or wait for one, so these times are
+    thread-local.
     """
 
     variable: str
@@ -52,10 +52,10 @@ class Event(NamedTuple):
 
     title: str
     name: str
-    """Of its aggregations."""
+    """The name of its aggregations."""
     clock: Clock
     probe: str
-    """That ends it."""
+    """The probe at its end."""
     condition: str
 
 
@@ -125,9 +125,9 @@ class Report:
     """Names an address of the process."""
     histogram: bool = False
     frames: int = _CALLER_FRAMES
-    """Frames of a stack beside a histogram."""
+    """The number of frames of a stack beside a histogram."""
     entries: int | None = None
-    """How many rows of each table; None: all."""
+    """The number of rows of each table; None: all."""
 
     def text(self, events: Sequence[Event], elements: Sequence[Element]) -> str:
         """Return the tables of events that have happened."""
@@ -147,7 +147,7 @@ class Report:
             if isinstance(row.value, dict):
                 yield f"{_BAR}\n{'Count':>5} {'nsec':>8} {'Lock':<28} Caller\n"
                 count = sum(row.value.values())
-                # A bucket stands for its highest value.
+                # A bucket is shown as its highest value.
                 total = sum(_next_power(low) * times for low, times in row.value.items())
             else:
                 count, total = counts[row.keys], row.value

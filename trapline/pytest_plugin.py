@@ -1,12 +1,11 @@
-"""The pytest plugin: checks as tests, and fixtures for a test suite of one's own.
+"""The pytest plugin: checks as tests, and fixtures for other test suites.
 
-    pytest --trapline-check        runs the checks that the ini option `trapline_check` lists, one a
-    line, each as
-                                   `trapline check` takes it; each is a test
+    pytest --trapline-check        runs the checks in the ini option `trapline_check`, one per line,
+                                   with the arguments of `trapline check`; each is a test
 
 Fixtures: `trapline_isa`, `trapline_machine`, `trapline_patcher`, `trapline_function`,
-`assert_same_with_probe`.  Nothing of Trapline is imported before it is needed: the plugin
-costs a test suite that does not nothing.
+`assert_same_with_probe`.  Trapline is imported only when it is needed: a test suite that does not
+use the plugin loses no time.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
 
 
 class CheckFailedError(Exception):
-    """Something diverged; the text is the report."""
+    """A check found a difference; the text is the report."""
 
 
 class CheckItem(pytest.Item):
@@ -100,12 +99,12 @@ class CheckItem(pytest.Item):
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        """Say where it comes from."""
+        """Return where the check is from."""
         return self.config.inipath or self.path, None, self.name
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the marker known.  Raises `pytest.UsageError` for an ISA that is not."""
+    """Register the marker.  Raises `pytest.UsageError` for an ISA that is not."""
     if config.getoption("--trapline-isa"):
         _isas(config)
     config.addinivalue_line("markers", "trapline: a check that --trapline-check has added")
@@ -122,7 +121,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def trapline_isa(request: pytest.FixtureRequest) -> Isa:
-    """Give one ISA after another."""
+    """Yield one ISA after another."""
     from emu.isa import ISAS  # noqa: PLC0415
 
     return ISAS[request.param]

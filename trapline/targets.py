@@ -81,8 +81,8 @@ def isas_of(word: str, isa: Isa | None) -> list[Isa | None]:
 def find_in(root: Directory, name: str) -> str | None:
     """Return the path in a guest's root of a file, a program, or a library; None: there is none.
 
-    A library is named by its file or by what comes before the first dot, as perf-tools' `uprobe`
-    does.
+    A library is named by its file or by the part before the first dot, as with perf-tools'
+    `uprobe`.
     """
     if "/" in name:
         return _regular(root, name) or _regular(root, f"/usr/{name.lstrip('/')}")

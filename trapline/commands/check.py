@@ -37,7 +37,7 @@ from trapline.own_files import TargetError, is_guest_program
 from trapline.targets import find_files, find_in, isas_of
 
 _INTERRUPTED: Final = 130
-# Errors in the question itself.
+# Errors in the request itself.
 ERRORS: Final = (
     ElfError,
     TargetError,
@@ -53,7 +53,7 @@ _STATES: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The options that say what is checked."""
+    """The options that select the checks."""
 
     program: str | None
     arguments: tuple[str, ...]
@@ -72,7 +72,7 @@ class Wanted:
     engine: str | None = None
 
     def spec(self) -> Spec:
-        """Return what is checked.  Raises `ElfError` and `SubjectError`."""
+        """Return the specification of the check.  Raises `ElfError` and `SubjectError`."""
         if self.encodings is not None:
             wanted = EncodingsSpec(self.encodings, self.provider or "", self.sample)
             return Spec(rules=self.rules, encodings=(wanted,))
@@ -109,7 +109,7 @@ class Wanted:
         return f"/{subject.path.relative_to(self.root.resolve())}"
 
     def _omitted(self, subject: Subject) -> Iterator[str]:
-        """Yield what is not done although the options ask for it, or one could expect it."""
+        """Yield the omitted parts that the options request, or that a user could expect."""
         name = subject.path.name
         if subject.kind == "fbt" and self.every_instruction:
             yield "--every-instruction has no effect on fbt, which probes only entries and returns"
@@ -169,15 +169,15 @@ class _Bar:
         self._progress.stop()
 
     def begin(self, total: int, done: int) -> None:
-        """Set how much there is to do."""
+        """Set the amount of work."""
         self._progress.update(self._task, total=total, completed=done)
 
     def advance(self, states: int) -> None:
-        """Add to what is done."""
+        """Add to the finished work."""
         self._progress.advance(self._task, states)
 
     def runs(self, left: int) -> None:
-        """Say that whole runs go on, whose length is not known."""
+        """Show that whole runs are in progress, whose length is unknown."""
         self._progress.update(self._task, description=f"{left} whole run{'s' * (left != 1)} left")
 
 
@@ -275,7 +275,7 @@ def check_command(
 
 
 def spec_of(words: Sequence[str]) -> Spec:
-    """Return what the arguments of a `trapline check` ask for.
+    """Return the specification in the arguments of a `trapline check`.
 
     Raises one of `ERRORS`, and `click.ClickException`.
     """

@@ -1,4 +1,4 @@
-"""The command `trapline dtrace`: dtrace(1), on a machine of ours."""
+"""The command `trapline dtrace`: dtrace(1), on an emulated machine."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from trapline.machine.programs import is_missing, program_isa, split
 from trapline.own_files import OWN, TargetError, own_program
 from trapline.types import ProcessNames, types_of
 
-# What dtrace(1) adds to the environment of the commands of -c (libdtrace's dtrace_vopen).
+# The variables that dtrace(1) adds to the environment of the commands of -c (libdtrace's dtrace_vopen).
 _ENVIRONMENT: Final = (("LD_NOLAZYLOAD", "1"),)
 
 
@@ -54,7 +54,7 @@ def _machine_code(program: Program, options: Mapping[str, int]) -> Iterator[str]
 
 
 def open_machine(wanted: MachineOptions) -> TracedMachine:
-    """Boot the machine that the flags ask for.
+    """Boot the machine that the flags describe.
 
     Raises `MachineError`, and `emu.guest.base.GuestError`.
     """
@@ -74,10 +74,10 @@ def _own(command: str, isa: str | None) -> str:
 
 
 def _wants_linux(wanted: MachineOptions) -> bool:
-    """Return whether the Linux guest is meant: by name, by root, or by a program of this host's.
+    """Return whether the Linux guest is meant: by name, by root, or by a program of this host.
 
-    A path of this host's that is not a program is meant for one: it is the Linux guest that says
-    what is wrong with it.
+    A path of this host that is not a program also means the Linux guest, which then reports the
+    error.
     """
     if wanted.guest is not None:
         return wanted.guest == "linux"
@@ -90,7 +90,7 @@ def _wants_linux(wanted: MachineOptions) -> bool:
 
 
 def _may_be_a_file(path: str) -> bool:
-    """Return whether a path is that of a file, or of one in a directory that this user cannot read."""
+    """Return whether a path names a file, or a place in a directory that this user cannot read."""
     try:
         return Path(path).is_file()
     except OSError:
@@ -100,7 +100,7 @@ def _may_be_a_file(path: str) -> bool:
 def _open_linux(wanted: MachineOptions) -> TracedMachine:
     if wanted.pids:
         raise MachineError("-p names a process of the kernel guest; the Linux guest runs the program of -c")
-    # The Linux guest takes longer to load than the kernel guest takes to boot: only who wants it waits for it.
+    # The Linux guest takes longer to import than the kernel guest takes to boot, so it is imported only when needed.
     from emu.guest.linux.stdio import of_this_process  # noqa: PLC0415
     from trapline.machine import linux_machine as linux  # noqa: PLC0415
 
@@ -133,7 +133,7 @@ def _open_linux(wanted: MachineOptions) -> TracedMachine:
 
 
 def _put(stream: TextIO, data: bytes) -> None:
-    """Write what the program prints, in its place among what dtrace prints."""
+    """Write the output of the program, in order with the output of dtrace."""
     stream.flush()
     stream.buffer.write(data)
     stream.flush()
@@ -142,7 +142,7 @@ def _put(stream: TextIO, data: bytes) -> None:
 def _open_linux_kernel(wanted: MachineOptions) -> TracedMachine:
     if wanted.pids:
         raise MachineError("-p: a process cannot be grabbed in a Linux kernel; run a program with -c")
-    # As with the Linux guest, only who wants this kernel waits for its modules.
+    # As with the Linux guest, the modules of this kernel are imported only when needed.
     from emu.guest.linux_kernel.errors import KernelFileError  # noqa: PLC0415
     from trapline.machine import linux_kernel_machine as linux_kernel  # noqa: PLC0415
 
@@ -201,14 +201,14 @@ def _open_kernel(wanted: MachineOptions) -> TracedMachine:
         raise MachineError(str(error)) from None
     # Without a command, the trace goes on until the program, the user or a timeout ends it.
     machine.guest.waits_for_timers = not wanted.commands and not wanted.pids
-    # What a command of -c prints is shown, as dtrace's children write to its terminal; how the kernel comes up is not.
+    # The output of a command of -c is shown, as dtrace's children write to its terminal; the boot messages are not.
     console.shown = console.shown or bool(wanted.commands)
     libraries = ("common", "kernel", machine.guest.isa.name)
     target = KernelTarget(
         machine.guest, options.command or "", wanted.pids[0] if wanted.pids else None, evaltime=wanted.evaltime
     )
     if wanted.pids:
-        target.number()  # to be grabbed at once; a command is started when it is asked for
+        target.number()  # grab the process now; a command is started when $target is used
     return TracedMachine(
         machine.guest,
         machine.dtrace,
@@ -233,7 +233,7 @@ class Console:
         self._stream = stream
 
     def write(self, text: bytes) -> None:
-        """Show what the guest prints; what is not UTF-8 goes out as it came in."""
+        """Show the guest's output; bytes that are not UTF-8 are passed on unchanged."""
         if self.shown:
             self._stream.write(text.decode("utf-8", "surrogateescape"))
             self._stream.flush()

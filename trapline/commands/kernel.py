@@ -29,14 +29,15 @@ _isa_option: Callable[[Any], Any] = click.option("--isa", type=click.Choice(list
 _root_option: Callable[[Any], Any] = click.option(
     "--root", type=click.Path(path_type=Path), help="The directory for the initial file system, instead of busybox."
 )
-# The guest's time between two looks at the keyboard, and how long the host waits for a key while the guest idles.
+# The guest's time between two reads of the keyboard, and the time that the host waits for a key while the guest is
+# idle.
 _TURN = NANOSECONDS // 50
 _WAIT = 0.02
 
 
 @contextmanager
 def _one_line() -> Iterator[None]:
-    """Turn what goes wrong into one line, after the kernel's log if there is one."""
+    """Turn errors into one line, after the kernel's log if there is one."""
     try:
         yield
     except KernelFileError as error:
@@ -131,7 +132,7 @@ def _show(data: bytes) -> None:
 
 @contextmanager
 def _raw(terminal: int) -> Iterator[None]:
-    """Pass each key on as it is, where there is a terminal."""
+    """Pass each key on unchanged, if there is a terminal."""
     if not os.isatty(terminal):
         yield
         return
@@ -144,7 +145,7 @@ def _raw(terminal: int) -> Iterator[None]:
 
 
 def _connect(machine: LinuxKernelMachine, keyboard: int) -> None:
-    """Run a machine, and type what is typed here."""
+    """Run a machine, and pass the keyboard input to it."""
     is_open = True
     while machine.run(machine.clock.now() + _TURN) is not RunState.FINISHED:
         if is_open and select.select([keyboard], [], [], _WAIT if machine.idle else 0)[0]:

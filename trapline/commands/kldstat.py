@@ -29,7 +29,7 @@ def kldstat_command(modules: tuple[str, ...], isa: str, *, verbose: bool) -> Non
     for name in modules:
         if not _NAME.fullmatch(name):
             raise click.UsageError(f"'{name}' cannot be the name of a module")
-    # What the kernel says while it starts is left out: the guest's own line begins what is shown.
+    # The kernel's messages at its start are omitted: the output begins with the guest's own line.
     shown = bytearray()
     loads = "".join(f"kldload {name}\n" for name in modules)
     command = f"{loads}echo {_MARK}\nkldstat{' -v' * verbose}"

@@ -178,7 +178,7 @@ def parse(arguments: Sequence[str]) -> Request | None:
 
 
 def _take(request: Request, flag: str, value: str) -> None:
-    """Take one flag in."""
+    """Process one flag."""
     gathering, machine = request.gathering, request.machine
     match flag:
         case "b" | "t" | "h":
@@ -235,7 +235,7 @@ _LAYOUT: Final = {"R": "rates", "p": "parsable", "P": "by_time"}
 
 
 def _set(request: Request, flag: str) -> None:
-    """Set what a flag without a value sets."""
+    """Process a flag without a value."""
     if flag in _COALESCING:
         request.coalescing = replace(request.coalescing, **{_COALESCING[flag]: True})
     else:
@@ -269,7 +269,7 @@ def _event_list(text: str) -> set[int]:
 
 
 def run(request: Request) -> None:
-    """Trace the command and show what was found.
+    """Trace the command and show the results.
 
     Raises `LockstatError` and what tracing raises.
     """
@@ -305,7 +305,7 @@ def run(request: Request) -> None:
 
 def _report(request: Request, found: Gathered, guest: KernelGuest) -> Sequence[str]:
     gathering, coalescing = request.gathering, request.coalescing
-    # -g has made records of the stacks; there is nothing but counts and times of each.
+    # -g has made records of the stacks, which have only counts and times.
     detailed = not coalescing.generated
     layout = replace(
         request.layout,
@@ -337,7 +337,7 @@ def _start(image: Image, address: int) -> int:
 
 
 def _lock_filter(request: Request, image: Image) -> str:
-    """Return the condition of -l and -f: any of the locks, any of the functions."""
+    """Return the condition of -l and -f: one of the locks, and one of the functions."""
     return " || ".join(
         one for one in (_ranges("arg0", request.locks, image), _ranges("caller", request.functions, image)) if one
     )

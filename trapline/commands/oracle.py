@@ -1,4 +1,4 @@
-"""The command `trapline oracle`: our breakpoints beside a Linux kernel's own kprobes."""
+"""The command `trapline oracle`: Trapline's breakpoints beside a Linux kernel's own kprobes."""
 
 from __future__ import annotations
 

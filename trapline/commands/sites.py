@@ -40,7 +40,7 @@ class _Asked:
         return sites_report.text(found), sites_report.as_data(found)
 
     def user(self, path: Path, provider: str, syntax: Syntax, *, summary: bool) -> tuple[Iterable[Text], list[Any]]:
-        """Return what becomes of each instruction as lines of text and as data."""
+        """Return the treatment of each instruction as lines of text and as data."""
         asked: dict[str, Any] = {
             "isa": self.isa, "function": self.function, "provider": provider, "fidelity": self.fidelity
         }  # fmt: skip

@@ -59,7 +59,7 @@ def step_command(
 def _step_linux_kernel(clause: str, command: str | None, isa: Isa, trap: TrapPath, syntax: Syntax) -> Stepped:
     if trap is TrapPath.GUEST:
         raise click.ClickException("--trap guest: a Linux kernel has no handlers of DTrace's; leave it out")
-    # Only the user of this kernel waits for its modules.
+    # The modules of this kernel are imported only when needed.
     from emu.guest.linux_kernel.errors import KernelFileError  # noqa: PLC0415
     from trapline.lab.linux_kernel_step import step_linux_kernel  # noqa: PLC0415
     from trapline.machine.linux_kernel_machine import LinuxKernelOptions  # noqa: PLC0415

@@ -79,7 +79,7 @@ def _list(target: str, show: Show, *, detailed: bool) -> None:
 
 
 def _described(image: Image, marker: Marker) -> list[str]:
-    """Return each argument as the note has it, and as uprobe_events write it."""
+    """Return each argument in the syntax of the note, and in that of uprobe_events."""
     isa = image.isa
     try:
         arguments = parse_arguments(marker.arguments, isa)
@@ -96,7 +96,7 @@ def _described(image: Image, marker: Marker) -> list[str]:
 
 
 def _distance(image: Image, marker: Marker, symbol: str) -> int | None:
-    """Return where a symbol is in the file, if all of it were mapped like the marker.
+    """Return a symbol's offset in the file, if all of it were mapped like the marker.
 
     None: it has no such symbol.
     """
@@ -112,7 +112,7 @@ def _offset(image: Image, address: int) -> int:
 
 
 def _lines(guest: LinuxGuest, text: str) -> list[str]:
-    """Return the definitions of a marker's places.  Raises `TraceError`."""
+    """Return the definitions for a marker's places.  Raises `TraceError`."""
     head, _, rest = text.strip().partition(" ")
     path, provider, name = _split(head)
     assert guest.kernel.first is not None

@@ -45,7 +45,7 @@ class Actions:
         """Argument of the last exit() that was consumed; None: there was none."""
 
     def exit(self, firing: Firing, records: Sequence[RecordDescription]) -> None:
-        """Keep the status the program exits with."""
+        """Store the exit status of the program."""
         self.status = firing.integer(records[0])
 
     def clear(self, firing: Firing, records: Sequence[RecordDescription]) -> None:
@@ -96,12 +96,12 @@ class Actions:
             self.fault(firing, f'couldn\'t freopen() "{path}": {error.strerror}')
 
     def system(self, _firing: Firing, command: str) -> None:
-        """Run a command; what was printed before comes out before."""
+        """Run a command, after earlier output was written."""
         self._output.flush()
         self._system(command)
 
     def fault(self, firing: Firing, text: str) -> None:
-        """Report what the consumer could not do for a record."""
+        """Report an action that the consumer could not carry out for a record."""
         self._on_fault(Fault(firing.plan.epid, firing.probe, firing.cpu, LIBRARY, text=text))
 
 

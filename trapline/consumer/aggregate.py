@@ -1,7 +1,7 @@
-"""Aggregations as the consumer keeps them: snapshots merged into entries.
+"""The consumer's aggregations: snapshots are merged into entries.
 
-Source: FreeBSD libdtrace dt_aggregate.c.  The kernel hands over what was aggregated since the last
-switch; the consumer adds it up.
+Source: FreeBSD libdtrace dt_aggregate.c.  A snapshot has the data that were aggregated since the
+last switch; the consumer adds them up.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Entry:
 
     description: AggregationDescription
     data: bytes
-    """The entry as the kernel keeps it; the keys lie at the offsets of their records."""
+    """The entry in the kernel's form; the keys are at the offsets of their records."""
     words: list[int]
     """The value as signed 64-bit words: one for count, sum, min and max; two for avg; ..."""
     normal: int = 1
@@ -76,7 +76,7 @@ class Entry:
 
 
 def scalar(action: ActionKind, words: Sequence[int], normal: int = 1) -> int:
-    """Return the number that stands for a value: average, standard deviation, or first word."""
+    """Return the number that represents a value: average, standard deviation, or first word."""
     if action is ActionKind.AVG:
         number, total = words
         return quotient(quotient(total, normal), number) if number else 0

@@ -1,7 +1,7 @@
 """C's printf for one value: an integer, a text, a floating-point number in a field.
 
 Python's `%` agrees with C's in most of it; where it does not (`#` of octal and of zero, `+` of
-unsigned, `0` beside a precision), the integer is put together here.
+unsigned, `0` beside a precision), the integer is formatted here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The consumer's side of /dev/dtrace/dtrace: what it wants to know and do, as requests.
+"""The consumer's side of /dev/dtrace/dtrace: its questions and actions as requests.
 
 Source: FreeBSD libdtrace dt_open.c (dt_ioctl), dt_aggregate.c, dt_consume.c, dt_work.c, which make
 these requests.
@@ -27,7 +27,7 @@ from trapline.framework.device import (
 from trapline.framework.program import ProbeDescription
 from trapline.framework.structures import Request
 
-# Records that a description has room for at first; if there are more, it is asked for again.
+# The number of records for which a description has room at first; if there are more, it is requested again.
 _RECORDS: Final = 16
 _FORMAT_ROOM: Final = 256
 _CONFIGURATION: Final = structures.CONFIGURATION.size
@@ -83,7 +83,7 @@ class Client:
         request = Request.PROBES if pattern is None else Request.PROBEMATCH
         number = 0
         if pattern is not None and pattern.id:
-            # The number in a pattern is where to look from; a description by number is one probe.
+            # The number in a pattern is the start of the search; a description by number is one probe.
             request, number = Request.PROBES, pattern.id
         while True:
             try:

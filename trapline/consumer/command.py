@@ -55,17 +55,17 @@ VERSION: Final = "Sun D 1.14"
 _NAME: Final = "dtrace"
 _HOST_TIMEOUT: Final = "hosttimeout"
 _MACHINE_CODE: Final = "machinecode"
-# Options that sizes of records depend on.
+# Options that determine the sizes of records.
 _OF_RECORDS: Final = ("strsize", "stackframes", "ustackframes", "jstackframes", "jstackstrsize")
 _VERBOSE_IOCTL: Final = "verbose_ioctl"
-# What ends in a file.
+# The modes whose result is a file.
 _SAVED: Final = frozenset({Mode.HEADER, Mode.LINK, Mode.ANONYMOUS})
 # Size of the principal and the aggregation buffer, where the command line does not say (dtrace.c).
 _BUFFER: Final = "4m"
 
 
 class _Exit(Exception):  # noqa: N818 - it is no error
-    """The command ends with a status."""
+    """The end of the command, with its status."""
 
     def __init__(self, status: int) -> None:
         super().__init__(status)
@@ -79,7 +79,7 @@ def main(argv: Sequence[str], environment: CommandEnvironment) -> int:
     except _Exit as end:
         return end.status
     except BrokenPipeError:
-        raise  # for whoever started the command: nobody reads what it says
+        raise  # for the caller of the command: the reader of the output has exited
     except OSError as error:
         environment.stderr.write(f"{_NAME}: failed to write output: {error.strerror}\n")
         return FAILURE
@@ -137,13 +137,13 @@ class _Command:
         finally:
             self._session.close()
 
-    # What is said on standard error
+    # Messages on standard error
 
     def _say(self, text: str) -> None:
         self._environment.stderr.write(f"{_NAME}: {text}\n")
 
     def _notice(self, text: str) -> None:
-        """Say what quiet hides."""
+        """Print a message unless quiet is set."""
         if not self._session.options.is_set("quiet"):
             self._say(text)
 

@@ -36,7 +36,7 @@ _FORMS: Final = {
 PID: Final = 99_999
 _PID_MAX: Final = (1 << 31) - 1
 _COMMAND: Final = "dtrace"
-# The variable of the environment that makes libdtrace say what it does.
+# The environment variable that makes libdtrace log its actions.
 _DEBUG: Final = "DTRACE_DEBUG"
 
 
@@ -48,7 +48,7 @@ class ProcessProbeError(Exception):
         self.tag = tag
 
 
-# Makes the probes of processes that a description asks for; returns it as they are named.
+# Makes the probes of processes that a description names; returns it with the names of the probes.
 #
 # Raises `ProcessProbeError`.
 Provide = Callable[["ProbeDescription"], "ProbeDescription"]
@@ -62,7 +62,8 @@ def provide_nothing(wanted: ProbeDescription) -> ProbeDescription:
 class _Numbers(Mapping[str, int]):
     """Macro variables that are numbers.
 
-    $target is found when a program names it: the guest may run to there first.
+    $target is determined when a program names it: the guest may have to run to the start of that
+    process first.
     """
 
     _OWN: Final = {"pid": PID, "ppid": 1, "pgid": PID, "sid": PID}
@@ -158,12 +159,12 @@ class Compiler:
         return compile_program(text, context)
 
     def load_given_libraries(self) -> None:
-        """Compile the libraries of -L, though no program may come.  Raises `CompileError`."""
+        """Compile the libraries of -L, even if no program follows.  Raises `CompileError`."""
         if self._session.options.every("libdir"):
             self._load_libraries("")
 
     def _load_libraries(self, text: str) -> None:
-        """Compile the D libraries: all of -L first, then those of ours that a text names."""
+        """Compile the D libraries: all of -L first, then Trapline's own that a text names."""
         if self._session.options.is_set("nolibs"):
             return
         given = library.files([Path(folder) for folder in self._session.options.every("libdir")])

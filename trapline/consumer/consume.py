@@ -1,6 +1,6 @@
 """The consumption of records: the heading, a line for each record, faults, and actions.
 
-Source: FreeBSD libdtrace dt_consume.c, and cmd/dtrace/dtrace.c for what dtrace(1) puts around the
+Source: FreeBSD libdtrace dt_consume.c, and cmd/dtrace/dtrace.c for the text of dtrace(1) around the
 data.
 """
 
@@ -46,7 +46,7 @@ class Handlers:
     system: Callable[[str], None] = lambda _command: None
     """Runs a command of system()."""
     show_type: Callable[[str, bytes], str | None] = lambda _name, _data: None
-    """Shows data as a type, for print(); None: it does not know the type."""
+    """Shows data as a type, for print(); None: the type is unknown."""
 
 
 class Consumer:
@@ -76,7 +76,7 @@ class Consumer:
         """Set to show nothing more: the user interrupted twice."""
 
     def plan(self, epid: int) -> RecordPlan:
-        """Give the plan of an EPID."""
+        """Return the plan of an EPID."""
         plan = self._plans.get(epid)
         if plan is None:
             enabled = self._device.enabled_probe(epid)
@@ -84,7 +84,7 @@ class Consumer:
         return plan
 
     def turn(self, record: BufferRecord) -> Turn:
-        """Tell which records come first and last whatever their time: those of BEGIN and END."""
+        """Return which records come first and last whatever their time: those of BEGIN and END."""
         return _TURNS.get(_full_name(self.plan(record.epid).probe.description), Turn.OTHER)
 
     def consume(self, records: Iterable[BufferRecord]) -> None:
@@ -140,7 +140,7 @@ class Consumer:
         self._handlers.fault(Fault(epid, probe, record.cpu, code, action, offset, address & WORD_MASK))
 
     def _option_changed(self, name: str) -> None:
-        """Plan anew: how data is shown depends on the options."""
+        """Discard the plans, because the form of data depends on the options."""
         del name
         self._plans.clear()
 

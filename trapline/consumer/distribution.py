@@ -37,10 +37,10 @@ class Buckets:
     edges: tuple[float, ...]
     """Lowest value of each bucket; minus infinity where there is none."""
     weights: tuple[int, ...]
-    """What a count in each bucket stands for when distributions are sorted."""
+    """The weight of a count in each bucket when distributions are sorted."""
     tie: int | None
-    """The bucket whose count decides between distributions of equal weight; None where there is
-    none."""
+    """The bucket whose count decides between distributions of equal weight; None if there is no
+    such bucket."""
     unused: range
     """The rows to show when there are no counts at all."""
 

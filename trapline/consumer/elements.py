@@ -78,7 +78,7 @@ def _text(key: Any) -> str:
 
 
 def aggregations(session: Session) -> Aggregations:
-    """Return the aggregations of a session as they stand."""
+    """Return the current aggregations of a session."""
     elements, functions = [], {}
     for entry in Order.of(session.options).sorted(session.aggregate):
         name = session.aggregation_names.get(entry.description.variable, "")

@@ -33,21 +33,20 @@ class TracedMachine:
     target: Callable[[], int] = lambda: 0
     """Returns the pid of the first command of -c or process of -p ($target); 0: there is none.
 
-    The guest may have to run to where that process begins.  Raises `emu.guest.base.GuestError`.
+    The guest may have to run to the start of that process.  Raises `emu.guest.base.GuestError`.
     """
     provide: Provide = provide_nothing
-    """Makes the probes of processes that a description asks for."""
+    """Makes the probes of processes that a description names."""
     ended: Callable[[], Sequence[str]] = tuple
-    """Gives, for each command of -c that ended since the last call, what happened: `pid 5 has
-    exited`."""
+    """Returns a message for each command of -c that ended since the last call: `pid 5 has exited`."""
     foreign: Foreign = field(default_factory=NoNames)
     """The traced system's types and symbols."""
     libraries: tuple[str, ...] = ()
-    """Directories of trapline/dlib that go with it."""
+    """Directories of trapline/dlib for this machine."""
 
 
 class MachineError(Exception):
-    """A machine that cannot be opened; the message names what is wrong and what to do."""
+    """A machine that cannot be opened; the message names the cause and the remedy."""
 
 
 def _shell(command: str) -> None:
@@ -66,4 +65,4 @@ class CommandEnvironment:
     system: Callable[[str], None] = _shell
     """Runs a command of system()."""
     machine_code: Callable[[Program, Mapping[str, int]], Iterable[str]] | None = None
-    """Lists the machine code of a program, given the options that were set; None: there is none."""
+    """Lists the machine code of a program for the options that were set; None: it has none."""

@@ -8,7 +8,7 @@ from trapline.framework.device import DeviceError
 
 
 class ConsumerError(Exception):
-    """The trace cannot go on; the message is for the user."""
+    """The trace cannot continue; the message is for the user."""
 
 
 _ENABLING: Final = {

@@ -1,4 +1,4 @@
-"""Faults and drops as the user reads them.
+"""Faults and drops, and their messages.
 
 Source: FreeBSD libdtrace dt_handle.c and dt_error.c.
 """
@@ -57,7 +57,7 @@ class Fault:
     """Byte offset in the DIF object; -1 where it is not known."""
     address: int = 0
     text: str = ""
-    """What the consumer itself found wrong (code `LIBRARY`)."""
+    """The error that the consumer itself has found (code `LIBRARY`)."""
 
     @property
     def message(self) -> str:
@@ -94,7 +94,7 @@ class Drop:
     kind: DropKind
     count: int
     cpu: int | None = None
-    """The CPU whose buffer was full; None for what is counted once for all."""
+    """The CPU whose buffer was full; None for a drop that is counted once for all CPUs."""
 
     def message(self, *, tags: bool = False) -> str:
         """Give the message, without the prefix; `tags` is option droptags."""

@@ -25,7 +25,7 @@ class Direction(Enum):
 
 
 def direction(name: str) -> Direction:
-    """Tell by a probe's name: `entry` or `...-entry`, `return` or `...-return`, else neither."""
+    """Decide by a probe's name: `entry` or `...-entry`, `return` or `...-return`, else neither."""
     for word, found in (("entry", Direction.ENTRY), ("return", Direction.RETURN)):
         # The first occurrence must be the end of the name, as strstr() in libdtrace has it.
         position = name.find(word)
@@ -36,13 +36,13 @@ def direction(name: str) -> Direction:
 
 @dataclass(slots=True)
 class Flow:
-    """The indentation as it stands."""
+    """The current indentation."""
 
     probe_of: Callable[[int], int]
     """Gives the probe id of an EPID."""
     indent: int = 0
     last: int = 0
-    """EPID of the record before."""
+    """EPID of the previous record."""
 
     def line(self, record: BufferRecord, probe: int, description: ProbeDescription) -> str:
         """Return the text of a record's line, and indent or unindent.

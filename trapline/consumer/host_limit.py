@@ -1,8 +1,8 @@
 """-x hosttimeout: an end of the trace by the host's clock, whatever the guest does.
 
-Virtual time stands still while the host works for the guest: `-x timeout` alone cannot bound that.
-When the time is over the trace is stopped as ^C stops it: END fires, and what was recorded is
-shown.  What cannot be stopped so, such as a long compilation, is ended with its process.
+Virtual time does not pass while the host works for the guest, so `-x timeout` alone cannot limit
+that.  After the limit the trace is stopped as by ^C: END fires, and the recorded data are shown.
+Work that cannot be stopped in this way, such as a long compilation, is ended with the process.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final
 
 from trapline.options import NANOSECONDS
 
-# Seconds after the limit in which the trace may stop and show what it has.
+# Seconds after the limit in which the trace may stop and show its data.
 GRACE: Final = 5.0
 # Seconds between two attempts to interrupt the guest: it may be about to start a run.
 _AGAIN: Final = 0.05
@@ -30,7 +30,7 @@ def _end_process(text: str) -> None:
 class HostLimit:
     """Watches the host's clock from a thread of its own.
 
-    `interrupt` makes the guest's run come back; `end(text)` ends the process if that does not help
+    `interrupt` makes the guest's run return; `end(text)` ends the process if that does not help
     within `GRACE`.
     """
 
@@ -52,7 +52,7 @@ class HostLimit:
         self._over.set()
 
     def text(self, now: int) -> str:
-        """Return what is said when the limit has passed, at a time of the guest's."""
+        """Return the message after the limit has passed, at a time of the guest."""
         return (
             f"stopped after {self._seconds:g} s of the host's time (-x hosttimeout), "
             f"at {now / NANOSECONDS:.6f} s of the guest's"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it: bytes in hexadecimal, a frame by its address and name."""
+    """Return a value for JSON: bytes in hexadecimal, a frame by its address and name."""
     match value:
         case bytes():
             return {"bytes": value.hex()}
@@ -37,7 +37,7 @@ def _probe(description: ProbeDescription) -> dict[str, str]:
 
 
 def firing_line(firing: Firing) -> str:
-    """Give the line of a record: what each statement recorded; of a printf() its text."""
+    """Return the line of a record: the value of each statement, for a printf() its text."""
     return _line(
         type="record",
         timestamp=firing.timestamp,

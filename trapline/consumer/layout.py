@@ -67,7 +67,7 @@ _DUMP_HEADING: Final = "\n" + " " * 11 + "".join(f"  {digit:x}" for digit in ran
 
 
 def show_bytes(data: bytes, width: int, *, quiet: bool = False, raw: bool = False) -> str:
-    """Show bytes as text if they look like it, else as a dump.
+    """Show bytes as text if they are text, else as a dump.
 
     Text is printable bytes and then nothing but NULs, or printable bytes to the end.  `width` as in
     `pad`; `quiet` leaves the column out, though not where text fills its bytes to the end.  `raw`

@@ -1,9 +1,9 @@
 """D libraries: declarations that every program may use, such as curpsinfo and the names of errors.
 
-Files of the directories of -L are compiled before the first program, each after those it depends
-on; one whose module or provider is not there is left out.  Trapline's own library, `trapline/dlib`,
+Files of the directories of -L are compiled before the first program, each after its dependencies; a
+file whose module or provider does not exist is omitted.  Trapline's own library, `trapline/dlib`,
 has a directory for all, one for each guest and one for each ISA; a file of it is compiled when a
-program names something of it, since compiling takes longer than most programs run.
+program uses one of its names, because compiling takes longer than most programs run.
 
 Source: FreeBSD libdtrace dt_cc.c (dt_load_libs, dt_load_libs_sort).
 """
@@ -20,7 +20,7 @@ HOME: Final = Path(__file__).parents[1] / "dlib"
 _DEPENDS: Final = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+D[ \t]+depends_on[ \t]+(\w+)[ \t]+(\S+)", re.MULTILINE)
 _DEFINES: Final = re.compile(r"\binline\b[^=;]*?(\w+)(?:\s*\[[^]]*\])?\s*=|\btypedef\b[^;{]*?(\w+)\s*;|\}\s*(\w+)\s*;")
 _TAGS: Final = re.compile(r"\b(?:struct|union|enum)\s+(\w+)\s*\{|\btranslator\s+(?:struct\s+)?(\w+)\s*<")
-# What translators define, which args[] may imply.
+# Definitions of translators, which args[] may imply.
 _MEMBERS: Final = re.compile(r"^\t(\w+) =", re.MULTILINE)
 # Strings and comments, which name nothing.
 _QUOTED: Final = re.compile(r'"(?:[^"\\\n]++|\\.)*+"|/\*.*?\*/', re.DOTALL)
@@ -44,7 +44,7 @@ class LibraryFile:
 
     @cached_property
     def depends(self) -> list[tuple[str, str]]:
-        """What it depends on: (`library`, `module` or `provider`, name)."""
+        """Its dependencies: (`library`, `module` or `provider`, name)."""
         return _DEPENDS.findall(self.text)
 
     @cached_property
@@ -103,9 +103,9 @@ def in_order(wanted: Sequence[LibraryFile], exists: Callable[[str, str], bool]) 
 
 
 def needed(known: Sequence[LibraryFile], text: str, given: Sequence[LibraryFile] = ()) -> list[LibraryFile]:
-    """Return the files that define what a text or other libraries name, and what they need.
+    """Return the files that define names of a text or of other libraries, with their dependencies.
 
-    Names that a text defines itself are not looked for.
+    Names that a text defines itself are not searched.
     """
     plain = _QUOTED.sub(" ", text + "".join(one.text for one in given))
     own = {name for match in (*_DEFINES.findall(plain), *_TAGS.findall(plain)) for name in match}

@@ -101,7 +101,7 @@ class Joined:
     """The value of each aggregation, in the order of the arguments."""
 
 
-# The order of trunc(), whatever the options say.
+# The order of trunc(), whatever the options are.
 BY_VALUE: Final = Order()
 
 

@@ -15,12 +15,12 @@ class Writer(Protocol):
         ...
 
     def flush(self) -> None:
-        """Pass on what is held back."""
+        """Write buffered output."""
         ...
 
 
 def open_for_append(path: str) -> TextIO:
-    """Open a file of the host for output, after what it holds.  Raises OSError."""
+    """Open a file of the host for output, after its content.  Raises OSError."""
     return Path(path).open("a", encoding="utf-8", errors="surrogateescape", newline="")
 
 
@@ -29,7 +29,7 @@ class Output:
 
     def __init__(self, writer: Writer) -> None:
         if isinstance(writer, io.TextIOWrapper):
-            # Bytes of the guest that are not UTF-8 go out as they came in.
+            # Bytes of the guest that are not UTF-8 are written unchanged.
             writer.reconfigure(errors="surrogateescape")
         self._original = writer
         self._writer = writer
@@ -37,17 +37,17 @@ class Output:
         self.write = writer.write
 
     def flush(self) -> None:
-        """Pass on what is held back."""
+        """Write buffered output."""
         self._writer.flush()
 
     def replace(self, writer: Writer) -> None:
-        """Write to another stream from now on, for good (-o)."""
+        """Write to another stream from now on, permanently (-o)."""
         self.flush()
         self._original = writer
         self._use(writer)
 
     def redirect(self, path: str) -> None:
-        """Write to a file from now on, after what it holds (freopen()).
+        """Write to a file from now on, after its content (freopen()).
 
         Raises OSError; the output stays then.
         """
@@ -65,7 +65,7 @@ class Output:
         self._use(self._original)
 
     def truncate(self) -> None:
-        """Empty the file behind the output (ftruncate()); nothing happens where there is none."""
+        """Empty the file of the output (ftruncate()); do nothing if it is not a file."""
         self._writer.flush()
         if isinstance(self._writer, io.TextIOBase) and self._writer.seekable():
             self._writer.seek(0)

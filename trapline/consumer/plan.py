@@ -33,7 +33,7 @@ _SYMBOL_WIDTH: Final = -50
 
 
 class Planner:
-    """Makes plans; they hold for the options as they are."""
+    """Makes plans; they are valid for the current options."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Planner:
         }
 
     def plan(self, enabled: EnabledProbe, probe: ProbeInfo) -> RecordPlan:
-        """RecordPlan the records of an EPID."""
+        """Return the plan for the records of an EPID."""
         description = probe.description
         lead = f"{probe.id:6d} {pad(f'{description.function}:{description.name}', 32)} "
         records = enabled.records
@@ -71,7 +71,7 @@ class Planner:
         return RecordPlan(enabled.epid, probe, enabled.size, lead, steps, whole, is_error)
 
     def _steps(self, records: Records) -> Iterator[Step]:
-        """Make the steps of the statements; what records nothing has none."""
+        """Make the steps of the statements; a statement that records nothing has none."""
         for _, group in groupby((record for record in records if record.size), key=lambda record: record.statement):
             statement = list(group)
             while statement:

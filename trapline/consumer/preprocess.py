@@ -20,7 +20,7 @@ _VERSION: Final = 0x0100E000
 PREDEFINED: Final = ("__unix 1", "__SUNW_D 1", f"__SUNW_D_VERSION {_VERSION:#x}", "__SUNW_D_64 1")
 
 
-# Tokens that the macros of a script may become: a few lines can name each other ten to the ninth time.
+# The largest number of tokens after expansion of macros: a few lines can expand to a thousand million.
 _GROWTH: Final = 300_000
 _COMMENT: Final = re.compile(r"/\*.*?\*/", re.DOTALL)
 _BRANCH: Final = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b")
@@ -31,7 +31,7 @@ class PreprocessorError(Exception):
 
 
 class _Preprocessor(Preprocessor):
-    """Keeps errors, notes what is included, and leaves D's control lines alone."""
+    """Stores errors, notes included files, and does not change D's control lines."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ class _Preprocessor(Preprocessor):
         self.included: list[str] = []
 
     def expand_macros(self, tokens: list[Any], expanding_from: list[str] = []) -> list[Any]:  # noqa: B006  as pcpp has it
-        """Expand macros.  Raises `PreprocessorError` for those that grow without measure."""
+        """Expand macros.  Raises `PreprocessorError` if they grow without limit."""
         before = len(tokens)
         expanded: list[Any] = super().expand_macros(tokens, expanding_from)
         self._grown += len(expanded) - before
@@ -83,7 +83,7 @@ def preprocess(text: str, path: str, options: Options) -> tuple[str, list[str]]:
         machine.define(f"{name} {value if equals else 1}")
     for name in options.every("undef"):
         machine.undef(name)
-    # In line markers the script has the name it was given by, other files theirs as seen from here.
+    # In line markers the script has its given name, and other files have paths relative to the current directory.
     script = re.escape(os.path.abspath(path))  # noqa: PTH100  pcpp's way: resolve() would follow links
     machine.rewrite_paths = [(f"{script}$", path.replace("\\", r"\\")), machine.rewrite_paths[0]]
     out = io.StringIO()
@@ -99,7 +99,7 @@ def preprocess(text: str, path: str, options: Options) -> tuple[str, list[str]]:
 
 
 def _check_branches(text: str, path: str) -> None:
-    """Refuse a second #else, or an #elif after it, which pcpp takes.
+    """Refuse a second #else, or an #elif after it, which pcpp accepts.
 
     Raises `PreprocessorError`.
     """

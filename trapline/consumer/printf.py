@@ -1,8 +1,8 @@
-"""printf() and printa() formats bound to the records they print.
+"""printf() and printa() formats, bound to the records that they print.
 
 A format is parsed once for each enabling; for each record only values are read and fields filled.
-%Y and %T show local time, as TZ has it.  Names are not looked up: %P shows the number of a port and
-%I the address, so that a trace is the same on every host.
+%Y and %T show local time, according to TZ.  Names are not looked up: %P shows the number of a port
+and %I the address, so that a trace is the same on every host.
 
 Source: FreeBSD libdtrace dt_printf.c.
 """
@@ -44,7 +44,7 @@ _FLOATING: Final = "eEfgG"
 
 
 class FormatMismatchError(Exception):
-    """A format and the records it should print do not go together.
+    """A format does not match the records that it should print.
 
     The compiler and the consumer disagree.
     """
@@ -303,7 +303,7 @@ def _wide_character(size: int) -> Read | None:
 _FLOATS: Final[dict[int, Read]] = {4: _float("f"), 8: _float("d")}
 _LONG_DOUBLE: Final = 16
 
-# By conversion: readers by record size, or a function that makes the reader for a size.
+# For each conversion: readers by record size, or a function that makes the reader for a size.
 _READERS: Final[dict[str, Any]] = {
     **dict.fromkeys("di", SIGNED),
     **dict.fromkeys("uoxXp", UNSIGNED),

@@ -1,4 +1,4 @@
-"""Decoding of principal buffers: which record comes when.
+"""Decoding of principal buffers: the order of records.
 
 Source: FreeBSD dtrace.h (the header of a record) and libdtrace dt_consume.c (dtrace_consume).
 """
@@ -28,7 +28,7 @@ class BufferRecord(NamedTuple):
     data: bytes
     """The buffer it lies in."""
     offset: int
-    """Where it starts there; the offsets of its data count from here."""
+    """Its start in the buffer; the offsets of its data are relative to it."""
     following: int
     """EPID of the next record of this buffer, `NO_EPID` after the last."""
 
@@ -42,7 +42,7 @@ class Turn(IntEnum):
 
 
 def decode(snapshot: BufferSnapshot, size_of: Callable[[int], int]) -> list[BufferRecord]:
-    """Take a buffer apart; `size_of` gives the size of an EPID's records.
+    """Decode a buffer; `size_of` returns the size of an EPID's records.
 
     EPID 0 is four bytes of padding.
     """

@@ -93,7 +93,7 @@ class Report:
         formats: dict[int, RowFormat] = {}
         text = []
         for key, values in rows:
-            # Clauses that assign the same aggregation may lay its keys out differently.
+            # Clauses that assign the same aggregation may have different layouts of its keys.
             number = key.description.id
             if number not in formats:
                 formats[number] = RowFormat(pieces, key.keys, self._symbols, self._block)
@@ -105,7 +105,7 @@ class Report:
         self._aggregate.printed.update(entry.description.id for entry in entries)
 
     def _rows(self, entries: Iterable[Entry]) -> str:
-        """Show rows of one aggregation after the other, by the form each has."""
+        """Show the rows of one aggregation after the other, each in its own form."""
         by_variable: dict[int, list[Entry]] = {}
         for entry in Order.of(self._options).sorted(entries):
             by_variable.setdefault(entry.description.variable, []).append(entry)

@@ -25,11 +25,11 @@ ANONYMOUS: Final = "dtrace.dof"
 
 
 class SavingError(Exception):
-    """Something that cannot be saved; the message says what and why."""
+    """A failure to save; the message says what cannot be saved, and why."""
 
 
 class Compiled(NamedTuple):
-    """A source of the command line, and what it has become."""
+    """A source of the command line, and its compiled form."""
 
     source: Source
     program: Program
@@ -76,7 +76,7 @@ def save_object(compiled: Sequence[Compiled], isa: Isa, output: str | None, *, r
 
 
 def save_anonymous(compiled: Sequence[Compiled], options: Mapping[str, int], output: str | None) -> str:
-    """Save programs and options for -a; return where.  Raises `SavingError`."""
+    """Save programs and options for -a; return the path.  Raises `SavingError`."""
     if not compiled:
         raise SavingError("no probes specified")
     path = output or ANONYMOUS
@@ -86,7 +86,7 @@ def save_anonymous(compiled: Sequence[Compiled], options: Mapping[str, int], out
 
 
 def saved_anonymous() -> bytes:
-    """Return what -A has saved.  Raises `SavingError`."""
+    """Return the programs and options that -A has saved.  Raises `SavingError`."""
     try:
         return Path(ANONYMOUS).read_bytes()
     except FileNotFoundError:

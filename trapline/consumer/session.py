@@ -1,7 +1,7 @@
-"""A trace from beginning to end, as libdtrace has it: enable, go, sleep and work, stop.
+"""A trace from beginning to end, in libdtrace's steps: enable, go, sleep and work, stop.
 
 Time is the guest's.  To sleep is to let the guest run up to the next event: a buffer switch
-(switchrate), an aggregation snapshot (aggrate) or a look at the status (statusrate).
+(switchrate), an aggregation snapshot (aggrate) or a check of the status (statusrate).
 
 Source: FreeBSD libdtrace dt_work.c (dtrace_sleep, dtrace_status, dtrace_go, dtrace_stop,
 dtrace_work).
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 # Default of aggrate, statusrate and switchrate.
 _RATE: Final = NANOSECONDS
-# Nanoseconds the guest runs at least, so that a rate of 0 does not stop time.
+# The shortest run of the guest in nanoseconds, so that a rate of 0 does not stop time.
 _SHORTEST_SLEEP: Final = 100_000
 _SIZES: Final = {
     "bufsize": "buffer size",
@@ -116,7 +116,7 @@ class Session:
     def go(self) -> list[str]:
         """Start tracing; BEGIN fires.
 
-        Returns what to tell the user about options the framework adjusted.
+        Returns messages about options that the framework has adjusted.
 
         Raises `ConsumerError`.
         """
@@ -136,10 +136,10 @@ class Session:
     def sleep(self) -> RunState:
         """Let the guest run up to the next event.
 
-        It comes back earlier when the guest is interrupted or ends.
+        It returns earlier if the guest is interrupted or ends.
         """
         if not self._last:
-            # Nothing was looked at yet: BEGIN may have printed, or ended the trace.
+            # No data were read yet: BEGIN may have printed, or ended the trace.
             return RunState.RUNNING
         now = self.guest.now()
         deadline = max(self._next_event(), now + _SHORTEST_SLEEP)
@@ -152,7 +152,7 @@ class Session:
         return self._deadline is not None and self.guest.now() >= self._deadline
 
     def stop(self) -> None:
-        """Stop tracing; END fires.  What was recorded remains to be consumed by `work`.
+        """Stop tracing; END fires.  The recorded data are still to be consumed by `work`.
 
         Raises `ConsumerError`.
         """
@@ -168,8 +168,8 @@ class Session:
     def work(self) -> Work:
         """Check the status, and consume the available data.
 
-        An exit() is seen at once, unless option statusrate says how often to look.  Ring and fill
-        buffers are consumed once tracing has stopped.  Raises `ConsumerError`.
+        An exit() is noticed at once, unless option statusrate sets the interval of checks.  Ring
+        and fill buffers are consumed once tracing has stopped.  Raises `ConsumerError`.
         """
         if not self._stopped and (self._due("statusrate") or not self.options.is_set("statusrate")):
             self._look()
@@ -213,8 +213,8 @@ class Session:
 
         After the end every event is due.
 
-        Events keep their step, however late the guest comes back: an event that happens at every
-        multiple of another's interval never misses it.
+        Events keep their interval, however late the guest returns: an event whose interval is a
+        multiple of another's always coincides with it.
         """
         now, interval = self.guest.now(), self.options.number(rate, _RATE)
         last = self._last.setdefault(rate, now - interval)
@@ -224,7 +224,7 @@ class Session:
         return True
 
     def _look(self) -> None:
-        """Read the counters and report what was lost since the last look."""
+        """Read the counters and report the drops since the last time."""
         old, self._status = self._status, self.device.status()
         if self._status.killed and not old.killed:
             raise ConsumerError("Abort due to systemic unresponsiveness")
@@ -273,7 +273,7 @@ class Session:
             raise ConsumerError(f"failed to set options: {error}") from error
 
     def _adjustments(self, asked: dict[str, int]) -> Iterator[str]:
-        """Say which sizes were lowered and which rates changed (dtrace.c go())."""
+        """Return messages about lowered sizes and changed rates (dtrace.c go())."""
         in_force = self.device.in_force()
         for name, title in _SIZES.items():
             now = in_force.get(name)

@@ -1,4 +1,4 @@
-"""Plans of records: a step for each statement; and a record as the user's program sees it."""
+"""Plans of records: a step for each statement; and the form of a record for the user's program."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Effect: TypeAlias = Callable[["Firing"], None]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One statement; exactly one of `text` and `effect` is there."""
+    """One statement; it has either `text` or `effect`."""
 
     text: Render | None = None
-    """Shows its data; given the buffer and where the record starts in it."""
+    """Shows its data; its arguments are the buffer and the offset of the record."""
     effect: Effect | None = None
     """Acts on the consumer."""
     value: Read | None = None
-    """Gives its data as a Python value; None: it has none."""
+    """Returns its data as a Python value; None: it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +39,14 @@ class RecordPlan:
     """Probe number and name as they begin a line."""
     steps: tuple[Step, ...]
     texts: tuple[Render, ...] | None
-    """What each step shows; None if a step does something else."""
+    """The text of each step; None if a step does something else."""
     is_error: bool
     """Whether it is the consumer's own ERROR enabling."""
 
 
 @dataclass(frozen=True, slots=True)
 class Firing:
-    """A record as the user's program sees it."""
+    """A record in its form for the user's program."""
 
     plan: RecordPlan
     cpu: int

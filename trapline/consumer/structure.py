@@ -45,7 +45,7 @@ class _Place:
 
     depth: int = 0
     nest: int = 0
-    """Levels of indentation that the array has of which this value is an element, and one more."""
+    """The indentation of the array that contains this value, plus one."""
 
     @property
     def indent(self) -> str:

@@ -33,7 +33,7 @@ class Frame:
     pc: int
     name: str
     note: str = ""
-    """What a helper said about it (shown in brackets below it)."""
+    """The helper's text about it (shown in brackets below it)."""
 
 
 class Symbols:
@@ -49,7 +49,7 @@ class Symbols:
         return _name(pc, self._guest.locate(pc))
 
     def kernel_symbol(self, pc: int) -> str:
-        """Name the symbol that holds a kernel address."""
+        """Name the symbol that contains a kernel address."""
         return _name(pc, self._guest.locate(pc), offset=False)
 
     def function(self, pc: int) -> str | None:
@@ -60,12 +60,12 @@ class Symbols:
         return f"{location.module}`{location.symbol}"
 
     def kernel_module(self, pc: int) -> str:
-        """Name the module that holds a kernel address."""
+        """Name the module that contains a kernel address."""
         location = self._guest.locate(pc)
         return f"{pc:#x}" if location is None else location.module
 
     def kernel_start(self, pc: int) -> int:
-        """Return the address of the symbol that holds `pc`, `pc` itself where there is none."""
+        """Return the address of the symbol that contains `pc`, or `pc` itself if there is none."""
         location = self._guest.locate(pc)
         return pc - location.offset if location is not None and location.symbol else pc
 
@@ -74,11 +74,11 @@ class Symbols:
         return _name(pc, self._guest.locate_user(pc, pid))
 
     def user_symbol(self, pid: int, pc: int) -> str:
-        """Name the symbol that holds an address of a process."""
+        """Name the symbol that contains an address of a process."""
         return _name(pc, self._guest.locate_user(pc, pid), offset=False)
 
     def user_module(self, pid: int, pc: int) -> str:
-        """Name the object that holds an address of a process."""
+        """Name the object that contains an address of a process."""
         location = self._guest.locate_user(pc, pid)
         return f"{pc:#x}" if location is None else basename(location.module)
 
@@ -106,7 +106,7 @@ class Symbols:
         for pc in _words(data, offset + _WORD, depth):
             text = next(helper, "")
             location = self._guest.locate_user(pc, pid)
-            # A helper names what no object holds: code a virtual machine wrote.
+            # A helper names addresses outside all objects: code that a virtual machine has generated.
             named = location is None and text and not text.startswith("@")
             note = text[1:] if text.startswith("@") else ""
             frames.append(Frame(pc, text if named else _name(pc, location), note))

@@ -1,7 +1,6 @@
-"""Bytes as text: what the guest recorded is bytes, and columns are counted in bytes.
+"""Bytes as text: the guest's data are bytes, and columns are counted in bytes.
 
-Bytes that are not UTF-8 survive as surrogate escapes, so that what was recorded reaches the output
-unchanged.
+Bytes that are not UTF-8 become surrogate escapes, so that recorded data reach the output unchanged.
 """
 
 from __future__ import annotations

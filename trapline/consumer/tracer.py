@@ -65,9 +65,9 @@ class Tracer:
     ) -> None:
         """Open a device of `dtrace`; `options` are those of -x by name (None: no value).
 
-        `foreign` knows the traced system's own types and symbols
+        `foreign` has the traced system's own types and symbols
         (`trapline.machine.kernel_machine.KernelMachine.names`); `libraries` are directories of
-        trapline/dlib that go with it: "common", "kernel", and the name of the ISA.
+        trapline/dlib for that system: "common", "kernel", and the name of the ISA.
 
         Raises `trapline.options.OptionError`.
         """
@@ -85,7 +85,7 @@ class Tracer:
 
     @property
     def text(self) -> str:
-        """What dtrace(1) would have printed so far, the final aggregations left out."""
+        """The output of dtrace(1) so far, without the final aggregations."""
         return self._text.getvalue()
 
     @property
@@ -101,7 +101,7 @@ class Tracer:
         return self.session.enable(self._compiler.compile_text(program, Source(Specifier.NAME, program), arguments))
 
     def events(self) -> Iterator[Event]:
-        """Run the guest until the trace is over, and give each event when it is consumed.
+        """Run the guest until the trace is over, and yield each event when it is consumed.
 
         The trace is over after exit(), at the end of the guest, or after option timeout.
         Raises `trapline.consumer.errors.ConsumerError`.
@@ -120,7 +120,7 @@ class Tracer:
         return list(self.events())
 
     def aggregations(self) -> Aggregations:
-        """Give the aggregations as they stand, in the order dtrace(1) prints them."""
+        """Return the current aggregations, in the order in which dtrace(1) prints them."""
         return aggregations(self.session)
 
     def close(self) -> None:

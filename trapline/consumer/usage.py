@@ -27,7 +27,7 @@ _CHOICES: Final = {
     "fidelity": ("exact", "freebsd"),
     "sdt": ("2005", "2013", "2018", "2024"),
 }
-# Options of -x that say what machine to build: programs cannot set them.
+# Options of -x that describe the machine: programs cannot set them.
 _MACHINE_OPTIONS: Final = frozenset({"fidelity", "load", "ram", "sdt"})
 
 # Bytes that -x ram may give the Linux guest.
@@ -108,7 +108,7 @@ Usage: dtrace [-32|-64] [-aACeFGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]]
 
 
 class UsageError(Exception):
-    """A command line that cannot be followed; the message has one line."""
+    """An invalid command line; the message has one line."""
 
 
 class FlagError(UsageError):
@@ -146,7 +146,7 @@ class Source:
 
     @property
     def kind(self) -> str:
-        """What messages call it."""
+        """Its kind in messages."""
         return "script" if self.specifier is Specifier.SCRIPT else "description"
 
     @property
@@ -162,7 +162,7 @@ class Setting:
     """An option given by a flag."""
 
     flag: str
-    """As messages name it: `-x bufsize`, `-b 4q`."""
+    """Its name in messages: `-x bufsize`, `-b 4q`."""
     name: str
     value: str | None
 
@@ -181,10 +181,10 @@ class MachineOptions:
     sdt: str = "2024"
     """Generation of SDT that the kernel is built with."""
     load: tuple[str, ...] = ()
-    """Modules of the kernel's that its boot loader loads."""
+    """Modules of the kernel that its boot loader loads."""
     console: bool = False
     ram: int | None = None
-    """Bytes of memory of a Linux guest; None: as many as it has by itself."""
+    """Size in bytes of a Linux guest's memory; None: the guest's default."""
     evaltime: str = "main"
     """The point in the start of a Linux program at which probes are created."""
     commands: tuple[str, ...] = ()
@@ -250,7 +250,7 @@ def scan(argv: Sequence[str]) -> Iterator[tuple[str, str | None]]:
     words = iter(argv)
     for word in words:
         if word == "--":
-            # getopt() skips it; dtrace then takes the next word as an argument and looks for flags again.
+            # getopt() skips it; dtrace then treats the next word as an argument and searches for flags again.
             following = next(words, None)
             if following is not None:
                 yield "", following
@@ -392,7 +392,7 @@ def _chosen(flag: str, name: str, value: str) -> str:
 
 
 def _refuse(flag: str, value: str) -> None:
-    """Refuse a process of the host, and what looks like a data model and is none."""
+    """Refuse a process of the host, and a word that resembles a data model."""
     if flag == "p":
         raise UsageError("-p: a process of this host is not in the guest; trace a program of the guest with -c")
     raise FlagError(f"illegal option -- {flag}{value}")

@@ -1,4 +1,4 @@
-"""Aggregations: what they are assigned, and the actions that show and change them.
+"""Aggregations: their assignments, and the actions that show and change them.
 
 Source: FreeBSD libdtrace dt_cc.c (dt_compile_agg(), dt_action_printa(), dt_action_clear() and the
 like).
@@ -37,7 +37,7 @@ class Aggregations:
         if not isinstance(node, ast.Aggregation):
             raise CompileError(f"D_{tag}_AGGARG", f"{name}( ) argument #{place} is not an aggregation", node.line)
         known = [other for other, one in self._names.aggregations.items() if one.function is not None]
-        found = self._names.aggregation(node.name)  # which has its place from here on, also if it is assigned later
+        found = self._names.aggregation(node.name)  # it has its place now, even if it is assigned later
         if found.function is None:
             hint = did_you_mean(node.name, known)
             raise CompileError(f"D_{tag}_AGGBAD", f"undefined aggregation: @{node.name}{hint}", node.line)
@@ -94,7 +94,7 @@ class Aggregations:
                 )
 
     def check(self, node: ast.Assign) -> typed.Node:
-        """Check the types of an assignment, and fix by it what the aggregation holds.
+        """Check the types of an assignment, which determines an aggregation's function and keys.
 
         Raises `CompileError` D_AGG_FUNC, D_AGG_REDEF, D_KEY_TYPE, D_PROTO_LEN, D_PROTO_ARG.
         """
@@ -160,7 +160,7 @@ class Aggregations:
 
 
 def _check_keys(found: Aggregation, types: tuple[Type, ...], line: int) -> None:
-    """Hold the keys of an aggregation against those of its first assignment."""
+    """Compare the keys of an aggregation with those of its first assignment."""
     if len(types) != len(found.keys):
         has = f"{len(found.keys)} key{'s' * (len(found.keys) != 1)}"
         raise CompileError("D_PROTO_LEN", f"@{found.name}[ ] has {has}, not {len(types)}", line)
@@ -178,7 +178,7 @@ def is_aggregation(node: ast.Statement) -> TypeGuard[ast.Assign]:
 
 
 def _named(target: ast.Expression) -> tuple[str, tuple[ast.Expression, ...]]:
-    """Take `@name[keys]` apart."""
+    """Return the name and the keys of `@name[keys]`."""
     match target:
         case ast.Index(base=ast.Aggregation(name=name), keys=keys):
             return name, keys
@@ -188,7 +188,7 @@ def _named(target: ast.Expression) -> tuple[str, tuple[ast.Expression, ...]]:
 
 
 def _alike(left: Type, right: Type) -> bool:
-    """Return whether two keys go together: integers of any width, texts, or one kind of thing."""
+    """Return whether two keys are compatible: integers of any width, texts, or one kind of value."""
     if is_integer(left) and is_integer(right):
         return True
     if is_text(left) and is_text(right):

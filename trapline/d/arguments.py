@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from trapline.framework.device import ProbeInfo
     from trapline.framework.program import ProbeDescription
 
-# No probe has so many arguments.
+# No probe has this many arguments.
 _MOST: Final = 32
 
 
@@ -25,15 +25,15 @@ class ProbeArgument(NamedTuple):
     """One element of args[]."""
 
     native: Type
-    """Type of what the probe passes."""
+    """Type of the passed argument."""
     mapping: int
-    """Which of the probe's arguments it is."""
+    """Its index among the probe's arguments."""
     shown: Type | None = None
-    """What it is translated to; None: nothing."""
+    """Its translated type; None: it is not translated."""
 
 
 class ProbeArguments:
-    """Finds the types of args[] when a clause first asks."""
+    """Finds the types of args[] when a clause first uses them."""
 
     def __init__(
         self,

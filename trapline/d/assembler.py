@@ -33,7 +33,7 @@ _NAMES: Final = 256
 
 
 class Assembler:
-    """One DIF object in the making."""
+    """One DIF object under construction."""
 
     def __init__(self, registers: int, strsize: int) -> None:
         self._free = [True] * min(registers, _NAMES)
@@ -85,7 +85,7 @@ class Assembler:
         return register
 
     def release(self, register: int) -> None:
-        """Give a register back."""
+        """Release a register."""
         self._free[register] = True
 
     @contextmanager
@@ -115,7 +115,7 @@ class Assembler:
         label.index = len(self._code)
 
     def set(self, register: int, value: int) -> None:
-        """Add what loads an integer."""
+        """Add the instruction that loads an integer."""
         index = self._integers.setdefault(value & WORD_MASK, len(self._integers))
         self.emit_index(Op.SETX, index, register)
 

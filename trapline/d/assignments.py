@@ -1,4 +1,4 @@
-"""Assignments, and the variables that come into being by them.
+"""Assignments, and the variables that they define.
 
 Source: FreeBSD libdtrace dt_parser.c (dt_cook_op2), dt_ident.c (dt_idcook_assc).
 """
@@ -117,7 +117,7 @@ class Assignments:
         return typed.Store(self._written(found, operator, line), stored)
 
     def _change(self, node: ast.Assign) -> typed.Node:
-        """Check `+=` and the like: they read their target first, so that it must be known."""
+        """Check `+=` and the like: they read their target first, so it must be defined."""
         operator, line = node.operator, node.line
         if self._is_new(node.target):
             raise CompileError("D_VAR_UNDEF", f"{shown(node.target)} has not been declared or assigned", line)
@@ -159,14 +159,14 @@ def _is_aggregating(node: ast.Expression) -> bool:
 
 
 def _described(value: typed.Node) -> str:
-    """Say what a value is that is not one."""
+    """Describe an operand that is not a value."""
     if isinstance(value, typed.Aggregate):
         return f"aggregation @{value.name}: printa() prints it, but it has no value, so it"
     return "void" if is_void(value.type) else "a translation"
 
 
 def shown(node: ast.Expression) -> str:
-    """Write what is assigned or indexed, for a message."""
+    """Return the text of an assigned or indexed expression, for a message."""
     match node:
         case ast.Name(name=name):
             return name

@@ -1,7 +1,6 @@
-"""The syntax tree: what the text says, before anything is known about names and types.
+"""The syntax tree: the structure of the text, before names and types are known.
 
-`line` is the line of the text where the node's telling token stands: an operator, a name, the first
-word.
+`line` is the line of the node's characteristic token: an operator, a name, the first word.
 """
 
 from __future__ import annotations
@@ -279,7 +278,7 @@ class FunctionPart(Node):
 
 @dataclass(frozen=True, slots=True)
 class Declarator(Node):
-    """A name and what it is, from the name outwards: `*a[3]` is an array of 3, then a pointer."""
+    """A name and its type, from the name outwards: `*a[3]` is an array of 3, then a pointer."""
 
     name: str
     """Empty for an abstract declarator."""

@@ -13,7 +13,7 @@
 The names cannot be written in D.  `%go` stays 0 when a part faults, so that the parts after it do
 not run.
 
-Source: libdtrace dt_sugar.c, which does it with the like of these names.
+Source: libdtrace dt_sugar.c, which uses similar names.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SIDES = ("", "else")
 
 
 def branch_free(clause: ast.Clause) -> tuple[ast.Clause, ...]:
-    """Return the clauses that do what a clause does, none with an `if`."""
+    """Return clauses without `if` that are equivalent to a clause."""
     if not any(isinstance(statement, ast.If) for statement in clause.body or ()):
         return (clause,)
     return tuple(_Splitter(clause).clauses())

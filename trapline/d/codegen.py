@@ -47,10 +47,10 @@ def generate(
 ) -> Difo:
     """Generate the DIF object that computes a node.
 
-    `returns` overrides the type it is said to return.  Arguments of inlines and translators are
-    computed once, and held in registers.  If there are too few of those, small arguments are
-    computed at each use, as libdtrace computes all of them.  Raises `CompileError` D_NOREG when
-    `registers` (%r0 included) are too few for that, too.
+    `returns` overrides its declared return type.  Arguments of inlines and translators are computed
+    once, and held in registers.  If there are too few of those, small arguments are computed at
+    each use, as libdtrace computes all of them.  Raises `CompileError` D_NOREG when `registers`
+    (%r0 included) are too few for that, too.
     """
     try:
         return _Generator(registers, strsize).object(node, returns)
@@ -65,7 +65,7 @@ def constant(value: int, *, returns: DifType) -> Difo:
     return Difo((encode_index(Op.SETX, 0, 1), encode_registers(Op.RET, 0, 0, 1)), (value & WORD_MASK,), returns=returns)
 
 
-# What parameters mean: a register, or an argument that is computed at each use, with the parameters it names.
+# The meaning of parameters: a register, or an argument that is computed at each use, with the parameters in it.
 _Bound: TypeAlias = "dict[typed.Parameter, int | tuple[typed.Node, _Bound]]"
 
 
@@ -152,7 +152,7 @@ class _Generator:
         variable = self._out.uses(node.variable, REFERENCED)
         self._out.emit(Op.LDGA, variable, register, register)
         if is_scalar(node.type):
-            # An argument fetched from the stack may have rubbish above its type's bits.
+            # An argument from the stack may have arbitrary bits above those of its type.
             cut(self._out, register, node.type)
         return register
 
@@ -238,10 +238,10 @@ class _Generator:
     def _let(self, node: typed.Let) -> int:
         """Compute arguments, and the body with them.
 
-        A body names its own parameters alone: where one is used for nothing but the next, those of
-        the first are not held on to; and a parameter handed on as it is needs no register of its
-        own. A variable is loaded where it is used, which takes no longer than a copy does and holds
-        no register.
+        A body uses only its own parameters: if an inline is used only for another one, the
+        registers of the first are released; and a parameter that is passed on unchanged needs no
+        register of its own.  A variable is loaded where it is used, which takes no longer than a
+        copy and occupies no register.
         """
         outer, held = self._parameters, set[int]()
         body: typed.Node = node
@@ -289,7 +289,7 @@ class _Generator:
         self._out.set(register, size_of(node.type))
         self._out.emit(Op.ALLOCS, register, rd=register)
         for member, value in node.fields:
-            content = self._node(value)  # before the address, which would be held on to meanwhile
+            content = self._node(value)  # before the address, which would occupy a register meanwhile
             where = self._out.allocate()
             self._out.set(where, member.place)
             self._out.emit(Op.ADD, register, where, where)
@@ -306,7 +306,7 @@ class _Generator:
     def _push(self, arguments: Sequence[typed.Node], parameters: Sequence[Type]) -> None:
         """Compute a tuple and push it.
 
-        All of it is computed first: a call within it uses the same tuple stack.
+        All values are computed first, because a call in one of them uses the same tuple stack.
         """
         if len(arguments) > TUPLE_REGISTERS:
             raise CompileError("D_NOREG", f"a tuple holds {TUPLE_REGISTERS} values, not {len(arguments)}")
@@ -336,7 +336,7 @@ class _Generator:
                 self._out.release(where)
 
     def _write(self, type_: Type, member: Member | None, where: int, register: int) -> None:
-        """Store a register, or what it points at, in memory."""
+        """Store a register, or the data that it points to, in memory."""
         if is_reference(type_):
             with self._out.scratch(min(self._size(type_), size_of(type_))) as size:
                 self._out.emit(Op.COPYS, register, size, where)
@@ -354,7 +354,7 @@ def _is_variable(node: typed.Node) -> bool:
     return isinstance(inner, typed.Scalar) and not inner.variable.builtin and inner.variable.scope is not Scope.THREAD
 
 
-# Nodes of an argument that is computed at each use, at most.
+# The largest number of nodes of an argument that is computed at each use.
 _SMALL: Final = 8
 
 

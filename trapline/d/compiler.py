@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 __all__ = ["CompileContext", "CompileError", "Form", "Globals", "compile_program"]
 
 _CALLS_PER_LEVEL: Final = 20
-# What may be wrong with an action list only because the predicate, which defines the name, was not read before.
+# Errors of an action list whose cause may be that the predicate, which defines the name, was not yet checked.
 _RETRIED: Final = frozenset({"D_IDENT_UNDEF", "D_VAR_UNDEF"})
 
 
@@ -68,21 +68,22 @@ class CompileContext:
     """Macro variables that are numbers: pid, target ..."""
     form: Form = Form.SCRIPT
     names: Globals = field(default_factory=Globals)
-    """What the programs of one consumer share: variables, aggregations, types."""
+    """The names that the programs of one consumer share: variables, aggregations, types."""
     provide: Callable[[ProbeDescription], ProbeDescription] = lambda description: description
-    """Makes the probes of processes that a description asks for; returns it as they are named.
+    """Makes the probes of processes that a description names; returns it with the names of the
+    probes.
 
     Raises `CompileError`.
     """
     argument: Callable[[int, int], ArgumentDescription | None] = lambda _probe, _index: None
     """`Device.probe_argument`."""
     show: Callable[[str], object] = lambda _text: None
-    """Takes the text of option tree: how the program was understood."""
+    """Takes the text of option tree: the syntax tree of the program."""
     exists: Callable[[str, str], bool] = lambda _kind, _name: True
-    """Tells whether there is a module or a provider of a name."""
+    """Returns whether there is a module or a provider of a name."""
     prepare: Callable[[str], object] = lambda _text: None
-    """Is told of the types of arguments before they are looked up: compiles the libraries that have
-    them."""
+    """Is called with the types of arguments before they are looked up; it compiles the libraries
+    that define them."""
     library: bool = False
     """Whether it is a D library, whose dependencies were checked before."""
 
@@ -100,7 +101,7 @@ def compile_program(text: str, context: CompileContext) -> Program:
             error.region = error.region or compiler.region
         raise
     except RecursionError:
-        # Each item is within the limit, but inlines or typedefs stand for one another through too many.
+        # Each item is within the limit, but inlines or typedefs refer to one another through too many levels.
         deep = CompileError("D_SYNTAX", "inlines or types refer to each other through too many levels")
         deep.place = compiler.place(compiler.line) if context.form is Form.SCRIPT else None
         raise deep from None
@@ -108,7 +109,7 @@ def compile_program(text: str, context: CompileContext) -> Program:
 
 @contextmanager
 def _deep_recursion() -> Iterator[None]:
-    """Let the passes recurse as deep as a program may be nested, with some calls a level."""
+    """Let the passes recurse as deep as a program may be nested, with some calls per level."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(max(before, _CALLS_PER_LEVEL * DEPTH_MAX))
     try:
@@ -134,7 +135,7 @@ class _Compiler:
         self._stability = STABLE
         self.region: Region | None = None
 
-    # What the lexer asks
+    # The interface for the lexer
 
     @property
     def model(self) -> Model:
@@ -146,7 +147,7 @@ class _Compiler:
         return self._names.is_type(name)
 
     def is_defined(self, name: str) -> bool:
-        """Return whether a name means anything else."""
+        """Return whether a name has another meaning."""
         return self._names.is_defined(name)
 
     def is_complete(self, keyword: str, tag: str) -> bool:
@@ -273,7 +274,7 @@ class _Compiler:
             return description
         if description.id:
             raise CompileError("D_PDESC_INVAL", f"invalid probe identifier {description.id}", probe.line)
-        # Looking for a neighbour takes requests of its own, which are none of what verbose_ioctl should show.
+        # The search for a similar name makes requests of its own, which verbose_ioctl should not show.
         hint = "" if self._options.is_set("verbose_ioctl") else nearest_description(description, self._context.probes)
         message = f"probe description {description} does not match any probes{hint}"
         raise CompileError("D_PDESC_ZERO", message, probe.line)
@@ -319,7 +320,7 @@ class _Compiler:
         self.region = None
 
     def _define_aggregations(self) -> None:
-        """Find out what aggregations hold that only later clauses assign."""
+        """Find the functions of aggregations that only later clauses assign."""
         for clause in self._clauses:
             for part in branch_free(clause):
                 for statement in part.body or ():

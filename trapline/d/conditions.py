@@ -93,7 +93,7 @@ def _truth(out: Assembler, generate: Generate, node: typed.Node) -> int:
 
 
 def choose(out: Assembler, generate: Generate, node: typed.Choice) -> int:
-    """Generate ?:, of which only one branch is run."""
+    """Generate ?:, of which only one branch is executed."""
     otherwise, end = Label(), Label()
     test = generate(node.test)
     out.emit(Op.TST, test)
@@ -106,7 +106,7 @@ def choose(out: Assembler, generate: Generate, node: typed.Choice) -> int:
     out.branch(Op.BA, end)
     out.bind(otherwise)
     register = generate(node.otherwise)
-    # Only now is it known where the other branch leaves its value.
+    # Only now is the register known in which the other branch leaves its value.
     out.put(move, encode_registers(Op.MOV, then, 0, register))
     out.bind(end)
     return register

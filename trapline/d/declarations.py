@@ -1,4 +1,4 @@
-"""Declarations: words and declarators to types, and what is declared to names.
+"""Declarations: words and declarators become types, and declared names are defined.
 
 Source: FreeBSD libdtrace dt_decl.c.
 """
@@ -19,7 +19,7 @@ from trapline.d.type_rules import align_of, is_dynamic, is_integer, is_string, i
 from trapline.d.types import Array, Composite, Enumeration, Function, Kind, Member, Type, Typedef, resolve, type_name
 from trapline.framework.program import Scope
 
-# Tag of the mistake to put a word before a type that has a name.
+# Tag of the error of a word before a type that has a name.
 _COMBINATIONS: Final = {
     **dict.fromkeys(("long", "short"), "D_DECL_LONGINT"),
     **dict.fromkeys(("signed", "unsigned"), "D_DECL_SIGNINT"),
@@ -273,7 +273,7 @@ class Declarations:
     # -- names
 
     def declare(self, node: ast.Declaration) -> None:
-        """Declare what a top-level declaration says."""
+        """Process a top-level declaration."""
         specified = self.specified(node.specifiers)
         if specified.storage in _RESERVED:
             raise CompileError("D_DECL_BADCLASS", f"{specified.storage} has no meaning for D variables", node.line)
@@ -331,8 +331,8 @@ def _has_keys(node: ast.Declarator) -> bool:
 def _extent(type_: Type, bits: int | None) -> tuple[int, int]:
     """Return how many bytes a member takes, and their alignment.
 
-    A bit-field has bytes of its own, as many as hold it, in the next power of two: D packs no two
-    into one (CTF ctf_create.c, ctf_add_encoded() and ctf_add_member()).
+    A bit-field has bytes of its own, as many as it needs, rounded up to a power of two: D does not
+    pack two into one (CTF ctf_create.c, ctf_add_encoded() and ctf_add_member()).
     """
     if bits is None:
         return size_of(type_), align_of(type_)
@@ -352,7 +352,7 @@ def _is_complete(type_: Type) -> bool:
 
 
 def _combination_tag(words: Counter[str]) -> str:
-    """Say what is wrong with words that make no type."""
+    """Return the error's tag for words that do not make a type."""
     if words["void"]:
         return "D_DECL_VOIDATTR"
     bases = [word for word in words if word not in {"signed", "unsigned", "short", "long"}]

@@ -1,4 +1,4 @@
-"""Probe descriptions as text: which field a part belongs to.
+"""Probe descriptions as text: the fields of their parts.
 
 Source: FreeBSD libdtrace dt_subr.c (dtrace_xstr2desc).
 """

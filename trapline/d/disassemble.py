@@ -1,4 +1,4 @@
-"""DIF as text: what `dtrace -S` shows.
+"""DIF as text: the output of `dtrace -S`.
 
     DIFO 0x1 returns string (unknown) by ref (size 256)
     OFF OPCODE      INSTRUCTION
@@ -8,8 +8,8 @@
     NAME             ID   KND SCP FLAG TYPE
     execname         118  scl glb r    string (unknown) by ref (size 256)
 
-Source of the layout: FreeBSD libdtrace dt_dis.c.  Where that prints the address of the object,
-which is another one every time, stands its number.
+Source of the layout: FreeBSD libdtrace dt_dis.c.  libdtrace prints the address of the object, which
+differs each time; here it is the object's number.
 """
 
 from __future__ import annotations

@@ -224,7 +224,7 @@ def _bounded(base: typed.Element, array: Array, index: typed.Node) -> typed.Memo
     """Return one of the values of an element that is an array.
 
     An index beyond its end reads and writes as if there were no element: at the address NULL, which
-    is a fault.  What lies behind an element is another's.
+    is a fault.  The data after an element belong to another one.
     """
     place = typed.Parameter("index", INT64)
     inside = typed.Compare(Op.CMP, Op.BLU, place, typed.Constant(array.count or 0, INT64))

@@ -11,7 +11,7 @@ from enum import Enum
 
 
 class Region(Enum):
-    """Part of a clause the compiler was in; told for programs without line numbers."""
+    """The part of a clause with the error; it is printed for programs without line numbers."""
 
     ACTIONS = "action list"
     PREDICATE = "predicate"
@@ -29,7 +29,7 @@ class Place:
 
 
 class CompileError(Exception):
-    """A program the compiler refuses.
+    """A program that the compiler refuses.
 
     `tag` is libdtrace's name of the error; it is empty for those that have none, such as the
     preprocessor's.

@@ -87,14 +87,14 @@ class Expressions:
         return self._names.model.typedefs["size_t"]
 
     def check(self, node: ast.Expression) -> typed.Node:
-        """Understand an expression, once until `forget`.  Raises `CompileError`."""
+        """Check an expression, once until `forget`.  Raises `CompileError`."""
         known = self._known.get(id(node))
         if known is None:
             known = self._known[id(node)] = node, self._table[type(node)](node)
         return known[1]
 
     def forget(self) -> None:
-        """Understand expressions anew: those of another clause, or of another probe's arguments."""
+        """Check expressions again: those of another clause, or of another probe's arguments."""
         self._known.clear()
 
     def chosen(self, node: ast.Expression) -> ast.Expression:

@@ -1,8 +1,8 @@
 """Characters to tokens, one top-level item at a time.
 
 D's lexer has two modes (libdtrace dt_lex.l): descriptions of probes are read with a character set
-of their own, everything else as C.  Which words are names of types decides the parse, so the text
-is cut into items and each is read when all before it have been understood.
+of their own, everything else as C.  The parse depends on which words are names of types, so the
+text is cut into items, and each is read after all before it have been processed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _COMMENT: Final = re.compile(r"/\*.*?\*/")
 # A control line, up to a comment that is not closed on it.
 _CONTROL: Final = re.compile(r"#!.*|#(?:/\*.*?\*/|(?!/\*).)*")
 _DESCRIPTION: Final = re.compile(r"[0-9]+(?![-$:a-zA-Z_.?*\[\]!\\`])|[-$:a-zA-Z_.?*\[\]!\\][-$:a-zA-Z_.?*\[\]!\\0-9`]*")
-# Strings are matched possessively: else each character is remembered, for a return that never comes.
+# Strings are matched possessively: otherwise each character is stored for backtracking that never happens.
 _TOKEN: Final = re.compile(
     r"""(?P<floating>[0-9]+\.[0-9]*(?:[eE][-+]?[0-9]+)?|\.[0-9]+|[0-9]+[eE][-+]?[0-9]+(?![0-9A-Za-z_]))
     |(?P<integer>[0-9][0-9A-Za-z_]*)
@@ -159,7 +159,7 @@ class Lexer:
             self.region = Region.ACTIONS
             yield from self._until("}")
         else:
-            # Whatever this is, the grammar says what is wrong with it.
+            # This is an error, which the grammar reports.
             yield self._token()
 
     def _until(self, end: str) -> Iterator[Token]:
@@ -232,7 +232,7 @@ class Lexer:
         except CompileError as error:
             error.line = error.line or self.line
             raise
-        # A string is not a keyword, whatever it says, nor nothing when it is empty.
+        # A string is not a keyword, whatever its text is, and an empty one is not the end.
         self._previous = token.text if token.type != "STRING" else '"'
         return token
 
@@ -304,7 +304,7 @@ class Lexer:
         if word in UNUSED_WORDS:
             return Token("UNUSED", word, line)
         names_type = not self._type_seen and not self._names.is_defined(word) and self._names.is_type(word)
-        # In a clause, a type's name that is stepped, indexed or assigned is a variable in the making.
+        # In a clause, a type's name that is stepped, indexed or assigned becomes a variable.
         if names_type and (self.region is None or not _ASSIGNED_NEXT.match(self._text, self._position)):
             self._type_seen = True
             return Token("TYPE", word, line)

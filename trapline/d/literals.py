@@ -1,4 +1,4 @@
-"""Integer, character and string literals, and what their text means."""
+"""Integer, character and string literals, and their values."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CHARACTERS_MAX: Final = 8
 
 
 def read_digits(digits: str, base: int) -> int:
-    """Read a number; one that has too many digits for 64 bits is only known to be above.
+    """Read a number; for one with too many digits for 64 bits the result is only a larger number.
 
     Python refuses to read more than some thousand decimal digits.
     """

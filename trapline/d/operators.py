@@ -1,4 +1,4 @@
-"""Operators: what types they take, what type they give, and constants computed on the spot.
+"""Operators: the types of their operands and results, and the folding of constants.
 
 Source: FreeBSD libdtrace dt_parser.c (dt_node_op2() and the "cook" functions).
 """
@@ -108,7 +108,7 @@ def logical(connective: Connective, left: typed.Node, right: typed.Node) -> type
 
 
 def scale(target: Type, line: int) -> int:
-    """Return what one step of a pointer to `target` is.  Raises `CompileError` D_OP_VFPTR."""
+    """Return the size of one step of a pointer to `target`.  Raises `CompileError` D_OP_VFPTR."""
     if is_void(target) or isinstance(resolve(target), Function):
         raise CompileError("D_OP_VFPTR", f"arithmetic on a pointer to {type_name(target)}: cast it first", line)
     return size_of(target) or 1
@@ -148,7 +148,7 @@ def compare(operator: str, left: typed.Node, right: typed.Node, line: int) -> ty
     """
     branches = COMPARISONS[operator]
     if is_string(left.type) or is_string(right.type):
-        # NULL compares like the empty string: a subroutine that has found nothing gives it.
+        # NULL compares like the empty string: a subroutine that has found nothing returns it.
         if all(is_text(side.type) or is_zero(side) for side in (left, right)):
             return typed.Compare(Op.SCMP, branches[0], left, right)
     elif is_integer(left.type) and is_integer(right.type):

@@ -20,7 +20,7 @@ from trapline.d import ast
 from trapline.d.errors import CompileError, Region, one_line
 from trapline.d.lexer import QUALIFIERS, TYPE_WORDS, Lexer, Token
 
-# How tight each binary operator binds; all associate to the left.
+# The precedence of each binary operator; all associate to the left.
 LEVELS: Final[dict[str, int]] = {
     operator: level
     for level, operators in enumerate(
@@ -43,7 +43,7 @@ class _Fed(LarkLexer):
 
 @cache
 def _grammar() -> Lark:
-    """Return the parser; its tables take lark a tenth of a second, so a file keeps them."""
+    """Return the parser; its tables take lark a tenth of a second, so they are cached."""
     text = resources.files("trapline.d").joinpath("d.lark").read_text("utf-8")
     made_from = f"{lark.__version__} {sys.version} {text}".encode()
     return Lark.load(io.BytesIO(cached("d-grammar", made_from, lambda: _tables(text))))
@@ -92,7 +92,7 @@ def _parse(tokens: Iterable[Token], start: str, lexer: Lexer) -> Any:
     previous, based = Token("", "", 0), False
     try:
         for token in tokens:
-            # Lark only looks at a token's type; its own class can hold nothing but text.
+            # Lark reads only a token's type; its own class can contain nothing but text.
             parser.feed_token(cast("Any", token))
             previous = token
             based = token.text not in {";", "{", "("} and (based or _is_type_word(token))
@@ -115,7 +115,7 @@ def _is_type_word(token: Token) -> bool:
 
 
 def _syntax_error(token: Token, expected: set[str], region: Region | None) -> CompileError:
-    """Say what the parser stopped at, with a hint for the mistakes C's habits lead to."""
+    """Describe the place where the parser stopped, with a hint for common errors of C programmers."""
     where = "near end of input" if token.type == "$END" else f'near "{one_line(token.text)}"'
     hint = ""
     if token.type == "UNUSED":

@@ -19,7 +19,7 @@ _IGNORED: Final = frozenset({"", "ident"})
 _OF_PROVIDERS: Final = ("provider", "module", "function", "name", "args")
 _VERSION: Final = re.compile(r'"[0-9]+(\.[0-9]+){1,2}"')
 _LINE: Final = re.compile(r'([0-9]+)(?:\s+"([^"]*)"(?:\s+[0-9 ]+)?)?')
-# A word of a control line: text in quotes, or what stands between blanks and quotes (libdtrace dt_lex.l, state S3).
+# A word of a control line: text in quotes, or text between blanks and quotes (libdtrace dt_lex.l, state S3).
 _WORD: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"|[^\s"]+')
 
 
@@ -31,16 +31,16 @@ class _Origin(NamedTuple):
     file: str | None
 
 
-# The name that pragmas have for the next translator, which has none of its own.
+# The name of the next translator in pragmas, because translators have no names.
 _TRANSLATOR: Final = "translator"
 
 
 class Pragmas:
     """The control lines of one program.
 
-    `main` is the path of the program's own file: what `#line` says of it is not another file's.
-    `exists` returns whether there is a module or a provider of a name; it is None in a library,
-    whose dependencies were checked before.
+    `main` is the path of the program's own file, so that a `#line` with this path does not mean
+    another file. `exists` returns whether there is a module or a provider of a name; it is None in
+    a library, whose dependencies were checked before.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class Pragmas:
             raise CompileError("D_PRAGMA_UNUSED", f"the program does not define provider {words[2]}", line)
 
     def _binding(self, words: list[str], line: int) -> None:
-        """Say since which version of the language there is a name: all that is known is there."""
+        """Process the version of the language that brought a name: all known names are available."""
         if len(words) != 2:
             raise CompileError("D_PRAGMA_MALFORM", 'malformed pragma: write binding "VERSION" IDENT', line)
         if not _VERSION.fullmatch(words[0]):
@@ -147,7 +147,7 @@ class Pragmas:
         self._named.append((name, line))
 
     def translator_defined(self, line: int) -> None:
-        """Let the pragmas before a translator, which name it by the keyword alone, be about it."""
+        """Apply the pragmas before a translator, which name it only by the keyword."""
         self._named = [(name, at) for name, at in self._named if name != _TRANSLATOR or at > line]
 
     def check_used(self) -> None:

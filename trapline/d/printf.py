@@ -1,4 +1,4 @@
-"""Formats held against their arguments, and written with the arguments' types.
+"""Formats: checked against their arguments, and completed with the arguments' types.
 
 Source: FreeBSD libdtrace dt_printf.c (dt_printf_validate).
 """
@@ -60,7 +60,7 @@ _ACCEPTS: Final[dict[Accepts, Callable[[Type], bool]]] = {
 }
 
 
-# What conversions accept, by data model.
+# The types that conversions accept, by data model.
 _BY_MODEL: Final = {
     model.model: _ACCEPTS
     | {
@@ -73,7 +73,7 @@ _BY_MODEL: Final = {
 
 
 def parse(text: str, model: Model, line: int) -> tuple[Piece, ...]:
-    """Take a format apart.  Raises `CompileError` D_SYNTAX."""
+    """Parse a format.  Raises `CompileError` D_SYNTAX."""
     try:
         return parse_format(text, 2 * model.pointer)
     except FormatError as error:
@@ -81,7 +81,7 @@ def parse(text: str, model: Model, line: int) -> tuple[Piece, ...]:
 
 
 def check(name: str, pieces: Sequence[Piece], types: Sequence[Type], model: Model, line: int) -> str:
-    """Hold a format against the types of the arguments; return it with their types written in.
+    """Check a format against the types of the arguments; return it with their types.
 
     Raises `CompileError` D_PRINTF_*.
     """
@@ -131,14 +131,14 @@ def _take_dynamic(name: str, piece: Conversion, what: str, remaining: list[tuple
 
 
 def _with_type(piece: Conversion, type_: Type) -> Conversion:
-    """Write an argument's signedness into %d, which shows either."""
+    """Write an argument's signedness into %d, which accepts both."""
     resolved = resolve(type_)
     unsigned = isinstance(resolved, Integer) and not resolved.signed
     return replace(piece, name="u") if piece.name == "d" and unsigned else piece
 
 
 def check_keys(pieces: Sequence[Piece], keys: Sequence[Type], model: Model, line: int) -> str:
-    """Hold a format of printa() against the keys of its aggregations.
+    """Check a format of printa() against the keys of its aggregations.
 
     Raises `CompileError` D_PRINTF_*.
     """

@@ -1,4 +1,4 @@
-"""The check of arguments against the prototype of a function: how many, and of what types.
+"""The check of arguments against the prototype of a function: their number and their types.
 
 Source: FreeBSD libdtrace dt_parser.c (dt_node_is_argcompat), dt_ident.c (dt_idcook_func).
 """

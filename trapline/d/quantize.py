@@ -15,13 +15,13 @@ from trapline.framework.program import ActionKind
 if TYPE_CHECKING:
     from trapline.d.scopes import Aggregation
 
-# How many constant parameters may follow the value.
+# The number of constant parameters that may follow the value.
 PARAMETERS: Final = {ActionKind.LQUANTIZE: 3, ActionKind.LLQUANTIZE: 4}
 _U16: Final = 0xFFFF
 _U32: Final = 0xFFFF_FFFF
 _INT_MIN, _INT_MAX = -(1 << 31), (1 << 31) - 1
 
-# Gives a parameter's value, None if it is not an integer constant.
+# Returns a parameter's value, None if it is not an integer constant.
 Constant = Callable[[], "int | None"]
 
 
@@ -46,7 +46,7 @@ class _Linear(NamedTuple):
 
     @property
     def span(self) -> int:
-        """How far the upper bound is from the lower."""
+        """The difference between the upper and the lower bound."""
         return (self.word >> 48) * (self.word >> 32 & _U16)
 
 

@@ -20,9 +20,9 @@ from trapline.d.typed import Variable
 from trapline.framework.dif import Subr, Var
 from trapline.framework.program import Scope
 
-# What a kernel calls its structure of a thread: FreeBSD, Linux.
+# The names of a kernel's structure of a thread: FreeBSD, Linux.
 _THREAD: Final = ("thread", "task_struct")
-# The structures of the traced kernel that variables point at, and what subroutines return.
+# The structures of the traced kernel to which variables, and results of subroutines, point.
 _STRUCTURES: Final[Mapping[int, tuple[str, ...]]] = {Var.CURTHREAD: _THREAD}
 _RESULTS: Final[Mapping[int, tuple[str, ...]]] = {Subr.MUTEX_OWNER: _THREAD, Subr.GETF: ("file",)}
 
@@ -37,7 +37,7 @@ class References:
 
     @contextmanager
     def within(self, parameters: tuple[typed.Parameter, ...]) -> Iterator[None]:
-        """Make names mean parameters for a while."""
+        """Let names mean parameters for a while."""
         outer = self._parameters
         self._parameters = {parameter.name: parameter for parameter in parameters}
         try:
@@ -46,7 +46,7 @@ class References:
             self._parameters = outer
 
     def name(self, node: ast.Name) -> typed.Node:
-        """Return what a plain name, or one with back-quotes, means."""
+        """Return the meaning of a plain name, or of one with back-quotes."""
         name, names = node.name, self._names
         if name in self._parameters:
             return self._parameters[name]
@@ -86,7 +86,7 @@ class References:
         return typed.in_process(address, symbol.type) if of_process else typed.Memory(address, symbol.type)
 
     def _of_guest(self, node: typed.Node, tags: tuple[str, ...]) -> typed.Node:
-        """Give a pointer its type, if the guest has told what it points at."""
+        """Give a pointer its type, if the guest's types are known."""
         known = (self._names.foreign_tag("struct", tag) for tag in tags)
         structure = next((found for found in known if found is not None), None)
         return node if structure is None else typed.Relabel(node, self._names.model.pointer_to(structure))
@@ -118,11 +118,11 @@ class References:
         return typed.Aggregate(node.name)
 
     def argument(self, node: ast.Expression) -> typed.Node:
-        """Check an argument; the action itself sees whether an aggregation was assigned."""
+        """Check an argument; the action itself checks whether an aggregation was assigned."""
         return typed.Aggregate(node.name) if isinstance(node, ast.Aggregation) else self._check(node)
 
     def call(self, node: ast.Call) -> typed.Node:
-        """Check a call: first its arguments, then how many there are, then their types."""
+        """Check a call: first its arguments, then their number, then their types."""
         assert isinstance(node.function, ast.Name), "the parser lets only names be called"
         name, words = node.function.name, self._names.words
         called = words.subroutines.get(name) or words.actions.get(name) or words.aggregating.get(name)

@@ -24,7 +24,7 @@ from trapline.framework.program import ActionKind, Scope
 
 # Containers of the types that the programs define (D) and that every program has (C), by libdtrace's names.
 CONTAINERS = frozenset({"C", "D"})
-# The module that is the kernel itself, and what illumos and Linux call it, whose scripts are to run here.
+# The module that is the kernel itself, and its names on illumos and Linux, whose scripts should run here.
 KERNEL = "kernel"
 KERNEL_MODULES = frozenset({"unix", "genunix", "vmlinux"})
 # Keyword before `->` -> the scope it means.
@@ -33,7 +33,7 @@ SCOPES = {"self": Scope.THREAD, "this": Scope.LOCAL}
 
 @dataclass(slots=True, eq=False)
 class Aggregation:
-    """An aggregation; what it holds is fixed by its first assignment."""
+    """An aggregation; its first assignment determines its function and keys."""
 
     name: str
     id: int
@@ -89,20 +89,20 @@ class Foreign(Protocol):
 
 
 class NoNames:
-    """A traced system that is not known by name.  Implements `Foreign`."""
+    """A traced system without known names.  Implements `Foreign`."""
 
     model = LP64
 
     def typedef(self, name: str) -> Type | None:  # noqa: ARG002
-        """Know none."""
+        """Return None."""
         return None
 
     def tag(self, keyword: str, tag: str) -> Composite | Enumeration | None:  # noqa: ARG002
-        """Know none."""
+        """Return None."""
         return None
 
     def symbol(self, name: str) -> Symbol | None:  # noqa: ARG002
-        """Know none."""
+        """Return None."""
         return None
 
 
@@ -116,7 +116,7 @@ class DeclaredProbe:
     shown: tuple[Type, ...]
     """Types of args[]."""
     mapping: tuple[int, ...]
-    """Which argument of the program each of args[] is."""
+    """The program's argument for each of args[]."""
 
 
 @dataclass(slots=True)
@@ -124,7 +124,7 @@ class Globals:
     """All names that outlive a program."""
 
     words: Vocabulary = field(default_factory=vocabulary)
-    """What every program can name."""
+    """The names that every program can use."""
     variables: dict[tuple[Scope, str], Variable] = field(default_factory=dict)
     aggregations: dict[str, Aggregation] = field(default_factory=dict)
     inlines: dict[str, Inline] = field(default_factory=dict)
@@ -139,7 +139,7 @@ class Globals:
     """Stability that pragmas give to names."""
     foreign: Foreign = field(default_factory=NoNames)
     printed: dict[str, Type] = field(default_factory=dict)
-    """Types of what print() records, by the names its records have for them."""
+    """Types of the data of print(), by their names in its records."""
     _next: dict[Scope, int] = field(default_factory=lambda: dict.fromkeys(Scope, USER_VARIABLE_BASE))
 
     def __post_init__(self) -> None:

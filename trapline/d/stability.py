@@ -49,7 +49,7 @@ def shown(attribute: Attribute) -> str:
 def least(names: Iterable[str], arguments: Callable[[], Attribute], given: Mapping[str, Attribute]) -> Attribute:
     """Return the least stability of the names in a clause.
 
-    `arguments` gives that of its probes' arguments, `given` is what pragmas say.
+    `arguments` returns that of its probes' arguments, `given` is the stability from pragmas.
     """
     found = STABLE
     for name in names:

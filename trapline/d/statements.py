@@ -1,4 +1,4 @@
-"""The statements of a clause as actions: what each records, and under which rules.
+"""The statements of a clause as actions: their records, and the rules of their order.
 
 Source: FreeBSD libdtrace dt_cc.c (dt_action_*()).
 """
@@ -116,7 +116,7 @@ class Statements:
     # -- rules of order
 
     def _keep_rules(self, action: builtins.Action, line: int) -> None:
-        """Hold an action against those before it in the clause."""
+        """Check an action against those before it in the clause."""
         name = action.name
         if name == "commit":
             self._refuse("commit", "D_COMM_COMM", "a clause can commit once", line)
@@ -170,8 +170,8 @@ class Statements:
             ActionDescription(kind, constant(0, returns=INT32))
         ]
         if actions[0].kind is not kind:
-            # The statement is known by its first record, and that has the format: before a stack or a symbol goes a
-            # string of which nothing is shown.
+            # The statement is identified by its first record, which has the format: before a stack or a symbol there is
+            # a string that is not shown.
             actions.insert(0, ActionDescription(kind, self.values.difo(typed.Text(""), _EMPTY_TEXT)))
             written = f"%.0s{written}"
         return [replace(actions[0], format=written), *actions[1:]]

@@ -1,4 +1,4 @@
-"""The translators that are known, found by what they make and by what they take.
+"""The known translators, found by their output and by their input.
 
 A program may define thousands: none of them is compared with all others.
 """
@@ -43,7 +43,7 @@ class TranslatorIndex:
 
 
 def _shape(type_: Type) -> Hashable:
-    """Return a key that types which are one have in common (`type_rules.same`)."""
+    """Return a key that is equal for equal types (`type_rules.same`)."""
     match resolve(type_):
         case Pointer(target=target):
             return "*", _shape(target)

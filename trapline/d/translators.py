@@ -1,10 +1,10 @@
-"""Translators: structs whose members are expressions over something else.
+"""Translators: structs whose members are expressions over another value.
 
     translator psinfo_t < struct proc *P > { pr_pid = P->p_pid; ... };
     xlate <psinfo_t *> (curthread->td_proc)->pr_pid
 
-Nothing is ever built to read one member: `xlate <T *> (e)->m` is the expression of `m`, with `e`
-for the translator's parameter.  Only a whole translation that is assigned to a variable is computed
+No struct is built to read one member: `xlate <T *> (e)->m` is the expression of `m`, with `e` for
+the translator's parameter.  Only a whole translation that is assigned to a variable is computed
 member by member.
 
 Source: FreeBSD libdtrace dt_xlator.c, dt_parser.c (dt_cook_xlator, dt_node_xlator), dt_cg.c
@@ -96,9 +96,8 @@ class Translators:
     def implied(self, operand: typed.Node, name: str, line: int) -> typed.Node | None:
         """Return a member that only the one translation of a value's type has, or None.
 
-        illumos passes translated arguments where FreeBSD passes its structures as they are, and its
-        scripts are to run all the same: with this `args[0]->b_bcount` is what `args[0]->bio_bcount`
-        is.
+        illumos passes translated arguments where FreeBSD passes its own structures, and illumos'
+        scripts should run too: with this, `args[0]->b_bcount` means `args[0]->bio_bcount`.
         """
         fitting = [known for known in self._names.translators.of(operand.type) if name in known.members]
         if len(fitting) != 1:

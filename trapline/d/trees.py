@@ -1,4 +1,4 @@
-"""Walks over syntax trees that do not recurse: how deep a tree is, and which names stand in it."""
+"""Walks over syntax trees without recursion: the depth of a tree, and the names in it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any, Final
 from trapline.d import ast
 from trapline.d.errors import CompileError
 
-# How deep a program may be nested: what the later passes, which recurse, can take.  The parser of libdtrace has such a
-# limit too, the depth of its stack.
+# The largest depth of a program, so that the later passes, which recurse, can handle it.  The parser of libdtrace has
+# such a limit too, the depth of its stack.
 DEPTH_MAX: Final = 1000
-# What a node counts, if it is not 1: types nest through more functions than expressions do.
+# The depth of a node, if it is not 1: types recurse through more functions than expressions.
 _STEPS: Final[dict[type, int]] = {ast.CompositeSpecifier: 8, ast.FunctionPart: 8}
 _PART_STEPS: Final = 4
 
@@ -27,7 +27,7 @@ def _field_names(node: type[ast.Node]) -> tuple[str, ...]:
 
 
 def children(node: ast.Node) -> Iterator[ast.Node]:
-    """Yield the nodes that stand directly below one."""
+    """Yield the nodes directly below a node."""
     for name in _field_names(type(node)):
         value: Any = getattr(node, name)
         if isinstance(value, ast.Node):
@@ -52,7 +52,7 @@ def check_depth(root: ast.Node) -> None:
 
 
 def names_in(root: ast.Node) -> frozenset[str]:
-    """Return the plain names that stand in a tree."""
+    """Return the plain names in a tree."""
     found = set()
     pending = [root]
     while pending:

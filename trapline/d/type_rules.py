@@ -58,8 +58,7 @@ def kind(type_: Type) -> Kind:
 def size_of(type_: Type) -> int:
     """Return the size in bytes; 0: the type has none.
 
-    A string's size is what a member or an element takes, whatever the option strsize says of
-    variables.
+    A string's size is that of a member or an element, whatever the option strsize is for variables.
     """
     match resolve(type_):
         case Integer(size=size) | Float(size=size) | Pointer(size=size) | Composite(size=size) | Enumeration(size=size):
@@ -137,7 +136,7 @@ def is_reference(type_: Type) -> bool:
 
 
 def is_dynamic(type_: Type) -> bool:
-    """Return whether a type is that of something that has no value."""
+    """Return whether a type is that of an expression without a value."""
     return type_ is DYNAMIC
 
 
@@ -152,7 +151,7 @@ def is_signed(type_: Type) -> bool:
 
 
 def integer_of(type_: Type) -> Type:
-    """Return an integer type as arithmetic sees it: an enum counts as int."""
+    """Return the integer type for arithmetic: an enum is an int."""
     return INT if isinstance(resolve(type_), Enumeration) else type_
 
 
@@ -164,7 +163,7 @@ def promote(left: Type, right: Type) -> Type:
 
 
 def element_of(type_: Type) -> Type | None:
-    """Return what a pointer points at or an array is made of; None for other types."""
+    """Return the type of a pointer's target or of an array's elements; None for other types."""
     match resolve(type_):
         case Pointer(target=inner) | Array(element=inner):
             return inner
@@ -178,7 +177,7 @@ def is_userland(type_: Type) -> bool:
 
 
 def same(left: Type, right: Type) -> bool:
-    """Return whether two types are one, typedefs aside."""
+    """Return whether two types are equal, without their typedefs."""
     left, right = resolve(left), resolve(right)
     match left, right:
         case (Pointer(target=a), Pointer(target=b)):
@@ -200,7 +199,7 @@ def same(left: Type, right: Type) -> bool:
 
 
 def pointers_compatible(left: Type, right: Type) -> bool:
-    """Return whether pointers go together: equal targets, text, or void on one side."""
+    """Return whether pointers are compatible: equal targets, text, or void on one side."""
     a, b = element_of(left), element_of(right)
     if a is None or b is None:
         return False

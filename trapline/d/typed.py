@@ -1,7 +1,7 @@
 """Checked expressions: names resolved, types known, conversions explicit.
 
 `expressions.py` makes these nodes, `codegen.py` turns each into a few DIF instructions.  Values are
-64-bit patterns; strings, structs, unions and arrays are handed around by address.
+64-bit patterns; strings, structs, unions and arrays are passed by address.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def in_process(address: Node, type_: Type, *, writable: bool = False, member: Me
 
 @dataclass(frozen=True, slots=True)
 class Unary:
-    """NOT, or SUB: the operand taken from zero."""
+    """NOT, or SUB: the operand subtracted from zero."""
 
     op: Op
     operand: Node
@@ -137,7 +137,7 @@ class Binary:
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """A comparison: `op` is CMP or SCMP, `branch` the branch taken if it holds."""
+    """A comparison: `op` is CMP or SCMP, `branch` the branch that is taken if it is true."""
 
     op: Op
     branch: Op
@@ -189,7 +189,7 @@ class Sequence:
 
 @dataclass(frozen=True, slots=True)
 class Convert:
-    """A cast: the value is cut or extended as the two types ask for."""
+    """A cast: the value is cut or extended as the two types require."""
 
     operand: Node
     type: Type
@@ -218,7 +218,7 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """`++` and `--`: `amount` is 1, or what a pointer points at; `after` gives the old value."""
+    """`++` and `--`: `amount` is 1, or what a pointer points at; `after` returns the old value."""
 
     op: Op
     target: Target
@@ -274,22 +274,22 @@ class Translator:
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """A value seen through a translator: no value itself, its members are."""
+    """A value seen through a translator: it is not a value itself, but its members are."""
 
     translator: Translator
     operand: Node
     target: Type
-    """What it stands for: the struct, or a pointer to it."""
+    """Its type: the struct, or a pointer to it."""
 
     @property
     def type(self) -> Type:
-        """That it has no type to compute with."""
+        """The type without values: it cannot be used in computations."""
         return DYNAMIC
 
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """A struct put together in scratch memory."""
+    """A struct that is built in scratch memory."""
 
     type: Composite
     fields: tuple[tuple[Member, Node], ...]
@@ -356,7 +356,7 @@ def is_writable(node: Node) -> bool:
         case Memory(writable=writable):
             return writable
         case Call():
-            return True  # what a subroutine makes is in scratch memory
+            return True  # the result of a subroutine is in scratch memory
         case Relabel(operand=operand) | Convert(operand=operand) | Unary(operand=operand):
             return is_writable(operand)
         case Binary(left=left, right=right):

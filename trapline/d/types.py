@@ -61,7 +61,7 @@ class Special(Enum):
     VOID = "void"
     STRING = "string"
     STACK = "stack"
-    """What stack() and the like give: aggregation keys only."""
+    """The result of stack() and the like: only a key of aggregations."""
     SYMBOL = "_symaddr"
     """A kernel address shown as a name: sym(), func(), mod()."""
     USER_SYMBOL = "_usymaddr"
@@ -190,7 +190,8 @@ Type: TypeAlias = Integer | Float | Special | Pointer | Array | Function | Typed
 
 VOID: Final = Special.VOID
 STRING: Final = Special.STRING
-# Bytes of a string that is part of something: the type is an array of characters (libdtrace dt_open.c, `string`).
+# Size in bytes of a string that is a member or an element: the type is an array of characters (libdtrace dt_open.c,
+# `string`).
 STRING_SIZE: Final = 256
 STACK: Final = Special.STACK
 SYMBOL: Final = Special.SYMBOL
@@ -210,7 +211,7 @@ UNSIGNED_LONG_LONG: Final = Integer("unsigned long long", 8, signed=False)
 FLOAT: Final = Float("float", 4)
 DOUBLE: Final = Float("double", 8)
 LONG_DOUBLE: Final = Float("long double", 16)
-# What the subroutines that ask about locks take a pointer to: a lock of any kind.
+# The target of pointers for the subroutines about locks: a lock of any kind.
 LOCK: Final = Composite(Kind.STRUCT, "lock_object")
 
 

@@ -34,7 +34,7 @@ SYMBOLS: Final = {
 }
 _INT_MAX: Final = (1 << 31) - 1
 
-# What a statement is compiled to.
+# The compiled form of a statement.
 Actions: TypeAlias = list[ActionDescription]
 
 
@@ -44,7 +44,7 @@ def library(difo: Difo, action: LibraryAction) -> ActionDescription:
 
 
 class Values:
-    """Compiles what the actions of one clause record."""
+    """Compiles the records of the actions of one clause."""
 
     def __init__(self, expressions: Expressions, words: Vocabulary, *, registers: int, strsize: int) -> None:
         self._expressions = expressions
@@ -61,11 +61,11 @@ class Values:
         return self._expressions.constant(node)
 
     def check(self, node: ast.Expression) -> typed.Node:
-        """Understand an expression."""
+        """Check an expression."""
         return self._expressions.check(node)
 
     def operand(self, node: ast.Expression) -> typed.Node:
-        """Understand an argument, which may be an aggregation; a translated struct is built whole."""
+        """Check an argument, which may be an aggregation; a translated struct is built completely."""
         found = self._expressions.argument(self.chosen(node))
         if isinstance(found, typed.Translation) and not is_pointer(found.target):
             return self._expressions.translators.whole(found)
@@ -76,7 +76,7 @@ class Values:
         return self._expressions.chosen(node)
 
     def keys_of(self, name: str, nodes: Sequence[ast.Expression]) -> tuple[typed.Node, ...]:
-        """Understand the keys of an aggregation."""
+        """Check the keys of an aggregation."""
         return self._expressions.elements.keys_of(name, nodes)
 
     def argument(self, call: ast.Call, returns: DifType) -> Difo:
@@ -131,7 +131,7 @@ class Values:
 
     @staticmethod
     def _recorded(node: typed.Node) -> DifType:
-        """Describe a value as it is recorded; a process's own memory is fetched from there."""
+        """Describe a value in its recorded form; a process's own memory is read from the process."""
         inner = node.operand if isinstance(node, typed.Relabel) else node
         userland = (isinstance(inner, typed.Memory) and inner.userland and is_reference(inner.type)) or (
             isinstance(node, typed.Relabel) and is_userland(node.operand.type)
@@ -139,7 +139,7 @@ class Values:
         return diftype(node.type, userland=userland)
 
     def format(self, name: str, node: ast.Expression, *, empty: bool = False) -> str:
-        """Return the format an action is given.
+        """Return the format of an action.
 
         Raises `CompileError` D_PRINTF_ARG_FMT, D_PRINTF_FMT_EMPTY.
         """

@@ -25,9 +25,9 @@ It is written by reading the unit, clearing the field in it and putting the new 
 
           (unit & ~(0b11111 << 11)) | (value & 0b11111) << 11
 
-A register has 64 bits, whatever the type of what it holds; the bits above its type's may be
-anything until something here cuts them off.  Source: FreeBSD libdtrace dt_cg.c (dt_cg_typecast(),
-dt_cg_field_get(), dt_cg_field_set()).
+A register has 64 bits, whatever the type of its value is; the bits above those of the type are
+arbitrary until a function of this module clears them.  Source: FreeBSD libdtrace dt_cg.c
+(dt_cg_typecast(), dt_cg_field_get(), dt_cg_field_set()).
 """
 
 from __future__ import annotations

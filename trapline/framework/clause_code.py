@@ -3,11 +3,14 @@
 The function is made of source text, so that a firing is the steps that its clause needs and no
 others:
 
-    skip unless tracing is on        reserve room in the buffer         the predicate each action:
-    its value, then "did it fault?"                        one pack of header and values
+    skip unless tracing is on
+    reserve room in the buffer
+    the predicate
+    each action: its value, then a test for faults
+    one pack of header and values
 
-What is recorded becomes part of the buffer at the very end: a fault, a drop or a commit on the way
-leaves no trace.
+The record becomes part of the buffer at the very end: after a fault, a drop or a commit on the way
+nothing remains of it.
 
 Source: FreeBSD dtrace.c dtrace_probe(), dtrace_ecb_action_add().
 """

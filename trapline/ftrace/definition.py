@@ -1,8 +1,9 @@
 """Definitions of events, one to a line, as uprobe_events takes and lists them.
 
-    p[:[GROUP/][EVENT]] PATH:OFFSET[(REFCTR)] [ARGUMENT ...]        a probe r[:[GROUP/][EVENT]]
-    PATH:OFFSET[(REFCTR)] [ARGUMENT ...]        a return probe; also p... PATH:OFFSET%return
-    -:[GROUP/]EVENT                                                 takes an event out
+    p[:[GROUP/][EVENT]] PATH:OFFSET[(REFCTR)] [ARGUMENT ...]        a probe
+    r[:[GROUP/][EVENT]] PATH:OFFSET[(REFCTR)] [ARGUMENT ...]        a return probe; also
+                                                                    p... PATH:OFFSET%return
+    -:[GROUP/]EVENT                                                 removes an event
 
 Source: Linux 6.12 kernel/trace/trace_uprobe.c (__trace_uprobe_create), trace_probe.c
 (traceprobe_parse_event_name).

@@ -2,12 +2,16 @@
 
 It does what the Python function of the same clause does (`trapline.framework.ecb`), step by step:
 
-    skip unless tracing is on        reserve room in the buffer         the predicate each action:
-    its value, then "did it fault?"                        the header, and the record counts
+    skip unless tracing is on
+    reserve room in the buffer
+    the predicate
+    each action: its value, then a test for faults
+    the header, and the record counts
 
-What is recorded is written to its place in the reservation at once; it is part of the buffer when
-`OFFSET` moves at the very end.  One function serves every enabling of the clause: what differs is
-in the enabling's words (`EcbWord`).  Where things are in this process the linker puts in.
+Values are written to their place in the reservation at once; the record becomes part of the buffer
+when `OFFSET` moves at the very end.  One function serves every enabling of the clause: the
+differences between them are in the enabling's words (`EcbWord`).  The linker inserts the addresses
+of this process.
 """
 
 from __future__ import annotations

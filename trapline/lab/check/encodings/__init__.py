@@ -1,11 +1,12 @@
 """Every encoding of an ISA against the providers' tables and capstone.
 
-A table is right if each of its rows is reached, and if of each encoding the row that takes it and
-capstone say the same: how long it is, whether it uses an address relative to the pc, and whether
-it transfers control.  Where they differ for a reason, `exemptions` has it.
+A table is correct if each of its rows is reached, and if for each encoding the row that matches and
+capstone agree on three facts: the length, whether the instruction uses an address relative to the
+pc, and whether it transfers control.  `exemptions` lists the differences that have a reason.
 
-    classify(chunk) for chunk in chunks("aarch64")  ->  ChunkResult, which adds up, is written down
-    and read back judge("aarch64", "pid", results)                ->  Verdict
+    classify(chunk) for chunk in chunks("aarch64")  ->  ChunkResults, which can be added up, written
+                                                        to a file and read back
+    judge("aarch64", "pid", results)                ->  Verdict
 """
 
 from __future__ import annotations
