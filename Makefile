@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 ENGINES := python reference
 ENGINE_TESTS := $(addprefix tests/trapline/framework/test_, firing.py buffers.py accounting.py)
 
-.PHONY: demo test engines lint testbins debian programs bench sweep encodings check fuzz clean kernels
+.PHONY: demo test engines lint testbins debian programs bench sweep encodings check fuzz clean kernels release test-pythons
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -42,6 +42,30 @@ debian:
 kernels: $(STAMP)
 	for isa in riscv64 aarch64 x86_64; do $(BIN)/trapline kernel get $$isa || exit 1; done
 
+# The tests on every Python of PYTHONS that is installed; the others are named.
+PYTHONS := 3.11 3.12 3.13 3.14
+test-pythons:
+	@for version in $(PYTHONS); do \
+		if command -v python$$version > /dev/null; then \
+			$(MAKE) test PYTHON=python$$version VENV=.venv-$$version || exit 1; \
+		else \
+			echo "python$$version is not installed: not tested"; \
+		fi; \
+	done
+
+# dist/: a wheel and a source archive whose bytes can be reproduced, and the bill of materials.
+release: $(STAMP)
+	rm -rf dist build/release
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check cyclonedx-bom
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/python -m build --outdir build/release/again
+	cd build/release/again && for file in *; do cmp $$file ../../../dist/$$file || exit 1; done
+	$(PYTHON) -m venv build/release/clean
+	build/release/clean/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	$(BIN)/cyclonedx-py environment --output-reproducible -o dist/trapline.cdx.json build/release/clean
+	cd build/release && clean/bin/trapline demo
+	cd dist && sha256sum *
+
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
 
@@ -66,4 +90,4 @@ fuzz: $(STAMP)
 	$(BIN)/python -m tests.fuzz
 
 clean:
-	rm -rf $(VENV)
+	rm -rf $(VENV) .venv-3.* build dist

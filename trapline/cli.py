@@ -13,7 +13,8 @@ from typing import Any, Final, NamedTuple
 import click
 
 import trapline
-from trapline.framework.engines import EngineError, chosen, described
+from emu.native import available
+from trapline.framework.engines import EngineError, ProgramEngine, chosen, described
 
 
 class Entry(NamedTuple):
@@ -76,6 +77,18 @@ def _abandon_output() -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)
+
+
+def _advise() -> None:
+    """Say what the missing extra would do: once for each user, as far as the cache keeps it."""
+    from emu.disk_cache import cached  # noqa: PLC0415  rarely needed
+
+    def say() -> bytes:
+        advice = "pip install 'trapline[fast]'"
+        click.echo(f"trapline: llvmlite is not installed, so probes fire many times more slowly: {advice}", err=True)
+        return b"said"
+
+    cached("advice", b"llvmlite", say)
 
 
 class LazyGroup(click.Group):
@@ -146,3 +159,5 @@ def main(ctx: click.Context, *, version: bool, verbose: bool) -> None:
         ctx.exit()
     if ctx.invoked_subcommand is None:
         ctx.fail("Missing command.")
+    if engine is ProgramEngine.PYTHON and not available():
+        _advise()

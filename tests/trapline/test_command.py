@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.command import run_trapline
+from trapline.cli import main
 
 
 def test_help_names_the_commands():
@@ -26,6 +27,20 @@ def test_help_imports_no_command():
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert run.stdout.endswith("\n[]\n")
+
+
+def test_missing_llvmlite_is_said_once(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr("trapline.cli.available", lambda: False)
+    monkeypatch.setattr("trapline.framework.engines.available", lambda: False)
+    monkeypatch.setenv("TRAPLINE_CACHE", str(tmp_path))
+    monkeypatch.delenv("TRAPLINE_ENGINE", raising=False)
+    for _ in range(2):
+        with pytest.raises(SystemExit):
+            main(["check", "--museum", "list"])
+    advice = (
+        "trapline: llvmlite is not installed, so probes fire many times more slowly: pip install 'trapline[fast]'\n"
+    )
+    assert capsys.readouterr().err == advice
 
 
 @pytest.mark.parametrize("command", ["sites", "step", "demo", "dtrace"])
