@@ -9,8 +9,9 @@ from pathlib import Path
 
 from emu.guest.base import GuestError
 from emu.guest.linux.environment import ENVIRONMENT
-from emu.guest.linux.guest import LinuxGuest, Program
+from emu.guest.linux.guest import LinuxGuest
 from emu.guest.linux.kernel import RAM
+from emu.guest.linux.launching import Program
 from emu.guest.linux.stdio import Standard
 from emu.isa import DEFAULT_ISA, Isa
 from providers.cpc import Cpc

@@ -7,9 +7,7 @@ guest.exit_status
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,19 +16,12 @@ from emu.elf_file import ElfError
 from emu.engine.clock import DEFAULT_RATE
 from emu.frame import Frame
 from emu.guest.abilities import Abilities
-from emu.guest.base import GuestError, Location, RunState, Thread
-from emu.guest.linux import devices, procfs, sysfs
+from emu.guest.base import Location, RunState, Thread
 from emu.guest.linux.calls import bound
 from emu.guest.linux.code import ProcessCode
-from emu.guest.linux.descriptors import Descriptors
-from emu.guest.linux.environment import ENVIRONMENT
-from emu.guest.linux.errno import ENOMEM, LinuxError
-from emu.guest.linux.inodes import Directory, RegularFile, Symlink, host_file
 from emu.guest.linux.kernel import EPOCH, RAM, Kernel
+from emu.guest.linux.launching import Launcher, Program, root_directory
 from emu.guest.linux.objects import Objects
-from emu.guest.linux.paths import walk
-from emu.guest.linux.process import Process
-from emu.guest.linux.starting import start
 from emu.guest.linux.stdio import Standard
 from emu.guest.processes import CARRIED_OUT
 from emu.guest.timers import Timers
@@ -40,23 +31,6 @@ from emu.patcher import Patcher
 
 if TYPE_CHECKING:
     from emu.native.guest import GuestCode
-
-# Directories that are links into /usr in a Debian of today; packages unpacked by hand lack them.
-_MERGED = ("bin", "sbin", "lib", "lib64")
-# Files of /etc, where the guest has no root directory of the host's: root has a name.
-_ETC = {"passwd": b"root:x:0:0:root:/:/bin/sh\n", "group": b"root:x:0:\n"}
-
-
-@dataclass(frozen=True, slots=True)
-class Program:
-    """The program to run: a path, and the arguments after the program's name."""
-
-    path: str
-    arguments: tuple[str, ...] = ()
-    environment: Mapping[str, str] = field(default_factory=lambda: dict(ENVIRONMENT))
-    directory: str | None = None
-    """Working directory; None: the root, or this process's own where the guest has no root
-    directory of the host's."""
 
 
 class LinuxGuest:
@@ -100,111 +74,10 @@ class LinuxGuest:
         self.now = self.clock.now
         self.traps = self.kernel.traps
         self.timers = Timers()
-        self.kernel.root = self._root(root)
+        self.kernel.root = root_directory(self.kernel, root)
         self.objects = Objects(self.kernel)
         """The ELF files that processes have mapped, with their symbols."""
-        self._first = self._start(program, root, standard)
-
-    # -- start
-
-    def _root(self, host: Path | None) -> Directory:
-        wall = self.kernel.wall()
-        if host is not None and not host.is_dir():
-            raise GuestError(f"{host}: not a directory; --root names the directory that the guest sees as /")
-        if host is not None and not os.access(host, os.R_OK | os.X_OK):
-            raise GuestError(f"{host}: permission denied")
-        root = Directory(0o755, wall, host=host.resolve() if host else None)
-        usr = root.get("usr")
-        for name in _MERGED:
-            if root.get(name) is None and isinstance(usr, Directory) and usr.get(name) is not None:
-                root.add(name, Symlink(f"usr/{name}", wall))
-        if host is None:
-            for name, content in _ETC.items():
-                root.make("etc").add(name, RegularFile(0o644, wall, content=content))
-        devices.populate(root, self.kernel)
-        procfs.populate(root, self.kernel)
-        sysfs.populate(root)
-        if root.get("tmp") is None:
-            root.make("tmp", 0o1777)
-        return root
-
-    def _start(self, program: Program, root: Path | None, standard: Standard) -> Process:
-        files = Descriptors(self.kernel.open_files)
-        for stream in standard.streams():
-            files.add(stream)
-        path = self._find(program, root)
-        arguments = tuple(os.fsencode(text) for text in (program.path, *program.arguments))
-        environment = tuple(os.fsencode(f"{name}={value}") for name, value in program.environment.items())
-        directory = self._directory(program.directory, root)
-        try:
-            return start(self.kernel, path, arguments, environment, files, directory)
-        except LinuxError as error:
-            raise GuestError(self._why(path, error, root)) from None
-
-    def _directory(self, wanted: str | None, root: Path | None) -> Directory:
-        if wanted is None:
-            return self.kernel.root if root is not None else self.kernel.root.make(str(Path.cwd()))
-        try:
-            directory = walk(self.kernel.root, self.kernel.root, wanted).found()
-        except LinuxError:
-            directory = None
-        if not isinstance(directory, Directory):
-            raise GuestError(f"{wanted}: no such directory in the guest")
-        return directory
-
-    def _find(self, program: Program, root: Path | None) -> str:
-        """Return the program's path in the guest; a file of the host is put there."""
-        names = [program.path]
-        if "/" not in program.path:
-            names = [f"{place}/{program.path}" for place in program.environment.get("PATH", "").split(":")]
-        for name in names:
-            try:
-                if isinstance(walk(self.kernel.root, self.kernel.root, name).inode, RegularFile):
-                    return name
-            except LinuxError:
-                continue
-        host = Path(program.path)
-        memory = len(self.engine.memory.ram)
-        try:
-            if "/" not in program.path and not host.is_file():
-                where = f" in {root}" if root else ""
-                raise GuestError(f"{program.path}: no such program{where}; give its path, or a --root that has it")
-            if host.exists() and not host.is_file():
-                raise GuestError(f"{program.path}: not a file")
-            if host.is_file() and not os.access(host, os.R_OK):
-                raise GuestError(f"{program.path}: permission denied")
-            if host.is_file() and host.stat().st_size > memory:
-                raise GuestError(f"{program.path}: larger than the guest's memory, {memory >> 20:,} MiB")
-            file = host_file(host)
-        except OSError as error:
-            raise GuestError(f"{program.path}: {(error.strerror or str(error)).lower()}") from None
-        path = str(host.absolute())
-        self.kernel.root.make(str(host.absolute().parent)).entries()[host.name] = file
-        return path
-
-    def _why(self, path: str, error: LinuxError, root: Path | None) -> str:
-        """Say why a program cannot be started."""
-        file = walk(self.kernel.root, self.kernel.root, path).inode
-        if isinstance(file, RegularFile) and not file.permissions & 0o111:
-            return f"{path}: not executable (chmod +x it)"
-        if isinstance(file, RegularFile) and file.read(0, 2) == b"#!":
-            words = file.read(2, 256).split(b"\n", 1)[0].split() or [b""]
-            where = f"that {root} has" if root else "that a --root has"
-            return f"{path}: a script: it needs its interpreter {os.fsdecode(words[0])}, for {self.isa.name}, {where}"
-        if isinstance(file, RegularFile):
-            reason = self.objects.refusal(file, self.isa)
-            if reason is not None:
-                return f"{path}: {reason}"
-            interpreter = self.objects.interpreter(file)
-            if interpreter is not None:
-                where = f"is not in {root}" if root else "is not there"
-                return (
-                    f"{path}: its interpreter {interpreter} {where}; give a root directory that has it and the shared "
-                    f"libraries: --root DIR"
-                )
-        if error.number == ENOMEM:
-            return f"{path}: not a Linux program: its segments are outside user space (is it a kernel?)"
-        return f"{path}: {os.strerror(error.number).lower()}"
+        self._first = Launcher(self.kernel, self.objects, root).start(program, standard)
 
     # -- running
 

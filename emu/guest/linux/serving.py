@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from typing import TypeAlias
+from typing import ParamSpec, TypeAlias, TypeVar
 
 from emu.bad_address import BadAddressError
 from emu.engine.engine import Engine
@@ -15,6 +15,8 @@ from emu.guest.linux.process import InterruptedBySignalError, Life, SystemCall, 
 from emu.guest.linux.schedule import Schedule
 from emu.guest.linux.tasks import Tasks
 
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
 # A system call of one kernel, given the thread and the argument registers.  It returns the result, or the generator of
 # a call that may block; None leaves the registers as they are.
 ServedCall: TypeAlias = Callable[[Thread, list[int]], "int | SystemCall | None"]
@@ -67,14 +69,7 @@ class Serving:
             self._lacking(thread, name)
             self._finish(thread, -ENOSYS)
             return
-        try:
-            result = handler(thread, arguments)
-        except LinuxError as error:
-            result = -error.number
-        except BadAddressError:
-            result = -EFAULT
-        except OutOfMemoryError:
-            result = -ENOMEM
+        result = _or_error(handler, thread, arguments)
         if isinstance(result, Generator):
             thread.call = result
             self.resume(thread)
@@ -103,14 +98,7 @@ class Serving:
         """Go on with a system call that blocks; True when it is over and the thread can go on."""
         call = thread.call
         assert call is not None
-        try:
-            result = self._advance(thread, call)
-        except LinuxError as error:
-            result = -error.number
-        except BadAddressError:
-            result = -EFAULT
-        except OutOfMemoryError:
-            result = -ENOMEM
+        result = _or_error(self._advance, thread, call)
         if result is None:
             return False
         thread.call = thread.wait = None
@@ -142,3 +130,15 @@ class Serving:
                 thread.wait = wait
         except StopIteration as end:
             return int(end.value)
+
+
+def _or_error(step: Callable[Given, Result], *given: Given.args, **named: Given.kwargs) -> Result | int:
+    """Do a step of a system call; return its result, or the negative number of its error."""
+    try:
+        return step(*given, **named)
+    except LinuxError as error:
+        return -error.number
+    except BadAddressError:
+        return -EFAULT
+    except OutOfMemoryError:
+        return -ENOMEM

@@ -12,7 +12,8 @@ import pytest
 from emu.engine import native
 from emu.engine.pages import PAGE
 from emu.guest.function import CODE, FunctionFaultError, FunctionGuest
-from emu.guest.linux.guest import LinuxGuest, Program
+from emu.guest.linux.guest import LinuxGuest
+from emu.guest.linux.launching import Program
 from emu.isa import ISAS
 from emu.isa.x86.cpuid import answer
 from tests.emu.guest.linux.elf_program import elf_program

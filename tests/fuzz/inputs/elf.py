@@ -15,7 +15,8 @@ from emu.elf import Image
 from emu.elf_file import ElfError
 from emu.guest.base import GuestError
 from emu.guest.kernel import images
-from emu.guest.linux.guest import LinuxGuest, Program
+from emu.guest.linux.guest import LinuxGuest
+from emu.guest.linux.launching import Program
 from emu.guest.linux.stdio import Standard
 from emu.indirect import function_size, resolved_words
 from emu.isa import ISAS

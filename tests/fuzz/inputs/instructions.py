@@ -12,7 +12,8 @@ from typing import Final
 from emu.elf import Image
 from emu.guest.base import GuestError
 from emu.guest.kernel import images
-from emu.guest.linux.guest import LinuxGuest, Program
+from emu.guest.linux.guest import LinuxGuest
+from emu.guest.linux.launching import Program
 from emu.guest.linux.stdio import Standard
 from emu.isa import ISAS, Isa
 from tests.emu.elf_file import MACHINES

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from emu.guest.base import GuestError
 from emu.guest.kernel import images
-from emu.guest.linux.guest import LinuxGuest, Program
+from emu.guest.linux.guest import LinuxGuest
+from emu.guest.linux.launching import Program
 from emu.guest.linux.stdio import Standard
 from emu.guest.processes import ProcessObserver
 from emu.isa import ISAS, Isa

@@ -16,7 +16,8 @@ from emu.engine.access import Access
 from emu.engine.engine import Engine
 from emu.engine.pages import PAGE
 from emu.guest.kernel.guest import KernelGuest
-from emu.guest.linux.guest import LinuxGuest, Program
+from emu.guest.linux.guest import LinuxGuest
+from emu.guest.linux.launching import Program
 from emu.guest.linux.stdio import Standard
 from emu.guest.modules import Module
 from emu.isa.base import Isa

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from emu.guest.linux.calls import (
+    attributes,
     changing,
     controlling,
     epolling,
@@ -32,6 +33,7 @@ from emu.guest.linux.calls import (
     signalling,
     socket_options,
     sockets,
+    surroundings,
     system,
     thirty_two,
     timers,
@@ -45,6 +47,7 @@ thirty_two.enter()
 
 __all__ = [
     "HANDLERS",
+    "attributes",
     "bound",
     "changing",
     "controlling",
@@ -75,6 +78,7 @@ __all__ = [
     "signalling",
     "socket_options",
     "sockets",
+    "surroundings",
     "system",
     "thirty_two",
     "timers",

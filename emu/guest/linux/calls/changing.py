@@ -1,18 +1,13 @@
-"""System calls that change names, directories and what inodes say of themselves.
-
-Source: Linux fs/namei.c, fs/open.c, fs/attr.c, fs/utimes.c.
-"""
+"""System calls that make, remove and rename entries of directories.  Source: Linux fs/namei.c."""
 
 from __future__ import annotations
 
 import stat
-import struct
 from typing import Final
 
 from emu.guest.linux import devices
-from emu.guest.linux.calls.looking import inode_at
-from emu.guest.linux.calls.table import AT_FDCWD, Address, Caller, Int, Long, Path, Unsigned, call
-from emu.guest.linux.credentials import SEARCH, WRITE, Capability
+from emu.guest.linux.calls.table import AT_FDCWD, Caller, Int, Path, Unsigned, call
+from emu.guest.linux.credentials import SEARCH, WRITE
 from emu.guest.linux.errno import (
     EBUSY,
     EEXIST,
@@ -24,16 +19,13 @@ from emu.guest.linux.errno import (
     LinuxError,
 )
 from emu.guest.linux.inodes import Device, Directory, Fifo, Inode, RegularFile, Socket, Symlink
-from emu.guest.linux.inotify import IN_ATTRIB, IN_CREATE, IN_MODIFY, IN_MOVE_SELF, IN_MOVED_FROM, IN_MOVED_TO
-from emu.guest.linux.paths import Place, walk
+from emu.guest.linux.inotify import IN_CREATE, IN_MOVE_SELF, IN_MOVED_FROM, IN_MOVED_TO
+from emu.guest.linux.paths import Place
 
 _AT_REMOVEDIR: Final = 0x200
 _AT_SYMLINK_FOLLOW: Final = 0x400
 _AT_EMPTY_PATH: Final = 0x1000
-_UTIME_NOW, _UTIME_OMIT = 0x3FFFFFFF, 0x3FFFFFFE
 _RENAME_NOREPLACE, _RENAME_EXCHANGE = 1, 2
-_SET_UID, _SET_GID = 0o4000, 0o2000
-_SECOND: Final = 1_000_000_000
 
 
 def _new_place(c: Caller, directory: int, path: str) -> Place:
@@ -44,7 +36,8 @@ def _new_place(c: Caller, directory: int, path: str) -> Place:
     return place
 
 
-def _touch(c: Caller, *inodes: Inode) -> None:
+def touch(c: Caller, *inodes: Inode) -> None:
+    """Note that the content of inodes has changed now."""
     for inode in inodes:
         inode.modified = inode.changed = c.kernel.wall()
 
@@ -60,7 +53,7 @@ def _add(c: Caller, place: Place, inode: Inode, *, new: bool = True) -> int:
     if new:
         c.process.credentials.give(inode, place.directory)
     place.directory.add(place.name, inode)
-    _touch(c, place.directory)
+    touch(c, place.directory)
     c.kernel.watches.tell_name(place.directory, IN_CREATE, place.name, inode)
     return 0
 
@@ -149,11 +142,6 @@ def _need_to_remove(c: Caller, directory: Directory, inode: Inode) -> None:
         raise LinuxError(EPERM)
 
 
-def _need_to_own(c: Caller, inode: Inode) -> None:
-    if not c.process.credentials.owns(inode):
-        raise LinuxError(EPERM)
-
-
 @call("unlinkat")
 def unlinkat(c: Caller, directory: Int, path: Path, flags: Unsigned) -> int:
     """Take a name away."""
@@ -172,7 +160,7 @@ def unlinkat(c: Caller, directory: Int, path: Path, flags: Unsigned) -> int:
         raise LinuxError(EPERM)
     _need_to_remove(c, place.directory, inode)
     place.directory.remove(place.name)
-    _touch(c, place.directory)
+    touch(c, place.directory)
     inode.changed = c.kernel.wall()
     c.kernel.watches.removed(place.directory, place.name, inode)
     return 0
@@ -234,7 +222,7 @@ def renameat2(c: Caller, old_at: Int, old: Path, new_at: Int, new: Path, flags: 
     replaced = target.inode
     del source.directory.entries()[source.name]
     target.directory.add(target.name, inode)
-    _touch(c, source.directory, target.directory)
+    touch(c, source.directory, target.directory)
     inode.changed = c.kernel.wall()
     watches = c.kernel.watches
     cookie = watches.cookie()
@@ -256,197 +244,3 @@ def renameat(c: Caller, old_at: Int, old: Path, new_at: Int, new: Path) -> int:
 def rename(c: Caller, old: Path, new: Path) -> int:
     """Give something another name."""
     return renameat2(c, AT_FDCWD, old, AT_FDCWD, new, 0)
-
-
-@call("truncate")
-def truncate(c: Caller, path: Path, size: Long) -> int:
-    """Make a file this long."""
-    inode = c.inode(AT_FDCWD, path)
-    if isinstance(inode, Directory):
-        raise LinuxError(EISDIR)
-    if not isinstance(inode, RegularFile) or size < 0:
-        raise LinuxError(EINVAL)
-    c.need(inode, WRITE)
-    inode.need_no_execution()
-    inode.count_in(c.kernel.file_memory)
-    inode.truncate(size)
-    _touch(c, inode)
-    c.kernel.watches.tell(inode, IN_MODIFY)
-    return 0
-
-
-def _chmod(c: Caller, inode: Inode, mode: int) -> int:
-    if isinstance(inode, Symlink):
-        raise LinuxError(95)  # EOPNOTSUPP
-    _need_to_own(c, inode)
-    credentials = c.process.credentials
-    if not credentials.can(Capability.FSETID) and not credentials.in_group(inode.gid):
-        mode &= ~_SET_GID
-    inode.permissions = mode & 0o7777
-    inode.changed = c.kernel.wall()
-    c.kernel.watches.tell(inode, IN_ATTRIB)
-    return 0
-
-
-@call("fchmodat")
-def fchmodat(c: Caller, directory: Int, path: Path, mode: Unsigned) -> int:
-    """Change permissions."""
-    return _chmod(c, c.inode(directory, path), mode)
-
-
-@call("fchmodat2")
-def fchmodat2(c: Caller, directory: Int, path: Path, mode: Unsigned, flags: Unsigned) -> int:
-    """Change permissions."""
-    return _chmod(c, inode_at(c, directory, path, flags), mode)
-
-
-@call("chmod")
-def chmod(c: Caller, path: Path, mode: Unsigned) -> int:
-    """Change permissions."""
-    return _chmod(c, c.inode(AT_FDCWD, path), mode)
-
-
-@call("fchmod")
-def fchmod(c: Caller, fd: Int, mode: Unsigned) -> int:
-    """Change permissions of an open file."""
-    return _chmod(c, c.file(fd).inode, mode)
-
-
-def _chown(c: Caller, inode: Inode, uid: int, gid: int) -> int:
-    credentials = c.process.credentials
-    if not credentials.can(Capability.CHOWN) and (
-        credentials.user.files != inode.uid
-        or uid not in {-1, inode.uid}
-        or not (gid in {-1, inode.gid} or credentials.in_group(gid))
-    ):
-        raise LinuxError(EPERM)
-    inode.uid = inode.uid if uid == -1 else uid & 0xFFFF_FFFF
-    inode.gid = inode.gid if gid == -1 else gid & 0xFFFF_FFFF
-    if not isinstance(inode, Directory):
-        inode.permissions &= ~_SET_UID
-        if inode.permissions & 0o10:
-            inode.permissions &= ~_SET_GID
-    inode.changed = c.kernel.wall()
-    c.kernel.watches.tell(inode, IN_ATTRIB)
-    return 0
-
-
-@call("fchownat")
-def fchownat(c: Caller, directory: Int, path: Path, uid: Int, gid: Int, flags: Unsigned) -> int:
-    """Change the owner."""
-    return _chown(c, inode_at(c, directory, path, flags), uid, gid)
-
-
-@call("chown")
-def chown(c: Caller, path: Path, uid: Int, gid: Int) -> int:
-    """Change the owner."""
-    return _chown(c, c.inode(AT_FDCWD, path), uid, gid)
-
-
-@call("lchown")
-def lchown(c: Caller, path: Path, uid: Int, gid: Int) -> int:
-    """Change the owner of a file, or of a symbolic link."""
-    return _chown(c, c.inode(AT_FDCWD, path, follow=False), uid, gid)
-
-
-@call("fchown")
-def fchown(c: Caller, fd: Int, uid: Int, gid: Int) -> int:
-    """Change the owner of an open file."""
-    return _chown(c, c.file(fd).inode, uid, gid)
-
-
-def _set_times(c: Caller, inode: Inode, accessed: int | None, modified: int | None, *, to_now: bool = False) -> int:
-    """Set times; who may write a file may set them to the present one."""
-    if to_now:
-        if not c.process.credentials.owns(inode):
-            c.need(inode, WRITE)
-    else:
-        _need_to_own(c, inode)
-    if accessed is not None:
-        inode.accessed = accessed
-    if modified is not None:
-        inode.modified = modified
-    inode.changed = c.kernel.wall()
-    c.kernel.watches.tell(inode, IN_ATTRIB)
-    return 0
-
-
-@call("utimensat")
-def utimensat(c: Caller, directory: Int, path: Address, at: Address, flags: Unsigned) -> int:
-    """Set the times of a file."""
-    inode = inode_at(c, directory, c.path(path), flags) if path else c.file(directory).inode
-    wall = c.kernel.wall()
-    if not at:
-        return _set_times(c, inode, wall, wall, to_now=True)
-    form = struct.Struct(f"<4{c.time_form}")
-    fields = form.unpack(c.read(at, form.size))
-    chosen: list[int | None] = []
-    for seconds, nanoseconds in (fields[:2], fields[2:]):
-        if nanoseconds == _UTIME_OMIT:
-            chosen.append(None)
-        else:
-            chosen.append(wall if nanoseconds == _UTIME_NOW else seconds * _SECOND + nanoseconds)
-    return _set_times(c, inode, *chosen)
-
-
-@call("utimes")
-def utimes(c: Caller, path: Path, at: Address) -> int:
-    """Set the times of a file."""
-    inode, wall = c.inode(AT_FDCWD, path), c.kernel.wall()
-    if not at:
-        return _set_times(c, inode, wall, wall, to_now=True)
-    fields = c.longs(at, 4)
-    first, second = (seconds * _SECOND + rest * 1000 for seconds, rest in (fields[:2], fields[2:]))
-    return _set_times(c, inode, first, second)
-
-
-@call("utime")
-def utime(c: Caller, path: Path, at: Address) -> int:
-    """Set the times of a file."""
-    inode, wall = c.inode(AT_FDCWD, path), c.kernel.wall()
-    if not at:
-        return _set_times(c, inode, wall, wall, to_now=True)
-    accessed, modified = c.longs(at, 2)
-    return _set_times(c, inode, accessed * _SECOND, modified * _SECOND)
-
-
-@call("chdir")
-def chdir(c: Caller, path: Path) -> int:
-    """Change the working directory."""
-    inode = c.inode(AT_FDCWD, path)
-    if not isinstance(inode, Directory):
-        raise LinuxError(ENOTDIR)
-    c.need(inode, SEARCH)
-    c.process.surroundings.directory = inode
-    return 0
-
-
-@call("fchdir")
-def fchdir(c: Caller, fd: Int) -> int:
-    """Change the working directory."""
-    inode = c.file(fd).inode
-    if not isinstance(inode, Directory):
-        raise LinuxError(ENOTDIR)
-    c.need(inode, SEARCH)
-    c.process.surroundings.directory = inode
-    return 0
-
-
-@call("chroot")
-def chroot(c: Caller, path: Path) -> int:
-    """Change the root: `..` will not leave it."""
-    around = c.process.surroundings
-    inode = walk(around.root, around.directory, path, credentials=c.process.credentials).found()
-    if not isinstance(inode, Directory):
-        raise LinuxError(ENOTDIR)
-    if not c.process.credentials.can(Capability.SYS_CHROOT):
-        raise LinuxError(EPERM)
-    around.root = inode
-    return 0
-
-
-@call("umask")
-def umask(c: Caller, mask: Unsigned) -> int:
-    """Set the file mode creation mask."""
-    old, c.process.surroundings.umask = c.process.surroundings.umask, mask & 0o777
-    return old

@@ -6,11 +6,11 @@ Source: Linux net/socket.c, net/core/scm.c, net/unix/af_unix.c.
 from __future__ import annotations
 
 import struct
-from collections.abc import Generator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator
 from functools import partial
 from typing import Final
 
+from emu.guest.linux.calls.control_data import Control, read_control, write_control
 from emu.guest.linux.calls.polling import duration
 from emu.guest.linux.calls.reading import gather, scatter, vector_of
 from emu.guest.linux.calls.sockets import (
@@ -29,14 +29,13 @@ from emu.guest.linux.errno import (
     EISCONN,
     EMSGSIZE,
     EOPNOTSUPP,
-    EPERM,
     EPIPE,
     LinuxError,
 )
-from emu.guest.linux.files import O_NONBLOCK, O_PATH, OpenFile
+from emu.guest.linux.files import O_NONBLOCK
 from emu.guest.linux.netlink import NetlinkSocket
 from emu.guest.linux.process import InterruptedBySignalError, Wait
-from emu.guest.linux.socket_messages import Credentials, Received, release
+from emu.guest.linux.socket_messages import Received, release
 from emu.guest.linux.sockets import Kind, Socket
 from emu.isa.linux_signals import SI_USER, Signal, SignalInfo
 
@@ -44,35 +43,23 @@ MSG_OOB, MSG_PEEK, MSG_CTRUNC, MSG_TRUNC = 0x1, 0x2, 0x8, 0x20
 MSG_DONTWAIT, MSG_WAITALL, MSG_ERRQUEUE, MSG_NOSIGNAL = 0x40, 0x100, 0x2000, 0x4000
 MSG_WAITFORONE: Final = 0x10000
 MSG_CMSG_CLOEXEC: Final = 0x4000_0000
-_SOL_SOCKET: Final = 1
-_SCM_RIGHTS, _SCM_CREDENTIALS = 1, 2
-# The most files in one message (SCM_MAX_FD), and messages in one call (UIO_MAXIOV).
-_FILES_MAX: Final = 253
+# The most messages in one call, and parts of one message (UIO_MAXIOV).
 _MESSAGES_MAX: Final = 1024
 _LARGEST: Final = 0x7FFF_F000
 # struct msghdr by the bytes of a word: name, its size, the vector, its count, control data, its size, flags.
 _HEADER: Final = {8: struct.Struct("<QI4xQQQQi4x"), 4: struct.Struct("<IIIIIIi")}
-_UCRED: Final = struct.Struct("<iII")
-
-
-@dataclass(slots=True)
-class _Control:
-    """The contents of control data."""
-
-    files: tuple[OpenFile, ...] = ()
-    credentials: Credentials | None = None
 
 
 # -- sending
 
 
 def _send(
-    c: Caller, one: Socket, data: bytes, flags: int, to: Socket | None = None, control: _Control | None = None
+    c: Caller, one: Socket, data: bytes, flags: int, to: Socket | None = None, control: Control | None = None
 ) -> Blocking:
     """Send all of it, waiting where there is no room; return how much was sent."""
     if flags & MSG_OOB:
         raise LinuxError(EOPNOTSUPP)
-    control = control or _Control()
+    control = control or Control()
     credentials = control.credentials or credentials_of(c)
     files, done = control.files, 0
     wait = not (flags & MSG_DONTWAIT or one.flags & O_NONBLOCK)
@@ -124,48 +111,6 @@ def _target(c: Caller, one: Socket, address: int, size: int) -> Socket | None:
     return None if one.kind is Kind.SEQPACKET else find(c, name)
 
 
-def _read_control(c: Caller, address: int, size: int) -> _Control:
-    """Read control data.  Raises `LinuxError`: EINVAL, EBADF, EPERM."""
-    control = _Control()
-    if not address or not size:
-        return control
-    if size > 1 << 16:
-        raise LinuxError(EINVAL)
-    data = c.read(address, size)
-    head = c.word + 8
-    at = 0
-    while at + head <= size:
-        length = int.from_bytes(data[at : at + c.word], "little")
-        level, kind = struct.unpack_from("<ii", data, at + c.word)
-        if not head <= length <= size - at:
-            raise LinuxError(EINVAL)
-        body = data[at + head : at + length]
-        if level == _SOL_SOCKET:
-            _read_one(c, control, kind, body)
-        at += -(-length // c.word) * c.word
-    return control
-
-
-def _read_one(c: Caller, control: _Control, kind: int, body: bytes) -> None:
-    if kind == _SCM_RIGHTS:
-        numbers = [number for (number,) in struct.iter_unpack("<i", body[: len(body) // 4 * 4])]
-        if len(control.files) + len(numbers) > _FILES_MAX:
-            raise LinuxError(EINVAL)
-        files = [c.file(number) for number in numbers]
-        if any(file.flags & O_PATH for file in files):
-            raise LinuxError(9)  # EBADF
-        control.files += tuple(files)
-    elif kind == _SCM_CREDENTIALS:
-        if len(body) != _UCRED.size:
-            raise LinuxError(EINVAL)
-        credentials = Credentials(*_UCRED.unpack(body))
-        if credentials.pid != c.process.pid and c.kernel.processes.get(credentials.pid) is None:
-            raise LinuxError(EPERM)
-        control.credentials = credentials
-    else:
-        raise LinuxError(EINVAL)
-
-
 @call("sendto")
 def sendto(
     c: Caller, fd: Int, buffer: Address, size: Size, flags: Unsigned, address: Address, address_size: Int
@@ -190,7 +135,7 @@ def _sendmsg(c: Caller, fd: int, header: int, flags: int) -> Blocking:
         raise LinuxError(EMSGSIZE)
     data = gather(c, vector_of(c, vector, count))
     target = _target(c, one, name, name_size)
-    return (yield from _send(c, one, data, flags, target, _read_control(c, control, control_size)))
+    return (yield from _send(c, one, data, flags, target, read_control(c, control, control_size)))
 
 
 @call("sendmsg")
@@ -202,19 +147,37 @@ def sendmsg(c: Caller, fd: Int, header: Address, flags: Unsigned) -> Blocking:
 @call("sendmmsg")
 def sendmmsg(c: Caller, fd: Int, vector: Address, count: Unsigned, flags: Unsigned) -> Blocking:
     """Send several messages."""
-    step = _HEADER[c.word].size + c.word
+    return (yield from _several(c, fd, vector, count, lambda header: _sendmsg(c, fd, header, flags)))
+
+
+def _several(
+    c: Caller,
+    fd: int,
+    vector: int,
+    count: int,
+    one: Callable[[int], Blocking],
+    stop: Callable[[], bool] = lambda: False,
+) -> Blocking:
+    """Send or receive messages by `one`, until one fails or `stop`; return how many there were.
+
+    `one` takes the address of a struct msghdr.  The result of each call is written behind it
+    (struct mmsghdr).
+    """
+    size = _HEADER[c.word].size
     done = 0
     socket_of(c, fd)
     for index in range(min(count, _MESSAGES_MAX)):
-        at = vector + index * step
+        at = vector + index * (size + c.word)
         try:
-            sent = yield from _sendmsg(c, fd, at, flags)
+            result = yield from one(at)
         except LinuxError:
             if not done:
                 raise
             break
-        c.write(at + _HEADER[c.word].size, struct.pack("<I", sent))
+        c.write(at + size, struct.pack("<I", result))
         done += 1
+        if stop():
+            break
     return done
 
 
@@ -285,57 +248,6 @@ def recv(c: Caller, fd: Int, buffer: Address, size: Size, flags: Unsigned) -> Bl
     return (yield from recvfrom(c, fd, buffer, size, flags, 0, 0))
 
 
-@dataclass(slots=True)
-class _Writer:
-    """Control data that is being written for the program."""
-
-    c: Caller
-    room: int
-    data: bytearray = field(default_factory=bytearray)
-    cut: bool = False
-
-    def add(self, kind: int, body: bytes) -> None:
-        """Add a control message; it is cut, or left out, if it does not fit."""
-        word = self.c.word
-        head = word + 8
-        room = self.room - len(self.data)
-        if room < head:
-            self.cut = True
-            return
-        length = head + len(body)
-        if length > room:
-            self.cut = True
-            length = room
-        message = length.to_bytes(word, "little") + struct.pack("<ii", _SOL_SOCKET, kind) + body
-        self.data += message[:length].ljust(min(-(-length // word) * word, room), b"\0")
-
-    def files_that_fit(self) -> int:
-        """Return how many descriptors a control message has room for."""
-        return max(0, self.room - len(self.data) - self.c.word - 8) // 4
-
-
-def _write_control(c: Caller, one: Socket, got: Received, room: int, flags: int) -> _Writer:
-    """Write credentials if they were asked for, and take the files that were sent."""
-    writer = _Writer(c, room)
-    if one.options.pass_credentials and got.credentials is not None:
-        known = got.credentials
-        writer.add(_SCM_CREDENTIALS, _UCRED.pack(known.pid, known.uid, known.gid))
-    if got.files:
-        close = bool(flags & MSG_CMSG_CLOEXEC)
-        taken = got.files[: writer.files_that_fit()]
-        numbers = []
-        for file in taken:
-            try:
-                numbers.append(c.process.files.add(file, close_on_exec=close))
-            except LinuxError:
-                break
-        release(got.files)
-        if numbers:
-            writer.add(_SCM_RIGHTS, struct.pack(f"<{len(numbers)}i", *numbers))
-        writer.cut = writer.cut or len(numbers) < len(got.files)
-    return writer
-
-
 def _recvmsg(c: Caller, fd: int, header: int, flags: int, *, deadline: int | None = None) -> Blocking:
     one = socket_of(c, fd)
     form = _HEADER[c.word]
@@ -345,7 +257,7 @@ def _recvmsg(c: Caller, fd: int, header: int, flags: int, *, deadline: int | Non
     places = vector_of(c, vector, count)
     got = yield from _receive(c, one, min(sum(size for _, size in places), _LARGEST), flags, deadline=deadline)
     scatter(c, got.data, places)
-    writer = _write_control(c, one, got, control_size if control else 0, flags)
+    writer = write_control(c, one, got, control_size if control else 0, close_on_exec=bool(flags & MSG_CMSG_CLOEXEC))
     if writer.data:
         c.write(control, bytes(writer.data))
     address = packed_address(one, got.name) if got.name else b""
@@ -370,24 +282,16 @@ def recvmmsg(c: Caller, fd: Int, vector: Address, count: Unsigned, flags: Unsign
     """Receive several messages."""
     limit = duration(c, timeout)
     deadline = None if limit is None else c.now() + limit
-    step = _HEADER[c.word].size + c.word
-    done = 0
-    socket_of(c, fd)
-    for index in range(min(count, _MESSAGES_MAX)):
-        at = vector + index * step
-        try:
-            size = yield from _recvmsg(c, fd, at, flags & ~MSG_WAITFORONE, deadline=deadline)
-        except LinuxError:
-            if not done:
-                raise
-            break
-        c.write(at + _HEADER[c.word].size, struct.pack("<I", size))
-        done += 1
-        if flags & MSG_WAITFORONE:
-            flags |= MSG_DONTWAIT
-        if deadline is not None and c.now() >= deadline:
-            break
-    return done
+    first = True
+
+    def receive_one(header: int) -> Blocking:
+        nonlocal first
+        wait = 0 if first or not flags & MSG_WAITFORONE else MSG_DONTWAIT
+        first = False
+        return _recvmsg(c, fd, header, flags & ~MSG_WAITFORONE | wait, deadline=deadline)
+
+    over = (lambda: False) if deadline is None else (lambda: c.now() >= deadline)
+    return (yield from _several(c, fd, vector, count, receive_one, over))
 
 
 # -- i386 makes all of them through one call

@@ -10,7 +10,8 @@ import pytest
 from emu.guest.linux import space
 from emu.guest.linux.content import Content, FileMemory
 from emu.guest.linux.errno import LinuxError
-from emu.guest.linux.guest import LinuxGuest, Program
+from emu.guest.linux.guest import LinuxGuest
+from emu.guest.linux.launching import Program
 from emu.guest.linux.stdio import Standard
 from emu.guest.observer import Observer
 from emu.isa import ISAS, X86_64

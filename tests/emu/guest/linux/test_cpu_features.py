@@ -7,7 +7,8 @@ import struct
 
 import pytest
 
-from emu.guest.linux.guest import LinuxGuest, Program
+from emu.guest.linux.guest import LinuxGuest
+from emu.guest.linux.launching import Program
 from emu.guest.linux.stdio import Standard
 from emu.isa import ISAS
 from emu.isa.x86.cpuid import answer

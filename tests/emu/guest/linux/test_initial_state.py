@@ -10,7 +10,8 @@ import subprocess
 import pytest
 
 from emu.guest.kernel import images
-from emu.guest.linux.guest import LinuxGuest, Program
+from emu.guest.linux.guest import LinuxGuest
+from emu.guest.linux.launching import Program
 from emu.guest.linux.stdio import Standard
 from emu.isa import ISAS
 

@@ -5,7 +5,8 @@ import pytest
 from emu.guest.base import GuestError
 from emu.guest.kernel import images
 from emu.guest.linux.errno import ENOSPC, LinuxError
-from emu.guest.linux.guest import LinuxGuest, Program
+from emu.guest.linux.guest import LinuxGuest
+from emu.guest.linux.launching import Program
 from emu.isa import ISAS, X86_64
 from tests.emu.guest.linux.elf_program import elf_program
 from trapline.consumer.usage import UsageError, parse_arguments

@@ -5,7 +5,8 @@ import re
 import pytest
 
 from emu.guest.kernel import images
-from emu.guest.linux.guest import LinuxGuest, Program
+from emu.guest.linux.guest import LinuxGuest
+from emu.guest.linux.launching import Program
 from emu.isa import ISAS
 
 

@@ -12,7 +12,8 @@ from emu.guest.linux.content import FileMemory
 from emu.guest.linux.deadlines import Budget, Reservation
 from emu.guest.linux.due import DueQueue
 from emu.guest.linux.errno import EBUSY, EINVAL, LinuxError
-from emu.guest.linux.guest import LinuxGuest, Program
+from emu.guest.linux.guest import LinuxGuest
+from emu.guest.linux.launching import Program
 from emu.guest.linux.netlink import NetlinkSocket, Ports
 from emu.guest.linux.process import NOTHING, Life, Wait
 from emu.guest.linux.socket_messages import Credentials
